@@ -1,0 +1,46 @@
+// Attributes of a node, as kernels and op rules read them. Subgraphs are held by engine/ir, not here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kernels/tensor.h"
+
+namespace stepscope {
+
+using AttrValue = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
+                               std::vector<std::string>, Tensor, std::vector<Tensor>>;
+
+// Ordered by name, so printing and hashing are stable.
+class Attributes {
+ public:
+  Attributes() = default;
+  Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries) : entries_(entries) {}
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  // The typed value, or `fallback` when the attribute is absent or of another type.
+  std::int64_t integer(std::string_view name, std::int64_t fallback) const;
+  float real(std::string_view name, float fallback) const;
+  std::string text(std::string_view name, std::string fallback) const;
+  std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> fallback = {}) const;
+  std::vector<float> reals(std::string_view name, std::vector<float> fallback = {}) const;
+  const Tensor* tensor(std::string_view name) const;
+
+  const AttrValue* find(std::string_view name) const;
+  void set(std::string name, AttrValue value) { entries_.insert_or_assign(std::move(name), std::move(value)); }
+  void erase(std::string_view name);
+  const std::map<std::string, AttrValue, std::less<>>& entries() const { return entries_; }
+  bool empty() const { return entries_.empty(); }
+
+ private:
+  std::map<std::string, AttrValue, std::less<>> entries_;
+};
+
+// Equal names, types and contents (tensors by value).
+bool operator==(const Attributes& a, const Attributes& b);
+
+}  // namespace stepscope

@@ -1,0 +1,127 @@
+#include "kernels/tensor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "kernels/dispatch.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+std::shared_ptr<const void> allocateBytes(std::size_t bytes, void** data) {
+  void* memory = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kAlignment});
+  std::memset(memory, 0, bytes);
+  *data = memory;
+  return {memory, [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{kAlignment}); }};
+}
+
+}  // namespace
+
+Tensor::Tensor(DType dtype, Dims dims) {
+  const auto count = checkedElementCount(dims);
+  SS_CHECK(count.has_value());
+  view_.dtype = dtype;
+  view_.dims = std::move(dims);
+  if (dtype == DType::kString) {
+    auto strings = std::make_shared<std::vector<std::string>>(static_cast<std::size_t>(*count));
+    view_.data = strings->data();
+    owner_ = std::move(strings);
+  } else {
+    owner_ = allocateBytes(view_.bytes(), &view_.data);
+  }
+}
+
+Tensor::Tensor(DType dtype, Dims dims, std::shared_ptr<const void> owner, void* data)
+    : view_{data, dtype, std::move(dims)}, owner_(std::move(owner)) {}
+
+Tensor Tensor::ints(std::span<const std::int64_t> values) {
+  return of<std::int64_t>({static_cast<std::int64_t>(values.size())}, values);
+}
+
+Tensor Tensor::scalar(DType dtype, double value) {
+  Tensor tensor(dtype, {});
+  storeElement(tensor.view(), 0, value);
+  return tensor;
+}
+
+Tensor Tensor::strings(Dims dims, std::vector<std::string> values) {
+  Tensor tensor(DType::kString, std::move(dims));
+  SS_CHECK(static_cast<std::size_t>(tensor.elements()) == values.size());
+  std::move(values.begin(), values.end(), tensor.as<std::string>().begin());
+  return tensor;
+}
+
+Tensor Tensor::clone() const {
+  if (!valid()) return {};
+  Tensor copy(dtype(), dims());
+  if (dtype() == DType::kString)
+    std::copy(as<std::string>().begin(), as<std::string>().end(), copy.as<std::string>().begin());
+  else if (bytes() > 0)
+    std::memcpy(copy.data(), data(), bytes());
+  return copy;
+}
+
+Tensor Tensor::reshaped(Dims dims) const {
+  SS_CHECK(elementCount(dims) == elements());
+  return {dtype(), std::move(dims), owner_, view_.data};
+}
+
+double elementAsDouble(const TensorView& view, std::int64_t index) {
+  double value = 0;
+  dispatchFixed(view.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    value = static_cast<double>(static_cast<const T*>(view.data)[index]);
+  });
+  return value;
+}
+
+std::int64_t elementAsInt(const TensorView& view, std::int64_t index) {
+  std::int64_t value = 0;
+  dispatchFixed(view.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    value = static_cast<std::int64_t>(static_cast<const T*>(view.data)[index]);
+  });
+  return value;
+}
+
+void storeElement(const TensorView& view, std::int64_t index, double value) {
+  dispatchFixed(view.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_same_v<T, bool>)
+      static_cast<bool*>(view.data)[index] = value != 0;
+    else
+      static_cast<T*>(view.data)[index] = static_cast<T>(value);
+  });
+}
+
+std::vector<std::int64_t> intElements(const TensorView& view) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(view.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = elementAsInt(view, static_cast<std::int64_t>(i));
+  return values;
+}
+
+Tensor convertTensor(const TensorView& view, DType dtype) {
+  Tensor result(dtype, view.dims);
+  dispatchFixed(view.dtype, [&](auto from) {
+    using From = decltype(from);
+    dispatchFixed(dtype, [&](auto to) {
+      using To = decltype(to);
+      const auto source = view.as<From>();
+      const auto target = result.as<To>();
+      for (std::size_t i = 0; i < source.size(); ++i) {
+        if constexpr (std::is_same_v<To, bool>)
+          target[i] = source[i] != From{};
+        else if constexpr (std::is_same_v<From, Float16> || std::is_same_v<From, BFloat16>)
+          target[i] = static_cast<To>(static_cast<float>(source[i]));
+        else
+          target[i] = static_cast<To>(source[i]);
+      }
+    });
+  });
+  return result;
+}
+
+}  // namespace stepscope
