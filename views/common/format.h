@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The only place where units become text. Input is bytes, nanoseconds and elements.
+#pragma once
+
+#include <QFontMetrics>
+#include <QString>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stepscope::format {
+
+// "123 ns", "44.7 µs", "5.41 ms", "12.34 s", "1:23.4": three significant digits, the unit picked by size.
+QString time(std::int64_t ns);
+// "44,712 ns": for tooltips and copying.
+QString timeExact(std::int64_t ns);
+// "768 B", "192 KiB", "6.0 MiB", "1.25 GiB".
+QString bytes(std::int64_t bytes);
+// "196,608 bytes".
+QString bytesExact(std::int64_t bytes);
+// "1,284".
+QString count(std::int64_t n);
+// "1.2 k", "3.4 M": where room is short.
+QString countShort(double n);
+// "12.3 GFLOP/s" from operations and nanoseconds; empty when either is 0.
+QString flopRate(double flops, std::int64_t ns);
+// Significant digits with a real minus sign: "−2.142e−4", "0.02758", "5.834", "NaN", "∞".
+QString number(double x, int significant = 5);
+// All digits a double needs: for tooltips and copying ("." and "-" whatever the locale).
+QString numberExact(double x);
+// "12 %" of a whole; empty when the whole is 0.
+QString percent(double part, double whole);
+// "2 × 128 × 768"; "scalar" when there are no dims.
+QString shape(const std::vector<std::int64_t>& dims);
+QString shape(const std::vector<std::string>& dims);
+template <typename Repeated>
+QString shapeOf(const Repeated& dims) {
+  using T = typename Repeated::value_type;
+  return shape(std::vector<T>(dims.begin(), dims.end()));
+}
+
+// A name from a file as harmless text: control and bidi characters become visible "⟨U+202E⟩", newlines become "⏎".
+QString visible(const std::string& name);
+QString visible(const QString& name);
+// Elided in the middle to at most `width` pixels.
+QString elided(const QString& text, const QFontMetrics& metrics, int width);
+
+}  // namespace stepscope::format

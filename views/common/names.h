@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How nodes, values and phases are called in every view. All results are harmless text (format::visible).
+#pragma once
+
+#include <QString>
+
+#include "views/common/snapshots.h"
+
+namespace stepscope::names {
+
+// "MatMul".
+QString op(const snapshot::Node& node);
+// What distinguishes the node from others of its op: the module path's tail and what it computes, "h.11.mlp.c_fc · d weight".
+QString place(const GraphSnapshot& graph, const snapshot::Node& node);
+// "MatMul h.11.mlp.c_fc · d weight"; "node 17" when it is not in the graph.
+QString node(const GraphSnapshot& graph, int nodeId);
+// The value's name; "value 12" when it is not in the graph.
+QString value(const GraphSnapshot& graph, int valueId);
+// "Forward", "Backward", "Recompute", "Optimizer".
+QString phase(snapshot::Phase phase);
+// "parameter", "stash" …
+QString bufferClass(snapshot::BufferClass bufferClass);
+// "input", "parameter", "state" …
+QString role(const snapshot::Value& value);
+// "2 × 128 × 768 · float32 · 768 KiB".
+QString shapeAndType(const snapshot::Value& value);
+// "model.py:211"; empty when unknown. The folder is left out.
+QString source(const snapshot::Provenance& provenance);
+
+}  // namespace stepscope::names

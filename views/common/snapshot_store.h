@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Everything the views show: the newest immutable snapshots and the growing lists of a run. The workbench writes it, views
+// read it and follow its signals. GUI thread only; what it hands out as shared_ptr may be read on any thread.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/snapshot/run.pb.h"
+#include "engine/snapshot/tensor.pb.h"
+#include "engine/snapshot/worker.pb.h"
+#include "views/common/snapshots.h"
+
+namespace stepscope {
+
+using GraphPtr = std::shared_ptr<const GraphSnapshot>;
+using PlanPtr = std::shared_ptr<const PlanSnapshot>;
+using ModelPtr = std::shared_ptr<const snapshot::ModelInfo>;
+using MachinePtr = std::shared_ptr<const snapshot::MachineInfo>;
+using StepPtr = std::shared_ptr<const snapshot::StepRecord>;
+using TensorPtr = std::shared_ptr<const snapshot::TensorData>;
+
+// What the worker is doing, in words a status bar can show.
+enum class WorkerState {
+  kNone,          // no model is open, or a recorded project is shown
+  kStarting,
+  kIdle,
+  kBusy,          // a request runs
+  kUnresponsive,  // a cancelled request has not ended, or nothing was heard for long
+  kDead,          // it crashed or was killed; the last snapshots stay
+};
+
+// The last time an instruction ran.
+struct Timing {
+  std::int64_t beginNs = 0;
+  std::int64_t ns = -1;     // -1: never
+  std::int64_t step = -1;   // micro step in which it ran
+  int thread = 0;
+};
+
+struct LogLine {
+  QString level;  // "debug", "info", "warning", "error"
+  QString text;   // hostile
+  std::int64_t ns = 0;
+};
+
+class SnapshotStore : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit SnapshotStore(QObject* parent = nullptr);
+
+  // The newest graph (after the last phase), and those of other stages that were asked for.
+  const GraphPtr& graph() const { return graph_; }
+  GraphPtr graphOf(const QString& stage) const;
+  const QStringList& stages() const { return stages_; }
+  const PlanPtr& plan() const { return plan_; }
+  const ModelPtr& model() const { return model_; }
+  const MachinePtr& machine() const { return machine_; }
+  const std::vector<snapshot::PhaseSpan>& phases() const { return phases_; }
+  const std::vector<snapshot::Option>& options() const { return options_; }
+  const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
+  const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
+  const std::vector<StepPtr>& steps() const { return steps_; }          // ascending by step
+  const std::deque<LogLine>& log() const { return log_; }               // the newest 100,000
+  std::int64_t logDropped() const { return logDropped_; }
+  const snapshot::Position& position() const { return position_; }
+  const Timing& timing(int instruction) const;
+  bool ranInThisStep(int instruction) const;                            // false outside a step
+  const snapshot::Determinism* determinism(int node) const;             // nullptr until it was asked for
+  const std::vector<snapshot::Determinism>& determinismList() const { return determinismList_; }
+  const std::shared_ptr<const snapshot::CompareReply>& comparison() const { return comparison_; }
+  TensorPtr tensor(int value) const;                                    // last fetched contents; nullptr
+  const std::vector<int>& watched() const { return watched_; }
+  const std::vector<int>& pinned() const { return pinned_; }
+  const snapshot::TensorStatistics* statistics(int value) const;        // newest of any source; nullptr
+  WorkerState workerState() const { return workerState_; }
+  const QString& workerText() const { return workerText_; }             // "building: gradient", "exit code 139 …"
+  bool readOnly() const { return readOnly_; }                           // a recorded project without a worker
+
+  // Written by the workbench only.
+  void clear();
+  void setModel(ModelPtr model);
+  void setMachine(MachinePtr machine);
+  void setStages(QStringList stages);
+  void setGraph(GraphPtr graph);                     // the newest; its stage name is in the message
+  void addStage(const QString& stage, GraphPtr graph);
+  void setPlan(PlanPtr plan);
+  void setPhases(std::vector<snapshot::PhaseSpan> phases);
+  void setOptions(std::vector<snapshot::Option> options);
+  void setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
+  void setPosition(const snapshot::Position& position);
+  void addStep(StepPtr step);
+  void dropStepsFrom(std::int64_t step);             // a rewind forgets them
+  void addAlert(const snapshot::Alert& alert);
+  void clearAlerts();
+  void addLog(LogLine line);
+  void setDeterminism(std::vector<snapshot::Determinism> nodes);
+  void setComparison(std::shared_ptr<const snapshot::CompareReply> comparison);
+  void addTensor(TensorPtr tensor);
+  void setWatched(std::vector<int> values);
+  void setPinned(std::vector<int> values);
+  void setWorkerState(WorkerState state, const QString& text);
+  void setReadOnly(bool readOnly);
+
+ signals:
+  void modelChanged();
+  void machineChanged();
+  void stagesChanged();
+  void graphChanged();                    // graph() is another snapshot
+  void stageArrived(const QString& stage);
+  void planChanged();
+  void phasesChanged();
+  void optionsChanged();
+  void alertsChanged();
+  void breakpointsChanged();
+  void stepsChanged();
+  void logChanged();
+  void positionChanged();                 // position() or timings are new
+  void determinismChanged();
+  void comparisonChanged();
+  void tensorArrived(int value);
+  void watchedChanged();
+  void pinnedChanged();
+  void workerChanged();
+
+ private:
+  GraphPtr graph_;
+  std::map<QString, GraphPtr> stageGraphs_;
+  QStringList stages_;
+  PlanPtr plan_;
+  ModelPtr model_;
+  MachinePtr machine_;
+  std::vector<snapshot::PhaseSpan> phases_;
+  std::vector<snapshot::Option> options_;
+  std::vector<snapshot::Alert> alerts_;
+  std::vector<snapshot::Breakpoint> breakpoints_;
+  std::vector<StepPtr> steps_;
+  std::deque<LogLine> log_;
+  std::int64_t logDropped_ = 0;
+  snapshot::Position position_;
+  std::vector<Timing> timings_;
+  std::vector<snapshot::Determinism> determinismList_;
+  std::unordered_map<int, int> determinism_;
+  std::shared_ptr<const snapshot::CompareReply> comparison_;
+  std::map<int, TensorPtr> tensors_;
+  std::unordered_map<int, snapshot::TensorStatistics> statistics_;
+  std::vector<int> watched_;
+  std::vector<int> pinned_;
+  WorkerState workerState_ = WorkerState::kNone;
+  QString workerText_;
+  bool readOnly_ = false;
+
+  void takeSpans(const google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>& spans, std::int64_t step);
+};
+
+}  // namespace stepscope

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a view may ask for. A view emits one of these signals; the workbench does it and the result comes back through the
+// SnapshotStore. Views never call anything else.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <vector>
+
+#include "engine/snapshot/worker.pb.h"
+
+namespace stepscope {
+
+class Wishes : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Wishes(QObject* parent = nullptr) : QObject(parent) {}
+
+ signals:
+  // Files
+  void openDialog();
+  void openPath(const QString& path);                              // model or project
+  void inspect(const QString& path, const QString& missingWeights);  // opens in the worker without building
+  void build(const stepscope::snapshot::Configure& configuration);
+  // Stepping
+  void runTo(int instruction);
+  void toggleBreakpoint(int instruction);                          // of the plan
+  void addBreakpoint(const stepscope::snapshot::Breakpoint& breakpoint);
+  void removeBreakpoint(int id);
+  void enableBreakpoint(int id, bool enabled);
+  void rewind(qint64 step);
+  // Data
+  void stageGraph(const QString& stage);                           // graph of another build phase
+  void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);
+  void watch(int value, bool on);
+  void pin(int value, bool on);
+  void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
+  void saveTensor(int value);                                      // asks for the file
+  void determinism();
+  void compareBits();
+  // Settings and tools
+  void setOption(const QString& name, const QString& value);
+  void command(const QString& actionId);                           // an action of the workbench by its object name
+  void sql(const QString& query);                                  // opens the SQL view with it, without running it
+  void status(const QString& text);                                // short note in the status bar
+};
+
+}  // namespace stepscope
