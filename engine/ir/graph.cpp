@@ -146,6 +146,14 @@ void Graph::setInput(NodeId id, std::size_t index, ValueId value) {
   logChange(id);
 }
 
+void Graph::renameValue(ValueId id, std::string name) {
+  Value& value = mutableValue(id);
+  if (value.name == name) return;
+  valueNames_.erase(value.name);
+  value.name = uniqueName(std::move(name), true);
+  valueNames_.emplace(value.name, id);
+}
+
 ValueId Graph::findValue(std::string_view name) const {
   const auto it = valueNames_.find(std::string(name));
   return it == valueNames_.end() ? ValueId{} : it->second;

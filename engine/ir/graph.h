@@ -7,6 +7,7 @@
 //  - value names are unique
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -128,6 +129,8 @@ class Graph {
   void replaceAllUses(const std::unordered_map<ValueId, ValueId>& replacements);
   void removeNodes(const std::vector<NodeId>& nodes);  // removeNode for many (one walk)
   void setInput(NodeId node, std::size_t index, ValueId value);
+  // Gives a value another name (made unique); the name it had becomes free.
+  void renameValue(ValueId value, std::string name);
 
   // --- reading
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id.index)]; }
@@ -165,8 +168,8 @@ class Graph {
   std::string uniqueName(std::string wish, bool isValue);
   void kill(NodeId id);  // everything of removeNode but the order
 
-  std::vector<Node> nodes_;
-  std::vector<Value> values_;
+  std::deque<Node> nodes_;    // deques: references stay valid while a pass adds nodes
+  std::deque<Value> values_;
   std::vector<NodeId> order_;
   std::vector<ValueId> inputs_, outputs_;
   std::unordered_map<std::string, ValueId> valueNames_;  // looked up, never iterated

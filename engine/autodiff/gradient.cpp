@@ -1,0 +1,360 @@
+#include "engine/autodiff/gradient.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+
+#include "engine/ops/gradient_context.h"
+
+namespace stepscope {
+namespace {
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+// Values reachable from `from` along differentiable edges.
+std::vector<bool> forwardReach(const Graph& graph, const std::vector<ValueId>& from) {
+  std::vector<bool> reached(graph.valueCapacity(), false);
+  for (const ValueId id : from)
+    if (id) reached[at(id)] = true;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      if (!node.outputs[o]) continue;
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i] && reached[at(node.inputs[i])] && differentiableEdge(graph, node, i, o)) {
+          reached[at(node.outputs[o])] = true;
+          break;
+        }
+    }
+  }
+  return reached;
+}
+
+// Values from which `loss` is reachable along differentiable edges.
+std::vector<bool> backwardReach(const Graph& graph, ValueId loss) {
+  std::vector<bool> reached(graph.valueCapacity(), false);
+  reached[at(loss)] = true;
+  for (std::size_t k = graph.order().size(); k-- > 0;) {
+    const Node& node = graph.node(graph.order()[k]);
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      if (!node.outputs[o] || !reached[at(node.outputs[o])]) continue;
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (node.inputs[i] && differentiableEdge(graph, node, i, o)) reached[at(node.inputs[i])] = true;
+    }
+  }
+  return reached;
+}
+
+std::string opName(const Node& node) { return node.domain.empty() ? node.op : node.domain + "." + node.op; }
+
+class Builder;
+
+class Context final : public GradientContext {
+ public:
+  Context(Builder& builder, NodeId node) : builder_(builder), node_(node) {}
+  const Node& node() const override;
+  ValueId x(std::size_t i) const override { return node().input(i); }
+  ValueId y(std::size_t i) const override { return node().output(i); }
+  ValueId ensureOutput(std::size_t i) override;
+  ValueId dy(std::size_t i) const override;
+  ValueId dyOrZeros(std::size_t i) override;
+  bool needs(std::size_t i) const override;
+  void setGradient(std::size_t i, ValueId gradient) override;
+  const ValueType& typeOf(ValueId v) const override;
+  const Tensor* constant(ValueId v) const override;
+  std::vector<ValueId> emit(std::string_view domain, std::string_view op, std::vector<ValueId> inputs, std::size_t outputs,
+                            Attributes attrs) override;
+  ValueId constantTensor(Tensor data) override;
+
+  Status firstError;  // of an emitted node's shape rule: a bug in a rule, or a graph that contradicts itself
+
+ private:
+  Builder& builder_;
+  NodeId node_;
+};
+
+class Builder {
+ public:
+  Builder(Graph& graph, Inference& inference, const GradientRequest& request)
+      : graph_(graph), inference_(inference), request_(request) {}
+
+  Result<GradientReport> build();
+
+ private:
+  friend class Context;
+  Status differentiate(NodeId id);
+  void contribute(const Node& from, ValueId value, ValueId gradient);
+  // The sum of all contributions so far, or invalid.
+  Result<ValueId> gradientOf(ValueId value);
+  Result<NodeId> emitNode(const Node& forward, const std::vector<Predicate>& predicates, std::string_view domain,
+                          std::string_view op, std::vector<ValueId> inputs, std::size_t outputs, Attributes attrs);
+  std::vector<Predicate> predicatesOf(ValueId value) const;
+  ValueId shareConstant(Tensor data);
+
+  Graph& graph_;
+  Inference& inference_;
+  const GradientRequest& request_;
+  std::vector<bool> active_;                                   // on a way from a trained value to the loss
+  std::vector<std::vector<ValueId>> contributions_;            // by value
+  std::map<std::string, ValueId> constants_;                   // by dtype, dims and bytes
+};
+
+const Node& Context::node() const { return builder_.graph_.node(node_); }
+
+ValueId Context::ensureOutput(std::size_t i) {
+  const Node& node = builder_.graph_.node(node_);
+  if (node.output(i)) return node.output(i);
+  const std::string name = fmt::format("{}_out{}", node.name, i);
+  while (builder_.graph_.node(node_).outputs.size() < i) builder_.graph_.mutableNode(node_).outputs.emplace_back();
+  ValueId out;
+  if (builder_.graph_.node(node_).outputs.size() == i) {
+    out = builder_.graph_.addOutput(node_, name);
+  } else {
+    out = builder_.graph_.addValue(name, {}, ValueRole::kNodeOutput);
+    builder_.graph_.mutableValue(out).producer = node_;
+    builder_.graph_.mutableValue(out).outputIndex = static_cast<int>(i);
+    builder_.graph_.mutableNode(node_).outputs[i] = out;
+    builder_.graph_.logChange(node_);
+  }
+  if (const Status status = builder_.inference_.inferNode(node_); !status && firstError) firstError = status;
+  return out;
+}
+
+ValueId Context::dy(std::size_t i) const {
+  const ValueId out = node().output(i);
+  if (!out || at(out) >= builder_.contributions_.size() || builder_.contributions_[at(out)].empty()) return {};
+  return builder_.contributions_[at(out)].front();  // already summed when the node is differentiated
+}
+
+ValueId Context::dyOrZeros(std::size_t i) {
+  if (const ValueId gradient = dy(i)) return gradient;
+  return zerosLike(y(i));
+}
+
+bool Context::needs(std::size_t i) const {
+  const Node& n = node();
+  const ValueId in = n.input(i);
+  if (!in || !builder_.active_[at(in)]) return false;
+  for (std::size_t o = 0; o < n.outputs.size(); ++o)
+    if (n.outputs[o] && dy(o) && differentiableEdge(builder_.graph_, n, i, o)) return true;
+  return false;
+}
+
+void Context::setGradient(std::size_t i, ValueId gradient) {
+  if (gradient && needs(i)) builder_.contribute(node(), x(i), gradient);
+}
+
+const ValueType& Context::typeOf(ValueId v) const { return builder_.graph_.value(v).type; }
+const Tensor* Context::constant(ValueId v) const { return v ? builder_.inference_.constant(v) : nullptr; }
+
+std::vector<ValueId> Context::emit(std::string_view domain, std::string_view op, std::vector<ValueId> inputs,
+                                   std::size_t outputs, Attributes attrs) {
+  const std::vector<Predicate> predicates = node().predicates;
+  auto emitted = builder_.emitNode(node(), predicates, domain, op, std::move(inputs), outputs, std::move(attrs));
+  if (!emitted) {
+    if (firstError) firstError = tl::make_unexpected(emitted.error());
+    // The rule goes on with values of unknown type; the error is reported when it returns.
+    return std::vector<ValueId>(outputs, builder_.graph_.addValue("failed_gradient", {}, ValueRole::kConstant));
+  }
+  return builder_.graph_.node(*emitted).outputs;
+}
+
+ValueId Context::constantTensor(Tensor data) { return builder_.shareConstant(std::move(data)); }
+
+ValueId Builder::shareConstant(Tensor data) {
+  std::string key = fmt::format("{}{}:", dtypeName(data.dtype()), dimsText(data.dims()));
+  key.append(static_cast<const char*>(data.data()), data.bytes());
+  if (const auto it = constants_.find(key); it != constants_.end()) return it->second;
+  const ValueId id = graph_.addConstant("gradient_constant", std::move(data));
+  constants_.emplace(std::move(key), id);
+  return id;
+}
+
+Result<NodeId> Builder::emitNode(const Node& forward, const std::vector<Predicate>& predicates, std::string_view domain,
+                                 std::string_view op, std::vector<ValueId> inputs, std::size_t outputs, Attributes attrs) {
+  const std::string name = fmt::format("{}_Grad/{}", forward.name, op);
+  const Provenance provenance = forward.provenance;
+  const NodeId forwardId = forward.id;  // `forward` may move when the graph grows
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < outputs; ++i) names.push_back(fmt::format("{}_out{}", name, i));
+  const NodeId id = graph_.addNode(name, std::string(domain), std::string(op), std::move(inputs), std::move(names), std::move(attrs));
+  Node& node = graph_.mutableNode(id);
+  node.phase = Phase::kBackward;
+  node.sinceVersion = kInternalOpset;
+  node.predicates = predicates;
+  node.provenance = provenance;
+  node.provenance.sources = {forwardId};
+  node.provenance.forward = forwardId;
+  node.provenance.pass = graph_.pass();
+  contributions_.resize(graph_.valueCapacity());
+  SS_TRY(inference_.inferNode(id));
+  return id;
+}
+
+std::vector<Predicate> Builder::predicatesOf(ValueId value) const {
+  const NodeId producer = graph_.value(value).producer;
+  return producer ? graph_.node(producer).predicates : std::vector<Predicate>{};
+}
+
+void Builder::contribute(const Node& from, ValueId value, ValueId gradient) {
+  // A gradient that leaves a branch of If is zero when the branch did not run.
+  const std::vector<Predicate> inside = from.predicates, outside = predicatesOf(value);
+  const NodeId fromId = from.id;
+  for (std::size_t level = inside.size(); level > outside.size(); --level) {
+    const Predicate& predicate = inside[level - 1];
+    const std::vector<Predicate> rest(inside.begin(), inside.begin() + static_cast<std::ptrdiff_t>(level - 1));
+    const auto gate = emitNode(graph_.node(fromId), rest, kInternalDomain, "Gate", {predicate.condition, gradient}, 1,
+                               {{"expected", std::int64_t{predicate.expected}}});
+    if (!gate) return;
+    gradient = graph_.node(*gate).output(0);
+  }
+  contributions_.resize(graph_.valueCapacity());
+  contributions_[at(value)].push_back(gradient);
+}
+
+Result<ValueId> Builder::gradientOf(ValueId value) {
+  contributions_.resize(graph_.valueCapacity());
+  auto& parts = contributions_[at(value)];
+  if (parts.empty()) return ValueId{};
+  if (parts.size() > 1) {
+    const NodeId producer = graph_.value(value).producer;
+    // The sum belongs to the node that made the value; for a parameter, to the node that contributed last.
+    const NodeId owner = producer ? producer : graph_.node(graph_.value(parts.back()).producer).provenance.forward;
+    const auto predicates = predicatesOf(value);
+    const std::vector<ValueId> inputs = parts;
+    SS_ASSIGN(const NodeId sum, emitNode(graph_.node(owner), predicates, "", inputs.size() == 2 ? "Add" : "Sum", inputs, 1, {}));
+    contributions_[at(value)] = {graph_.node(sum).output(0)};
+  }
+  return contributions_[at(value)].front();
+}
+
+Status Builder::differentiate(NodeId id) {
+  bool any = false;
+  for (std::size_t o = 0; o < graph_.node(id).outputs.size(); ++o) {
+    const ValueId out = graph_.node(id).outputs[o];
+    if (!out || !active_[at(out)] || at(out) >= contributions_.size() || contributions_[at(out)].empty()) continue;
+    SS_ASSIGN(const ValueId gradient, gradientOf(out));
+    const Value& g = graph_.value(gradient);
+    if (g.role == ValueRole::kNodeOutput && graph_.node(g.producer).phase == Phase::kBackward)
+      graph_.renameValue(gradient, graph_.value(out).name + "_grad");
+    any = true;
+  }
+  if (!any) return {};
+  const Node& node = graph_.node(id);
+  const OpDef* op = findOp(node.domain, node.op);
+  if (!op || !op->gradient) return {};
+  Context context(*this, id);
+  SS_TRY(op->gradient(context));
+  return context.firstError;
+}
+
+Result<GradientReport> Builder::build() {
+  const std::vector<bool> forward = forwardReach(graph_, request_.trained), backward = backwardReach(graph_, request_.loss);
+  active_.resize(graph_.valueCapacity());
+  for (std::size_t i = 0; i < active_.size(); ++i) active_[i] = forward[i] && backward[i];
+  GradientReport report;
+  for (const NodeId id : graph_.order()) {
+    const Node& node = graph_.node(id);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (!node.inputs[i] || !forward[at(node.inputs[i])]) continue;
+      bool open = false, wanted = false;
+      for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+        if (!node.outputs[o]) continue;
+        open |= differentiableEdge(graph_, node, i, o);
+        wanted |= isFloating(graph_.value(node.outputs[o]).type.dtype);
+      }
+      if (open) continue;
+      const OpDef* op = findOp(node.domain, node.op);
+      report.cuts.push_back({id, i,
+                             !wanted                                ? "the result is not a float"
+                             : op && !op->noGradientReason.empty() ? std::string(op->noGradientReason)
+                                                                    : "the operator passes no gradient to this input"});
+    }
+  }
+  // Seed: d loss / d loss = 1, typed and shaped like the loss.
+  contributions_.resize(graph_.valueCapacity());
+  const ValueType lossType = graph_.value(request_.loss).type;
+  Dims seedDims(lossType.shape ? lossType.shape->size() : 0, 1);
+  Tensor one(lossType.dtype, seedDims);
+  storeElement(one.view(), 0, 1.0);
+  const ValueId seed = graph_.addConstant(graph_.value(request_.loss).name + "_grad", std::move(one));
+  contributions_.resize(graph_.valueCapacity());
+  contributions_[at(request_.loss)].push_back(seed);
+
+  const std::vector<NodeId> forwardOrder = graph_.order();
+  for (std::size_t k = forwardOrder.size(); k-- > 0;) {
+    active_.resize(graph_.valueCapacity(), false);
+    SS_TRY(differentiate(forwardOrder[k]));
+  }
+  for (const ValueId trained : request_.trained) {
+    SS_ASSIGN(const ValueId gradient, gradientOf(trained));
+    if (gradient && graph_.value(gradient).role == ValueRole::kNodeOutput)
+      graph_.renameValue(gradient, graph_.value(trained).name + "_grad");
+    report.gradients.push_back(gradient);
+  }
+  return report;
+}
+
+}  // namespace
+
+bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output) {
+  const ValueId in = node.input(input), out = node.output(output);
+  if (!in || !out) return false;
+  const ValueType& from = graph.value(in).type;
+  const ValueType& to = graph.value(out).type;
+  const OpDef* op = findOp(node.domain, node.op);
+  // An unknown operator has no inferred result; it counts as an edge so that the check reports it.
+  if (op == nullptr) return isFloating(from.dtype);
+  if (!isFloating(from.dtype) || !isFloating(to.dtype)) return false;
+  if (op->gradient == nullptr && !op->noGradientReason.empty()) return false;
+  return maskHas(op->differentiableInputs, input) && maskHas(op->differentiableOutputs, output);
+}
+
+std::vector<bool> reachesLoss(const Graph& graph, ValueId loss, const std::vector<ValueId>& candidates) {
+  const std::vector<bool> backward = backwardReach(graph, loss);
+  std::vector<bool> result;
+  for (const ValueId id : candidates) result.push_back(backward[at(id)]);
+  return result;
+}
+
+std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRequest& request) {
+  const std::vector<bool> forward = forwardReach(graph, request.trained), backward = backwardReach(graph, request.loss);
+  // Next node on the way to the loss, per value: the first consumer that leads there.
+  std::vector<NodeId> next(graph.valueCapacity());
+  for (std::size_t k = graph.order().size(); k-- > 0;) {
+    const Node& node = graph.node(graph.order()[k]);
+    const bool leads = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
+    if (!leads) continue;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] && backward[at(node.inputs[i])]) next[at(node.inputs[i])] = node.id;
+  }
+  std::vector<MissingRule> missing;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    const OpDef* op = findOp(node.domain, node.op);
+    if (op && (op->gradient || !op->noGradientReason.empty())) continue;
+    const bool fromTrained = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) { return in && forward[at(in)]; });
+    const auto toLoss = std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
+    if (!fromTrained || toLoss == node.outputs.end()) continue;
+    MissingRule rule{id, op ? fmt::format("no gradient rule for '{}'", opName(node)) : fmt::format("unknown operator '{}'", opName(node)), {}};
+    for (NodeId step = next[at(*toLoss)]; step && rule.pathToLoss.size() < graph.order().size();) {
+      rule.pathToLoss.push_back(step);
+      NodeId following;
+      for (const ValueId out : graph.node(step).outputs)
+        if (out && backward[at(out)] && next[at(out)]) {
+          following = next[at(out)];
+          break;
+        }
+      step = following;
+    }
+    missing.push_back(std::move(rule));
+  }
+  return missing;
+}
+
+Result<GradientReport> buildGradient(Graph& graph, Inference& inference, const GradientRequest& request) {
+  return Builder(graph, inference, request).build();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,53 @@
+// Phase `gradient`: extends the graph by the backward phase.
+//
+// One edge predicate (differentiableEdge) decides everywhere: forward reach from the trained values, backward reach from the
+// loss, which inputs a rule is asked for, and the report of cut edges. Rules come from the op files; contributions to one
+// value are summed by one node in the order in which they were emitted, so the result is the same on every run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/passes/infer.h"
+
+namespace stepscope {
+
+// Whether a gradient may flow from output `output` to input `input` of the node: both are floats, the op's table allows it,
+// and the op has a rule (or is unknown, which checkGradientRules reports).
+bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output);
+
+// A node on the way from a trained value to the loss that cannot be differentiated.
+struct MissingRule {
+  NodeId node;
+  std::string reason;               // "no gradient rule for 'Foo'", "unknown operator 'my.domain.Foo'"
+  std::vector<NodeId> pathToLoss;   // nodes from this one (excluded) to the loss
+};
+
+// An edge where the gradient stops although a trained value lies before it; for the views.
+struct CutEdge {
+  NodeId node;
+  std::size_t input = 0;
+  std::string reason;               // "integer result", "stop edge", …
+};
+
+struct GradientRequest {
+  ValueId loss;                     // scalar or [1], float
+  std::vector<ValueId> trained;
+};
+
+struct GradientReport {
+  std::vector<ValueId> gradients;   // per trained value; invalid where the loss does not depend on it
+  std::vector<CutEdge> cuts;
+};
+
+// All missing rules at once, before anything is built.
+std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRequest& request);
+
+// Which of `candidates` reach the loss through differentiable edges.
+std::vector<bool> reachesLoss(const Graph& graph, ValueId loss, const std::vector<ValueId>& candidates);
+
+// Emits the backward phase. `inference` must be up to date; it is extended with the new values.
+Result<GradientReport> buildGradient(Graph& graph, Inference& inference, const GradientRequest& request);
+
+}  // namespace stepscope

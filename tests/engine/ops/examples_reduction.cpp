@@ -1,0 +1,9 @@
+#include "tests/engine/ops/op_example.h"
+
+namespace stepscope::testing {
+
+std::span<const OpExample> reductionExamples() {
+  return {};
+}
+
+}  // namespace stepscope::testing

@@ -1,0 +1,203 @@
+// Driven by the list of ops and their examples: an op is tested because it is there.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "engine/autodiff/gradient.h"
+#include "engine/exec/interpreter.h"
+#include "engine/ops/op_list.h"
+#include "tests/engine/ops/examples.h"
+
+namespace stepscope {
+namespace {
+
+using testing::allExamples;
+using testing::ExampleGraph;
+using testing::makeGraph;
+using testing::OpExample;
+
+class OpExamples : public ::testing::TestWithParam<OpExample> {};
+
+Result<std::vector<Tensor>> evaluate(const ExampleGraph& example, const std::vector<Tensor>& contents, Backend backend) {
+  Interpreter interpreter(example.graph, backend, {.seed = 7});
+  for (std::size_t i = 0; i < example.inputs.size(); ++i)
+    if (example.inputs[i] && example.graph.value(example.inputs[i]).role == ValueRole::kInput)
+      SS_TRY(interpreter.feed(example.inputs[i], contents[i]));
+  SS_TRY(interpreter.run());
+  std::vector<Tensor> outputs;
+  for (const ValueId out : example.graph.node(example.node).outputs) outputs.push_back(*interpreter.value(out));
+  return outputs;
+}
+
+TEST_P(OpExamples, ShapeRuleAgreesWithKernel) {
+  ExampleGraph example = makeGraph(GetParam(), DType::kF64);
+  const OpDef* op = findOp(GetParam().domain, GetParam().op);
+  ASSERT_NE(op, nullptr) << "no op " << GetParam().op;
+  Graph symbolic = example.graph;  // what is known without contents
+  Inference inference(symbolic, {.foldElements = -1});
+  const Status status = inference.run();
+  ASSERT_TRUE(status.has_value()) << status.error().message;
+  const auto outputs = evaluate(example, example.contents, Backend::kReference);
+  ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
+  for (std::size_t o = 0; o < outputs->size(); ++o) {
+    const ValueType& type = symbolic.value(symbolic.node(example.node).outputs[o]).type;
+    EXPECT_EQ(dtypeName(type.dtype), dtypeName((*outputs)[o].dtype())) << "output " << o;
+    if (!type.shape) continue;
+    ASSERT_EQ(type.shape->size(), (*outputs)[o].dims().size()) << "output " << o << " " << type.text();
+    for (std::size_t axis = 0; axis < type.shape->size(); ++axis)
+      if ((*type.shape)[axis].known()) EXPECT_EQ((*type.shape)[axis].value(), (*outputs)[o].dims()[axis]) << "output " << o;
+  }
+}
+
+TEST_P(OpExamples, SymbolicShapesDoNotFail) {
+  ExampleGraph example = makeGraph(GetParam(), DType::kF32);
+  for (std::size_t i = 0; i < example.inputs.size(); ++i) {
+    if (!example.inputs[i] || example.graph.value(example.inputs[i]).role != ValueRole::kInput) continue;
+    Value& value = example.graph.mutableValue(example.inputs[i]);
+    // Equal numbers get equal symbols, so equations between inputs still hold.
+    for (Dim& dim : *value.type.shape)
+      if (!(dim == Dim(1))) dim = Dim::symbol("d" + dim.text());
+  }
+  Inference inference(example.graph, {.foldElements = -1});
+  const Status status = inference.run();
+  EXPECT_TRUE(status.has_value()) << status.error().message;
+}
+
+// d(sum of outputs weighted by fixed numbers) / d(input) by the gradient rule against central differences, all in f64.
+TEST_P(OpExamples, GradientAgreesWithFiniteDifferences) {
+  const OpExample& parameter = GetParam();
+  const OpDef* op = findOp(parameter.domain, parameter.op);
+  ASSERT_NE(op, nullptr);
+  if (!op->gradient) GTEST_SKIP() << "not differentiable: " << op->noGradientReason;
+  if (!parameter.differentiate) GTEST_SKIP() << "the example is for values only";
+  const ExampleGraph example = makeGraph(parameter, DType::kF64);
+  const auto outputs = evaluate(example, example.contents, Backend::kReference);
+  ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
+
+  bool checked = false;
+  for (std::size_t o = 0; o < outputs->size(); ++o) {
+    if (!maskHas(op->differentiableOutputs, o) || !isFloating((*outputs)[o].dtype()) || (*outputs)[o].elements() == 0) continue;
+    Tensor weights(DType::kF64, (*outputs)[o].dims());
+    for (std::int64_t k = 0; k < weights.elements(); ++k) storeElement(weights.view(), k, std::sin(1.0 + 1.7 * static_cast<double>(k)));
+    // loss = ReduceSum(out * weights)
+    Graph graph = example.graph;
+    const ValueId out = graph.node(example.node).outputs[o];
+    const ValueId w = graph.addConstant("weights", weights);
+    const NodeId product = graph.addNode("product", "", "Mul", {out, w}, {"weighted"});
+    const NodeId sum = graph.addNode("sum", "", "ReduceSum", {graph.node(product).outputs[0]}, {"loss"}, {{"keepdims", std::int64_t{0}}});
+    const ValueId loss = graph.node(sum).outputs[0];
+    graph.mutableOutputs() = {loss};
+    Inference inference(graph, {.foldElements = -1});
+    ASSERT_TRUE(inference.run().has_value());
+    GradientRequest request{loss, {}};
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < example.inputs.size(); ++i) {
+      if (!example.inputs[i] || example.graph.value(example.inputs[i]).role != ValueRole::kInput) continue;
+      if (!maskHas(op->differentiableInputs, i) || !isFloating(example.contents[i].dtype())) continue;
+      request.trained.push_back(example.inputs[i]);
+      which.push_back(i);
+    }
+    if (which.empty()) continue;
+    graph.setPass("gradient");
+    const auto report = buildGradient(graph, inference, request);
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    for (const std::string& problem : graph.verify()) FAIL() << problem;
+    Interpreter interpreter(graph, Backend::kReference, {.seed = 7});
+    for (std::size_t i = 0; i < example.inputs.size(); ++i)
+      if (example.inputs[i] && example.graph.value(example.inputs[i]).role == ValueRole::kInput)
+        ASSERT_TRUE(interpreter.feed(example.inputs[i], example.contents[i]).has_value());
+    const Status ran = interpreter.run();
+    ASSERT_TRUE(ran.has_value()) << ran.error().message;
+    const auto weighted = [&](const std::vector<Tensor>& contents) {
+      const auto values = evaluate(example, contents, Backend::kReference);
+      EXPECT_TRUE(values.has_value());
+      double total = 0;
+      for (std::int64_t k = 0; values && k < weights.elements(); ++k)
+        total += elementAsDouble((*values)[o].view(), k) * elementAsDouble(weights.view(), k);
+      return total;
+    };
+    for (std::size_t t = 0; t < which.size(); ++t) {
+      const std::size_t i = which[t];
+      ASSERT_TRUE(report->gradients[t].valid()) << "no gradient for input " << i;
+      const Tensor* gradient = interpreter.value(report->gradients[t]);
+      ASSERT_NE(gradient, nullptr);
+      ASSERT_EQ(gradient->dims(), example.contents[i].dims()) << "gradient of input " << i;
+      ASSERT_EQ(gradient->dtype(), DType::kF64) << "gradient of input " << i;
+      for (std::int64_t k = 0; k < gradient->elements(); ++k) {
+        const double h = 1e-6;
+        std::vector<Tensor> moved = example.contents;
+        moved[i] = example.contents[i].clone();
+        const double center = elementAsDouble(moved[i].view(), k);
+        storeElement(moved[i].view(), k, center + h);
+        const double up = weighted(moved);
+        storeElement(moved[i].view(), k, center - h);
+        const double down = weighted(moved);
+        const double expected = (up - down) / (2 * h), found = elementAsDouble(gradient->view(), k);
+        // Central differences in f64 are good to about 1e-9 of the loss's size.
+        EXPECT_NEAR(found, expected, parameter.tolerance * 50 * (1 + std::abs(expected)))
+            << "output " << o << ", input " << i << ", element " << k;
+      }
+      checked = true;
+    }
+  }
+  EXPECT_TRUE(checked) << "no (output, input) pair of the differentiability table was checked";
+}
+
+TEST_P(OpExamples, CpuKernelAgreesWithReferenceInF64) {
+  const ExampleGraph single = makeGraph(GetParam(), DType::kF32), twice = makeGraph(GetParam(), DType::kF64);
+  const auto fast = evaluate(single, single.contents, Backend::kCpu);
+  const auto exact = evaluate(twice, twice.contents, Backend::kReference);
+  ASSERT_TRUE(fast.has_value()) << fast.error().message;
+  ASSERT_TRUE(exact.has_value()) << exact.error().message;
+  for (std::size_t o = 0; o < fast->size(); ++o) {
+    const Tensor &a = (*fast)[o], &b = (*exact)[o];
+    ASSERT_EQ(a.dims(), b.dims());
+    if (a.dtype() == DType::kString) continue;
+    for (std::int64_t k = 0; k < a.elements(); ++k) {
+      const double x = elementAsDouble(a.view(), k), y = elementAsDouble(b.view(), k);
+      if (std::isnan(y) || std::isinf(y)) {
+        EXPECT_TRUE(std::isnan(y) ? std::isnan(x) : x == y) << "output " << o << " element " << k << " found " << x << " expected " << y;
+        continue;
+      }
+      EXPECT_NEAR(x, y, 2e-5 * (1 + std::abs(y))) << "output " << o << " element " << k;
+    }
+  }
+}
+
+TEST_P(OpExamples, SecondRunGivesTheSameBits) {
+  const ExampleGraph example = makeGraph(GetParam(), DType::kF32);
+  const auto first = evaluate(example, example.contents, Backend::kCpu), second = evaluate(example, example.contents, Backend::kCpu);
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  for (std::size_t o = 0; o < first->size(); ++o)
+    if ((*first)[o].dtype() != DType::kString && (*first)[o].bytes() > 0)
+      EXPECT_EQ(std::memcmp((*first)[o].data(), (*second)[o].data(), (*first)[o].bytes()), 0) << "output " << o;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, OpExamples, ::testing::ValuesIn(allExamples()),
+                         [](const ::testing::TestParamInfo<OpExample>& info) { return info.param.name; });
+
+TEST(OpList, NamesAreUnique) {
+  std::set<std::string> names;
+  for (const OpDef* op : allOps())
+    EXPECT_TRUE(names.insert(std::string(op->domain) + "." + std::string(op->name)).second) << op->name << " is listed twice";
+}
+
+TEST(OpList, EveryOpHasAnExample) {
+  std::set<std::string> covered;
+  for (const OpExample& example : allExamples()) covered.insert(example.domain + "." + example.op);
+  for (const OpDef* op : allOps())
+    if (!op->sequences) EXPECT_TRUE(covered.contains(std::string(op->domain) + "." + std::string(op->name))) << op->domain << "." << op->name;
+}
+
+TEST(OpList, EveryOpHasShapeRuleKernelAndAWordAboutGradients) {
+  for (const OpDef* op : allOps()) {
+    EXPECT_NE(op->inferShape, nullptr) << op->name;
+    EXPECT_TRUE(op->gradient || !op->noGradientReason.empty()) << op->name << ": neither gradient nor reason";
+    if (!op->sequences) EXPECT_TRUE(hasKernel(Backend::kReference, op->domain, op->name)) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace stepscope
