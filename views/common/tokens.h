@@ -2,7 +2,7 @@
 // The design tokens: every colour and size of the window, for both themes. No colour is written anywhere else.
 //
 // Text colours (text, muted, faint, accent, ok, warn, error) keep 4.5 : 1 on window, panel and raised, and text and muted on
-// select and current as well; lines and marks (edge, categories, buffer classes) keep 3 : 1 on panel. tests/views checks both.
+// select and currentRow as well; lines and marks (edge, categories, buffer classes) keep 3 : 1 on panel. tests/views checks both.
 // Source: the look that the Step layout was drawn with; see views/common/README.md.
 #pragma once
 
@@ -20,7 +20,8 @@ enum class Theme { kLight, kDark };
 struct Tokens {
   Theme theme = Theme::kLight;
   // Surfaces.
-  QColor window, panel, raised, border, hover, select, current, grid;
+  QColor window, panel, raised, border, hover, select, grid;
+  QColor currentRow;  // behind the current instruction and behind notices
   // Text and marks.
   QColor text, muted, faint, accent, ok, warn, error;
   QColor edge;     // lines between things (graph edges, axes)

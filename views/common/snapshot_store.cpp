@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/snapshot_store.h"
+
+#include <algorithm>
+
+namespace stepscope {
+namespace {
+constexpr std::size_t kLogLimit = 100'000;
+constexpr std::size_t kAlertLimit = 10'000;
+constexpr std::int64_t kTensorCacheBytes = 256LL << 20;
+const Timing kNever;
+}  // namespace
+
+SnapshotStore::SnapshotStore(QObject* parent) : QObject(parent) {}
+
+GraphPtr SnapshotStore::graphOf(const QString& stage) const {
+  const auto it = stageGraphs_.find(stage);
+  return it == stageGraphs_.end() ? nullptr : it->second;
+}
+
+const Timing& SnapshotStore::timing(int instruction) const {
+  if (instruction < 0 || instruction >= static_cast<int>(timings_.size())) return kNever;
+  return timings_[static_cast<std::size_t>(instruction)];
+}
+
+bool SnapshotStore::ranInThisStep(int instruction) const {
+  return position_.in_step() && instruction < position_.instruction();
+}
+
+const snapshot::Determinism* SnapshotStore::determinism(int node) const {
+  const auto it = determinism_.find(node);
+  return it == determinism_.end() ? nullptr : &determinismList_[static_cast<std::size_t>(it->second)];
+}
+
+TensorPtr SnapshotStore::tensor(int value) const {
+  const auto it = tensors_.find(value);
+  return it == tensors_.end() ? nullptr : it->second;
+}
+
+const snapshot::TensorStatistics* SnapshotStore::statistics(int value) const {
+  const auto it = statistics_.find(value);
+  return it == statistics_.end() ? nullptr : &it->second;
+}
+
+void SnapshotStore::clear() {
+  graph_ = nullptr;
+  stageGraphs_.clear();
+  stages_.clear();
+  plan_ = nullptr;
+  model_ = nullptr;
+  phases_.clear();
+  alerts_.clear();
+  breakpoints_.clear();
+  steps_.clear();
+  position_.Clear();
+  timings_.clear();
+  determinismList_.clear();
+  determinism_.clear();
+  comparison_ = nullptr;
+  tensors_.clear();
+  statistics_.clear();
+  watched_.clear();
+  pinned_.clear();
+  emit modelChanged();
+  emit stagesChanged();
+  emit graphChanged();
+  emit planChanged();
+  emit phasesChanged();
+  emit alertsChanged();
+  emit breakpointsChanged();
+  emit stepsChanged();
+  emit positionChanged();
+  emit determinismChanged();
+  emit comparisonChanged();
+  emit watchedChanged();
+  emit pinnedChanged();
+}
+
+void SnapshotStore::setModel(ModelPtr model) {
+  model_ = std::move(model);
+  emit modelChanged();
+}
+
+void SnapshotStore::setMachine(MachinePtr machine) {
+  machine_ = std::move(machine);
+  emit machineChanged();
+}
+
+void SnapshotStore::setStages(QStringList stages) {
+  stages_ = std::move(stages);
+  stageGraphs_.clear();
+  emit stagesChanged();
+}
+
+void SnapshotStore::setGraph(GraphPtr graph) {
+  graph_ = std::move(graph);
+  tensors_.clear();
+  statistics_.clear();
+  determinismList_.clear();
+  determinism_.clear();
+  comparison_ = nullptr;
+  if (graph_) stageGraphs_[QString::fromStdString(graph_->graph().phase())] = graph_;
+  emit graphChanged();
+  emit determinismChanged();
+  emit comparisonChanged();
+}
+
+void SnapshotStore::addStage(const QString& stage, GraphPtr graph) {
+  stageGraphs_[stage] = std::move(graph);
+  emit stageArrived(stage);
+}
+
+void SnapshotStore::setPlan(PlanPtr plan) {
+  plan_ = std::move(plan);
+  timings_.assign(plan_ ? static_cast<std::size_t>(plan_->size()) : 0, Timing());
+  if (plan_ && !steps_.empty()) takeSpans(steps_.back()->spans(), steps_.back()->step());
+  emit planChanged();
+}
+
+void SnapshotStore::setPhases(std::vector<snapshot::PhaseSpan> phases) {
+  phases_ = std::move(phases);
+  emit phasesChanged();
+}
+
+void SnapshotStore::setOptions(std::vector<snapshot::Option> options) {
+  options_ = std::move(options);
+  emit optionsChanged();
+}
+
+void SnapshotStore::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
+  breakpoints_ = std::move(breakpoints);
+  emit breakpointsChanged();
+}
+
+void SnapshotStore::takeSpans(const google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>& spans, std::int64_t step) {
+  for (const auto& span : spans) {
+    if (span.instruction() < 0 || span.instruction() >= static_cast<int>(timings_.size())) continue;
+    const std::int64_t ns = span.end_ns() >= span.begin_ns() ? span.end_ns() - span.begin_ns() : 0;
+    timings_[static_cast<std::size_t>(span.instruction())] = {span.begin_ns(), ns, step, span.thread()};
+  }
+}
+
+void SnapshotStore::setPosition(const snapshot::Position& position) {
+  position_ = position;
+  takeSpans(position_.spans(), position_.step());
+  for (const auto& watched : position_.watched()) {
+    if (watched.has_statistics()) statistics_[watched.value()] = watched.statistics();
+  }
+  emit positionChanged();
+}
+
+void SnapshotStore::addStep(StepPtr step) {
+  takeSpans(step->spans(), step->step());
+  const auto place = std::lower_bound(steps_.begin(), steps_.end(), step->step(),
+                                      [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
+  if (place != steps_.end() && (*place)->step() == step->step()) {
+    *place = std::move(step);
+  } else {
+    steps_.insert(place, std::move(step));
+  }
+  emit stepsChanged();
+}
+
+void SnapshotStore::dropStepsFrom(std::int64_t step) {
+  std::erase_if(steps_, [step](const StepPtr& s) { return s->step() >= step; });
+  emit stepsChanged();
+}
+
+void SnapshotStore::addAlert(const snapshot::Alert& alert) {
+  if (alerts_.size() >= kAlertLimit) alerts_.erase(alerts_.begin());
+  alerts_.push_back(alert);
+  emit alertsChanged();
+}
+
+void SnapshotStore::clearAlerts() {
+  alerts_.clear();
+  emit alertsChanged();
+}
+
+void SnapshotStore::addLog(LogLine line) {
+  if (log_.size() >= kLogLimit) {
+    log_.pop_front();
+    ++logDropped_;
+  }
+  log_.push_back(std::move(line));
+  emit logChanged();
+}
+
+void SnapshotStore::setDeterminism(std::vector<snapshot::Determinism> nodes) {
+  determinismList_ = std::move(nodes);
+  determinism_.clear();
+  for (std::size_t i = 0; i < determinismList_.size(); ++i) {
+    determinism_.emplace(determinismList_[i].node(), static_cast<int>(i));
+  }
+  emit determinismChanged();
+}
+
+void SnapshotStore::setComparison(std::shared_ptr<const snapshot::CompareReply> comparison) {
+  comparison_ = std::move(comparison);
+  emit comparisonChanged();
+}
+
+void SnapshotStore::addTensor(TensorPtr tensor) {
+  const int value = tensor->value();
+  if (tensor->has_statistics()) statistics_[value] = tensor->statistics();
+  tensors_[value] = std::move(tensor);
+  // The cache is bounded; what falls out is fetched again when it is looked at.
+  std::int64_t bytes = 0;
+  for (const auto& [id, cached] : tensors_) bytes += static_cast<std::int64_t>(cached->data().size());
+  for (auto it = tensors_.begin(); bytes > kTensorCacheBytes && it != tensors_.end();) {
+    if (it->first == value) {
+      ++it;
+      continue;
+    }
+    bytes -= static_cast<std::int64_t>(it->second->data().size());
+    it = tensors_.erase(it);
+  }
+  emit tensorArrived(value);
+}
+
+void SnapshotStore::setWatched(std::vector<int> values) {
+  watched_ = std::move(values);
+  emit watchedChanged();
+}
+
+void SnapshotStore::setPinned(std::vector<int> values) {
+  pinned_ = std::move(values);
+  emit pinnedChanged();
+}
+
+void SnapshotStore::setWorkerState(WorkerState state, const QString& text) {
+  if (state == workerState_ && text == workerText_) return;
+  workerState_ = state;
+  workerText_ = text;
+  emit workerChanged();
+}
+
+void SnapshotStore::setReadOnly(bool readOnly) {
+  if (readOnly == readOnly_) return;
+  readOnly_ = readOnly;
+  emit workerChanged();
+}
+
+}  // namespace stepscope
