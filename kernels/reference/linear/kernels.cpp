@@ -1,9 +1,41 @@
+#include <array>
+
 #include "kernels/reference/kernel_list.h"
+#include "kernels/reference/linear/linear_kernels.h"
 
 namespace stepscope::reference {
 
 std::span<const KernelEntry> linearKernels() {
-  return {};
+  static constexpr std::array kKernels{
+      KernelEntry{"", "AveragePool", plain<averagePool>},
+      KernelEntry{"stepscope", "AveragePoolGrad", plain<averagePoolGrad>},
+      KernelEntry{"stepscope", "BatchedMatMul", plain<batchedMatMul>},
+      KernelEntry{"", "Conv", plain<conv>},
+      KernelEntry{"stepscope", "ConvInputGrad", plain<convInputGrad>},
+      KernelEntry{"", "ConvInteger", plain<convInteger>},
+      KernelEntry{"", "ConvTranspose", plain<convTranspose>},
+      KernelEntry{"stepscope", "ConvTransposeInputGrad", plain<convTransposeInputGrad>},
+      KernelEntry{"stepscope", "ConvTransposeWeightGrad", plain<convTransposeWeightGrad>},
+      KernelEntry{"stepscope", "ConvWeightGrad", plain<convWeightGrad>},
+      KernelEntry{"", "Einsum", plain<einsum>},
+      KernelEntry{"stepscope", "EinsumGrad", plain<einsumGrad>},
+      KernelEntry{"com.microsoft", "FusedMatMul", plain<batchedMatMul>},
+      KernelEntry{"", "Gemm", plain<gemm>},
+      KernelEntry{"", "GlobalAveragePool", plain<globalAveragePool>},
+      KernelEntry{"", "GlobalLpPool", plain<globalLpPool>},
+      KernelEntry{"", "GlobalMaxPool", plain<globalMaxPool>},
+      KernelEntry{"stepscope", "GlobalMaxPoolGrad", plain<globalMaxPoolGrad>},
+      KernelEntry{"", "LpPool", plain<lpPool>},
+      KernelEntry{"stepscope", "LpPoolGrad", plain<lpPoolGrad>},
+      KernelEntry{"", "MatMul", plain<matMul>},
+      KernelEntry{"", "MatMulInteger", plain<matMulInteger>},
+      KernelEntry{"", "MaxPool", plain<maxPool>},
+      KernelEntry{"stepscope", "MaxPoolGrad", plain<maxPoolGrad>},
+      KernelEntry{"", "MaxUnpool", plain<maxUnpool>},
+      KernelEntry{"", "QLinearConv", plain<qLinearConv>},
+      KernelEntry{"", "QLinearMatMul", plain<qLinearMatMul>},
+  };
+  return kKernels;
 }
 
 }  // namespace stepscope::reference

@@ -1,0 +1,22 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  if (g.needs(0)) g.setGradient(0, g.internal("AveragePoolGrad", {g.dy(0), g.shapeOf(g.x(0))}, g.attrs()));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kAveragePoolOp{
+    .name = "AveragePool",
+    .doc = "Mean under each window; count_include_pad counts the padding too.",
+    .inferShape = inferPool,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

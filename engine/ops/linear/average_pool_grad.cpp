@@ -1,0 +1,22 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (!c.rankKnown(0)) return c.error("dy has unknown rank");
+  return inferFromShapeInput(c, 1, c.inputShape(0)->size());
+}
+
+}  // namespace
+
+constexpr OpDef kAveragePoolGradOp{
+    .name = "AveragePoolGrad",
+    .domain = kInternalDomain,
+    .doc = "dx of AveragePool from dy and the shape of x; attributes of the AveragePool.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+};
+
+}  // namespace stepscope::ops

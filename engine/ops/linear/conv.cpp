@@ -1,0 +1,38 @@
+#include <numeric>
+
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferConv(c, 0, 1, c.inputDType(0)); }
+
+Status gradient(GradientContext& g) {
+  const ValueId dy = g.dy(0);
+  if (g.needs(0)) g.setGradient(0, g.internal("ConvInputGrad", {dy, g.x(1), g.shapeOf(g.x(0))}, g.attrs()));
+  if (g.needs(1)) g.setGradient(1, g.internal("ConvWeightGrad", {dy, g.x(0), g.shapeOf(g.x(1))}, g.attrs()));
+  if (g.needs(2)) {
+    SS_ASSIGN(const std::size_t rank, g.rank(dy));
+    std::vector<std::int64_t> axes(rank - 1);
+    std::iota(axes.begin() + 1, axes.end(), 2);
+    g.setGradient(2, g.reduceSum(dy, axes, false));
+  }
+  return {};
+}
+
+double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
+
+}  // namespace
+
+constexpr OpDef kConvOp{
+    .name = "Conv",
+    .doc = "y[n, m, o] = b[m] + sum_{c, t} x[n, c, o*stride - pad + t*dilation] · w[m, c, t], in groups of channels.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1) | bit(2),
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

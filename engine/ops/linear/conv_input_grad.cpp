@@ -1,0 +1,26 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (!c.rankKnown(0)) return c.error("dy has unknown rank");
+  return inferFromShapeInput(c, 2, c.inputShape(0)->size());
+}
+
+double flops(const OpShapes& s) { return convFlops(s.inputs[0], s.inputs[1]); }
+
+}  // namespace
+
+constexpr OpDef kConvInputGradOp{
+    .name = "ConvInputGrad",
+    .domain = kInternalDomain,
+    .doc = "dx of Conv from dy, w and the shape of x; attributes of the Conv.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,21 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferConv(c, 0, 1, DType::kI32); }
+double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
+
+}  // namespace
+
+constexpr OpDef kConvIntegerOp{
+    .name = "ConvInteger",
+    .doc = "Conv of x - x_zero_point with w - w_zero_point in int32.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

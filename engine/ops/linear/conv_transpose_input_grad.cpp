@@ -1,0 +1,26 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (!c.rankKnown(0)) return c.error("dy has unknown rank");
+  return inferFromShapeInput(c, 2, c.inputShape(0)->size());
+}
+
+double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
+
+}  // namespace
+
+constexpr OpDef kConvTransposeInputGradOp{
+    .name = "ConvTransposeInputGrad",
+    .domain = kInternalDomain,
+    .doc = "dx of ConvTranspose from dy, w and the shape of x; attributes of the ConvTranspose.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

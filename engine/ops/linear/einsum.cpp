@@ -1,0 +1,122 @@
+#include <cmath>
+#include <map>
+
+#include "engine/ops/gradient_context.h"
+#include "engine/ops/linear/ops.h"
+#include "engine/ops/shape_context.h"
+#include "kernels/einsum_equation.h"
+
+namespace stepscope::ops {
+namespace {
+
+Result<EinsumEquation> equationOf(ShapeContext& c) {
+  auto equation = parseEinsum(c.attrs().text("equation", ""), c.inputCount());
+  if (!equation) return c.error(equation.error().message);
+  return equation;
+}
+
+Status inferShape(ShapeContext& c) {
+  SS_ASSIGN(const EinsumEquation equation, equationOf(c));
+  std::map<int, Dim> extents;
+  std::size_t ellipsisRank = 0;
+  for (std::size_t i = 0; i < c.inputCount(); ++i) {
+    if (!c.rankKnown(i)) {
+      c.setOutput(0, c.inputDType(0), std::nullopt);
+      return {};
+    }
+    const Shape shape = *c.inputShape(i);
+    const EinsumTerm& term = equation.operands[i];
+    const auto labels = einsumLabels(term, shape.size());
+    if (!labels) return c.error(labels.error().message);
+    if (term.ellipsis >= 0) ellipsisRank = std::max(ellipsisRank, shape.size() - term.letters.size());
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      const auto [it, inserted] = extents.emplace((*labels)[axis], shape[axis]);
+      if (inserted || shape[axis] == Dim(1)) continue;
+      if (it->second == Dim(1))
+        it->second = shape[axis];
+      else
+        SS_TRY(c.unify(it->second, shape[axis], "extents of one einsum letter"));
+    }
+  }
+  const std::size_t rank = equation.output.letters.size() + (equation.output.ellipsis >= 0 ? ellipsisRank : 0);
+  SS_ASSIGN(const std::vector<int> labels, einsumLabels(equation.output, rank));
+  Shape y;
+  for (const int label : labels) y.push_back(extents.at(label));
+  c.setOutput(0, c.inputDType(0), std::move(y));
+  return {};
+}
+
+bool contains(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
+
+// Whether dx_i = Einsum(dy, the other operands): every letter of operand i is once in it and occurs in the result or another
+// operand, and its extents cannot be broadcast ones by a missing ellipsis.
+bool swaps(const EinsumEquation& equation, std::size_t i) {
+  const EinsumTerm& own = equation.operands[i];
+  if (own.ellipsis >= 0 && equation.output.ellipsis < 0) return false;
+  for (std::size_t k = 0; k < own.letters.size(); ++k) {
+    const char letter = own.letters[k];
+    if (contains(own.letters.substr(k + 1), letter)) return false;
+    bool elsewhere = contains(equation.output.letters, letter);
+    for (std::size_t j = 0; j < equation.operands.size(); ++j)
+      elsewhere = elsewhere || (j != i && contains(equation.operands[j].letters, letter));
+    if (!elsewhere) return false;
+  }
+  return true;
+}
+
+Status gradient(GradientContext& g) {
+  const std::size_t count = g.node().inputs.size();
+  SS_ASSIGN(const EinsumEquation equation, parseEinsum(g.attrs().text("equation", ""), count));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!g.needs(i)) continue;
+    SS_ASSIGN(const std::size_t rank, g.rank(g.x(i)));
+    const bool everyExtentThere = equation.operands[i].ellipsis >= 0 || rank == equation.operands[i].letters.size();
+    if (everyExtentThere && swaps(equation, i)) {
+      std::vector<ValueId> inputs{g.dy(0)};
+      std::string text = equation.output.text();
+      for (std::size_t j = 0; j < count; ++j) {
+        if (j == i) continue;
+        inputs.push_back(g.x(j));
+        text += "," + equation.operands[j].text();
+      }
+      // Other operands may have an ellipsis that operand i lacks; it is summed then.
+      text += "->" + equation.operands[i].text();
+      g.setGradient(i, g.reduceTo(g.op("Einsum", inputs, {{"equation", text}}), g.x(i)));
+    } else {
+      std::vector<ValueId> inputs{g.dy(0), g.shapeOf(g.x(i))};
+      for (std::size_t j = 0; j < count; ++j)
+        if (j != i) inputs.push_back(g.x(j));
+      g.setGradient(i, g.internal("EinsumGrad", inputs,
+                                  {{"equation", g.attrs().text("equation", "")}, {"operand", static_cast<std::int64_t>(i)}}));
+    }
+  }
+  return {};
+}
+
+// Multiply-adds over the label space of the first two operands; an upper bound for longer lists.
+double flops(const OpShapes& s) {
+  double elements = 2;
+  for (const std::int64_t extent : s.outputs[0]) elements *= static_cast<double>(extent);
+  double inner = 1;
+  for (const auto operand : s.inputs) {
+    double size = 1;
+    for (const std::int64_t extent : operand) size *= static_cast<double>(extent);
+    inner *= size;
+  }
+  const double y = elements / 2;
+  return s.inputs.size() == 2 && y > 0 ? 2 * std::sqrt(inner * y) : elements;
+}
+
+}  // namespace
+
+constexpr OpDef kEinsumOp{
+    .name = "Einsum",
+    .doc = "Sum of products over the letters that the result of the equation does not have.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = kAllInputs,
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

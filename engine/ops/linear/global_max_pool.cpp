@@ -1,0 +1,22 @@
+#include "engine/ops/linear/global_pool_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  if (g.needs(0)) g.setGradient(0, g.internal("GlobalMaxPoolGrad", {g.dy(0), g.x(0)}));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kGlobalMaxPoolOp{
+    .name = "GlobalMaxPool",
+    .doc = "Maximum over all spatial axes, which stay with extent 1; on ties the first gets the gradient.",
+    .inferShape = inferGlobalPool,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

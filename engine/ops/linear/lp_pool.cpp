@@ -1,0 +1,27 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (c.attrs().integer("p", 2) < 1) return c.error("attribute 'p' is " + std::to_string(c.attrs().integer("p", 2)) + "; expected 1 or more");
+  return inferPool(c);
+}
+
+Status gradient(GradientContext& g) {
+  if (g.needs(0)) g.setGradient(0, g.internal("LpPoolGrad", {g.dy(0), g.x(0), g.y(0)}, g.attrs()));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kLpPoolOp{
+    .name = "LpPool",
+    .doc = "(sum |x|^p)^(1/p) under each window.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

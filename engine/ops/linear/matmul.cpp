@@ -1,0 +1,22 @@
+#include "engine/ops/linear/matmul_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 1, false, false, c.inputDType(0)); }
+Status gradient(GradientContext& g) { return matMulGradient(g, false, false, 1.0f); }
+
+}  // namespace
+
+constexpr OpDef kMatMulOp{
+    .name = "MatMul",
+    .doc = "y = a · b with numpy's rules: rank-1 operands are vectors, leading axes broadcast.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1),
+    .recompute = Recompute::kCostly,
+    .flops = matMulFlops,
+};
+
+}  // namespace stepscope::ops

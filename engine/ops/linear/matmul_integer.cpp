@@ -1,0 +1,20 @@
+#include "engine/ops/linear/matmul_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 1, false, false, DType::kI32); }
+
+}  // namespace
+
+constexpr OpDef kMatMulIntegerOp{
+    .name = "MatMulInteger",
+    .doc = "y = (a - a_zero_point) · (b - b_zero_point) in int32.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .recompute = Recompute::kCostly,
+    .flops = matMulFlops,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,21 @@
+// What the matrix-product ops share: shape rule, gradient, cost.
+#pragma once
+
+#include "engine/ops/gradient_context.h"
+#include "engine/ops/op_def.h"
+#include "engine/ops/shape_context.h"
+
+namespace stepscope::ops {
+
+// Output 0 = op(input a) · op(input b) of `dtype`, numpy rules, op = exchange of the last two axes where asked.
+Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype);
+
+// Gradients of y = alpha · op(x0) · op(x1) to inputs 0 and 1:
+//   dA = dY · op(B)^T,  dB = op(A)^T · dY  (operands exchanged where op transposes), summed over broadcast batch axes.
+// With a rank-2 B and a longer A both are folded to matrices first, so that dB is one product and no batch of them.
+Status matMulGradient(GradientContext& g, bool transA, bool transB, float alpha);
+
+// 2·m·n·k of every batch.
+double matMulFlops(const OpShapes& shapes);
+
+}  // namespace stepscope::ops

@@ -1,0 +1,25 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  if (!g.needs(0)) return {};
+  const ValueId indices = g.ensureOutput(1);
+  g.setGradient(0, g.internal("MaxPoolGrad", {g.dy(0), indices, g.shapeOf(g.x(0))},
+                              {{"storage_order", g.attrs().integer("storage_order", 0)}}));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kMaxPoolOp{
+    .name = "MaxPool",
+    .doc = "Largest element under each window; output 1 is its index in the flattened input, the first one on ties.",
+    .inferShape = inferPool,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,22 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (!c.rankKnown(0)) return c.error("dy has unknown rank");
+  return inferFromShapeInput(c, 2, c.inputShape(0)->size());
+}
+
+}  // namespace
+
+constexpr OpDef kMaxPoolGradOp{
+    .name = "MaxPoolGrad",
+    .domain = kInternalDomain,
+    .doc = "dx[indices[o]] += dy[o]; inputs dy, the indices of MaxPool, the shape of x; attribute storage_order.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+};
+
+}  // namespace stepscope::ops

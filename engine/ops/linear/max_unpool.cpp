@@ -1,0 +1,53 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireRank(c, 0, 3));
+  if (!c.rankKnown(0)) {
+    c.setOutput(0, c.inputDType(0), std::nullopt);
+    return {};
+  }
+  const Shape input = *c.inputShape(0);
+  if (c.rankKnown(1)) SS_TRY(c.unifyShapes(input, *c.inputShape(1), "shapes of the values and their indices"));
+  if (c.hasInput(2)) {
+    if (const auto contents = c.contents(2)) {
+      if (contents->size() != input.size())
+        return c.error("output_shape has " + std::to_string(contents->size()) + " values; expected " + std::to_string(input.size()));
+      c.setOutput(0, c.inputDType(0), Shape(contents->begin(), contents->end()));
+      return {};
+    }
+    return inferFromShapeInput(c, 2, input.size());
+  }
+  const auto window = parseWindow(c.attrs(), input.size() - 2);
+  if (!window) return c.error(window.error().message);
+  Shape y{input[0], input[1]};
+  for (std::size_t i = 0; i + 2 < input.size(); ++i) {
+    const WindowAxis& a = window->axes[i];
+    y.push_back((input[i + 2] - Dim(1)) * Dim(a.stride) + Dim(a.kernel - a.padBegin - a.padEnd));
+  }
+  c.setOutput(0, c.inputDType(0), std::move(y));
+  return {};
+}
+
+// MaxUnpool copies each element to the place its index names, so its gradient reads that place back.
+Status gradient(GradientContext& g) {
+  if (!g.needs(0)) return {};
+  const ValueId flat = g.op("Reshape", {g.dy(0), g.ints({-1})});
+  g.setGradient(0, g.op("Gather", {flat, g.x(1)}, {{"axis", std::int64_t{0}}}));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kMaxUnpoolOp{
+    .name = "MaxUnpool",
+    .doc = "y[indices[o]] = x[o] in the flattened output, 0 elsewhere.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,21 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferConv(c, 0, 3, c.inputDType(7)); }
+double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[3]); }
+
+}  // namespace
+
+constexpr OpDef kQLinearConvOp{
+    .name = "QLinearConv",
+    .doc = "y = quantize(Conv(dequantize(x), dequantize(w)) + bias): 8-bit operands and result with scales and zero points.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

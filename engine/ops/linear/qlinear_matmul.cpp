@@ -1,0 +1,25 @@
+#include "engine/ops/linear/matmul_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 3, false, false, c.inputDType(7)); }
+
+double flops(const OpShapes& shapes) {
+  const std::array<std::span<const std::int64_t>, 2> operands{shapes.inputs[0], shapes.inputs[3]};
+  return matMulFlops({operands, shapes.outputs});
+}
+
+}  // namespace
+
+constexpr OpDef kQLinearMatMulOp{
+    .name = "QLinearMatMul",
+    .doc = "y = quantize(dequantize(a) · dequantize(b)): 8-bit operands and result with scales and zero points.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .recompute = Recompute::kCostly,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

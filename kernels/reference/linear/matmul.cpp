@@ -1,0 +1,44 @@
+#include "kernels/dispatch.h"
+#include "kernels/reference/linear/linear_kernels.h"
+#include "kernels/reference/linear/product.h"
+
+namespace stepscope::reference {
+namespace {
+
+Status multiply(const KernelSpec& spec, const KernelCall& call, bool transA, bool transB, float alpha) {
+  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, transA, transB));
+  const bool known = dispatchNumeric(spec.inputs[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T* left = static_cast<const T*>(call.inputs[0].data);
+    const T* right = static_cast<const T*>(call.inputs[1].data);
+    T* y = static_cast<T*>(call.outputs[0].data);
+    const std::int64_t batches = s.batches();
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      const T* a = left + s.aOffset(batch);
+      const T* b = right + s.bOffset(batch);
+      T* out = y + batch * s.m * s.n;
+      product(
+          s.m, s.n, s.k, [&](std::int64_t i, std::int64_t k) { return widen(a[i * s.aRow + k * s.aColumn]); },
+          [&](std::int64_t k, std::int64_t j) { return widen(b[k * s.bRow + j * s.bColumn]); },
+          [&](std::int64_t i, std::int64_t j, auto sum) {
+            if constexpr (std::is_integral_v<T>)
+              out[i * s.n + j] = static_cast<T>(sum);
+            else
+              out[i * s.n + j] = static_cast<T>(sum * static_cast<double>(alpha));
+          });
+    }
+  });
+  if (!known) return unsupported(spec.op + ": dtype " + std::string(dtypeName(spec.inputs[0].dtype)) + "; expected a number");
+  return {};
+}
+
+}  // namespace
+
+Status matMul(const KernelSpec& spec, const KernelCall& call) { return multiply(spec, call, false, false, 1.0f); }
+
+Status batchedMatMul(const KernelSpec& spec, const KernelCall& call) {
+  return multiply(spec, call, spec.attrs.integer("transA", 0) != 0, spec.attrs.integer("transB", 0) != 0,
+                  spec.attrs.real("alpha", 1.0f));
+}
+
+}  // namespace stepscope::reference
