@@ -1,9 +1,18 @@
-#include "kernels/reference/kernel_list.h"
+#include <vector>
+
+#include "kernels/reference/elementwise/families.h"
 
 namespace stepscope::reference {
 
 std::span<const KernelEntry> elementwiseKernels() {
-  return {};
+  static const std::vector<KernelEntry> all = [] {
+    std::vector<KernelEntry> entries;
+    for (const auto family : {activationKernels(), binaryKernels(), castKernels(), compareKernels(), optimizerKernels(),
+                              randomKernels(), selectKernels(), unaryKernels(), variadicKernels()})
+      entries.insert(entries.end(), family.begin(), family.end());
+    return entries;
+  }();
+  return all;
 }
 
 }  // namespace stepscope::reference

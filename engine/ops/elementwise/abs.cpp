@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(shape_rules::sameAsInput0(c));
+  foldContents(c, absDim);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(g.dy(0), g.op("Sign", {g.x(0)})));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kAbsOp{
+    .name = "Abs",
+    .doc = "y = |x|; slope 0 at 0",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

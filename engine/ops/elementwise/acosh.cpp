@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId x = g.x(0);
+  g.setGradient(0, g.div(g.dy(0), g.mul(g.op("Sqrt", {g.add(x, -1.0)}), g.op("Sqrt", {g.add(x, 1.0)}))));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kAcoshOp{
+    .name = "Acosh",
+    .doc = "y = arcosh(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

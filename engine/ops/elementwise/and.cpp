@@ -1,0 +1,13 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kAndOp{
+    .name = "And",
+    .doc = "y = a and b",
+    .inferShape = foldedLogical<andDims>,
+    .noGradientReason = kBoolResult,
+    .inPlaceInputs = bit(0) | bit(1),
+};
+
+}  // namespace stepscope::ops

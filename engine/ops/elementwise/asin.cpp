@@ -1,0 +1,24 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId x = g.x(0);
+  const ValueId root = g.op("Sqrt", {g.sub(g.scalar(1, x), g.mul(x, x))});
+  g.setGradient(0, g.div(g.dy(0), root));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kAsinOp{
+    .name = "Asin",
+    .doc = "y = arcsin(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

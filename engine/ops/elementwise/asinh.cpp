@@ -1,0 +1,22 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.div(g.dy(0), g.op("Sqrt", {g.add(g.mul(g.x(0), g.x(0)), 1.0)})));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kAsinhOp{
+    .name = "Asinh",
+    .doc = "y = arsinh(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId x = g.x(0);
+  g.setGradient(0, g.div(g.dy(0), g.sub(g.scalar(1, x), g.mul(x, x))));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kAtanhOp{
+    .name = "Atanh",
+    .doc = "y = artanh(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

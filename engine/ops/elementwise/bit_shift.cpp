@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  const std::string direction = c.attrs().text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return c.error("attribute direction is '" + direction + "'; 'LEFT' or 'RIGHT'");
+  return binary(c);
+}
+
+}  // namespace
+
+extern constexpr OpDef kBitShiftOp{
+    .name = "BitShift",
+    .doc = "y = a << b or a >> b, by attribute direction; a shift by the width or more gives 0",
+    .inferShape = inferShape,
+    .noGradientReason = kIntegerResult,
+    .inPlaceInputs = bit(0) | bit(1),
+};
+
+}  // namespace stepscope::ops

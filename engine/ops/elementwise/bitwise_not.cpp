@@ -1,0 +1,13 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kBitwiseNotOp{
+    .name = "BitwiseNot",
+    .doc = "y = ~x",
+    .inferShape = shape_rules::sameAsInput0,
+    .noGradientReason = kIntegerResult,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

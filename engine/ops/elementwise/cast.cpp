@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  const std::int64_t number = c.attrs().integer("to", 0);
+  const auto to = dtypeFromOnnx(number >= 0 && number < 256 ? static_cast<int>(number) : 0);
+  if (!to) return c.error("target type " + std::to_string(number) + " of attribute to; an element type of this build");
+  return castContents(c, *to);
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.castLike(g.dy(0), g.x(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kCastOp{
+    .name = "Cast",
+    .doc = "y = x in the type of attribute `to`; floats to integers truncate",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return castContents(c, c.inputDType(1)); }
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.castLike(g.dy(0), g.x(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kCastLikeOp{
+    .name = "CastLike",
+    .doc = "y = x in the type of the second input; floats to integers truncate",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

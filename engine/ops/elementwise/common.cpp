@@ -1,0 +1,108 @@
+#include "engine/ops/elementwise/common.h"
+
+#include <numbers>
+
+namespace stepscope::ops {
+
+Status requireFloat(const ShapeContext& c, std::size_t input) {
+  const DType dtype = c.inputDType(input);
+  if (dtype == DType::kUndefined || isFloating(dtype)) return {};
+  return c.error("input " + std::to_string(input) + " is " + std::string(dtypeName(dtype)) + "; a floating type is needed");
+}
+
+Status requireType(const ShapeContext& c, std::size_t input, DType dtype) {
+  const DType found = c.inputDType(input);
+  if (found == DType::kUndefined || found == dtype) return {};
+  return c.error("input " + std::to_string(input) + " is " + std::string(dtypeName(found)) + "; " +
+                 std::string(dtypeName(dtype)) + " is needed");
+}
+
+Status requireSameTypes(const ShapeContext& c, std::size_t first) {
+  DType common = DType::kUndefined;
+  for (std::size_t i = first; i < c.inputCount(); ++i) {
+    const DType dtype = c.inputDType(i);
+    if (dtype == DType::kUndefined) continue;
+    if (common == DType::kUndefined) common = dtype;
+    if (dtype != common)
+      return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(dtype)) + "; the others are " +
+                     std::string(dtypeName(common)));
+  }
+  return {};
+}
+
+Status floatUnary(ShapeContext& c) {
+  SS_TRY(requireFloat(c, 0));
+  return shape_rules::sameAsInput0(c);
+}
+
+Status floatBroadcast(ShapeContext& c) {
+  SS_TRY(requireFloat(c, 0));
+  return binary(c);
+}
+
+Status binary(ShapeContext& c) {
+  SS_TRY(requireSameTypes(c));
+  return shape_rules::broadcastAll(c);
+}
+
+Status compare(ShapeContext& c) {
+  SS_TRY(requireSameTypes(c));
+  return shape_rules::broadcastBool(c);
+}
+
+Status logical(ShapeContext& c) {
+  for (std::size_t i = 0; i < c.inputCount(); ++i) SS_TRY(requireType(c, i, DType::kBool));
+  return shape_rules::broadcastBool(c);
+}
+
+Status castContents(ShapeContext& c, DType to) {
+  c.setOutput(0, to, c.inputShape(0));
+  auto contents = operandContents(c, 0);
+  if (!contents) return {};
+  for (Dim& element : *contents) {
+    const auto cast = castDim(element, to);
+    if (!cast) return {};
+    element = *cast;
+  }
+  c.setContents(0, std::move(*contents));
+  return {};
+}
+
+ValueId geluSlope(GradientContext& g, ValueId x, bool tanhForm) {
+  if (!tanhForm) {  // Phi(x) + x phi(x)
+    const ValueId cdf = g.mul(g.add(g.op("Erf", {g.mul(x, 1 / std::numbers::sqrt2)}), 1.0), 0.5);
+    const ValueId bell = g.op("Exp", {g.mul(g.mul(x, x), -0.5)});
+    const double density = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    return g.add(cdf, g.mul(x, g.mul(bell, density)));
+  }
+  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
+  const double cubic = 0.044715;
+  const ValueId square = g.mul(x, x);
+  const ValueId t = g.op("Tanh", {g.mul(x, g.add(g.mul(square, k * cubic), k))});
+  const ValueId inner = g.add(g.mul(square, 3 * k * cubic), k);
+  const ValueId sech2 = g.sub(g.scalar(1, x), g.mul(t, t));
+  return g.mul(g.add(g.add(t, 1.0), g.mul(x, g.mul(sech2, inner))), 0.5);
+}
+
+Status evenShareGradient(GradientContext& g) {
+  const std::size_t count = g.node().inputs.size();
+  if (count == 1) {
+    g.setGradient(0, g.dy(0));
+    return {};
+  }
+  std::vector<ValueId> masks;
+  ValueId attained;
+  for (std::size_t i = 0; i < count; ++i) {
+    masks.push_back(g.castLike(g.op("Equal", {g.x(i), g.y(0)}), g.dy(0)));
+    attained = i == 0 ? masks[0] : g.add(attained, masks[i]);
+  }
+  const ValueId share = g.div(g.dy(0), attained);
+  for (std::size_t i = 0; i < count; ++i)
+    if (g.needs(i)) g.setGradient(i, g.reduceTo(g.mul(share, masks[i]), g.x(i)));
+  return {};
+}
+
+ValueId keepWhere(GradientContext& g, ValueId condition, ValueId x) { return g.where(condition, x, g.scalar(0, x)); }
+ValueId dropWhere(GradientContext& g, ValueId condition, ValueId x) { return g.where(condition, g.scalar(0, x), x); }
+
+}  // namespace stepscope::ops

@@ -1,0 +1,22 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.neg(g.mul(g.dy(0), g.op("Sin", {g.x(0)}))));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kCosOp{
+    .name = "Cos",
+    .doc = "y = cos(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

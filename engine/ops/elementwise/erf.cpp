@@ -1,0 +1,25 @@
+#include <numbers>
+
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId bell = g.op("Exp", {g.neg(g.mul(g.x(0), g.x(0)))});
+  g.setGradient(0, g.mul(g.dy(0), g.mul(bell, 2 * std::numbers::inv_sqrtpi)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kErfOp{
+    .name = "Erf",
+    .doc = "y = 2/sqrt(pi) integral of exp(-t^2) from 0 to x",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,27 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const bool biased = g.node().input(1).valid();
+  const ValueId sum = biased ? g.add(g.x(0), g.x(1)) : g.x(0);
+  const ValueId gradient = g.mul(g.dy(0), geluSlope(g, sum, true));
+  if (g.needs(0)) g.setGradient(0, g.reduceTo(gradient, g.x(0)));
+  if (biased && g.needs(1)) g.setGradient(1, g.reduceTo(gradient, g.x(1)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kFastGeluOp{
+    .name = "FastGelu",
+    .domain = "com.microsoft",
+    .doc = "y = gelu(x + bias) in the form with tanh",
+    .inferShape = floatBroadcast,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,13 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kFloorOp{
+    .name = "Floor",
+    .doc = "y = largest integer <= x",
+    .inferShape = floatUnary,
+    .noGradientReason = kPiecewiseConstant,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  const std::string form = c.attrs().text("approximate", "none");
+  if (form != "none" && form != "tanh") return c.error("attribute approximate is '" + form + "'; 'none' or 'tanh'");
+  return floatUnary(c);
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(g.dy(0), geluSlope(g, g.x(0), g.attrs().text("approximate", "none") == "tanh")));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kGeluOp{
+    .name = "Gelu",
+    .doc = "y = x Phi(x); attribute approximate: \"none\" (erf) or \"tanh\"",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,12 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kGreaterOp{
+    .name = "Greater",
+    .doc = "y = a > b",
+    .inferShape = foldedCompare<greaterDims>,
+    .noGradientReason = kBoolResult,
+};
+
+}  // namespace stepscope::ops

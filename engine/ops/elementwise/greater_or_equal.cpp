@@ -1,0 +1,12 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kGreaterOrEqualOp{
+    .name = "GreaterOrEqual",
+    .doc = "y = a >= b",
+    .inferShape = foldedCompare<greaterOrEqualDims>,
+    .noGradientReason = kBoolResult,
+};
+
+}  // namespace stepscope::ops

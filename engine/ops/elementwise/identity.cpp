@@ -1,0 +1,30 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  c.setOutputType(0, c.inputType(0));
+  if (const auto contents = c.contents(0)) c.setContents(0, *contents);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.dy(0));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kIdentityOp{
+    .name = "Identity",
+    .doc = "y = x, the same memory",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+    .view = true,
+    .sequences = false,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,12 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kIsInfOp{
+    .name = "IsInf",
+    .doc = "y = x is an infinity; attributes detect_negative, detect_positive",
+    .inferShape = shape_rules::boolLikeInput0,
+    .noGradientReason = kBoolResult,
+};
+
+}  // namespace stepscope::ops

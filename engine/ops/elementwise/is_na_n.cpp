@@ -1,0 +1,12 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kIsNaNOp{
+    .name = "IsNaN",
+    .doc = "y = x is NaN",
+    .inferShape = shape_rules::boolLikeInput0,
+    .noGradientReason = kBoolResult,
+};
+
+}  // namespace stepscope::ops

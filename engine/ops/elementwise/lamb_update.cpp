@@ -1,0 +1,29 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+// Inputs: parameter, gradient, m, v, lr, step, scale?. Outputs: parameter', m', v'. Output 0 may lie over input 0, output 1
+// over input 2 and output 2 over input 3. The gradient is multiplied by scale first; step counts updates from 1.
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireFloat(c, 0));
+  SS_TRY(shape_rules::sameAsInput0(c));
+  for (std::size_t state = 1; state <= 2; ++state)
+    if (c.hasOutput(state)) c.setOutput(state, c.inputDType(state + 1), c.inputShape(0));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kLambUpdateOp{
+    .name = "LambUpdate",
+    .domain = kInternalDomain,
+    .doc = "LAMB (arXiv:1904.00962) with bias correction; attributes as AdamUpdate, weight decay is part of the update",
+    .inferShape = inferShape,
+    .noGradientReason = kOptimizerStep,
+    .inPlaceInputs = bit(0),
+    .recompute = Recompute::kNever,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,12 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kLessOp{
+    .name = "Less",
+    .doc = "y = a < b",
+    .inferShape = foldedCompare<lessDims>,
+    .noGradientReason = kBoolResult,
+};
+
+}  // namespace stepscope::ops

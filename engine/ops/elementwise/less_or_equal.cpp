@@ -1,0 +1,12 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kLessOrEqualOp{
+    .name = "LessOrEqual",
+    .doc = "y = a <= b",
+    .inferShape = foldedCompare<lessOrEqualDims>,
+    .noGradientReason = kBoolResult,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,14 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kMaxOp{
+    .name = "Max",
+    .doc = "y = largest of the inputs; ties share the gradient evenly",
+    .inferShape = foldedBinary<maxDims>,
+    .gradient = evenShareGradient,
+    .differentiableInputs = kAllInputs,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,25 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const std::size_t count = g.node().inputs.size();
+  const ValueId share = g.div(g.dy(0), g.scalar(static_cast<double>(count), g.dy(0)));
+  for (std::size_t i = 0; i < count; ++i)
+    if (g.needs(i)) g.setGradient(i, g.reduceTo(share, g.x(i)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kMeanOp{
+    .name = "Mean",
+    .doc = "y = mean of the inputs",
+    .inferShape = floatBroadcast,
+    .gradient = gradient,
+    .differentiableInputs = kAllInputs,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(g.dy(0), geluSlope(g, g.x(0), false)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kMicrosoftGeluOp{
+    .name = "Gelu",
+    .domain = "com.microsoft",
+    .doc = "y = x Phi(x), the form with erf",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,14 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kMinOp{
+    .name = "Min",
+    .doc = "y = smallest of the inputs; ties share the gradient evenly",
+    .inferShape = foldedBinary<minDims>,
+    .gradient = evenShareGradient,
+    .differentiableInputs = kAllInputs,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

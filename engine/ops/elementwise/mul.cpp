@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  if (g.needs(0)) g.setGradient(0, g.reduceTo(g.mul(g.dy(0), g.x(1)), g.x(0)));
+  if (g.needs(1)) g.setGradient(1, g.reduceTo(g.mul(g.dy(0), g.x(0)), g.x(1)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kMulOp{
+    .name = "Mul",
+    .doc = "y = a * b",
+    .inferShape = foldedBinary<mulDims>,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1),
+    .inPlaceInputs = bit(0) | bit(1),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(shape_rules::sameAsInput0(c));
+  foldContents(c, negDim);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.neg(g.dy(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kNegOp{
+    .name = "Neg",
+    .doc = "y = -x",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireType(c, 0, DType::kBool));
+  SS_TRY(shape_rules::boolLikeInput0(c));
+  foldContents(c, notDim);
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kNotOp{
+    .name = "Not",
+    .doc = "y = not x",
+    .inferShape = inferShape,
+    .noGradientReason = kBoolResult,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(shape_rules::sameAsInput0(c));
+  foldContents(c, reluDim);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, dropWhere(g, g.op("LessOrEqual", {g.y(0), g.scalar(0, g.y(0))}), g.dy(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kReluOp{
+    .name = "Relu",
+    .doc = "y = max(x, 0); slope 0 at 0, NaN passes",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,13 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+
+extern constexpr OpDef kRoundOp{
+    .name = "Round",
+    .doc = "y = nearest integer, halves to even",
+    .inferShape = floatUnary,
+    .noGradientReason = kPiecewiseConstant,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

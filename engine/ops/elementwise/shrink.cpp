@@ -1,0 +1,25 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const double lambd = g.attrs().real("lambd", 0.5f);
+  const ValueId x = g.x(0);
+  const ValueId outside = g.op("Or", {g.op("Less", {x, g.scalar(-lambd, x)}), g.op("Greater", {x, g.scalar(lambd, x)})});
+  g.setGradient(0, keepWhere(g, outside, g.dy(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kShrinkOp{
+    .name = "Shrink",
+    .doc = "y = x < -lambd ? x + bias : x > lambd ? x - bias : 0",
+    .inferShape = shape_rules::sameAsInput0,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId y = g.y(0);
+  g.setGradient(0, g.mul(g.dy(0), g.mul(y, g.sub(g.scalar(1, y), y))));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSigmoidOp{
+    .name = "Sigmoid",
+    .doc = "y = 1 / (1 + exp(-x)); slope y (1 - y)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

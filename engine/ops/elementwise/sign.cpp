@@ -1,0 +1,22 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(shape_rules::sameAsInput0(c));
+  foldContents(c, signDim);
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSignOp{
+    .name = "Sign",
+    .doc = "y = -1, 0 or 1",
+    .inferShape = inferShape,
+    .noGradientReason = kPiecewiseConstant,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

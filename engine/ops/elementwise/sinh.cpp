@@ -1,0 +1,22 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(g.dy(0), g.op("Cosh", {g.x(0)})));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSinhOp{
+    .name = "Sinh",
+    .doc = "y = sinh(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,22 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(g.dy(0), g.op("Sigmoid", {g.x(0)})));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSoftplusOp{
+    .name = "Softplus",
+    .doc = "y = ln(1 + exp(x)), without overflow; slope sigmoid(x)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId base = g.add(g.op("Abs", {g.x(0)}), 1.0);
+  g.setGradient(0, g.div(g.dy(0), g.mul(base, base)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSoftsignOp{
+    .name = "Softsign",
+    .doc = "y = x / (1 + |x|)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,22 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.div(g.mul(g.dy(0), 0.5), g.y(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSqrtOp{
+    .name = "Sqrt",
+    .doc = "y = sqrt(x); slope 1 / (2y)",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireFloat(c, 0));
+  c.setOutput(0, c.inputDType(0), Shape{});
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(g.mul(g.x(0), 2.0), g.dy(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSquareSumOp{
+    .name = "SquareSum",
+    .domain = kInternalDomain,
+    .doc = "s = sum of x^2 over all elements, accumulated in double",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  for (std::size_t i = 0; i < g.node().inputs.size(); ++i)
+    if (g.needs(i)) g.setGradient(i, g.reduceTo(g.dy(0), g.x(i)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kSumOp{
+    .name = "Sum",
+    .doc = "y = sum of the inputs",
+    .inferShape = foldedBinary<addDims>,
+    .gradient = gradient,
+    .differentiableInputs = kAllInputs,
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

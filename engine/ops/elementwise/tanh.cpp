@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId y = g.y(0);
+  g.setGradient(0, g.mul(g.dy(0), g.sub(g.scalar(1, y), g.mul(y, y))));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kTanhOp{
+    .name = "Tanh",
+    .doc = "y = tanh(x); slope 1 - y^2",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

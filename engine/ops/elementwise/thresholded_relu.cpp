@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId alpha = g.scalar(g.attrs().real("alpha", 1.0f), g.x(0));
+  g.setGradient(0, keepWhere(g, g.op("Greater", {g.x(0), alpha}), g.dy(0)));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kThresholdedReluOp{
+    .name = "ThresholdedRelu",
+    .doc = "y = x > alpha ? x : 0",
+    .inferShape = floatUnary,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

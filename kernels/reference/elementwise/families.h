@@ -1,0 +1,21 @@
+// The families of elementwise reference kernels; kernels.cpp joins them. One line per op in the list of its family.
+#pragma once
+
+#include <span>
+
+#include "kernels/reference/kernel_list.h"
+
+namespace stepscope::reference {
+
+std::span<const KernelEntry> activationKernels();  // functions of one number with attributes: Elu, Gelu, Clip …
+std::span<const KernelEntry> binaryKernels();      // arithmetic, PRelu, bitwise
+std::span<const KernelEntry> castKernels();        // Cast, CastLike, Identity
+std::span<const KernelEntry> compareKernels();     // Equal, Less …, And, Or, Xor, Not, IsNaN, IsInf
+std::span<const KernelEntry> optimizerKernels();   // updates of parameters, SquareSum
+std::span<const KernelEntry> quantizeKernels();    // QuantizeLinear and relatives
+std::span<const KernelEntry> randomKernels();      // Dropout, RandomNormal, Bernoulli …
+std::span<const KernelEntry> selectKernels();      // Where, Select, Gate
+std::span<const KernelEntry> unaryKernels();       // functions of one number
+std::span<const KernelEntry> variadicKernels();    // Max, Min, Sum, Mean
+
+}  // namespace stepscope::reference

@@ -1,0 +1,186 @@
+#include "kernels/reference/elementwise/optimizer.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "kernels/reference/elementwise/families.h"
+#include "kernels/reference/elementwise/loops.h"
+
+namespace stepscope {
+
+double decimalOf(float value) {
+  std::array<char, 64> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value);
+  double decimal = value;
+  std::from_chars(text.data(), end.ptr, decimal);
+  return decimal;
+}
+
+SgdParams::SgdParams(const Attributes& attrs)
+    : momentum(decimalOf(attrs.real("momentum", 0.0f))),
+      dampening(decimalOf(attrs.real("dampening", 0.0f))),
+      weightDecay(decimalOf(attrs.real("weight_decay", 0.0f))),
+      nesterov(attrs.integer("nesterov", 0) != 0) {}
+
+AdamParams::AdamParams(const Attributes& attrs)
+    : beta1(decimalOf(attrs.real("beta1", 0.9f))),
+      beta2(decimalOf(attrs.real("beta2", 0.999f))),
+      eps(decimalOf(attrs.real("eps", 1e-8f))),
+      weightDecay(decimalOf(attrs.real("weight_decay", 0.0f))),
+      decoupled(attrs.integer("decoupled", 0) != 0) {}
+
+namespace reference {
+namespace {
+
+Result<double> scalarInput(const KernelSpec& spec, const KernelCall& call, std::size_t input) {
+  const TensorView& x = call.inputs[input];
+  if (x.elements() == 1 && x.dtype != DType::kString) return elementAsDouble(x, 0);
+  return invalid(spec.op + ": input " + std::to_string(input) + " has shape " + dimsText(x.dims) + "; a scalar number");
+}
+
+// Inputs and outputs that all are as large as the parameter; tensors may have different floating types.
+Status checkOperands(const KernelSpec& spec, const KernelCall& call, std::size_t required,
+                     std::initializer_list<std::size_t> like) {
+  for (std::size_t i = 0; i < required; ++i)
+    if (!call.inputPresent(i) && !(spec.op == "SgdUpdate" && i == 2))
+      return invalid(spec.op + ": input " + std::to_string(i) + " is absent; it is required");
+  for (const std::size_t i : like) {
+    if (!call.inputPresent(i)) continue;
+    SS_TRY(checkSameElements(spec, call, i));
+    if (!isFloating(call.inputs[i].dtype)) return wrongType(spec, call.inputs[i].dtype);
+  }
+  for (const TensorView& y : call.outputs) {
+    if (!y.present()) continue;
+    if (!isFloating(y.dtype)) return wrongType(spec, y.dtype);
+    if (y.elements() != call.inputs[0].elements())
+      return invalid(spec.op + ": output has shape " + dimsText(y.dims) + "; that of the parameter");
+  }
+  return {};
+}
+
+void storeOutput(const KernelCall& call, std::size_t output, std::int64_t i, double value) {
+  if (call.outputPresent(output)) storeElement(call.outputs[output], i, value);
+}
+
+Status sgdUpdate(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkOperands(spec, call, 4, {0, 1, 2}));
+  const SgdParams params(spec.attrs);
+  SS_ASSIGN(const double lr, scalarInput(spec, call, 3));
+  double scale = 1;
+  if (call.inputPresent(4)) {
+    SS_ASSIGN(scale, scalarInput(spec, call, 4));
+  }
+  bool first = false;
+  if (call.inputPresent(5)) {
+    SS_ASSIGN(const double step, scalarInput(spec, call, 5));
+    first = step <= 1;
+  }
+  const std::int64_t count = call.inputs[0].elements();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double p = elementAsDouble(call.inputs[0], i);
+    double g = elementAsDouble(call.inputs[1], i) * scale + params.weightDecay * p;
+    if (call.inputPresent(2)) {
+      const double old = elementAsDouble(call.inputs[2], i);
+      const double buffer = first ? g : params.momentum * old + (1 - params.dampening) * g;
+      storeOutput(call, 1, i, buffer);
+      g = params.nesterov ? g + params.momentum * buffer : buffer;
+    }
+    storeElement(call.outputs[0], i, p - lr * g);
+  }
+  return {};
+}
+
+struct AdamInputs {
+  double lr = 0, scale = 1, correction1 = 1, correction2 = 1;
+};
+
+Result<AdamInputs> adamInputs(const KernelSpec& spec, const KernelCall& call, const AdamParams& params) {
+  SS_TRY(checkOperands(spec, call, 6, {0, 1, 2, 3}));
+  AdamInputs inputs;
+  SS_ASSIGN(inputs.lr, scalarInput(spec, call, 4));
+  SS_ASSIGN(const double step, scalarInput(spec, call, 5));
+  if (call.inputPresent(6)) {
+    SS_ASSIGN(inputs.scale, scalarInput(spec, call, 6));
+  }
+  inputs.correction1 = 1 - std::pow(params.beta1, step);
+  inputs.correction2 = 1 - std::pow(params.beta2, step);
+  return inputs;
+}
+
+Status adamUpdate(const KernelSpec& spec, const KernelCall& call) {
+  const AdamParams params(spec.attrs);
+  SS_ASSIGN(const AdamInputs in, adamInputs(spec, call, params));
+  const std::int64_t count = call.inputs[0].elements();
+  for (std::int64_t i = 0; i < count; ++i) {
+    double p = elementAsDouble(call.inputs[0], i);
+    double g = elementAsDouble(call.inputs[1], i) * in.scale;
+    if (params.decoupled)
+      p *= 1 - in.lr * params.weightDecay;
+    else
+      g += params.weightDecay * p;
+    const double m = params.beta1 * elementAsDouble(call.inputs[2], i) + (1 - params.beta1) * g;
+    const double v = params.beta2 * elementAsDouble(call.inputs[3], i) + (1 - params.beta2) * g * g;
+    const double denominator = std::sqrt(v) / std::sqrt(in.correction2) + params.eps;
+    storeElement(call.outputs[0], i, p - in.lr / in.correction1 * m / denominator);
+    storeOutput(call, 1, i, m);
+    storeOutput(call, 2, i, v);
+  }
+  return {};
+}
+
+Status lambUpdate(const KernelSpec& spec, const KernelCall& call) {
+  const AdamParams params(spec.attrs);
+  SS_ASSIGN(const AdamInputs in, adamInputs(spec, call, params));
+  const std::int64_t count = call.inputs[0].elements();
+  double m = 0, v = 0, p = 0;
+  const auto update = [&](std::int64_t i) {
+    p = elementAsDouble(call.inputs[0], i);
+    const double g = elementAsDouble(call.inputs[1], i) * in.scale;
+    m = params.beta1 * elementAsDouble(call.inputs[2], i) + (1 - params.beta1) * g;
+    v = params.beta2 * elementAsDouble(call.inputs[3], i) + (1 - params.beta2) * g * g;
+    return m / in.correction1 / (std::sqrt(v / in.correction2) + params.eps) + params.weightDecay * p;
+  };
+  double parameterSquares = 0, updateSquares = 0;
+  for (std::int64_t i = 0; i < count; ++i) {  // nothing is written before both norms are known: outputs may lie over inputs
+    const double u = update(i);
+    parameterSquares += p * p;
+    updateSquares += u * u;
+  }
+  const double trust = parameterSquares > 0 && updateSquares > 0 ? std::sqrt(parameterSquares / updateSquares) : 1;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double u = update(i);
+    storeElement(call.outputs[0], i, p - in.lr * trust * u);
+    storeOutput(call, 1, i, m);
+    storeOutput(call, 2, i, v);
+  }
+  return {};
+}
+
+Status squareSum(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkOutputType(spec, call, 0, call.inputs[0].dtype));
+  if (call.outputs[0].elements() != 1)
+    return invalid("SquareSum: output has shape " + dimsText(call.outputs[0].dims) + "; a scalar");
+  const bool done = dispatchFloat(call.inputs[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    double sum = 0;
+    for (const T& x : call.inputs[0].as<const T>()) sum += widen(x) * widen(x);
+    *static_cast<T*>(call.outputs[0].data) = narrow<T>(sum);
+  });
+  if (!done) return wrongType(spec, call.inputs[0].dtype);
+  return {};
+}
+
+}  // namespace
+
+std::span<const KernelEntry> optimizerKernels() {
+  static constexpr KernelEntry kEntries[] = {
+      {"stepscope", "AdamUpdate", plain<adamUpdate>},
+      {"stepscope", "LambUpdate", plain<lambUpdate>},
+      {"stepscope", "SgdUpdate", plain<sgdUpdate>},
+      {"stepscope", "SquareSum", plain<squareSum>},
+  };
+  return kEntries;
+}
+
+}  // namespace reference
+}  // namespace stepscope
