@@ -1,0 +1,55 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(indexType(c, 1));
+  const std::optional<Shape> data = c.inputShape(0), indices = c.inputShape(1);
+  if (!data || !indices) {
+    c.setOutput(0, c.inputDType(0), std::nullopt);
+    return {};
+  }
+  SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", 0), *data));
+  Shape shape(data->begin(), data->begin() + static_cast<std::ptrdiff_t>(axis));
+  shape.insert(shape.end(), indices->begin(), indices->end());
+  shape.insert(shape.end(), data->begin() + static_cast<std::ptrdiff_t>(axis) + 1, data->end());
+  c.setOutput(0, c.inputDType(0), shape);
+  if (data->size() != 1 || indices->size() > 1) return {};
+  const auto contents = knownContents(c, 0);
+  const auto picks = knownContents(c, 1);
+  const auto numbers = picks ? knownDims(*picks) : std::nullopt;
+  if (!contents || !numbers) return {};
+  Contents picked;
+  for (std::size_t k = 0; k < numbers->size(); ++k) {
+    SS_ASSIGN(const std::size_t at, pick(c, (*numbers)[k], k, contents->size()));
+    picked.push_back((*contents)[at]);
+  }
+  c.setContents(0, std::move(picked));
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.internal("GatherGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kGatherOp{
+    .name = "Gather",
+    .doc = "y[o, k, i] = x[o, indices[k], i] along `axis`; negative indices count from the end.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
+constexpr OpDef kGatherGradOp{
+    .name = "GatherGrad",
+    .domain = kInternalDomain,
+    .doc = "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x.",
+    .inferShape = gradientShapedByInput2,
+    .noGradientReason = "second derivatives are not built",
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  Shape shape = c.freshShape(0, 2);
+  if (const auto& input = c.inputShape(0)) shape[0] = Dim(static_cast<std::int64_t>(input->size()));
+  c.setOutput(0, DType::kI64, shape);
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kNonZeroOp{
+    .name = "NonZero",
+    .doc = "The indices of the elements that are not zero, one column each, in row-major order.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .dataDependentShape = true,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,24 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  ValueType type = c.hasInput(0) ? c.inputType(0) : ValueType{};
+  type.optionalOfSequence = type.kind == ValueKind::kSequence;
+  type.kind = ValueKind::kOptional;
+  c.setOutputType(0, type);
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kOptionalOp{
+    .name = "Optional",
+    .doc = "An optional that holds the input, or nothing.",
+    .inferShape = inferShape,
+    .noGradientReason = "optionals are lowered to plain values before the gradient",
+    .sequences = true,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,26 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  ValueType type = c.inputType(0);
+  if (type.kind == ValueKind::kOptional) {
+    type.kind = type.optionalOfSequence ? ValueKind::kSequence : ValueKind::kTensor;
+    type.optionalOfSequence = false;
+  }
+  c.setOutputType(0, type);
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kOptionalGetElementOp{
+    .name = "OptionalGetElement",
+    .doc = "The value that an optional holds; a plain value is passed through.",
+    .inferShape = inferShape,
+    .noGradientReason = "optionals are lowered to plain values before the gradient",
+    .sequences = true,
+};
+
+}  // namespace stepscope::ops

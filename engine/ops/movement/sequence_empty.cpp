@@ -1,0 +1,24 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  const std::int64_t wish = c.attrs().integer("dtype", static_cast<std::int64_t>(DType::kF32));
+  const auto dtype = wish >= 0 && wish < 256 ? dtypeFromOnnx(static_cast<int>(wish)) : std::nullopt;
+  if (!dtype) return c.error("dtype " + std::to_string(wish) + " is not a type of this engine");
+  c.setOutputType(0, {ValueKind::kSequence, *dtype, std::nullopt});
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kSequenceEmptyOp{
+    .name = "SequenceEmpty",
+    .doc = "A sequence without elements.",
+    .inferShape = inferShape,
+    .noGradientReason = "no inputs",
+    .sequences = true,
+};
+
+}  // namespace stepscope::ops

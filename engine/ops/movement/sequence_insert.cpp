@@ -1,0 +1,25 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input 0 is no sequence");
+  SS_TRY(sameType(c, 0, 1));
+  std::optional<Shape> shape = c.inputShape(1);
+  if (c.inputShape(0) != shape) shape.reset();
+  c.setOutputType(0, {ValueKind::kSequence, c.inputDType(0), shape});
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kSequenceInsertOp{
+    .name = "SequenceInsert",
+    .doc = "A sequence with one tensor more, at a position or at the end.",
+    .inferShape = inferShape,
+    .noGradientReason = "sequences are lowered to lists of values before the gradient",
+    .sequences = true,
+};
+
+}  // namespace stepscope::ops

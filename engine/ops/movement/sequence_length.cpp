@@ -1,0 +1,22 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input is no sequence");
+  c.setOutput(0, DType::kI64, Shape{});
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kSequenceLengthOp{
+    .name = "SequenceLength",
+    .doc = "The number of tensors in a sequence, a scalar.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .sequences = true,
+};
+
+}  // namespace stepscope::ops

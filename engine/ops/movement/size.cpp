@@ -1,0 +1,21 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  c.setOutput(0, DType::kI64, Shape{});
+  if (const auto& input = c.inputShape(0)) c.setContents(0, {productOf(*input, 0, input->size())});
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kSizeOp{
+    .name = "Size",
+    .doc = "The number of elements as a scalar.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+};
+
+}  // namespace stepscope::ops

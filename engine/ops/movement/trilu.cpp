@@ -1,0 +1,31 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  const std::optional<Shape> shape = c.inputShape(0);
+  if (shape && shape->size() < 2) return c.error("shape " + shapeText(*shape) + "; expected at least two axes");
+  c.setOutput(0, c.inputDType(0), shape);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  std::vector<ValueId> inputs{g.dy(0)};
+  if (g.node().input(1)) inputs.push_back(g.x(1));
+  g.setGradient(0, g.op("Trilu", inputs, {{"upper", g.attrs().integer("upper", 1)}}));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kTriluOp{
+    .name = "Trilu",
+    .doc = "The upper (or lower) triangle of each matrix, from diagonal k on; zeros elsewhere.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops
