@@ -1,0 +1,59 @@
+// The bounded queue between the threads that record and the one that writes. Internal to storage.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/event.h"
+
+namespace stepscope::storage {
+
+class EventQueue {
+ public:
+  explicit EventQueue(std::size_t limitBytes) : limitBytes_(limitBytes) {}
+
+  // Drops the event, or the detail in it, when the queue is too full. Dropping is counted per run and kind.
+  void push(Event event);
+
+  // Waits until the oldest event is `age` old, somebody is in a hurry, or the queue is closed; then returns everything,
+  // preceded by the rows for what was lost. Returns an empty list only when the queue is closed and empty.
+  std::vector<Event> take(std::chrono::milliseconds age);
+  void done(std::size_t events);            // they are committed
+  void failed(std::vector<Event> events);   // they could not be written now: back to the front
+
+  // Asks for haste and waits until all events pushed so far are committed. False when an attempt failed meanwhile.
+  bool flush();
+  void stop();                    // the writer gave up: flush returns, what waits and what comes is counted as lost
+  void close();                   // take() drains what is there and then returns nothing
+
+  // Sleeps until `time` is over, somebody flushes, or the queue is closed. Returns false when it is closed.
+  bool wait(std::chrono::milliseconds time);
+
+  std::int64_t waiting() const;
+  std::size_t waitingBytes() const;
+  std::int64_t lostTotal() const;
+
+ private:
+  using LostKey = std::pair<std::int64_t, std::string>;  // run, what
+  void countLost(std::int64_t run, const std::string& what, std::int64_t amount, std::int64_t step);
+
+  const std::size_t limitBytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Event> events_;
+  std::map<LostKey, Lost> lost_;
+  std::size_t bytes_ = 0;
+  std::int64_t lostTotal_ = 0;
+  std::int64_t pushed_ = 0, done_ = 0, failures_ = 0;
+  std::int64_t hurryUntil_ = 0;  // flush() waits for this many done events
+  std::chrono::steady_clock::time_point oldest_;
+  bool closed_ = false, stopped_ = false;
+};
+
+}  // namespace stepscope::storage

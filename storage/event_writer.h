@@ -1,0 +1,73 @@
+// Turns events into rows. Used by the recorder's thread only, inside a transaction that the recorder owns. Internal to storage.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/event.h"
+#include "storage/sqlite.h"
+
+namespace stepscope::storage {
+
+class EventWriter {
+ public:
+  explicit EventWriter(const Connection& connection) : connection_(connection) {}
+
+  Status write(const Event& event);
+  // Writes the flat rows (nodes, graph_values) of the newest graph that has none yet. Done late, because a build takes a
+  // dozen snapshots and only the last one is shown as rows.
+  Status writeFlatGraph();
+  // After a rollback: what the writer remembers about ids no longer holds.
+  struct Bookmark;
+  Bookmark bookmark() const;
+  void restore(const Bookmark& bookmark);
+
+ private:
+  struct RunState {
+    int build = 0;
+    bool hasPhases = false;   // the phases of this build are written
+    int nextRevision = 0;
+    std::int64_t plan = 0;    // newest plan, 0 = none
+    bool warmUp = true;       // the next step is the first one of its plan
+    std::int64_t nextStep = 0;
+  };
+
+  Status on(std::int64_t run, const RunBegan& event);
+  Status on(std::int64_t run, const RunEnded& event);
+  Status on(std::int64_t run, const OptionsSet& event);
+  Status on(std::int64_t run, const BuildBegan& event);
+  Status on(std::int64_t run, const PhasesDone& event);
+  Status on(std::int64_t run, const GraphTaken& event);
+  Status on(std::int64_t run, const PlanMade& event);
+  Status on(std::int64_t run, const StepDone& event);
+  Status on(std::int64_t run, const AlertRaised& event);
+  Status on(std::int64_t run, const StatsTaken& event);
+  Status on(std::int64_t run, const ViewStateSet& event);
+  Status on(std::int64_t run, const Lost& event);
+
+  Status writePass(std::int64_t run, std::int64_t phase, const snapshot::PassReport& pass);
+  Status writeMachine(std::int64_t run, const snapshot::MachineInfo& machine);
+  Status writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
+  Status writeBuffers(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
+
+  // Prepared once per text; inserts a row and resets.
+  template <typename... Values>
+  Status insert(const char* sql, const Values&... values);
+
+  const Connection& connection_;
+  std::map<std::string, Statement, std::less<>> statements_;
+  std::map<std::int64_t, RunState> runs_;
+  std::shared_ptr<const snapshot::Graph> flatGraph_;
+  std::int64_t flatRun_ = 0;
+
+ public:
+  struct Bookmark {
+    std::map<std::int64_t, RunState> runs;
+    std::shared_ptr<const snapshot::Graph> flatGraph;
+    std::int64_t flatRun = 0;
+  };
+};
+
+}  // namespace stepscope::storage

@@ -1,0 +1,90 @@
+#include "storage/migration.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "storage/schema.h"
+
+namespace stepscope::storage {
+namespace {
+
+// Through SQLite's own interface: opening the file with a descriptor of ours would drop SQLite's locks.
+Status copyDatabase(const Connection& connection, const std::string& path) {
+  SS_STORE_ASSIGN(Connection copy, Connection::open(path, Connection::Mode::kCreate));
+  sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", connection.handle(), "main");
+  if (!backup) return tl::make_unexpected(sqliteError(copy.handle(), sqlite3_errcode(copy.handle())));
+  sqlite3_backup_step(backup, -1);
+  const int code = sqlite3_backup_finish(backup);
+  if (code != SQLITE_OK) return tl::make_unexpected(sqliteError(copy.handle(), code));
+  return {};
+}
+
+Status inTransaction(const Connection& connection, const std::string& sql) {
+  Status result = connection.execute("BEGIN IMMEDIATE;" + sql + "COMMIT;");
+  if (!result && !sqlite3_get_autocommit(connection.handle())) (void)connection.execute("ROLLBACK");
+  return result;
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "'";
+  for (char c : text) {
+    if (c == '\'') result += '\'';
+    result += c;
+  }
+  return result + "'";
+}
+
+std::string docsStatements() {
+  std::string sql = "DELETE FROM docs;";
+  const auto row = [&](std::string_view table, std::string_view column, std::string_view type, std::string_view text) {
+    sql += fmt::format("INSERT INTO docs VALUES ({}, {}, {}, {});", quoted(table), quoted(column), quoted(type), quoted(text));
+  };
+  for (const Table& table : tables()) {
+    row(table.name, "", "", table.doc);
+    for (const Column& column : table.columns) row(table.name, column.name, column.type, column.doc);
+  }
+  return sql;
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() {
+  return {};  // version 1 is the first
+}
+
+Status createTables(const Connection& connection) {
+  std::string sql;
+  for (const Table& table : tables()) sql += createStatements(table);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  sql += fmt::format("INSERT INTO meta VALUES ('last_compatible_version', '{}'), ('created_by', 'stepscope'), ('created_at', '{}');",
+                     kLastCompatibleVersion, std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  sql += docsStatements();
+  sql += fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion);
+  return inTransaction(connection, sql);
+}
+
+Status writeDocs(const Connection& connection) { return inTransaction(connection, docsStatements()); }
+
+Status migrate(const Connection& connection, const std::string& path, std::span<const Migration> steps, int target) {
+  SS_STORE_ASSIGN(std::int64_t version, connection.integer("PRAGMA user_version"));
+  if (version == target) return {};
+  const std::int64_t old = version;
+  std::string sql;
+  while (version < target) {
+    const auto step = std::find_if(steps.begin(), steps.end(), [&](const Migration& m) { return m.from == version; });
+    if (step == steps.end())
+      return fail(ErrorCode::kCorrupt, fmt::format("project '{}': schema version {}; no migration leads from it to {}", path, version, target));
+    sql += step->sql;
+    sql += ';';
+    ++version;
+  }
+  SS_STORE_TRY(copyDatabase(connection, fmt::format("{}.v{}.bak", path, old)));
+  sql += fmt::format("PRAGMA user_version = {};", target);
+  sql += fmt::format("UPDATE meta SET value = '{}' WHERE key = 'last_compatible_version';", kLastCompatibleVersion);
+  return inTransaction(connection, sql);
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,51 @@
+// One `.stepscope` file: a SQLite database that holds runs, their graphs, plans, steps and what was seen.
+//
+// Writing     one writer per file (WriterLock). WAL with synchronous=FULL: a commit survives a kill and a power cut. Only the
+//             writer ever checkpoints. Closed cleanly, the file is a single file again (journal mode DELETE).
+// Reading     any number of readers, also while it is being written. A reader treats the file as hostile: schema not
+//             trusted, defensive mode, no triggers, no views, limits on sizes, bounded memory, `quick_check` first.
+// Thread      a Project is used by one thread at a time; give every thread its own.
+// Errors      kNotFound, kExists, kLocked, kForeign (no database, or not ours), kNewer, kCorrupt, kIo.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+
+namespace stepscope::storage {
+
+class Connection;
+
+class Project {
+ public:
+  // Creates a new file. Fails with kExists when there is one with contents.
+  static Result<Project> create(const std::filesystem::path& path);
+  // Opens an existing project for writing and migrates it, or creates it. Runs whose writer died become "interrupted".
+  static Result<Project> openForWriting(const std::filesystem::path& path);
+  static Result<Project> openReadOnly(const std::filesystem::path& path);
+
+  Project(Project&& other) noexcept;
+  Project& operator=(Project&& other) noexcept;
+  ~Project();
+
+  // Closes the file; a writer folds the WAL back first. The destructor does the same and drops the error.
+  Status close();
+
+  const std::string& path() const;                   // absolute, symbolic links resolved
+  bool writable() const;
+  int schemaVersion() const;                         // as found in the file
+  const std::vector<std::string>& warnings() const;  // "made by a newer version", "network folder" …
+
+  // For the other files of storage.
+  Connection& connection() const;
+
+ private:
+  struct State;
+  explicit Project(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stepscope::storage

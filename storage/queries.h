@@ -1,0 +1,97 @@
+// Typed readers of a project: what a report or a view shows. No writing, no SQL for the caller.
+//
+// Every function takes an open project (any mode) and a run id, and returns values in file order. Enumerations from the file
+// are text; contents are untrusted and may be any text. Errors: kNotFound for a run, graph or plan that is not there;
+// kCorrupt for contents that do not parse; database errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/plan.pb.h"
+#include "engine/snapshot/run.pb.h"
+#include "storage/error.h"
+#include "storage/project.h"
+
+namespace stepscope::storage {
+
+struct RunRow {
+  std::int64_t id = 0;
+  std::string name, modelPath, commandLine, device, precision, optimizer, lossName, weights, status, message;
+  int threads = 0;
+  std::int64_t seed = 0;
+  std::int64_t startedAt = 0;              // nanoseconds since 1970
+  std::optional<std::int64_t> endedAt;
+  std::int64_t steps = 0;                  // rows of the table steps
+  std::int64_t totalStepNs = 0;
+  std::optional<double> firstLoss, lastLoss;
+};
+
+struct OptionRow { std::string name, value, defaultValue, setBy, doc, effect; std::vector<std::string> choices; };
+
+struct PhaseRow {
+  std::int64_t id = 0;
+  int build = 0;
+  std::optional<std::int64_t> parent;      // id
+  int depth = 0;
+  std::string name;
+  std::int64_t beginNs = 0, ns = 0, peakBytes = 0, count = 0;
+  std::string error;
+};
+
+struct NearMissRow { std::int32_t node = -1; std::string nodeName, condition; };
+struct PassRow {
+  std::int64_t phase = 0;                  // id of its span
+  std::string name, notes;
+  std::int64_t ns = 0, matches = 0, nodesBefore = 0, nodesAfter = 0;
+  std::vector<NearMissRow> nearMisses;
+};
+
+struct StepRow {
+  std::int64_t id = 0, step = 0;
+  std::optional<std::int64_t> plan;
+  std::optional<double> loss, gradientNorm;
+  double learningRate = 0;
+  bool updated = false, warmUp = false;
+  std::int64_t samples = 0, tokens = 0, beginNs = 0, ns = 0, plannedBytes = 0, peakBytes = 0;
+  std::string batch;
+};
+
+struct AlertRow { std::string severity, code, message; std::int32_t node = -1, value = -1, instruction = -1; std::int64_t step = -1; };
+struct LostRow { std::string what, reason, advice; std::int64_t amount = 0, firstStep = -1, lastStep = -1; };
+struct PlanRow { std::int64_t id = 0; int build = 0; std::string signature, reason; std::int64_t arenaBytes = 0, lowerBoundBytes = 0, persistentBytes = 0; };
+struct GraphRow { std::int64_t id = 0; int build = 0; std::string phase; std::int64_t nodes = 0, values = 0, bytes = 0; };
+
+Result<std::vector<RunRow>> listRuns(const Project& project);
+Result<RunRow> readRun(const Project& project, std::int64_t run);
+Result<std::int64_t> newestRun(const Project& project);  // kNotFound in an empty project
+
+Result<std::vector<OptionRow>> readOptions(const Project& project, std::int64_t run);  // newest revision
+Result<snapshot::MachineInfo> readMachine(const Project& project, std::int64_t run);
+Result<snapshot::ModelInfo> readModel(const Project& project, std::int64_t run);
+
+// `build` -1 = the newest that has phases.
+Result<std::vector<PhaseRow>> readPhases(const Project& project, std::int64_t run, int build = -1);
+Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run, int build = -1);
+// Time of the phases at depth 0 over all runs and builds, newest last: the history of a phase.
+struct PhaseHistoryRow { std::int64_t run = 0; int build = 0; std::string name; std::int64_t ns = 0; };
+Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project);
+
+// In order of execution. A step that was executed again appears once, as last executed, unless `all`.
+Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);
+
+Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run);
+Result<std::vector<LostRow>> readLost(const Project& project, std::int64_t run);
+
+Result<std::vector<GraphRow>> listGraphs(const Project& project, std::int64_t run);
+// The newest graph taken after `phase` (of any phase when empty).
+Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, const std::string& phase = {});
+Result<std::vector<PlanRow>> listPlans(const Project& project, std::int64_t run);
+Result<snapshot::Plan> readPlan(const Project& project, std::int64_t run, std::int64_t plan = 0);  // 0 = newest
+
+Result<std::string> readViewState(const Project& project, const std::string& key);  // empty when never set
+
+}  // namespace stepscope::storage

@@ -1,0 +1,179 @@
+#include "storage/timing.h"
+
+#include <algorithm>
+#include <map>
+#include <cmath>
+#include <numeric>
+
+#include "storage/blob.h"
+#include "storage/queries.h"
+#include "storage/sqlite.h"
+
+namespace stepscope::storage {
+namespace {
+
+constexpr std::int64_t kMaxSampledSpans = 2'000'000;
+
+struct Table {
+  std::int64_t plan = 0;
+  std::vector<InstructionTime> rows;
+  std::vector<std::string> categories;
+};
+
+Result<Table> readInstructions(const Project& project, std::int64_t run, std::int64_t plan) {
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(
+                      "SELECT position, node, i.op, label, i.phase, coalesce(module_path, ''), implementation, bytes_read, bytes_written, flops, is_view, "
+                      "coalesce(category, 'other') FROM instructions i LEFT JOIN nodes n ON n.run = ?1 AND n.id = i.node WHERE plan = ?2 ORDER BY position"));
+  rows.bind(run, plan);
+  Table table;
+  table.plan = plan;
+  while (rows.next()) {
+    InstructionTime i;
+    i.plan = plan;
+    i.position = static_cast<int>(rows.integer(0));
+    i.node = static_cast<std::int32_t>(rows.integer(1));
+    i.op = rows.text(2);
+    i.label = rows.text(3);
+    i.phase = rows.text(4);
+    i.modulePath = rows.text(5);
+    i.implementation = rows.text(6);
+    i.bytesRead = rows.integer(7);
+    i.bytesWritten = rows.integer(8);
+    i.flops = rows.real(9);
+    i.view = rows.integer(10) != 0;
+    table.categories.push_back(rows.text(11));
+    table.rows.push_back(std::move(i));
+  }
+  SS_STORE_TRY(rows.status());
+  return table;
+}
+
+struct OpKey {
+  std::string op, phase;
+  auto operator<=>(const OpKey&) const = default;
+};
+
+struct OpSamples {
+  std::string category;
+  std::int64_t instructions = 0;
+  std::vector<std::int64_t> times;
+};
+
+// Everything measured, before it becomes statistics.
+struct Samples {
+  std::map<OpKey, OpSamples> ops;
+  std::map<std::string, std::vector<std::int64_t>> phases;
+  std::vector<std::vector<std::int64_t>> instructions;  // of the shown plan
+};
+
+void addStep(const std::vector<Span>& spans, const Table& table, bool shown, Samples& samples) {
+  std::map<std::string, std::int64_t> phases;
+  for (const Span& span : spans) {
+    if (span.instruction < 0 || span.instruction >= static_cast<int>(table.rows.size())) continue;
+    const auto index = static_cast<std::size_t>(span.instruction);
+    const InstructionTime& row = table.rows[index];
+    phases[row.phase] += span.ns;
+    if (shown) samples.instructions[index].push_back(span.ns);
+    if (!row.view) samples.ops[{row.op, row.phase}].times.push_back(span.ns);
+  }
+  for (const auto& [phase, ns] : phases) samples.phases[phase].push_back(ns);
+}
+
+double ratio(std::int64_t part, std::int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+
+void summarise(Samples& samples, Table& shown, Timing& timing) {
+  std::int64_t total = 0;
+  for (auto& [phase, times] : samples.phases) total += std::accumulate(times.begin(), times.end(), std::int64_t{0});
+  for (auto& [key, op] : samples.ops) {
+    if (op.times.empty()) continue;
+    OpTime row{key.op, key.phase, op.category, op.instructions, statisticsOf(op.times), 0};
+    row.share = ratio(row.time.total, total);
+    timing.ops.push_back(std::move(row));
+  }
+  std::stable_sort(timing.ops.begin(), timing.ops.end(), [](const OpTime& a, const OpTime& b) { return a.time.total > b.time.total; });
+  for (const char* phase : {"forward", "backward", "recompute", "optimizer"}) {
+    const auto found = samples.phases.find(phase);
+    if (found == samples.phases.end()) continue;
+    PhaseTime row{phase, statisticsOf(found->second), 0};
+    row.share = ratio(row.time.total, total);
+    timing.phases.push_back(std::move(row));
+  }
+  std::int64_t planTotal = 0;
+  for (std::size_t i = 0; i < shown.rows.size(); ++i) planTotal += (shown.rows[i].time = statisticsOf(samples.instructions[i])).total;
+  for (InstructionTime& row : shown.rows) row.share = ratio(row.time.total, planTotal);
+  timing.instructions = std::move(shown.rows);
+}
+
+}  // namespace
+
+TimeStats statisticsOf(std::vector<std::int64_t>& times) {
+  TimeStats stats;
+  stats.n = static_cast<std::int64_t>(times.size());
+  if (times.empty()) return stats;
+  std::sort(times.begin(), times.end());
+  const auto rank = [&](double p) { return times[static_cast<std::size_t>(std::max(0.0, std::ceil(p * static_cast<double>(times.size())) - 1))]; };
+  for (std::int64_t t : times) stats.total += t;
+  stats.mean = static_cast<double>(stats.total) / static_cast<double>(stats.n);
+  stats.median = rank(0.5);
+  stats.p95 = rank(0.95);
+  stats.min = times.front();
+  stats.max = times.back();
+  return stats;
+}
+
+Result<Timing> readTiming(const Project& project, std::int64_t run) {
+  SS_STORE_ASSIGN(std::vector<StepRow> steps, readSteps(project, run, true));
+  if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return !s.warmUp; })) std::erase_if(steps, [](const StepRow& s) { return s.warmUp; });
+  Timing timing;
+  timing.steps = static_cast<std::int64_t>(steps.size());
+  std::vector<std::int64_t> wall;
+  for (const StepRow& step : steps) wall.push_back(step.ns);
+  timing.step = statisticsOf(wall);
+
+  // The plan shown is the one executed last; without steps, the newest one.
+  SS_STORE_ASSIGN(const std::vector<PlanRow> plans, listPlans(project, run));
+  std::int64_t shownPlan = plans.empty() ? 0 : plans.back().id;
+  if (!steps.empty() && steps.back().plan) shownPlan = *steps.back().plan;
+  SS_STORE_ASSIGN(Table shown, readInstructions(project, run, shownPlan));
+
+  const std::int64_t spansPerStep = std::max<std::int64_t>(1, static_cast<std::int64_t>(shown.rows.size()));
+  const std::int64_t stride = std::max<std::int64_t>(1, timing.steps * spansPerStep / kMaxSampledSpans);
+  std::map<std::int64_t, Table> others;
+  Samples samples;
+  samples.instructions.resize(shown.rows.size());
+  for (std::size_t i = 0; i < shown.rows.size(); ++i) {
+    if (shown.rows[i].view) continue;
+    OpSamples& op = samples.ops[{shown.rows[i].op, shown.rows[i].phase}];
+    if (op.instructions++ == 0) op.category = shown.categories[i];
+  }
+  for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(stride)) {
+    SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));
+    ++timing.sampledSteps;
+    const std::int64_t plan = steps[i].plan.value_or(0);
+    if (plan == shownPlan) {
+      addStep(spans, shown, true, samples);
+      continue;
+    }
+    if (!others.contains(plan)) {
+      SS_STORE_ASSIGN(others[plan], readInstructions(project, run, plan));
+    }
+    addStep(spans, others[plan], false, samples);
+  }
+  summarise(samples, shown, timing);
+  return timing;
+}
+
+Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId) {
+  SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT begin_ns, data FROM step_spans JOIN steps ON steps.id = step_id WHERE step_id = ?"));
+  row.bind(stepId);
+  if (!row.next()) {
+    SS_STORE_TRY(row.status());
+    return std::vector<Span>{};
+  }
+  const std::int64_t begin = row.integer(0);
+  SS_STORE_ASSIGN(const std::string bytes, decompress(row.blob(1)));
+  return decodeSpans(bytes, begin);
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,66 @@
+// Statistics of recorded times: per operator, per instruction, per phase of the step.
+//
+// Warm-up steps (the first of each plan) are left out while other steps exist. A mean never stands alone: every row carries
+// the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the result says so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/project.h"
+#include "storage/span_codec.h"
+
+namespace stepscope::storage {
+
+struct TimeStats {  // nanoseconds
+  std::int64_t n = 0;
+  std::int64_t total = 0;
+  double mean = 0;
+  std::int64_t median = 0, p95 = 0, min = 0, max = 0;
+};
+
+// Nearest-rank percentiles. Sorts `times`.
+TimeStats statisticsOf(std::vector<std::int64_t>& times);
+
+struct OpTime {
+  std::string op, phase, category;  // category of the first such node
+  std::int64_t instructions = 0;    // in the plan
+  TimeStats time;                   // of one execution
+  double share = 0;                 // of the time of all instructions, 0..1
+};
+
+struct InstructionTime {
+  std::int64_t plan = 0;
+  int position = 0;
+  std::int32_t node = -1;
+  std::string op, label, phase, modulePath, implementation;
+  std::int64_t bytesRead = 0, bytesWritten = 0;
+  double flops = 0;
+  bool view = false;
+  TimeStats time;  // n = 0 when it was never recorded
+  double share = 0;
+};
+
+struct PhaseTime {
+  std::string phase;  // forward, backward, recompute, optimizer
+  TimeStats time;     // per step
+  double share = 0;
+};
+
+struct Timing {
+  std::int64_t steps = 0;         // recorded steps without warm-up
+  std::int64_t sampledSteps = 0;  // of them, used here
+  TimeStats step;                 // wall time of a step
+  std::vector<OpTime> ops;        // largest share first
+  std::vector<InstructionTime> instructions;  // of the newest plan that was executed, in order
+  std::vector<PhaseTime> phases;
+};
+
+Result<Timing> readTiming(const Project& project, std::int64_t run);
+
+// Spans of one row of `steps`, in order of execution; empty when none were recorded.
+Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId);
+
+}  // namespace stepscope::storage
