@@ -1,0 +1,264 @@
+#include "engine/exec/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <map>
+
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+std::string peakOwners(const ExecutionPlan& plan) {
+  std::map<std::string_view, std::int64_t> owners;
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.shares < 0 && (buffer.home != Home::kArena || (buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last)))
+      owners[bufferClassName(buffer.bufferClass)] += buffer.bytes;
+  std::string text;
+  for (const auto& [name, bytes] : owners) text += fmt::format("{}{} {} bytes", text.empty() ? "" : ", ", name, bytes);
+  return text;
+}
+
+}  // namespace
+
+Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend)
+    : graph_(graph), plan_(std::move(plan)), state_(std::move(state)), backend_(backend) {}
+
+Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+  const std::size_t count = plan_.instructions.size();
+  instructions_.resize(count);
+  implementations_.assign(count, "");
+  bool anyDynamic = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    Instruction& instruction = plan_.instructions[i];
+    const Node& node = graph_.node(instruction.node);
+    instructions_[i].randomNode = static_cast<std::uint32_t>(std::max(0, node.provenance.imported.index));
+    if (instruction.view) {
+      implementations_[i] = "view";
+      continue;
+    }
+    if (instruction.dynamic) {
+      implementations_[i] = "chosen at run time";
+      anyDynamic = true;
+      continue;
+    }
+    const std::int64_t begin = monotonicNs();
+    auto kernel = makeKernel(backend_, instruction.spec);
+    if (!kernel) return fail(kernel.error().code, node.label() + ": " + kernel.error().message);
+    instructions_[i].kernel = std::move(*kernel);
+    implementations_[i] = instructions_[i].kernel->implementation();
+    bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});
+    if (const auto bytes = static_cast<std::int64_t>(instructions_[i].kernel->workspaceBytes()); bytes > 0)
+      addWorkspace(plan_, i, bytes);
+  }
+  packArena(plan_, graph_, reuse);
+  if (memoryLimit > 0 && plannedBytes() > memoryLimit)
+    return fail(ErrorCode::kOutOfMemory,
+                fmt::format("plan '{}': needs {} bytes; expected at most {}; at the peak (instruction {}): {}", plan_.signature,
+                            plannedBytes(), memoryLimit, plan_.peakInstruction, peakOwners(plan_)));
+  SS_TRY(arena_.reserve(plan_.arenaBytes));
+  inputs_.resize(plan_.buffers.size());
+  dynamic_.resize(plan_.buffers.size());
+  for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const Buffer& buffer = plan_.buffers[b];
+    if (buffer.home != Home::kInput || buffer.shares >= 0 || !buffer.value) continue;
+    const ValueType& type = graph_.value(buffer.value).type;
+    const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
+    if (!dims) return invalid(fmt::format("input '{}': {}; expected numbers for every extent", buffer.name, type.text()));
+    inputs_[b] = Tensor(type.dtype, *dims);
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Instruction& instruction = plan_.instructions[i];
+    Bound& bound = instructions_[i];
+    for (const int b : instruction.inputs) bound.inputs.push_back(viewOf(b));
+    for (const int b : instruction.outputs) bound.outputs.push_back(viewOf(b));
+    if (instruction.workspace >= 0) {
+      const Buffer& workspace = plan_.buffers[at(instruction.workspace)];
+      bound.workspace = {arena_.data() + workspace.offset, static_cast<std::size_t>(workspace.bytes)};
+    }
+    for (const auto& [buffer, expected] : instruction.predicates) {
+      const TensorView view = viewOf(buffer);
+      if (view.dtype != DType::kBool)
+        return invalid(fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(view.dtype)));
+      bound.predicates.emplace_back(static_cast<const bool*>(view.data), expected);
+    }
+  }
+  if (anyDynamic) {
+    dynamicGraph_ = std::make_unique<Graph>(graph_);
+    dynamicInference_ = std::make_unique<Inference>(*dynamicGraph_, InferOptions{.foldElements = -1});
+  }
+  return {};
+}
+
+TensorView Executor::viewOf(int buffer) const {
+  if (buffer < 0) return {};
+  const Buffer& b = plan_.buffers[at(buffer)];
+  const ValueType& type = graph_.value(b.value).type;
+  TensorView view;
+  view.dtype = type.dtype;
+  const Buffer& root = plan_.buffers[at(plan_.root(buffer))];
+  if (type.shape) view.dims = knownDims(*type.shape).value_or(Dims{});
+  switch (root.home) {
+    case Home::kArena: view.data = arena_.data() + b.offset; break;
+    case Home::kState: {
+      const Tensor tensor = state_(root.value);
+      view.data = tensor.data();
+      if (b.value == root.value) view.dims = tensor.dims();
+      break;
+    }
+    case Home::kConstant: {
+      const Tensor& tensor = *graph_.value(root.value).data;
+      view.data = tensor.data();
+      if (b.value == root.value) view.dims = tensor.dims();
+      break;
+    }
+    case Home::kInput: view.data = inputs_[at(plan_.root(buffer))].data(); break;
+    case Home::kDynamic: return dynamic_[at(plan_.root(buffer))].view();
+  }
+  return view;
+}
+
+TensorView Executor::view(ValueId id) const {
+  if (!id || at(id) >= plan_.bufferOfValue.size() || plan_.bufferOfValue[at(id)] < 0) return {};
+  return viewOf(plan_.bufferOfValue[at(id)]);
+}
+
+std::string Executor::unavailable(ValueId id, int position) const {
+  if (!id || at(id) >= plan_.bufferOfValue.size() || plan_.bufferOfValue[at(id)] < 0)
+    return "the plan does not compute it: folded, fused or not needed for the loss";
+  const int index = plan_.bufferOfValue[at(id)];
+  const Value& value = graph_.value(id);
+  if (value.role != ValueRole::kNodeOutput) return {};
+  int producer = -1;
+  for (std::size_t i = 0; i < plan_.instructions.size() && producer < 0; ++i)
+    if (plan_.instructions[i].node == value.producer) producer = static_cast<int>(i);
+  if (position <= producer) return fmt::format("not computed yet: instruction {} makes it", producer);
+  for (const auto& [condition, expected] : instructions_[at(producer)].predicates)
+    if (*condition != expected) return "its branch of If did not run";
+  // Somebody else's memory by now?
+  const int root = plan_.root(index);
+  for (int i = producer + 1; i < position; ++i) {
+    const Instruction& instruction = plan_.instructions[at(i)];
+    if (instruction.view) continue;
+    const auto clobbers = [&](int b) {
+      if (b < 0 || b == index) return false;
+      const Buffer& other = plan_.buffers[at(b)];
+      const Buffer& mine = plan_.buffers[at(index)];
+      if (plan_.root(b) == root) return true;  // in place of it
+      return other.home == Home::kArena && mine.home == Home::kArena && other.offset < mine.offset + mine.bytes && mine.offset < other.offset + other.bytes;
+    };
+    for (const int b : instruction.outputs)
+      if (clobbers(b)) return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", plan_.buffers[at(b)].name, i);
+    if (clobbers(instruction.workspace)) return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", i);
+  }
+  return {};
+}
+
+Status Executor::setInput(ValueId id, const TensorView& view) {
+  const int buffer = plan_.bufferOfValue[at(id)];
+  if (buffer < 0) return {};  // the plan does not read this input
+  const Tensor& target = inputs_[at(buffer)];
+  if (view.dtype != target.dtype() || view.dims != target.dims())
+    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name, dtypeName(view.dtype), dimsText(view.dims),
+                               dtypeName(target.dtype()), dimsText(target.dims())));
+  if (view.dtype == DType::kString)
+    std::copy(view.as<std::string>().begin(), view.as<std::string>().end(), target.as<std::string>().begin());
+  else if (target.bytes() > 0)
+    std::memcpy(target.data(), view.data, target.bytes());
+  return {};
+}
+
+Result<int> Executor::run(int begin, int end, const RunOptions& options) {
+  for (int i = begin; i < end; ++i) {
+    if (cancelled_.load(std::memory_order_relaxed)) return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
+    if (options.before && !options.before(i)) return i;
+    const Instruction& instruction = plan_.instructions[at(i)];
+    const std::int64_t from = options.spans ? monotonicNs() : 0;
+    bool active = !instruction.updateEntry || options.update;
+    for (const auto& [condition, expected] : instructions_[at(i)].predicates) active = active && *condition == expected;
+    if (active && !instruction.view) SS_TRY(runInstruction(i, options));
+    if (options.spans) options.spans->push_back({i, from, monotonicNs()});
+    if (options.after) SS_TRY(options.after(i));
+  }
+  return end;
+}
+
+Status Executor::runInstruction(int index, const RunOptions& options) {
+  Bound& bound = instructions_[at(index)];
+  RandomKey key = options.key;
+  key.node = bound.randomNode;
+  if (plan_.instructions[at(index)].dynamic) return runDynamic(index, key);
+  const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, {}};
+  if (Status status = bound.kernel->run(call); !status)
+    return fail(status.error().code, graph_.node(plan_.instructions[at(index)].node).label() + ": " + status.error().message);
+  return {};
+}
+
+Status Executor::runDynamic(int index, const RandomKey& key) {
+  const Instruction& instruction = plan_.instructions[at(index)];
+  const Node& node = dynamicGraph_->node(instruction.node);
+  const auto label = [&] { return node.label() + ": "; };
+  std::vector<TensorView> inputs, outputs;
+  KernelSpec spec = instruction.spec;
+  for (std::size_t i = 0; i < instruction.inputs.size(); ++i) {
+    const TensorView view = viewOf(instruction.inputs[i]);
+    inputs.push_back(view);
+    if (instruction.inputs[i] < 0) continue;
+    // Borrowed for the time of the call: the inference and the kernel look at contents only while it runs.
+    const auto borrowed = std::make_shared<const Tensor>(view.dtype, view.dims, std::shared_ptr<const void>(), view.data);
+    Value& value = dynamicGraph_->mutableValue(node.inputs[i]);
+    value.type.shape = shapeOf(view.dims);
+    dynamicInference_->setConstant(value.id, borrowed);
+    spec.inputs[i] = {view.dtype, view.dims, false, *borrowed};
+  }
+  SS_TRY(dynamicInference_->inferNode(node.id));
+  const OpDef* op = findOp(node.domain, node.op);
+  for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
+    const int buffer = instruction.outputs[o];
+    if (buffer < 0) {
+      outputs.emplace_back();
+      continue;
+    }
+    const Value& value = dynamicGraph_->value(node.outputs[o]);
+    const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
+    if (plan_.buffers[at(buffer)].home == Home::kDynamic) {
+      if (op && op->dataDependentShape) {
+        spec.outputs[o] = {value.type.dtype, {}, true, {}};
+        outputs.push_back({});
+        continue;
+      }
+      if (!dims) return unsupported(label() + fmt::format("extents of '{}' are {}; expected numbers", value.name, value.type.text()));
+      SS_TRY(checkedElementCount(*dims));
+      dynamic_[at(buffer)] = Tensor(value.type.dtype, *dims);
+    } else if (dims && *dims != viewOf(buffer).dims) {
+      return invalid(label() + fmt::format("'{}' is {} now; the plan was made for {}", value.name, dimsText(*dims), dimsText(viewOf(buffer).dims)));
+    }
+    outputs.push_back(viewOf(buffer));
+    spec.outputs[o] = {outputs.back().dtype, outputs.back().dims, false, {}};
+  }
+  auto kernel = makeKernel(backend_, spec);
+  if (!kernel) return fail(kernel.error().code, label() + kernel.error().message);
+  std::vector<std::byte> workspace((*kernel)->workspaceBytes() + 64);
+  const auto pad = (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64) % 64;
+  KernelCall call{inputs, outputs, std::span(workspace).subspan(pad), key, {}};
+  call.allocate = [&](std::size_t o, Dims dims) -> Status {
+    SS_TRY(checkedElementCount(dims));
+    dynamic_[at(instruction.outputs[o])] = Tensor(spec.outputs[o].dtype, std::move(dims));
+    outputs[o] = dynamic_[at(instruction.outputs[o])].view();
+    return {};
+  };
+  if (Status status = (*kernel)->run(call); !status) return fail(status.error().code, label() + status.error().message);
+  std::int64_t live = 0;
+  for (std::size_t b = 0; b < dynamic_.size(); ++b) {
+    if (plan_.buffers[b].home == Home::kDynamic && plan_.buffers[b].last < index) dynamic_[b] = Tensor();
+    if (dynamic_[b].valid()) live += static_cast<std::int64_t>(dynamic_[b].bytes());
+  }
+  dynamicPeak_ = std::max(dynamicPeak_, live);
+  return {};
+}
+
+}  // namespace stepscope

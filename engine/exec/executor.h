@@ -1,0 +1,114 @@
+// Runs an ExecutionPlan: owns the arena, the kernels and the batch's memory; borrows the state.
+//
+// bind() makes every kernel and packs the arena; after it, run() allocates nothing but what dynamic instructions need.
+// Not thread-safe, except cancel(), which may be called from any thread and stops before the next instruction.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/plan/plan.h"
+#include "kernels/kernel.h"
+
+namespace stepscope {
+
+// Zero-filled pages of the operating system; counts the pages that were touched.
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  Status reserve(std::int64_t bytes);
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+  std::int64_t touchedBytes() const;  // resident pages, in bytes
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+struct Span {                // of one instruction; nanoseconds of the monotonic clock
+  std::int32_t instruction = 0;
+  std::int64_t begin = 0, end = 0;
+};
+
+std::int64_t monotonicNs();
+
+class Executor {
+ public:
+  // `state(value)` gives the persistent tensor of an initializer or state value; it must outlive the executor.
+  Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend);
+
+  struct BoundKernel {
+    NodeId node;
+    std::string implementation;
+    std::int64_t ns = 0;
+  };
+  // Makes kernels and packs the arena. `memoryLimit` in bytes (0 = none): above it, an error with the peak and its owners.
+  Status bind(bool reuse, std::int64_t memoryLimit);
+  const std::vector<BoundKernel>& boundKernels() const { return bound_; }
+
+  const ExecutionPlan& plan() const { return plan_; }
+  const Graph& graph() const { return graph_; }
+
+  // Copies one array of the batch. Error: dtype or extents that differ from the plan's.
+  Status setInput(ValueId id, const TensorView& view);
+
+  struct RunOptions {
+    RandomKey key;                        // seed and step; the node part is filled in
+    bool update = true;                   // whether instructions of the update entry run
+    std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
+    // Called before and after an instruction; returning false from `before` stops. Null at full speed.
+    std::function<bool(int)> before;
+    std::function<Status(int)> after;
+  };
+  // Runs instructions [begin, end). Error kCancelled when cancel() was called. Returns the next instruction to run.
+  Result<int> run(int begin, int end, const RunOptions& options);
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void clearCancel() { cancelled_.store(false, std::memory_order_relaxed); }
+
+  // Contents of a value's buffer. For a value whose memory was reused or not computed this is whatever lies there: ask
+  // `available` first. Invalid view for values without buffer.
+  TensorView view(ValueId id) const;
+  // Whether the value's contents are intact when the next instruction to run is `position`; else why not.
+  std::string unavailable(ValueId id, int position) const;
+
+  std::int64_t plannedBytes() const { return plan_.persistentBytes + plan_.arenaBytes; }
+  std::int64_t touchedBytes() const { return arena_.touchedBytes(); }
+  std::int64_t dynamicBytes() const { return dynamicPeak_; }  // largest sum of dynamic buffers
+  const std::string& implementation(int instruction) const { return implementations_[static_cast<std::size_t>(instruction)]; }
+
+ private:
+  Status runInstruction(int index, const RunOptions& options);
+  Status runDynamic(int index, const RandomKey& key);
+  TensorView viewOf(int buffer) const;
+
+  const Graph& graph_;
+  ExecutionPlan plan_;
+  std::function<Tensor(ValueId)> state_;
+  Backend backend_;
+  Arena arena_;
+  struct Bound {
+    std::unique_ptr<Kernel> kernel;
+    std::vector<TensorView> inputs, outputs;
+    std::span<std::byte> workspace;
+    std::vector<std::pair<const bool*, bool>> predicates;
+    std::uint32_t randomNode = 0;
+  };
+  std::vector<Bound> instructions_;
+  std::vector<std::string> implementations_;
+  std::vector<Tensor> inputs_;                 // by buffer, for Home::kInput
+  std::vector<Tensor> dynamic_;                // by buffer, for Home::kDynamic
+  std::unique_ptr<Graph> dynamicGraph_;        // types of dynamic values are written here while running
+  std::unique_ptr<Inference> dynamicInference_;
+  std::int64_t dynamicPeak_ = 0;
+  std::vector<BoundKernel> bound_;
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace stepscope

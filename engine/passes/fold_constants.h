@@ -1,0 +1,12 @@
+// Replaces values whose contents inference knows (exported shape arithmetic, masks, scalars) by constants, and removes what
+// then computes nothing. Runs first in every list: later passes match fewer, simpler nodes. Select with a constant condition
+// becomes its branch, and nodes whose predicate is constant lose it or disappear.
+#pragma once
+
+#include "engine/passes/pass.h"
+
+namespace stepscope {
+
+Result<PassResult> foldConstants(Graph& graph, Inference& inference);
+
+}  // namespace stepscope

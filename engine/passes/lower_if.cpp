@@ -1,0 +1,166 @@
+#include "engine/passes/lower_if.h"
+
+#include <fmt/format.h>
+
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+class Lowering {
+ public:
+  explicit Lowering(Graph& graph) : graph_(graph) {}
+
+  Result<std::size_t> run() {
+    std::vector<NodeId> order;
+    for (const NodeId id : std::vector<NodeId>(graph_.order())) {
+      const Node& node = graph_.node(id);
+      if (node.domain.empty() && (node.op == "Loop" || node.op == "Scan"))
+        return unsupported(fmt::format("{}: loops are not planned; expected a graph without Loop and Scan; hint: export with the loop unrolled", node.label()));
+      if (node.domain.empty() && node.op == "If")
+        SS_TRY(lower(id, order));
+      else
+        order.push_back(id);
+    }
+    if (lowered_ > 0) graph_.setOrder(std::move(order));
+    return lowered_;
+  }
+
+ private:
+  Status lower(NodeId id, std::vector<NodeId>& order) {
+    const Node& node = graph_.node(id);
+    const auto thenBranch = node.subgraphs.find("then_branch"), elseBranch = node.subgraphs.find("else_branch");
+    if (thenBranch == node.subgraphs.end() || elseBranch == node.subgraphs.end())
+      return invalid(fmt::format("{}: a branch is missing; expected then_branch and else_branch", node.label()));
+    const ValueId condition = node.input(0);
+    if (!condition) return invalid(fmt::format("{}: no condition", node.label()));
+    std::vector<std::vector<ValueId>> results(2);
+    for (int b = 0; b < 2; ++b) {
+      const Graph& branch = *(b == 0 ? thenBranch : elseBranch)->second;
+      std::vector<Predicate> predicates = node.predicates;
+      predicates.push_back({condition, b == 0});
+      SS_ASSIGN(results[static_cast<std::size_t>(b)], copyBranch(branch, id, predicates, order));
+    }
+    if (results[0].size() != results[1].size() || results[0].size() < node.outputs.size())
+      return invalid(fmt::format("{}: branches give {} and {} outputs; expected {} each", node.label(), results[0].size(),
+                                 results[1].size(), node.outputs.size()));
+    std::unordered_map<ValueId, ValueId> replacements;
+    const std::vector<ValueId> outputs = node.outputs;
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (!outputs[o]) continue;
+      const NodeId select = graph_.addNode(node.name + "/Select", std::string(kInternalDomain), "Select",
+                                           {condition, results[0][o], results[1][o]}, {graph_.value(outputs[o]).name + "_selected"});
+      adopt(select, id, node.predicates);
+      order.push_back(select);
+      replacements[outputs[o]] = graph_.node(select).output(0);
+    }
+    std::vector<std::string> names;
+    for (const ValueId out : outputs) names.push_back(out ? graph_.value(out).name : "");
+    graph_.replaceAllUses(replacements);
+    // The order under construction holds nodes the graph's own order may not list in place; uses were replaced in all of them.
+    graph_.removeNode(id);
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      if (outputs[o]) graph_.renameValue(replacements[outputs[o]], names[o]);
+    ++lowered_;
+    return {};
+  }
+
+  void adopt(NodeId made, NodeId from, std::vector<Predicate> predicates) {
+    Node& node = graph_.mutableNode(made);
+    const Node& source = graph_.node(from);
+    node.sinceVersion = source.sinceVersion;
+    node.provenance = source.provenance;
+    node.provenance.sources = {from};
+    node.provenance.pass = graph_.pass();
+    node.predicates = std::move(predicates);
+  }
+
+  Result<std::vector<ValueId>> copyBranch(const Graph& branch, NodeId owner, const std::vector<Predicate>& predicates,
+                                          std::vector<NodeId>& order) {
+    std::unordered_map<ValueId, ValueId> map;
+    for (const ValueId captured : branch.inputs()) {
+      const ValueId outer = lookup(branch.value(captured).name);
+      if (!outer)
+        return invalid(fmt::format("{}: branch reads '{}'; expected a value of the enclosing graph", graph_.node(owner).label(),
+                                   branch.value(captured).name));
+      map[captured] = outer;
+    }
+    const std::size_t scope = scopes_.size();
+    scopes_.emplace_back();
+    const auto mapped = [&](ValueId id) -> ValueId {
+      if (!id) return {};
+      if (const auto it = map.find(id); it != map.end()) return it->second;
+      const Value& value = branch.value(id);
+      if (value.role == ValueRole::kNodeOutput) return {};
+      const ValueId copy = graph_.addValue(value.name, value.type, value.role);
+      graph_.mutableValue(copy).data = value.data;
+      scopes_[scope][value.name] = copy;
+      return map[id] = copy;
+    };
+    for (const NodeId inner : branch.order()) {
+      const Node& source = branch.node(inner);
+      std::vector<ValueId> inputs;
+      for (const ValueId in : source.inputs) inputs.push_back(mapped(in));
+      std::vector<std::string> outputs;
+      for (const ValueId out : source.outputs) outputs.push_back(out ? branch.value(out).name : "");
+      const NodeId copy = graph_.addNode(source.name, source.domain, source.op, std::move(inputs), std::move(outputs), source.attrs);
+      Node& node = graph_.mutableNode(copy);
+      const Node& holder = graph_.node(owner);
+      node.subgraphs = source.subgraphs;
+      node.sinceVersion = source.sinceVersion;
+      node.provenance = source.provenance;
+      node.provenance.sources = {owner};
+      node.provenance.imported = copy;
+      node.provenance.pass = graph_.pass();
+      if (node.provenance.modulePath.empty()) {
+        node.provenance.modulePath = holder.provenance.modulePath;
+        node.provenance.modulePathInferred = true;
+      }
+      node.predicates = predicates;
+      for (std::size_t o = 0; o < source.outputs.size(); ++o)
+        if (source.outputs[o]) {
+          map[source.outputs[o]] = node.outputs[o];
+          graph_.mutableValue(node.outputs[o]).type = branch.value(source.outputs[o]).type;
+          scopes_[scope][branch.value(source.outputs[o]).name] = node.outputs[o];
+        }
+      if (node.domain.empty() && node.op == "If")
+        SS_TRY(lower(copy, order));
+      else if (node.domain.empty() && (node.op == "Loop" || node.op == "Scan"))
+        return unsupported(fmt::format("{}: loops are not planned; expected a graph without Loop and Scan", node.label()));
+      else
+        order.push_back(copy);
+      // A nested If was replaced by Selects under the same names.
+      for (std::size_t o = 0; o < source.outputs.size(); ++o)
+        if (source.outputs[o] && !graph_.value(map[source.outputs[o]]).alive) {
+          const ValueId now = graph_.findValue(graph_.value(map[source.outputs[o]]).name);
+          map[source.outputs[o]] = now;
+          scopes_[scope][branch.value(source.outputs[o]).name] = now;
+        }
+    }
+    std::vector<ValueId> results;
+    for (const ValueId out : branch.outputs()) {
+      ValueId result = mapped(out);
+      if (!result) return invalid(fmt::format("{}: a branch output is made by no node", graph_.node(owner).label()));
+      results.push_back(result);
+    }
+    scopes_.pop_back();
+    return results;
+  }
+
+  // Names inside branches shadow nothing in valid models; inner scopes are searched first all the same.
+  ValueId lookup(const std::string& name) const {
+    for (std::size_t i = scopes_.size(); i-- > 0;)
+      if (const auto it = scopes_[i].find(name); it != scopes_[i].end()) return it->second;
+    return graph_.findValue(name);
+  }
+
+  Graph& graph_;
+  std::vector<std::unordered_map<std::string, ValueId>> scopes_;
+  std::size_t lowered_ = 0;
+};
+
+}  // namespace
+
+Result<std::size_t> lowerIf(Graph& graph) { return Lowering(graph).run(); }
+
+}  // namespace stepscope

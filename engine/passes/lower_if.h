@@ -1,0 +1,16 @@
+// Puts both branches of every If into the graph: nodes of a branch get a predicate (condition, expected), and the If becomes
+// one Select per output, so exactly one branch runs and the planner may share memory between them.
+//
+// Runs after `inline` (a function may hold an If) and raise_opset, before `infer`. An If whose condition is constant keeps
+// both branches here; fold_constants later removes the one that never runs.
+// Errors: Loop and Scan are refused with the reason; an If without two branches of equal output count.
+#pragma once
+
+#include "engine/ir/graph.h"
+
+namespace stepscope {
+
+// Returns the number of If nodes that were lowered.
+Result<std::size_t> lowerIf(Graph& graph);
+
+}  // namespace stepscope

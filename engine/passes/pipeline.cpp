@@ -1,0 +1,35 @@
+#include "engine/passes/cse.h"
+#include "engine/passes/eliminate_no_ops.h"
+#include "engine/passes/fold_constants.h"
+#include "engine/passes/pass.h"
+
+namespace stepscope {
+
+const std::vector<Pass>& preGradientPasses() {
+  static const std::vector<Pass> passes{
+      {"fold_constants", "computes what depends on constants only", foldConstants},
+      {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+      {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+  };
+  return passes;
+}
+
+const std::vector<Pass>& postGradientPasses() {
+  static const std::vector<Pass> passes{
+      {"fold_constants", "computes what depends on constants only", foldConstants},
+      {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+      {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+  };
+  return passes;
+}
+
+const std::vector<Pass>& specialisePasses() {
+  static const std::vector<Pass> passes{
+      {"fold_constants", "computes what the batch's shapes made constant", foldConstants},
+      {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+      {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+  };
+  return passes;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,355 @@
+#include "engine/plan/plan.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const Inference& inference, const PlanOptions& options)
+      : graph_(graph), inference_(inference), options_(options) {}
+
+  Result<ExecutionPlan> make() {
+    plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
+    uses_.assign(graph_.valueCapacity(), {});
+    orderInstructions();
+    for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
+    collectUses();
+    for (std::size_t i = 0; i < plan_.instructions.size(); ++i) share(i);
+    for (std::size_t i = 0; i < plan_.instructions.size(); ++i) describe(i);
+    finishLifetimes();
+    classify();
+    return std::move(plan_);
+  }
+
+ private:
+  // Forward, backward and recompute in graph order, then the optimizer.
+  void orderInstructions() {
+    for (const bool optimizer : {false, true}) {
+      for (const NodeId id : graph_.order()) {
+        const Node& node = graph_.node(id);
+        if ((node.phase == Phase::kOptimizer) != optimizer) continue;
+        Instruction instruction;
+        instruction.node = id;
+        instruction.phase = node.phase;
+        instruction.updateEntry = optimizer;
+        plan_.instructions.push_back(std::move(instruction));
+      }
+    }
+    const int count = static_cast<int>(plan_.instructions.size());
+    plan_.firstBackward = plan_.firstOptimizer = count;
+    for (int i = count; i-- > 0;) {
+      const Phase phase = plan_.instructions[at(i)].phase;
+      if (phase == Phase::kBackward || phase == Phase::kRecompute) plan_.firstBackward = i;
+      if (phase == Phase::kOptimizer) plan_.firstOptimizer = i;
+    }
+    plan_.firstBackward = std::min(plan_.firstBackward, plan_.firstOptimizer);
+  }
+
+  Result<int> bufferFor(ValueId id) {
+    int& index = plan_.bufferOfValue[at(id)];
+    if (index >= 0) return index;
+    const Value& value = graph_.value(id);
+    Buffer buffer;
+    buffer.value = id;
+    buffer.name = value.name;
+    if (value.type.kind != ValueKind::kTensor)
+      return unsupported(fmt::format("value '{}': {}; expected a tensor; hint: only sequences of fixed length are planned", value.name, value.type.text()));
+    const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
+    if (value.data && value.role != ValueRole::kNodeOutput) {
+      buffer.bytes = static_cast<std::int64_t>(value.data->bytes());
+    } else if (dims) {
+      SS_ASSIGN(const std::int64_t count, checkedElementCount(*dims));
+      std::int64_t bytes = 0;
+      if (__builtin_mul_overflow(count, static_cast<std::int64_t>(dtypeSize(value.type.dtype)), &bytes) || bytes > (std::int64_t{1} << 47))
+        return fail(ErrorCode::kLimitExceeded, fmt::format("value '{}': {} is larger than 2^47 bytes", value.name, value.type.text()));
+      buffer.bytes = bytes;
+    }
+    switch (value.role) {
+      case ValueRole::kNodeOutput: buffer.home = dims ? Home::kArena : Home::kDynamic; break;
+      case ValueRole::kInput: buffer.home = Home::kInput; break;
+      case ValueRole::kInitializer:
+      case ValueRole::kState: buffer.home = Home::kState; break;
+      case ValueRole::kConstant: buffer.home = Home::kConstant; break;
+    }
+    if (value.type.dtype == DType::kString && buffer.home == Home::kArena) buffer.home = Home::kDynamic;
+    index = static_cast<int>(plan_.buffers.size());
+    plan_.buffers.push_back(std::move(buffer));
+    return index;
+  }
+
+  Status addBuffers(std::size_t i) {
+    Instruction& instruction = plan_.instructions[i];
+    const Node& node = graph_.node(instruction.node);
+    for (const ValueId in : node.inputs) {
+      if (!in) {
+        instruction.inputs.push_back(-1);
+        continue;
+      }
+      SS_ASSIGN(const int buffer, bufferFor(in));
+      instruction.inputs.push_back(buffer);
+    }
+    for (const Predicate& predicate : node.predicates) {
+      SS_ASSIGN(const int buffer, bufferFor(predicate.condition));
+      instruction.predicates.emplace_back(buffer, predicate.expected);
+    }
+    for (const ValueId out : node.outputs) {
+      if (!out) {
+        instruction.outputs.push_back(-1);
+        continue;
+      }
+      SS_ASSIGN(const int buffer, bufferFor(out));
+      instruction.outputs.push_back(buffer);
+    }
+    const auto isDynamic = [&](int b) { return b >= 0 && plan_.buffers[at(b)].home == Home::kDynamic; };
+    instruction.dynamic = std::any_of(instruction.inputs.begin(), instruction.inputs.end(), isDynamic) ||
+                          std::any_of(instruction.outputs.begin(), instruction.outputs.end(), isDynamic);
+    return {};
+  }
+
+  void collectUses() {
+    const auto touch = [&](int buffer, int instruction) {
+      if (buffer < 0) return;
+      Buffer& b = plan_.buffers[at(buffer)];
+      if (b.first < 0) b.first = instruction;
+      b.last = std::max(b.last, instruction);
+    };
+    for (std::size_t i = 0; i < plan_.instructions.size(); ++i) {
+      const Instruction& instruction = plan_.instructions[i];
+      for (const int b : instruction.inputs) touch(b, static_cast<int>(i));
+      for (const auto& [b, expected] : instruction.predicates) touch(b, static_cast<int>(i));
+      for (const int b : instruction.outputs) touch(b, static_cast<int>(i));
+    }
+    const int end = static_cast<int>(plan_.instructions.size());
+    const auto keep = [&](ValueId id) {
+      if (id && plan_.bufferOfValue[at(id)] >= 0) {
+        Buffer& b = plan_.buffers[at(plan_.bufferOfValue[at(id)])];
+        b.last = end;
+        if (b.first < 0) b.first = 0;
+      }
+    };
+    for (const ValueId out : graph_.outputs()) keep(out);
+    for (const ValueId id : options_.pinned) keep(id);
+    for (const StateUpdate& update : graph_.stateUpdates) keep(update.next);
+  }
+
+  // Decides whose memory the outputs of instruction i are.
+  void share(std::size_t i) {
+    const Instruction& instruction = plan_.instructions[i];
+    const Node& node = graph_.node(instruction.node);
+    const OpDef* op = findOp(node.domain, node.op);
+    if (!op || instruction.dynamic) return;
+    if (op->view && instruction.outputs[0] >= 0 && instruction.inputs[0] >= 0) {
+      makeShared(instruction.outputs[0], instruction.inputs[0], fmt::format("view of '{}'", plan_.buffers[at(instruction.inputs[0])].name));
+      plan_.instructions[i].view = true;
+      return;
+    }
+    if (node.phase == Phase::kOptimizer && updateInPlace(i)) return;
+    if (instruction.outputs.empty() || instruction.outputs[0] < 0) return;
+    Buffer& out = plan_.buffers[at(instruction.outputs[0])];
+    if (out.home != Home::kArena) return;
+    bool candidate = false;
+    for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
+      if (instruction.inputs[k] < 0 || !maskHas(op->inPlaceInputs, k)) continue;
+      candidate = true;
+      const std::string refusal = options_.inPlace ? refuse(i, k) : "option memory.inplace is off";
+      if (!refusal.empty()) {
+        out.refusals.push_back(fmt::format("input {} '{}': {}", k, plan_.buffers[at(instruction.inputs[k])].name, refusal));
+        continue;
+      }
+      makeShared(instruction.outputs[0], instruction.inputs[k], fmt::format("in place of '{}'", plan_.buffers[at(instruction.inputs[k])].name));
+      return;
+    }
+    if (!candidate) out.refusals.push_back(fmt::format("{} reads inputs after it has begun to write", node.op));
+  }
+
+  // Why output 0 of instruction i cannot take over the memory of input k; empty when it can.
+  std::string refuse(std::size_t i, std::size_t k) const {
+    const Instruction& instruction = plan_.instructions[i];
+    const int input = instruction.inputs[k], root = plan_.root(input);
+    const Buffer& out = plan_.buffers[at(instruction.outputs[0])];
+    const Buffer& in = plan_.buffers[at(root)];
+    if (in.home != Home::kArena) return "its memory outlives the instruction (parameter, constant or batch)";
+    if (plan_.buffers[at(input)].bytes != out.bytes || in.bytes != out.bytes)
+      return fmt::format("{} bytes; expected {}", in.bytes, out.bytes);
+    const int last = lastUseOfRoot(root);
+    if (last > static_cast<int>(i)) {
+      if (last >= static_cast<int>(plan_.instructions.size())) return "kept until the end of the step";
+      return fmt::format("read again by instruction {} ({})", last, graph_.node(plan_.instructions[at(last)].node).label());
+    }
+    for (std::size_t other = 0; other < instruction.inputs.size(); ++other)
+      if (other != k && instruction.inputs[other] >= 0 && instruction.inputs[other] != input && plan_.root(instruction.inputs[other]) == root)
+        return fmt::format("input {} is the same memory seen with other extents", other);
+    // The memory of a value of one branch of If must not be handed to a node that runs under other conditions.
+    const NodeId producer = graph_.value(in.value).producer;
+    if (producer && graph_.node(producer).predicates != graph_.node(instruction.node).predicates)
+      return "made under another condition of If";
+    return {};
+  }
+
+  // Parameters and optimizer state: output o is the next version of an input and is written over it.
+  bool updateInPlace(std::size_t i) {
+    const Instruction& instruction = plan_.instructions[i];
+    bool any = false;
+    for (const int out : instruction.outputs) {
+      if (out < 0) continue;
+      const ValueId next = plan_.buffers[at(out)].value;
+      const auto update = std::find_if(graph_.stateUpdates.begin(), graph_.stateUpdates.end(), [&](const StateUpdate& u) { return u.next == next; });
+      if (update == graph_.stateUpdates.end()) continue;
+      const int state = plan_.bufferOfValue[at(update->state)];
+      if (std::find(instruction.inputs.begin(), instruction.inputs.end(), state) == instruction.inputs.end()) continue;
+      const int last = lastUseOfRoot(state);
+      if (last > static_cast<int>(i)) {
+        plan_.buffers[at(out)].refusals.push_back(fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name, last));
+        continue;
+      }
+      makeShared(out, state, fmt::format("written over '{}'", plan_.buffers[at(state)].name));
+      any = true;
+    }
+    return any;
+  }
+
+  int lastUseOfRoot(int root) const {
+    int last = plan_.buffers[at(root)].last;
+    if (at(root) < members_.size())
+      for (const int member : members_[at(root)]) last = std::max(last, plan_.buffers[at(member)].last);
+    return last;
+  }
+
+  void makeShared(int buffer, int with, std::string decision) {
+    const int root = plan_.root(with);
+    if (members_.size() < plan_.buffers.size()) members_.resize(plan_.buffers.size());
+    members_[at(root)].push_back(buffer);
+    Buffer& b = plan_.buffers[at(buffer)];
+    b.shares = with;
+    b.home = plan_.buffers[at(root)].home;
+    b.decision = std::move(decision);
+  }
+
+  void describe(std::size_t i) {
+    Instruction& instruction = plan_.instructions[i];
+    const Node& node = graph_.node(instruction.node);
+    const OpDef* op = findOp(node.domain, node.op);
+    KernelSpec& spec = instruction.spec;
+    spec.domain = node.domain;
+    spec.op = node.op;
+    spec.attrs = node.attrs;
+    spec.threads = options_.threads;
+    const auto operand = [&](int buffer, bool input) {
+      OperandSpec result;
+      if (buffer < 0) return result;
+      const ValueId id = plan_.buffers[at(buffer)].value;
+      const ValueType& type = graph_.value(id).type;
+      result.dtype = type.dtype;
+      const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
+      result.dims = dims.value_or(Dims{});
+      result.dynamic = !dims;
+      if (input)
+        if (const auto constant = inference_.sharedConstant(id)) result.constant = *constant;
+      return result;
+    };
+    std::vector<std::span<const std::int64_t>> inputDims, outputDims;
+    for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
+    for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
+    for (const OperandSpec& o : spec.inputs) inputDims.emplace_back(o.dims);
+    for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
+    if (instruction.view || instruction.dynamic) return;
+    for (const int b : instruction.inputs)
+      if (b >= 0) instruction.bytesRead += plan_.buffers[at(b)].bytes;
+    for (const int b : instruction.outputs)
+      if (b >= 0) instruction.bytesWritten += plan_.buffers[at(b)].bytes;
+    if (op && op->flops)
+      instruction.flops = op->flops({inputDims, outputDims});
+    else if (!outputDims.empty())
+      instruction.flops = static_cast<double>(elementCount(outputDims[0]));
+  }
+
+  void finishLifetimes() {
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+      if (plan_.buffers[b].shares < 0) continue;
+      const Buffer& member = plan_.buffers[b];
+      Buffer& root = plan_.buffers[at(plan_.root(static_cast<int>(b)))];
+      root.first = std::min(root.first, member.first);
+      root.last = std::max(root.last, member.last);
+    }
+    for (Buffer& buffer : plan_.buffers) {
+      if (buffer.shares >= 0 || !buffer.decision.empty()) continue;
+      switch (buffer.home) {
+        case Home::kArena: buffer.decision = "own memory"; break;
+        case Home::kState: buffer.decision = "persistent state"; break;
+        case Home::kConstant: buffer.decision = "constant of the graph"; break;
+        case Home::kInput: buffer.decision = "copied from the batch"; break;
+        case Home::kDynamic: buffer.decision = "allocated when its producer has run: extents depend on data"; break;
+      }
+      if (buffer.home != Home::kArena) plan_.persistentBytes += buffer.bytes;
+    }
+  }
+
+  void classify() {
+    std::vector<bool> trained(graph_.valueCapacity(), false), gradient(graph_.valueCapacity(), false), update(graph_.valueCapacity(), false);
+    for (const ValueId id : options_.trained) trained[at(id)] = true;
+    for (const ValueId id : options_.gradients)
+      if (id) gradient[at(id)] = true;
+    for (const StateUpdate& u : graph_.stateUpdates) update[at(u.next)] = true;
+    for (Buffer& buffer : plan_.buffers) {
+      if (!buffer.value) continue;
+      const Value& value = graph_.value(buffer.value);
+      switch (value.role) {
+        case ValueRole::kInput: buffer.bufferClass = BufferClass::kInputData; continue;
+        case ValueRole::kInitializer: buffer.bufferClass = trained[at(buffer.value)] ? BufferClass::kParameter : BufferClass::kFrozen; continue;
+        case ValueRole::kState: buffer.bufferClass = BufferClass::kOptimizerState; continue;
+        case ValueRole::kConstant: buffer.bufferClass = BufferClass::kConstantData; continue;
+        case ValueRole::kNodeOutput: break;
+      }
+      const Phase phase = graph_.node(value.producer).phase;
+      if (update[at(buffer.value)])
+        buffer.bufferClass = BufferClass::kUpdate;
+      else if (gradient[at(buffer.value)])
+        buffer.bufferClass = BufferClass::kGradient;
+      else if (phase == Phase::kForward)
+        buffer.bufferClass = buffer.last >= plan_.firstBackward && plan_.firstBackward < static_cast<int>(plan_.instructions.size())
+                                 ? BufferClass::kStash : BufferClass::kActivation;
+      else
+        buffer.bufferClass = BufferClass::kBackward;
+    }
+  }
+
+  const Graph& graph_;
+  const Inference& inference_;
+  const PlanOptions& options_;
+  ExecutionPlan plan_;
+  std::vector<std::vector<int>> uses_;
+  std::vector<std::vector<int>> members_;  // buffers that share a root
+};
+
+}  // namespace
+
+std::string_view bufferClassName(BufferClass bufferClass) {
+  constexpr std::string_view names[] = {"parameter", "frozen",   "optimizer state", "gradient",   "activation", "stash",
+                                        "backward",  "workspace", "input data",      "constant data", "update"};
+  return names[static_cast<std::size_t>(bufferClass)];
+}
+
+Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options) {
+  return Planner(graph, inference, options).make();
+}
+
+void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t bytes) {
+  Buffer buffer;
+  buffer.name = "workspace";
+  buffer.bufferClass = BufferClass::kWorkspace;
+  buffer.bytes = bytes;
+  buffer.first = buffer.last = static_cast<int>(instruction);
+  buffer.decision = "scratch memory of one instruction";
+  plan.instructions[instruction].workspace = static_cast<int>(plan.buffers.size());
+  plan.buffers.push_back(std::move(buffer));
+}
+
+}  // namespace stepscope

@@ -1,0 +1,95 @@
+// The execution plan: instructions in order, one buffer per value, and where each buffer lives.
+//
+// Made once per variant from a specialised graph, before anything runs: lifetimes, views, in-place and offsets are data with a
+// reason for every decision and refusal. All activation memory is one arena; state (parameters, optimizer state, statistics),
+// constants and the batch have homes of their own.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/passes/infer.h"
+#include "kernels/kernel.h"
+
+namespace stepscope {
+
+enum class BufferClass : std::uint8_t {
+  kParameter, kFrozen, kOptimizerState, kGradient, kActivation, kStash, kBackward, kWorkspace, kInputData, kConstantData, kUpdate
+};
+std::string_view bufferClassName(BufferClass bufferClass);  // "parameter" …
+
+enum class Home : std::uint8_t {
+  kArena,
+  kState,     // persistent memory of an initializer or added state, owned by the step state
+  kConstant,  // the tensor of a constant
+  kInput,     // copied from the batch before the step
+  kDynamic,   // extents are only known when the producer has run; allocated then, and accounted
+};
+
+struct Buffer {
+  ValueId value;                       // invalid for a workspace
+  std::string name;
+  BufferClass bufferClass = BufferClass::kActivation;
+  Home home = Home::kArena;
+  std::int64_t offset = 0;             // bytes into the arena
+  std::int64_t bytes = 0;              // exact; offsets are multiples of kArenaAlignment
+  int first = -1, last = -1;           // instructions that touch it or a buffer that shares it
+  int shares = -1;                     // buffer whose memory it is (view or in place); -1 = own
+  std::string decision;
+  std::vector<std::string> refusals;   // why it did not go in place, one per candidate input
+};
+
+struct Instruction {
+  NodeId node;
+  Phase phase = Phase::kForward;
+  std::vector<int> inputs, outputs;    // buffers; -1 = absent
+  std::vector<std::pair<int, bool>> predicates;  // bool buffers and what they must hold
+  int workspace = -1;                  // buffer
+  bool view = false;                   // nothing to run
+  bool dynamic = false;                // an operand's extents are known only at run time
+  bool updateEntry = false;            // runs only in micro steps that update
+  double flops = 0;                    // multiply-adds count as two
+  std::int64_t bytesRead = 0, bytesWritten = 0;
+  KernelSpec spec;                     // empty for views
+};
+
+inline constexpr std::int64_t kArenaAlignment = 64;
+
+struct ExecutionPlan {
+  std::vector<Instruction> instructions;
+  std::vector<Buffer> buffers;
+  std::vector<int> bufferOfValue;      // by value id; -1 = none
+  std::int64_t arenaBytes = 0;
+  std::int64_t lowerBoundBytes = 0;    // largest sum of live arena bytes in this order, each rounded up to the alignment
+  std::int64_t persistentBytes = 0;    // state, constants and batch
+  int peakInstruction = 0;
+  int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none
+  std::string signature, reason;       // of the variant
+
+  int root(int buffer) const {         // the buffer that owns the memory
+    while (buffers[static_cast<std::size_t>(buffer)].shares >= 0) buffer = buffers[static_cast<std::size_t>(buffer)].shares;
+    return buffer;
+  }
+};
+
+struct PlanOptions {
+  bool inPlace = true;                 // option memory.inplace
+  bool reuse = true;                   // option memory.reuse: dead blocks are given to later values
+  std::vector<ValueId> pinned;         // kept until the end of the step: fetched, pinned or watched values
+  std::vector<ValueId> trained;
+  std::vector<ValueId> gradients;      // of the trained values, same order
+  int threads = 1;
+};
+
+// Lifetimes, views and in place. Errors: an extent that is not a number and has no upper bound names the value.
+Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options);
+
+// Gives every arena buffer its offset; called when the workspaces are known (after the kernels are made).
+void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse);
+
+// Adds the workspace of an instruction as a buffer that lives for that instruction.
+void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t bytes);
+
+}  // namespace stepscope
