@@ -1,0 +1,44 @@
+#include "engine/onnx/problem.h"
+
+#include <fmt/format.h>
+
+#include "engine/onnx/limits.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kShown = 3;
+constexpr std::size_t kShownNameBytes = 120;
+
+}  // namespace
+
+std::string Problem::text() const { return where + ": " + message + (hint.empty() ? "" : "; " + hint); }
+
+void ProblemList::add(ErrorCode code, std::string where, std::string message, std::string hint) {
+  ++count_;
+  if (problems_.size() < limits::kProblemsKept)
+    problems_.push_back({code, std::move(where), std::move(message), std::move(hint)});
+}
+
+Error ProblemList::toError() const {
+  SS_CHECK(!problems_.empty());
+  std::string text = problems_.front().text();
+  for (std::size_t i = 1; i < problems_.size() && i < kShown; ++i) text += "\n" + problems_[i].text();
+  if (count_ > kShown) text += fmt::format("\nand {} more problems", count_ - kShown);
+  return {problems_.front().code, std::move(text)};
+}
+
+std::string shownName(std::string_view name) {
+  std::string shown;
+  for (const char c : name.substr(0, kShownNameBytes)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      shown += fmt::format("\\x{:02x}", byte);
+    else
+      shown += c;
+  }
+  if (name.size() > kShownNameBytes) shown += "…";
+  return shown;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,39 @@
+// What is wrong with a model: all of it, not the first thing found.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "kernels/status.h"
+
+namespace stepscope {
+
+struct Problem {
+  ErrorCode code = ErrorCode::kInvalidArgument;
+  std::string where;    // "node 'attn/probs'", "initializer 'w'", "graph 'main'", "model"
+  std::string message;  // "<found>; <expected>"
+  std::string hint;     // what helps, or empty
+  // "<where>: <message>[; <hint>]"
+  std::string text() const;
+};
+
+// Gathers problems up to limits::kProblemsKept and counts the rest.
+class ProblemList {
+ public:
+  void add(ErrorCode code, std::string where, std::string message, std::string hint = "");
+  bool empty() const { return count_ == 0; }
+  std::size_t count() const { return count_; }
+  const std::vector<Problem>& problems() const { return problems_; }
+  // One Error: the code of the first problem; the text of the first three and how many more there are. Only when !empty().
+  Error toError() const;
+
+ private:
+  std::vector<Problem> problems_;
+  std::size_t count_ = 0;
+};
+
+// A name from a file for messages: control characters as \xNN, at most 120 bytes.
+std::string shownName(std::string_view name);
+
+}  // namespace stepscope

@@ -1,0 +1,298 @@
+#include "engine/onnx/reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <onnx/onnx_pb.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <set>
+
+#include "engine/onnx/attribute_reader.h"
+#include "engine/onnx/function_calls.h"
+#include "engine/onnx/graph_reader.h"
+#include "engine/onnx/limits.h"
+#include "engine/onnx/node_metadata.h"
+#include "engine/onnx/prescan.h"
+#include "engine/onnx/shared_initializers.h"
+#include "engine/onnx/unknown_fields.h"
+
+namespace stepscope {
+namespace {
+
+// The bytes of a file, freed early: they are as large as the model.
+Result<std::unique_ptr<std::byte[]>> readFile(const std::filesystem::path& path, std::size_t& size) {
+  const std::string shown = "model '" + shownName(path.filename().string()) + "'";
+  const auto system = [&](ErrorCode code) { return fail(code, shown + ": " + std::strerror(errno) + "; expected a readable file"); };
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return system(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* d) { ::close(*d); });
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0) return system(ErrorCode::kIo);
+  if (!S_ISREG(info.st_mode)) return invalid(shown + ": not a regular file; expected an ONNX file");
+  if (info.st_size > limits::kModelFileBytes)
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{}: {} bytes; at most {} can be one protobuf message; keep the weights in external data files", shown,
+                            info.st_size, limits::kModelFileBytes));
+  size = static_cast<std::size_t>(info.st_size);
+  std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[size + 1]);
+  if (!bytes) return fail(ErrorCode::kOutOfMemory, fmt::format("{}: {} bytes; expected that much free memory", shown, size));
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t got = ::read(descriptor, bytes.get() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return fail(ErrorCode::kIo, shown + ": the file became shorter while it was read; expected a complete file");
+    done += static_cast<std::size_t>(got);
+  }
+  return bytes;
+}
+
+std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports,
+                                      const std::string& where, ProblemList& problems) {
+  std::map<std::string, int> opsets;
+  for (const auto& import : imports) {
+    const std::string domain = normalisedDomain(import.domain());
+    const bool standard = domain.empty();
+    if (standard && (import.version() < limits::kMinOpset || import.version() > limits::kMaxOpset)) {
+      problems.add(ErrorCode::kUnsupported, where,
+                   fmt::format("opset {}; this build reads {} to {}", import.version(), limits::kMinOpset, limits::kMaxOpset),
+                   "export again with another opset_version");
+      // Kept within range so that the nodes' own problems are found too.
+      opsets.emplace(domain, static_cast<int>(limits::kMaxOpset));
+      continue;
+    }
+    if (import.version() < 0 || import.version() > 1'000'000) {
+      problems.add(ErrorCode::kInvalidArgument, where,
+                   fmt::format("version {} of domain '{}'; expected a small number", import.version(), shownName(domain)));
+      continue;
+    }
+    const auto [it, fresh] = opsets.emplace(domain, static_cast<int>(import.version()));
+    if (!fresh && it->second != import.version())
+      problems.add(ErrorCode::kInvalidArgument, where,
+                   fmt::format("versions {} and {} of domain '{}'; expected one", it->second, import.version(), shownName(domain)));
+  }
+  return opsets;
+}
+
+class ModelReader {
+ public:
+  ModelReader(onnx::ModelProto& proto, std::vector<std::filesystem::path> folders, const LoadOptions& options, ProblemList& problems)
+      : proto_(proto), options_(options), problems_(problems), files_(std::move(folders)) {}
+
+  Status read(LoadedModel& model) {
+    readHeader(model);
+    if (!proto_.has_graph()) problems_.add(ErrorCode::kCorrupt, "model", "no graph; expected an ONNX model file");
+    readFunctions(model);
+    GraphReadContext context = contextWith(model.opsets, false, model.valueInfo);
+    readSavedStage(context);
+    const auto graph = readGraph(*proto_.mutable_graph(), context);
+    checkExternal(model);
+    if (!problems_.empty()) return tl::make_unexpected(problems_.toError());
+    readStateUpdates(*graph);
+    SS_TRY(materialise(model));
+    model.graph = std::move(*graph);
+    for (std::size_t i = 0; i < bodies_.size(); ++i) model.functions[i].body = std::move(*bodies_[i]);
+    if (const auto plan = planFunctions(model.graph, model.functions); !plan) {
+      problems_.add(plan.error().code, "model", plan.error().message);
+      return tl::make_unexpected(problems_.toError());
+    }
+    for (auto& warning : sharedInitializerWarnings(model.graph)) model.warnings.push_back(std::move(warning));
+    if (proto_.training_info_size() > 0)
+      model.warnings.push_back({"model", "training_info of the file is not used: the training step is built here"});
+    return {};
+  }
+
+ private:
+  GraphReadContext contextWith(std::map<std::string, int> opsets, bool insideFunction, std::map<std::string, ValueType>& valueInfo) {
+    return {problems_, files_, std::move(opsets), functionDomains_, insideFunction, pending_, valueInfo};
+  }
+
+  void readHeader(LoadedModel& model) {
+    if (proto_.ir_version() < limits::kMinIrVersion || proto_.ir_version() > limits::kMaxIrVersion)
+      problems_.add(ErrorCode::kUnsupported, "model",
+                    fmt::format("IR version {}; this build reads {} to {}", proto_.ir_version(), limits::kMinIrVersion, limits::kMaxIrVersion));
+    else
+      model.irVersion = static_cast<int>(proto_.ir_version());
+    model.producer = proto_.producer_name();
+    if (!proto_.producer_version().empty()) model.producer += " " + proto_.producer_version();
+    model.opsets = readOpsets(proto_.opset_import(), "model", problems_);
+    for (const auto& entry : proto_.metadata_props()) model.metadata[entry.key()] = entry.value();
+    for (const auto& [key, value] : unknownMetadata(proto_.graph(), kGraphMetadataField)) model.metadata.emplace(key, value);
+    for (const auto& function : proto_.functions()) functionDomains_.insert(normalisedDomain(function.domain()));
+  }
+
+  void readFunctions(LoadedModel& model) {
+    std::set<FunctionKey> keys;
+    for (auto& proto : *proto_.mutable_functions()) {
+      const std::string where = "function '" + shownName(proto.name()) + "'";
+      Function function;
+      function.domain = normalisedDomain(proto.domain());
+      function.name = proto.name();
+      function.overload = unknownString(proto, kFunctionOverloadField);
+      if (function.name.empty()) problems_.add(ErrorCode::kInvalidArgument, "model", "a function without a name; expected one");
+      if (!keys.insert(keyOf(function)).second) problems_.add(ErrorCode::kInvalidArgument, where, "defined twice; expected one definition");
+      function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
+      std::map<std::string, int> opsets = readOpsets(proto.opset_import(), where, problems_);
+      opsets.insert(model.opsets.begin(), model.opsets.end());
+      std::map<std::string, ValueType> ignored;
+      GraphReadContext context = contextWith(std::move(opsets), true, ignored);
+      readDefaults(proto, where, function);
+      bodies_.push_back(readFunctionBody(proto, context));
+      model.functions.push_back(std::move(function));
+    }
+  }
+
+  // attribute_proto came after the classes of this build.
+  void readDefaults(const onnx::FunctionProto& proto, const std::string& where, Function& function) {
+    google::protobuf::RepeatedPtrField<onnx::AttributeProto> defaults;
+    for (const auto& bytes : unknownMessages(proto, kFunctionAttributeField))
+      if (!defaults.Add()->ParseFromString(bytes))
+        problems_.add(ErrorCode::kCorrupt, where, "a default attribute that does not parse; expected an AttributeProto");
+    Node holder;
+    const AttributeContext context{problems_, files_, false, [&](onnx::GraphProto&, const std::string& place) {
+                                     problems_.add(ErrorCode::kUnsupported, place, "a graph as default attribute; expected a number, text or tensor");
+                                     return std::shared_ptr<const Graph>();
+                                   }};
+    readAttributes(defaults, where, context, holder);
+    function.attributeDefaults = std::move(holder.attrs);
+  }
+
+  void readSavedStage(GraphReadContext& context) {
+    for (const auto& entry : proto_.metadata_props()) {
+      const std::string& key = entry.key();
+      const auto number = [](std::string_view text) {
+        std::int64_t value = -1;
+        std::from_chars(text.data(), text.data() + text.size(), value);
+        return value;
+      };
+      const std::int64_t bound = limits::kSavedIdFactor * proto_.graph().node_size() + limits::kSavedIdSlack;
+      if (key == kCapacityKey) {
+        const std::int64_t capacity = number(entry.value());
+        if (capacity > 0 && capacity <= bound) context.nodeCapacity = static_cast<std::size_t>(capacity);
+      } else if (key.starts_with(kRemovedKey)) {
+        const std::int64_t id = number(std::string_view(key).substr(std::strlen(kRemovedKey)));
+        if (id >= 0 && id < bound) context.removed[static_cast<std::int32_t>(id)] = entry.value();
+      }
+    }
+  }
+
+  void readStateUpdates(Graph& graph) {
+    std::map<std::string, std::string> entries;
+    for (const auto& entry : proto_.metadata_props())
+      if (entry.key().starts_with(kUpdateKey)) entries[entry.key()] = entry.value();
+    for (std::size_t i = 0;; ++i) {
+      const auto state = entries.find(kUpdateKey + std::to_string(i) + ".state");
+      const auto next = entries.find(kUpdateKey + std::to_string(i) + ".next");
+      if (state == entries.end() || next == entries.end()) return;
+      const ValueId stateId = graph.findValue(state->second);
+      const ValueId nextId = graph.findValue(next->second);
+      if (stateId && nextId) graph.stateUpdates.push_back({stateId, nextId});
+    }
+  }
+
+  // All ranges are checked against their files before the first byte of weights is read.
+  void checkExternal(LoadedModel& model) {
+    if (!options_.readWeights) return;
+    for (PendingTensor& pending : pending_) {
+      if (!pending.header.external) continue;
+      const auto status = files_.check(pending.header.range, pending.header.bytes);
+      if (status) continue;
+      if (status.error().code == ErrorCode::kNotFound && options_.missingWeights == LoadOptions::MissingWeights::kRandom) {
+        model.missingWeights.push_back(pending.proto->name());
+        pending.proto = nullptr;
+        continue;
+      }
+      problems_.add(status.error().code, "initializer '" + shownName(pending.proto->name()) + "'", status.error().message);
+    }
+  }
+
+  Status materialise(LoadedModel& model) {
+    std::set<const void*> counted;
+    for (PendingTensor& pending : pending_) {
+      if (!pending.proto || (pending.header.external && !options_.readWeights)) continue;
+      const TensorHeader& header = pending.header;
+      Tensor tensor;
+      if (header.external) {
+        SS_ASSIGN(const auto block, files_.read(header.range, header.bytes));
+        tensor = Tensor(header.dtype, header.dims, block.owner, block.data);
+        if (counted.insert(block.data).second) model.externalBytes += header.bytes;
+        if (header.dtype == DType::kBool) {
+          tensor = tensor.clone();
+          normaliseBools(tensor.view());
+        }
+      } else {
+        tensor = takeTensor(*pending.proto, header);
+      }
+      pending.graph->mutableValue(pending.value).data = std::make_shared<const Tensor>(std::move(tensor));
+    }
+    return {};
+  }
+
+  onnx::ModelProto& proto_;
+  const LoadOptions& options_;
+  ProblemList& problems_;
+  ExternalFiles files_;
+  std::set<std::string> functionDomains_;
+  std::vector<PendingTensor> pending_;
+  std::vector<std::shared_ptr<Graph>> bodies_;
+};
+
+// `bytes` are given up as soon as they are parsed.
+Result<LoadedModel> read(std::unique_ptr<std::byte[]> owned, std::span<const std::byte> bytes, std::vector<std::filesystem::path> folders,
+                         const LoadOptions& options, std::vector<Problem>* problems) {
+  ProblemList list;
+  const auto finish = [&](Error error) -> Result<LoadedModel> {
+    if (list.empty()) list.add(error.code, "model", error.message);
+    if (problems) *problems = list.problems();
+    return tl::make_unexpected(std::move(error));
+  };
+  try {
+    if (const auto report = prescanModel(bytes); !report) return finish(report.error());
+    LoadedModel model;
+    model.fileBytes = static_cast<std::int64_t>(bytes.size());
+    onnx::ModelProto proto;
+    {
+      google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+      stream.SetRecursionLimit(limits::kMessageNesting);
+      if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
+        return finish({ErrorCode::kCorrupt, "model: the bytes do not parse; expected an ONNX protobuf file"});
+    }
+    owned.reset();
+    if (const auto status = ModelReader(proto, std::move(folders), options, list).read(model); !status) return finish(status.error());
+    return model;
+  } catch (const std::bad_alloc&) {
+    return finish({ErrorCode::kOutOfMemory, "model: not enough memory to read it; expected a smaller model or more memory"});
+  }
+}
+
+}  // namespace
+
+Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptions& options, std::vector<Problem>* problems) {
+  std::size_t size = 0;
+  auto bytes = readFile(path, size);
+  if (!bytes) {
+    if (problems) *problems = {{bytes.error().code, "model", bytes.error().message, ""}};
+    return tl::make_unexpected(bytes.error());
+  }
+  // The folder the path names and the folder of the file it links to (stores keep models as links to hashed files).
+  std::vector<std::filesystem::path> folders{path.parent_path()};
+  std::error_code error;
+  if (const auto target = std::filesystem::canonical(path, error); !error) folders.push_back(target.parent_path());
+  folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
+  const std::span<const std::byte> view(bytes->get(), size);
+  return read(std::move(*bytes), view, std::move(folders), options, problems);
+}
+
+Result<LoadedModel> parseModel(std::span<const std::byte> bytes, const std::filesystem::path& folder, const LoadOptions& options,
+                               std::vector<Problem>* problems) {
+  std::vector<std::filesystem::path> folders{folder};
+  folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
+  return read(nullptr, bytes, std::move(folders), options, problems);
+}
+
+}  // namespace stepscope

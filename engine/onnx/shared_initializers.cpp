@@ -1,0 +1,55 @@
+#include "engine/onnx/shared_initializers.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <set>
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kModulesShown = 5;
+
+bool allEqual(const Tensor& tensor) {
+  const auto* bytes = static_cast<const char*>(tensor.data());
+  const std::size_t size = dtypeSize(tensor.dtype());
+  for (std::size_t at = size; at < tensor.bytes(); at += size)
+    if (std::memcmp(bytes, bytes + at, size) != 0) return false;
+  return true;
+}
+
+bool suspicious(const Value& value) {
+  if (!value.alive || value.role != ValueRole::kInitializer || !isFloating(value.type.dtype)) return false;
+  if (!value.type.shape || value.type.shape->empty()) return false;
+  return value.data ? allEqual(*value.data) : value.type.shape->size() == 1;
+}
+
+}  // namespace
+
+std::vector<LoadWarning> sharedInitializerWarnings(const Graph& graph) {
+  std::vector<LoadWarning> warnings;
+  const auto uses = graph.uses();
+  for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
+    if (uses[i].size() < 2) continue;
+    const Value& value = graph.value(ValueId{static_cast<std::int32_t>(i)});
+    if (!suspicious(value)) continue;
+    std::set<std::string> modules;
+    for (const Use& use : uses[i]) {
+      const Provenance& provenance = graph.node(use.node).provenance;
+      if (!provenance.modulePath.empty() && !provenance.modulePathInferred) modules.insert(provenance.modulePath);
+    }
+    if (modules.size() < 2) continue;
+    std::string names;
+    std::size_t shown = 0;
+    for (const auto& module : modules)
+      if (shown++ < kModulesShown) names += (names.empty() ? "" : ", ") + module;
+    if (modules.size() > kModulesShown) names += fmt::format(" and {} more", modules.size() - kModulesShown);
+    warnings.push_back({"initializer '" + value.name + "'",
+                        fmt::format("shared by {} modules ({}), which then train as one parameter; the exporter probably merged "
+                                    "initializers of equal contents: export with optimize=False or deduplication off",
+                                    modules.size(), names)});
+  }
+  return warnings;
+}
+
+}  // namespace stepscope

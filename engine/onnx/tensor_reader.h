@@ -1,0 +1,38 @@
+// TensorProto to Tensor: raw and typed fields of every dtype that the engine carries.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+
+#include "engine/onnx/external_data.h"
+#include "engine/onnx/problem.h"
+#include "kernels/tensor.h"
+
+namespace stepscope {
+
+// The type, dims and size of a tensor, checked before anything is allocated.
+struct TensorHeader {
+  DType dtype = DType::kUndefined;
+  Dims dims;
+  std::int64_t elements = 0;
+  std::int64_t bytes = 0;  // as stored; 0 for strings
+  bool external = false;
+  ExternalRange range;     // when external
+};
+
+// Everything about `proto` that can be checked without a file: dtype, dims, rank, byte counts of raw or typed data, external
+// keys. Problems are added with `where`; false when there is one.
+bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, TensorHeader& header);
+
+// The contents of a tensor whose header was read without problems and that is not external. Raw data is taken out of `proto`
+// to keep the peak of memory low. Bytes of a bool are normalised to 0 or 1.
+Tensor takeTensor(onnx::TensorProto& proto, const TensorHeader& header);
+
+// Reads one TensorProto that may not be external (attributes, data files).
+Result<Tensor> tensorFromProto(onnx::TensorProto& proto, const std::string& where);
+
+// Bytes of a bool tensor become 0 or 1; others stay.
+void normaliseBools(const TensorView& view);
+
+}  // namespace stepscope
