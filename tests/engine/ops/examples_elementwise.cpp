@@ -1,9 +1,280 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "tests/engine/ops/op_example.h"
 
 namespace stepscope::testing {
+namespace {
+
+using In = ExampleInput;
+
+// Without a random float among the inputs there is nothing to differentiate.
+OpExample example(std::string name, std::string op, std::vector<In> inputs, Attributes attrs = {}) {
+  OpExample made{std::move(name), "", std::move(op), std::move(inputs), 1, std::move(attrs)};
+  made.differentiate =
+      std::ranges::any_of(made.inputs, [](const In& in) { return isFloating(in.dtype) && !in.constant.valid(); });
+  return made;
+}
+
+OpExample inDomain(std::string domain, OpExample made) {
+  made.domain = std::move(domain);
+  return made;
+}
+
+OpExample withOutputs(OpExample made, std::size_t outputs) {
+  made.outputs = outputs;
+  return made;
+}
+
+// For shapes and values only: contents are constants, or the result is random.
+OpExample valuesOnly(OpExample made) {
+  made.differentiate = false;
+  return made;
+}
+
+In bools(Dims dims) { return In::integers(std::move(dims), 0, 1, DType::kBool); }
+In boolScalar(bool value) { return In::of(Tensor::scalar(DType::kBool, value)); }
+In scalar(double value) { return In::of(Tensor::scalar(DType::kF32, value)); }
+In floats(Dims dims, std::vector<float> values) { return In::of(Tensor::of<float>(std::move(dims), values)); }
+
+void addUnary(std::vector<OpExample>& all) {
+  const auto unary = [&](std::string op, double low, double high, std::vector<double> avoid = {}, Attributes attrs = {}) {
+    all.push_back(example(op + "_" + std::to_string(all.size()), op, {In::random({3, 4}, low, high, std::move(avoid))},
+                          std::move(attrs)));
+  };
+  unary("Abs", -2, 2, {0});
+  unary("Acos", -0.9, 0.9);
+  unary("Acosh", 1.2, 3);
+  unary("Asin", -0.9, 0.9);
+  unary("Asinh", -2, 2);
+  unary("Atan", -2, 2);
+  unary("Atanh", -0.9, 0.9);
+  unary("Ceil", -3, 3, {-2, -1, 0, 1, 2});
+  unary("Celu", -2, 2, {0});
+  unary("Celu", -2, 2, {0}, {{"alpha", 0.5f}});
+  unary("Cos", -3, 3);
+  unary("Cosh", -2, 2);
+  unary("Elu", -2, 2, {0});
+  unary("Elu", -2, 2, {0}, {{"alpha", 0.3f}});
+  unary("Erf", -2, 2);
+  unary("Exp", -2, 2);
+  unary("Floor", -3, 3, {-2, -1, 0, 1, 2});
+  unary("Gelu", -3, 3);
+  unary("Gelu", -3, 3, {}, {{"approximate", std::string("tanh")}});
+  unary("HardSigmoid", -4, 4, {-2.5, 2.5});
+  unary("HardSigmoid", -4, 4, {-1.2, 0.8}, {{"alpha", 0.5f}, {"beta", 0.6f}});
+  unary("HardSwish", -5, 5, {-3, 3});
+  unary("Identity", -1, 1);
+  unary("LeakyRelu", -2, 2, {0});
+  unary("LeakyRelu", -2, 2, {0}, {{"alpha", -0.2f}});
+  unary("Log", 0.2, 3);
+  unary("Mish", -3, 3);
+  unary("Neg", -1, 1);
+  unary("Reciprocal", 0.5, 2);
+  unary("Relu", -2, 2, {0});
+  unary("Round", -3, 3, {-2.5, -1.5, -0.5, 0.5, 1.5, 2.5});
+  unary("Selu", -2, 2, {0});
+  unary("Shrink", -2, 2, {-0.5, 0.5});
+  unary("Shrink", -2, 2, {-1, 1}, {{"lambd", 1.0f}, {"bias", 0.25f}});
+  unary("Sigmoid", -4, 4);
+  unary("Sign", -2, 2, {0});
+  unary("Sin", -3, 3);
+  unary("Sinh", -2, 2);
+  unary("Softplus", -4, 4);
+  unary("Softsign", -2, 2, {0});
+  unary("Sqrt", 0.2, 3);
+  unary("Tan", -1, 1);
+  unary("Tanh", -2, 2);
+  unary("ThresholdedRelu", -2, 2, {1});
+  unary("ThresholdedRelu", -2, 2, {0.5}, {{"alpha", 0.5f}});
+
+  const auto ms = [&](std::string op, std::vector<In> inputs, Attributes attrs = {}) {
+    all.push_back(inDomain("com.microsoft", example("Microsoft" + op + "_" + std::to_string(all.size()), op,
+                                                    std::move(inputs), std::move(attrs))));
+  };
+  ms("Gelu", {In::random({3, 4}, -3, 3)});
+  ms("QuickGelu", {In::random({3, 4}, -3, 3)});
+  ms("QuickGelu", {In::random({3, 4}, -3, 3)}, {{"alpha", 1.0f}});
+  ms("FastGelu", {In::random({3, 4}, -3, 3)});
+  ms("FastGelu", {In::random({2, 3, 4}, -2, 2), In::random({4})});
+  ms("BiasGelu", {In::random({2, 3, 4}, -2, 2), In::random({4})});
+
+  const float inf = std::numeric_limits<float>::infinity();
+  const In odd = floats({5}, {0, inf, -inf, std::nanf(""), -1});
+  all.push_back(example("IsNaN", "IsNaN", {odd}));
+  all.push_back(example("IsInf", "IsInf", {odd}));
+  all.push_back(example("IsInf_positive", "IsInf", {odd}, {{"detect_negative", std::int64_t{0}}}));
+  all.push_back(valuesOnly(example("Relu_nan", "Relu", {odd})));
+  all.push_back(valuesOnly(example("Softplus_extremes", "Softplus", {floats({4}, {-200, 200, inf, -inf})})));
+  all.push_back(valuesOnly(example("Sigmoid_extremes", "Sigmoid", {floats({4}, {-200, 200, inf, -inf})})));
+  all.push_back(example("Abs_int", "Abs", {In::integers({5}, -3, 3)}));
+  all.push_back(example("Neg_int32", "Neg", {In::integers({5}, -3, 3, DType::kI32)}));
+  all.push_back(example("Sign_int8", "Sign", {In::integers({5}, -3, 3, DType::kI8)}));
+}
+
+void addClip(std::vector<OpExample>& all) {
+  const In x = In::random({3, 4}, -2, 2, {-0.5, 0.7});
+  all.push_back(example("Clip_both", "Clip", {x, scalar(-0.5), scalar(0.7)}));
+  all.push_back(example("Clip_low", "Clip", {x, scalar(-0.5)}));
+  all.push_back(example("Clip_high", "Clip", {x, In::none(), scalar(0.7)}));
+  all.push_back(example("Clip_none", "Clip", {x}));
+  all.push_back(example("Clip_int", "Clip", {In::integers({6}, -9, 9), In::scalarInt(-2), In::scalarInt(5)}));
+}
+
+void addBinary(std::vector<OpExample>& all) {
+  for (const std::string op : {"Add", "Sub", "Mul", "Div"}) {
+    const In a = In::random({3, 4}, -2, 2), b = In::random({3, 4}, 0.5, 2);
+    all.push_back(example(op, op, {a, b}));
+    all.push_back(example(op + "_row", op, {In::random({2, 3, 4}), In::random({4}, 0.5, 2)}));
+    all.push_back(example(op + "_outer", op, {In::random({3, 1}), In::random({1, 4}, 0.5, 2)}));
+    all.push_back(example(op + "_left", op, {In::random({4}), In::random({2, 1, 4}, 0.5, 2)}));
+    all.push_back(example(op + "_scalar", op, {a, In::random({}, 0.5, 2)}));
+    all.push_back(example(op + "_int", op, {In::integers({5}, -9, 9), In::integers({5}, 1, 4)}));
+    all.push_back(example(op + "_empty", op, {In::integers({0, 3}, 0, 1), In::integers({3}, 1, 4)}));
+  }
+  all.push_back(example("Mod", "Mod", {In::integers({8}, -9, 9), In::integers({8}, 2, 4)}));
+  all.push_back(example("Mod_negative", "Mod", {In::integers({8}, -9, 9), In::scalarInt(-3)}));
+  all.push_back(example("Mod_fmod_int", "Mod", {In::integers({8}, -9, 9), In::scalarInt(4)}, {{"fmod", std::int64_t{1}}}));
+  all.push_back(example("Mod_fmod", "Mod", {floats({3}, {-4.3f, 7.2f, 5.0f}), In::random({3}, 2.1, 3.2)},
+                        {{"fmod", std::int64_t{1}}}));
+  all.push_back(example("Mod_fmod_dividend", "Mod", {In::random({4}, 2.5, 3.5), scalar(2)}, {{"fmod", std::int64_t{1}}}));
+  all.push_back(example("Mod_floor", "Mod", {In::random({4}, -3.5, -2.5), In::random({4}, 1.8, 2.2)}));
+
+  all.push_back(example("Pow", "Pow", {In::random({3, 4}, 0.3, 2), In::random({3, 4}, -2, 2)}));
+  all.push_back(example("Pow_row", "Pow", {In::random({4}, 0.3, 2), In::random({3, 1}, -2, 2)}));
+  all.push_back(example("Pow_square", "Pow", {In::random({3, 4}), scalar(2)}));
+  all.push_back(example("Pow_cube", "Pow", {In::random({3, 4}), scalar(3)}));
+  all.push_back(example("Pow_root", "Pow", {In::random({3, 4}, 0.5, 2), scalar(0.5)}));
+  all.push_back(example("Pow_one", "Pow", {In::random({4}), scalar(1)}));
+  all.push_back(example("Pow_zero", "Pow", {In::random({4}), scalar(0)}));
+  all.push_back(example("Pow_int_exponent", "Pow", {In::random({3, 4}), In::integers({4}, 0, 3)}));
+  all.push_back(example("Pow_ints", "Pow", {In::integers({6}, -3, 3), In::integers({6}, 0, 5, DType::kI32)}));
+
+  all.push_back(example("PRelu", "PRelu", {In::random({2, 3, 4}, -1, 1, {0}), In::random({3, 1})}));
+  all.push_back(example("PRelu_same", "PRelu", {In::random({3, 4}, -1, 1, {0}), In::random({3, 4})}));
+  all.push_back(example("PRelu_one", "PRelu", {In::random({3, 4}, -1, 1, {0}), In::random({1})}));
+
+  for (const std::string op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) {
+    all.push_back(example(op, op, {In::integers({2, 5}, -100, 100, DType::kI32), In::integers({5}, 0, 100, DType::kI32)}));
+  }
+  all.push_back(example("BitwiseNot", "BitwiseNot", {In::integers({5}, 0, 200, DType::kU8)}));
+  for (const std::string direction : {"LEFT", "RIGHT"})
+    all.push_back(example("BitShift_" + direction, "BitShift",
+                          {In::integers({5}, 0, 200, DType::kU8), In::integers({5}, 0, 9, DType::kU8)},
+                          {{"direction", direction}}));
+}
+
+void addCompare(std::vector<OpExample>& all) {
+  for (const std::string op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
+    all.push_back(example(op, op, {In::integers({3, 4}, 0, 3), In::integers({4}, 0, 3)}));
+    all.push_back(example(op + "_float", op, {In::random({3, 1}), In::random({4})}));
+  }
+  all.push_back(example("Equal_bool", "Equal", {bools({6}), bools({6})}));
+  all.push_back(example("Equal_string", "Equal",
+                        {In::of(Tensor::strings({3}, {"a", "b", "c"})), In::of(Tensor::strings({3}, {"a", "x", "c"}))}));
+  for (const std::string op : {"And", "Or", "Xor"}) all.push_back(example(op, op, {bools({3, 4}), bools({4})}));
+  all.push_back(example("Not", "Not", {bools({3, 4})}));
+}
+
+void addVariadic(std::vector<OpExample>& all) {
+  for (const std::string op : {"Max", "Mean", "Min", "Sum"}) {
+    all.push_back(example(op, op, {In::random({3, 4}), In::random({3, 4}), In::random({3, 4})}));
+    all.push_back(example(op + "_broadcast", op, {In::random({4}), In::random({3, 1}), In::random({})}));
+    all.push_back(example(op + "_one", op, {In::random({3, 4})}));
+  }
+  all.push_back(example("Max_int", "Max", {In::integers({5}, -5, 5), In::scalarInt(0)}));
+  all.push_back(example("Min_int", "Min", {In::integers({5}, -5, 5, DType::kI32), In::integers({5}, -5, 5, DType::kI32)}));
+}
+
+void addChoice(std::vector<OpExample>& all) {
+  all.push_back(example("Where", "Where", {bools({3, 4}), In::random({3, 4}), In::random({3, 4})}));
+  all.push_back(example("Where_broadcast", "Where", {bools({3, 1}), In::random({4}), In::random({})}));
+  all.push_back(example("Where_condition_row", "Where", {bools({4}), In::random({3, 4}), In::random({3, 1})}));
+  all.push_back(example("Where_int", "Where", {bools({4}), In::integers({4}, 0, 9), In::scalarInt(-1)}));
+  all.push_back(example("Where_string", "Where",
+                        {bools({2}), In::of(Tensor::strings({2}, {"a", "b"})), In::of(Tensor::strings({1}, {"none"}))}));
+  for (const bool condition : {true, false}) {
+    const std::string suffix = condition ? "_true" : "_false";
+    all.push_back(inDomain(
+        "stepscope", example("Select" + suffix, "Select", {boolScalar(condition), In::random({3, 4}), In::random({3, 4})})));
+    all.push_back(inDomain("stepscope", example("Gate" + suffix, "Gate", {boolScalar(condition), In::random({3, 4})},
+                                                {{"expected", std::int64_t{1}}})));
+  }
+}
+
+void addCasts(std::vector<OpExample>& all) {
+  const auto to = [](DType dtype) { return Attributes{{"to", static_cast<std::int64_t>(dtype)}}; };
+  const In x = In::random({3, 4}, 0, 9);
+  // Fixed sources, since examples promote float32 alone.
+  all.push_back(valuesOnly(example("Cast_float_to_double", "Cast", {x}, to(DType::kF64))));
+  all.push_back(valuesOnly(example("Cast_float_to_half", "Cast", {floats({3}, {0.5f, -2, 1024})}, to(DType::kF16))));
+  all.push_back(example("Cast_to_double", "Cast", {In::random({3, 4})}, to(DType::kF64)));
+  all.push_back(valuesOnly(example("Cast_float_to_int", "Cast", {x}, to(DType::kI64))));
+  all.push_back(example("Cast_float_to_bool", "Cast", {floats({3}, {0, 1, -0.5f})}, to(DType::kBool)));
+  all.push_back(valuesOnly(example("Cast_int_to_float", "Cast", {In::integers({5}, -9, 9)}, to(DType::kF32))));
+  all.push_back(valuesOnly(example("Cast_bool_to_float", "Cast", {bools({5})}, to(DType::kF32))));
+  all.push_back(example("Cast_int_to_int8", "Cast", {In::integers({5}, -300, 300)}, to(DType::kI8)));
+  all.push_back(example("Cast_int_to_string", "Cast", {In::integers({5}, -9, 9)}, to(DType::kString)));
+  all.push_back(valuesOnly(
+      example("Cast_string_to_float", "Cast", {In::of(Tensor::strings({3}, {"1.5", "-2e3", "INF"}))}, to(DType::kF32))));
+  all.push_back(example("Cast_out_of_range", "Cast", {floats({4}, {1e30f, -1e30f, std::nanf(""), -1})}, to(DType::kI32)));
+  all.push_back(example("CastLike", "CastLike", {In::random({3, 4}), In::random({1})}));
+  all.push_back(
+      valuesOnly(example("CastLike_int", "CastLike", {In::random({3, 4}, -5, 5), In::integers({2}, 0, 1, DType::kI32)})));
+  all.push_back(example("Identity_int", "Identity", {In::integers({5}, -9, 9)}));
+}
+
+void addRandom(std::vector<OpExample>& all) {
+  const In x = In::random({5, 7});
+  all.push_back(withOutputs(example("Dropout_training", "Dropout", {x, scalar(0.4), boolScalar(true)}), 2));
+  all.push_back(example("Dropout_training_default_ratio", "Dropout", {x, In::none(), boolScalar(true)}));
+  all.push_back(withOutputs(example("Dropout_inference", "Dropout", {x, scalar(0.4), boolScalar(false)}), 2));
+  all.push_back(example("Dropout_default", "Dropout", {x}));
+  all.push_back(example("Dropout_zero", "Dropout", {x, scalar(0), boolScalar(true)}));
+  all.push_back(example("Dropout_one", "Dropout", {x, scalar(1), boolScalar(true)}));
+  all.push_back(example("Dropout_mode_from_input", "Dropout", {x, scalar(0.25), In::integers({}, 1, 1, DType::kBool)}));
+  all.push_back(example("Dropout_mode_off_from_input", "Dropout",
+                        {x, In::random({}, 0.2, 0.3), In::integers({}, 0, 0, DType::kBool)}));
+}
+
+void addOptimizers(std::vector<OpExample>& all) {
+  const auto update = [&](std::string name, std::string op, std::vector<In> inputs, std::size_t outputs,
+                          Attributes attrs = {}) {
+    all.push_back(inDomain(
+        "stepscope", withOutputs(example(std::move(name), std::move(op), std::move(inputs), std::move(attrs)), outputs)));
+  };
+  const In tensor = In::random({3, 4}), square = In::random({3, 4}, 0, 0.1), lr = scalar(0.1), scale = scalar(0.5);
+  const In first = In::scalarInt(1), third = In::scalarInt(3);
+  update("SgdUpdate", "SgdUpdate", {tensor, tensor, In::none(), lr}, 1);
+  update("SgdUpdate_momentum", "SgdUpdate", {tensor, tensor, tensor, lr, scale, third}, 2,
+         {{"momentum", 0.9f}, {"dampening", 0.1f}, {"weight_decay", 0.01f}});
+  update("SgdUpdate_nesterov", "SgdUpdate", {tensor, tensor, tensor, lr, In::none(), first}, 2,
+         {{"momentum", 0.9f}, {"nesterov", std::int64_t{1}}});
+  update("AdamUpdate", "AdamUpdate", {tensor, tensor, tensor, square, lr, third}, 3, {{"weight_decay", 0.01f}});
+  update("AdamUpdate_decoupled", "AdamUpdate", {tensor, tensor, tensor, square, lr, first, scale}, 3,
+         {{"weight_decay", 0.01f}, {"decoupled", std::int64_t{1}}});
+  update("LambUpdate", "LambUpdate", {tensor, tensor, tensor, square, lr, third, scale}, 3, {{"weight_decay", 0.01f}});
+  update("SquareSum", "SquareSum", {tensor}, 1);
+}
+
+}  // namespace
 
 std::span<const OpExample> elementwiseExamples() {
-  return {};
+  static const std::vector<OpExample> all = [] {
+    std::vector<OpExample> examples;
+    addUnary(examples);
+    addClip(examples);
+    addBinary(examples);
+    addCompare(examples);
+    addVariadic(examples);
+    addChoice(examples);
+    addCasts(examples);
+    addRandom(examples);
+    addOptimizers(examples);
+    return examples;
+  }();
+  return all;
 }
 
 }  // namespace stepscope::testing
