@@ -1,0 +1,31 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (!c.rankKnown(0)) {
+    c.setOutput(0, DType::kI64, std::nullopt);
+    return {};
+  }
+  Shape y = *c.inputShape(0);
+  SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", 0), y));
+  if (c.attrs().integer("keepdims", 1) != 0)
+    y[axis] = 1;
+  else
+    y.erase(y.begin() + static_cast<std::ptrdiff_t>(axis));
+  c.setOutput(0, DType::kI64, y);
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kArgMinOp{
+    .name = "ArgMin",
+    .doc = "Index of the minimum along `axis` (0), the first of equal ones, the last with select_last_index; NaN wins.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .flops = reduction_rules::flopsPerElement<1>,
+};
+
+}  // namespace stepscope::ops

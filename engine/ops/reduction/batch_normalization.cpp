@@ -1,0 +1,77 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+// x, scale, b, mean, var → y, running_mean?, running_var?, saved_mean?, saved_inv_std?
+Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
+  SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
+  Dim channels = 1;
+  std::optional<Shape> perChannel;
+  if (c.rankKnown(0)) {
+    const Shape x = *c.inputShape(0);
+    if (x.empty()) return c.error("x is a scalar; expected [N, C, ...]");
+    if (x.size() > 1) channels = x[1];
+    constexpr std::string_view kNames[] = {"x", "scale", "b", "mean", "var"};
+    for (std::size_t i = 1; i <= 4; ++i) {
+      SS_TRY(reduction_rules::expectFloat(c, i, kNames[i]));
+      SS_TRY(reduction_rules::expectVector(c, i, channels, kNames[i]));
+    }
+    perChannel = Shape{channels};
+  }
+  SS_TRY(shape_rules::sameAsInput0(c));
+  if (c.hasOutput(1)) c.setOutput(1, c.inputDType(3), perChannel);
+  if (c.hasOutput(2)) c.setOutput(2, c.inputDType(4), perChannel);
+  for (std::size_t i = 3; i <= 4; ++i)
+    if (c.hasOutput(i)) c.setOutput(i, reduction_rules::statisticsType(c), perChannel);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  const bool training = g.attrs().integer("training_mode", 0) != 0;
+  const ValueId mean = g.ensureOutput(3), inverse = g.ensureOutput(4);
+  // Frozen, d x does not depend on x: without d scale x need not be kept.
+  const ValueId x = training || g.needs(1) ? g.x(0) : ValueId{};
+  reduction_rules::normalisationGradient(g, "BatchNormalizationGrad", {g.dy(0), x, g.x(1), mean, inverse},
+                                         {{"training_mode", std::int64_t{training}}}, 1, 2);
+  return {};
+}
+
+Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
+  if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and x"));
+  if (c.hasOutput(0)) c.setOutput(0, c.inputDType(0), c.inputShape(0));
+  for (std::size_t i = 1; i <= 2; ++i)
+    if (c.hasOutput(i)) c.setOutput(i, c.inputDType(2), c.inputShape(2));
+  return {};
+}
+
+}  // namespace
+
+// With training_mode the outputs 1 and 2 are writes to the state of the inputs 3 and 4: whoever recomputes must not repeat them.
+extern const OpDef kBatchNormalizationOp{
+    .name = "BatchNormalization",
+    .doc = "y = (x - mean) / sqrt(var + epsilon) * scale + b per channel. training_mode: statistics of the batch, and running = "
+           "old * momentum + batch * (1 - momentum) with the population variance, written to state and never repeated by "
+           "recompute; else the inputs mean and var, which receive no gradient. Outputs 3, 4: the mean and 1/sqrt(var + epsilon) used.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1) | bit(2),
+    .inPlaceInputs = bit(0),
+    .recompute = Recompute::kCostly,
+    .flops = reduction_rules::flopsPerElement<8>,
+};
+
+extern const OpDef kBatchNormalizationGradOp{
+    .name = "BatchNormalizationGrad",
+    .domain = kInternalDomain,
+    .doc = "dy, x?, scale, mean, inv_std → dx?, dscale?, dbias?; training_mode (1): mean and inv_std are those of x, so dx goes "
+           "through them; 0: they are given, and x is only needed for dscale.",
+    .inferShape = inferGrad,
+    .noGradientReason = "gradient op",
+    .inPlaceInputs = bit(0) | bit(1),
+    .flops = reduction_rules::flopsPerElement<12>,
+};
+
+}  // namespace stepscope::ops

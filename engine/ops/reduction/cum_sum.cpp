@@ -1,0 +1,31 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  const auto axis = c.integers(1);
+  if (axis && axis->size() != 1) return c.error("axis has " + std::to_string(axis->size()) + " elements; expected one");
+  if (axis && c.rankKnown(0) && !c.inputShape(0)->empty()) SS_TRY(c.axis(axis->front(), *c.inputShape(0)));
+  return shape_rules::sameAsInput0(c);
+}
+
+Status gradient(GradientContext& g) {
+  const std::int64_t reverse = g.attrs().integer("reverse", 0);
+  g.setGradient(0, g.op("CumSum", {g.dy(0), g.x(1)},
+                        {{"exclusive", g.attrs().integer("exclusive", 0)}, {"reverse", std::int64_t{reverse == 0}}}));
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kCumSumOp{
+    .name = "CumSum",
+    .doc = "Running sum along `axis` (input 1); `exclusive` leaves out the element itself, `reverse` starts at the end.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,13 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+
+extern const OpDef kHardmaxOp{
+    .name = "Hardmax",
+    .doc = "1 at the first maximum along `axis` (-1), 0 elsewhere.",
+    .inferShape = reduction_rules::inferAlongAxis,
+    .noGradientReason = "piecewise constant: zero almost everywhere",
+    .inPlaceInputs = bit(0),
+};
+
+}  // namespace stepscope::ops

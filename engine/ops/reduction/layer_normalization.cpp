@@ -1,0 +1,53 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
+  SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
+  c.setOutput(0, c.inputDType(1), c.inputShape(0));
+  std::optional<Shape> statistics;
+  if (c.rankKnown(0)) {
+    const Shape x = *c.inputShape(0);
+    SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", -1), x));
+    SS_TRY(reduction_rules::expectNormalised(c, 1, x, axis, "scale"));
+    SS_TRY(reduction_rules::expectNormalised(c, 2, x, axis, "bias"));
+    statistics = x;
+    for (std::size_t i = axis; i < x.size(); ++i) (*statistics)[i] = 1;
+  }
+  for (std::size_t i = 1; i <= 2; ++i)
+    if (c.hasOutput(i)) c.setOutput(i, reduction_rules::statisticsType(c), statistics);
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  const ValueId mean = g.ensureOutput(1), inverse = g.ensureOutput(2);
+  reduction_rules::normalisationGradient(g, "LayerNormalizationGrad", {g.dy(0), g.x(0), g.x(1), mean, inverse},
+                                         {{"axis", g.attrs().integer("axis", -1)}}, 1, g.x(2).valid() ? 2 : -1);
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kLayerNormalizationOp{
+    .name = "LayerNormalization",
+    .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` (-1) on; outputs y, mean, inv_std.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1) | bit(2),
+    .inPlaceInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<8>,
+};
+
+extern const OpDef kLayerNormalizationGradOp{
+    .name = "LayerNormalizationGrad",
+    .domain = kInternalDomain,
+    .doc = "dy, x, scale, mean, inv_std → dx?, dscale?, dbias? (bias shaped like scale); attribute axis.",
+    .inferShape = reduction_rules::inferNormalisationGrad,
+    .noGradientReason = "gradient op",
+    .inPlaceInputs = bit(0) | bit(1),
+    .flops = reduction_rules::flopsPerElement<14, 1>,
+};
+
+}  // namespace stepscope::ops

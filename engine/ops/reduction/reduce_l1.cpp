@@ -1,0 +1,22 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(reduction_rules::unreduced(g, g.dy(0)), g.op("Sign", {g.x(0)})));
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kReduceL1Op{
+    .name = "ReduceL1",
+    .doc = "y = sum of |x| over `axes`.",
+    .inferShape = reduction_rules::inferReduce,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<2>,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  const ValueId perElement = g.mul(g.dy(0), g.op("Exp", {g.neg(g.y(0))}));
+  g.setGradient(0, g.expandTo(reduction_rules::unreduced(g, perElement), g.x(0)));
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kReduceLogSumOp{
+    .name = "ReduceLogSum",
+    .doc = "y = log(sum of x) over `axes`.",
+    .inferShape = reduction_rules::inferReduce,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<1>,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,19 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return reduction_rules::inferReduceContents(c, Dim::max); }
+
+}  // namespace
+
+extern const OpDef kReduceMaxOp{
+    .name = "ReduceMax",
+    .doc = "y = maximum of x over `axes`; NaN wins. Tied elements share the gradient evenly.",
+    .inferShape = inferShape,
+    .gradient = reduction_rules::extremeGradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<1>,
+};
+
+}  // namespace stepscope::ops

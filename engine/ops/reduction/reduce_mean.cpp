@@ -1,0 +1,40 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+// The number of elements per result as a value of `like`'s type.
+ValueId countPerResult(GradientContext& g, ValueId like) {
+  const auto& x = g.shape(g.x(0));
+  const auto& y = g.shape(g.y(0));
+  if (x && y) {
+    const auto ratio = Dim::divideExactly(productOf(*x, 0, x->size()), productOf(*y, 0, y->size()));
+    if (ratio && ratio->known()) return g.scalar(static_cast<double>(ratio->value()), like);
+  }
+  // An empty result has no elements to divide: avoid 0 / 0 in integers.
+  const ValueId results = g.op("Max", {g.op("Size", {g.y(0)}), g.intScalar(1)});
+  return g.castLike(g.div(g.op("Size", {g.x(0)}), results), like);
+}
+
+Status gradient(GradientContext& g) {
+  // In float32 for half types: a count above 65504 is infinite in float16.
+  const bool half = g.dtype(g.dy(0)) == DType::kF16 || g.dtype(g.dy(0)) == DType::kBF16;
+  ValueId dy = g.dy(0);
+  if (half) dy = g.op("Cast", {dy}, {{"to", static_cast<std::int64_t>(DType::kF32)}});
+  dy = g.castLike(g.div(dy, countPerResult(g, dy)), g.x(0));
+  g.setGradient(0, g.expandTo(reduction_rules::unreduced(g, dy), g.x(0)));
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kReduceMeanOp{
+    .name = "ReduceMean",
+    .doc = "y = mean of x over `axes`.",
+    .inferShape = reduction_rules::inferReduce,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<1>,
+};
+
+}  // namespace stepscope::ops

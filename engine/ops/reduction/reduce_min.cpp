@@ -1,0 +1,19 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return reduction_rules::inferReduceContents(c, Dim::min); }
+
+}  // namespace
+
+extern const OpDef kReduceMinOp{
+    .name = "ReduceMin",
+    .doc = "y = minimum of x over `axes`; NaN wins. Tied elements share the gradient evenly.",
+    .inferShape = inferShape,
+    .gradient = reduction_rules::extremeGradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<1>,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,26 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  return reduction_rules::inferReduceContents(c, [](const Dim& a, const Dim& b) { return a + b; });
+}
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.expandTo(reduction_rules::unreduced(g, g.dy(0)), g.x(0)));
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kReduceSumOp{
+    .name = "ReduceSum",
+    .doc = "y = sum of x over `axes`.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<1>,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,22 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.mul(reduction_rules::unreduced(g, g.mul(g.dy(0), 2)), g.x(0)));
+  return {};
+}
+
+}  // namespace
+
+extern const OpDef kReduceSumSquareOp{
+    .name = "ReduceSumSquare",
+    .doc = "y = sum of x^2 over `axes`.",
+    .inferShape = reduction_rules::inferReduce,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<2>,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,39 @@
+#include "engine/ops/reduction/rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status gradient(GradientContext& g) {
+  g.setGradient(0, g.internal("SoftmaxGrad", {g.dy(0), g.y(0)}, {{"axis", g.attrs().integer("axis", -1)}}));
+  return {};
+}
+
+Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
+  if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
+  return reduction_rules::inferAlongAxis(c);
+}
+
+}  // namespace
+
+extern const OpDef kSoftmaxOp{
+    .name = "Softmax",
+    .doc = "y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis` (-1); NaN where a line is only -inf.",
+    .inferShape = reduction_rules::inferAlongAxis,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+    .flops = reduction_rules::flopsPerElement<8>,
+};
+
+extern const OpDef kSoftmaxGradOp{
+    .name = "SoftmaxGrad",
+    .domain = kInternalDomain,
+    .doc = "dy, y → dx = y * (dy - sum(dy * y)) along `axis`.",
+    .inferShape = inferGrad,
+    .noGradientReason = "gradient op",
+    .inPlaceInputs = bit(0) | bit(1),
+    .flops = reduction_rules::flopsPerElement<4>,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,57 @@
+#include "engine/ops/reduction/loss_rules.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(loss_rules::inferLoss(c));
+  if (c.hasOutput(1)) c.setOutput(1, loss_rules::resultType(c), c.inputShape(0));
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  ValueId dx;
+  if (g.dy(0).valid()) {
+    const ValueId logProb = g.ensureOutput(1);
+    dx = g.internal("SoftmaxCrossEntropyLossGrad", loss_rules::gradientInputs(g, logProb), loss_rules::gradientAttributes(g));
+  }
+  if (g.dy(1).valid()) {  // the log probabilities themselves were used
+    const ValueId direct = g.castLike(g.internal("LogSoftmaxGrad", {g.dy(1), g.y(1)}, {{"axis", std::int64_t{1}}}), g.x(0));
+    dx = dx.valid() ? g.add(dx, direct) : direct;
+  }
+  if (dx.valid()) g.setGradient(0, dx);
+  return {};
+}
+
+constexpr OpDef crossEntropy(std::string_view domain, std::string_view name) {
+  return {
+      .name = name,
+      .domain = domain,
+      .doc = "scores [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * log softmax(scores)[l], log_prob?. `reduction` "
+             "mean divides by the sum of the weights of labels that are not `ignore_index` (NaN when there are none).",
+      .inferShape = inferShape,
+      .gradient = gradient,
+      .differentiableInputs = bit(0),
+      .differentiableOutputs = bit(0) | bit(1),
+      .flops = reduction_rules::flopsPerElement<8>,
+  };
+}
+
+}  // namespace
+
+extern const OpDef kSoftmaxCrossEntropyLossOp = crossEntropy("", "SoftmaxCrossEntropyLoss");
+// As above, with ignore_index as an optional input 3, labels that may be flattened, and the attribute output_type.
+extern const OpDef kSoftmaxCrossEntropyLossInternalOp = crossEntropy("com.microsoft", "SoftmaxCrossEntropyLossInternal");
+
+extern const OpDef kSoftmaxCrossEntropyLossGradOp{
+    .name = "SoftmaxCrossEntropyLossGrad",
+    .domain = kInternalDomain,
+    .doc = "dy, log_prob, labels, weights?, ignore_index? → dscores = dy * w / total * (exp(log_prob) - onehot(label)), zero for "
+           "labels that are ignored; attributes reduction, ignore_index, output_type.",
+    .inferShape = loss_rules::inferLossGrad,
+    .noGradientReason = "gradient op",
+    .inPlaceInputs = bit(1),
+    .flops = reduction_rules::flopsPerElement<6, 1>,
+};
+
+}  // namespace stepscope::ops

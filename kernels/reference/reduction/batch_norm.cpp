@@ -1,0 +1,125 @@
+#include <cmath>
+
+#include "kernels/reference/reduction/kernels.h"
+#include "kernels/reference/reduction/loops.h"
+
+namespace stepscope::reference {
+namespace {
+
+// x is [batch, channels, spatial]; a tensor of rank 1 is a batch of one channel.
+struct Planes {
+  std::int64_t batch = 1, channels = 1, spatial = 1;
+};
+
+Result<Planes> planesOf(const KernelSpec& spec, const KernelCall& call, const TensorView& x, std::size_t firstOfChannel,
+                        std::size_t lastOfChannel) {
+  if (x.dims.empty()) return invalid(spec.op + ": x is a scalar; expected at least one axis");
+  const std::span<const std::int64_t> dims = x.dims;
+  const Planes planes{dims[0], dims.size() > 1 ? dims[1] : 1, dims.size() > 2 ? elementCount(dims.subspan(2)) : 1};
+  for (std::size_t i = firstOfChannel; i <= lastOfChannel; ++i)
+    SS_TRY(expectElements(spec, "input " + std::to_string(i), call.inputs[i], planes.channels));
+  return planes;
+}
+
+// visit(i) for every element of channel c.
+template <typename F>
+void forEachOfChannel(const Planes& p, std::int64_t c, F&& visit) {
+  for (std::int64_t n = 0; n < p.batch; ++n) {
+    const std::int64_t begin = (n * p.channels + c) * p.spatial;
+    for (std::int64_t i = begin; i < begin + p.spatial; ++i) visit(i);
+  }
+}
+
+// x, scale, b, mean, var → y, running_mean?, running_var?, saved_mean?, saved_inv_std?
+Status batchNorm(const KernelSpec& spec, const KernelCall& call) {
+  const TensorView& x = call.inputs[0];
+  SS_ASSIGN(const Planes p, planesOf(spec, call, x, 1, 4));
+  const bool training = spec.attrs.integer("training_mode", 0) != 0;
+  const double epsilon = spec.attrs.real("epsilon", 1e-5F), momentum = spec.attrs.real("momentum", 0.9F);
+  const auto count = static_cast<double>(p.batch * p.spatial);
+  const auto store = [&](std::size_t output, std::int64_t c, double value) {
+    if (call.outputPresent(output)) storeElement(call.outputs[output], c, value);
+  };
+  const bool known = dispatchFloat(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = readAs<T>(x);
+    T* out = writeAs<T>(call.outputs[0]);
+    for (std::int64_t c = 0; c < p.channels; ++c) {
+      const double oldMean = elementAsDouble(call.inputs[3], c), oldVariance = elementAsDouble(call.inputs[4], c);
+      double mean = oldMean, variance = oldVariance;
+      if (training) {
+        mean = variance = 0;
+        forEachOfChannel(p, c, [&](std::int64_t i) { mean += static_cast<double>(in[i]); });
+        mean /= count;
+        forEachOfChannel(p, c, [&](std::int64_t i) {
+          const double d = static_cast<double>(in[i]) - mean;
+          variance += d * d;
+        });
+        variance /= count;
+      }
+      const double inverse = 1 / std::sqrt(variance + epsilon);
+      const double scale = elementAsDouble(call.inputs[1], c) * inverse, bias = elementAsDouble(call.inputs[2], c);
+      forEachOfChannel(p, c, [&](std::int64_t i) { out[i] = static_cast<T>((static_cast<double>(in[i]) - mean) * scale + bias); });
+      store(1, c, training ? oldMean * momentum + mean * (1 - momentum) : oldMean);
+      store(2, c, training ? oldVariance * momentum + variance * (1 - momentum) : oldVariance);
+      store(3, c, mean);
+      store(4, c, inverse);
+    }
+  });
+  if (!known) return badType(spec, x.dtype);
+  return {};
+}
+
+// dy, x?, scale, mean, inv_std → dx?, dscale?, dbias?. With training_mode the statistics depend on x.
+Status batchNormGrad(const KernelSpec& spec, const KernelCall& call) {
+  const TensorView& dy = call.inputs[0];
+  SS_ASSIGN(const Planes p, planesOf(spec, call, dy, 2, 4));
+  const bool training = spec.attrs.integer("training_mode", 1) != 0;
+  const bool wantsX = call.outputPresent(0), wantsScale = call.outputPresent(1), wantsBias = call.outputPresent(2);
+  const bool hasX = call.inputPresent(1), readsX = wantsScale || (wantsX && training);
+  if (readsX && !hasX) return invalid(spec.op + ": x is absent; expected for training_mode or dscale");
+  if (hasX) SS_TRY(expectElements(spec, "x", call.inputs[1], dy.elements()));
+  const auto count = static_cast<double>(p.batch * p.spatial);
+  const bool known = dispatchFloat(dy.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T* d = readAs<T>(dy);
+    const T* x = readsX ? readAs<T>(call.inputs[1]) : nullptr;
+    for (std::int64_t c = 0; c < p.channels; ++c) {
+      const double mean = elementAsDouble(call.inputs[3], c), inverse = elementAsDouble(call.inputs[4], c);
+      double sum = 0, dot = 0;
+      if (readsX || wantsBias)
+        forEachOfChannel(p, c, [&](std::int64_t i) {
+          const auto g = static_cast<double>(d[i]);
+          sum += g;
+          if (x != nullptr) dot += g * (static_cast<double>(x[i]) - mean);
+        });
+      dot *= inverse;
+      const double factor = wantsX ? elementAsDouble(call.inputs[2], c) * inverse : 0;
+      if (wantsX && training) {
+        T* dx = writeAs<T>(call.outputs[0]);
+        const double shift = sum / count, slope = dot * inverse / count;
+        forEachOfChannel(p, c, [&](std::int64_t i) {
+          dx[i] = static_cast<T>(factor * (static_cast<double>(d[i]) - shift - (static_cast<double>(x[i]) - mean) * slope));
+        });
+      } else if (wantsX) {
+        T* dx = writeAs<T>(call.outputs[0]);
+        forEachOfChannel(p, c, [&](std::int64_t i) { dx[i] = static_cast<T>(factor * static_cast<double>(d[i])); });
+      }
+      if (wantsScale) storeElement(call.outputs[1], c, dot);
+      if (wantsBias) storeElement(call.outputs[2], c, sum);
+    }
+  });
+  if (!known) return badType(spec, dy.dtype);
+  return {};
+}
+
+constexpr KernelEntry kEntries[] = {
+    {"", "BatchNormalization", plain<batchNorm>},
+    {"stepscope", "BatchNormalizationGrad", plain<batchNormGrad>},
+};
+
+}  // namespace
+
+std::span<const KernelEntry> batchNormKernels() { return kEntries; }
+
+}  // namespace stepscope::reference
