@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/arguments.h"
+
+#include <QCommandLineParser>
+#include <cstdio>
+
+namespace stepscope {
+
+std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) {
+  QCommandLineParser parser;
+  parser.setApplicationDescription(QStringLiteral("Opens a model or a recorded project in the window."));
+  parser.addPositionalArgument(QStringLiteral("path"), QStringLiteral("model (.onnx) or project (.stepscope)"), QStringLiteral("[MODEL|PROJECT]"));
+  parser.addOptions({
+      {"layout", "Explore, Step, Profile, Memory, Compare, or a saved one", "name"},
+      {"theme", "light or dark", "theme"},
+      {"screenshot", "open, wait until nothing runs, write a picture of the window, leave", "file.png"},
+      {"size", "size of the window, such as 1280x800", "size"},
+      {"show", "bring a view to the front; may be repeated", "view"},
+      {"steps", "run this many training steps first", "n"},
+      {"run-to", "then stop before this instruction of the next step", "n"},
+      {"select", "select this instruction", "n"},
+      {"set", "any setting of `stepscope train`, such as data=batches.npz or lr=0.1; may be repeated", "name=value"},
+  });
+  const auto help = parser.addHelpOption();
+  const auto version = parser.addVersionOption();
+  const auto wrong = [](const QString& text) {
+    std::fprintf(stderr, "error: %s\n", qPrintable(text));
+    return 2;
+  };
+  if (!parser.parse(arguments)) return wrong(parser.errorText());
+  if (parser.isSet(help)) {
+    std::printf("%s", qPrintable(parser.helpText()));
+    return 0;
+  }
+  if (parser.isSet(version)) {
+    std::printf("stepscope-workbench " STEPSCOPE_VERSION "\n");
+    return 0;
+  }
+  if (parser.positionalArguments().size() > 1) {
+    return wrong(QStringLiteral("arguments: %1 paths; expected at most one").arg(parser.positionalArguments().size()));
+  }
+  out->path = parser.positionalArguments().value(0);
+  out->layout = parser.value(QStringLiteral("layout"));
+  out->theme = parser.value(QStringLiteral("theme")).toLower();
+  if (!out->theme.isEmpty() && out->theme != u"light" && out->theme != u"dark") {
+    return wrong(QStringLiteral("option 'theme': %1; expected light or dark").arg(out->theme));
+  }
+  out->screenshot = parser.value(QStringLiteral("screenshot"));
+  out->show = parser.values(QStringLiteral("show"));
+  out->size = parser.value(QStringLiteral("size"));
+  const auto number = [&](const char* name, auto* target) -> std::optional<int> {
+    if (!parser.isSet(QLatin1String(name))) return std::nullopt;
+    bool ok = false;
+    const int value = parser.value(QLatin1String(name)).toInt(&ok);
+    if (!ok || value < 0) return wrong(QStringLiteral("option '%1': %2; expected a number from 0").arg(QLatin1String(name), parser.value(QLatin1String(name))));
+    *target = value;
+    return std::nullopt;
+  };
+  if (const auto code = number("steps", &out->steps)) return code;
+  if (const auto code = number("run-to", &out->runTo)) return code;
+  if (const auto code = number("select", &out->selectInstruction)) return code;
+  for (const QString& pair : parser.values(QStringLiteral("set"))) {
+    const auto equals = pair.indexOf('=');
+    if (equals <= 0) return wrong(QStringLiteral("option 'set': %1; expected name=value").arg(pair));
+    auto* setting = out->configuration.add_settings();
+    setting->set_name(pair.left(equals).toStdString());
+    setting->set_value(pair.mid(equals + 1).toStdString());
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A boxed toolbar button that shows a quiet label and its present value: "Layout  Step ▾".
+#pragma once
+
+#include <QAbstractButton>
+
+class QMenu;
+
+namespace stepscope {
+
+class LabelButton : public QAbstractButton {
+  Q_OBJECT
+
+ public:
+  explicit LabelButton(const QString& label, QWidget* parent = nullptr);
+  void setValue(const QString& value);
+  const QString& value() const { return value_; }
+  void setMenu(QMenu* menu);      // opens on click; not owned. Draws the arrow.
+  void setBoxed(bool boxed);
+  void setColour(const QColor& colour);  // of icon and text; invalid = the theme's
+  void setCompact(bool compact);  // value only
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override { return sizeHint(); }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void enterEvent(QEnterEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+
+ private:
+  QString value_;
+  QMenu* menu_ = nullptr;
+  bool boxed_ = true;
+  bool compact_ = false;
+  QColor colour_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/layouts.h"
+
+#include <QJsonArray>
+#include <algorithm>
+
+namespace stepscope {
+namespace {
+
+const std::array<QString, kAreaCount> kAreaNames = {QStringLiteral("left"), QStringLiteral("centre"),
+                                                    QStringLiteral("centre_right"), QStringLiteral("right"),
+                                                    QStringLiteral("bottom")};
+
+Layout layout(const char* name, QStringList left, QStringList centre, QStringList centreRight, QStringList right,
+              QStringList bottom) {
+  Layout l;
+  l.name = QLatin1String(name);
+  l.views = {std::move(left), std::move(centre), std::move(centreRight), std::move(right), std::move(bottom)};
+  return l;
+}
+
+}  // namespace
+
+QJsonObject Layout::toJson() const {
+  QJsonObject json{{"name", name}, {"left", left}, {"right", right}, {"bottom", bottom}, {"centre", centre}};
+  QJsonObject areas;
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    areas[kAreaNames[i]] = QJsonObject{{"views", QJsonArray::fromStringList(views[i])}, {"front", front[i]}};
+  }
+  json["areas"] = areas;
+  return json;
+}
+
+Layout Layout::fromJson(const QJsonObject& json) {
+  Layout l;
+  l.name = json["name"].toString();
+  const auto share = [&json](const char* key, double fallback) {
+    return std::clamp(json[QLatin1String(key)].toDouble(fallback), 0.05, 0.8);
+  };
+  l.left = share("left", l.left);
+  l.right = share("right", l.right);
+  l.bottom = share("bottom", l.bottom);
+  l.centre = share("centre", l.centre);
+  QStringList seen;  // a view stands in one place only
+  const QJsonObject areas = json["areas"].toObject();
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    const QJsonObject area = areas[kAreaNames[i]].toObject();
+    for (const QJsonValue& id : area["views"].toArray()) {
+      if (!id.isString() || seen.contains(id.toString())) continue;
+      seen << id.toString();
+      l.views[i] << id.toString();
+    }
+    l.front[i] = area["front"].toString();
+  }
+  return l;
+}
+
+const std::vector<Layout>& shippedLayouts() {
+  static const std::vector<Layout> kLayouts = [] {
+    std::vector<Layout> all = {
+        layout("Explore", {"model", "instructions"}, {"graph"}, {}, {"node", "tensors", "source"},
+               {"alerts", "log", "startup_table", "determinism"}),
+        layout("Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
+               {"memory", "timeline", "training", "batch", "source", "alerts"}),
+        layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
+               {"flame", "hot_ops", "startup_table", "training", "sql"}),
+        layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"}, {"graph", "options"}),
+        layout("Compare", {"runs"}, {"training", "graph"}, {}, {"options", "node"}, {"determinism", "hot_ops", "sql", "log"}),
+    };
+    all[2].bottom = 0.42;
+    all[3].bottom = 0.3;
+    all[4].bottom = 0.4;
+    return all;
+  }();
+  return kLayouts;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layouts: which view stands where. Shipped ones are data; saved ones are JSON in the settings.
+#pragma once
+
+#include <QJsonObject>
+#include <QString>
+#include <QStringList>
+#include <array>
+#include <vector>
+
+namespace stepscope {
+
+enum class Area { kLeft, kCentre, kCentreRight, kRight, kBottom };
+constexpr int kAreaCount = 5;
+
+struct Layout {
+  QString name;
+  std::array<QStringList, kAreaCount> views;  // ids, in tab order; the first is in front unless `front` names another
+  std::array<QString, kAreaCount> front;
+  double left = 0.21, right = 0.22, bottom = 0.26, centre = 0.5;  // shares of the window's width and height
+
+  bool operator==(const Layout&) const = default;
+  QJsonObject toJson() const;
+  // A layout from settings may be anything: unknown areas are ignored and shares are brought into range.
+  static Layout fromJson(const QJsonObject& json);
+};
+
+// Explore, Step, Profile, Memory, Compare.
+const std::vector<Layout>& shippedLayouts();
+
+}  // namespace stepscope

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/main_window.h"
+
+#include <QApplication>
+#include <QCloseEvent>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QMimeData>
+#include <QSettings>
+#include <QVBoxLayout>
+
+#include "app/workbench/view_list.h"
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+MainWindow::MainWindow(bool remember)
+    : remember_(remember),
+      session_(store_, selection_),
+      actions_(new Actions(this)),
+      toolbar_(new Toolbar(*actions_)),
+      notice_(new NoticeBar),
+      pages_(new QStackedWidget),
+      board_(new PanelBoard([this](const QString& id) { return makeView(id); })),
+      status_(new StatusLine(store_, selection_)) {
+  setObjectName(QStringLiteral("main_window"));
+  setWindowTitle(QStringLiteral("Stepscope"));
+  setAcceptDrops(true);
+  resize(1600, 1000);
+  selection_.setCompleter([this](Selection s) { return complete(std::move(s)); });
+
+  auto* central = new QWidget;
+  auto* layout = new QVBoxLayout(central);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(toolbar_);
+  layout->addWidget(notice_);
+  layout->addWidget(pages_, 1);
+  layout->addWidget(status_);
+  setCentralWidget(central);
+  pages_->addWidget(board_);
+  start_ = makeView(QStringLiteral("start"));
+  if (start_) pages_->addWidget(start_);
+
+  connectSession();
+  connectWishes();
+  restore();
+  makeMenus();
+  connectActions();
+  if (layoutName_.isEmpty()) applyLayout(QStringLiteral("Step"));
+  showStartPage(true);
+  updateActions();
+  updateBreakOn();
+  connect(&progressTimer_, &QTimer::timeout, this, &MainWindow::updateProgress);
+  progressTimer_.start(200);
+}
+
+MainWindow::~MainWindow() {
+  // Views hold references to the store and the selection, which are members and would go first.
+  delete takeCentralWidget();
+}
+
+View* MainWindow::makeView(const QString& id) {
+  for (const ViewEntry& entry : viewList()) {
+    if (id == QLatin1String(entry.id)) return entry.make({store_, selection_, wishes_});
+  }
+  return nullptr;
+}
+
+Selection MainWindow::complete(Selection s) const {
+  const GraphPtr& graph = store_.graph();
+  const PlanPtr& plan = store_.plan();
+  if (plan) {
+    if (s.instruction >= 0 && s.node < 0) {
+      if (const auto* in = plan->instruction(s.instruction)) s.node = in->node();
+    }
+    if (s.buffer >= 0 && s.value < 0) {
+      if (const auto* buffer = plan->buffer(s.buffer)) {
+        s.value = buffer->value();
+        if (s.instruction < 0 && s.node < 0) s.instruction = buffer->first();
+      }
+    }
+    if (s.value >= 0 && s.node < 0 && s.instruction < 0) s.instruction = plan->producerOfValue(s.value);
+    if (s.instruction >= 0 && s.node < 0) {
+      if (const auto* in = plan->instruction(s.instruction)) s.node = in->node();
+    }
+    if (s.node >= 0 && s.instruction < 0) s.instruction = plan->instructionOfNode(s.node);
+  }
+  if (graph) {
+    if (s.value >= 0 && s.node < 0) s.node = graph->producer(s.value);
+    if (const auto* node = graph->node(s.node)) {
+      if (s.value < 0) {
+        for (const int out : node->outputs()) {
+          if (out >= 0) {
+            s.value = out;
+            break;
+          }
+        }
+      }
+      if (s.file.isEmpty() && !node->provenance().source_file().empty()) {
+        s.file = QString::fromStdString(node->provenance().source_file());
+        s.line = node->provenance().source_line();
+      }
+    }
+  }
+  if (plan && s.buffer < 0 && s.value >= 0) s.buffer = plan->bufferOfValue(s.value);
+  return s;
+}
+
+void MainWindow::openPath(const QString& path) {
+  notice_->clear();
+  session_.inspect(QFileInfo(path).absoluteFilePath(), {});
+}
+
+void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+  notice_->clear();
+  session_.openAndBuild(QFileInfo(path).absoluteFilePath(), configuration);
+}
+
+void MainWindow::showStartPage(bool show) {
+  if (start_) pages_->setCurrentWidget(show ? static_cast<QWidget*>(start_) : board_);
+  updateActions();
+}
+
+QStringList MainWindow::layoutNames() const {
+  QStringList names;
+  for (const Layout& l : shippedLayouts()) names << l.name;
+  for (const Layout& l : saved_) {
+    if (!names.contains(l.name)) names << l.name;
+  }
+  return names;
+}
+
+void MainWindow::applyLayout(const QString& name) {
+  const auto apply = [&](const std::vector<Layout>& layouts) {
+    for (const Layout& l : layouts) {
+      if (l.name.compare(name, Qt::CaseInsensitive) != 0) continue;
+      layoutName_ = l.name;
+      board_->apply(l);
+      toolbar_->setLayoutName(l.name);
+      return true;
+    }
+    return false;
+  };
+  if (!apply(saved_) && !apply(shippedLayouts())) {
+    notice_->showProblem(tr("layout '%1': unknown; expected one of %2").arg(name, layoutNames().join(QStringLiteral(", "))), {}, {});
+  }
+}
+
+bool MainWindow::idle() const { return !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0; }
+
+void MainWindow::connectSession() {
+  connect(&session_, &Session::busyChanged, this, [this] {
+    toolbar_->setRunning(session_.busy() || session_.running());
+    updateActions();
+  });
+  connect(&session_, &Session::builtChanged, this, [this] {
+    if (session_.built()) showStartPage(false);
+    updateActions();
+    const QString name = session_.modelPath().section('/', -1);
+    setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : format::visible(name) + QStringLiteral(" – Stepscope"));
+  });
+  connect(&session_, &Session::problem, this, [this](const QString& text, const QString& code) {
+    if (code == u"worker_died") {
+      notice_->showProblem(tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text), tr("Restart worker"),
+                           [this] { session_.restart(); });
+    } else {
+      notice_->showProblem(text, {}, {});
+    }
+  });
+  connect(&session_, &Session::note, status_, &StatusLine::note);
+  connect(&store_, &SnapshotStore::optionsChanged, this, &MainWindow::updateOptions);
+  connect(&store_, &SnapshotStore::alertsChanged, this, &MainWindow::updateAlerts);
+  connect(&store_, &SnapshotStore::breakpointsChanged, this, &MainWindow::updateBreakOn);
+  connect(&store_, &SnapshotStore::planChanged, this, &MainWindow::updateActions);
+  connect(&store_, &SnapshotStore::positionChanged, this, &MainWindow::updateActions);
+  connect(&selection_, &SelectionModel::historyChanged, this, &MainWindow::updateActions);
+  connect(&selection_, &SelectionModel::selectionChanged, this, &MainWindow::updateActions);
+  setBreakOn(true, true);
+}
+
+void MainWindow::updateProgress() {
+  const WorkerClient& client = session_.client();
+  if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
+    notice_->showProgress(client.activity(), 0, 0, [this] { session_.pause(); });
+  } else {
+    notice_->clearProgress();
+  }
+}
+
+void MainWindow::updateOptions() {
+  int on = 0, total = 0;
+  for (const auto& option : store_.options()) {
+    const bool isSwitch = option.choices_size() == 2 && option.choices(0) == "on";
+    total += isSwitch;
+    on += isSwitch && option.value() == "on";
+  }
+  toolbar_->setOptions(on, total);
+}
+
+void MainWindow::updateAlerts() {
+  int warnings = 0, errors = 0;
+  for (const auto& alert : store_.alerts()) {
+    warnings += alert.severity() == snapshot::Alert::WARNING;
+    errors += alert.severity() == snapshot::Alert::ERROR;
+  }
+  toolbar_->setAlerts(warnings, errors);
+  alertPlace_ = -1;
+}
+
+void MainWindow::selectNextAlert() {
+  const auto& alerts = store_.alerts();
+  if (alerts.empty()) {
+    status_->note(tr("No alerts"));
+    return;
+  }
+  alertPlace_ = (alertPlace_ + 1) % static_cast<int>(alerts.size());
+  const auto& alert = alerts[static_cast<std::size_t>(alertPlace_)];
+  Selection s;
+  s.node = alert.node();
+  s.value = alert.value();
+  s.instruction = alert.instruction();
+  if (!s.empty() && (s.node >= 0 || s.value >= 0 || s.instruction >= 0)) selection_.select(s);
+  board_->show(QStringLiteral("alerts"));
+  status_->note(format::visible(alert.message()));
+}
+
+void MainWindow::moveSelection(int by) {
+  if (!store_.plan() || store_.plan()->size() == 0) return;
+  const int from = selection_.selection().instruction >= 0 ? selection_.selection().instruction : std::max(0, selection_.currentInstruction());
+  selection_.select(Selection::ofInstruction(std::clamp(from + by, 0, store_.plan()->size() - 1)));
+}
+
+void MainWindow::setBreakOn(bool nan, bool inf) {
+  auto all = store_.breakpoints();
+  const auto ofKind = [](auto kind) { return [kind](const snapshot::Breakpoint& b) { return b.condition_case() == kind; }; };
+  const auto apply = [&](bool on, auto kind, auto make) {
+    const auto it = std::find_if(all.begin(), all.end(), ofKind(kind));
+    if (it != all.end()) {
+      it->set_enabled(on);
+    } else if (on) {
+      snapshot::Breakpoint b;
+      make(b);
+      b.set_enabled(true);
+      all.push_back(b);
+    }
+  };
+  apply(nan, snapshot::Breakpoint::kNan, [](auto& b) { b.set_nan(true); });
+  apply(inf, snapshot::Breakpoint::kNewInf, [](auto& b) { b.set_new_inf(true); });
+  session_.setBreakpoints(all);
+}
+
+void MainWindow::updateBreakOn() {
+  bool nan = false, inf = false;
+  for (const auto& b : store_.breakpoints()) {
+    nan = nan || (b.condition_case() == snapshot::Breakpoint::kNan && b.enabled());
+    inf = inf || (b.condition_case() == snapshot::Breakpoint::kNewInf && b.enabled());
+  }
+  toolbar_->setBreakOn(nan && inf ? tr("NaN, Inf") : nan ? tr("NaN") : inf ? tr("Inf") : tr("nothing"));
+}
+
+void MainWindow::switchTheme() {
+  const Theme next = Tokens::current().theme == Theme::kLight ? Theme::kDark : Theme::kLight;
+  applyTheme(*qApp, next);
+  updateAlerts();
+  if (remember_) QSettings().setValue(QStringLiteral("theme"), next == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light"));
+  for (QWidget* w : findChildren<QWidget*>()) w->update();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls() && event->mimeData()->urls().first().isLocalFile()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) { emit wishes_.openPath(event->mimeData()->urls().first().toLocalFile()); }
+
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->key() == Qt::Key_Escape && (session_.busy() || session_.running())) {
+    session_.pause();
+    return;
+  }
+  QMainWindow::keyPressEvent(event);
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  remember();
+  QMainWindow::closeEvent(event);
+}
+
+}  // namespace stepscope

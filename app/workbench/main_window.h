@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window: toolbar, panels or start page, status line; and the wiring of actions, session, recorder and views.
+#pragma once
+
+#include <QMainWindow>
+#include <QPointer>
+#include <QStackedWidget>
+#include <QUndoStack>
+
+#include "app/workbench/actions.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
+#include "app/workbench/session.h"
+#include "app/workbench/status_line.h"
+#include "app/workbench/toolbar.h"
+
+class QMenu;
+
+namespace stepscope {
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+
+ public:
+  // `remember` reads and writes the user's settings; tests and screenshots leave them alone.
+  explicit MainWindow(bool remember = true);
+  ~MainWindow() override;
+
+  // A model is inspected and the set-up shown; a project is opened read-only.
+  void openPath(const QString& path);
+  // A model is built at once with these settings on top of what inspection proposes.
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+
+  void applyLayout(const QString& name);
+  QStringList layoutNames() const;
+
+  Session& session() { return session_; }
+  SnapshotStore& store() { return store_; }
+  SelectionModel& selection() { return selection_; }
+  Wishes& wishes() { return wishes_; }
+  Actions& actions() { return *actions_; }
+  PanelBoard& board() { return *board_; }
+  NoticeBar& notice() { return *notice_; }
+  // Nothing runs, nothing is asked and the views are painted.
+  bool idle() const;
+
+ protected:
+  void closeEvent(QCloseEvent* event) override;
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+
+ private:
+  void makeMenus();
+  void connectActions();
+  void connectWishes();
+  void connectSession();
+  void updateActions();
+  void updateOptions();
+  void updateAlerts();
+  void updateBreakOn();
+  void updateProgress();
+  Selection complete(Selection selection) const;
+  View* makeView(const QString& id);
+  void showStartPage(bool show);
+  void selectNextAlert();
+  void moveSelection(int by);
+  void setBreakOn(bool nan, bool inf);
+  void switchTheme();
+  void scaleText(double factor);
+  void setOptionUndoable(const QString& name, const QString& value);
+  void remember();
+  void restore();
+
+  bool remember_;
+  SnapshotStore store_;
+  SelectionModel selection_;
+  Wishes wishes_;
+  Session session_;
+  QUndoStack undo_;
+  Actions* actions_;
+  Toolbar* toolbar_;
+  NoticeBar* notice_;
+  QStackedWidget* pages_;
+  PanelBoard* board_;
+  View* start_ = nullptr;
+  StatusLine* status_;
+  QMenu* mainMenu_;
+  QMenu* layoutMenu_;
+  QMenu* exportMenu_;
+  QMenu* breakMenu_;
+  QString layoutName_;
+  std::vector<Layout> saved_;
+  int alertPlace_ = -1;
+  QTimer progressTimer_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the actions and the views' wishes do.
+#include <QApplication>
+#include <QClipboard>
+#include <QFileDialog>
+#include <QInputDialog>
+#include <QMenu>
+
+#include "app/workbench/main_window.h"
+#include "app/workbench/view_list.h"
+#include "views/common/format.h"
+#include "views/common/icons.h"
+#include "views/common/names.h"
+
+namespace stepscope {
+namespace {
+
+// Asks for one number in a small window that does not stop the program.
+void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most, const std::function<void(int)>& then) {
+  auto* dialog = new QInputDialog(parent);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setInputMode(QInputDialog::IntInput);
+  dialog->setWindowTitle(title);
+  dialog->setLabelText(label);
+  dialog->setIntRange(0, most);
+  dialog->setIntValue(value);
+  QObject::connect(dialog, &QInputDialog::intValueSelected, parent, then);
+  dialog->open();
+}
+
+class OptionChange : public QUndoCommand {
+ public:
+  OptionChange(Session& session, QString name, QString from, QString to)
+      : QUndoCommand(QObject::tr("%1 = %2").arg(name, to)), session_(session), name_(std::move(name)), from_(std::move(from)), to_(std::move(to)) {}
+  void redo() override { session_.setOption(name_, to_); }
+  void undo() override { session_.setOption(name_, from_); }
+
+ private:
+  Session& session_;
+  QString name_, from_, to_;
+};
+
+}  // namespace
+
+void MainWindow::setOptionUndoable(const QString& name, const QString& value) {
+  for (const auto& option : store_.options()) {
+    if (QString::fromStdString(option.name()) != name) continue;
+    const QString from = QString::fromStdString(option.value());
+    if (from != value) undo_.push(new OptionChange(session_, name, from, value));
+    return;
+  }
+}
+
+void MainWindow::connectActions() {
+  const auto on = [this](const char* id, auto&& slot) {
+    connect((*actions_)[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
+  };
+  on("open", [this] { emit wishes_.openDialog(); });
+  on("start_page", [this] { showStartPage(start_ && pages_->currentWidget() != start_); });
+  on("quit", [this] { close(); });
+  on("save_state", [this] {
+    QFileDialog::Options options;
+    auto* dialog = new QFileDialog(this, tr("Save parameters"), {}, tr("Safetensors (*.safetensors)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("safetensors"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { session_.saveState(path); });
+    dialog->open();
+  });
+  on("run", [this] { session_.run(false); });
+  on("run_back", [this] { session_.run(true); });
+  on("stop", [this] { session_.pause(); });
+  on("step_back", [this] { session_.step(-1); });
+  on("step", [this] { session_.step(1); });
+  on("step_phase", [this] { session_.stepPhase(false); });
+  on("step_phase_back", [this] { session_.stepPhase(true); });
+  on("step_whole", [this] { session_.finishStep(); });
+  on("run_here", [this] {
+    if (selection_.selection().instruction >= 0) {
+      session_.runTo(selection_.selection().instruction);
+    } else {
+      status_->note(tr("Select an instruction to run to"));
+    }
+  });
+  on("abandon", [this] { session_.abandon(); });
+  on("train", [this] {
+    askNumber(this, tr("Train at full speed"), tr("Number of training steps:"), 100, 1'000'000, [this](int n) { session_.train(n); });
+  });
+  on("rewind", [this] {
+    const int step = static_cast<int>(std::min<std::int64_t>(store_.position().step(), 1'000'000'000));
+    askNumber(this, tr("Rewind"), tr("Go back to the state before step:"), std::max(0, step - 1), step, [this](int n) { session_.rewind(n); });
+  });
+  on("breakpoint", [this] {
+    if (selection_.selection().instruction >= 0) session_.toggleBreakpoint(selection_.selection().instruction);
+  });
+  on("breakpoint_add", [this] { board_->show(QStringLiteral("breakpoints")); });
+  on("restart", [this] {
+    notice_->clear();
+    session_.restart();
+  });
+  on("back", [this] { selection_.goBack(); });
+  on("forward", [this] { selection_.goForward(); });
+  on("goto_number", [this] {
+    if (!store_.plan()) return;
+    askNumber(this, tr("Go to instruction"), tr("Number of the instruction:"), std::max(0, selection_.selection().instruction), store_.plan()->size() - 1,
+              [this](int n) { selection_.select(Selection::ofInstruction(n)); });
+  });
+  on("next_alert", [this] { selectNextAlert(); });
+  on("next_instruction", [this] { moveSelection(1); });
+  on("previous_instruction", [this] { moveSelection(-1); });
+  on("select_current", [this] {
+    if (selection_.currentInstruction() >= 0) selection_.select(Selection::ofInstruction(selection_.currentInstruction()));
+  });
+  on("select_forward", [this] {
+    if (!store_.graph()) return;
+    const int forward = store_.graph()->forwardOf(selection_.selection().node);
+    if (forward >= 0) {
+      selection_.select(Selection::ofNode(forward));
+    } else {
+      status_->note(tr("This node was not made from a forward node"));
+    }
+  });
+  on("select_gradient", [this] {
+    if (!store_.graph()) return;
+    const auto& gradients = store_.graph()->mirrored(selection_.selection().node);
+    if (gradients.empty()) {
+      status_->note(tr("No gradient flows through this node"));
+    } else {
+      selection_.select(Selection::ofNode(gradients.front()));
+    }
+  });
+  const auto view = [this](auto what) {
+    return [this, what] {
+      if (View* v = board_->activeView()) (v->*what)();
+    };
+  };
+  on("find", view(&View::find));
+  on("focus", view(&View::focusSelection));
+  on("fit", view(&View::fitAll));
+  on("enter_group", view(&View::enterGroup));
+  on("leave_group", view(&View::leaveGroup));
+  on("theme", [this] { switchTheme(); });
+  on("layout_reset", [this] {
+    std::erase_if(saved_, [this](const Layout& l) { return l.name == layoutName_; });
+    const QStringList names = layoutNames();
+    applyLayout(names.contains(layoutName_) ? layoutName_ : names.first());
+  });
+  on("layout_save", [this] {
+    auto* dialog = new QInputDialog(this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Save layout"));
+    dialog->setLabelText(tr("Name of the layout:"));
+    dialog->setTextValue(layoutName_);
+    connect(dialog, &QInputDialog::textValueSelected, this, [this](const QString& name) {
+      const QString trimmed = name.trimmed().left(40);
+      if (trimmed.isEmpty()) return;
+      std::erase_if(saved_, [&trimmed](const Layout& l) { return l.name == trimmed; });
+      saved_.push_back(board_->present(trimmed));
+      applyLayout(trimmed);
+      remember();
+    });
+    dialog->open();
+  });
+  on("undo", [this] { undo_.undo(); });
+  on("redo", [this] { undo_.redo(); });
+  connect(&undo_, &QUndoStack::canUndoChanged, (*actions_)[QStringLiteral("undo")], &QAction::setEnabled);
+  connect(&undo_, &QUndoStack::canRedoChanged, (*actions_)[QStringLiteral("redo")], &QAction::setEnabled);
+  on("zoom_in", [this] { scaleText(1.1); });
+  on("zoom_out", [this] { scaleText(1 / 1.1); });
+  on("zoom_reset", [this] { scaleText(0); });
+  on("options", [this] { board_->show(QStringLiteral("options")); });
+  on("compare_bits", [this] {
+    board_->show(QStringLiteral("determinism"));
+    session_.compareBits();
+  });
+  on("determinism", [this] {
+    board_->show(QStringLiteral("determinism"));
+    session_.determinism();
+  });
+  on("alerts_clear", [this] { store_.clearAlerts(); });
+}
+
+void MainWindow::connectWishes() {
+  connect(&wishes_, &Wishes::openPath, this, &MainWindow::openPath);
+  connect(&wishes_, &Wishes::inspect, &session_, &Session::inspect);
+  connect(&wishes_, &Wishes::build, &session_, &Session::build);
+  connect(&wishes_, &Wishes::runTo, &session_, &Session::runTo);
+  connect(&wishes_, &Wishes::toggleBreakpoint, &session_, &Session::toggleBreakpoint);
+  connect(&wishes_, &Wishes::addBreakpoint, this, [this](const snapshot::Breakpoint& b) {
+    auto all = store_.breakpoints();
+    all.push_back(b);
+    session_.setBreakpoints(all);
+  });
+  connect(&wishes_, &Wishes::removeBreakpoint, this, [this](int id) {
+    auto all = store_.breakpoints();
+    std::erase_if(all, [id](const auto& b) { return b.id() == id; });
+    session_.setBreakpoints(all);
+  });
+  connect(&wishes_, &Wishes::enableBreakpoint, this, [this](int id, bool enabled) {
+    auto all = store_.breakpoints();
+    for (auto& b : all) {
+      if (b.id() == id) b.set_enabled(enabled);
+    }
+    session_.setBreakpoints(all);
+  });
+  connect(&wishes_, &Wishes::rewind, &session_, &Session::rewind);
+  connect(&wishes_, &Wishes::stageGraph, &session_, &Session::stageGraph);
+  connect(&wishes_, &Wishes::fetchTensor, &session_, &Session::fetchTensor);
+  connect(&wishes_, &Wishes::watch, &session_, &Session::watch);
+  connect(&wishes_, &Wishes::pin, &session_, &Session::pin);
+  connect(&wishes_, &Wishes::editTensor, &session_, &Session::editTensor);
+  connect(&wishes_, &Wishes::determinism, &session_, &Session::determinism);
+  connect(&wishes_, &Wishes::compareBits, &session_, &Session::compareBits);
+  connect(&wishes_, &Wishes::setOption, this, &MainWindow::setOptionUndoable);
+  connect(&wishes_, &Wishes::status, status_, &StatusLine::note);
+  connect(&wishes_, &Wishes::command, this, [this](const QString& id) {
+    if (QAction* action = actions_->find(id)) action->trigger();
+  });
+  connect(&wishes_, &Wishes::saveTensor, this, [this](int value) {
+    auto* dialog = new QFileDialog(this, tr("Save tensor"), {}, tr("NumPy array (*.npy)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("npy"));
+    connect(dialog, &QFileDialog::fileSelected, this, [this, value](const QString& path) { session_.saveTensor(value, path); });
+    dialog->open();
+  });
+  connect(&wishes_, &Wishes::openDialog, this, [this] {
+    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), {}, tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openPath);
+    dialog->open();
+  });
+  connect(status_, &StatusLine::workerClicked, &session_, &Session::restart);
+}
+
+void MainWindow::updateActions() {
+  const bool model = session_.built() && session_.client().alive();
+  const bool free = model && !session_.busy() && !session_.running();
+  const auto& p = store_.position();
+  const auto enable = [this](const char* id, bool enabled) { (*actions_)[QLatin1String(id)]->setEnabled(enabled); };
+  for (const char* id : {"run", "step", "step_phase", "step_whole", "train", "compare_bits", "save_state"}) enable(id, free);
+  for (const char* id : {"step_back", "step_phase_back", "run_back"}) enable(id, free && p.in_step() && p.instruction() > 0);
+  enable("run_here", free && selection_.selection().instruction >= 0);
+  enable("abandon", free && p.in_step());
+  enable("rewind", free && p.step() > 0);
+  enable("stop", session_.busy() || session_.running());
+  enable("restart", !session_.modelPath().isEmpty());
+  enable("configure", store_.model() != nullptr && !session_.busy() && !store_.readOnly());
+  enable("determinism", model);
+  enable("breakpoint", selection_.selection().instruction >= 0);
+  enable("back", selection_.canGoBack());
+  enable("forward", selection_.canGoForward());
+  for (const char* id : {"goto", "goto_number", "next_instruction", "previous_instruction"}) enable(id, store_.plan() != nullptr);
+  enable("select_current", selection_.currentInstruction() >= 0);
+  for (const char* id : {"select_forward", "select_gradient"}) enable(id, selection_.selection().node >= 0);
+  enable("undo", undo_.canUndo());
+  enable("redo", undo_.canRedo());
+  const bool panels = pages_->currentWidget() == board_;
+  for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit"}) enable(id, panels);
+}
+
+}  // namespace stepscope

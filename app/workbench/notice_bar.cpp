@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/notice_bar.h"
+
+#include <QHBoxLayout>
+#include <QPainter>
+
+#include "views/common/icons.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+NoticeBar::NoticeBar(QWidget* parent)
+    : QWidget(parent), icon_(new QLabel), text_(new QLabel), progress_(new QProgressBar), action_(new QPushButton), close_(new QPushButton) {
+  setObjectName(QStringLiteral("notice"));
+  const Metrics m = Metrics::current();
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(m.padding, qRound(0.3 * m.unit), m.padding, qRound(0.3 * m.unit) + 1);
+  layout->setSpacing(m.padding);
+  text_->setObjectName(QStringLiteral("notice_text"));
+  text_->setTextFormat(Qt::PlainText);
+  text_->setWordWrap(true);
+  text_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  progress_->setTextVisible(false);
+  progress_->setFixedWidth(12 * m.unit);
+  action_->setObjectName(QStringLiteral("notice_action"));
+  close_->setFlat(true);
+  close_->setIcon(icon(QStringLiteral("close")));
+  close_->setAccessibleName(tr("Close this message"));
+  layout->addWidget(icon_);
+  layout->addWidget(text_, 1);
+  layout->addWidget(progress_);
+  layout->addWidget(action_);
+  layout->addWidget(close_);
+  connect(action_, &QPushButton::clicked, this, [this] {
+    // Taken first: the action may show the next problem.
+    const auto run = run_;
+    clear();
+    if (run) run();
+  });
+  connect(close_, &QPushButton::clicked, this, &NoticeBar::clear);
+  hide();
+}
+
+void NoticeBar::showProblem(const QString& text, const QString& actionText, std::function<void()> action) {
+  problem_ = true;
+  run_ = std::move(action);
+  icon_->setPixmap(iconPixmap(QStringLiteral("warning"), Tokens::current().error, Metrics::current().icon, devicePixelRatioF()));
+  icon_->show();
+  text_->setText(text);
+  progress_->hide();
+  action_->setText(actionText);
+  action_->setVisible(!actionText.isEmpty());
+  close_->show();
+  show();
+}
+
+void NoticeBar::showProgress(const QString& text, qint64 done, qint64 total, std::function<void()> cancel) {
+  if (problem_) return;
+  run_ = std::move(cancel);
+  icon_->hide();
+  text_->setText(text);
+  progress_->setRange(0, total > 0 ? 1000 : 0);
+  if (total > 0) progress_->setValue(static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)));
+  progress_->show();
+  action_->setText(tr("Cancel"));
+  action_->show();
+  close_->hide();
+  show();
+}
+
+void NoticeBar::clearProgress() {
+  if (!problem_) hide();
+}
+
+void NoticeBar::clear() {
+  problem_ = false;
+  run_ = nullptr;
+  hide();
+}
+
+void NoticeBar::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Tokens& t = Tokens::current();
+  painter.fillRect(rect(), problem_ ? mixed(t.error, t.panel, 0.10) : t.raised);
+  painter.fillRect(0, height() - 1, width(), 1, t.border);
+}
+
+}  // namespace stepscope

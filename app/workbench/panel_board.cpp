@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/panel_board.h"
+
+#include <QApplication>
+#include <QMenu>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+namespace stepscope {
+namespace {
+
+// A splitter that is one line wide and easy to catch all the same.
+QSplitter* lineSplitter(Qt::Orientation orientation) {
+  auto* splitter = new QSplitter(orientation);
+  splitter->setHandleWidth(1);
+  splitter->setChildrenCollapsible(false);
+  return splitter;
+}
+
+Area homeOf(const QString& id) {
+  for (const Layout& layout : shippedLayouts()) {
+    for (std::size_t area = 0; area < kAreaCount; ++area) {
+      if (layout.views[area].contains(id)) return static_cast<Area>(area);
+    }
+  }
+  return Area::kBottom;
+}
+
+}  // namespace
+
+PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* parent)
+    : QWidget(parent),
+      make_(std::move(make)),
+      columns_(lineSplitter(Qt::Horizontal)),
+      middle_(lineSplitter(Qt::Vertical)),
+      centre_(lineSplitter(Qt::Horizontal)) {
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    groups_[i] = new PanelGroup(static_cast<Area>(i));
+    connect(groups_[i], &PanelGroup::viewDropped, this, &PanelBoard::move);
+    connect(groups_[i], &PanelGroup::tabMenuWanted, this, &PanelBoard::openTabMenu);
+    connect(groups_[i], &PanelGroup::frontChanged, this, &PanelBoard::activeViewChanged);
+  }
+  centre_->addWidget(group(Area::kCentre));
+  centre_->addWidget(group(Area::kCentreRight));
+  middle_->addWidget(centre_);
+  middle_->addWidget(group(Area::kBottom));
+  columns_->addWidget(group(Area::kLeft));
+  columns_->addWidget(middle_);
+  columns_->addWidget(group(Area::kRight));
+  columns_->setStretchFactor(1, 1);
+  middle_->setStretchFactor(0, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(columns_);
+  connect(qApp, &QApplication::focusChanged, this, [this](QWidget*, QWidget* now) {
+    for (QWidget* w = now; w && w != this; w = w->parentWidget()) {
+      if (auto* view = qobject_cast<View*>(w); view && frames_.contains(view->objectName())) {
+        if (active_ != view->objectName()) {
+          active_ = view->objectName();
+          emit activeViewChanged();
+        }
+        return;
+      }
+    }
+  });
+}
+
+PanelBoard::~PanelBoard() {
+  disconnect(qApp, nullptr, this, nullptr);
+  for (ViewFrame* frame : std::as_const(frames_)) {
+    if (!frame->parentWidget()) delete frame;  // closed views belong to nobody else
+  }
+}
+
+ViewFrame* PanelBoard::frame(const QString& id) {
+  if (ViewFrame* known = frames_.value(id)) return known;
+  View* view = make_(id);
+  if (!view) return nullptr;
+  auto* made = new ViewFrame(view);
+  frames_.insert(id, made);
+  return made;
+}
+
+PanelGroup* PanelBoard::groupOf(const QString& id) const {
+  for (PanelGroup* g : groups_) {
+    if (g->ids().contains(id)) return g;
+  }
+  return nullptr;
+}
+
+void PanelBoard::apply(const Layout& layout) {
+  setUpdatesEnabled(false);
+  for (PanelGroup* g : groups_) {
+    for (const QString& id : g->ids()) g->takeFrame(id);
+  }
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    for (const QString& id : layout.views[i]) {
+      ViewFrame* f = frame(id);
+      if (f && !groupOf(id)) groups_[i]->addFrame(f);
+    }
+    const QStringList ids = groups_[i]->ids();
+    if (!ids.isEmpty() && !groups_[i]->bringToFront(layout.front[i])) groups_[i]->bringToFront(ids.first());
+  }
+  sizes_ = layout;
+  hideEmptyGroups();
+  applySizes();
+  setUpdatesEnabled(true);
+  emit changed();
+}
+
+Layout PanelBoard::present(const QString& name) const {
+  Layout layout = sizes_;
+  layout.name = name;
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    layout.views[i] = groups_[i]->ids();
+    layout.front[i] = groups_[i]->frontId();
+  }
+  const auto share = [](const QSplitter* splitter, int index, double fallback) {
+    const QList<int> sizes = splitter->sizes();
+    int sum = 0;
+    for (const int s : sizes) sum += s;
+    return sum > 0 && sizes[index] > 0 ? static_cast<double>(sizes[index]) / sum : fallback;
+  };
+  layout.left = share(columns_, 0, layout.left);
+  layout.right = share(columns_, 2, layout.right);
+  layout.bottom = share(middle_, 1, layout.bottom);
+  layout.centre = share(centre_, 0, layout.centre);
+  return layout;
+}
+
+void PanelBoard::hideEmptyGroups() {
+  for (PanelGroup* g : groups_) g->setVisible(!g->isEmpty());
+  centre_->setVisible(!group(Area::kCentre)->isEmpty() || !group(Area::kCentreRight)->isEmpty());
+}
+
+void PanelBoard::applySizes() {
+  if (width() < 200) return;
+  sized_ = true;
+  const int w = width(), h = height();
+  columns_->setSizes({qRound(w * sizes_.left), qRound(w * (1 - sizes_.left - sizes_.right)), qRound(w * sizes_.right)});
+  middle_->setSizes({qRound(h * (1 - sizes_.bottom)), qRound(h * sizes_.bottom)});
+  centre_->setSizes({qRound(w * sizes_.centre), qRound(w * (1 - sizes_.centre))});
+}
+
+void PanelBoard::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  if (!sized_ || !isVisible()) applySizes();
+}
+
+View* PanelBoard::find(const QString& id) const {
+  const ViewFrame* f = frames_.value(id);
+  return f ? f->view() : nullptr;
+}
+
+View* PanelBoard::show(const QString& id) {
+  ViewFrame* f = frame(id);
+  if (!f) return nullptr;
+  if (!groupOf(id)) {
+    group(homeOf(id))->addFrame(f);
+    hideEmptyGroups();
+  }
+  groupOf(id)->bringToFront(id);
+  active_ = id;
+  emit changed();
+  emit activeViewChanged();
+  return f->view();
+}
+
+void PanelBoard::move(const QString& id, Area area) {
+  PanelGroup* from = groupOf(id);
+  if (!from || from->area() == area) return;
+  group(area)->addFrame(from->takeFrame(id));
+  group(area)->bringToFront(id);
+  hideEmptyGroups();
+  emit changed();
+}
+
+void PanelBoard::close(const QString& id) {
+  PanelGroup* from = groupOf(id);
+  if (!from) return;
+  from->takeFrame(id);
+  hideEmptyGroups();
+  emit changed();
+}
+
+View* PanelBoard::activeView() const {
+  if (View* view = find(active_); view && view->isVisible()) return view;
+  for (const Area area : {Area::kCentre, Area::kLeft, Area::kBottom, Area::kRight}) {
+    if (View* view = group(area)->frontView()) return view;
+  }
+  return nullptr;
+}
+
+void PanelBoard::openTabMenu(const QString& id, const QPoint& globalPos) {
+  auto* menu = new QMenu(this);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  const std::pair<Area, QString> places[] = {{Area::kLeft, tr("Move to the left")},
+                                             {Area::kCentre, tr("Move to the centre")},
+                                             {Area::kCentreRight, tr("Move beside the centre")},
+                                             {Area::kRight, tr("Move to the right")},
+                                             {Area::kBottom, tr("Move to the bottom")}};
+  for (const auto& [area, text] : places) {
+    QAction* action = menu->addAction(text, this, [this, id, area = area] { move(id, area); });
+    action->setEnabled(groupOf(id) != group(area));
+  }
+  menu->addSeparator();
+  menu->addAction(tr("Close view"), this, [this, id] { close(id); });
+  menu->popup(globalPos);
+}
+
+}  // namespace stepscope

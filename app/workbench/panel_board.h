@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The panels around the central area. Applies a layout, tells the present one, moves views between areas.
+#pragma once
+
+#include <QHash>
+#include <QWidget>
+#include <array>
+#include <functional>
+
+#include "app/workbench/panel_group.h"
+
+class QSplitter;
+
+namespace stepscope {
+
+class PanelBoard : public QWidget {
+  Q_OBJECT
+
+ public:
+  // `make` creates the view with an id, or returns nullptr for one that does not exist (a layout of another version).
+  PanelBoard(std::function<View*(const QString&)> make, QWidget* parent = nullptr);
+  ~PanelBoard() override;
+
+  void apply(const Layout& layout);
+  Layout present(const QString& name) const;
+
+  // Brings a view to the front, adding it to the area where it belongs by default when it is nowhere.
+  View* show(const QString& id);
+  View* find(const QString& id) const;  // nullptr when it was never made
+  bool isInLayout(const QString& id) const { return groupOf(id) != nullptr; }
+  void move(const QString& id, Area area);
+  void close(const QString& id);
+
+  // The view that has the focus, or the one that had it last.
+  View* activeView() const;
+
+ signals:
+  void changed();
+  void activeViewChanged();
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  PanelGroup* group(Area area) const { return groups_[static_cast<std::size_t>(area)]; }
+  PanelGroup* groupOf(const QString& id) const;
+  ViewFrame* frame(const QString& id);
+  void hideEmptyGroups();
+  void applySizes();
+  void openTabMenu(const QString& id, const QPoint& globalPos);
+
+  std::function<View*(const QString&)> make_;
+  QHash<QString, ViewFrame*> frames_;
+  std::array<PanelGroup*, kAreaCount> groups_;
+  QSplitter* columns_;
+  QSplitter* middle_;
+  QSplitter* centre_;
+  Layout sizes_;
+  bool sized_ = false;
+  QString active_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/panel_group.h"
+
+#include <QApplication>
+#include <QDrag>
+#include <QDragEnterEvent>
+#include <QHBoxLayout>
+#include <QMimeData>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPointer>
+#include <QVBoxLayout>
+
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+const QString kMime = QStringLiteral("application/x-stepscope-view");
+
+// The header line: raised, with one line below.
+class HeaderLine : public QWidget {
+ public:
+  using QWidget::QWidget;
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    const Tokens& t = Tokens::current();
+    painter.fillRect(rect(), t.raised);
+    painter.fillRect(0, height() - 1, width(), 1, t.border);
+  }
+};
+
+}  // namespace
+
+ViewFrame::ViewFrame(View* view, QWidget* parent) : QStackedWidget(parent), view_(view), empty_(new QLabel) {
+  setObjectName(view->objectName() + QStringLiteral("_frame"));
+  empty_->setObjectName(QStringLiteral("empty_text"));
+  empty_->setTextFormat(Qt::PlainText);
+  empty_->setAlignment(Qt::AlignCenter);
+  empty_->setWordWrap(true);
+  empty_->setProperty("role", "muted");
+  empty_->setContentsMargins(24, 12, 24, 12);
+  addWidget(view);
+  addWidget(empty_);
+  connect(view, &View::emptyChanged, this, &ViewFrame::showEmptyText);
+  showEmptyText();
+}
+
+void ViewFrame::showEmptyText() {
+  const QString text = view_->emptyText();
+  empty_->setText(text);
+  setCurrentWidget(text.isEmpty() ? static_cast<QWidget*>(view_) : empty_);
+}
+
+PanelTabs::PanelTabs(QWidget* parent) : QTabBar(parent) {
+  setDrawBase(false);
+  setExpanding(false);
+  setUsesScrollButtons(true);
+  setElideMode(Qt::ElideNone);
+  setMovable(false);
+  setFocusPolicy(Qt::TabFocus);
+  setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+}
+
+QSize PanelTabs::tabSizeHint(int index) const {
+  const Metrics m = Metrics::current();
+  QFont bold = font();
+  bold.setWeight(QFont::DemiBold);
+  return {QFontMetrics(bold).horizontalAdvance(tabText(index)) + qRound(1.1 * m.unit), m.header};
+}
+
+void PanelTabs::mousePressEvent(QMouseEvent* event) {
+  pressed_ = event->pos();
+  QTabBar::mousePressEvent(event);
+}
+
+void PanelTabs::mouseMoveEvent(QMouseEvent* event) {
+  const int tab = tabAt(pressed_);
+  const bool leaving = !rect().adjusted(-8, -8, 8, 8).contains(event->pos());
+  if (!(event->buttons() & Qt::LeftButton) || tab < 0 || !leaving) {
+    QTabBar::mouseMoveEvent(event);
+    return;
+  }
+  auto* mime = new QMimeData;
+  mime->setData(kMime, tabData(tab).toString().toUtf8());
+  auto* drag = new QDrag(this);
+  drag->setMimeData(mime);
+  drag->setPixmap(grab(tabRect(tab)));
+  drag->exec(Qt::MoveAction);
+}
+
+void PanelTabs::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Tokens& t = Tokens::current();
+  const QPoint mouse = mapFromGlobal(QCursor::pos());
+  for (int i = 0; i < count(); ++i) {
+    const QRect r = tabRect(i);
+    const bool front = i == currentIndex();
+    QFont f = font();
+    if (front) f.setWeight(QFont::DemiBold);
+    painter.setFont(f);
+    painter.setPen(front || (underMouse() && r.contains(mouse)) ? t.text : t.muted);
+    painter.drawText(r, Qt::AlignCenter, tabText(i));
+    if (front && count() > 0) {
+      const int inset = qRound(0.4 * Metrics::current().unit);
+      painter.fillRect(r.left() + inset, r.bottom() - 1, r.width() - 2 * inset, 2, t.accent);
+    }
+    if (front && hasFocus()) {
+      painter.setPen(QPen(t.accent, 1, Qt::DotLine));
+      painter.drawRect(r.adjusted(2, 3, -3, -5));
+    }
+  }
+}
+
+PanelGroup::PanelGroup(Area area, QWidget* parent)
+    : QWidget(parent), area_(area), header_(new HeaderLine), tabs_(new PanelTabs), text_(new QLabel), pages_(new QStackedWidget) {
+  setAcceptDrops(true);
+  setMinimumSize(120, 60);
+  const Metrics m = Metrics::current();
+  header_->setFixedHeight(m.header);
+  headerLayout_ = new QHBoxLayout(header_);
+  headerLayout_->setContentsMargins(qRound(0.2 * m.unit), 0, m.padding, 0);
+  headerLayout_->setSpacing(m.padding);
+  headerLayout_->addWidget(tabs_, 0, Qt::AlignBottom);
+  headerLayout_->addStretch(1);
+  headerLayout_->addWidget(text_);
+  text_->setProperty("role", "faint");
+  text_->setTextFormat(Qt::PlainText);
+  text_->setFont(smallFont());
+  text_->setMinimumWidth(0);
+  text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  text_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  headerLayout_->setStretchFactor(text_, 2);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(header_);
+  layout->addWidget(pages_, 1);
+  connect(tabs_, &QTabBar::currentChanged, this, &PanelGroup::showFront);
+  tabs_->setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(tabs_, &QWidget::customContextMenuRequested, this, [this](const QPoint& at) {
+    const int tab = tabs_->tabAt(at);
+    if (tab >= 0) emit tabMenuWanted(tabs_->tabData(tab).toString(), tabs_->mapToGlobal(at));
+  });
+}
+
+ViewFrame* PanelGroup::frameAt(int tab) const {
+  const QString id = tabs_->tabData(tab).toString();
+  for (int i = 0; i < pages_->count(); ++i) {
+    auto* frame = qobject_cast<ViewFrame*>(pages_->widget(i));
+    if (frame && frame->view()->objectName() == id) return frame;
+  }
+  return nullptr;
+}
+
+void PanelGroup::addFrame(ViewFrame* frame) {
+  View* view = frame->view();
+  const QSignalBlocker block(tabs_);
+  pages_->addWidget(frame);
+  const int tab = tabs_->addTab(view->title());
+  tabs_->setTabData(tab, view->objectName());
+  connect(view, &View::headerChanged, this, &PanelGroup::updateHeader);
+  connect(view, &View::emptyChanged, this, &PanelGroup::updateHeader);
+  connect(view, &View::titleChanged, this, [this, view] {
+    for (int i = 0; i < tabs_->count(); ++i) {
+      if (tabs_->tabData(i).toString() == view->objectName()) tabs_->setTabText(i, view->title());
+    }
+  });
+  showFront(tabs_->currentIndex());
+}
+
+ViewFrame* PanelGroup::takeFrame(const QString& id) {
+  for (int i = 0; i < tabs_->count(); ++i) {
+    if (tabs_->tabData(i).toString() != id) continue;
+    ViewFrame* frame = frameAt(i);
+    if (!frame) return nullptr;
+    frame->view()->disconnect(this);
+    if (extra_ && extra_ == frame->view()->headerWidget()) {
+      headerLayout_->removeWidget(extra_);
+      extra_->hide();
+      extra_->setParent(frame->view());
+      extra_ = nullptr;
+    }
+    pages_->removeWidget(frame);
+    frame->setParent(nullptr);
+    tabs_->removeTab(i);
+    showFront(tabs_->currentIndex());
+    return frame;
+  }
+  return nullptr;
+}
+
+QStringList PanelGroup::ids() const {
+  QStringList all;
+  for (int i = 0; i < tabs_->count(); ++i) all << tabs_->tabData(i).toString();
+  return all;
+}
+
+QString PanelGroup::frontId() const { return tabs_->tabData(tabs_->currentIndex()).toString(); }
+
+View* PanelGroup::frontView() const {
+  const ViewFrame* frame = frameAt(tabs_->currentIndex());
+  return frame ? frame->view() : nullptr;
+}
+
+bool PanelGroup::bringToFront(const QString& id) {
+  for (int i = 0; i < tabs_->count(); ++i) {
+    if (tabs_->tabData(i).toString() != id) continue;
+    tabs_->setCurrentIndex(i);
+    return true;
+  }
+  return false;
+}
+
+void PanelGroup::showFront(int tab) {
+  if (ViewFrame* frame = frameAt(tab)) pages_->setCurrentWidget(frame);
+  updateHeader();
+  emit frontChanged();
+}
+
+void PanelGroup::updateHeader() {
+  View* view = frontView();
+  QWidget* wanted = view && view->emptyText().isEmpty() ? view->headerWidget() : nullptr;
+  if (wanted != extra_) {
+    if (extra_) {
+      headerLayout_->removeWidget(extra_);
+      extra_->hide();
+    }
+    extra_ = wanted;
+    if (extra_) {
+      headerLayout_->addWidget(extra_);
+      extra_->show();
+    }
+  }
+  text_->setText(view ? view->headerText() : QString());
+}
+
+void PanelGroup::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasFormat(kMime)) event->acceptProposedAction();
+}
+
+void PanelGroup::dropEvent(QDropEvent* event) {
+  emit viewDropped(QString::fromUtf8(event->mimeData()->data(kMime)), area_);
+  event->acceptProposedAction();
+}
+
+}  // namespace stepscope

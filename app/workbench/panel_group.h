@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One area of the window: views behind tabs, with the header line above them.
+#pragma once
+
+#include <QLabel>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QWidget>
+
+#include "app/workbench/layouts.h"
+#include "views/common/view.h"
+
+class QHBoxLayout;
+
+namespace stepscope {
+
+// A view, or the text that says what would fill it.
+class ViewFrame : public QStackedWidget {
+  Q_OBJECT
+
+ public:
+  explicit ViewFrame(View* view, QWidget* parent = nullptr);
+  View* view() const { return view_; }
+
+ private:
+  void showEmptyText();
+
+  View* view_;
+  QLabel* empty_;
+};
+
+// A tab bar whose tabs can be dragged to another area.
+class PanelTabs : public QTabBar {
+  Q_OBJECT
+
+ public:
+  explicit PanelTabs(QWidget* parent = nullptr);
+  QSize tabSizeHint(int index) const override;
+  QSize minimumTabSizeHint(int index) const override { return tabSizeHint(index); }
+
+ protected:
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  QPoint pressed_;
+};
+
+class PanelGroup : public QWidget {
+  Q_OBJECT
+
+ public:
+  PanelGroup(Area area, QWidget* parent = nullptr);
+
+  Area area() const { return area_; }
+  // Takes the frame as child. The caller removes it from another group first.
+  void addFrame(ViewFrame* frame);
+  ViewFrame* takeFrame(const QString& id);  // without deleting it; nullptr when it is not here
+  QStringList ids() const;
+  QString frontId() const;
+  View* frontView() const;
+  bool bringToFront(const QString& id);
+  bool isEmpty() const { return tabs_->count() == 0; }
+
+ signals:
+  void viewDropped(const QString& id, stepscope::Area area);
+  void tabMenuWanted(const QString& id, const QPoint& globalPos);
+  void frontChanged();
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+
+ private:
+  void showFront(int tab);
+  void updateHeader();
+  ViewFrame* frameAt(int tab) const;
+
+  Area area_;
+  QWidget* header_;
+  QHBoxLayout* headerLayout_;
+  PanelTabs* tabs_;
+  QLabel* text_;
+  QWidget* extra_ = nullptr;
+  QStackedWidget* pages_;
+};
+
+}  // namespace stepscope

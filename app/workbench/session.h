@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One open model in the worker: turns wishes and actions into requests, and answers into facts in the store.
+//
+// Every function returns at once. While a request runs, further steps are refused with a note, never queued: what the user
+// sees is what the next key acts on.
+#pragma once
+
+#include <QObject>
+#include <QTemporaryDir>
+#include <functional>
+#include <optional>
+
+#include "app/workbench/worker_client.h"
+#include "views/common/selection.h"
+#include "views/common/snapshot_store.h"
+#include "views/common/wishes.h"
+
+namespace stepscope {
+
+class Session : public QObject {
+  Q_OBJECT
+
+ public:
+  Session(SnapshotStore& store, SelectionModel& selection, QObject* parent = nullptr);
+
+  WorkerClient& client() { return client_; }
+  const QString& modelPath() const { return path_; }
+  const snapshot::Configure& configuration() const { return configuration_; }
+  bool built() const { return built_; }
+  bool busy() const { return busy_; }      // a request that moves the session runs
+  bool running() const { return running_; }
+
+  // Starts the worker when there is none and reads the model; modelInspected or problem follows.
+  void inspect(const QString& path, const QString& missingWeights);
+  // Configures the inspected model and builds it; built or problem follows.
+  void build(const snapshot::Configure& configuration);
+  // inspect, then build with these settings.
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+  void close();
+  void restart();  // kills what is there and returns to the same step and instruction
+
+  void run(bool backwards);
+  void step(int count);  // negative: back
+  void stepPhase(bool backwards);
+  void finishStep();
+  void runTo(int instruction);
+  void abandon();
+  void rewind(std::int64_t step);
+  void train(std::int64_t steps);
+  void pause();
+
+  void setBreakpoints(const std::vector<snapshot::Breakpoint>& breakpoints);
+  void toggleBreakpoint(int instruction);
+  void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);
+  void watch(int value, bool on);
+  void pin(int value, bool on);
+  void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
+  void setOption(const QString& name, const QString& value);
+  void determinism();
+  void compareBits();
+  void stageGraph(const QString& stage);
+  void saveTensor(int value, const QString& path);
+  void saveState(const QString& path);
+
+ signals:
+  void modelInspected();
+  void builtChanged();
+  void busyChanged();
+  void problem(const QString& text, const QString& code);  // code: of the worker, or "worker_died"
+  void note(const QString& text);
+  void progress(const QString& what, qint64 done, qint64 total);
+  void stepRecorded(const stepscope::StepPtr& step);
+  void planRebuilt();                                      // graph, plan and options were fetched again
+  void alertRaised(const stepscope::snapshot::Alert& alert);
+
+ private:
+  using Then = std::function<void()>;
+
+  // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end.
+  void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {});
+  // Sends one that only reads.
+  void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
+  void absorb(const Delivery& delivery);
+  void setBusy(bool busy);
+  bool refuse();
+  void inStep(Then then);  // begins a step when none is begun
+  void refreshBuild(Then then);
+  void runOn();
+  void stopped();          // the selection follows the new position
+  void keepState();        // writes the state for coming back after a crash
+  void begin(const Then& then);
+
+  SnapshotStore& store_;
+  SelectionModel& selection_;
+  WorkerClient client_;
+  QString path_;
+  QString missingWeights_;
+  snapshot::Configure configuration_;
+  bool built_ = false;
+  bool busy_ = false;
+  bool running_ = false;
+  bool optionsTouched_ = false;
+  QTemporaryDir scratch_;
+  std::int64_t keptStep_ = -1;   // the state in scratch_ is the one before this step
+  int nextBreakpoint_ = 1;
+  std::optional<snapshot::Position> returnTo_;
+};
+
+}  // namespace stepscope

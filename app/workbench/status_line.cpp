@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/status_line.h"
+
+#include <QHBoxLayout>
+#include <QPainter>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+QString strong(const QString& text) {
+  return QStringLiteral("<span style='font-weight:500;color:%1'>%2</span>").arg(Tokens::current().text.name(), text.toHtmlEscaped());
+}
+
+QString dot(const QColor& colour, const QString& text) {
+  return QStringLiteral("<span style='color:%1'>●</span> <span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
+}
+
+}  // namespace
+
+StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selection, QWidget* parent)
+    : QWidget(parent), store_(store), selection_(selection) {
+  setObjectName(QStringLiteral("status_line"));
+  const Metrics m = Metrics::current();
+  setFixedHeight(qRound(2.0 * m.unit));
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(m.padding, 1, m.padding, 0);
+  layout->setSpacing(qRound(1.6 * m.unit));
+  const auto add = [&](const char* name) {
+    auto* label = new QLabel;
+    label->setObjectName(QLatin1String(name));
+    label->setTextFormat(Qt::RichText);
+    label->setProperty("role", "muted");
+    label->setFont(smallFont());
+    layout->addWidget(label);
+    return label;
+  };
+  where_ = add("status_where");
+  step_ = add("status_step");
+  phase_ = add("status_phase");
+  loss_ = add("status_loss");
+  speed_ = add("status_speed");
+  peak_ = add("status_peak");
+  note_ = add("status_note");
+  note_->setTextFormat(Qt::PlainText);
+  layout->addStretch(1);
+  device_ = add("status_device");
+  worker_ = add("status_worker");
+  recorder_ = add("status_recorder");
+  worker_->setCursor(Qt::PointingHandCursor);
+  connect(worker_, &QLabel::linkActivated, this, &StatusLine::workerClicked);
+  noteTimer_.setSingleShot(true);
+  connect(&noteTimer_, &QTimer::timeout, note_, &QLabel::clear);
+  connect(&store, &SnapshotStore::positionChanged, this, &StatusLine::refresh);
+  connect(&store, &SnapshotStore::planChanged, this, &StatusLine::refresh);
+  connect(&store, &SnapshotStore::stepsChanged, this, &StatusLine::refresh);
+  connect(&store, &SnapshotStore::workerChanged, this, &StatusLine::refresh);
+  refresh();
+}
+
+void StatusLine::setDevice(const QString& text) { device_->setText(text.toHtmlEscaped()); }
+
+void StatusLine::setRecorder(const QString& text, const QString& role, const QString& tip) {
+  const Tokens& t = Tokens::current();
+  recorder_->setText(text.isEmpty() ? QString() : dot(role == u"ok" ? t.ok : role == u"warn" ? t.warn : role == u"error" ? t.error : t.faint, text));
+  recorder_->setToolTip(tip.toHtmlEscaped());
+}
+
+void StatusLine::note(const QString& text) {
+  note_->setText(text);
+  noteTimer_.start(6000);
+}
+
+void StatusLine::refresh() {
+  const Tokens& t = Tokens::current();
+  const PlanPtr& plan = store_.plan();
+  const snapshot::Position& p = store_.position();
+  const snapshot::StepRecord* last = store_.steps().empty() ? nullptr : store_.steps().back().get();
+  const bool busy = store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
+
+  if (!plan) {
+    where_->setText({});
+    phase_->setText({});
+  } else if (p.in_step()) {
+    where_->setText(strong(busy ? tr("Running") : tr("Paused")) + tr(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
+    const snapshot::Instruction* next = plan->instruction(p.instruction());
+    phase_->setText(tr("Phase ") + strong(next ? names::phase(next->phase()).toLower() : tr("end of step")));
+  } else {
+    where_->setText(strong(store_.readOnly() ? tr("Recorded run") : busy ? tr("Running") : tr("Ready")));
+    phase_->setText({});
+  }
+  where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
+  step_->setText(plan && !store_.readOnly() ? tr("Step ") + strong(format::count(p.step())) : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.steps().size()))) : QString());
+  const bool hasLoss = p.in_step() ? p.has_loss() : last && last->has_loss();
+  const double loss = p.in_step() ? p.loss() : last ? last->loss() : 0;
+  loss_->setText(hasLoss ? tr("Loss ") + strong(format::number(loss, 6)) : QString());
+  loss_->setToolTip(hasLoss ? format::numberExact(loss) : QString());
+  QString speed;
+  if (last && last->ns() > 0) {
+    const double seconds = static_cast<double>(last->ns()) * 1e-9;
+    speed = last->tokens() > 0 ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + tr(" tokens/s")
+                               : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + tr(" samples/s");
+  }
+  speed_->setText(speed);
+  if (plan) {
+    const std::int64_t planned = plan->plan().arena_bytes() + plan->plan().persistent_bytes();
+    QString text = tr("Peak ") + strong(format::bytes(planned));
+    if (last && last->peak_bytes() > 0) text += tr(" planned, ") + strong(format::bytes(last->peak_bytes())) + tr(" measured");
+    peak_->setText(text);
+    peak_->setToolTip(tr("Planned: persistent %1 + arena %2. Measured: touched pages of the plan's memory.")
+                          .arg(format::bytesExact(plan->plan().persistent_bytes()), format::bytesExact(plan->plan().arena_bytes())));
+  } else {
+    peak_->setText({});
+  }
+  switch (store_.workerState()) {
+    case WorkerState::kNone: worker_->setText(store_.readOnly() ? dot(t.faint, tr("read-only")) : QString()); break;
+    case WorkerState::kStarting: worker_->setText(dot(t.warn, tr("worker starts"))); break;
+    case WorkerState::kIdle: worker_->setText(dot(t.ok, tr("worker"))); break;
+    case WorkerState::kBusy: worker_->setText(dot(t.accent, store_.workerText().isEmpty() ? tr("working") : store_.workerText())); break;
+    case WorkerState::kUnresponsive:
+      worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.warn.name(), tr("worker does not answer · restart")));
+      break;
+    case WorkerState::kDead:
+      worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.error.name(), tr("worker ended · restart")));
+      break;
+  }
+  worker_->setToolTip(store_.workerText().toHtmlEscaped());
+}
+
+void StatusLine::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Tokens& t = Tokens::current();
+  painter.fillRect(rect(), t.panel);
+  painter.fillRect(0, 0, width(), 1, t.border);
+}
+
+}  // namespace stepscope

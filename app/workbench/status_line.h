@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The line below the panels: phase, step, loss, speed, peak bytes, worker, recorder. Follows the store.
+#pragma once
+
+#include <QLabel>
+#include <QTimer>
+#include <QWidget>
+
+#include "views/common/selection.h"
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+
+class StatusLine : public QWidget {
+  Q_OBJECT
+
+ public:
+  StatusLine(const SnapshotStore& store, const SelectionModel& selection, QWidget* parent = nullptr);
+
+  void setDevice(const QString& text);
+  // Colour names a state: "ok", "warn", "error", "faint".
+  void setRecorder(const QString& text, const QString& role, const QString& tip);
+  void note(const QString& text);  // for a few seconds, in place of the fields
+
+ signals:
+  void workerClicked();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void refresh();
+
+  const SnapshotStore& store_;
+  const SelectionModel& selection_;
+  QLabel *where_, *step_, *phase_, *loss_, *speed_, *peak_, *device_, *worker_, *recorder_, *note_;
+  QTimer noteTimer_;
+};
+
+}  // namespace stepscope

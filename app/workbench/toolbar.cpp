@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/toolbar.h"
+
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QPainter>
+
+#include "app/workbench/actions.h"
+#include "views/common/icons.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+class Line : public QWidget {
+ public:
+  Line() { setFixedSize(15, 22); }
+
+ protected:
+  void paintEvent(QPaintEvent*) override { QPainter(this).fillRect(7, 0, 1, height(), Tokens::current().border); }
+};
+
+}  // namespace
+
+Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), actions_(actions) {
+  setObjectName(QStringLiteral("toolbar"));
+  const Metrics m = Metrics::current();
+  setFixedHeight(m.toolbar);
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(m.padding, 0, m.padding, 1);
+  layout->setSpacing(2);
+  menu_ = new QToolButton;
+  menu_->setIcon(icon(QStringLiteral("menu")));
+  menu_->setIconSize({m.icon, m.icon});
+  menu_->setToolTip(tr("All commands"));
+  menu_->setAccessibleName(tr("Menu"));
+  menu_->setPopupMode(QToolButton::InstantPopup);
+  layout->addWidget(menu_);
+  layout->addWidget(button(QStringLiteral("open")));
+  addSeparator();
+  run_ = button(QStringLiteral("run"));
+  layout->addWidget(run_);
+  for (const char* id : {"step_back", "step", "step_phase", "step_whole", "run_here"}) layout->addWidget(button(QLatin1String(id)));
+  texts_.last()->setText(tr("Run to…"));
+  addSeparator();
+  options_ = new LabelButton(tr("Optimisations"));
+  options_->setIcon(icon(QStringLiteral("options")));
+  options_->setToolTip(tr("Every option, what it changed, and its switch"));
+  connect(options_, &QAbstractButton::clicked, actions_[QStringLiteral("options")], &QAction::trigger);
+  layout->addWidget(options_);
+  layout->addSpacing(4);
+  breakOn_ = new LabelButton(tr("Break on"));
+  breakOn_->setToolTip(tr("What stops a run besides breakpoints on instructions"));
+  layout->addWidget(breakOn_);
+  layout->addStretch(1);
+  alerts_ = new LabelButton({});
+  alerts_->setBoxed(false);
+  alerts_->setAccessibleName(tr("Alerts"));
+  connect(alerts_, &QAbstractButton::clicked, actions_[QStringLiteral("next_alert")], &QAction::trigger);
+  alerts_->hide();
+  layout->addWidget(alerts_);
+  layout_ = new LabelButton(tr("Layout"));
+  layout_->setToolTip(tr("Where the views stand"));
+  layout->addWidget(layout_);
+  layout->addSpacing(2);
+  export_ = new LabelButton(tr("Export"));
+  export_->setIcon(icon(QStringLiteral("export")));
+  export_->setBoxed(false);
+  export_->setToolTip(tr("Reports and pictures"));
+  layout->addWidget(export_);
+}
+
+QToolButton* Toolbar::button(const QString& id) {
+  auto* made = new QToolButton;
+  made->setDefaultAction(actions_[id]);
+  made->setObjectName(QStringLiteral("tool_") + id);
+  made->setIconSize({Metrics::current().icon, Metrics::current().icon});
+  made->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  made->setFocusPolicy(Qt::TabFocus);
+  texts_ << made;
+  return made;
+}
+
+void Toolbar::addSeparator() { layout()->addWidget(new Line); }
+
+void Toolbar::setMenus(QMenu* main, QMenu* breakOn, QMenu* layouts, QMenu* exports) {
+  menu_->setMenu(main);
+  breakOn_->setMenu(breakOn);
+  layout_->setMenu(layouts);
+  export_->setMenu(exports);
+}
+
+void Toolbar::setOptions(int on, int total) {
+  options_->setValue(total > 0 ? tr("%1 of %2 on").arg(on).arg(total) : QString());
+  fitTexts();
+}
+
+void Toolbar::setBreakOn(const QString& what) {
+  breakOn_->setValue(what);
+  fitTexts();
+}
+
+void Toolbar::setLayoutName(const QString& name) {
+  layout_->setValue(name);
+  fitTexts();
+}
+
+void Toolbar::setAlerts(int warnings, int errors) {
+  const int n = warnings + errors;
+  const QColor colour = errors > 0 ? Tokens::current().error : Tokens::current().warn;
+  alerts_->setIcon(icon(QStringLiteral("warning"), colour));
+  alerts_->setColour(colour);
+  alerts_->setText(n == 1 ? tr("1 alert") : tr("%1 alerts").arg(n));
+  alerts_->setToolTip(tr("%1 errors, %2 warnings; click selects the next").arg(errors).arg(warnings));
+  alerts_->setVisible(n > 0);
+  alerts_->updateGeometry();
+  fitTexts();
+}
+
+void Toolbar::setRunning(bool running) {
+  QAction* action = actions_[running ? QStringLiteral("stop") : QStringLiteral("run")];
+  if (run_->defaultAction() == action) return;
+  run_->removeAction(run_->defaultAction());
+  run_->setDefaultAction(action);
+  fitTexts();
+}
+
+int Toolbar::wantedWidth() const {
+  int width = 0;
+  for (int i = 0; i < layout()->count(); ++i) {
+    QLayoutItem* item = layout()->itemAt(i);
+    if (!item->isEmpty() || item->spacerItem()) width += item->sizeHint().width() + layout()->spacing();
+  }
+  return width + layout()->contentsMargins().left() + layout()->contentsMargins().right();
+}
+
+void Toolbar::fitTexts() {
+  for (QToolButton* b : texts_) b->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  breakOn_->setCompact(false);
+  layout_->setCompact(false);
+  options_->setCompact(false);
+  const auto fits = [this] {
+    layout()->invalidate();
+    return wantedWidth() <= width();
+  };
+  if (fits()) return;
+  layout_->setCompact(true);
+  if (fits()) return;
+  breakOn_->setCompact(true);
+  options_->setCompact(true);
+  for (auto i = texts_.size() - 1; i >= 0 && !fits(); --i) texts_[i]->setToolButtonStyle(Qt::ToolButtonIconOnly);
+}
+
+void Toolbar::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  const Tokens& t = Tokens::current();
+  painter.fillRect(rect(), t.panel);
+  painter.fillRect(0, height() - 1, width(), 1, t.border);
+}
+
+void Toolbar::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fitTexts();
+}
+
+}  // namespace stepscope

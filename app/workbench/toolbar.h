@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The line of tools above the panels. It drops its texts step by step where the window is narrow; nothing is cut off.
+#pragma once
+
+#include <QToolButton>
+#include <QWidget>
+
+#include "app/workbench/label_button.h"
+
+class QMenu;
+
+namespace stepscope {
+
+class Actions;
+
+class Toolbar : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit Toolbar(const Actions& actions, QWidget* parent = nullptr);
+
+  // Menus behind the buttons; not owned.
+  void setMenus(QMenu* main, QMenu* breakOn, QMenu* layouts, QMenu* exports);
+  void setOptions(int on, int total);
+  void setBreakOn(const QString& what);
+  void setLayoutName(const QString& name);
+  void setAlerts(int warnings, int errors);
+  void setRunning(bool running);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  QToolButton* button(const QString& id);
+  void addSeparator();
+  void fitTexts();
+  int wantedWidth() const;
+
+  const Actions& actions_;
+  QList<QToolButton*> texts_;  // in the order in which they keep their text
+  QToolButton* menu_;
+  QToolButton* run_;
+  LabelButton* options_;
+  LabelButton* breakOn_;
+  LabelButton* alerts_;
+  LabelButton* layout_;
+  LabelButton* export_;
+};
+
+}  // namespace stepscope

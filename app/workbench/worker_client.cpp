@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/worker_client.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QMetaObject>
+
+namespace stepscope {
+namespace {
+constexpr int kCancelPatienceMs = 3000;
+constexpr int kTickMs = 250;
+}  // namespace
+
+WorkerClient::WorkerClient(QObject* parent) : QObject(parent), pipe_(new WorkerPipe) {
+  qRegisterMetaType<Delivery>();
+  const QString named = qEnvironmentVariable("STEPSCOPE_WORKER");
+  const QString program = named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("stepscope")) : named;
+  setCommand(program, {QStringLiteral("worker")});
+  pipe_->moveToThread(&thread_);
+  connect(&thread_, &QThread::finished, pipe_, &QObject::deleteLater);
+  connect(pipe_, &WorkerPipe::delivered, this, &WorkerClient::deliver);
+  connect(pipe_, &WorkerPipe::text, this, &WorkerClient::text);
+  connect(pipe_, &WorkerPipe::ended, this, &WorkerClient::end);
+  thread_.setObjectName(QStringLiteral("worker pipe"));
+  thread_.start();
+  connect(&watch_, &QTimer::timeout, this, &WorkerClient::check);
+  watch_.start(kTickMs);
+}
+
+WorkerClient::~WorkerClient() {
+  pipe_->disconnect(this);
+  QMetaObject::invokeMethod(pipe_, &WorkerPipe::close, Qt::BlockingQueuedConnection);
+  thread_.quit();
+  thread_.wait();
+}
+
+void WorkerClient::setCommand(const QString& program, const QStringList& arguments) {
+  program_ = program;
+  arguments_ = arguments;
+}
+
+void WorkerClient::start() {
+  alive_ = true;
+  setState(WorkerState::kStarting);
+  heard_.start();
+  QMetaObject::invokeMethod(pipe_, [this, program = program_, arguments = arguments_] { pipe_->start(program, arguments); });
+  snapshot::Request hello;
+  hello.mutable_hello()->set_protocol(1);
+  request(std::move(hello), tr("starting the worker"), [this](const Delivery& d) {
+    if (d.response->has_hello()) {
+      emit event(d);
+      emit started();
+    }
+  });
+}
+
+void WorkerClient::kill() { QMetaObject::invokeMethod(pipe_, &WorkerPipe::kill); }
+
+quint64 WorkerClient::request(snapshot::Request request, const QString& what, Callback callback, bool quiet) {
+  const quint64 id = ++lastId_;
+  request.set_id(id);
+  Pending pending{what, std::move(callback), quiet, {}, {}};
+  pending.since.start();
+  pending_.emplace(id, std::move(pending));
+  if (!alive_) {
+    // Answered from the event loop, as a worker would: callers need not care about the order.
+    QMetaObject::invokeMethod(
+        this, [this] { if (!alive_) end(tr("the worker is not running"), false); }, Qt::QueuedConnection);
+    return id;
+  }
+  QByteArray frame = FrameReader::frame(request.SerializeAsString());
+  QMetaObject::invokeMethod(pipe_, [this, frame] { pipe_->send(frame); });
+  if (!quiet) check();
+  return id;
+}
+
+void WorkerClient::cancel(quint64 id) {
+  const auto it = pending_.find(id);
+  if (it == pending_.end() || it->second.cancelled.isValid()) return;
+  it->second.cancelled.start();
+  snapshot::Request request;
+  request.set_id(++lastId_);
+  request.mutable_cancel()->set_id(id);
+  QByteArray frame = FrameReader::frame(request.SerializeAsString());
+  QMetaObject::invokeMethod(pipe_, [this, frame] { pipe_->send(frame); });
+}
+
+void WorkerClient::cancelAll() {
+  std::vector<quint64> ids;
+  for (const auto& [id, pending] : pending_) ids.push_back(id);
+  for (const quint64 id : ids) cancel(id);
+}
+
+bool WorkerClient::busy() const {
+  for (const auto& [id, pending] : pending_) {
+    if (!pending.quiet) return true;
+  }
+  return false;
+}
+
+QString WorkerClient::activity() const {
+  for (const auto& [id, pending] : pending_) {
+    if (pending.quiet) continue;
+    const qint64 ms = pending.since.elapsed();
+    return ms < 1000 ? pending.what : tr("%1, %2 s").arg(pending.what).arg(ms / 1000);
+  }
+  return {};
+}
+
+void WorkerClient::deliver(const Delivery& delivery) {
+  heard_.start();
+  const quint64 id = delivery.response->id();
+  if (id == 0) {
+    emit event(delivery);
+    return;
+  }
+  const auto it = pending_.find(id);
+  if (it == pending_.end()) return;  // the answer to a cancel, or to a request that ended already
+  Callback callback = it->second.callback;
+  if (delivery.response->done()) pending_.erase(it);
+  if (callback) callback(delivery);
+  check();
+}
+
+void WorkerClient::end(const QString& reason, bool expected) {
+  const bool wasAlive = alive_;
+  alive_ = false;
+  // Callbacks may send new requests; those are not of the worker that died.
+  std::map<quint64, Pending> open;
+  open.swap(pending_);
+  if (wasAlive) setState(expected ? WorkerState::kNone : WorkerState::kDead);
+  if (wasAlive && !expected) emit died(reason);
+  for (auto& [id, pending] : open) {
+    auto response = std::make_shared<snapshot::Response>();
+    response->set_id(id);
+    response->set_done(true);
+    response->mutable_error()->set_code("worker_died");
+    response->mutable_error()->set_message(reason.toStdString());
+    if (pending.callback) pending.callback({response, nullptr, nullptr});
+  }
+}
+
+void WorkerClient::check() {
+  if (!alive_) return;
+  bool stuck = false;
+  for (const auto& [id, pending] : pending_) {
+    stuck = stuck || (pending.cancelled.isValid() && pending.cancelled.elapsed() > kCancelPatienceMs);
+  }
+  setState(stuck ? WorkerState::kUnresponsive : busy() ? WorkerState::kBusy : WorkerState::kIdle);
+}
+
+void WorkerClient::setState(WorkerState state) {
+  // Busy is told again on every tick, because its text counts seconds.
+  if (state == state_ && state != WorkerState::kBusy) return;
+  state_ = state;
+  emit stateChanged();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Requests to the worker and their answers, on the GUI thread, without ever waiting.
+//
+// Each request has one callback that gets every response with its id, the last with done() set. When the worker dies, each
+// open request gets one error response of code "worker_died". Cancelling asks the worker; a worker that does not end the
+// request within a few seconds is reported as unresponsive, and the user may restart it.
+#pragma once
+
+#include <QElapsedTimer>
+#include <QObject>
+#include <QThread>
+#include <QTimer>
+#include <functional>
+#include <map>
+
+#include "app/workbench/worker_pipe.h"
+
+namespace stepscope {
+
+class WorkerClient : public QObject {
+  Q_OBJECT
+
+ public:
+  using Callback = std::function<void(const Delivery&)>;
+
+  explicit WorkerClient(QObject* parent = nullptr);
+  ~WorkerClient() override;
+
+  // Program and arguments; the default is "stepscope worker" beside this program, STEPSCOPE_WORKER overrides it.
+  void setCommand(const QString& program, const QStringList& arguments);
+  void start();          // also after a death; open requests were answered by then
+  void kill();           // at once
+  bool alive() const { return alive_; }
+  WorkerState state() const { return state_; }
+
+  // Sends the request with a fresh id. `what` names it for people ("building"); quiet ones do not show as busy.
+  quint64 request(snapshot::Request request, const QString& what, Callback callback, bool quiet = false);
+  void cancel(quint64 id);
+  void cancelAll();
+  bool busy() const;
+  // What runs and since when; empty when idle.
+  QString activity() const;
+  int openRequests() const { return static_cast<int>(pending_.size()); }
+
+ signals:
+  void stateChanged();
+  void started();
+  void died(const QString& reason);
+  void event(const stepscope::Delivery& delivery);  // id 0: progress, log, alerts, phases
+  void text(const QString& line);
+
+ private:
+  struct Pending {
+    QString what;
+    Callback callback;
+    bool quiet = false;
+    QElapsedTimer since;
+    QElapsedTimer cancelled;
+  };
+
+  void deliver(const Delivery& delivery);
+  void end(const QString& reason, bool expected);
+  void check();
+  void setState(WorkerState state);
+
+  QThread thread_;
+  WorkerPipe* pipe_;
+  QString program_;
+  QStringList arguments_;
+  std::map<quint64, Pending> pending_;
+  quint64 lastId_ = 0;
+  bool alive_ = false;
+  WorkerState state_ = WorkerState::kNone;
+  QElapsedTimer heard_;
+  QTimer watch_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/worker_pipe.h"
+
+#include <csignal>
+
+namespace stepscope {
+namespace {
+
+QString signalName(int number) {
+  switch (number) {
+    case SIGSEGV: return QStringLiteral("segmentation fault");
+    case SIGABRT: return QStringLiteral("abort");
+    case SIGKILL: return QStringLiteral("killed");
+    case SIGTERM: return QStringLiteral("terminated");
+    case SIGFPE: return QStringLiteral("arithmetic fault");
+    case SIGBUS: return QStringLiteral("bus error");
+    case SIGILL: return QStringLiteral("illegal instruction");
+    default: return QStringLiteral("signal %1").arg(number);
+  }
+}
+
+}  // namespace
+
+void WorkerPipe::start(const QString& program, const QStringList& arguments) {
+  if (process_) {
+    process_->disconnect(this);
+    process_->kill();
+    process_->waitForFinished(1000);
+    process_->deleteLater();
+  }
+  reader_.clear();
+  errors_.clear();
+  reason_.clear();
+  closing_ = false;
+  process_ = new QProcess(this);
+  connect(process_, &QProcess::started, this, &WorkerPipe::started);
+  connect(process_, &QProcess::readyReadStandardOutput, this, &WorkerPipe::readOutput);
+  connect(process_, &QProcess::readyReadStandardError, this, &WorkerPipe::readErrors);
+  connect(process_, &QProcess::errorOccurred, this, [this, program](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart) {
+      emit ended(QStringLiteral("worker '%1': %2; expected the stepscope program beside this one").arg(program, process_->errorString()),
+                 false);
+    }
+  });
+  connect(process_, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
+    readOutput();
+    readErrors();
+    QString reason = reason_;
+    if (reason.isEmpty()) {
+      reason = status == QProcess::CrashExit ? QStringLiteral("worker ended by %1").arg(signalName(code))
+                                             : QStringLiteral("worker ended with exit code %1").arg(code);
+    }
+    emit ended(reason, closing_ && reason_.isEmpty());
+  });
+  process_->start(program, arguments);
+}
+
+void WorkerPipe::send(const QByteArray& frame) {
+  if (process_ && process_->state() != QProcess::NotRunning) process_->write(frame);
+}
+
+void WorkerPipe::kill() {
+  if (process_ && process_->state() != QProcess::NotRunning) process_->kill();
+}
+
+void WorkerPipe::close() {
+  if (!process_ || process_->state() == QProcess::NotRunning) return;
+  closing_ = true;
+  process_->closeWriteChannel();
+  if (!process_->waitForFinished(1500)) {
+    process_->kill();
+    process_->waitForFinished(1000);
+  }
+}
+
+void WorkerPipe::breakOff(const QString& reason) {
+  if (!reason_.isEmpty()) return;
+  reason_ = reason;
+  process_->kill();
+}
+
+void WorkerPipe::readOutput() {
+  if (!reason_.isEmpty()) {
+    process_->readAllStandardOutput();
+    return;
+  }
+  reader_.append(process_->readAllStandardOutput());
+  while (auto message = reader_.next()) {
+    auto response = std::make_shared<snapshot::Response>();
+    if (!response->ParseFromArray(message->constData(), static_cast<int>(message->size()))) {
+      breakOff(QStringLiteral("worker protocol: a message of %1 bytes does not parse; expected snapshot.Response").arg(message->size()));
+      return;
+    }
+    Delivery delivery;
+    if (response->has_graph()) delivery.graph = GraphSnapshot::make(std::move(*response->mutable_graph()));
+    if (response->has_plan()) delivery.plan = PlanSnapshot::make(std::move(*response->mutable_plan()));
+    delivery.response = std::move(response);
+    emit delivered(delivery);
+  }
+  if (reader_.bad()) {
+    breakOff(QStringLiteral("worker protocol: message length %1; expected at most %2").arg(reader_.badLength()).arg(kMaxFrameBytes));
+  }
+}
+
+void WorkerPipe::readErrors() {
+  errors_.append(process_->readAllStandardError());
+  qsizetype end;
+  while ((end = errors_.indexOf('\n')) >= 0 || errors_.size() > 64 * 1024) {
+    const qsizetype length = end >= 0 ? end : errors_.size();
+    emit text(QString::fromUtf8(errors_.left(length)));
+    errors_.remove(0, end >= 0 ? end + 1 : length);
+  }
+}
+
+}  // namespace stepscope

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/instructions/instruction_delegate.h"
+
+#include <QPainter>
+#include <QPainterPath>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+#include "views/instructions/instruction_model.h"
+
+namespace stepscope {
+
+InstructionDelegate::InstructionDelegate(const SelectionModel& selection, QObject* parent)
+    : QStyledItemDelegate(parent), selection_(selection) {}
+
+int InstructionDelegate::gutterWidth() { return qRound(1.5 * Metrics::current().unit); }
+
+QSize InstructionDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const { return {160, Metrics::current().row}; }
+
+void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
+  const auto* model = static_cast<const InstructionModel*>(index.model());
+  const InstructionModel::Line line = model->line(index.row());
+  const Tokens& t = Tokens::current();
+  const Metrics m = Metrics::current();
+  const QRect r = option.rect;
+  const QFont small = smallFont();
+  const QFontMetrics smallMetrics(small);
+  painter->save();
+  painter->setRenderHint(QPainter::Antialiasing);
+
+  if (line.kind == InstructionModel::kPhase) {
+    painter->fillRect(r, t.raised);
+    painter->fillRect(r.left(), r.top(), r.width(), 1, t.border);
+    painter->fillRect(r.left(), r.bottom(), r.width(), 1, t.border);
+    QFont strong = small;
+    strong.setWeight(QFont::DemiBold);
+    painter->setFont(strong);
+    painter->setPen(t.muted);
+    const QRect inner = r.adjusted(m.padding, 0, -m.padding, 0);
+    const int title = QFontMetrics(strong).horizontalAdvance(line.op) + m.padding;
+    painter->drawText(inner, Qt::AlignVCenter | Qt::AlignLeft, line.op);
+    painter->setFont(small);
+    painter->drawText(inner.adjusted(title, 0, 0, 0), Qt::AlignVCenter | Qt::AlignRight,
+                      smallMetrics.elidedText(line.place, Qt::ElideRight, inner.width() - title));
+    painter->restore();
+    return;
+  }
+  if (line.kind == InstructionModel::kGap) {
+    painter->setFont(small);
+    painter->setPen(t.faint);
+    painter->drawText(r, Qt::AlignCenter, QStringLiteral("⋯ ") + tr("%1 left out").arg(format::count(line.hidden)) + QStringLiteral(" ⋯"));
+    painter->restore();
+    return;
+  }
+
+  const bool current = selection_.currentInstruction() == line.index;
+  const bool selected = selection_.selection().instruction == line.index;
+  if (current) painter->fillRect(r, t.currentRow);
+  if (selected) {
+    painter->fillRect(r, current ? mixed(t.select, t.currentRow, 0.35) : t.select);
+    painter->fillRect(r.left(), r.top(), 2, r.height(), t.accent);
+  } else if (option.state & QStyle::State_MouseOver && !current) {
+    painter->fillRect(r, t.hover);
+  }
+
+  const int gutter = gutterWidth();
+  const QPointF middle(r.left() + gutter / 2.0 + 1, r.center().y() + 0.5);
+  const double dot = 0.33 * m.unit;
+  if (line.breakpoint) {
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(t.error);
+    painter->drawEllipse(middle, dot, dot);
+  } else if (line.breakpointOff) {
+    painter->setPen(QPen(t.error, 1.3));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawEllipse(middle, dot - 0.5, dot - 0.5);
+  }
+  if (current) {
+    QPainterPath arrow(middle + QPointF(-0.3 * m.unit, -0.42 * m.unit));
+    arrow.lineTo(middle + QPointF(0.42 * m.unit, 0));
+    arrow.lineTo(middle + QPointF(-0.3 * m.unit, 0.42 * m.unit));
+    arrow.closeSubpath();
+    painter->setPen(line.breakpoint ? QPen(t.panel, 1) : QPen(Qt::NoPen));
+    painter->setBrush(t.warn);
+    painter->drawPath(arrow);
+  }
+
+  const int digits = std::max(4, static_cast<int>(QString::number(model->rowCount()).size()));
+  const int number = smallMetrics.horizontalAdvance(QString(digits, '0')) + 4;
+  const int bytes = smallMetrics.horizontalAdvance(QStringLiteral("0000 MiB"));
+  const int time = smallMetrics.horizontalAdvance(QStringLiteral("0.000 ms"));
+  int right = r.right() - m.padding;
+  painter->setFont(small);
+  // Narrow panels lose the bytes first, then the time: the operator stays readable.
+  const bool showBytes = r.width() > 15 * m.unit, showTime = r.width() > 11 * m.unit;
+  if (showBytes) {
+    painter->setPen(t.muted);
+    painter->drawText(QRect(right - bytes, r.top(), bytes, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.bytes);
+    right -= bytes + qRound(0.6 * m.unit);
+  }
+  if (showTime) {
+    QFont f = small;
+    f.setItalic(!line.fresh);
+    painter->setFont(f);
+    painter->setPen(line.fresh || selected || current ? t.muted : t.faint);
+    painter->drawText(QRect(right - time, r.top(), time, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.time);
+    right -= time + qRound(0.6 * m.unit);
+  }
+  int x = r.left() + gutter;
+  painter->setFont(small);
+  painter->setPen(selected || current ? t.muted : t.faint);
+  painter->drawText(QRect(x, r.top(), number, r.height()), Qt::AlignVCenter | Qt::AlignRight, QString::number(line.index));
+  x += number + qRound(0.7 * m.unit);
+  const int mark = qRound(0.62 * m.unit);
+  QColor hue = t.category(line.category);
+  if (!line.fresh && !current && !selected) hue = mixed(hue, t.panel, 0.6);
+  painter->setPen(Qt::NoPen);
+  painter->setBrush(hue);
+  painter->drawRoundedRect(QRectF(x, r.center().y() - mark / 2.0 + 0.5, mark, mark), 2, 2);
+  x += mark + qRound(0.55 * m.unit);
+  const int room = right - x;
+  painter->setFont(option.font);
+  painter->setPen(line.fresh || current || selected ? t.text : t.muted);
+  const QString op = option.fontMetrics.elidedText(line.op, Qt::ElideRight, room);
+  painter->drawText(QRect(x, r.top(), room, r.height()), Qt::AlignVCenter | Qt::AlignLeft, op);
+  const int used = option.fontMetrics.horizontalAdvance(op) + qRound(0.4 * m.unit);
+  if (room - used > 2 * m.unit && !line.place.isEmpty()) {
+    painter->setFont(small);
+    painter->setPen(selected || current ? t.muted : line.fresh ? t.muted : t.faint);
+    painter->drawText(QRect(x + used, r.top(), room - used, r.height()), Qt::AlignVCenter | Qt::AlignLeft,
+                      smallMetrics.elidedText(line.place, Qt::ElideMiddle, room - used));
+  }
+  painter->restore();
+}
+
+}  // namespace stepscope
