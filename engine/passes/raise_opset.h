@@ -1,0 +1,23 @@
+// Brings every ONNX node to the form of the internal opset (21): attributes that became inputs, renamed operators, changed
+// defaults and meanings. After it an op has one shape rule, one gradient and one kernel.
+//
+// Runs right after `inline` (functions may be written in another opset) and before lower_if, so the branches of an If are
+// raised where they hang. Nodes keep their ids; helper nodes have the node as their source, its module path and predicates.
+// Before opset 12 Dropout had no training input and is, as ONNX says, in test mode: it hands its input on.
+// Source: the version notes of the ONNX operator schemas (onnx/docs/Changelog.md).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+
+namespace stepscope {
+
+// Returns how many nodes were rewritten; a graph that is in the internal form keeps its version. A node without sinceVersion is
+// taken to be of `fromOpset`. What a user should know (Dropout in test mode) is appended to `notes` when it is given.
+// Errors: an opset outside 7..21; an older form that opset 21 cannot say, naming the node.
+Result<std::size_t> raiseOpset(Graph& graph, int fromOpset, std::vector<std::string>* notes = nullptr);
+
+}  // namespace stepscope
