@@ -1,9 +1,14 @@
-#include "kernels/kernel.h"
+#include "kernels/cpu/kernel_list.h"
 
 namespace stepscope {
 
 std::span<const KernelEntry> cpuKernels() {
-  return {};
+  static const std::vector<KernelEntry> all = [] {
+    std::vector<KernelEntry> kernels;
+    for (const auto list : {cpu::linearKernels()}) kernels.insert(kernels.end(), list.begin(), list.end());
+    return kernels;
+  }();
+  return all;
 }
 
 }  // namespace stepscope

@@ -1,9 +1,153 @@
 #include "tests/engine/ops/op_example.h"
 
 namespace stepscope::testing {
+namespace {
+
+using In = ExampleInput;
+using Ints = std::vector<std::int64_t>;
+
+constexpr std::int64_t kOne = 1;
+
+void addProducts(std::vector<OpExample>& all) {
+  all.push_back({"MatMul_2d", "", "MatMul", {In::random({3, 4}), In::random({4, 5})}});
+  all.push_back({"MatMul_3d_by_weight", "", "MatMul", {In::random({2, 3, 4}), In::random({4, 5})}});
+  all.push_back({"MatMul_broadcast_batches", "", "MatMul", {In::random({2, 1, 3, 4}), In::random({3, 4, 2})}});
+  all.push_back({"MatMul_vectors", "", "MatMul", {In::random({4}), In::random({4})}});
+  all.push_back({"MatMul_vector_left", "", "MatMul", {In::random({4}), In::random({2, 4, 3})}});
+  all.push_back({"MatMul_vector_right", "", "MatMul", {In::random({2, 3, 4}), In::random({4})}});
+  all.push_back({"MatMul_weight_left", "", "MatMul", {In::random({3, 4}), In::random({2, 4, 5})}});
+  all.push_back({"MatMul_no_inner", "", "MatMul", {In::random({2, 0}), In::random({0, 3})}});
+  all.push_back({"MatMul_int32", "", "MatMul", {In::integers({3, 4}, -9, 9, DType::kI32), In::integers({4, 2}, -9, 9, DType::kI32)}, 1, {},
+                 1e-6, false});  // integers carry no gradient
+  for (const std::int64_t transA : {0, 1})
+    for (const std::int64_t transB : {0, 1}) {
+      const std::string suffix = std::string(transA ? "_At" : "_A") + (transB ? "Bt" : "B");
+      const Dims a = transA ? Dims{2, 4, 3} : Dims{2, 3, 4}, b = transB ? Dims{5, 4} : Dims{4, 5};
+      all.push_back({"BatchedMatMul" + suffix, "stepscope", "BatchedMatMul", {In::random(a), In::random(b)}, 1,
+                     {{"transA", transA}, {"transB", transB}, {"alpha", 0.5f}}});
+      all.push_back({"FusedMatMul" + suffix, "com.microsoft", "FusedMatMul", {In::random(a), In::random({2, b[0], b[1]})}, 1,
+                     {{"transA", transA}, {"transB", transB}, {"alpha", 2.0f}}});
+      all.push_back({"Gemm" + suffix, "", "Gemm", {In::random(transA ? Dims{4, 3} : Dims{3, 4}), In::random(b), In::random({5})}, 1,
+                     {{"transA", transA}, {"transB", transB}, {"alpha", 0.5f}, {"beta", 2.0f}}});
+    }
+  all.push_back({"Gemm_no_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5})}});
+  all.push_back({"Gemm_scalar_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({})}});
+  all.push_back({"Gemm_column_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({3, 1})}});
+  all.push_back({"MatMulInteger_zero_points", "", "MatMulInteger",
+                 {In::integers({3, 4}, 0, 255, DType::kU8), In::integers({4, 2}, -128, 127, DType::kI8),
+                  In::integers({1}, 0, 255, DType::kU8), In::integers({2}, -128, 127, DType::kI8)}});
+  const auto byte = [](Dims dims) { return In::integers(std::move(dims), 0, 255, DType::kU8); };
+  all.push_back({"QLinearMatMul_u8", "", "QLinearMatMul",
+                 {byte({2, 4}), In::random({}, 0.01, 0.02), byte({}), byte({4, 3}), In::random({}, 0.01, 0.02), byte({}),
+                  In::random({}, 0.5, 0.6), byte({})}});
+}
+
+void addConvolutions(std::vector<OpExample>& all) {
+  const auto conv = [&](const std::string& name, Dims x, Dims w, Attributes attrs, bool bias = true) {
+    std::vector<In> inputs{In::random(x), In::random(w)};
+    if (bias) inputs.push_back(In::random({w[0]}));
+    all.push_back({"Conv_" + name, "", "Conv", inputs, 1, std::move(attrs)});
+  };
+  conv("1d", {2, 3, 7}, {4, 3, 3}, {{"pads", Ints{1, 0}}});
+  conv("2d_strides", {2, 3, 7, 6}, {4, 3, 3, 2}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 1, 1}}});
+  conv("2d_dilations", {1, 2, 8, 8}, {3, 2, 3, 3}, {{"dilations", Ints{2, 2}}, {"pads", Ints{2, 1, 0, 2}}}, false);
+  conv("2d_groups", {2, 4, 5, 5}, {6, 2, 3, 3}, {{"group", std::int64_t{2}}});
+  conv("2d_depthwise", {2, 3, 5, 5}, {3, 1, 3, 3}, {{"group", std::int64_t{3}}, {"pads", Ints{1, 1, 1, 1}}});
+  conv("2d_same_upper", {1, 2, 6, 5}, {2, 2, 2, 3}, {{"auto_pad", std::string("SAME_UPPER")}, {"strides", Ints{2, 2}}});
+  conv("2d_same_lower", {1, 2, 6, 5}, {2, 2, 2, 2}, {{"auto_pad", std::string("SAME_LOWER")}});
+  conv("2d_valid", {1, 2, 5, 5}, {2, 2, 3, 3}, {{"auto_pad", std::string("VALID")}});
+  conv("3d", {1, 2, 4, 4, 3}, {2, 2, 2, 3, 2}, {{"pads", Ints{0, 1, 0, 1, 1, 1}}});
+  const auto internal = [&](const std::string& op, const std::string& forward, Dims first, Dims second, Ints shape, Attributes attrs) {
+    all.push_back({op + "_" + forward, "stepscope", op, {In::random(first), In::random(second), In::ints(shape)}, 1, std::move(attrs)});
+  };
+  const Attributes strided{{"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 1}}, {"group", std::int64_t{2}}};
+  internal("ConvInputGrad", "strided_groups", {1, 4, 3, 3}, {4, 2, 3, 2}, {1, 4, 6, 6}, strided);
+  internal("ConvWeightGrad", "strided_groups", {1, 4, 3, 3}, {1, 4, 6, 6}, {4, 2, 3, 2}, strided);
+  internal("ConvTransposeInputGrad", "strided_groups", {1, 6, 6, 6}, {4, 3, 3, 2}, {1, 4, 3, 3}, strided);
+  internal("ConvTransposeWeightGrad", "strided_groups", {1, 6, 6, 6}, {1, 4, 3, 3}, {4, 3, 3, 2}, strided);
+  const auto transpose = [&](const std::string& name, Dims x, Dims w, std::int64_t channels, Attributes attrs) {
+    all.push_back({"ConvTranspose_" + name, "", "ConvTranspose", {In::random(x), In::random(w), In::random({channels})}, 1, std::move(attrs)});
+  };
+  transpose("1d", {1, 2, 4}, {2, 3, 3}, 3, {{"strides", Ints{2}}, {"pads", Ints{1, 0}}});
+  transpose("2d_output_padding", {2, 2, 3, 3}, {2, 3, 3, 3}, 3,
+            {{"strides", Ints{2, 2}}, {"output_padding", Ints{1, 1}}, {"pads", Ints{1, 1, 1, 1}}});
+  transpose("2d_groups_dilations", {1, 4, 3, 3}, {4, 2, 2, 2}, 4, {{"group", std::int64_t{2}}, {"dilations", Ints{2, 1}}});
+  transpose("2d_output_shape", {1, 2, 3, 3}, {2, 2, 3, 3}, 2, {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}});
+  transpose("2d_same_lower", {1, 2, 3, 3}, {2, 2, 3, 3}, 2, {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_LOWER")}});
+  const auto byte = [](Dims dims) { return In::integers(std::move(dims), 0, 255, DType::kU8); };
+  all.push_back({"ConvInteger_zero_point", "", "ConvInteger", {byte({1, 2, 4, 4}), byte({3, 2, 2, 2}), byte({}), byte({3})}});
+  all.push_back({"QLinearConv_u8", "", "QLinearConv",
+                 {byte({1, 2, 4, 4}), In::random({}, 0.01, 0.02), byte({}), byte({3, 2, 2, 2}), In::random({3}, 0.01, 0.02), byte({3}),
+                  In::random({}, 0.5, 0.6), byte({}), In::integers({3}, -100, 100, DType::kI32)}});
+}
+
+void addPools(std::vector<OpExample>& all) {
+  const auto pool = [&](const std::string& op, const std::string& name, Dims x, Attributes attrs, std::size_t outputs = 1) {
+    all.push_back({op + "_" + name, "", op, {In::random(std::move(x))}, outputs, std::move(attrs)});
+  };
+  pool("MaxPool", "1d", {2, 2, 7}, {{"kernel_shape", Ints{3}}});
+  pool("MaxPool", "2d_pads", {2, 2, 6, 5}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}});
+  pool("MaxPool", "2d_ceil", {1, 2, 6, 6}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", kOne}}, 2);
+  pool("MaxPool", "2d_dilations", {1, 1, 6, 6}, {{"kernel_shape", Ints{2, 2}}, {"dilations", Ints{2, 3}}});
+  pool("MaxPool", "2d_column_major", {1, 2, 4, 6}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"storage_order", kOne}}, 2);
+  pool("MaxPool", "3d_same", {1, 1, 4, 3, 3}, {{"kernel_shape", Ints{2, 2, 2}}, {"auto_pad", std::string("SAME_UPPER")}});
+  pool("AveragePool", "1d", {2, 2, 7}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}});
+  for (const std::int64_t counted : {0, 1})
+    pool("AveragePool", counted ? "2d_ceil_counting_pads" : "2d_ceil", {1, 2, 6, 5},
+         {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 1, 1}}, {"ceil_mode", kOne}, {"count_include_pad", counted}});
+  pool("AveragePool", "2d_dilations", {1, 1, 6, 6}, {{"kernel_shape", Ints{2, 2}}, {"dilations", Ints{2, 2}}});
+  pool("AveragePool", "3d", {1, 2, 3, 4, 3}, {{"kernel_shape", Ints{2, 2, 2}}});
+  pool("LpPool", "2d", {1, 2, 5, 5}, {{"kernel_shape", Ints{2, 3}}, {"p", std::int64_t{3}}, {"pads", Ints{1, 1, 0, 0}}});
+  pool("GlobalAveragePool", "2d", {2, 3, 4, 5}, {});
+  pool("GlobalMaxPool", "2d", {2, 3, 4, 5}, {});
+  pool("GlobalLpPool", "2d", {2, 3, 3, 2}, {{"p", std::int64_t{2}}});
+  all.push_back({"MaxPoolGrad_overlapping", "stepscope", "MaxPoolGrad",
+                 {In::random({1, 1, 3}), In::of(Tensor::of<std::int64_t>({1, 1, 3}, Ints{1, 1, 4})), In::ints({1, 1, 5})}});
+  all.push_back({"AveragePoolGrad_1d", "stepscope", "AveragePoolGrad", {In::random({1, 2, 4}), In::ints({1, 2, 5})}, 1,
+                 {{"kernel_shape", Ints{2}}}});
+  all.push_back({"LpPoolGrad_1d", "stepscope", "LpPoolGrad", {In::random({1, 2, 4}), In::random({1, 2, 5}), In::random({1, 2, 4}, 1, 2)}, 1,
+                 {{"kernel_shape", Ints{2}}}});
+  all.push_back({"GlobalMaxPoolGrad_2d", "stepscope", "GlobalMaxPoolGrad", {In::random({2, 3, 1, 1}), In::random({2, 3, 2, 2})}});
+  const In indices = In::of(Tensor::of<std::int64_t>({1, 1, 2, 2}, Ints{5, 7, 13, 15}));
+  all.push_back({"MaxUnpool_2d", "", "MaxUnpool", {In::random({1, 1, 2, 2}), indices}, 1,
+                 {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
+  all.push_back({"MaxUnpool_output_shape", "", "MaxUnpool", {In::random({1, 1, 2, 2}), indices, In::ints({1, 1, 5, 5})}, 1,
+                 {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
+}
+
+void addEinsums(std::vector<OpExample>& all) {
+  const auto einsum = [&](const std::string& name, const std::string& equation, std::vector<Dims> shapes) {
+    std::vector<In> inputs;
+    for (Dims& shape : shapes) inputs.push_back(In::random(shape));
+    all.push_back({"Einsum_" + name, "", "Einsum", inputs, 1, {{"equation", equation}}});
+  };
+  einsum("matmul", "ij,jk->ik", {{3, 4}, {4, 2}});
+  einsum("attention", "bhid,bhjd->bhij", {{2, 2, 3, 4}, {2, 2, 5, 4}});
+  einsum("ellipsis", "...ij, ...jk -> ...ik", {{2, 1, 3, 4}, {3, 4, 2}});
+  einsum("summed_ellipsis", "...i,i->i", {{2, 3}, {3}});
+  einsum("implicit", "ba", {{2, 3}});
+  einsum("diagonal", "...ii->...i", {{2, 3, 3}});
+  einsum("trace", "ii->", {{3, 3}});
+  einsum("row_sums", "ij->i", {{2, 3}});
+  einsum("three", "i,j,k->ijk", {{2}, {3}, {2}});
+  einsum("inner", "i,i", {{4}, {4}});
+  einsum("broadcast_letter", "ij,jk->ik", {{3, 1}, {4, 2}});
+  all.push_back({"EinsumGrad_diagonal", "stepscope", "EinsumGrad", {In::random({3}), In::ints({3, 3})}, 1,
+                 {{"equation", std::string("ii->i")}, {"operand", std::int64_t{0}}}});
+}
+
+}  // namespace
 
 std::span<const OpExample> linearExamples() {
-  return {};
+  static const std::vector<OpExample> all = [] {
+    std::vector<OpExample> examples;
+    addProducts(examples);
+    addConvolutions(examples);
+    addPools(examples);
+    addEinsums(examples);
+    return examples;
+  }();
+  return all;
 }
 
 }  // namespace stepscope::testing

@@ -1,0 +1,12 @@
+// The fast CPU kernels, in groups as the ops are. A factory answers kUnsupported for what it does not take (other dtypes, empty
+// operands), and the reference kernel serves then.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace stepscope::cpu {
+
+// One list per folder; kernel_list.cpp joins them.
+std::span<const KernelEntry> linearKernels();  // matrix products, convolution, pooling
+
+}  // namespace stepscope::cpu

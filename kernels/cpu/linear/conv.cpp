@@ -1,0 +1,264 @@
+// Convolution and its gradients on oneDNN, for plain row-major tensors at the boundary.
+//
+// 1x1 kernels without stride are matrix products per image and need no other layout. The rest goes through the convolution
+// primitive, which chooses its own blocked layouts; reorders into workspace memory bridge the two.
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "kernels/cpu/dnnl_support.h"
+#include "kernels/cpu/linear/linear_kernels.h"
+#include "kernels/window.h"
+
+namespace stepscope::cpu {
+namespace {
+
+using dnnl::memory;
+
+enum class Pass { kForward, kInputGradient, kWeightGradient };
+
+// Which operand of the node plays x, w and y of the convolution. The one that is computed is output 0.
+struct Roles {
+  ConvGeometry geometry;
+  Pass pass = Pass::kForward;
+  int x = -1, w = -1, y = -1;  // input numbers; -1 = output 0
+  int bias = -1;               // input number; -1 = none
+  int threads = 1;
+};
+
+void* addressOf(const KernelCall& call, int role) {
+  return role < 0 ? call.outputs[0].data : call.inputs[static_cast<std::size_t>(role)].data;
+}
+
+// data[n, c, i] = or += bias[c]
+template <bool kAdd>
+void spreadBias(const float* bias, float* data, std::int64_t batch, std::int64_t channels, std::int64_t size, int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (std::int64_t row = 0; row < batch * channels; ++row) {
+    float* to = data + row * size;
+    const float value = bias[row % channels];
+    for (std::int64_t i = 0; i < size; ++i) to[i] = kAdd ? to[i] + value : value;
+  }
+}
+
+class PointwiseKernel final : public Kernel {
+ public:
+  explicit PointwiseKernel(Roles roles) : r_(std::move(roles)) {}
+
+  Status run(const KernelCall& call) override {
+    const ConvGeometry& g = r_.geometry;
+    const std::int64_t size = g.inSize(), c = g.inChannels, m = g.outChannels;
+    auto* x = static_cast<float*>(addressOf(call, r_.x));
+    auto* w = static_cast<float*>(addressOf(call, r_.w));
+    auto* y = static_cast<float*>(addressOf(call, r_.y));
+    const float start = r_.bias >= 0 ? 1.0f : 0.0f;
+    const bool forward = r_.pass == Pass::kForward;
+    if (r_.bias >= 0)
+      spreadBias<false>(static_cast<const float*>(addressOf(call, r_.bias)), forward ? y : x, g.batch, forward ? m : c, size, r_.threads);
+    const auto image = [&](std::int64_t n) {
+      float* xn = x + n * c * size;
+      float* yn = y + n * m * size;
+      if (forward)
+        dnnl_sgemm('N', 'N', m, size, c, 1, w, c, xn, size, start, yn, size);
+      else if (r_.pass == Pass::kInputGradient)
+        dnnl_sgemm('T', 'N', c, size, m, 1, w, c, yn, size, start, xn, size);
+      else
+        dnnl_sgemm('N', 'T', m, c, size, 1, yn, size, xn, size, n == 0 ? 0.0f : 1.0f, w, c);
+    };
+    if (r_.pass == Pass::kWeightGradient || g.batch < r_.threads) {
+      for (std::int64_t n = 0; n < g.batch; ++n) image(n);
+    } else {
+#pragma omp parallel for schedule(static) num_threads(r_.threads)
+      for (std::int64_t n = 0; n < g.batch; ++n) image(n);
+    }
+    return {};
+  }
+  std::string implementation() const override { return "onednn sgemm per image"; }
+
+ private:
+  Roles r_;
+};
+
+class ConvKernel final : public Kernel {
+ public:
+  explicit ConvKernel(Roles roles) : r_(std::move(roles)), stream_(dnnlEngine()) {
+    const ConvGeometry& g = r_.geometry;
+    memory::dims x{g.batch, g.inChannels}, y{g.batch, g.outChannels}, w, strides, dilates, padBegin, padEnd;
+    if (g.groups > 1)
+      w = {g.groups, g.outChannels / g.groups, g.inChannels / g.groups};
+    else
+      w = {g.outChannels, g.inChannels};
+    for (std::size_t i = 0; i < g.in.size(); ++i) {
+      const WindowAxis& a = g.window.axes[i];
+      x.push_back(g.in[i]);
+      y.push_back(g.out[i]);
+      w.push_back(a.kernel);
+      strides.push_back(a.stride);
+      dilates.push_back(a.dilation - 1);
+      padBegin.push_back(a.padBegin);
+      // What the extents imply; less than the attribute says where the last window stops short, or output_padding extends x.
+      padEnd.push_back((g.out[i] - 1) * a.stride + a.extent() - g.in[i] - a.padBegin);
+    }
+    const auto any = [](const memory::dims& dims) { return memory::desc(dims, memory::data_type::f32, memory::format_tag::any); };
+    const dnnl::algorithm direct = dnnl::algorithm::convolution_direct;
+    const dnnl::primitive_attr attr = userScratchpad();
+    const bool biased = r_.bias >= 0 && r_.pass == Pass::kForward;
+    const memory::desc biasDesc = plainDesc({g.outChannels});
+    const auto forwardDesc =
+        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, any(x), any(w), biasDesc, any(y), strides,
+                                                 dilates, padBegin, padEnd)
+               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, any(x), any(w), any(y), strides, dilates,
+                                                 padBegin, padEnd);
+    const dnnl::convolution_forward::primitive_desc forward(forwardDesc, attr, dnnlEngine());
+    if (r_.pass == Pass::kForward) {
+      const memory xIn = bring(plainDesc(x), forward.src_desc(), r_.x), wIn = bring(plainDesc(w), forward.weights_desc(), r_.w);
+      auto [yOut, back] = carry(forward.dst_desc(), plainDesc(y), r_.y);
+      main_.arguments = {{DNNL_ARG_SRC, xIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DST, yOut}};
+      if (biased) main_.arguments.emplace(DNNL_ARG_BIAS, bind(biasDesc, r_.bias));
+      finish(dnnl::convolution_forward(forward), forward, std::move(back));
+    } else if (r_.pass == Pass::kInputGradient) {
+      const dnnl::convolution_backward_data::primitive_desc desc(
+          dnnl::convolution_backward_data::desc(direct, any(x), any(w), any(y), strides, dilates, padBegin, padEnd), attr, dnnlEngine(),
+          forward);
+      const memory yIn = bring(plainDesc(y), desc.diff_dst_desc(), r_.y), wIn = bring(plainDesc(w), desc.weights_desc(), r_.w);
+      auto [xOut, back] = carry(desc.diff_src_desc(), plainDesc(x), r_.x);
+      main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DIFF_SRC, xOut}};
+      finish(dnnl::convolution_backward_data(desc), desc, std::move(back));
+    } else {
+      const dnnl::convolution_backward_weights::primitive_desc desc(
+          dnnl::convolution_backward_weights::desc(direct, any(x), any(w), any(y), strides, dilates, padBegin, padEnd), attr,
+          dnnlEngine(), forward);
+      const memory yIn = bring(plainDesc(y), desc.diff_dst_desc(), r_.y), xIn = bring(plainDesc(x), desc.src_desc(), r_.x);
+      auto [wOut, back] = carry(desc.diff_weights_desc(), plainDesc(w), r_.w);
+      main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_SRC, xIn}, {DNNL_ARG_DIFF_WEIGHTS, wOut}};
+      finish(dnnl::convolution_backward_weights(desc), desc, std::move(back));
+    }
+  }
+
+  std::size_t workspaceBytes() const override { return layout_.size(); }
+
+  Status run(const KernelCall& call) override {
+    for (Operand& operand : operands_) operand.object.set_data_handle(addressOf(call, operand.role), stream_);
+    for (Region& region : regions_) region.object.set_data_handle(call.workspace.data() + region.offset, stream_);
+    for (Launch& launch : before_) launch.primitive.execute(stream_, launch.arguments);
+    main_.primitive.execute(stream_, main_.arguments);
+    for (Launch& launch : after_) launch.primitive.execute(stream_, launch.arguments);
+    stream_.wait();
+    if (r_.bias >= 0 && r_.pass == Pass::kInputGradient)
+      spreadBias<true>(static_cast<const float*>(addressOf(call, r_.bias)), static_cast<float*>(addressOf(call, r_.x)),
+                       r_.geometry.batch, r_.geometry.inChannels, r_.geometry.inSize(), r_.threads);
+    return {};
+  }
+  std::string implementation() const override { return implementation_; }
+
+ private:
+  struct Operand {
+    memory object;
+    int role;
+  };
+  struct Region {
+    memory object;
+    std::size_t offset;
+  };
+
+  memory bind(const memory::desc& desc, int role) {
+    operands_.push_back({placeholder(desc), role});
+    return operands_.back().object;
+  }
+  memory reserve(const memory::desc& desc) {
+    regions_.push_back({placeholder(desc), layout_.add(desc.get_size())});
+    return regions_.back().object;
+  }
+  Launch reorder(const memory& from, const memory& to) {
+    const dnnl::reorder::primitive_desc desc(from, to, userScratchpad());
+    Launch launch{dnnl::reorder(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
+    if (desc.scratchpad_desc().get_size() > 0) launch.arguments.emplace(DNNL_ARG_SCRATCHPAD, reserve(desc.scratchpad_desc()));
+    return launch;
+  }
+  // An input in the layout the primitive wants.
+  memory bring(const memory::desc& plain, const memory::desc& wanted, int role) {
+    const memory given = bind(plain, role);
+    if (plain == wanted) return given;
+    const memory blocked = reserve(wanted);
+    before_.push_back(reorder(given, blocked));
+    return blocked;
+  }
+  // The output in the primitive's layout, and the launches that bring it to the plain one.
+  std::pair<memory, std::vector<Launch>> carry(const memory::desc& made, const memory::desc& plain, int role) {
+    const memory result = bind(plain, role);
+    if (plain == made) return {result, {}};
+    const memory blocked = reserve(made);
+    return {blocked, {reorder(blocked, result)}};
+  }
+  template <typename Description>
+  void finish(dnnl::primitive primitive, const Description& desc, std::vector<Launch> back) {
+    main_.primitive = std::move(primitive);
+    if (desc.scratchpad_desc().get_size() > 0) main_.arguments.emplace(DNNL_ARG_SCRATCHPAD, reserve(desc.scratchpad_desc()));
+    after_ = std::move(back);
+    implementation_ = implementationName(desc.impl_info_str());
+  }
+
+  Roles r_;
+  dnnl::stream stream_;
+  WorkspaceLayout layout_;
+  std::vector<Operand> operands_;
+  std::vector<Region> regions_;
+  std::vector<Launch> before_, after_;
+  Launch main_;
+  std::string implementation_;
+};
+
+bool isPointwise(const ConvGeometry& g) {
+  if (g.groups != 1 || g.in != g.out) return false;
+  for (const WindowAxis& a : g.window.axes)
+    if (a.kernel != 1 || a.stride != 1 || a.padBegin != 0) return false;
+  return true;
+}
+
+Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
+  for (const OperandSpec& operand : {spec.inputs[0], spec.inputs[1], spec.outputs[0]})
+    if (operand.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
+  const ConvGeometry& g = roles.geometry;
+  if (g.batch == 0 || g.inChannels == 0 || g.outChannels == 0 || g.inSize() == 0 || g.outSize() == 0)
+    return unsupported(spec.op + ": an extent is 0; the reference kernel serves");
+  if (roles.bias >= 0 &&
+      elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) != (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
+    return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) + "; expected one per channel");
+  roles.threads = spec.threads;
+  if (isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
+  return guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(std::move(roles)); });
+}
+
+int biasOf(const KernelSpec& spec) { return spec.inputPresent(2) ? 2 : -1; }
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeConv(const KernelSpec& spec) {
+  SS_ASSIGN(ConvGeometry g, convGeometry(spec.attrs, spec.inputs[0].dims, spec.inputs[1].dims, spec.outputs[0].dims));
+  return make(spec, {.geometry = std::move(g), .pass = Pass::kForward, .x = 0, .w = 1, .y = -1, .bias = biasOf(spec)});
+}
+
+Result<std::unique_ptr<Kernel>> makeConvInputGrad(const KernelSpec& spec) {
+  SS_ASSIGN(ConvGeometry g, convGeometry(spec.attrs, spec.outputs[0].dims, spec.inputs[1].dims, spec.inputs[0].dims));
+  return make(spec, {.geometry = std::move(g), .pass = Pass::kInputGradient, .x = -1, .w = 1, .y = 0});
+}
+
+Result<std::unique_ptr<Kernel>> makeConvWeightGrad(const KernelSpec& spec) {
+  SS_ASSIGN(ConvGeometry g, convGeometry(spec.attrs, spec.inputs[1].dims, spec.outputs[0].dims, spec.inputs[0].dims));
+  return make(spec, {.geometry = std::move(g), .pass = Pass::kWeightGradient, .x = 1, .w = -1, .y = 0});
+}
+
+Result<std::unique_ptr<Kernel>> makeConvTranspose(const KernelSpec& spec) {
+  SS_ASSIGN(ConvGeometry g, convTransposeGeometry(spec.attrs, spec.inputs[0].dims, spec.inputs[1].dims, spec.outputs[0].dims));
+  return make(spec, {.geometry = std::move(g), .pass = Pass::kInputGradient, .x = -1, .w = 1, .y = 0, .bias = biasOf(spec)});
+}
+
+Result<std::unique_ptr<Kernel>> makeConvTransposeInputGrad(const KernelSpec& spec) {
+  SS_ASSIGN(ConvGeometry g, convTransposeGeometry(spec.attrs, spec.outputs[0].dims, spec.inputs[1].dims, spec.inputs[0].dims));
+  return make(spec, {.geometry = std::move(g), .pass = Pass::kForward, .x = 0, .w = 1, .y = -1});
+}
+
+Result<std::unique_ptr<Kernel>> makeConvTransposeWeightGrad(const KernelSpec& spec) {
+  SS_ASSIGN(ConvGeometry g, convTransposeGeometry(spec.attrs, spec.inputs[1].dims, spec.outputs[0].dims, spec.inputs[0].dims));
+  return make(spec, {.geometry = std::move(g), .pass = Pass::kWeightGradient, .x = 0, .w = -1, .y = 1});
+}
+
+}  // namespace stepscope::cpu
