@@ -24,7 +24,6 @@ extern constexpr OpDef kIdentityOp{
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .view = true,
-    .sequences = false,
 };
 
 }  // namespace stepscope::ops

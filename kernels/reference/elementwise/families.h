@@ -7,15 +7,16 @@
 
 namespace stepscope::reference {
 
-std::span<const KernelEntry> activationKernels();  // functions of one number with attributes: Elu, Gelu, Clip …
-std::span<const KernelEntry> binaryKernels();      // arithmetic, PRelu, bitwise
-std::span<const KernelEntry> castKernels();        // Cast, CastLike, Identity
-std::span<const KernelEntry> compareKernels();     // Equal, Less …, And, Or, Xor, Not, IsNaN, IsInf
-std::span<const KernelEntry> optimizerKernels();   // updates of parameters, SquareSum
-std::span<const KernelEntry> quantizeKernels();    // QuantizeLinear and relatives
-std::span<const KernelEntry> randomKernels();      // Dropout, RandomNormal, Bernoulli …
-std::span<const KernelEntry> selectKernels();      // Where, Select, Gate
-std::span<const KernelEntry> unaryKernels();       // functions of one number
-std::span<const KernelEntry> variadicKernels();    // Max, Min, Sum, Mean
+std::span<const KernelEntry> activationKernels();        // functions of one number with attributes: Elu, Gelu, Clip …
+std::span<const KernelEntry> binaryKernels();            // arithmetic, PRelu, bitwise
+std::span<const KernelEntry> castKernels();              // Cast, CastLike, Identity
+std::span<const KernelEntry> compareKernels();           // Equal, Less …, And, Or, Xor, Not, IsNaN, IsInf
+std::span<const KernelEntry> optimizerKernels();         // updates of parameters, SquareSum
+std::span<const KernelEntry> previewOptimizerKernels();  // ai.onnx.preview.training
+std::span<const KernelEntry> quantizeKernels();          // QuantizeLinear and relatives
+std::span<const KernelEntry> randomKernels();            // Dropout, RandomNormal, Bernoulli …
+std::span<const KernelEntry> selectKernels();            // Where, Select, Gate, StringConcat
+std::span<const KernelEntry> unaryKernels();             // functions of one number
+std::span<const KernelEntry> variadicKernels();          // Max, Min, Sum, Mean
 
 }  // namespace stepscope::reference

@@ -7,8 +7,9 @@ namespace stepscope::reference {
 std::span<const KernelEntry> elementwiseKernels() {
   static const std::vector<KernelEntry> all = [] {
     std::vector<KernelEntry> entries;
-    for (const auto family : {activationKernels(), binaryKernels(), castKernels(), compareKernels(), optimizerKernels(),
-                              randomKernels(), selectKernels(), unaryKernels(), variadicKernels()})
+    for (const auto family :
+         {activationKernels(), binaryKernels(), castKernels(), compareKernels(), optimizerKernels(),
+          previewOptimizerKernels(), quantizeKernels(), randomKernels(), selectKernels(), unaryKernels(), variadicKernels()})
       entries.insert(entries.end(), family.begin(), family.end());
     return entries;
   }();

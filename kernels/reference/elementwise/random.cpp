@@ -8,6 +8,13 @@
 namespace stepscope::reference {
 namespace {
 
+// A seed in the model tells nodes apart; runs, steps and elements still come from the key.
+RandomKey keyOf(const KernelSpec& spec, const KernelCall& call) {
+  RandomKey key = call.random;
+  key.seed ^= std::uint64_t{std::bit_cast<std::uint32_t>(spec.attrs.real("seed", 0.0f))} << 32;
+  return key;
+}
+
 Status dropout(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
   SS_TRY(checkSameElements(spec, call, 0));
@@ -39,11 +46,85 @@ Status dropout(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+// y[i] = draw(i) for a floating output.
+template <typename F>
+Status generate(const KernelSpec& spec, const KernelCall& call, F draw) {
+  const bool done = dispatchFloat(call.outputs[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const auto out = call.outputs[0].as<T>();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = narrow<T>(draw(i));
+  });
+  if (!done) return wrongType(spec, call.outputs[0].dtype);
+  return {};
+}
+
+Status randomNormal(const KernelSpec& spec, const KernelCall& call) {
+  const RandomKey key = keyOf(spec, call);
+  const double mean = spec.attrs.real("mean", 0.0f), scale = spec.attrs.real("scale", 1.0f);
+  return generate(spec, call, [&](std::size_t i) { return mean + scale * normal01(key, i); });
+}
+
+Status randomUniform(const KernelSpec& spec, const KernelCall& call) {
+  const RandomKey key = keyOf(spec, call);
+  const double low = spec.attrs.real("low", 0.0f), high = spec.attrs.real("high", 1.0f);
+  return generate(spec, call, [&](std::size_t i) { return low + (high - low) * uniform01(key, i); });
+}
+
+Status bernoulli(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkSameElements(spec, call, 0));
+  const TensorView &x = call.inputs[0], &y = call.outputs[0];
+  if (!isFloating(x.dtype)) return wrongType(spec, x.dtype);
+  if (y.dtype == DType::kString) return wrongType(spec, y.dtype);
+  const RandomKey key = keyOf(spec, call);
+  const std::int64_t count = x.elements();
+  for (std::int64_t i = 0; i < count; ++i)
+    storeElement(y, i, uniform01(key, static_cast<std::uint64_t>(i)) < elementAsDouble(x, i) ? 1 : 0);
+  return {};
+}
+
+// Inverts the cumulative distribution of each row.
+Status multinomial(const KernelSpec& spec, const KernelCall& call) {
+  const TensorView &x = call.inputs[0], &y = call.outputs[0];
+  if (!isFloating(x.dtype)) return wrongType(spec, x.dtype);
+  if (!isInteger(y.dtype)) return wrongType(spec, y.dtype);
+  if (x.dims.size() != 2 || y.dims.size() != 2 || x.dims[0] != y.dims[0])
+    return invalid("Multinomial: input has shape " + dimsText(x.dims) + "; [batch, classes]");
+  const std::int64_t batch = x.dims[0], classes = x.dims[1], samples = y.dims[1];
+  if (classes == 0 && batch * samples > 0) return invalid("Multinomial: no classes; at least one");
+  const RandomKey key = keyOf(spec, call);
+  for (std::int64_t b = 0; b < batch; ++b) {
+    double largest = -HUGE_VAL, total = 0;
+    for (std::int64_t k = 0; k < classes; ++k) largest = std::fmax(largest, elementAsDouble(x, b * classes + k));
+    const auto weight = [&](std::int64_t k) { return std::exp(elementAsDouble(x, b * classes + k) - largest); };
+    for (std::int64_t k = 0; k < classes; ++k) total += weight(k);
+    for (std::int64_t s = 0; s < samples; ++s) {
+      const std::int64_t element = b * samples + s;
+      const double target = uniform01(key, static_cast<std::uint64_t>(element)) * total;
+      std::int64_t chosen = 0;
+      double sum = 0;
+      for (std::int64_t k = 0; k < classes; ++k) {
+        const double w = weight(k);
+        if (w > 0) chosen = k;  // rounding at the end must not reach a class of weight 0
+        sum += w;
+        if (target < sum) break;
+      }
+      storeElement(y, element, static_cast<double>(chosen));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const KernelEntry> randomKernels() {
   static constexpr KernelEntry kEntries[] = {
+      {"", "Bernoulli", plain<bernoulli>},
       {"", "Dropout", plain<dropout>},
+      {"", "Multinomial", plain<multinomial>},
+      {"", "RandomNormal", plain<randomNormal>},
+      {"", "RandomNormalLike", plain<randomNormal>},
+      {"", "RandomUniform", plain<randomUniform>},
+      {"", "RandomUniformLike", plain<randomUniform>},
   };
   return kEntries;
 }

@@ -1,4 +1,5 @@
-// Choosing between operands: Where by element, Select and Gate by one condition.
+// Choosing between operands: Where by element, Select and Gate by one condition. And what else moves any element:
+// StringConcat.
 #include <algorithm>
 
 #include "kernels/reference/elementwise/families.h"
@@ -67,10 +68,19 @@ Status gate(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+Status stringConcat(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkVariadic(spec, call));
+  SS_TRY(checkType(spec, call, 0, DType::kString));
+  if (call.inputs.size() < 2) return invalid("StringConcat: one input; two");
+  broadcastLoop<std::string, std::string>(call.inputs[0], call.inputs[1], call.outputs[0], std::plus<>{});
+  return {};
+}
+
 }  // namespace
 
 std::span<const KernelEntry> selectKernels() {
   static constexpr KernelEntry kEntries[] = {
+      {"", "StringConcat", plain<stringConcat>},
       {"", "Where", plain<where>},
       {"stepscope", "Gate", plain<gate>},
       {"stepscope", "Select", plain<select>},

@@ -258,6 +258,63 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("SquareSum", "SquareSum", {tensor}, 1);
 }
 
+void addGenerators(std::vector<OpExample>& all) {
+  const Attributes attrs{{"shape", std::vector<std::int64_t>{3, 4}}, {"dtype", static_cast<std::int64_t>(DType::kF64)}};
+  all.push_back(example("RandomNormal", "RandomNormal", {}, attrs));
+  all.push_back(example("RandomUniform", "RandomUniform", {}, attrs));
+  all.push_back(example("RandomUniform_float", "RandomUniform", {},
+                        {{"shape", std::vector<std::int64_t>{5}}, {"low", -2.0f}, {"high", 3.0f}}));
+  all.push_back(example("RandomNormalLike", "RandomNormalLike", {In::random({3, 4})}, {{"mean", 1.0f}, {"scale", 0.5f}}));
+  all.push_back(
+      example("RandomUniformLike", "RandomUniformLike", {In::integers({3, 4}, 0, 1)}, {{"dtype", std::int64_t{1}}}));
+  all.push_back(example("Bernoulli", "Bernoulli", {In::random({30}, 0, 1)}));
+  all.push_back(example("Bernoulli_bool", "Bernoulli", {In::random({30}, 0, 1)},
+                        {{"dtype", static_cast<std::int64_t>(DType::kBool)}}));
+  all.push_back(example("Multinomial", "Multinomial", {In::random({2, 5}, -2, 2)}, {{"sample_size", std::int64_t{6}}}));
+}
+
+void addQuantisation(std::vector<OpExample>& all) {
+  const auto bytes = [](Dims dims) { return In::integers(std::move(dims), 0, 255, DType::kU8); };
+  const In x = In::random({3, 4}, -2, 2), zero = In::of(Tensor::scalar(DType::kU8, 128));
+  const Attributes axis0{{"axis", std::int64_t{0}}}, blocks{{"axis", std::int64_t{1}}, {"block_size", std::int64_t{3}}};
+  all.push_back(example("QuantizeLinear", "QuantizeLinear", {x, scalar(0.02), zero}));
+  all.push_back(example("QuantizeLinear_no_zero", "QuantizeLinear", {x, scalar(0.02)},
+                        {{"output_dtype", static_cast<std::int64_t>(DType::kI8)}}));
+  all.push_back(example("QuantizeLinear_axis", "QuantizeLinear", {x, In::random({3}, 0.01, 0.1), bytes({3})}, axis0));
+  all.push_back(example("QuantizeLinear_blocks", "QuantizeLinear", {x, In::random({3, 2}, 0.01, 0.1)}, blocks));
+  all.push_back(example("DequantizeLinear", "DequantizeLinear", {bytes({3, 4}), In::random({}, 0.01, 0.1), zero}));
+  all.push_back(example("DequantizeLinear_one", "DequantizeLinear", {bytes({3, 4}), In::random({1}, 0.01, 0.1)}));
+  all.push_back(
+      example("DequantizeLinear_axis", "DequantizeLinear", {bytes({2, 3, 4}), In::random({3}, 0.01, 0.1), bytes({3})}));
+  all.push_back(example("DequantizeLinear_last_axis", "DequantizeLinear", {bytes({2, 3, 4}), In::random({4}, 0.01, 0.1)},
+                        {{"axis", std::int64_t{-1}}}));
+  // Blocks have no gradient.
+  all.push_back(valuesOnly(
+      example("DequantizeLinear_blocks", "DequantizeLinear", {bytes({3, 4}), In::random({3, 2}, 0.01, 0.1)}, blocks)));
+  all.push_back(withOutputs(example("DynamicQuantizeLinear", "DynamicQuantizeLinear", {x}), 3));
+  all.push_back(withOutputs(example("DynamicQuantizeLinear_zeros", "DynamicQuantizeLinear", {floats({2}, {0, 0})}), 3));
+  // The straight-through gradient is not the derivative.
+  all.push_back(valuesOnly(
+      inDomain("com.microsoft", withOutputs(example("FakeQuant", "FakeQuant", {x, scalar(0.013), scalar(100)}), 2))));
+}
+
+void addPreviewOptimizers(std::vector<OpExample>& all) {
+  const In x = In::random({3}), wide = In::random({2, 2}), squares = In::random({3}, 0, 1),
+           wideSquares = In::random({2, 2}, 0, 1);
+  const In rate = scalar(0.1), step = In::scalarInt(2);
+  const auto preview = [&](std::string name, std::string op, std::vector<In> inputs, std::size_t outputs, Attributes attrs) {
+    all.push_back(
+        inDomain("ai.onnx.preview.training",
+                 withOutputs(example(std::move(name), std::move(op), std::move(inputs), std::move(attrs)), outputs)));
+  };
+  for (const std::string mode : {"standard", "nesterov"})
+    preview("PreviewMomentum_" + mode, "Momentum", {rate, step, x, wide, x, wide, x, wide}, 4,
+            {{"alpha", 0.9f}, {"beta", 0.8f}, {"norm_coefficient", 0.01f}, {"mode", mode}});
+  preview("PreviewAdagrad", "Adagrad", {rate, step, x, wide, x, wide, squares, wideSquares}, 4, {{"decay_factor", 0.1f}});
+  preview("PreviewAdam", "Adam", {rate, step, x, x, x, squares}, 3,
+          {{"norm_coefficient", 0.01f}, {"norm_coefficient_post", 0.1f}});
+}
+
 }  // namespace
 
 std::span<const OpExample> elementwiseExamples() {
@@ -272,6 +329,11 @@ std::span<const OpExample> elementwiseExamples() {
     addCasts(examples);
     addRandom(examples);
     addOptimizers(examples);
+    addGenerators(examples);
+    addQuantisation(examples);
+    addPreviewOptimizers(examples);
+    examples.push_back(example("StringConcat", "StringConcat",
+                               {In::of(Tensor::strings({2}, {"a", "b"})), In::of(Tensor::strings({1}, {"!"}))}));
     return examples;
   }();
   return all;

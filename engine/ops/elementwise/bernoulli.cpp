@@ -1,0 +1,25 @@
+#include "engine/ops/elementwise/common.h"
+#include "engine/ops/elementwise/random_type.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireFloat(c, 0));
+  SS_ASSIGN(const DType dtype, attributeType(c, "dtype", c.inputDType(0)));
+  if (dtype == DType::kString) return c.error("attribute dtype is string; a numeric type or bool");
+  c.setOutput(0, dtype, c.inputShape(0));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kBernoulliOp{
+    .name = "Bernoulli",
+    .doc = "y = uniform01(key, element) < x",
+    .inferShape = inferShape,
+    .noGradientReason = kRandomDraw,
+    .determinism = Determinism::kRandomKeyed,
+};
+
+}  // namespace stepscope::ops

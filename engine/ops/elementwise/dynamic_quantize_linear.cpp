@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireFloat(c, 0));
+  c.setOutput(0, DType::kU8, c.inputShape(0));
+  if (c.hasOutput(1)) c.setOutput(1, DType::kF32, Shape{});
+  if (c.hasOutput(2)) c.setOutput(2, DType::kU8, Shape{});
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kDynamicQuantizeLinearOp{
+    .name = "DynamicQuantizeLinear",
+    .doc = "y = uint8 of x, with float32 scale and zero point from its range; ONNX has float32 x alone, here any float",
+    .inferShape = inferShape,
+    .noGradientReason = kPiecewiseConstant,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,36 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+// Inputs: R, T, then all parameters, all gradients, all of each state. Outputs: new parameters, then new states.
+
+Status inferShape(ShapeContext& c) {
+  constexpr std::size_t kKinds = 4;  // per tensor: parameter, gradient and states
+  const std::size_t operands = c.inputCount();
+  if (operands < 2 || (operands - 2) % kKinds != 0)
+    return c.error(std::to_string(operands) + " inputs; 2 + " + std::to_string(kKinds) + " per parameter");
+  const std::size_t count = (operands - 2) / kKinds;
+  for (std::size_t kind = 0, output = 0; kind < kKinds; ++kind) {
+    if (kind == 1) continue;  // gradients have no new value
+    for (std::size_t i = 0; i < count; ++i, ++output) {
+      const std::size_t input = 2 + kind * count + i;
+      SS_TRY(requireFloat(c, input));
+      if (c.hasOutput(output)) c.setOutput(output, c.inputDType(input), c.inputShape(input));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kPreviewAdamOp{
+    .name = "Adam",
+    .domain = "ai.onnx.preview.training",
+    .doc = "Adam of the ONNX preview domain",
+    .inferShape = inferShape,
+    .noGradientReason = kOptimizerStep,
+    .recompute = Recompute::kNever,
+};
+
+}  // namespace stepscope::ops

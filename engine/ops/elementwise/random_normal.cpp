@@ -1,0 +1,19 @@
+#include "engine/ops/elementwise/common.h"
+#include "engine/ops/elementwise/random_type.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return randomFromShape(c); }
+
+}  // namespace
+
+extern constexpr OpDef kRandomNormalOp{
+    .name = "RandomNormal",
+    .doc = "y ~ N(mean, scale^2), of attributes shape and dtype; attribute seed is mixed into the key",
+    .inferShape = inferShape,
+    .noGradientReason = kRandomDraw,
+    .determinism = Determinism::kRandomKeyed,
+};
+
+}  // namespace stepscope::ops

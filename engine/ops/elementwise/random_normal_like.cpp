@@ -1,0 +1,19 @@
+#include "engine/ops/elementwise/common.h"
+#include "engine/ops/elementwise/random_type.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return randomLikeInput0(c); }
+
+}  // namespace
+
+extern constexpr OpDef kRandomNormalLikeOp{
+    .name = "RandomNormalLike",
+    .doc = "y ~ N(mean, scale^2), shaped like x",
+    .inferShape = inferShape,
+    .noGradientReason = kRandomDraw,
+    .determinism = Determinism::kRandomKeyed,
+};
+
+}  // namespace stepscope::ops

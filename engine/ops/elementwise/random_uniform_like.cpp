@@ -1,0 +1,19 @@
+#include "engine/ops/elementwise/common.h"
+#include "engine/ops/elementwise/random_type.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return randomLikeInput0(c); }
+
+}  // namespace
+
+extern constexpr OpDef kRandomUniformLikeOp{
+    .name = "RandomUniformLike",
+    .doc = "y ~ U[low, high), shaped like x",
+    .inferShape = inferShape,
+    .noGradientReason = kRandomDraw,
+    .determinism = Determinism::kRandomKeyed,
+};
+
+}  // namespace stepscope::ops

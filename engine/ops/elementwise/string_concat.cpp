@@ -1,0 +1,20 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireType(c, 0, DType::kString));
+  return binary(c);
+}
+
+}  // namespace
+
+extern constexpr OpDef kStringConcatOp{
+    .name = "StringConcat",
+    .doc = "y = a followed by b",
+    .inferShape = inferShape,
+    .noGradientReason = "text",
+};
+
+}  // namespace stepscope::ops
