@@ -27,20 +27,23 @@ std::string compress(std::string_view bytes) {
 Result<std::string> decompress(std::string_view blob) {
   const unsigned long long size = ZSTD_getFrameContentSize(blob.data(), blob.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN)
-    return fail(ErrorCode::kCorrupt, fmt::format("blob of {} bytes: not compressed data; expected a zstd frame", blob.size()));
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("blob of {} bytes: not compressed data; expected a zstd frame", blob.size()));
   if (size > kMaxBlobBytes)
     return fail(ErrorCode::kLimitExceeded, fmt::format("blob: announces {} bytes; at most {}", size, kMaxBlobBytes));
   std::string result(size, '\0');
   const std::size_t got = ZSTD_decompress(result.data(), result.size(), blob.data(), blob.size());
   if (ZSTD_isError(got) || got != size)
-    return fail(ErrorCode::kCorrupt, fmt::format("blob: {}; expected {} bytes", ZSTD_isError(got) ? ZSTD_getErrorName(got) : "wrong size", size));
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("blob: {}; expected {} bytes", ZSTD_isError(got) ? ZSTD_getErrorName(got) : "wrong size", size));
   return result;
 }
 
 Result<std::string> packMessage(const google::protobuf::MessageLite& message, std::int64_t& bytes) {
   std::string raw;
   if (!message.SerializeToString(&raw) || raw.size() > kMaxBlobBytes)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {} bytes; at most {}", message.GetTypeName(), message.ByteSizeLong(), kMaxBlobBytes));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{}: {} bytes; at most {}", message.GetTypeName(), message.ByteSizeLong(), kMaxBlobBytes));
   bytes = static_cast<std::int64_t>(raw.size());
   return compress(raw);
 }
@@ -48,7 +51,8 @@ Result<std::string> packMessage(const google::protobuf::MessageLite& message, st
 Status unpackMessage(std::string_view blob, google::protobuf::MessageLite& message) {
   SS_STORE_ASSIGN(const std::string raw, decompress(blob));
   if (!message.ParseFromString(raw))
-    return fail(ErrorCode::kCorrupt, fmt::format("{}: {} bytes that do not parse; expected a snapshot message", message.GetTypeName(), raw.size()));
+    return fail(ErrorCode::kCorrupt, fmt::format("{}: {} bytes that do not parse; expected a snapshot message",
+                                                 message.GetTypeName(), raw.size()));
   return {};
 }
 

@@ -46,16 +46,14 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
 }  // namespace stepscope::storage
 
 // SS_STORE_TRY(expr) returns the error of a Status or Result to the caller; SS_STORE_ASSIGN declares from its value.
-#define SS_STORE_TRY(expr)                                              \
-  do {                                                                  \
-    if (auto ssStoreResult = (expr); !ssStoreResult)                    \
-      return ::tl::make_unexpected(std::move(ssStoreResult).error());   \
+#define SS_STORE_TRY(expr)                                                                                           \
+  do {                                                                                                               \
+    if (auto ssStoreResult = (expr); !ssStoreResult) return ::tl::make_unexpected(std::move(ssStoreResult).error()); \
   } while (false)
 #define SS_STORE_CONCAT_INNER(a, b) a##b
 #define SS_STORE_CONCAT(a, b) SS_STORE_CONCAT_INNER(a, b)
-#define SS_STORE_ASSIGN(declaration, expr) \
-  SS_STORE_ASSIGN_INNER(SS_STORE_CONCAT(ssStoreResult, __LINE__), declaration, expr)
-#define SS_STORE_ASSIGN_INNER(result, declaration, expr)                             \
-  auto result = (expr);                                                              \
-  if (!result) return ::tl::make_unexpected(std::move(result).error());              \
+#define SS_STORE_ASSIGN(declaration, expr) SS_STORE_ASSIGN_INNER(SS_STORE_CONCAT(ssStoreResult, __LINE__), declaration, expr)
+#define SS_STORE_ASSIGN_INNER(result, declaration, expr)                \
+  auto result = (expr);                                                 \
+  if (!result) return ::tl::make_unexpected(std::move(result).error()); \
   declaration = std::move(*result)

@@ -15,34 +15,52 @@
 
 namespace stepscope::storage {
 
-struct RunBegan { RunInfo info; std::int64_t beganAt = 0; };
-struct RunEnded { std::string status, message; std::int64_t endedAt = 0; };
-struct OptionsSet { std::vector<snapshot::Option> options; };
+struct RunBegan {
+  RunInfo info;
+  std::int64_t beganAt = 0;
+};
+struct RunEnded {
+  std::string status, message;
+  std::int64_t endedAt = 0;
+};
+struct OptionsSet {
+  std::vector<snapshot::Option> options;
+};
 struct BuildBegan {};
-struct PhasesDone { std::vector<snapshot::PhaseSpan> phases; };
-struct GraphTaken { std::shared_ptr<const snapshot::Graph> graph; };
-struct PlanMade { std::shared_ptr<const snapshot::Plan> plan; };
+struct PhasesDone {
+  std::vector<snapshot::PhaseSpan> phases;
+};
+struct GraphTaken {
+  std::shared_ptr<const snapshot::Graph> graph;
+};
+struct PlanMade {
+  std::shared_ptr<const snapshot::Plan> plan;
+};
 struct StepDone {
   snapshot::StepRecord step;  // without its spans
   std::string spans;          // packed
   int spanCount = 0;
 };
-struct AlertRaised { snapshot::Alert alert; };
+struct AlertRaised {
+  snapshot::Alert alert;
+};
 struct StatsTaken {
   std::int64_t step = 0;
   std::int32_t value = -1;
   std::string name;
   snapshot::TensorStatistics stats;
 };
-struct ViewStateSet { std::string key, value; };
+struct ViewStateSet {
+  std::string key, value;
+};
 struct Lost {
   std::string what;
   std::int64_t amount = 0, firstStep = -1, lastStep = -1;
   std::string reason, advice;
 };
 
-using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, PlanMade, StepDone, AlertRaised, StatsTaken,
-                               ViewStateSet, Lost>;
+using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, PlanMade, StepDone,
+                               AlertRaised, StatsTaken, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

@@ -24,13 +24,13 @@ class EventQueue {
   // Waits until the oldest event is `age` old, somebody is in a hurry, or the queue is closed; then returns everything,
   // preceded by the rows for what was lost. Returns an empty list only when the queue is closed and empty.
   std::vector<Event> take(std::chrono::milliseconds age);
-  void done(std::size_t events);            // they are committed
-  void failed(std::vector<Event> events);   // they could not be written now: back to the front
+  void done(std::size_t events);           // they are committed
+  void failed(std::vector<Event> events);  // they could not be written now: back to the front
 
   // Asks for haste and waits until all events pushed so far are committed. False when an attempt failed meanwhile.
   bool flush();
-  void stop();                    // the writer gave up: flush returns, what waits and what comes is counted as lost
-  void close();                   // take() drains what is there and then returns nothing
+  void stop();   // the writer gave up: flush returns, what waits and what comes is counted as lost
+  void close();  // take() drains what is there and then returns nothing
 
   // Sleeps until `time` is over, somebody flushes, or the queue is closed. Returns false when it is closed.
   bool wait(std::chrono::milliseconds time);

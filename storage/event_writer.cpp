@@ -52,22 +52,23 @@ Status EventWriter::on(std::int64_t run, const RunBegan& event) {
   runs_[run] = {};
   std::int64_t bytes = 0;
   SS_STORE_ASSIGN(const std::string model, packMessage(info.model, bytes));
-  SS_STORE_TRY(insert("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', '', ?, NULL, ?)", run, info.name, info.modelPath,
-                      info.commandLine, info.device, info.precision, info.threads, info.seed, info.optimizer, info.lossName, info.weights,
-                      event.beganAt, asBlob(model)));
+  SS_STORE_TRY(insert("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', '', ?, NULL, ?)", run, info.name,
+                      info.modelPath, info.commandLine, info.device, info.precision, info.threads, info.seed, info.optimizer,
+                      info.lossName, info.weights, event.beganAt, asBlob(model)));
   SS_STORE_TRY(writeMachine(run, info.machine));
   return info.options.empty() ? Status{} : on(run, OptionsSet{info.options});
 }
 
 Status EventWriter::writeMachine(std::int64_t run, const snapshot::MachineInfo& machine) {
   return insert("INSERT INTO machine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", run, machine.cpu(), machine.cores(),
-                fmt::format("{}", fmt::join(machine.cpu_features(), " ")), machine.memory_bytes(), machine.gpu(), machine.gpu_note(),
-                machine.version(), lines(machine.libraries()));
+                fmt::format("{}", fmt::join(machine.cpu_features(), " ")), machine.memory_bytes(), machine.gpu(),
+                machine.gpu_note(), machine.version(), lines(machine.libraries()));
 }
 
 Status EventWriter::on(std::int64_t run, const RunEnded& event) {
   SS_STORE_TRY(writeFlatGraph());
-  return insert("UPDATE runs SET status = ?, message = ?, ended_at = ? WHERE id = ?", event.status, event.message, event.endedAt, run);
+  return insert("UPDATE runs SET status = ?, message = ?, ended_at = ? WHERE id = ?", event.status, event.message,
+                event.endedAt, run);
 }
 
 Status EventWriter::on(std::int64_t run, const OptionsSet& event) {
@@ -75,9 +76,9 @@ Status EventWriter::on(std::int64_t run, const OptionsSet& event) {
   const int revision = state.nextRevision++;
   int position = 0;
   for (const snapshot::Option& option : event.options)
-    SS_STORE_TRY(insert("INSERT INTO options VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, revision, state.nextStep, position++, option.name(),
-                        option.value(), option.default_value(), option.set_by(), option.doc(), option.effect(),
-                        fmt::format("{}", fmt::join(option.choices(), "|"))));
+    SS_STORE_TRY(insert("INSERT INTO options VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, revision, state.nextStep,
+                        position++, option.name(), option.value(), option.default_value(), option.set_by(), option.doc(),
+                        option.effect(), fmt::format("{}", fmt::join(option.choices(), "|"))));
   return {};
 }
 
@@ -94,9 +95,11 @@ Status EventWriter::on(std::int64_t run, const PhasesDone& event) {
   std::vector<std::int64_t> ids;
   for (const snapshot::PhaseSpan& span : event.phases) {
     const bool hasParent = span.parent() >= 0 && span.parent() < static_cast<int>(ids.size()) && span.depth() > 0;
-    const std::optional<std::int64_t> parent = hasParent ? std::optional(ids[static_cast<std::size_t>(span.parent())]) : std::nullopt;
-    SS_STORE_TRY(insert("INSERT INTO phases VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, state.build, parent, span.depth(), span.name(),
-                        span.begin_ns(), span.ns(), span.peak_bytes(), span.count(), span.error()));
+    const std::optional<std::int64_t> parent =
+        hasParent ? std::optional(ids[static_cast<std::size_t>(span.parent())]) : std::nullopt;
+    SS_STORE_TRY(insert("INSERT INTO phases VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, state.build, parent,
+                        span.depth(), span.name(), span.begin_ns(), span.ns(), span.peak_bytes(), span.count(),
+                        span.error()));
     ids.push_back(connection_.lastRowId());
     if (span.has_pass()) SS_STORE_TRY(writePass(run, ids.back(), span.pass()));
   }
@@ -104,8 +107,8 @@ Status EventWriter::on(std::int64_t run, const PhasesDone& event) {
 }
 
 Status EventWriter::writePass(std::int64_t run, std::int64_t phase, const snapshot::PassReport& pass) {
-  SS_STORE_TRY(insert("INSERT INTO passes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", phase, run, pass.name(), pass.matches(), pass.near_misses_size(),
-                      pass.nodes_before(), pass.nodes_after(), lines(pass.notes())));
+  SS_STORE_TRY(insert("INSERT INTO passes VALUES (?, ?, ?, ?, ?, ?, ?, ?)", phase, run, pass.name(), pass.matches(),
+                      pass.near_misses_size(), pass.nodes_before(), pass.nodes_after(), lines(pass.notes())));
   for (const snapshot::NearMiss& miss : pass.near_misses())
     SS_STORE_TRY(insert("INSERT INTO near_misses VALUES (NULL, ?, ?, ?, ?)", phase, run, miss.node(), miss.condition()));
   return {};
@@ -127,13 +130,15 @@ Status EventWriter::writeFlatGraph() {
   int position = 0;
   for (const snapshot::Node& node : flatGraph_->nodes()) {
     const snapshot::Provenance& from = node.provenance();
-    SS_STORE_TRY(insert("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", flatRun_, position++, node.id(), node.name(),
-                        node.op(), node.domain(), node.category(), phaseName(node.phase()), from.module_path(), from.source_file(),
-                        from.source_line(), from.forward(), from.imported(), from.pass()));
+    SS_STORE_TRY(insert("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", flatRun_,
+                        position++, node.id(), node.name(), node.op(), node.domain(), node.category(),
+                        phaseName(node.phase()), from.module_path(), from.source_file(), from.source_line(), from.forward(),
+                        from.imported(), from.pass()));
   }
   for (const snapshot::Value& value : flatGraph_->values())
-    SS_STORE_TRY(insert("INSERT OR REPLACE INTO graph_values VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", flatRun_, value.id(), value.name(), value.dtype(),
-                        shapeText(value), roleName(value.role()), value.bytes(), value.trained(), value.trained_reason()));
+    SS_STORE_TRY(insert("INSERT OR REPLACE INTO graph_values VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", flatRun_, value.id(),
+                        value.name(), value.dtype(), shapeText(value), roleName(value.role()), value.bytes(),
+                        value.trained(), value.trained_reason()));
   flatGraph_.reset();
   return {};
 }
@@ -143,9 +148,10 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
   const snapshot::Plan& plan = *event.plan;
   std::int64_t bytes = 0;
   SS_STORE_ASSIGN(const std::string data, packMessage(plan, bytes));
-  SS_STORE_TRY(insert("INSERT INTO plans VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, state.build, plan.signature(), plan.reason(),
-                      plan.instructions_size(), plan.buffers_size(), plan.arena_bytes(), plan.lower_bound_bytes(), plan.persistent_bytes(),
-                      plan.workspace_bytes(), plan.peak_instruction(), bytes, asBlob(data)));
+  SS_STORE_TRY(insert("INSERT INTO plans VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, state.build,
+                      plan.signature(), plan.reason(), plan.instructions_size(), plan.buffers_size(), plan.arena_bytes(),
+                      plan.lower_bound_bytes(), plan.persistent_bytes(), plan.workspace_bytes(), plan.peak_instruction(),
+                      bytes, asBlob(data)));
   state.plan = connection_.lastRowId();
   state.warmUp = true;
   SS_STORE_TRY(writeInstructions(run, state.plan, plan));
@@ -155,18 +161,18 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
 Status EventWriter::writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
   int position = 0;
   for (const snapshot::Instruction& i : message.instructions())
-    SS_STORE_TRY(insert("INSERT INTO instructions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run, i.node(),
-                        phaseName(i.phase()), i.op(), i.label(), i.bytes_read(), i.bytes_written(), i.flops(), i.implementation(), i.view(),
-                        i.update_entry()));
+    SS_STORE_TRY(insert("INSERT INTO instructions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run,
+                        i.node(), phaseName(i.phase()), i.op(), i.label(), i.bytes_read(), i.bytes_written(), i.flops(),
+                        i.implementation(), i.view(), i.update_entry()));
   return {};
 }
 
 Status EventWriter::writeBuffers(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
   int position = 0;
   for (const snapshot::Buffer& b : message.buffers())
-    SS_STORE_TRY(insert("INSERT INTO buffers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run, b.value(), b.name(),
-                        bufferClassName(b.buffer_class()), b.in_arena(), b.offset(), b.bytes(), b.first(), b.last(), b.shares(), b.decision(),
-                        lines(b.refusals())));
+    SS_STORE_TRY(insert("INSERT INTO buffers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run,
+                        b.value(), b.name(), bufferClassName(b.buffer_class()), b.in_arena(), b.offset(), b.bytes(),
+                        b.first(), b.last(), b.shares(), b.decision(), lines(b.refusals())));
   return {};
 }
 
@@ -175,8 +181,9 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
   const snapshot::StepRecord& s = event.step;
   const std::optional<std::int64_t> plan = state.plan ? std::optional(state.plan) : std::nullopt;
   SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, s.step(), plan,
-                      when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()), s.updated(), s.samples(),
-                      s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(), state.warmUp, s.batch()));
+                      when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()),
+                      s.updated(), s.samples(), s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(),
+                      state.warmUp, s.batch()));
   state.warmUp = false;
   state.nextStep = s.step() + 1;
   if (event.spanCount == 0) return {};
@@ -187,15 +194,15 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
 
 Status EventWriter::on(std::int64_t run, const AlertRaised& event) {
   const snapshot::Alert& alert = event.alert;
-  return insert("INSERT INTO alerts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", run, severityName(alert.severity()), alert.code(), alert.message(),
-                alert.node(), alert.value(), alert.step(), alert.instruction());
+  return insert("INSERT INTO alerts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", run, severityName(alert.severity()),
+                alert.code(), alert.message(), alert.node(), alert.value(), alert.step(), alert.instruction());
 }
 
 Status EventWriter::on(std::int64_t run, const StatsTaken& event) {
   const snapshot::TensorStatistics& s = event.stats;
-  return insert("INSERT INTO tensor_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, event.step, event.value, event.name,
-                s.count(), s.min(), s.max(), s.mean(), s.std(), s.norm(), s.zeros(), s.nan(), s.inf(), s.negative(),
-                fmt::format("[{}]", fmt::join(s.histogram(), ",")));
+  return insert("INSERT INTO tensor_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, event.step,
+                event.value, event.name, s.count(), s.min(), s.max(), s.mean(), s.std(), s.norm(), s.zeros(), s.nan(),
+                s.inf(), s.negative(), fmt::format("[{}]", fmt::join(s.histogram(), ",")));
 }
 
 Status EventWriter::on(std::int64_t, const ViewStateSet& event) {
@@ -203,8 +210,8 @@ Status EventWriter::on(std::int64_t, const ViewStateSet& event) {
 }
 
 Status EventWriter::on(std::int64_t run, const Lost& event) {
-  return insert("INSERT INTO lost VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", run, event.what, event.amount, event.firstStep, event.lastStep, event.reason,
-                event.advice);
+  return insert("INSERT INTO lost VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", run, event.what, event.amount, event.firstStep,
+                event.lastStep, event.reason, event.advice);
 }
 
 }  // namespace stepscope::storage

@@ -1,4 +1,5 @@
-// Turns events into rows. Used by the recorder's thread only, inside a transaction that the recorder owns. Internal to storage.
+// Turns events into rows. Used by the recorder's thread only, inside a transaction that the recorder owns. Internal to
+// storage.
 #pragma once
 
 #include <map>
@@ -27,10 +28,10 @@ class EventWriter {
  private:
   struct RunState {
     int build = 0;
-    bool hasPhases = false;   // the phases of this build are written
+    bool hasPhases = false;  // the phases of this build are written
     int nextRevision = 0;
-    std::int64_t plan = 0;    // newest plan, 0 = none
-    bool warmUp = true;       // the next step is the first one of its plan
+    std::int64_t plan = 0;  // newest plan, 0 = none
+    bool warmUp = true;     // the next step is the first one of its plan
     std::int64_t nextStep = 0;
   };
 

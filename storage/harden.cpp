@@ -43,25 +43,29 @@ Status harden(const Connection& connection, bool reader) {
   sqlite3_hard_heap_limit64(std::int64_t{1} << 30);
   if (!reader) return {};
   sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  return connection.execute("PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA query_only = ON;");
+  return connection.execute(
+      "PRAGMA mmap_size = 0; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0; PRAGMA query_only = ON;");
 }
 
 Result<int> checkIdentity(const Connection& connection, const std::string& path) {
   auto id = connection.integer("PRAGMA application_id");
   if (!id) return named(id.error(), path);
   if (*id != kApplicationId)
-    return fail(ErrorCode::kForeign, fmt::format("project '{}': application id {:#x}; expected {:#x}, a project of Stepscope", path,
-                                                 static_cast<std::uint32_t>(*id), kApplicationId));
+    return fail(ErrorCode::kForeign,
+                fmt::format("project '{}': application id {:#x}; expected {:#x}, a project of Stepscope", path,
+                            static_cast<std::uint32_t>(*id), kApplicationId));
   auto version = connection.integer("PRAGMA user_version");
   if (!version) return named(version.error(), path);
   if (*version <= kSchemaVersion) {
-    if (*version < 1) return fail(ErrorCode::kCorrupt, fmt::format("project '{}': schema version {}; expected 1 or more", path, *version));
+    if (*version < 1)
+      return fail(ErrorCode::kCorrupt, fmt::format("project '{}': schema version {}; expected 1 or more", path, *version));
     return static_cast<int>(*version);
   }
   auto oldest = connection.integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'last_compatible_version'");
   if (!oldest || *oldest < 1 || *oldest > kSchemaVersion)
-    return fail(ErrorCode::kNewer, fmt::format("project '{}': schema version {}; this program reads up to {}; hint: use a newer Stepscope",
-                                               path, *version, kSchemaVersion));
+    return fail(ErrorCode::kNewer,
+                fmt::format("project '{}': schema version {}; this program reads up to {}; hint: use a newer Stepscope",
+                            path, *version, kSchemaVersion));
   return static_cast<int>(*version);
 }
 
@@ -86,7 +90,9 @@ Result<bool> quickCheck(const Connection& connection, const std::string& path) {
   sqlite3_progress_handler(connection.handle(), 0, nullptr, nullptr);
   if (!outcome && outcome.error().code == ErrorCode::kCancelled) return false;
   if (!outcome) return named(outcome.error(), path);
-  if (found != "ok") return fail(ErrorCode::kCorrupt, fmt::format("project '{}': damaged ({}); hint: the sqlite3 program's .recover may save parts", path, found));
+  if (found != "ok")
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("project '{}': damaged ({}); hint: the sqlite3 program's .recover may save parts", path, found));
   return true;
 }
 
@@ -96,8 +102,8 @@ Status checkSchema(const Connection& connection, const std::string& path, bool n
     const std::string type = objects.text(0);
     const bool isVirtual = objects.text(2).starts_with("CREATE VIRTUAL");
     if (type == "trigger" || type == "view" || isVirtual)
-      return fail(ErrorCode::kCorrupt, fmt::format("project '{}': holds the {} '{}'; a project has none", path, isVirtual ? "virtual table" : type,
-                                                   objects.text(1)));
+      return fail(ErrorCode::kCorrupt, fmt::format("project '{}': holds the {} '{}'; a project has none", path,
+                                                   isVirtual ? "virtual table" : type, objects.text(1)));
   }
   if (auto status = objects.status(); !status) return named(status.error(), path);
   for (const Table& table : tables()) {
@@ -109,7 +115,8 @@ Status checkSchema(const Connection& connection, const std::string& path, bool n
     for (const Column& column : table.columns)
       if (!present.contains(column.name))
         return fail(newer ? ErrorCode::kNewer : ErrorCode::kCorrupt,
-                    fmt::format("project '{}': column {}.{} is missing; expected the schema of version {}", path, table.name, column.name, kSchemaVersion));
+                    fmt::format("project '{}': column {}.{} is missing; expected the schema of version {}", path, table.name,
+                                column.name, kSchemaVersion));
   }
   return {};
 }

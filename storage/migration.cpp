@@ -40,7 +40,8 @@ std::string quoted(std::string_view text) {
 std::string docsStatements() {
   std::string sql = "DELETE FROM docs;";
   const auto row = [&](std::string_view table, std::string_view column, std::string_view type, std::string_view text) {
-    sql += fmt::format("INSERT INTO docs VALUES ({}, {}, {}, {});", quoted(table), quoted(column), quoted(type), quoted(text));
+    sql +=
+        fmt::format("INSERT INTO docs VALUES ({}, {}, {}, {});", quoted(table), quoted(column), quoted(type), quoted(text));
   };
   for (const Table& table : tables()) {
     row(table.name, "", "", table.doc);
@@ -59,8 +60,9 @@ Status createTables(const Connection& connection) {
   std::string sql;
   for (const Table& table : tables()) sql += createStatements(table);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  sql += fmt::format("INSERT INTO meta VALUES ('last_compatible_version', '{}'), ('created_by', 'stepscope'), ('created_at', '{}');",
-                     kLastCompatibleVersion, std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  sql += fmt::format(
+      "INSERT INTO meta VALUES ('last_compatible_version', '{}'), ('created_by', 'stepscope'), ('created_at', '{}');",
+      kLastCompatibleVersion, std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   sql += docsStatements();
   sql += fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {};", kApplicationId, kSchemaVersion);
   return inTransaction(connection, sql);
@@ -76,7 +78,8 @@ Status migrate(const Connection& connection, const std::string& path, std::span<
   while (version < target) {
     const auto step = std::find_if(steps.begin(), steps.end(), [&](const Migration& m) { return m.from == version; });
     if (step == steps.end())
-      return fail(ErrorCode::kCorrupt, fmt::format("project '{}': schema version {}; no migration leads from it to {}", path, version, target));
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("project '{}': schema version {}; no migration leads from it to {}", path, version, target));
     sql += step->sql;
     sql += ';';
     ++version;

@@ -14,9 +14,9 @@
 namespace stepscope::storage {
 
 struct Migration {
-  int from = 0;              // brings `from` to `from + 1`
-  std::string_view doc;      // what changes, and why
-  std::string_view sql;      // statements
+  int from = 0;          // brings `from` to `from + 1`
+  std::string_view doc;  // what changes, and why
+  std::string_view sql;  // statements
 };
 
 // The migrations of released schemas, ordered. Adding one: bump kSchemaVersion, add a line, add a fixture to the test.

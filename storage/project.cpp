@@ -30,7 +30,8 @@ Result<std::string> resolve(const fs::path& path) {
   std::error_code error;
   fs::path resolved = fs::weakly_canonical(fs::absolute(path, error), error);
   if (error || path.empty())
-    return fail(ErrorCode::kIo, fmt::format("project '{}': {}; expected a path", path.string(), error ? error.message() : "empty path"));
+    return fail(ErrorCode::kIo,
+                fmt::format("project '{}': {}; expected a path", path.string(), error ? error.message() : "empty path"));
   return resolved.string();
 }
 
@@ -78,7 +79,8 @@ Connection& Project::connection() const { return state_->connection; }
 Result<Project> Project::create(const fs::path& path) {
   SS_STORE_ASSIGN(const std::string resolved, resolve(path));
   if (hasContents(resolved))
-    return fail(ErrorCode::kExists, fmt::format("project '{}': exists; expected a new file; hint: open it instead", resolved));
+    return fail(ErrorCode::kExists,
+                fmt::format("project '{}': exists; expected a new file; hint: open it instead", resolved));
   return openForWriting(path);
 }
 
@@ -88,14 +90,16 @@ Result<Project> Project::openForWriting(const fs::path& path) {
   SS_STORE_ASSIGN(state->lock, WriterLock::acquire(state->path));
   state->writable = true;
   const bool isNew = !hasContents(state->path);
-  SS_STORE_ASSIGN(state->connection, Connection::open(state->path, isNew ? Connection::Mode::kCreate : Connection::Mode::kWrite));
+  SS_STORE_ASSIGN(state->connection,
+                  Connection::open(state->path, isNew ? Connection::Mode::kCreate : Connection::Mode::kWrite));
   const Connection& connection = state->connection;
   SS_STORE_TRY(harden(connection, false));
   if (!isNew) {
     SS_STORE_ASSIGN(state->schemaVersion, checkIdentity(connection, state->path));
     if (state->schemaVersion > kSchemaVersion)
-      return fail(ErrorCode::kNewer, fmt::format("project '{}': schema version {}; this program writes {}; hint: open it read-only", state->path,
-                                                 state->schemaVersion, kSchemaVersion));
+      return fail(ErrorCode::kNewer,
+                  fmt::format("project '{}': schema version {}; this program writes {}; hint: open it read-only",
+                              state->path, state->schemaVersion, kSchemaVersion));
     SS_STORE_ASSIGN(const bool whole, quickCheck(connection, state->path));
     if (!whole) state->warnings.push_back("the file is large and was not checked to its end");
   }

@@ -1,6 +1,7 @@
 // One `.stepscope` file: a SQLite database that holds runs, their graphs, plans, steps and what was seen.
 //
-// Writing     one writer per file (WriterLock). WAL with synchronous=FULL: a commit survives a kill and a power cut. Only the
+// Writing     one writer per file (WriterLock). WAL with synchronous=FULL: a commit survives a kill and a power cut. Only
+// the
 //             writer ever checkpoints. Closed cleanly, the file is a single file again (journal mode DELETE).
 // Reading     any number of readers, also while it is being written. A reader treats the file as hostile: schema not
 //             trusted, defensive mode, no triggers, no views, limits on sizes, bounded memory, `quick_check` first.
@@ -34,7 +35,7 @@ class Project {
   // Closes the file; a writer folds the WAL back first. The destructor does the same and drops the error.
   Status close();
 
-  const std::string& path() const;                   // absolute, symbolic links resolved
+  const std::string& path() const;  // absolute, symbolic links resolved
   bool writable() const;
   int schemaVersion() const;                         // as found in the file
   const std::vector<std::string>& warnings() const;  // "made by a newer version", "network folder" …

@@ -5,21 +5,25 @@
 #include <sstream>
 
 #include "storage/blob.h"
+#include "storage/bounded.h"
 #include "storage/sqlite.h"
 
 namespace stepscope::storage {
 namespace {
 
 constexpr const char* kRunColumns =
-    "SELECT id, name, model_path, command_line, device, precision, optimizer, loss_name, weights, status, message, threads, seed, "
-    "started_at, ended_at, (SELECT count(*) FROM steps WHERE run = runs.id), (SELECT total(ns) FROM steps WHERE run = runs.id), "
+    "SELECT id, name, model_path, command_line, device, precision, optimizer, loss_name, weights, status, message, threads, "
+    "seed, "
+    "started_at, ended_at, (SELECT count(*) FROM steps WHERE run = runs.id), (SELECT total(ns) FROM steps WHERE run = "
+    "runs.id), "
     "(SELECT loss FROM steps WHERE run = runs.id AND loss IS NOT NULL ORDER BY id LIMIT 1), "
     "(SELECT loss FROM steps WHERE run = runs.id AND loss IS NOT NULL ORDER BY id DESC LIMIT 1) FROM runs ";
 
 RunRow runRow(const Statement& row) {
   RunRow r;
   r.id = row.integer(0);
-  std::string* texts[] = {&r.name, &r.modelPath, &r.commandLine, &r.device, &r.precision, &r.optimizer, &r.lossName, &r.weights, &r.status, &r.message};
+  std::string* texts[] = {&r.name,      &r.modelPath, &r.commandLine, &r.device, &r.precision,
+                          &r.optimizer, &r.lossName,  &r.weights,     &r.status, &r.message};
   int column = 1;
   for (std::string* text : texts) *text = row.text(column++);
   r.threads = static_cast<int>(row.integer(11));
@@ -27,7 +31,7 @@ RunRow runRow(const Statement& row) {
   r.startedAt = row.integer(13);
   if (!row.isNull(14)) r.endedAt = row.integer(14);
   r.steps = row.integer(15);
-  r.totalStepNs = static_cast<std::int64_t>(row.real(16));
+  r.totalStepNs = static_cast<std::int64_t>(std::clamp(row.real(16), 0.0, static_cast<double>(kLargest)));
   r.firstLoss = row.optionalReal(17);
   r.lastLoss = row.optionalReal(18);
   return r;
@@ -81,30 +85,35 @@ Result<std::vector<RunRow>> listRuns(const Project& project) {
 }
 
 Result<RunRow> readRun(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(std::vector<RunRow> rows, readAll<RunRow>(project, fmt::format("{} WHERE id = ?", kRunColumns), runRow, run));
+  SS_STORE_ASSIGN(std::vector<RunRow> rows,
+                  readAll<RunRow>(project, fmt::format("{} WHERE id = ?", kRunColumns), runRow, run));
   if (rows.empty()) return fail(ErrorCode::kNotFound, fmt::format("run '{}': not in the project; hint: list the runs", run));
   return rows.front();
 }
 
 Result<std::int64_t> newestRun(const Project& project) {
   SS_STORE_ASSIGN(const std::int64_t run, project.connection().integer("SELECT max(id) FROM runs"));
-  if (run == 0) return fail(ErrorCode::kNotFound, fmt::format("project '{}': holds no run; expected at least one", project.path()));
+  if (run == 0)
+    return fail(ErrorCode::kNotFound, fmt::format("project '{}': holds no run; expected at least one", project.path()));
   return run;
 }
 
 Result<std::vector<OptionRow>> readOptions(const Project& project, std::int64_t run) {
-  return readAll<OptionRow>(project,
-                            "SELECT name, value, default_value, set_by, doc, effect, choices FROM options WHERE run = ?1 AND revision = "
-                            "(SELECT max(revision) FROM options WHERE run = ?1) ORDER BY position",
-                            [](const Statement& row) {
-                              return OptionRow{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5), splitOn(row.text(6), '|')};
-                            },
-                            run);
+  return readAll<OptionRow>(
+      project,
+      "SELECT name, value, default_value, set_by, doc, effect, choices FROM options WHERE run = ?1 AND revision = "
+      "(SELECT max(revision) FROM options WHERE run = ?1) ORDER BY position",
+      [](const Statement& row) {
+        return OptionRow{
+            row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.text(5), splitOn(row.text(6), '|')};
+      },
+      run);
 }
 
 Result<snapshot::MachineInfo> readMachine(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT cpu, cores, cpu_features, memory_bytes, gpu, gpu_note, version, libraries FROM "
-                                                              "machine WHERE run = ?"));
+  SS_STORE_ASSIGN(Statement row, project.connection().prepare(
+                                     "SELECT cpu, cores, cpu_features, memory_bytes, gpu, gpu_note, version, libraries FROM "
+                                     "machine WHERE run = ?"));
   row.bind(run);
   snapshot::MachineInfo machine;
   if (row.next()) {
@@ -129,113 +138,146 @@ Result<snapshot::ModelInfo> readModel(const Project& project, std::int64_t run) 
 
 Result<std::vector<PhaseRow>> readPhases(const Project& project, std::int64_t run, int build) {
   SS_STORE_ASSIGN(const int chosen, newestBuild(project, run, build));
-  return readAll<PhaseRow>(project,
-                           "SELECT id, build, parent, depth, name, begin_ns, ns, peak_bytes, count, error FROM phases WHERE run = ? AND build = ? "
-                           "ORDER BY id",
-                           [](const Statement& row) {
-                             PhaseRow p{row.integer(0), static_cast<int>(row.integer(1)), std::nullopt, static_cast<int>(row.integer(3)), row.text(4),
-                                        row.integer(5), row.integer(6), row.integer(7), row.integer(8), row.text(9)};
-                             if (!row.isNull(2)) p.parent = row.integer(2);
-                             return p;
-                           },
-                           run, chosen);
+  return readAll<PhaseRow>(
+      project,
+      "SELECT id, build, parent, depth, name, begin_ns, ns, peak_bytes, count, error FROM phases WHERE run = ? AND build = "
+      "? "
+      "ORDER BY id",
+      [](const Statement& row) {
+        PhaseRow p{row.integer(0),
+                   static_cast<int>(row.integer(1)),
+                   std::nullopt,
+                   static_cast<int>(row.integer(3)),
+                   row.text(4),
+                   bounded(row.integer(5)),
+                   boundedSize(row.integer(6)),
+                   boundedSize(row.integer(7)),
+                   boundedSize(row.integer(8)),
+                   row.text(9)};
+        if (!row.isNull(2)) p.parent = row.integer(2);
+        return p;
+      },
+      run, chosen);
 }
 
 Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run, int build) {
   SS_STORE_ASSIGN(const int chosen, newestBuild(project, run, build));
   SS_STORE_ASSIGN(std::vector<PassRow> passes,
-                  readAll<PassRow>(project,
-                                   "SELECT passes.phase, passes.name, notes, phases.ns, matches, nodes_before, nodes_after FROM passes JOIN phases ON "
-                                   "phases.id = passes.phase WHERE passes.run = ? AND phases.build = ? ORDER BY passes.phase",
-                                   [](const Statement& row) {
-                                     return PassRow{row.integer(0), row.text(1), row.text(2), row.integer(3), row.integer(4),
-                                                    row.integer(5), row.integer(6), {}};
-                                   },
-                                   run, chosen));
+                  readAll<PassRow>(
+                      project,
+                      "SELECT passes.phase, passes.name, notes, phases.ns, matches, nodes_before, nodes_after FROM passes "
+                      "JOIN phases ON "
+                      "phases.id = passes.phase WHERE passes.run = ? AND phases.build = ? ORDER BY passes.phase",
+                      [](const Statement& row) {
+                        return PassRow{row.integer(0), row.text(1),    row.text(2),    boundedSize(row.integer(3)),
+                                       row.integer(4), row.integer(5), row.integer(6), {}};
+                      },
+                      run, chosen));
   for (PassRow& pass : passes) {
-    SS_STORE_ASSIGN(pass.nearMisses,
-                    readAll<NearMissRow>(project,
-                                         "SELECT node, coalesce((SELECT name FROM nodes WHERE nodes.run = near_misses.run AND nodes.id = node), ''), "
-                                         "condition FROM near_misses WHERE phase = ? ORDER BY id LIMIT 1000",
-                                         [](const Statement& row) { return NearMissRow{id32(row, 0), row.text(1), row.text(2)}; }, pass.phase));
+    SS_STORE_ASSIGN(
+        pass.nearMisses,
+        readAll<NearMissRow>(
+            project,
+            "SELECT node, coalesce((SELECT name FROM nodes WHERE nodes.run = near_misses.run AND nodes.id = node), ''), "
+            "condition FROM near_misses WHERE phase = ? ORDER BY id LIMIT 1000",
+            [](const Statement& row) {
+              return NearMissRow{id32(row, 0), row.text(1), row.text(2)};
+            },
+            pass.phase));
   }
   return passes;
 }
 
 Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project) {
-  return readAll<PhaseHistoryRow>(project, "SELECT run, build, name, ns FROM phases WHERE depth = 0 ORDER BY run, build, id", [](const Statement& row) {
-    return PhaseHistoryRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.integer(3)};
-  });
+  return readAll<PhaseHistoryRow>(
+      project, "SELECT run, build, name, ns FROM phases WHERE depth = 0 ORDER BY run, build, id", [](const Statement& row) {
+        return PhaseHistoryRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), boundedSize(row.integer(3))};
+      });
 }
 
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {
   const std::string sql = fmt::format(
-      "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, planned_bytes, peak_bytes, batch "
+      "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
+      "planned_bytes, peak_bytes, batch "
       "FROM steps WHERE run = ?1 {} ORDER BY {}",
       all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
-  return readAll<StepRow>(project, sql,
-                          [](const Statement& row) {
-                            StepRow s;
-                            s.id = row.integer(0);
-                            s.step = row.integer(1);
-                            if (!row.isNull(2)) s.plan = row.integer(2);
-                            s.loss = row.optionalReal(3);
-                            s.gradientNorm = row.optionalReal(4);
-                            s.learningRate = row.real(5);
-                            s.updated = row.integer(6) != 0;
-                            s.warmUp = row.integer(7) != 0;
-                            s.samples = row.integer(8);
-                            s.tokens = row.integer(9);
-                            s.beginNs = row.integer(10);
-                            s.ns = row.integer(11);
-                            s.plannedBytes = row.integer(12);
-                            s.peakBytes = row.integer(13);
-                            s.batch = row.text(14);
-                            return s;
-                          },
-                          run);
+  return readAll<StepRow>(
+      project, sql,
+      [](const Statement& row) {
+        StepRow s;
+        s.id = row.integer(0);
+        s.step = row.integer(1);
+        if (!row.isNull(2)) s.plan = row.integer(2);
+        s.loss = row.optionalReal(3);
+        s.gradientNorm = row.optionalReal(4);
+        s.learningRate = row.real(5);
+        s.updated = row.integer(6) != 0;
+        s.warmUp = row.integer(7) != 0;
+        s.samples = boundedSize(row.integer(8));
+        s.tokens = boundedSize(row.integer(9));
+        s.beginNs = bounded(row.integer(10));
+        s.ns = boundedSize(row.integer(11));
+        s.plannedBytes = boundedSize(row.integer(12));
+        s.peakBytes = boundedSize(row.integer(13));
+        s.batch = row.text(14);
+        return s;
+      },
+      run);
 }
 
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run) {
-  return readAll<AlertRow>(project, "SELECT severity, code, message, node, value, instruction, step FROM alerts WHERE run = ? ORDER BY id",
-                           [](const Statement& row) {
-                             return AlertRow{row.text(0), row.text(1), row.text(2), id32(row, 3), id32(row, 4), id32(row, 5), row.integer(6)};
-                           },
-                           run);
+  return readAll<AlertRow>(
+      project, "SELECT severity, code, message, node, value, instruction, step FROM alerts WHERE run = ? ORDER BY id",
+      [](const Statement& row) {
+        return AlertRow{row.text(0), row.text(1), row.text(2), id32(row, 3), id32(row, 4), id32(row, 5), row.integer(6)};
+      },
+      run);
 }
 
 Result<std::vector<LostRow>> readLost(const Project& project, std::int64_t run) {
-  return readAll<LostRow>(project, "SELECT what, reason, advice, amount, first_step, last_step FROM lost WHERE run = ? ORDER BY id",
-                          [](const Statement& row) {
-                            return LostRow{row.text(0), row.text(1), row.text(2), row.integer(3), row.integer(4), row.integer(5)};
-                          },
-                          run);
+  return readAll<LostRow>(
+      project, "SELECT what, reason, advice, amount, first_step, last_step FROM lost WHERE run = ? ORDER BY id",
+      [](const Statement& row) {
+        return LostRow{row.text(0), row.text(1), row.text(2), row.integer(3), row.integer(4), row.integer(5)};
+      },
+      run);
 }
 
 Result<std::vector<GraphRow>> listGraphs(const Project& project, std::int64_t run) {
-  return readAll<GraphRow>(project, "SELECT id, build, phase, nodes, value_count, bytes FROM graphs WHERE run = ? ORDER BY id",
-                           [](const Statement& row) {
-                             return GraphRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.integer(3), row.integer(4), row.integer(5)};
-                           },
-                           run);
+  return readAll<GraphRow>(
+      project, "SELECT id, build, phase, nodes, value_count, bytes FROM graphs WHERE run = ? ORDER BY id",
+      [](const Statement& row) {
+        return GraphRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.integer(3), row.integer(4),
+                        row.integer(5)};
+      },
+      run);
 }
 
 Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, const std::string& phase) {
-  SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT data FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) ORDER BY id DESC LIMIT 1"));
+  SS_STORE_ASSIGN(Statement row,
+                  project.connection().prepare(
+                      "SELECT data FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) ORDER BY id DESC LIMIT 1"));
   row.bind(run, phase);
   return readMessage<snapshot::Graph>(row, fmt::format("graph '{}' of run {}", phase, run));
 }
 
 Result<std::vector<PlanRow>> listPlans(const Project& project, std::int64_t run) {
-  return readAll<PlanRow>(project, "SELECT id, build, signature, reason, arena_bytes, lower_bound_bytes, persistent_bytes FROM plans WHERE run = ? ORDER BY id",
-                          [](const Statement& row) {
-                            return PlanRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.text(3), row.integer(4), row.integer(5), row.integer(6)};
-                          },
-                          run);
+  return readAll<PlanRow>(
+      project,
+      "SELECT id, build, signature, reason, arena_bytes, lower_bound_bytes, persistent_bytes FROM plans WHERE run = ? ORDER "
+      "BY id",
+      [](const Statement& row) {
+        return PlanRow{
+            row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.text(3), row.integer(4), row.integer(5),
+            row.integer(6)};
+      },
+      run);
 }
 
 Result<snapshot::Plan> readPlan(const Project& project, std::int64_t run, std::int64_t plan) {
-  SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT data FROM plans WHERE run = ?1 AND (?2 = 0 OR id = ?2) ORDER BY id DESC LIMIT 1"));
+  SS_STORE_ASSIGN(Statement row,
+                  project.connection().prepare(
+                      "SELECT data FROM plans WHERE run = ?1 AND (?2 = 0 OR id = ?2) ORDER BY id DESC LIMIT 1"));
   row.bind(run, plan);
   return readMessage<snapshot::Plan>(row, fmt::format("plan of run {}", run));
 }

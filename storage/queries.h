@@ -23,28 +23,34 @@ struct RunRow {
   std::string name, modelPath, commandLine, device, precision, optimizer, lossName, weights, status, message;
   int threads = 0;
   std::int64_t seed = 0;
-  std::int64_t startedAt = 0;              // nanoseconds since 1970
+  std::int64_t startedAt = 0;  // nanoseconds since 1970
   std::optional<std::int64_t> endedAt;
-  std::int64_t steps = 0;                  // rows of the table steps
+  std::int64_t steps = 0;  // rows of the table steps
   std::int64_t totalStepNs = 0;
   std::optional<double> firstLoss, lastLoss;
 };
 
-struct OptionRow { std::string name, value, defaultValue, setBy, doc, effect; std::vector<std::string> choices; };
+struct OptionRow {
+  std::string name, value, defaultValue, setBy, doc, effect;
+  std::vector<std::string> choices;
+};
 
 struct PhaseRow {
   std::int64_t id = 0;
   int build = 0;
-  std::optional<std::int64_t> parent;      // id
+  std::optional<std::int64_t> parent;  // id
   int depth = 0;
   std::string name;
   std::int64_t beginNs = 0, ns = 0, peakBytes = 0, count = 0;
   std::string error;
 };
 
-struct NearMissRow { std::int32_t node = -1; std::string nodeName, condition; };
+struct NearMissRow {
+  std::int32_t node = -1;
+  std::string nodeName, condition;
+};
 struct PassRow {
-  std::int64_t phase = 0;                  // id of its span
+  std::int64_t phase = 0;  // id of its span
   std::string name, notes;
   std::int64_t ns = 0, matches = 0, nodesBefore = 0, nodesAfter = 0;
   std::vector<NearMissRow> nearMisses;
@@ -60,10 +66,27 @@ struct StepRow {
   std::string batch;
 };
 
-struct AlertRow { std::string severity, code, message; std::int32_t node = -1, value = -1, instruction = -1; std::int64_t step = -1; };
-struct LostRow { std::string what, reason, advice; std::int64_t amount = 0, firstStep = -1, lastStep = -1; };
-struct PlanRow { std::int64_t id = 0; int build = 0; std::string signature, reason; std::int64_t arenaBytes = 0, lowerBoundBytes = 0, persistentBytes = 0; };
-struct GraphRow { std::int64_t id = 0; int build = 0; std::string phase; std::int64_t nodes = 0, values = 0, bytes = 0; };
+struct AlertRow {
+  std::string severity, code, message;
+  std::int32_t node = -1, value = -1, instruction = -1;
+  std::int64_t step = -1;
+};
+struct LostRow {
+  std::string what, reason, advice;
+  std::int64_t amount = 0, firstStep = -1, lastStep = -1;
+};
+struct PlanRow {
+  std::int64_t id = 0;
+  int build = 0;
+  std::string signature, reason;
+  std::int64_t arenaBytes = 0, lowerBoundBytes = 0, persistentBytes = 0;
+};
+struct GraphRow {
+  std::int64_t id = 0;
+  int build = 0;
+  std::string phase;
+  std::int64_t nodes = 0, values = 0, bytes = 0;
+};
 
 Result<std::vector<RunRow>> listRuns(const Project& project);
 Result<RunRow> readRun(const Project& project, std::int64_t run);
@@ -77,7 +100,12 @@ Result<snapshot::ModelInfo> readModel(const Project& project, std::int64_t run);
 Result<std::vector<PhaseRow>> readPhases(const Project& project, std::int64_t run, int build = -1);
 Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run, int build = -1);
 // Time of the phases at depth 0 over all runs and builds, newest last: the history of a phase.
-struct PhaseHistoryRow { std::int64_t run = 0; int build = 0; std::string name; std::int64_t ns = 0; };
+struct PhaseHistoryRow {
+  std::int64_t run = 0;
+  int build = 0;
+  std::string name;
+  std::int64_t ns = 0;
+};
 Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project);
 
 // In order of execution. A step that was executed again appears once, as last executed, unless `all`.

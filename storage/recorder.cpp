@@ -41,8 +41,13 @@ bool wantsFlatGraph(const Event& event) {
 class Recorder::Impl {
  public:
   Impl(Project project, RecorderSettings settings, std::int64_t lastRun)
-      : settings(settings), queue(settings.queueBytes), path(project.path()), lastRun_(lastRun), project_(std::move(project)),
-        writer_(project_.connection()), thread_([this] { work(); }) {}
+      : settings(settings),
+        queue(settings.queueBytes),
+        path(project.path()),
+        lastRun_(lastRun),
+        project_(std::move(project)),
+        writer_(project_.connection()),
+        thread_([this] { work(); }) {}
 
   ~Impl() { (void)close(); }
 
@@ -169,7 +174,8 @@ class Recorder::Impl {
 
 Result<std::unique_ptr<Recorder>> Recorder::start(Project project, RecorderSettings settings) {
   if (!project.writable())
-    return storage::fail(ErrorCode::kReadOnly, fmt::format("project '{}': opened for reading; expected one opened for writing", project.path()));
+    return storage::fail(ErrorCode::kReadOnly,
+                         fmt::format("project '{}': opened for reading; expected one opened for writing", project.path()));
   SS_STORE_ASSIGN(const std::int64_t lastRun, project.connection().integer("SELECT max(id) FROM runs"));
   return std::unique_ptr<Recorder>(new Recorder(std::make_unique<Impl>(std::move(project), settings, lastRun)));
 }
@@ -231,7 +237,8 @@ void Recorder::step(const snapshot::StepRecord& step) {
 
 void Recorder::alert(snapshot::Alert alert) { impl_->push(AlertRaised{std::move(alert)}, 256); }
 
-void Recorder::tensorStats(std::int64_t step, std::int32_t value, std::string name, const snapshot::TensorStatistics& stats) {
+void Recorder::tensorStats(std::int64_t step, std::int32_t value, std::string name,
+                           const snapshot::TensorStatistics& stats) {
   impl_->push(StatsTaken{step, value, std::move(name), stats}, 1024);
 }
 

@@ -4,9 +4,9 @@
 // at most 250 ms after the oldest waiting event, all in one transaction. A commit is on disk: neither a kill nor a power cut
 // loses it. A step is in the file with all that belongs to it, or not at all.
 //
-// When the queue is full, detail goes first: spans and tensor statistics, then steps. What was dropped is counted and becomes
-// a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each second; after any
-// other failure of the file it stops for good. Training goes on in every case, and state() tells.
+// When the queue is full, detail goes first: spans and tensor statistics, then steps. What was dropped is counted and
+// becomes a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each second; after
+// any other failure of the file it stops for good. Training goes on in every case, and state() tells.
 //
 // Cost on the calling thread: about 15 ns per recorded instruction.
 // Thread: every function may be called from any thread. Times are nanoseconds, sizes bytes.
@@ -39,12 +39,12 @@ struct RecorderSettings {
 struct RecorderState {
   enum class Health { kRecording, kPaused, kStopped };  // kPaused: the disk is full
   Health health = Health::kRecording;
-  std::string message;             // why it is paused or stopped
-  std::int64_t waiting = 0;        // events in the queue
+  std::string message;       // why it is paused or stopped
+  std::int64_t waiting = 0;  // events in the queue
   std::size_t waitingBytes = 0;
-  std::int64_t committedSteps = 0; // step rows that are on disk
-  std::int64_t committedStep = -1; // number of the newest of them
-  std::int64_t lost = 0;           // events and spans that were dropped
+  std::int64_t committedSteps = 0;  // step rows that are on disk
+  std::int64_t committedStep = -1;  // number of the newest of them
+  std::int64_t lost = 0;            // events and spans that were dropped
 };
 
 class Recorder {
@@ -62,7 +62,7 @@ class Recorder {
   void options(std::vector<snapshot::Option> options);   // a new revision of all options
   void phases(std::vector<snapshot::PhaseSpan> phases);  // all spans of a build, parents before children
   void graph(snapshot::Graph graph);
-  void plan(snapshot::Plan plan);                        // the plan that the following steps execute
+  void plan(snapshot::Plan plan);  // the plan that the following steps execute
 
   void step(const snapshot::StepRecord& step);
   void alert(snapshot::Alert alert);

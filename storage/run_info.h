@@ -10,7 +10,7 @@
 namespace stepscope::storage {
 
 struct RunInfo {
-  std::string name;         // shown for the run; empty = the model's file name
+  std::string name;  // shown for the run; empty = the model's file name
   std::string modelPath;
   std::string commandLine;  // empty when started from the window
   std::string device = "cpu";

@@ -12,20 +12,30 @@ constexpr std::string_view kReal = "REAL";
 constexpr std::string_view kBlob = "BLOB NOT NULL";
 
 Table metaTable() {
-  return {"meta", "Facts about the file itself.",
+  return {"meta",
+          "Facts about the file itself.",
           {{"key", "TEXT NOT NULL PRIMARY KEY", "last_compatible_version, created_by, created_at"},
-           {"value", kText, "value of the key"}}, "", {}, true};
+           {"value", kText, "value of the key"}},
+          "",
+          {},
+          true};
 }
 
 Table docsTable() {
-  return {"docs", "Documentation of every table and column; the row with an empty column_name is about the table.",
-          {{"table_name", kText, "table"}, {"column_name", kText, "column, or empty"},
-           {"type", kText, "declared type of the column"}, {"text", kText, "what it holds, with its unit"}},
-          "PRIMARY KEY (table_name, column_name)", {}, true};
+  return {"docs",
+          "Documentation of every table and column; the row with an empty column_name is about the table.",
+          {{"table_name", kText, "table"},
+           {"column_name", kText, "column, or empty"},
+           {"type", kText, "declared type of the column"},
+           {"text", kText, "what it holds, with its unit"}},
+          "PRIMARY KEY (table_name, column_name)",
+          {},
+          true};
 }
 
 Table runsTable() {
-  return {"runs", "One configuration and the steps executed under it.",
+  return {"runs",
+          "One configuration and the steps executed under it.",
           {{"id", kId, "number of the run"},
            {"name", kText, "name shown for the run"},
            {"model_path", kText, "model file as it was given"},
@@ -45,182 +55,309 @@ Table runsTable() {
 }
 
 Table machineTable() {
-  return {"machine", "The machine and the build that executed a run.",
-          {{"run", kId, "runs.id"}, {"cpu", kText, "name of the processor"}, {"cores", kInt, "cores usable by the process"},
-           {"cpu_features", kText, "instruction sets, separated by spaces"}, {"memory_bytes", kInt, "main memory"},
-           {"gpu", kText, "name of the GPU, empty when there is none"}, {"gpu_note", kText, "why there is none"},
-           {"version", kText, "version of Stepscope"}, {"libraries", kText, "name and version, one a line"}}};
+  return {"machine",
+          "The machine and the build that executed a run.",
+          {{"run", kId, "runs.id"},
+           {"cpu", kText, "name of the processor"},
+           {"cores", kInt, "cores usable by the process"},
+           {"cpu_features", kText, "instruction sets, separated by spaces"},
+           {"memory_bytes", kInt, "main memory"},
+           {"gpu", kText, "name of the GPU, empty when there is none"},
+           {"gpu_note", kText, "why there is none"},
+           {"version", kText, "version of Stepscope"},
+           {"libraries", kText, "name and version, one a line"}}};
 }
 
 Table optionsTable() {
-  return {"options", "Every option of a run. A live toggle makes a new revision; the newest is in force.",
-          {{"run", kInt, "runs.id"}, {"revision", kInt, "0, 1, … within the run"},
+  return {"options",
+          "Every option of a run. A live toggle makes a new revision; the newest is in force.",
+          {{"run", kInt, "runs.id"},
+           {"revision", kInt, "0, 1, … within the run"},
            {"since_step", kInt, "first step executed under this revision"},
-           {"position", kInt, "place in the list of options"}, {"name", kText, "name of the option"},
-           {"value", kText, "value in force"}, {"default_value", kText, "value without anybody setting it"},
-           {"set_by", kText, "default, command line, project, window"}, {"doc", kText, "what it does"},
+           {"position", kInt, "place in the list of options"},
+           {"name", kText, "name of the option"},
+           {"value", kText, "value in force"},
+           {"default_value", kText, "value without anybody setting it"},
+           {"set_by", kText, "default, command line, project, window"},
+           {"doc", kText, "what it does"},
            {"effect", kText, "what it changed in the build, empty before a build"},
            {"choices", kText, "allowed values separated by '|', empty when free"}},
-          "PRIMARY KEY (run, revision, position)", {}, true};
+          "PRIMARY KEY (run, revision, position)",
+          {},
+          true};
 }
 
 Table phasesTable() {
-  return {"phases", "Span tree of building: the phases of a build and their children. A build that runs again adds rows.",
-          {{"id", kId, "number of the span"}, {"run", kInt, "runs.id"}, {"build", kInt, "0, 1, … within the run"},
+  return {"phases",
+          "Span tree of building: the phases of a build and their children. A build that runs again adds rows.",
+          {{"id", kId, "number of the span"},
+           {"run", kInt, "runs.id"},
+           {"build", kInt, "0, 1, … within the run"},
            {"parent", "INTEGER", "phases.id of the span around it, NULL at depth 0"},
-           {"depth", kInt, "0 for phases, 1 and more for children"}, {"name", kText, "load, check, … or a pass"},
-           {"begin_ns", kInt, "begin on the worker's clock"}, {"ns", kInt, "duration"},
+           {"depth", kInt, "0 for phases, 1 and more for children"},
+           {"name", kText, "load, check, … or a pass"},
+           {"begin_ns", kInt, "begin on the worker's clock"},
+           {"ns", kInt, "duration"},
            {"peak_bytes", kInt, "resident memory of the worker at its end"},
-           {"count", kInt, "items worked on: nodes, matches, kernels"}, {"error", kText, "empty when it succeeded"}},
-          "", {"run, build"}};
+           {"count", kInt, "items worked on: nodes, matches, kernels"},
+           {"error", kText, "empty when it succeeded"}},
+          "",
+          {"run, build"}};
 }
 
 Table passesTable() {
-  return {"passes", "What each pass over the graph did.",
-          {{"phase", kId, "phases.id of the span of this pass"}, {"run", kInt, "runs.id"}, {"name", kText, "name of the pass"},
-           {"matches", kInt, "places where it applied"}, {"near_misses", kInt, "places where it almost applied"},
-           {"nodes_before", kInt, "nodes before it"}, {"nodes_after", kInt, "nodes after it"},
+  return {"passes",
+          "What each pass over the graph did.",
+          {{"phase", kId, "phases.id of the span of this pass"},
+           {"run", kInt, "runs.id"},
+           {"name", kText, "name of the pass"},
+           {"matches", kInt, "places where it applied"},
+           {"near_misses", kInt, "places where it almost applied"},
+           {"nodes_before", kInt, "nodes before it"},
+           {"nodes_after", kInt, "nodes after it"},
            {"notes", kText, "decisions worth telling, one a line"}},
-          "", {"run"}};
+          "",
+          {"run"}};
 }
 
 Table nearMissesTable() {
-  return {"near_misses", "Places where a pass almost applied, with the first condition that failed.",
-          {{"id", kId, "number of the row"}, {"phase", kInt, "phases.id of the pass"}, {"run", kInt, "runs.id"},
-           {"node", kInt, "node id"}, {"condition", kText, "the failed condition, in words"}},
-          "", {"phase"}};
+  return {"near_misses",
+          "Places where a pass almost applied, with the first condition that failed.",
+          {{"id", kId, "number of the row"},
+           {"phase", kInt, "phases.id of the pass"},
+           {"run", kInt, "runs.id"},
+           {"node", kInt, "node id"},
+           {"condition", kText, "the failed condition, in words"}},
+          "",
+          {"phase"}};
 }
 
 Table graphsTable() {
-  return {"graphs", "Graph at each phase boundary.",
-          {{"id", kId, "number of the snapshot"}, {"run", kInt, "runs.id"}, {"build", kInt, "build it belongs to"},
-           {"phase", kText, "phase after which it was taken"}, {"nodes", kInt, "nodes in it"},
-           {"value_count", kInt, "values in it"}, {"bytes", kInt, "size of the message before compression"},
+  return {"graphs",
+          "Graph at each phase boundary.",
+          {{"id", kId, "number of the snapshot"},
+           {"run", kInt, "runs.id"},
+           {"build", kInt, "build it belongs to"},
+           {"phase", kText, "phase after which it was taken"},
+           {"nodes", kInt, "nodes in it"},
+           {"value_count", kInt, "values in it"},
+           {"bytes", kInt, "size of the message before compression"},
            {"data", kBlob, "zstd of snapshot.Graph"}},
-          "", {"run, build, phase"}};
+          "",
+          {"run, build, phase"}};
 }
 
 Table plansTable() {
-  return {"plans", "Execution plans: one per build and signature of input shapes.",
-          {{"id", kId, "number of the plan"}, {"run", kInt, "runs.id"}, {"build", kInt, "build it belongs to"},
-           {"signature", kText, "input shapes of the variant"}, {"reason", kText, "why it was made"},
-           {"instruction_count", kInt, "instructions"}, {"buffer_count", kInt, "buffers"},
+  return {"plans",
+          "Execution plans: one per build and signature of input shapes.",
+          {{"id", kId, "number of the plan"},
+           {"run", kInt, "runs.id"},
+           {"build", kInt, "build it belongs to"},
+           {"signature", kText, "input shapes of the variant"},
+           {"reason", kText, "why it was made"},
+           {"instruction_count", kInt, "instructions"},
+           {"buffer_count", kInt, "buffers"},
            {"arena_bytes", kInt, "planned peak of arena memory"},
            {"lower_bound_bytes", kInt, "largest sum of live bytes in this order"},
            {"persistent_bytes", kInt, "parameters, optimizer state, constants, batch"},
            {"workspace_bytes", kInt, "part of the arena used by workspaces at the peak"},
            {"peak_instruction", kInt, "position of the instruction at the peak"},
-           {"bytes", kInt, "size of the message before compression"}, {"data", kBlob, "zstd of snapshot.Plan"}},
-          "", {"run, build"}};
+           {"bytes", kInt, "size of the message before compression"},
+           {"data", kBlob, "zstd of snapshot.Plan"}},
+          "",
+          {"run, build"}};
 }
 
 Table nodesTable() {
-  return {"nodes", "Nodes of the newest graph of each run, in execution order.",
-          {{"run", kInt, "runs.id"}, {"position", kInt, "place in execution order"}, {"id", kInt, "node id, the same in all phases"},
-           {"name", kText, "name"}, {"op", kText, "operator"}, {"domain", kText, "operator domain, empty = ai.onnx"},
+  return {"nodes",
+          "Nodes of the newest graph of each run, in execution order.",
+          {{"run", kInt, "runs.id"},
+           {"position", kInt, "place in execution order"},
+           {"id", kInt, "node id, the same in all phases"},
+           {"name", kText, "name"},
+           {"op", kText, "operator"},
+           {"domain", kText, "operator domain, empty = ai.onnx"},
            {"category", kText, "matmul, normalization, activation, …"},
-           {"phase", kText, "forward, backward, recompute, optimizer"}, {"module_path", kText, "path of the user's module"},
-           {"source_file", kText, "Python file that made it"}, {"source_line", kInt, "line in it, 0 = unknown"},
-           {"forward", kInt, "forward node of a backward node"}, {"imported", kInt, "imported node it comes from"},
+           {"phase", kText, "forward, backward, recompute, optimizer"},
+           {"module_path", kText, "path of the user's module"},
+           {"source_file", kText, "Python file that made it"},
+           {"source_line", kInt, "line in it, 0 = unknown"},
+           {"forward", kInt, "forward node of a backward node"},
+           {"imported", kInt, "imported node it comes from"},
            {"pass", kText, "pass that made it"}},
-          "PRIMARY KEY (run, id)", {}, true};
+          "PRIMARY KEY (run, id)",
+          {},
+          true};
 }
 
 Table valuesTable() {
-  return {"graph_values", "Values (edges) of the newest graph of each run.",
-          {{"run", kInt, "runs.id"}, {"id", kInt, "value id"}, {"name", kText, "name"}, {"dtype", kText, "float32, int64, …"},
+  return {"graph_values",
+          "Values (edges) of the newest graph of each run.",
+          {{"run", kInt, "runs.id"},
+           {"id", kInt, "value id"},
+           {"name", kText, "name"},
+           {"dtype", kText, "float32, int64, …"},
            {"shape", kText, "[2, batch, sequence+1], or ? while the rank is unknown"},
-           {"role", kText, "node_output, input, initializer, state, constant"}, {"bytes", kInt, "0 while a dim is unknown"},
-           {"trained", kInt, "1 when the optimizer updates it"}, {"trained_reason", kText, "why it is or is not trained"}},
-          "PRIMARY KEY (run, id)", {}, true};
+           {"role", kText, "node_output, input, initializer, state, constant"},
+           {"bytes", kInt, "0 while a dim is unknown"},
+           {"trained", kInt, "1 when the optimizer updates it"},
+           {"trained_reason", kText, "why it is or is not trained"}},
+          "PRIMARY KEY (run, id)",
+          {},
+          true};
 }
 
 Table instructionsTable() {
-  return {"instructions", "Instructions of each plan, in order.",
-          {{"plan", kInt, "plans.id"}, {"position", kInt, "place in the plan"}, {"run", kInt, "runs.id"},
-           {"node", kInt, "node id"}, {"phase", kText, "forward, backward, recompute, optimizer"}, {"op", kText, "operator"},
-           {"label", kText, "operator and short name"}, {"bytes_read", kInt, "bytes read"},
-           {"bytes_written", kInt, "bytes written"}, {"flops", kReal, "a multiply-add counts as two"},
-           {"implementation", kText, "kernel that was chosen"}, {"is_view", kInt, "1 = no work, output is the input's memory"},
+  return {"instructions",
+          "Instructions of each plan, in order.",
+          {{"plan", kInt, "plans.id"},
+           {"position", kInt, "place in the plan"},
+           {"run", kInt, "runs.id"},
+           {"node", kInt, "node id"},
+           {"phase", kText, "forward, backward, recompute, optimizer"},
+           {"op", kText, "operator"},
+           {"label", kText, "operator and short name"},
+           {"bytes_read", kInt, "bytes read"},
+           {"bytes_written", kInt, "bytes written"},
+           {"flops", kReal, "a multiply-add counts as two"},
+           {"implementation", kText, "kernel that was chosen"},
+           {"is_view", kInt, "1 = no work, output is the input's memory"},
            {"update_entry", kInt, "1 = runs only when the optimizer updates"}},
-          "PRIMARY KEY (plan, position)", {}, true};
+          "PRIMARY KEY (plan, position)",
+          {},
+          true};
 }
 
 Table buffersTable() {
-  return {"buffers", "Buffers of each plan with their address and the reason for it.",
-          {{"plan", kInt, "plans.id"}, {"position", kInt, "index of the buffer"}, {"run", kInt, "runs.id"},
-           {"value", kInt, "value id, -1 for a workspace"}, {"name", kText, "name"},
-           {"class", kText, "parameter, frozen, optimizer_state, gradient, activation, stash, backward, workspace, input, constant, update"},
-           {"in_arena", kInt, "0 = persistent"}, {"address", kInt, "bytes from the start of the arena"}, {"bytes", kInt, "size"},
-           {"first_use", kInt, "first instruction that touches it"}, {"last_use", kInt, "last instruction that touches it"},
-           {"shares", kInt, "buffer whose memory it uses, -1 = own"}, {"decision", kText, "why it lies where it lies"},
+  return {"buffers",
+          "Buffers of each plan with their address and the reason for it.",
+          {{"plan", kInt, "plans.id"},
+           {"position", kInt, "index of the buffer"},
+           {"run", kInt, "runs.id"},
+           {"value", kInt, "value id, -1 for a workspace"},
+           {"name", kText, "name"},
+           {"class", kText,
+            "parameter, frozen, optimizer_state, gradient, activation, stash, backward, workspace, input, constant, update"},
+           {"in_arena", kInt, "0 = persistent"},
+           {"address", kInt, "bytes from the start of the arena"},
+           {"bytes", kInt, "size"},
+           {"first_use", kInt, "first instruction that touches it"},
+           {"last_use", kInt, "last instruction that touches it"},
+           {"shares", kInt, "buffer whose memory it uses, -1 = own"},
+           {"decision", kText, "why it lies where it lies"},
            {"refusals", kText, "why it could not go in place, one a line"}},
-          "PRIMARY KEY (plan, position)", {}, true};
+          "PRIMARY KEY (plan, position)",
+          {},
+          true};
 }
 
 Table stepsTable() {
-  return {"steps", "One row per executed micro step. A step executed again after a rewind is a new row with the same number.",
-          {{"id", kId, "number of the row, in order of execution"}, {"run", kInt, "runs.id"}, {"step", kInt, "micro step number, from 0"},
-           {"plan", "INTEGER", "plans.id that was executed"}, {"loss", kReal, "NULL when there is none, 'NaN' for NaN"},
-           {"learning_rate", kReal, "learning rate"}, {"gradient_norm", kReal, "global norm before clipping; NULL = not computed"},
-           {"updated", kInt, "1 when the optimizer ran"}, {"samples", kInt, "extent of the first axis of the first input"},
+  return {"steps",
+          "One row per executed micro step. A step executed again after a rewind is a new row with the same number.",
+          {{"id", kId, "number of the row, in order of execution"},
+           {"run", kInt, "runs.id"},
+           {"step", kInt, "micro step number, from 0"},
+           {"plan", "INTEGER", "plans.id that was executed"},
+           {"loss", kReal, "NULL when there is none, 'NaN' for NaN"},
+           {"learning_rate", kReal, "learning rate"},
+           {"gradient_norm", kReal, "global norm before clipping; NULL = not computed"},
+           {"updated", kInt, "1 when the optimizer ran"},
+           {"samples", kInt, "extent of the first axis of the first input"},
            {"tokens", kInt, "samples times sequence length, 0 when there is none"},
-           {"begin_ns", kInt, "begin on the worker's clock"}, {"ns", kInt, "duration"},
+           {"begin_ns", kInt, "begin on the worker's clock"},
+           {"ns", kInt, "duration"},
            {"planned_bytes", kInt, "peak as planned, persistent memory included"},
            {"peak_bytes", kInt, "the same, measured by touched pages"},
            {"warm_up", kInt, "1 for the first step of a plan: left out of statistics"},
            {"batch", kText, "which entry of the data"}},
-          "", {"run, step"}};
+          "",
+          {"run, step"}};
 }
 
 Table stepSpansTable() {
-  return {"step_spans", "Begin and end of every instruction of a step, packed. Inside Stepscope, read the table `spans` instead.",
-          {{"step_id", kId, "steps.id"}, {"run", kInt, "runs.id"}, {"count", kInt, "spans in data"},
-           {"bytes", kInt, "size before compression"},
-           {"data", kBlob,
-            "zstd of LEB128 numbers, five per span: instruction, node, begin_ns (each zigzag, minus the span before; the first "
-            "minus steps.begin_ns), duration, thread"}}};
+  return {
+      "step_spans",
+      "Begin and end of every instruction of a step, packed. Inside Stepscope, read the table `spans` instead.",
+      {{"step_id", kId, "steps.id"},
+       {"run", kInt, "runs.id"},
+       {"count", kInt, "spans in data"},
+       {"bytes", kInt, "size before compression"},
+       {"data", kBlob,
+        "zstd of LEB128 numbers, five per span: instruction, node, begin_ns (each zigzag, minus the span before; the first "
+        "minus steps.begin_ns), duration, thread"}}};
 }
 
 Table tensorStatsTable() {
-  return {"tensor_stats", "Statistics of a value at a step, on request.",
-          {{"id", kId, "number of the row"}, {"run", kInt, "runs.id"}, {"step", kInt, "micro step"}, {"value", kInt, "value id"},
-           {"name", kText, "name of the value"}, {"count", kInt, "elements"}, {"min", kReal, "over finite elements"},
-           {"max", kReal, "over finite elements"}, {"mean", kReal, "over finite elements"},
-           {"std", kReal, "population standard deviation"}, {"norm", kReal, "Euclidean norm"}, {"zeros", kInt, "elements that are 0"},
-           {"nan", kInt, "elements that are NaN"}, {"inf", kInt, "elements that are infinite"},
-           {"negative", kInt, "elements below 0"}, {"histogram", kText, "JSON array: 64 equal bins from min to max"}},
-          "", {"run, value, step"}};
+  return {"tensor_stats",
+          "Statistics of a value at a step, on request.",
+          {{"id", kId, "number of the row"},
+           {"run", kInt, "runs.id"},
+           {"step", kInt, "micro step"},
+           {"value", kInt, "value id"},
+           {"name", kText, "name of the value"},
+           {"count", kInt, "elements"},
+           {"min", kReal, "over finite elements"},
+           {"max", kReal, "over finite elements"},
+           {"mean", kReal, "over finite elements"},
+           {"std", kReal, "population standard deviation"},
+           {"norm", kReal, "Euclidean norm"},
+           {"zeros", kInt, "elements that are 0"},
+           {"nan", kInt, "elements that are NaN"},
+           {"inf", kInt, "elements that are infinite"},
+           {"negative", kInt, "elements below 0"},
+           {"histogram", kText, "JSON array: 64 equal bins from min to max"}},
+          "",
+          {"run, value, step"}};
 }
 
 Table alertsTable() {
-  return {"alerts", "Warnings and errors, each with its place.",
-          {{"id", kId, "number of the row"}, {"run", kInt, "runs.id"}, {"severity", kText, "info, warning, error"},
-           {"code", kText, "stable name of the kind"}, {"message", kText, "text"}, {"node", kInt, "node id"},
-           {"value", kInt, "value id"}, {"step", kInt, "step, -1 before the first"}, {"instruction", kInt, "instruction"}},
-          "", {"run"}};
+  return {"alerts",
+          "Warnings and errors, each with its place.",
+          {{"id", kId, "number of the row"},
+           {"run", kInt, "runs.id"},
+           {"severity", kText, "info, warning, error"},
+           {"code", kText, "stable name of the kind"},
+           {"message", kText, "text"},
+           {"node", kInt, "node id"},
+           {"value", kInt, "value id"},
+           {"step", kInt, "step, -1 before the first"},
+           {"instruction", kInt, "instruction"}},
+          "",
+          {"run"}};
 }
 
 Table lostTable() {
-  return {"lost", "What could not be recorded. A gap in the data is always a row here.",
-          {{"id", kId, "number of the row"}, {"run", kInt, "runs.id"}, {"what", kText, "steps, spans, tensor_stats, graphs …"},
-           {"amount", kInt, "how many"}, {"first_step", kInt, "first step that is affected, -1 = none"},
-           {"last_step", kInt, "last step that is affected"}, {"reason", kText, "why"}, {"advice", kText, "what to do"}},
-          "", {"run"}};
+  return {"lost",
+          "What could not be recorded. A gap in the data is always a row here.",
+          {{"id", kId, "number of the row"},
+           {"run", kInt, "runs.id"},
+           {"what", kText, "steps, spans, tensor_stats, graphs …"},
+           {"amount", kInt, "how many"},
+           {"first_step", kInt, "first step that is affected, -1 = none"},
+           {"last_step", kInt, "last step that is affected"},
+           {"reason", kText, "why"},
+           {"advice", kText, "what to do"}},
+          "",
+          {"run"}};
 }
 
 Table viewStateTable() {
-  return {"view_state", "What the window remembers with this project.",
-          {{"key", "TEXT NOT NULL PRIMARY KEY", "name of the setting"}, {"value", kBlob, "opaque bytes of the window"}}, "", {}, true};
+  return {"view_state",
+          "What the window remembers with this project.",
+          {{"key", "TEXT NOT NULL PRIMARY KEY", "name of the setting"}, {"value", kBlob, "opaque bytes of the window"}},
+          "",
+          {},
+          true};
 }
 
 }  // namespace
 
 const std::vector<Table>& tables() {
-  static const std::vector<Table> all = {
-      metaTable(),     docsTable(),      runsTable(),   machineTable(), optionsTable(),      phasesTable(),  passesTable(),
-      nearMissesTable(), graphsTable(),  plansTable(),  nodesTable(),   valuesTable(),       instructionsTable(),
-      buffersTable(),  stepsTable(),     stepSpansTable(), tensorStatsTable(), alertsTable(), lostTable(),   viewStateTable()};
+  static const std::vector<Table> all = {metaTable(),         docsTable(),    runsTable(),   machineTable(),
+                                         optionsTable(),      phasesTable(),  passesTable(), nearMissesTable(),
+                                         graphsTable(),       plansTable(),   nodesTable(),  valuesTable(),
+                                         instructionsTable(), buffersTable(), stepsTable(),  stepSpansTable(),
+                                         tensorStatsTable(),  alertsTable(),  lostTable(),   viewStateTable()};
   return all;
 }
 

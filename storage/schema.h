@@ -27,7 +27,7 @@ struct Table {
   std::string_view name;
   std::string_view doc;
   std::vector<Column> columns;
-  std::string_view constraint;         // "PRIMARY KEY (run, id)" …, or empty
+  std::string_view constraint;            // "PRIMARY KEY (run, id)" …, or empty
   std::vector<std::string_view> indexes;  // column lists: "run, step"
   bool withoutRowId = false;
 };

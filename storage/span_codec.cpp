@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "storage/bounded.h"
+
 namespace stepscope::storage {
 namespace {
 
@@ -15,12 +17,22 @@ char* putNumber(char* out, std::uint64_t value) {
   return out;
 }
 
-std::uint64_t zigzag(std::int64_t value) { return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63); }
-std::int64_t unzigzag(std::uint64_t value) { return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1); }
+constexpr std::uint64_t kMaxThread = 0xffff;
+
+std::uint64_t zigzag(std::int64_t value) {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+std::int64_t unzigzag(std::uint64_t value) {
+  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+}
 
 // Wraps instead of overflowing: the bytes may be hostile.
-std::int64_t add(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
-std::int64_t subtract(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b)); }
+std::int64_t add(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+std::int64_t subtract(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+}
 
 class Reader {
  public:
@@ -42,7 +54,9 @@ class Reader {
   std::size_t at_ = 0;
 };
 
-bool fits(std::int64_t value) { return value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max(); }
+bool fits(std::int64_t value) {
+  return value >= std::numeric_limits<std::int32_t>::min() && value <= std::numeric_limits<std::int32_t>::max();
+}
 
 }  // namespace
 
@@ -56,7 +70,7 @@ std::string encodeSpans(const snapshot::StepRecord& step) {
     out = putNumber(out, zigzag(std::int64_t{span.node()} - last.node));
     out = putNumber(out, zigzag(subtract(span.begin_ns(), last.beginNs)));
     out = putNumber(out, static_cast<std::uint64_t>(std::max<std::int64_t>(0, subtract(span.end_ns(), span.begin_ns()))));
-    out = putNumber(out, static_cast<std::uint32_t>(span.thread()));
+    out = putNumber(out, static_cast<std::uint64_t>(std::clamp<std::int64_t>(span.thread(), 0, 0xffff)));
     last.instruction = span.instruction();
     last.node = span.node();
     last.beginNs = span.begin_ns();
@@ -71,15 +85,17 @@ Result<std::vector<Span>> decodeSpans(std::string_view bytes, std::int64_t stepB
   Span last{0, 0, stepBeginNs, 0, 0};
   while (!reader.done()) {
     std::uint64_t instruction = 0, node = 0, begin = 0, ns = 0, thread = 0;
-    if (!reader.number(instruction) || !reader.number(node) || !reader.number(begin) || !reader.number(ns) || !reader.number(thread))
+    if (!reader.number(instruction) || !reader.number(node) || !reader.number(begin) || !reader.number(ns) ||
+        !reader.number(thread))
       return fail(ErrorCode::kCorrupt, "spans: the numbers end early; expected five per span");
     const std::int64_t position = add(last.instruction, unzigzag(instruction));
     const std::int64_t nodeId = add(last.node, unzigzag(node));
-    if (!fits(position) || !fits(nodeId) || thread > 0x7fffffff || ns > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-      return fail(ErrorCode::kCorrupt, "spans: a number is out of range; expected 32-bit ids and 63-bit times");
+    if (!fits(position) || !fits(nodeId) || thread > kMaxThread || ns > static_cast<std::uint64_t>(kLargest))
+      return fail(ErrorCode::kCorrupt,
+                  "spans: a number is out of range; expected 32-bit ids, 16-bit threads and 60-bit times");
     if (spans.size() >= limit) return fail(ErrorCode::kCorrupt, "spans: too many; expected at most a million a step");
-    last = {static_cast<std::int32_t>(position), static_cast<std::int32_t>(nodeId), add(last.beginNs, unzigzag(begin)),
-            static_cast<std::int64_t>(ns), static_cast<std::int32_t>(thread)};
+    last = {static_cast<std::int32_t>(position), static_cast<std::int32_t>(nodeId),
+            bounded(add(last.beginNs, unzigzag(begin))), static_cast<std::int64_t>(ns), static_cast<std::int32_t>(thread)};
     spans.push_back(last);
   }
   return spans;

@@ -54,7 +54,9 @@ int loadStep(SpansCursor& cursor) {
 }
 
 int connect(sqlite3* db, void*, int, const char* const*, sqlite3_vtab** out, char**) {
-  const int code = sqlite3_declare_vtab(db, "CREATE TABLE spans (step_id INTEGER, instruction INTEGER, node INTEGER, begin_ns INTEGER, ns INTEGER, thread INTEGER)");
+  const int code = sqlite3_declare_vtab(db,
+                                        "CREATE TABLE spans (step_id INTEGER, instruction INTEGER, node INTEGER, begin_ns "
+                                        "INTEGER, ns INTEGER, thread INTEGER)");
   if (code != SQLITE_OK) return code;
   auto* table = new (std::nothrow) SpansTable;
   if (!table) return SQLITE_NOMEM;
@@ -131,9 +133,18 @@ int rowId(sqlite3_vtab_cursor* base, sqlite3_int64* out) {
   return SQLITE_OK;
 }
 
-const sqlite3_module kModule = {
-    .iVersion = 0, .xCreate = nullptr, .xConnect = connect, .xBestIndex = bestIndex, .xDisconnect = disconnect, .xOpen = openCursor,
-    .xClose = closeCursor, .xFilter = filter, .xNext = nextRow, .xEof = atEnd, .xColumn = column, .xRowid = rowId};
+const sqlite3_module kModule = {.iVersion = 0,
+                                .xCreate = nullptr,
+                                .xConnect = connect,
+                                .xBestIndex = bestIndex,
+                                .xDisconnect = disconnect,
+                                .xOpen = openCursor,
+                                .xClose = closeCursor,
+                                .xFilter = filter,
+                                .xNext = nextRow,
+                                .xEof = atEnd,
+                                .xColumn = column,
+                                .xRowid = rowId};
 
 }  // namespace
 

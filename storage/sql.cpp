@@ -53,9 +53,11 @@ class Guard {
 tl::unexpected<Error> explain(sqlite3* db, int code, const Watch& watch, const SqlLimits& limits) {
   if (watch.cancelled()) return fail(ErrorCode::kCancelled, "query: cancelled");
   if ((code & 0xff) == SQLITE_INTERRUPT)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("query: ran for {} ms; at most that long; hint: narrow it with WHERE", limits.time.count()));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("query: ran for {} ms; at most that long; hint: narrow it with WHERE", limits.time.count()));
   if ((code & 0xff) == SQLITE_AUTH)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("query: {}; expected one statement that only reads", sqlite3_errmsg(db)));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("query: {}; expected one statement that only reads", sqlite3_errmsg(db)));
   Error error = sqliteError(db, code);
   return fail(error.code, fmt::format("query: {}; hint: the table `docs` lists tables and columns", sqlite3_errmsg(db)));
 }
@@ -86,7 +88,8 @@ bool hasMore(sqlite3* db, const char* tail) {
 
 }  // namespace
 
-Result<SqlResult> runSql(const Project& project, const std::string& sql, const SqlLimits& limits, const std::atomic<bool>* cancel) {
+Result<SqlResult> runSql(const Project& project, const std::string& sql, const SqlLimits& limits,
+                         const std::atomic<bool>* cancel) {
   sqlite3* db = project.connection().handle();
   SS_STORE_TRY(registerSpansTable(project.connection()));
   const Clock::time_point begin = Clock::now();
@@ -94,11 +97,13 @@ Result<SqlResult> runSql(const Project& project, const std::string& sql, const S
   const Guard guard(db, watch);
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
-  if (const int code = sqlite3_prepare_v2(db, sql.c_str(), -1, &prepared, &tail); code != SQLITE_OK) return explain(db, code, watch, limits);
+  if (const int code = sqlite3_prepare_v2(db, sql.c_str(), -1, &prepared, &tail); code != SQLITE_OK)
+    return explain(db, code, watch, limits);
   const Statement statement(prepared);
   if (!prepared) return fail(ErrorCode::kInvalidArgument, "query: empty; expected one statement that only reads");
   if (!sqlite3_stmt_readonly(prepared) || hasMore(db, tail))
-    return fail(ErrorCode::kInvalidArgument, "query: writes, or is more than one statement; expected one statement that only reads");
+    return fail(ErrorCode::kInvalidArgument,
+                "query: writes, or is more than one statement; expected one statement that only reads");
 
   SqlResult result;
   const int columns = sqlite3_column_count(prepared);

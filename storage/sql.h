@@ -26,7 +26,9 @@ struct SqlLimits {
   std::chrono::milliseconds time{10'000};
 };
 
-struct SqlBlob { std::size_t bytes = 0; };  // contents are not shown
+struct SqlBlob {
+  std::size_t bytes = 0;
+};  // contents are not shown
 using SqlCell = std::variant<std::monostate, std::int64_t, double, std::string, SqlBlob>;
 
 struct SqlResult {
@@ -36,7 +38,8 @@ struct SqlResult {
   std::chrono::nanoseconds time{0};
 };
 
-Result<SqlResult> runSql(const Project& project, const std::string& sql, const SqlLimits& limits = {}, const std::atomic<bool>* cancel = nullptr);
+Result<SqlResult> runSql(const Project& project, const std::string& sql, const SqlLimits& limits = {},
+                         const std::atomic<bool>* cancel = nullptr);
 
 // A cell as text: integers and reals in full, NULL as "", blobs as "<N bytes>".
 std::string sqlCellText(const SqlCell& cell);

@@ -40,16 +40,16 @@ class Statement {
     return *this;
   }
 
-  bool next();              // false at the end and on error
-  Status status() const;    // error of the last next()
-  Status run();             // runs to the end, then resets
-  void reset();             // ready to be bound again
+  bool next();            // false at the end and on error
+  Status status() const;  // error of the last next()
+  Status run();           // runs to the end, then resets
+  void reset();           // ready to be bound again
 
   std::int64_t integer(int column) const;
   double real(int column) const;                         // the text 'NaN' reads as NaN
   std::optional<double> optionalReal(int column) const;  // empty for NULL
   std::string text(int column) const;
-  std::string_view blob(int column) const;               // valid until the next step
+  std::string_view blob(int column) const;  // valid until the next step
   bool isNull(int column) const;
   sqlite3_stmt* handle() const { return handle_; }
 
@@ -88,7 +88,7 @@ class Connection {
   ~Connection();
 
   Result<Statement> prepare(std::string_view sql) const;
-  Status execute(const std::string& sql) const;           // one or more statements without parameters
+  Status execute(const std::string& sql) const;              // one or more statements without parameters
   Result<std::int64_t> integer(std::string_view sql) const;  // first column of the first row, 0 when there is none
   std::int64_t lastRowId() const;
   sqlite3* handle() const { return handle_; }

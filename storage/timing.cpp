@@ -1,11 +1,12 @@
 #include "storage/timing.h"
 
 #include <algorithm>
-#include <map>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "storage/blob.h"
+#include "storage/bounded.h"
 #include "storage/queries.h"
 #include "storage/sqlite.h"
 
@@ -22,9 +23,10 @@ struct Table {
 
 Result<Table> readInstructions(const Project& project, std::int64_t run, std::int64_t plan) {
   SS_STORE_ASSIGN(Statement rows,
-                  project.connection().prepare(
-                      "SELECT position, node, i.op, label, i.phase, coalesce(module_path, ''), implementation, bytes_read, bytes_written, flops, is_view, "
-                      "coalesce(category, 'other') FROM instructions i LEFT JOIN nodes n ON n.run = ?1 AND n.id = i.node WHERE plan = ?2 ORDER BY position"));
+                  project.connection().prepare("SELECT i.position, node, i.op, label, i.phase, coalesce(module_path, ''), "
+                                               "implementation, bytes_read, bytes_written, flops, is_view, "
+                                               "coalesce(category, 'other') FROM instructions i LEFT JOIN nodes n ON n.run "
+                                               "= ?1 AND n.id = i.node WHERE plan = ?2 ORDER BY i.position"));
   rows.bind(run, plan);
   Table table;
   table.plan = plan;
@@ -38,8 +40,8 @@ Result<Table> readInstructions(const Project& project, std::int64_t run, std::in
     i.phase = rows.text(4);
     i.modulePath = rows.text(5);
     i.implementation = rows.text(6);
-    i.bytesRead = rows.integer(7);
-    i.bytesWritten = rows.integer(8);
+    i.bytesRead = boundedSize(rows.integer(7));
+    i.bytesWritten = boundedSize(rows.integer(8));
     i.flops = rows.real(9);
     i.view = rows.integer(10) != 0;
     table.categories.push_back(rows.text(11));
@@ -73,25 +75,28 @@ void addStep(const std::vector<Span>& spans, const Table& table, bool shown, Sam
     if (span.instruction < 0 || span.instruction >= static_cast<int>(table.rows.size())) continue;
     const auto index = static_cast<std::size_t>(span.instruction);
     const InstructionTime& row = table.rows[index];
-    phases[row.phase] += span.ns;
+    phases[row.phase] = saturatingAdd(phases[row.phase], span.ns);
     if (shown) samples.instructions[index].push_back(span.ns);
     if (!row.view) samples.ops[{row.op, row.phase}].times.push_back(span.ns);
   }
   for (const auto& [phase, ns] : phases) samples.phases[phase].push_back(ns);
 }
 
-double ratio(std::int64_t part, std::int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+double ratio(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
 
 void summarise(Samples& samples, Table& shown, Timing& timing) {
   std::int64_t total = 0;
-  for (auto& [phase, times] : samples.phases) total += std::accumulate(times.begin(), times.end(), std::int64_t{0});
+  for (auto& [phase, times] : samples.phases) total = std::accumulate(times.begin(), times.end(), total, saturatingAdd);
   for (auto& [key, op] : samples.ops) {
     if (op.times.empty()) continue;
     OpTime row{key.op, key.phase, op.category, op.instructions, statisticsOf(op.times), 0};
     row.share = ratio(row.time.total, total);
     timing.ops.push_back(std::move(row));
   }
-  std::stable_sort(timing.ops.begin(), timing.ops.end(), [](const OpTime& a, const OpTime& b) { return a.time.total > b.time.total; });
+  std::stable_sort(timing.ops.begin(), timing.ops.end(),
+                   [](const OpTime& a, const OpTime& b) { return a.time.total > b.time.total; });
   for (const char* phase : {"forward", "backward", "recompute", "optimizer"}) {
     const auto found = samples.phases.find(phase);
     if (found == samples.phases.end()) continue;
@@ -100,7 +105,10 @@ void summarise(Samples& samples, Table& shown, Timing& timing) {
     timing.phases.push_back(std::move(row));
   }
   std::int64_t planTotal = 0;
-  for (std::size_t i = 0; i < shown.rows.size(); ++i) planTotal += (shown.rows[i].time = statisticsOf(samples.instructions[i])).total;
+  for (std::size_t i = 0; i < shown.rows.size(); ++i) {
+    shown.rows[i].time = statisticsOf(samples.instructions[i]);
+    planTotal = saturatingAdd(planTotal, shown.rows[i].time.total);
+  }
   for (InstructionTime& row : shown.rows) row.share = ratio(row.time.total, planTotal);
   timing.instructions = std::move(shown.rows);
 }
@@ -112,8 +120,10 @@ TimeStats statisticsOf(std::vector<std::int64_t>& times) {
   stats.n = static_cast<std::int64_t>(times.size());
   if (times.empty()) return stats;
   std::sort(times.begin(), times.end());
-  const auto rank = [&](double p) { return times[static_cast<std::size_t>(std::max(0.0, std::ceil(p * static_cast<double>(times.size())) - 1))]; };
-  for (std::int64_t t : times) stats.total += t;
+  const auto rank = [&](double p) {
+    return times[static_cast<std::size_t>(std::max(0.0, std::ceil(p * static_cast<double>(times.size())) - 1))];
+  };
+  for (std::int64_t t : times) stats.total = saturatingAdd(stats.total, t);
   stats.mean = static_cast<double>(stats.total) / static_cast<double>(stats.n);
   stats.median = rank(0.5);
   stats.p95 = rank(0.95);
@@ -124,7 +134,8 @@ TimeStats statisticsOf(std::vector<std::int64_t>& times) {
 
 Result<Timing> readTiming(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(std::vector<StepRow> steps, readSteps(project, run, true));
-  if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return !s.warmUp; })) std::erase_if(steps, [](const StepRow& s) { return s.warmUp; });
+  if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return !s.warmUp; }))
+    std::erase_if(steps, [](const StepRow& s) { return s.warmUp; });
   Timing timing;
   timing.steps = static_cast<std::int64_t>(steps.size());
   std::vector<std::int64_t> wall;
@@ -138,7 +149,8 @@ Result<Timing> readTiming(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(Table shown, readInstructions(project, run, shownPlan));
 
   const std::int64_t spansPerStep = std::max<std::int64_t>(1, static_cast<std::int64_t>(shown.rows.size()));
-  const std::int64_t stride = std::max<std::int64_t>(1, timing.steps * spansPerStep / kMaxSampledSpans);
+  const std::int64_t stride =
+      std::max<std::int64_t>(1, timing.steps / std::max<std::int64_t>(1, kMaxSampledSpans / spansPerStep));
   std::map<std::int64_t, Table> others;
   Samples samples;
   samples.instructions.resize(shown.rows.size());
@@ -165,7 +177,9 @@ Result<Timing> readTiming(const Project& project, std::int64_t run) {
 }
 
 Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId) {
-  SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT begin_ns, data FROM step_spans JOIN steps ON steps.id = step_id WHERE step_id = ?"));
+  SS_STORE_ASSIGN(Statement row,
+                  project.connection().prepare(
+                      "SELECT begin_ns, data FROM step_spans JOIN steps ON steps.id = step_id WHERE step_id = ?"));
   row.bind(stepId);
   if (!row.next()) {
     SS_STORE_TRY(row.status());

@@ -1,7 +1,8 @@
 // Statistics of recorded times: per operator, per instruction, per phase of the step.
 //
 // Warm-up steps (the first of each plan) are left out while other steps exist. A mean never stands alone: every row carries
-// the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the result says so.
+// the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the result says
+// so.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +51,10 @@ struct PhaseTime {
 };
 
 struct Timing {
-  std::int64_t steps = 0;         // recorded steps without warm-up
-  std::int64_t sampledSteps = 0;  // of them, used here
-  TimeStats step;                 // wall time of a step
-  std::vector<OpTime> ops;        // largest share first
+  std::int64_t steps = 0;                     // recorded steps without warm-up
+  std::int64_t sampledSteps = 0;              // of them, used here
+  TimeStats step;                             // wall time of a step
+  std::vector<OpTime> ops;                    // largest share first
   std::vector<InstructionTime> instructions;  // of the newest plan that was executed, in order
   std::vector<PhaseTime> phases;
 };

@@ -39,12 +39,14 @@ Result<WriterLock> WriterLock::acquire(const std::string& projectPath) {
   for (int attempt = 0; attempt < 8; ++attempt) {
     const int descriptor = open(lock.path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (descriptor < 0)
-      return fail(ErrorCode::kIo, fmt::format("lock '{}': {}; the folder must be writable", lock.path_, std::strerror(errno)));
+      return fail(ErrorCode::kIo,
+                  fmt::format("lock '{}': {}; the folder must be writable", lock.path_, std::strerror(errno)));
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       const std::string who = holder(descriptor);
       close(descriptor);
-      return fail(ErrorCode::kLocked, fmt::format("project '{}': being written by {}; one writer per file; hint: open it read-only",
-                                                  projectPath, who));
+      return fail(
+          ErrorCode::kLocked,
+          fmt::format("project '{}': being written by {}; one writer per file; hint: open it read-only", projectPath, who));
     }
     if (!stillThere(descriptor, lock.path_)) {
       close(descriptor);
@@ -53,10 +55,12 @@ Result<WriterLock> WriterLock::acquire(const std::string& projectPath) {
     lock.descriptor_ = descriptor;
     const std::string text = fmt::format("{} {:%Y-%m-%dT%H:%M:%S}\n", getpid(), fmt::localtime(std::time(nullptr)));
     if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, text.data(), text.size(), 0) < 0)
-      return fail(ErrorCode::kIo, fmt::format("lock '{}': {}; the folder must be writable", lock.path_, std::strerror(errno)));
+      return fail(ErrorCode::kIo,
+                  fmt::format("lock '{}': {}; the folder must be writable", lock.path_, std::strerror(errno)));
     return lock;
   }
-  return fail(ErrorCode::kLocked, fmt::format("project '{}': the lock changes hands all the time; one writer per file", projectPath));
+  return fail(ErrorCode::kLocked,
+              fmt::format("project '{}': the lock changes hands all the time; one writer per file", projectPath));
 }
 
 WriterLock::WriterLock(WriterLock&& other) noexcept

@@ -1,0 +1,37 @@
+// Everything a report says about one run, read once. All writers of this folder work from it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/queries.h"
+#include "storage/timing.h"
+
+namespace stepscope::storage {
+
+struct ReportData {
+  std::string projectName;  // file name without folders
+  std::string model;        // file name of the model
+  RunRow run;
+  snapshot::MachineInfo machine;
+  snapshot::ModelInfo modelInfo;
+  std::vector<OptionRow> options;
+  std::vector<PhaseRow> phases;  // newest build
+  std::vector<PassRow> passes;
+  std::vector<StepRow> steps;  // each step once, as last executed
+  Timing timing;
+  std::optional<snapshot::Plan> plan;  // executed last, else newest
+  std::vector<AlertRow> alerts;
+  std::vector<LostRow> lost;
+
+  std::int64_t startUpNs() const;      // sum of the phases at depth 0
+  std::int64_t plannedBytes() const;   // of the newest step, else of the plan; 0 unknown
+  std::int64_t measuredBytes() const;  // largest of all steps; 0 unknown
+};
+
+// `run` 0 = the newest run.
+Result<ReportData> readReportData(const Project& project, std::int64_t run);
+
+}  // namespace stepscope::storage

@@ -1,0 +1,221 @@
+#include "storage/report/json_report.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "storage/names.h"
+#include "storage/report/format.h"
+
+namespace stepscope::storage {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
+template <typename Rows, typename Make>
+Json list(const Rows& rows, Make make) {
+  Json array = Json::array();
+  for (const auto& row : rows) array.push_back(make(row));
+  return array;
+}
+
+template <typename Strings>
+Json texts(const Strings& strings) {
+  return list(strings, [](const auto& text) { return Json(text); });
+}
+
+Json runJson(const ReportData& data) {
+  const RunRow& r = data.run;
+  return {{"id", r.id},
+          {"name", r.name},
+          {"model", data.model},
+          {"device", r.device},
+          {"precision", r.precision},
+          {"threads", r.threads},
+          {"seed", r.seed},
+          {"optimizer", r.optimizer},
+          {"loss", r.lossName},
+          {"weights", r.weights},
+          {"status", r.status},
+          {"message", r.message},
+          {"started", r.startedAt},
+          {"ended", r.endedAt ? Json(*r.endedAt) : Json(nullptr)},
+          {"steps", r.steps},
+          {"first_loss", number(r.firstLoss)},
+          {"last_loss", number(r.lastLoss)}};
+}
+
+Json machineJson(const snapshot::MachineInfo& m) {
+  return {{"cpu", m.cpu()},
+          {"cores", m.cores()},
+          {"cpu_features", texts(m.cpu_features())},
+          {"memory_bytes", m.memory_bytes()},
+          {"gpu", m.gpu()},
+          {"gpu_note", m.gpu_note()},
+          {"version", m.version()},
+          {"libraries", texts(m.libraries())}};
+}
+
+Json inputJson(const snapshot::InputInfo& i) {
+  return {{"name", i.name()}, {"dtype", i.dtype()}, {"dims", texts(i.dims())}, {"role", i.role()}, {"reason", i.reason()}};
+}
+
+Json modelJson(const snapshot::ModelInfo& m) {
+  Json opsets = Json::object();
+  for (const auto& [domain, version] : std::map<std::string, int>(m.opsets().begin(), m.opsets().end()))
+    opsets[domain] = version;
+  return {{"file_bytes", m.file_bytes()},
+          {"producer", m.producer()},
+          {"ir_version", m.ir_version()},
+          {"opsets", opsets},
+          {"nodes", m.node_count()},
+          {"functions", m.function_count()},
+          {"parameters", m.parameter_count()},
+          {"inputs", list(m.inputs(), inputJson)},
+          {"outputs", list(m.outputs(), inputJson)},
+          {"ops", list(m.ops(), [](const snapshot::OpCount& o) {
+             return Json{{"domain", o.domain()},
+                         {"op", o.op()},
+                         {"count", o.count()},
+                         {"has_gradient", o.has_gradient()},
+                         {"has_kernel", o.has_kernel()}};
+           })}};
+}
+
+Json statsJson(const TimeStats& t) {
+  return {{"n", t.n},        {"total_ns", t.total}, {"mean_ns", t.mean}, {"median_ns", t.median},
+          {"p95_ns", t.p95}, {"min_ns", t.min},     {"max_ns", t.max}};
+}
+
+Json planJson(const std::optional<snapshot::Plan>& plan) {
+  if (!plan) return nullptr;
+  return {{"arena_bytes", plan->arena_bytes()},
+          {"lower_bound_bytes", plan->lower_bound_bytes()},
+          {"persistent_bytes", plan->persistent_bytes()},
+          {"workspace_bytes", plan->workspace_bytes()},
+          {"peak_instruction", plan->peak_instruction()},
+          {"signature", plan->signature()},
+          {"reason", plan->reason()},
+          {"instructions", plan->instructions_size()},
+          {"peak_owners", list(plan->peak_owners(),
+                               [](const snapshot::MemoryOwner& o) {
+                                 return Json{{"owner", o.owner()}, {"bytes", o.bytes()}};
+                               })},
+          {"buffers", list(plan->buffers(), [](const snapshot::Buffer& b) {
+             return Json{{"index", b.index()},       {"value", b.value()},
+                         {"name", b.name()},         {"class", bufferClassName(b.buffer_class())},
+                         {"in_arena", b.in_arena()}, {"offset", b.offset()},
+                         {"bytes", b.bytes()},       {"first", b.first()},
+                         {"last", b.last()},         {"shares", b.shares()},
+                         {"decision", b.decision()}, {"refusals", texts(b.refusals())}};
+           })}};
+}
+
+Json timingJson(const Timing& timing) {
+  const auto phase = [](const PhaseTime& p) {
+    return Json{{"phase", p.phase}, {"share", p.share}, {"time", statsJson(p.time)}};
+  };
+  const auto op = [](const OpTime& o) {
+    return Json{{"op", o.op},       {"phase", o.phase},         {"category", o.category}, {"instructions", o.instructions},
+                {"share", o.share}, {"time", statsJson(o.time)}};
+  };
+  const auto instruction = [](const InstructionTime& i) {
+    return Json{{"position", i.position},
+                {"node", i.node},
+                {"op", i.op},
+                {"label", i.label},
+                {"phase", i.phase},
+                {"module_path", i.modulePath},
+                {"implementation", i.implementation},
+                {"bytes_read", i.bytesRead},
+                {"bytes_written", i.bytesWritten},
+                {"flops", number(i.flops)},
+                {"view", i.view},
+                {"share", i.share},
+                {"time", statsJson(i.time)}};
+  };
+  return {{"steps", timing.steps},          {"sampled_steps", timing.sampledSteps},
+          {"step", statsJson(timing.step)}, {"phases", list(timing.phases, phase)},
+          {"ops", list(timing.ops, op)},    {"instructions", list(timing.instructions, instruction)}};
+}
+
+Json passJson(const PassRow& p) {
+  return {{"phase", p.phase},
+          {"name", p.name},
+          {"ns", p.ns},
+          {"matches", p.matches},
+          {"nodes_before", p.nodesBefore},
+          {"nodes_after", p.nodesAfter},
+          {"notes", p.notes},
+          {"near_misses", list(p.nearMisses, [](const NearMissRow& m) {
+             return Json{{"node", m.node}, {"name", m.nodeName}, {"condition", m.condition}};
+           })}};
+}
+
+Json stepJson(const StepRow& s) {
+  return {{"step", s.step},
+          {"loss", number(s.loss)},
+          {"learning_rate", number(s.learningRate)},
+          {"gradient_norm", number(s.gradientNorm)},
+          {"updated", s.updated},
+          {"samples", s.samples},
+          {"tokens", s.tokens},
+          {"begin_ns", s.beginNs},
+          {"ns", s.ns},
+          {"planned_bytes", s.plannedBytes},
+          {"peak_bytes", s.peakBytes},
+          {"warm_up", s.warmUp},
+          {"batch", s.batch}};
+}
+
+}  // namespace
+
+std::string jsonReport(const ReportData& data) {
+  Json root;
+  root["version"] = 1;
+  root["run"] = runJson(data);
+  root["machine"] = machineJson(data.machine);
+  root["model"] = modelJson(data.modelInfo);
+  root["options"] = list(data.options, [](const OptionRow& o) {
+    return Json{{"name", o.name},
+                {"value", withoutFolders(o.value)},
+                {"default", o.defaultValue},
+                {"set_by", o.setBy},
+                {"effect", o.effect},
+                {"doc", o.doc}};
+  });
+  root["phases"] = list(data.phases, [](const PhaseRow& p) {
+    return Json{{"id", p.id},
+                {"parent", p.parent ? Json(*p.parent) : Json(nullptr)},
+                {"depth", p.depth},
+                {"name", p.name},
+                {"begin_ns", p.beginNs},
+                {"ns", p.ns},
+                {"peak_bytes", p.peakBytes},
+                {"count", p.count},
+                {"error", p.error}};
+  });
+  root["passes"] = list(data.passes, passJson);
+  root["plan"] = planJson(data.plan);
+  root["timing"] = timingJson(data.timing);
+  root["steps"] = list(data.steps, stepJson);
+  root["alerts"] = list(data.alerts, [](const AlertRow& a) {
+    return Json{{"severity", a.severity}, {"code", a.code}, {"message", a.message},        {"node", a.node},
+                {"value", a.value},       {"step", a.step}, {"instruction", a.instruction}};
+  });
+  root["lost"] = list(data.lost, [](const LostRow& l) {
+    return Json{{"what", l.what},          {"amount", l.amount}, {"first_step", l.firstStep},
+                {"last_step", l.lastStep}, {"reason", l.reason}, {"advice", l.advice}};
+  });
+  // Names may hold bytes that are no text; the encoder puts U+FFFD in their place.
+  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,33 @@
+// The whole run as JSON, for programs. Keys are stable: they may be added, never renamed or removed while "version" is 1.
+// Times are nanoseconds, sizes bytes. NaN, Infinity and -Infinity are strings; what was not computed is null.
+//
+//   version       1
+//   run           id, name, model, device, precision, threads, seed, optimizer, loss, weights, status, message, started,
+//   ended
+//                 (nanoseconds since 1970), steps, first_loss, last_loss
+//   machine       cpu, cores, cpu_features, memory_bytes, gpu, gpu_note, version, libraries
+//   model         file_bytes, producer, ir_version, opsets, nodes, functions, parameters (elements), inputs, outputs, ops
+//   options       [name, value, default, set_by, effect, doc]
+//   phases        [id, parent (id or null), depth, name, begin_ns, ns, peak_bytes, count, error]
+//   passes        [phase (id), name, ns, matches, nodes_before, nodes_after, notes, near_misses: [node, name, condition]]
+//   plan          arena_bytes, lower_bound_bytes, persistent_bytes, workspace_bytes, peak_instruction, signature, reason,
+//                 instructions, peak_owners: [owner, bytes], buffers: [index, value, name, class, in_arena, offset, bytes,
+//                 first, last, shares, decision, refusals]; null when there is none
+//   timing        steps, sampled_steps, step (statistics), phases, ops, instructions; statistics are n, total_ns, mean_ns,
+//                 median_ns, p95_ns, min_ns, max_ns; warm-up steps are left out
+//   steps         [step, loss, learning_rate, gradient_norm, updated, samples, tokens, begin_ns, ns, planned_bytes,
+//   peak_bytes,
+//                 warm_up, batch]
+//   alerts        [severity, code, message, node, value, step, instruction]
+//   lost          [what, amount, first_step, last_step, reason, advice]
+#pragma once
+
+#include <string>
+
+#include "storage/report/data.h"
+
+namespace stepscope::storage {
+
+std::string jsonReport(const ReportData& data);
+
+}  // namespace stepscope::storage

@@ -1,0 +1,62 @@
+#include "storage/report/report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "storage/report/csv_report.h"
+#include "storage/report/data.h"
+#include "storage/report/html_report.h"
+#include "storage/report/json_report.h"
+#include "storage/report/trace_report.h"
+
+namespace stepscope::storage {
+namespace {
+
+Result<std::string> contents(const Project& project, std::int64_t run, const std::string& path) {
+  const auto endsWith = [&](std::string_view ending) { return path.ends_with(ending); };
+  const bool known = endsWith(".html") || endsWith(".json") || endsWith(".csv");
+  if (!known)
+    return fail(ErrorCode::kInvalidArgument, fmt::format("report '{}': unknown ending; expected .html, .json, .csv, "
+                                                         ".ops.csv, .instructions.csv, .phases.csv or .trace.json",
+                                                         path));
+  SS_STORE_ASSIGN(const ReportData data, readReportData(project, run));
+  if (endsWith(".trace.json")) return traceReport(project, data);
+  if (endsWith(".html")) return htmlReport(data);
+  if (endsWith(".json")) return jsonReport(data);
+  if (endsWith(".ops.csv")) return opsCsv(data);
+  if (endsWith(".instructions.csv")) return instructionsCsv(data);
+  if (endsWith(".phases.csv")) return phasesCsv(data);
+  return stepsCsv(data);
+}
+
+}  // namespace
+
+Status writeReport(const Project& project, std::int64_t run, const std::filesystem::path& path) {
+  SS_STORE_ASSIGN(const std::string text, contents(project, run, path.string()));
+  std::filesystem::path temporary = path;
+  temporary += fmt::format(".{}.tmp", getpid());
+  {
+    std::ofstream out(temporary, std::ios::binary);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.flush();
+    if (!out) {
+      const int reason = errno;
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      return fail(ErrorCode::kIo,
+                  fmt::format("report '{}': {}; expected a writable folder", path.string(), std::strerror(reason)));
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (!error) return {};
+  std::error_code ignored;
+  std::filesystem::remove(temporary, ignored);
+  return fail(ErrorCode::kIo, fmt::format("report '{}': {}; expected a writable place", path.string(), error.message()));
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,204 @@
+#include "storage/report/trace_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "storage/sqlite.h"
+
+namespace stepscope::storage {
+namespace {
+
+constexpr std::int64_t kMaxSpans = 400'000;
+constexpr int kProcess = 1;
+constexpr int kStartUpThread = 1000;
+
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+class TraceWriter {
+ public:
+  explicit TraceWriter(std::int64_t base) : base_(base) {}
+
+  void event(const std::string& body) {
+    text_ += first_ ? "\n  {" : ",\n  {";
+    first_ = false;
+    text_ += body;
+    text_ += '}';
+  }
+  void complete(const std::string& category, const std::string& name, int thread, std::int64_t begin, std::int64_t ns,
+                const std::string& arguments) {
+    event(fmt::format(R"("ph": "X", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}})",
+                      category, quoted(name), kProcess, thread, at(begin), micro(ns), arguments));
+  }
+  void flow(char kind, std::int64_t id, int thread, std::int64_t time) {
+    event(fmt::format(R"("ph": "{}", "cat": "fwdbwd", "name": "fwdbwd", "id": {}, "pid": {}, "tid": {}, "ts": {}{})", kind,
+                      id, kProcess, thread, at(time), kind == 'f' ? R"(, "bp": "e")" : ""));
+  }
+  void counter(const std::string& name, const std::string& key, std::int64_t time, double value) {
+    if (!std::isfinite(value)) return;
+    event(fmt::format(R"("ph": "C", "cat": "counter", "name": "{}", "pid": {}, "tid": 0, "ts": {}, "args": {{"{}": {}}})",
+                      name, kProcess, at(time), key, value));
+  }
+  void metadata(const std::string& what, int thread, const std::string& arguments) {
+    event(fmt::format(R"("ph": "M", "name": "{}", "pid": {}, "tid": {}, "ts": 0, "args": {{{}}})", what, kProcess, thread,
+                      arguments));
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  static std::string micro(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+  std::string at(std::int64_t ns) const { return micro(std::max<std::int64_t>(0, ns - base_)); }
+
+  std::int64_t base_;
+  std::string text_;
+  bool first_ = true;
+};
+
+// Where to draw the arrow of a backward operator from: forward node of each node of the newest graph.
+Result<std::unordered_map<int, int>> readForwardNodes(const Project& project, std::int64_t run) {
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare("SELECT id, forward FROM nodes WHERE run = ? AND forward >= 0"));
+  rows.bind(run);
+  std::unordered_map<int, int> result;
+  while (rows.next()) result[static_cast<int>(rows.integer(0))] = static_cast<int>(rows.integer(1));
+  SS_STORE_TRY(rows.status());
+  return result;
+}
+
+void writeStartUp(const ReportData& data, TraceWriter& trace) {
+  for (const PhaseRow& phase : data.phases)
+    trace.complete("user_annotation", phase.name, kStartUpThread, phase.beginNs, phase.ns,
+                   fmt::format(R"("count": {}, "peak bytes": {}{})", phase.count, phase.peakBytes,
+                               phase.error.empty() ? "" : fmt::format(R"(, "error": {})", quoted(phase.error))));
+}
+
+class StepTracer {
+ public:
+  StepTracer(const ReportData& data, const std::unordered_map<int, int>& forward, TraceWriter& trace)
+      : data_(data), forward_(forward), trace_(trace) {}
+
+  void write(const StepRow& step, const std::vector<Span>& spans) {
+    trace_.complete("user_annotation", fmt::format("ProfilerStep#{}", step.step), 1, step.beginNs, step.ns,
+                    fmt::format(R"("step": {}, "samples": {}, "tokens": {})", step.step, step.samples, step.tokens));
+    if (step.loss) trace_.counter("loss", "loss", step.beginNs + step.ns, *step.loss);
+    trace_.counter("memory", "peak bytes", step.beginNs, static_cast<double>(step.peakBytes));
+    // Instruction numbers belong to a plan; only the newest plan's table is at hand.
+    const bool known = !data_.timing.instructions.empty() && step.plan == data_.timing.instructions.front().plan;
+    writePhases(spans, known);
+    std::unordered_map<int, const Span*> firstOf;
+    for (const Span& span : spans) {
+      const int forwardNode = forwardOf(span);
+      writeSpan(span, known ? find(span) : nullptr, forwardNode);
+      if (forwardNode >= 0 && firstOf.contains(forwardNode)) writeArrow(*firstOf[forwardNode], span);
+      if (forwardNode < 0) firstOf.try_emplace(span.node, &span);
+    }
+  }
+
+ private:
+  const InstructionTime* find(const Span& span) const {
+    const auto& rows = data_.timing.instructions;
+    return span.instruction >= 0 && span.instruction < static_cast<int>(rows.size())
+               ? &rows[static_cast<std::size_t>(span.instruction)]
+               : nullptr;
+  }
+
+  int forwardOf(const Span& span) const {
+    const auto found = forward_.find(span.node);
+    return found == forward_.end() ? -1 : found->second;
+  }
+
+  // One annotation around each stretch of the same phase on the main thread; recomputed nodes belong to the backward phase.
+  void writePhases(const std::vector<Span>& spans, bool known) {
+    std::string phase;
+    std::int64_t begin = 0, end = 0;
+    const auto close = [&] {
+      if (!phase.empty()) trace_.complete("user_annotation", phase, 1, begin, end - begin, "");
+    };
+    for (const Span& span : spans) {
+      const InstructionTime* row = known && span.thread == 0 ? find(span) : nullptr;
+      if (!row) continue;
+      const std::string now = row->phase == "recompute" ? "backward" : row->phase;
+      if (now != phase) {
+        close();
+        phase = now;
+        begin = span.beginNs;
+      }
+      end = std::max(span.beginNs + span.ns, begin);
+    }
+    close();
+  }
+
+  void writeSpan(const Span& span, const InstructionTime* row, int forwardNode) {
+    ++eventIndex_;
+    std::string arguments = fmt::format(R"("External id": {}, "Ev Idx": {}, "instruction": {}, "node": {})", eventIndex_,
+                                        eventIndex_, span.instruction, span.node);
+    if (forwardNode >= 0) arguments += fmt::format(R"(, "Fwd thread id": 1, "Sequence number": {})", forwardNode);
+    if (forwardNode < 0) arguments += fmt::format(R"(, "Sequence number": {})", span.node);
+    if (row)
+      arguments += fmt::format(
+          R"(, "label": {}, "phase": "{}", "module": {}, "kernel": {}, "bytes read": {}, "bytes written": {}, "flops": {})",
+          quoted(row->label), row->phase, quoted(row->modulePath), quoted(row->implementation), row->bytesRead,
+          row->bytesWritten, std::isfinite(row->flops) ? row->flops : 0.0);
+    trace_.complete("cpu_op", row ? row->op : fmt::format("instruction {}", span.instruction), span.thread + 1, span.beginNs,
+                    span.ns, arguments);
+  }
+
+  void writeArrow(const Span& from, const Span& to) {
+    ++flowId_;
+    trace_.flow('s', flowId_, from.thread + 1, from.beginNs);
+    trace_.flow('f', flowId_, to.thread + 1, to.beginNs);
+  }
+
+  const ReportData& data_;
+  const std::unordered_map<int, int>& forward_;
+  TraceWriter& trace_;
+  std::int64_t eventIndex_ = 0, flowId_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> traceReport(const Project& project, const ReportData& data) {
+  SS_STORE_ASSIGN(const auto forward, readForwardNodes(project, data.run.id));
+  SS_STORE_ASSIGN(const std::vector<StepRow> steps, readSteps(project, data.run.id, true));
+  const std::int64_t perStep = std::max<std::int64_t>(1, static_cast<std::int64_t>(data.timing.instructions.size()));
+  const std::size_t kept =
+      std::min<std::size_t>(steps.size(), static_cast<std::size_t>(std::max<std::int64_t>(1, kMaxSpans / perStep)));
+  const std::size_t first = steps.size() - kept;
+
+  std::int64_t base = kept > 0 ? steps[first].beginNs : 0;
+  for (const PhaseRow& phase : data.phases) base = std::min(base == 0 ? phase.beginNs : base, phase.beginNs);
+  TraceWriter trace(base);
+  int threads = 1;
+  StepTracer tracer(data, forward, trace);
+  writeStartUp(data, trace);
+  for (std::size_t i = first; i < steps.size(); ++i) {
+    SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));
+    for (const Span& span : spans) threads = std::max(threads, std::min(span.thread, 998) + 1);
+    tracer.write(steps[i], spans);
+  }
+  trace.metadata("process_name", 0, fmt::format(R"("name": {})", quoted("stepscope " + data.model)));
+  trace.metadata("process_sort_index", 0, R"("sort_index": 0)");
+  trace.metadata("thread_name", kStartUpThread, R"("name": "start-up")");
+  trace.metadata("thread_sort_index", kStartUpThread, R"("sort_index": 0)");
+  for (int t = 0; t < threads; ++t) {
+    trace.metadata("thread_name", t + 1,
+                   fmt::format(R"("name": "{}")", t == 0 ? std::string("step") : fmt::format("worker thread {}", t)));
+    trace.metadata("thread_sort_index", t + 1, fmt::format(R"("sort_index": {})", t + 1));
+  }
+  // HTA looks for the rank with a blank after the colon, on one line.
+  return fmt::format(
+      "{{\n \"schemaVersion\": 1,\n \"deviceProperties\": [],\n \"distributedInfo\": {{\"backend\": \"\", \"rank\": 0, "
+      "\"world_size\": 1}},\n"
+      " \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": {},\n \"traceName\": {},\n \"otherData\": {{\"program\": "
+      "\"stepscope\", "
+      "\"run\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [{}\n ]\n}}\n",
+      base, quoted(data.model + ".trace.json"), data.run.id, first, trace.take());
+}
+
+}  // namespace stepscope::storage
