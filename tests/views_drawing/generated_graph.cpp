@@ -188,7 +188,7 @@ class Builder {
       if (!isLoss && found == gradients_.end()) continue;
       const int dy = isLoss ? -1 : found->second;
       const auto back = [&](const std::string& op, const std::vector<int>& inputs, int of) {
-        accumulate(of, emit(op, inputs, dims(of), snapshot::BACKWARD, n.id(), "d " + graph_.values(of).name()), n.id());
+        accumulate(of, emit(op, inputs, dims(of), snapshot::BACKWARD, n.id(), graph_.values(of).name() + "_grad"), n.id());
       };
       const auto isParameter = [&](int v) { return graph_.values(v).role() == snapshot::INITIALIZER; };
       const std::string& op = n.op();

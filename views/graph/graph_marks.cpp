@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/graph/graph_marks.h"
+
+#include <QStringList>
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+
+double heatOf(HeatKind kind, const SnapshotStore& store, const snapshot::Instruction& in) {
+  switch (kind) {
+    case HeatKind::kTime: return static_cast<double>(store.timing(in.index()).ns);
+    case HeatKind::kBytes: return static_cast<double>(in.bytes_read()) + static_cast<double>(in.bytes_written());
+    case HeatKind::kFlops: return in.flops();
+    case HeatKind::kBadNumbers: {
+      double sum = -1;
+      for (const auto& out : in.outputs()) {
+        if (const snapshot::TensorStatistics* s = store.statistics(out.value())) sum = std::max(sum, 0.0) + static_cast<double>(s->nan() + s->inf());
+      }
+      return sum;
+    }
+    default: return -1;
+  }
+}
+
+struct Breaks {
+  std::unordered_set<int> nodes, instructions;
+  std::unordered_set<std::string> ops;
+
+  explicit Breaks(const std::vector<snapshot::Breakpoint>& list) {
+    for (const auto& b : list) {
+      if (!b.enabled()) continue;
+      if (b.condition_case() == snapshot::Breakpoint::kNode) nodes.insert(b.node());
+      if (b.condition_case() == snapshot::Breakpoint::kInstruction) instructions.insert(b.instruction());
+      if (b.condition_case() == snapshot::Breakpoint::kOp) ops.insert(b.op());
+    }
+  }
+};
+
+}  // namespace
+
+GraphMarks GraphMarks::make(const GraphModel& model, const SnapshotStore& store, HeatKind heat) {
+  GraphMarks marks;
+  marks.nodes.resize(static_cast<std::size_t>(model.size()));
+  marks.groups.resize(model.groups().size());
+  marks.heat = heat;
+  const PlanPtr& plan = store.plan();
+  const Breaks breaks(store.breakpoints());
+  marks.inStep = store.position().in_step();
+  std::vector<double> heats(marks.nodes.size(), -1);
+  std::vector<double> groupHeat[2] = {std::vector<double>(marks.groups.size(), -1), std::vector<double>(marks.groups.size(), -1)};
+  for (int i = 0; i < model.size(); ++i) {
+    const snapshot::Node* node = model.node(i);
+    if (node == nullptr) continue;
+    NodeMarks& m = marks.nodes[static_cast<std::size_t>(i)];
+    const int column = node->phase() == snapshot::FORWARD ? 0 : 1;
+    const int index = plan ? plan->instructionOfNode(node->id()) : -1;
+    m.breakpoint = breaks.nodes.contains(node->id()) || breaks.ops.contains(node->op()) || (index >= 0 && breaks.instructions.contains(index));
+    if (const snapshot::Determinism* d = store.determinism(node->id())) m.nondeterministic = d->verdict().starts_with("depends");
+    std::int64_t ns = -1;
+    if (index >= 0) {
+      const snapshot::Instruction& in = *plan->instruction(index);
+      if (marks.inStep && index == store.position().instruction()) marks.current = i;
+      m.waiting = marks.inStep && !store.ranInThisStep(index) && index != store.position().instruction();
+      for (const auto& out : in.outputs()) {
+        const snapshot::Buffer* buffer = plan->buffer(out.buffer());
+        m.inPlace |= buffer != nullptr && buffer->shares() >= 0 && buffer->decision().starts_with("in place");
+      }
+      ns = store.timing(index).ns;
+      heats[static_cast<std::size_t>(i)] = heatOf(heat, store, in);
+    }
+    std::int64_t stash = 0;
+    if (column == 0) {
+      std::unordered_set<int> seen;
+      for (const int* e = model.outBegin(i); e != model.outEnd(i); ++e) {
+        const ModelEdge& edge = model.edges()[static_cast<std::size_t>(*e)];
+        if (model.phase(edge.to) == snapshot::FORWARD || !seen.insert(edge.value).second) continue;
+        if (const snapshot::Value* v = model.value(edge.value)) stash += std::max<std::int64_t>(0, v->bytes());
+      }
+    }
+    for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
+      GroupMarks& group = marks.groups[static_cast<std::size_t>(g)];
+      group.stashBytes += stash;
+      group.waiting[column] += m.waiting ? 1 : 0;
+      group.breakpoint[column] |= m.breakpoint;
+      if (ns >= 0) {
+        group.ns[column] += ns;
+        group.timed[column] = true;
+      }
+      double& sum = groupHeat[column][static_cast<std::size_t>(g)];
+      if (heats[static_cast<std::size_t>(i)] >= 0) sum = std::max(sum, 0.0) + heats[static_cast<std::size_t>(i)];
+    }
+  }
+  for (const double h : heats) marks.heatMost = std::max(marks.heatMost, h);
+  // The square root tells small values apart; the legend says so. Groups sum up and may exceed the largest node.
+  const auto share = [&](double h) { return h < 0 ? -1.0F : marks.heatMost <= 0 ? 0.0F : static_cast<float>(std::sqrt(std::min(1.0, h / marks.heatMost))); };
+  for (std::size_t i = 0; i < heats.size(); ++i) marks.nodes[i].heat = share(heats[i]);
+  for (std::size_t g = 0; g < marks.groups.size(); ++g) {
+    for (int c = 0; c < 2; ++c) marks.groups[g].heat[c] = share(groupHeat[c][g]);
+  }
+  return marks;
+}
+
+QString heatName(HeatKind kind) {
+  switch (kind) {
+    case HeatKind::kTime: return QStringLiteral("time");
+    case HeatKind::kBytes: return QStringLiteral("bytes moved");
+    case HeatKind::kFlops: return QStringLiteral("operations");
+    case HeatKind::kBadNumbers: return QStringLiteral("NaN and Inf");
+    default: return QStringLiteral("none");
+  }
+}
+
+QString heatText(HeatKind kind, double value) {
+  switch (kind) {
+    case HeatKind::kTime: return format::time(static_cast<std::int64_t>(value));
+    case HeatKind::kBytes: return format::bytes(static_cast<std::int64_t>(value));
+    case HeatKind::kFlops: return format::countShort(value) + QStringLiteral("FLOP");
+    default: return format::countShort(value);
+  }
+}
+
+}  // namespace stepscope

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/graph/phase_strip.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+PhaseStrip::PhaseStrip(QWidget* parent) : QWidget(parent) {
+  setFocusPolicy(Qt::TabFocus);
+  setMouseTracking(true);
+  setAccessibleName(tr("Phases of the build"));
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+QSize PhaseStrip::sizeHint() const { return {400, qRound(Metrics::current().unit * 3.3)}; }
+QSize PhaseStrip::minimumSizeHint() const { return {120, sizeHint().height()}; }
+
+void PhaseStrip::setStages(const QStringList& stages) {
+  stages_ = stages;
+  shown_ = std::min<int>(shown_, static_cast<int>(stages.size()) - 1);
+  base_ = -1;
+  update();
+}
+
+void PhaseStrip::setShown(const QString& stage, const QString& base) {
+  shown_ = static_cast<int>(stages_.indexOf(stage));
+  base_ = base.isEmpty() ? -1 : static_cast<int>(stages_.indexOf(base));
+  update();
+}
+
+void PhaseStrip::setCounts(int added, int removed, int changed) {
+  added_ = added;
+  removed_ = removed;
+  changed_ = changed;
+  update();
+}
+
+QPointF PhaseStrip::stop(int i) const {
+  const double unit = Metrics::current().unit, left = 3.2 * unit, right = width() - 3.2 * unit;
+  const double share = stages_.size() < 2 ? 0.5 : static_cast<double>(i) / static_cast<double>(stages_.size() - 1);
+  return {left + share * (right - left), 1.05 * unit};
+}
+
+int PhaseStrip::stopAt(QPointF p) const {
+  int best = -1;
+  double least = 1e9;
+  for (int i = 0; i < stages_.size(); ++i) {
+    const double d = std::abs(stop(i).x() - p.x());
+    if (d < least) {
+      least = d;
+      best = i;
+    }
+  }
+  return best;
+}
+
+void PhaseStrip::paintEvent(QPaintEvent*) {
+  const Tokens& t = Tokens::current();
+  const double unit = Metrics::current().unit;
+  QPainter p(this);
+  p.setRenderHint(QPainter::Antialiasing);
+  p.fillRect(rect(), t.raised);
+  p.setPen(t.border);
+  p.drawLine(QPointF(0, 0.5), QPointF(width(), 0.5));
+  if (stages_.isEmpty()) return;
+  const int count = static_cast<int>(stages_.size());
+  p.setPen(QPen(t.border, 2, Qt::SolidLine, Qt::RoundCap));
+  p.drawLine(stop(0), stop(count - 1));
+  if (shown_ >= 0 && base_ >= 0) {
+    p.setPen(QPen(t.accent, 3, Qt::SolidLine, Qt::RoundCap));
+    p.drawLine(stop(base_), stop(shown_));
+  }
+  // Names where they fit; those of the shown ones always, and first.
+  p.setFont(smallFont());
+  const QFontMetricsF metrics(p.font());
+  std::vector<int> order;
+  for (const int i : {shown_, base_, hovered_}) {
+    if (i >= 0 && i < count) order.push_back(i);
+  }
+  for (int i = 0; i < count; ++i) order.push_back(i);
+  std::vector<std::pair<double, double>> taken;
+  std::vector<char> done(static_cast<std::size_t>(count), 0);
+  for (const int i : order) {
+    if (done[static_cast<std::size_t>(i)] != 0) continue;
+    done[static_cast<std::size_t>(i)] = 1;
+    const QPointF at = stop(i);
+    const bool active = i == shown_ || i == base_;
+    p.setPen(QPen(active ? t.accent : i == hovered_ ? t.text : t.edge, 1.5));
+    p.setBrush(i == shown_ ? t.accent : t.raised);
+    p.drawEllipse(at, active ? 4.5 : 3.5, active ? 4.5 : 3.5);
+    const QString name = format::visible(stages_[i]);
+    const double width = metrics.horizontalAdvance(name);
+    const double x = std::clamp(at.x() - width / 2, 4.0, std::max(4.0, this->width() - width - 4));
+    const bool free = std::none_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + 8 && x + width > o.first - 8; });
+    if (!free) continue;
+    taken.emplace_back(x, x + width);
+    p.setPen(active ? t.text : t.muted);
+    p.drawText(QPointF(x, 2.65 * unit), name);
+  }
+  if (shown_ >= 0 && base_ >= 0 && added_ >= 0) {
+    const std::pair<QString, QColor> parts[] = {{QStringLiteral("+%1").arg(format::count(added_)), t.added}, {QStringLiteral("−%1").arg(format::count(removed_)), t.removed}, {QStringLiteral("±%1").arg(format::count(changed_)), t.changed}};
+    double total = 0;
+    for (const auto& [text, colour] : parts) total += metrics.horizontalAdvance(text) + 8;
+    double x = (stop(base_).x() + stop(shown_).x()) / 2 - total / 2;
+    p.setPen(Qt::NoPen);
+    p.setBrush(t.raised);
+    p.drawRect(QRectF(x - 5, stop(0).y() - 8, total + 4, 16));
+    for (const auto& [text, colour] : parts) {
+      p.setPen(colour);
+      p.drawText(QPointF(x, stop(0).y() + metrics.ascent() / 2 - 1), text);
+      x += metrics.horizontalAdvance(text) + 8;
+    }
+  }
+  if (hasFocus()) {
+    p.setPen(t.accent);
+    p.setBrush(Qt::NoBrush);
+    p.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+  }
+}
+
+void PhaseStrip::choose(int shown, int base) {
+  if (shown < 0 || shown >= stages_.size() || base >= stages_.size()) return;
+  if (base == shown) base = -1;
+  emit chosen(stages_[shown], base < 0 ? QString() : stages_[base]);
+}
+
+void PhaseStrip::mousePressEvent(QMouseEvent* event) {
+  if (event->button() != Qt::LeftButton) return;
+  const int i = stopAt(event->position());
+  if (event->modifiers() & Qt::ShiftModifier) {
+    choose(shown_ < 0 ? i : shown_, i);
+  } else {
+    choose(i, base_);
+  }
+}
+
+void PhaseStrip::mouseMoveEvent(QMouseEvent* event) {
+  hovered_ = stopAt(event->position());
+  update();
+}
+
+void PhaseStrip::leaveEvent(QEvent*) {
+  hovered_ = -1;
+  update();
+}
+
+void PhaseStrip::keyPressEvent(QKeyEvent* event) {
+  const int step = event->key() == Qt::Key_Left ? -1 : event->key() == Qt::Key_Right ? 1 : 0;
+  if (event->key() == Qt::Key_Escape && base_ >= 0) {
+    choose(shown_, -1);
+  } else if (step == 0) {
+    QWidget::keyPressEvent(event);
+  } else if (event->modifiers() & Qt::ShiftModifier) {
+    choose(shown_, std::clamp((base_ < 0 ? shown_ : base_) + step, 0, static_cast<int>(stages_.size()) - 1));
+  } else {
+    choose(std::clamp(shown_ + step, 0, static_cast<int>(stages_.size()) - 1), base_);
+  }
+}
+
+bool PhaseStrip::event(QEvent* event) {
+  if (event->type() == QEvent::ToolTip) {
+    auto* help = static_cast<QHelpEvent*>(event);
+    const int i = stopAt(help->pos());
+    if (i >= 0) {
+      QToolTip::showText(help->globalPos(), tr("Graph after phase “%1”. Click shows it; Shift+click compares the shown one with it.").arg(format::visible(stages_[i])), this);
+    }
+    return true;
+  }
+  return QWidget::event(event);
+}
+
+}  // namespace stepscope
