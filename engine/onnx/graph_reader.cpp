@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "engine/onnx/attribute_reader.h"
+#include "engine/onnx/function_calls.h"
 #include "engine/onnx/limits.h"
 #include "engine/onnx/module_path.h"
 #include "engine/onnx/node_metadata.h"
@@ -214,6 +215,8 @@ class GraphReader {
                                         return readSubgraph(graph, place, parsed);
                                       }};
     readAttributes(*proto.mutable_attribute(), where, attributes, node);
+    if (auto overload = unknownString(proto, kNodeOverloadField); !overload.empty())
+      node.attrs.set(kOverloadAttribute, std::move(overload));
     if (context_.problems.count() == before) checkRequired(where, node, proto.output_size());
     parsed.metadata = unknownMetadata(proto, kNodeMetadataField);
     node.provenance.pass = "import";
@@ -351,7 +354,13 @@ class GraphReader {
       }
     }
     graph_->setOrder(std::move(order));
-    for (const auto& name : parts.outputs) graph_->mutableOutputs().push_back(names_.at(name).value);
+    for (const auto& name : parts.outputs) {
+      const ValueId output = names_.at(name).value;
+      graph_->mutableOutputs().push_back(output);
+      const auto declared = context_.valueInfo.find(name);
+      if (!outer_ && graph_->value(output).role == ValueRole::kNodeOutput && declared != context_.valueInfo.end())
+        graph_->mutableValue(output).type = declared->second;
+    }
     inferModulePaths(*graph_);
   }
 
@@ -410,7 +419,10 @@ class GraphReader {
     node.attributeReferences = std::move(parsed.node.attributeReferences);
     node.provenance = std::move(parsed.node.provenance);
     node.provenance.imported = id;
-    if (capacity > 0) parsed.predicates = readNodeMetadata(parsed.metadata, capacity, node);
+    if (savedNodeId(parsed.metadata)) {
+      parsed.predicates = readNodeMetadata(parsed.metadata, capacity, node);
+      if (capacity == 0) node.provenance.imported = id;  // in a subgraph, or ids that do not fit
+    }
     for (const ValueId out : node.outputs)
       if (out) names_[graph_->value(out).name].value = out;
     return id;

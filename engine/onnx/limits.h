@@ -55,6 +55,8 @@ inline constexpr std::int64_t kSavedIdSlack = 100'000;
 inline constexpr std::int64_t kSafetensorsHeaderBytes = 100'000'000;  // the format's own number
 inline constexpr std::int64_t kNpyHeaderBytes = kMiB;
 inline constexpr std::int64_t kArchiveEntries = 65'536;
+// Elements of all arrays of one archive: deflate makes 1 KB into 1 MB, so the size of the file bounds nothing.
+inline constexpr std::int64_t kArchiveBytes = 16 * kGiB;
 
 // How many problems of one model are kept; the count goes on.
 inline constexpr std::size_t kProblemsKept = 1'000;

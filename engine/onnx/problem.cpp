@@ -8,7 +8,6 @@ namespace stepscope {
 namespace {
 
 constexpr std::size_t kShown = 3;
-constexpr std::size_t kShownNameBytes = 120;
 
 }  // namespace
 
@@ -26,19 +25,6 @@ Error ProblemList::toError() const {
   for (std::size_t i = 1; i < problems_.size() && i < kShown; ++i) text += "\n" + problems_[i].text();
   if (count_ > kShown) text += fmt::format("\nand {} more problems", count_ - kShown);
   return {problems_.front().code, std::move(text)};
-}
-
-std::string shownName(std::string_view name) {
-  std::string shown;
-  for (const char c : name.substr(0, kShownNameBytes)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      shown += fmt::format("\\x{:02x}", byte);
-    else
-      shown += c;
-  }
-  if (name.size() > kShownNameBytes) shown += "…";
-  return shown;
 }
 
 }  // namespace stepscope

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/data/shown_name.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -32,8 +33,5 @@ class ProblemList {
   std::vector<Problem> problems_;
   std::size_t count_ = 0;
 };
-
-// A name from a file for messages: control characters as \xNN, at most 120 bytes.
-std::string shownName(std::string_view name);
 
 }  // namespace stepscope

@@ -1,19 +1,15 @@
 #include "engine/onnx/reader.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <onnx/onnx_pb.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <set>
 
+#include "engine/data/file.h"
 #include "engine/onnx/attribute_reader.h"
 #include "engine/onnx/function_calls.h"
 #include "engine/onnx/graph_reader.h"
@@ -25,32 +21,6 @@
 
 namespace stepscope {
 namespace {
-
-// The bytes of a file, freed early: they are as large as the model.
-Result<std::unique_ptr<std::byte[]>> readFile(const std::filesystem::path& path, std::size_t& size) {
-  const std::string shown = "model '" + shownName(path.filename().string()) + "'";
-  const auto system = [&](ErrorCode code) { return fail(code, shown + ": " + std::strerror(errno) + "; expected a readable file"); };
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0) return system(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo);
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* d) { ::close(*d); });
-  struct stat info {};
-  if (::fstat(descriptor, &info) != 0) return system(ErrorCode::kIo);
-  if (!S_ISREG(info.st_mode)) return invalid(shown + ": not a regular file; expected an ONNX file");
-  if (info.st_size > limits::kModelFileBytes)
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("{}: {} bytes; at most {} can be one protobuf message; keep the weights in external data files", shown,
-                            info.st_size, limits::kModelFileBytes));
-  size = static_cast<std::size_t>(info.st_size);
-  std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[size + 1]);
-  if (!bytes) return fail(ErrorCode::kOutOfMemory, fmt::format("{}: {} bytes; expected that much free memory", shown, size));
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t got = ::read(descriptor, bytes.get() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return fail(ErrorCode::kIo, shown + ": the file became shorter while it was read; expected a complete file");
-    done += static_cast<std::size_t>(got);
-  }
-  return bytes;
-}
 
 std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports,
                                       const std::string& where, ProblemList& problems) {
@@ -242,8 +212,8 @@ class ModelReader {
   std::vector<std::shared_ptr<Graph>> bodies_;
 };
 
-// `bytes` are given up as soon as they are parsed.
-Result<LoadedModel> read(std::unique_ptr<std::byte[]> owned, std::span<const std::byte> bytes, std::vector<std::filesystem::path> folders,
+// `owned` holds the bytes, when we do, and gives them up as soon as they are parsed: they are as large as the model.
+Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte> bytes, std::vector<std::filesystem::path> folders,
                          const LoadOptions& options, std::vector<Problem>* problems) {
   ProblemList list;
   const auto finish = [&](Error error) -> Result<LoadedModel> {
@@ -262,7 +232,7 @@ Result<LoadedModel> read(std::unique_ptr<std::byte[]> owned, std::span<const std
       if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
         return finish({ErrorCode::kCorrupt, "model: the bytes do not parse; expected an ONNX protobuf file"});
     }
-    owned.reset();
+    std::vector<std::byte>().swap(owned);
     if (const auto status = ModelReader(proto, std::move(folders), options, list).read(model); !status) return finish(status.error());
     return model;
   } catch (const std::bad_alloc&) {
@@ -273,9 +243,10 @@ Result<LoadedModel> read(std::unique_ptr<std::byte[]> owned, std::span<const std
 }  // namespace
 
 Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptions& options, std::vector<Problem>* problems) {
-  std::size_t size = 0;
-  auto bytes = readFile(path, size);
+  auto bytes = readWholeFile(path, limits::kModelFileBytes, "model");
   if (!bytes) {
+    if (bytes.error().code == ErrorCode::kLimitExceeded)
+      bytes.error().message += "; larger models keep their weights in external data files";
     if (problems) *problems = {{bytes.error().code, "model", bytes.error().message, ""}};
     return tl::make_unexpected(bytes.error());
   }
@@ -284,7 +255,7 @@ Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptio
   std::error_code error;
   if (const auto target = std::filesystem::canonical(path, error); !error) folders.push_back(target.parent_path());
   folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
-  const std::span<const std::byte> view(bytes->get(), size);
+  const std::span<const std::byte> view(*bytes);
   return read(std::move(*bytes), view, std::move(folders), options, problems);
 }
 
@@ -292,7 +263,7 @@ Result<LoadedModel> parseModel(std::span<const std::byte> bytes, const std::file
                                std::vector<Problem>* problems) {
   std::vector<std::filesystem::path> folders{folder};
   folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
-  return read(nullptr, bytes, std::move(folders), options, problems);
+  return read({}, bytes, std::move(folders), options, problems);
 }
 
 }  // namespace stepscope

@@ -8,7 +8,8 @@
 //    role kInput for every value of an enclosing graph that they use, under the same name. Inner graphs list theirs likewise,
 //    so a value used two levels down is an input of both.
 //  - Node::sinceVersion is the opset version of the node's domain in the model or function that contains it (for a saved
-//    stage: what the node had). Types of node outputs are not set; what the file declares is in LoadedModel::valueInfo.
+//    stage: what the node had). Of node outputs only those that are graph outputs have their declared type; what the file
+//    declares of others is in LoadedModel::valueInfo.
 //  - Every node has provenance: pass "import", its own id as `imported`, module path and Python source where recorded.
 #pragma once
 

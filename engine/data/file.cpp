@@ -1,0 +1,107 @@
+#include "engine/data/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "engine/data/shown_name.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 30;  // one read or write call moves less than 2 GiB
+
+}  // namespace
+
+Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit, const std::string& what) {
+  const std::string shown = what + " '" + shownName(path.filename().string()) + "'";
+  const auto system = [&](ErrorCode code) { return fail(code, shown + ": " + std::strerror(errno) + "; expected a readable file"); };
+  // O_NONBLOCK: a pipe must not make us wait before it is refused.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (descriptor < 0) return system(errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo);
+  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* d) { ::close(*d); });
+  struct stat info {};
+  if (::fstat(descriptor, &info) != 0) return system(ErrorCode::kIo);
+  if (!S_ISREG(info.st_mode)) return invalid(shown + ": not a regular file; expected a file");
+  if (info.st_size > limit)
+    return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {} bytes; at most {} are read", shown, info.st_size, limit));
+  try {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t got = ::read(descriptor, bytes.data() + done, std::min(kChunkBytes, bytes.size() - done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return system(ErrorCode::kIo);
+      if (got == 0) return fail(ErrorCode::kIo, shown + ": became shorter while it was read; expected a complete file");
+      done += static_cast<std::size_t>(got);
+    }
+    return bytes;
+  } catch (const std::bad_alloc&) {
+    return fail(ErrorCode::kOutOfMemory, fmt::format("{}: {} bytes; expected that much free memory", shown, info.st_size));
+  }
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+tl::unexpected<Error> AtomicFile::failure() const {
+  return fail(ErrorCode::kIo, "file '" + shownName(path_.filename().string()) + "': " + std::strerror(errno) + "; expected a writable folder with room");
+}
+
+Status AtomicFile::open() {
+  temporary_ = path_.parent_path() / fmt::format(".{}.{}.tmp", path_.filename().string(), ::getpid());
+  ::unlink(temporary_.c_str());  // left behind by a process that had our number
+  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (descriptor_ < 0) return failure();
+  return {};
+}
+
+Status AtomicFile::append(const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const char*>(data);
+  for (std::size_t done = 0; done < bytes;) {
+    const ssize_t put = ::write(descriptor_, at + done, std::min(kChunkBytes, bytes - done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return failure();
+    done += static_cast<std::size_t>(put);
+  }
+  size_ += static_cast<std::int64_t>(bytes);
+  return {};
+}
+
+Result<std::int64_t> AtomicFile::appendAligned(const void* data, std::size_t bytes, std::int64_t alignment) {
+  const std::vector<char> padding(static_cast<std::size_t>((alignment - size_ % alignment) % alignment), 0);
+  SS_TRY(append(padding.data(), padding.size()));
+  const std::int64_t offset = size_;
+  SS_TRY(append(data, bytes));
+  return offset;
+}
+
+Status AtomicFile::commit() {
+  if (::fsync(descriptor_) != 0) return failure();
+  const int descriptor = std::exchange(descriptor_, -1);
+  if (::close(descriptor) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    const auto error = failure();
+    ::unlink(temporary_.c_str());
+    return error;
+  }
+  // The new name itself must survive a power loss too.
+  const auto folder = path_.parent_path().empty() ? std::filesystem::path(".") : path_.parent_path();
+  if (const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
+    ::fsync(handle);
+    ::close(handle);
+  }
+  return {};
+}
+
+}  // namespace stepscope

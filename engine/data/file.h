@@ -1,0 +1,42 @@
+// Reading and writing whole files.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "kernels/status.h"
+
+namespace stepscope {
+
+// The bytes of a regular file of at most `limit` bytes. `what` names the kind in messages ("model").
+// Errors: kNotFound, kIo, kInvalidArgument (a folder, pipe or device), kLimitExceeded, kOutOfMemory.
+Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit, const std::string& what);
+
+// A file that appears under its name whole or not at all: written beside it, synced, renamed. A link at the path is
+// replaced, not followed. Without commit() nothing stays.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  Status open();
+  int descriptor() const { return descriptor_; }
+  Status append(const void* data, std::size_t bytes);
+  // Pads with zeros to a multiple of `alignment`, appends, returns the offset of the data.
+  Result<std::int64_t> appendAligned(const void* data, std::size_t bytes, std::int64_t alignment);
+  Status commit();
+  // The error for a write that failed just now (reads errno).
+  tl::unexpected<Error> failure() const;
+
+ private:
+  std::filesystem::path path_, temporary_;
+  int descriptor_ = -1;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace stepscope
