@@ -33,6 +33,7 @@ Status inferShape(ShapeContext& c) {
   }
   if (shape && !allKnown) (*shape)[axis] = c.freshDim(0, axis);
   c.setOutput(0, c.inputDType(0), shape);
+  if (c.hasOutput(1)) c.setOutput(1, DType::kI64, Shape{Dim(static_cast<std::int64_t>(c.inputCount()))});
   if (!shape || shape->size() != 1) return {};
   Contents all;
   for (std::size_t i = 0; i < c.inputCount(); ++i) {
@@ -71,6 +72,16 @@ constexpr OpDef kConcatOp{
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,
+};
+
+constexpr OpDef kConcatTrainingOp{
+    .name = "ConcatTraining",
+    .domain = "com.microsoft",
+    .doc = "Concat that also gives the extent of each input along `axis` as a vector.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = kAllInputs,
+    .differentiableOutputs = bit(0),
 };
 
 }  // namespace stepscope::ops

@@ -44,6 +44,15 @@ constexpr OpDef kGatherOp{
     .differentiableInputs = bit(0),
 };
 
+constexpr OpDef kShrunkenGatherOp{
+    .name = "ShrunkenGather",
+    .domain = "com.microsoft",
+    .doc = "Gather with a vector of indices that picks fewer rows than there are; marks the place where padding is removed.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+};
+
 constexpr OpDef kGatherGradOp{
     .name = "GatherGrad",
     .domain = kInternalDomain,

@@ -79,4 +79,14 @@ constexpr OpDef kSplitOp{
     .differentiableOutputs = kAllInputs,
 };
 
+constexpr OpDef kSplitTrainingOp{
+    .name = "SplitTraining",
+    .domain = "com.microsoft",
+    .doc = "Split into parts of the listed sizes.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0),
+    .differentiableOutputs = kAllInputs,
+};
+
 }  // namespace stepscope::ops

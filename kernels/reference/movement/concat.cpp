@@ -45,6 +45,9 @@ Status concatKernel(const KernelSpec& spec, const KernelCall& call) {
       offset += run;
     }
   });
+  if (call.outputPresent(1))  // ConcatTraining
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+      static_cast<std::int64_t*>(call.outputs[1].data)[i] = call.inputs[i].dims[whole.axis];
   return {};
 }
 

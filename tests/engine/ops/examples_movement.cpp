@@ -15,6 +15,12 @@ In numbers(std::vector<float> values) {
   return In::of(Tensor::of<float>({count}, std::span<const float>(values)));
 }
 
+In bools(std::vector<bool> values) {
+  Tensor tensor(DType::kBool, {static_cast<std::int64_t>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i) tensor.as<bool>()[i] = values[i];
+  return In::of(tensor);
+}
+
 const Tensor& seven() {
   static const Tensor tensor = [] {
     Tensor one(DType::kI64, {1});
@@ -134,6 +140,43 @@ std::vector<OpExample> makeExamples() {
       {"Transpose_heads", "", "Transpose", {In::random({2, 3, 2, 4})}, 1, {{"perm", list({0, 2, 1, 3})}}},
       {"Trilu_upper", "", "Trilu", {In::random({2, 3, 4}), In::scalarInt(1)}},
       {"Trilu_lower", "", "Trilu", {In::random({4, 3})}, 1, {{"upper", 0_i}}},
+      {"CenterCropPad_both", "", "CenterCropPad", {In::random({5, 2, 3}), In::ints({2, 5, 3})}},
+      {"CenterCropPad_axes", "", "CenterCropPad", {In::random({3, 4}), In::ints({7})}, 1, {{"axes", list({-1})}}},
+      {"Col2Im_overlap",
+       "",
+       "Col2Im",
+       {In::random({1, 8, 9}), In::ints({4, 4}), In::ints({2, 2})}},
+      {"Col2Im_pads",
+       "",
+       "Col2Im",
+       {In::random({2, 8, 9}), In::ints({5, 5}), In::ints({2, 2})},
+       1,
+       {{"pads", list({0, 1, 1, 0})}, {"strides", list({2, 2})}, {"dilations", list({1, 2})}}},
+      {"Col2ImGrad_overlap", "stepscope", "Col2ImGrad", {In::random({1, 2, 4, 4}), In::ints({1, 8, 9}), In::ints({2, 2})}},
+      {"Compress_axis", "", "Compress", {In::random({3, 4}), bools({true, false, true})}, 1, {{"axis", 1_i}}},
+      {"Compress_flat", "", "Compress", {In::random({2, 3}), bools({false, true, true, false, true})}},
+      {"ConcatTraining_lengths",
+       "com.microsoft",
+       "ConcatTraining",
+       {In::random({2, 3}), In::random({2, 1})},
+       2,
+       {{"axis", 1_i}}},
+      {"DepthToSpace_dcr", "", "DepthToSpace", {In::random({2, 8, 2, 3})}, 1, {{"blocksize", 2_i}}},
+      {"DepthToSpace_crd", "", "DepthToSpace", {In::random({2, 8, 2, 3})}, 1, {{"blocksize", 2_i}, {"mode", std::string("CRD")}}},
+      {"FlattenAndUnpad_rows", "com.microsoft", "FlattenAndUnpad", {In::random({2, 3, 2}), longs({3}, {5, 0, 2})}, 2},
+      {"PadAndUnflatten_rows", "com.microsoft", "PadAndUnflatten", {In::random({3, 2}), longs({3}, {5, 0, 2}), In::ints({2, 3})}},
+      {"ReverseSequence_time0", "", "ReverseSequence", {In::random({4, 3, 2}), longs({3}, {1, 4, 3})}},
+      {"ReverseSequence_time1",
+       "",
+       "ReverseSequence",
+       {In::random({3, 4}), longs({3}, {0, 2, 4})},
+       1,
+       {{"batch_axis", 0_i}, {"time_axis", 1_i}}},
+      {"ShrunkenGather_rows", "com.microsoft", "ShrunkenGather", {In::random({4, 3}), longs({2}, {3, 1})}},
+      {"SpaceToDepth_block", "", "SpaceToDepth", {In::random({2, 2, 4, 6})}, 1, {{"blocksize", 2_i}}},
+      {"SplitTraining_sizes", "com.microsoft", "SplitTraining", {In::random({2, 6}), In::ints({1, 3, 2})}, 3, {{"axis", 1_i}}},
+      {"Unique_flat", "", "Unique", {longs({6}, {2, 1, 1, 3, 4, 3})}, 4},
+      {"Unique_rows", "", "Unique", {In::random({3, 2})}, 4, {{"axis", 0_i}, {"sorted", 0_i}}},
       {"Unsqueeze_axes", "", "Unsqueeze", {In::random({2, 3}), In::ints({0, -1})}},
   };
 }
