@@ -34,7 +34,7 @@ Status gradient(GradientContext& g) {
   // Frozen, d x does not depend on x: without d scale x need not be kept.
   const ValueId x = training || g.needs(1) ? g.x(0) : ValueId{};
   reduction_rules::normalisationGradient(g, "BatchNormalizationGrad", {g.dy(0), x, g.x(1), mean, inverse},
-                                         {{"training_mode", std::int64_t{training}}}, 1, 2);
+                                         {{"training_mode", std::int64_t{training}}});
   return {};
 }
 

@@ -23,7 +23,7 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   const std::int64_t groups = g.node().op == "InstanceNormalization" ? 0 : g.attrs().integer("num_groups", 0);
   reduction_rules::normalisationGradient(g, "GroupNormalizationGrad", {g.dy(0), g.x(0), g.x(1)},
-                                         {{"num_groups", groups}, {"epsilon", g.attrs().real("epsilon", 1e-5F)}}, 1, 2);
+                                         {{"num_groups", groups}, {"epsilon", g.attrs().real("epsilon", 1e-5F)}});
   return {};
 }
 

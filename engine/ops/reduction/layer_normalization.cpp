@@ -23,8 +23,19 @@ Status inferShape(ShapeContext& c) {
 
 Status gradient(GradientContext& g) {
   const ValueId mean = g.ensureOutput(1), inverse = g.ensureOutput(2);
-  reduction_rules::normalisationGradient(g, "LayerNormalizationGrad", {g.dy(0), g.x(0), g.x(1), mean, inverse},
-                                         {{"axis", g.attrs().integer("axis", -1)}}, 1, g.x(2).valid() ? 2 : -1);
+  const std::vector<ValueId> inputs{g.dy(0), g.x(0), g.x(1), mean, inverse};
+  const Attributes attrs{{"axis", g.attrs().integer("axis", -1)}};
+  const auto& scaleShape = g.shape(g.x(1));
+  if (!g.x(2).valid() || !g.needs(2) || (scaleShape && scaleShape == g.shape(g.x(2)))) {
+    reduction_rules::normalisationGradient(g, "LayerNormalizationGrad", inputs, attrs);
+    return {};
+  }
+  // A bias that broadcasts otherwise than scale is not a by-product of the gradient op.
+  g.setGradient(2, g.reduceTo(g.dy(0), g.x(2)));
+  if (!g.needs(0) && !g.needs(1)) return {};
+  const auto gradients = g.emit(kInternalDomain, "LayerNormalizationGrad", inputs, g.needs(1) ? 2 : 1, attrs);
+  if (g.needs(0)) g.setGradient(0, gradients[0]);
+  if (g.needs(1)) g.setGradient(1, gradients[1]);
   return {};
 }
 

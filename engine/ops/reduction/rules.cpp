@@ -131,26 +131,18 @@ DType statisticsType(const ShapeContext& c) {
   return stash && isFloating(*stash) ? *stash : DType::kF32;
 }
 
-void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs,
-                           std::size_t scale, int bias) {
-  const bool needsBias = bias >= 0 && g.needs(static_cast<std::size_t>(bias));
-  bool fused = false;
-  if (needsBias) {
-    const auto& a = g.shape(g.x(scale));
-    const auto& b = g.shape(g.x(static_cast<std::size_t>(bias)));
-    fused = a && b && *a == *b && g.dtype(g.x(scale)) == g.dtype(g.x(static_cast<std::size_t>(bias)));
-  }
-  if (needsBias && !fused) g.setGradient(static_cast<std::size_t>(bias), g.reduceTo(g.dy(0), g.x(static_cast<std::size_t>(bias))));
-  if (!g.needs(0) && !g.needs(scale) && !fused) return;
-  const std::size_t outputs = fused ? 3 : g.needs(scale) ? 2 : 1;
+void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs) {
+  const bool bias = g.x(2).valid() && g.needs(2);
+  const std::size_t outputs = bias ? 3 : g.needs(1) ? 2 : 1;
+  if (outputs == 1 && !g.needs(0)) return;
   const std::vector<ValueId> gradients = g.emit(kInternalDomain, op, std::move(inputs), outputs, std::move(attrs));
   if (g.needs(0)) g.setGradient(0, gradients[0]);
-  if (g.needs(scale)) g.setGradient(scale, gradients[1]);
-  if (fused) g.setGradient(static_cast<std::size_t>(bias), gradients[2]);
+  if (g.needs(1)) g.setGradient(1, gradients[1]);
+  if (bias) g.setGradient(2, gradients[2]);
 }
 
 Status inferNormalisationGrad(ShapeContext& c) {
-  c.setOutput(0, c.inputDType(1), c.inputShape(1));
+  if (c.hasOutput(0)) c.setOutput(0, c.inputDType(1), c.inputShape(1));
   for (std::size_t i = 1; i <= 2; ++i)
     if (c.hasOutput(i)) c.setOutput(i, c.inputDType(2), c.inputShape(2));
   return {};

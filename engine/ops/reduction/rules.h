@@ -42,10 +42,9 @@ Status expectVector(ShapeContext& c, std::size_t input, const Dim& extent, std::
 Status expectNormalised(ShapeContext& c, std::size_t input, const Shape& x, std::size_t axis, std::string_view what);
 // The dtype of saved statistics: float64 for float64 inputs, else what `stash_type` says (float32).
 DType statisticsType(const ShapeContext& c);
-// Emits `op` (dy, x, scale, saved…) → dx, dscale, dbias and sets the gradients of inputs 0, scale and, when bias >= 0, bias.
-// When scale and bias differ in shape the latter is a sum of dy.
-void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs,
-                           std::size_t scale, int bias);
+// Emits `op` (dy, x, scale, saved…) → dx, dscale, dbias and sets the gradients of inputs 0, 1 (scale) and, when present, 2 (bias,
+// shaped like scale).
+void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs);
 // Shape rule of such a gradient op: output 0 like input 1, outputs 1 and 2 like input 2.
 Status inferNormalisationGrad(ShapeContext& c);
 

@@ -22,7 +22,7 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   const ValueId inverse = g.ensureOutput(1);
   reduction_rules::normalisationGradient(g, "SimplifiedLayerNormalizationGrad", {g.dy(0), g.x(0), g.x(1), inverse},
-                                         {{"axis", g.attrs().integer("axis", -1)}}, 1, -1);
+                                         {{"axis", g.attrs().integer("axis", -1)}});
   return {};
 }
 
