@@ -25,7 +25,7 @@ class Lowering {
   Result<std::size_t> run() {
     for (const ValueId in : graph_.inputs())
       if (graph_.value(in).type.kind != ValueKind::kTensor)
-        return unsupported(fmt::format("graph input '{}': a {}; expected a tensor", graph_.value(in).name, graph_.value(in).type.text()));
+        return unsupported(fmt::format("graph input '{}': type {}; expected a tensor", graph_.value(in).name, graph_.value(in).type.text()));
     std::vector<NodeId> order;
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
