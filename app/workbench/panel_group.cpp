@@ -168,6 +168,7 @@ void PanelGroup::addFrame(ViewFrame* frame) {
       if (tabs_->tabData(i).toString() == view->objectName()) tabs_->setTabText(i, view->title());
     }
   });
+  tabs_->updateGeometry();
   showFront(tabs_->currentIndex());
 }
 

@@ -159,8 +159,15 @@ void Session::inspect(const QString& path, const QString& missingWeights) {
   path_ = path;
   missingWeights_ = missingWeights;
   configuration_.Clear();
+  // Breakpoints that name no place of the old model stay.
+  std::vector<snapshot::Breakpoint> kept = store_.breakpoints();
+  std::erase_if(kept, [](const snapshot::Breakpoint& b) {
+    return b.condition_case() == snapshot::Breakpoint::kNode || b.condition_case() == snapshot::Breakpoint::kInstruction ||
+           b.condition_case() == snapshot::Breakpoint::kPredicate;
+  });
   store_.clear();
   store_.setReadOnly(false);
+  store_.setBreakpoints(kept);
   selection_.reset();
   selection_.setCurrentInstruction(-1);
   emit builtChanged();
@@ -491,6 +498,7 @@ void Session::keepState() {
 
 void Session::setBreakpoints(const std::vector<snapshot::Breakpoint>& breakpoints) {
   snapshot::Request request;
+  request.mutable_breakpoints();
   std::vector<snapshot::Breakpoint> numbered = breakpoints;
   for (auto& b : numbered) nextBreakpoint_ = std::max(nextBreakpoint_, b.id() + 1);
   for (auto& b : numbered) {

@@ -41,8 +41,8 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   run_ = button(QStringLiteral("run"));
   layout->addWidget(run_);
   for (const char* id : {"step_back", "step", "step_phase", "step_whole", "run_here"}) layout->addWidget(button(QLatin1String(id)));
-  texts_.last()->setText(tr("Run to…"));
   addSeparator();
+  actions_[QStringLiteral("stop")]->setIconText(' ' + actions_[QStringLiteral("stop")]->text());
   options_ = new LabelButton(tr("Optimisations"));
   options_->setIcon(icon(QStringLiteral("options")));
   options_->setToolTip(tr("Every option, what it changed, and its switch"));
@@ -72,7 +72,13 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
 
 QToolButton* Toolbar::button(const QString& id) {
   auto* made = new QToolButton;
-  made->setDefaultAction(actions_[id]);
+  QAction* action = actions_[id];
+  // A style sheet cannot widen the gap between icon and text.
+  QString text = action->text();
+  if (id == u"run_here") text = tr("Run to…");
+  if (id == u"open") text = tr("Open");
+  action->setIconText(' ' + text);
+  made->setDefaultAction(action);
   made->setObjectName(QStringLiteral("tool_") + id);
   made->setIconSize({Metrics::current().icon, Metrics::current().icon});
   made->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);

@@ -1,7 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/view_list.h"
 
+#include "views/alerts/alerts_view.h"
+#include "views/breakpoints/breakpoints_view.h"
+#include "views/buffer/buffer_view.h"
+#include "views/buffers/buffers_view.h"
+#include "views/determinism/determinism_view.h"
+#include "views/graph/graph_view.h"
+#include "views/hot_ops/hot_ops_view.h"
 #include "views/instructions/instructions_view.h"
+#include "views/log/log_view.h"
+#include "views/model_tree/model_tree_view.h"
+#include "views/node/node_view.h"
+#include "views/options/options_view.h"
+#include "views/source/source_view.h"
+#include "views/startup_table/startup_table_view.h"
+#include "views/tensors/tensors_view.h"
+#include "views/watch/watch_view.h"
 
 namespace stepscope {
 namespace {
@@ -15,7 +30,22 @@ View* make(const ViewContext& context) {
 
 const std::vector<ViewEntry>& viewList() {
   static const std::vector<ViewEntry> kViews = {
+      {"alerts", "Alerts", make<AlertsView>},
+      {"breakpoints", "Breakpoints", make<BreakpointsView>},
+      {"buffer", "Buffer", make<BufferView>},
+      {"buffers", "Buffers", make<BuffersView>},
+      {"determinism", "Determinism", make<DeterminismView>},
+      {"graph", "Graph", make<GraphView>},
+      {"hot_ops", "Time per op", make<HotOpsView>},
       {"instructions", "Instructions", make<InstructionsView>},
+      {"log", "Log", make<LogView>},
+      {"model", "Model", make<ModelTreeView>},
+      {"node", "Node", make<NodeView>},
+      {"options", "Optimisations", make<OptionsView>},
+      {"source", "Source", make<SourceView>},
+      {"startup_table", "Start-up", make<StartupTableView>},
+      {"tensors", "Tensor", make<TensorsView>},
+      {"watch", "Watch", make<WatchView>},
   };
   return kViews;
 }

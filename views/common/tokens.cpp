@@ -315,7 +315,9 @@ QFont interfaceFont() {
         }
       }
     }
-    if (font.pointSizeF() < 9.5) font.setPointSizeF(9.75);
+    // DejaVu runs wider than the other faces: one step smaller it sets as many letters.
+    const bool wide = QFontInfo(font).family().startsWith(u"DejaVu");
+    if (font.pointSizeF() < 9.5 || wide) font.setPointSizeF(wide ? 9.0 : 9.75);
     return font;
   }();
   return kFont;
@@ -328,14 +330,14 @@ QFont smallFont() {
 }
 
 QFont monoFont() {
-  QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-  const QStringList families = QFontDatabase::families();
-  for (const char* family : {"JetBrains Mono", "DejaVu Sans Mono", "Liberation Mono"}) {
-    if (families.contains(QLatin1String(family))) {
-      font.setFamily(QLatin1String(family));
-      break;
+  static const QString kFamily = [] {
+    const QStringList families = QFontDatabase::families();
+    for (const char* family : {"JetBrains Mono", "DejaVu Sans Mono", "Liberation Mono"}) {
+      if (families.contains(QLatin1String(family))) return QString::fromLatin1(family);
     }
-  }
+    return QFontDatabase::systemFont(QFontDatabase::FixedFont).family();
+  }();
+  QFont font(kFamily);
   font.setStyleHint(QFont::Monospace);
   font.setPointSizeF(QApplication::font().pointSizeF() * 0.9);
   return font;

@@ -17,7 +17,15 @@ constexpr float kMargin = 3;        // clearance of lines
 
 class Router {
  public:
-  explicit Router(GraphScene& scene) : scene_(scene) {}
+  explicit Router(GraphScene& scene) : scene_(scene) {
+    for (const int group : scene.openGroups) {
+      const BoxF& frame = scene.boxes[static_cast<std::size_t>(group)].at;
+      frames_.push_back(frame.x);
+      frames_.push_back(frame.right());
+    }
+    std::sort(frames_.begin(), frames_.end());
+    frames_.erase(std::unique(frames_.begin(), frames_.end()), frames_.end());
+  }
 
   void route(SceneEdge& edge) {
     edge_ = &edge;
@@ -110,7 +118,7 @@ class Router {
     float x = goLeft ? left : right;
     const float top = std::min(y1, y2), bottom = std::max(y1, y2);
     bool isFree = false;
-    for (int shift = 0; shift < 5 && !isFree; ++shift, x += isFree ? 0 : side * kLaneStep) isFree = take(x, top, bottom);
+    for (int shift = 0; shift < 8 && !isFree; ++shift, x += isFree ? 0 : side * kLaneStep) isFree = take(x, top, bottom);
     if (!isFree) return false;
     const float x1 = goLeft ? a.x : a.right(), x2 = goLeft ? b.x : b.right();
     const float turn = y2 > y1 ? kTurn : -kTurn;
@@ -140,6 +148,9 @@ class Router {
   }
 
   bool take(float x, float top, float bottom) {
+    // A line along the frame of a group would be taken for the frame.
+    const auto frame = std::lower_bound(frames_.begin(), frames_.end(), x - 5);
+    if (frame != frames_.end() && *frame < x + 5) return false;
     auto& used = lanes_[static_cast<std::int64_t>(std::floor(x / kLaneStep))];
     for (const auto& [a, b] : used) {
       if (top < b - kTurn && bottom > a + kTurn) return false;
@@ -196,6 +207,7 @@ class Router {
   GraphScene& scene_;
   SceneEdge* edge_ = nullptr;
   std::unordered_map<std::int64_t, std::vector<std::pair<float, float>>> lanes_;
+  std::vector<float> frames_;  // x of the sides of open groups
 };
 
 BoxF around(const GraphScene& scene, const SceneEdge& edge) {

@@ -55,6 +55,11 @@ QString GraphLabels::makeSub(int modelNode) const {
   }
   if (m.lane == Lane::kWeight) {
     if (const auto at = text.lastIndexOf(QStringLiteral(" · d ")); at >= 0) return text.mid(at + 3);
+  } else if (node->phase() == snapshot::BACKWARD) {
+    // "d input" only where a weight gradient of the same node stands beside it; else the op says it all.
+    if (const auto at = text.lastIndexOf(QStringLiteral(" · d ")); at >= 0) text.truncate(at);
+    const int forward = model_->ofNodeId(graph.forwardOf(node->id()));
+    if (forward >= 0 && model_->node(forward)->category() == "matmul") text += QStringLiteral(" · d input");
   }
   // Inside a box, the box's path goes without saying.
   int g = m.group;
@@ -104,9 +109,17 @@ QString GraphLabels::stub(const GraphScene& scene, int edge, bool atSource, int 
   if (atSource) {
     if (more > 0) return QStringLiteral("→ ×%1").arg(more + 1);
     const SceneBox& to = scene.boxes[static_cast<std::size_t>(e.to)];
-    if (to.node < 0) return QStringLiteral("→ ") + groupTitle(to);
+    const SceneBox& from = scene.boxes[static_cast<std::size_t>(e.from)];
+    if (to.node < 0) return to.group == from.group ? QStringLiteral("→ gradient") : QStringLiteral("→ ") + groupTitle(to);
     const QString& where = sub(to.node);
-    return QStringLiteral("→ ") + (where.isEmpty() || to.lane == Lane::kOptimizer ? title(to.node) : where.startsWith(QStringLiteral("d ")) ? where : title(to.node) + ' ' + where);
+    if (to.lane == Lane::kWeight && where.startsWith(QStringLiteral("d "))) {
+      // Of which module, when it is another one's weight.
+      const snapshot::Node* forward = model_->snapshot().node(model_->snapshot().forwardOf(model_->node(to.node)->id()));
+      const snapshot::Node* own = from.node < 0 ? nullptr : model_->node(from.node);
+      if (forward == nullptr || own == nullptr || forward->provenance().module_path() == own->provenance().module_path()) return QStringLiteral("→ ") + where;
+      return QStringLiteral("→ ") + where + ' ' + lastPart(format::visible(forward->provenance().module_path()), '.');
+    }
+    return QStringLiteral("→ ") + (where.isEmpty() || to.lane == Lane::kOptimizer ? title(to.node) : title(to.node) + ' ' + where);
   }
   const snapshot::Value* value = model_->value(e.value);
   const QString name = value != nullptr ? shortName(value->name()) : QString();
@@ -124,6 +137,10 @@ QString GraphLabels::stash(const SceneEdge& edge) const {
 QString GraphLabels::groupTitle(const SceneBox& box) const {
   const ModelGroup& group = model_->groups()[static_cast<std::size_t>(box.group)];
   QString text = format::visible(group.path);
+  // Inside another box its path goes without saying.
+  int outer = group.parent;
+  while (outer > 0 && model_->groups()[static_cast<std::size_t>(outer)].transparent) outer = model_->groups()[static_cast<std::size_t>(outer)].parent;
+  if (outer > 0) text = text.mid(format::visible(model_->groups()[static_cast<std::size_t>(outer)].path).size() + 1);
   if (box.folded > 1) {
     const QStringList parts = text.split('.');
     const QString last = QString::number(group.number + box.folded - 1);
@@ -158,7 +175,7 @@ QString GraphLabels::foldedLine(const SceneBox& box) const {
                       : QStringLiteral("%1 identical blocks, folded").arg(box.folded);
 }
 
-QString GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks) const {
+QStringList GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks) const {
   std::int64_t ns = 0, stash = 0;
   int waiting = 0, nodes = 0;
   bool timed = false;
@@ -179,14 +196,14 @@ QString GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks) co
   if (waiting > 0 && waiting == nodes) facts << QStringLiteral("not reached in this step");
   if (timed) facts << (waiting > 0 && waiting == nodes ? QStringLiteral("last time ") : QString()) + format::time(ns);
   if (!box.gradient && stash > 0) facts << format::bytes(stash) + QStringLiteral(" stashed");
-  return facts.join(QStringLiteral(" · "));
+  return facts;
 }
 
 QString GraphLabels::toolTip(const SceneBox& box, const GraphMarks& marks) {
   QStringList lines;
   if (box.node < 0) {
     lines << groupTitle(box) << groupCount(box);
-    if (const QString facts = groupFacts(box, marks); !facts.isEmpty()) lines << facts;
+    lines << groupFacts(box, marks);
     lines << (box.kind == BoxKind::kClosedGroup ? QStringLiteral("Double-click or F11 opens it") : QStringLiteral("Double-click on its title or Shift+F11 closes it"));
     return lines.join('\n');
   }

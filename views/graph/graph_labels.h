@@ -2,7 +2,7 @@
 // The words on boxes and lines of a graph picture: made when first seen, kept with the model. All text is harmless. GUI thread.
 #pragma once
 
-#include <QString>
+#include <QStringList>
 #include <vector>
 
 #include "views/graph/graph_marks.h"
@@ -25,7 +25,7 @@ class GraphLabels {
   QString groupCount(const SceneBox& box) const;                    // "11 × 32 nodes"
   QString groupSource(int group);                                   // "block.py:54", the first node's place
   QString foldedLine(const SceneBox& box) const;                    // "11 identical blocks, folded"
-  QString groupFacts(const SceneBox& box, const GraphMarks& marks) const;  // "17.9 ms · 59.8 MiB stashed"
+  QStringList groupFacts(const SceneBox& box, const GraphMarks& marks) const;  // "17.9 ms", "59.8 MiB stashed"
   QString toolTip(const SceneBox& box, const GraphMarks& marks);    // plain text, several lines
 
  private:

@@ -182,12 +182,13 @@ void GraphModel::findAnchors() {
 
 void GraphModel::findLanes() {
   const auto at = [&](int i) -> ModelNode& { return nodes_[static_cast<std::size_t>(i)]; };
-  // Backwards, so that consumers are known: a weight gradient is read by the optimizer, by other weight gradients, or by nobody.
+  // Backwards, so that consumers are known: a weight gradient is read by the optimizer, by another step of the same weight's
+  // gradient, or by nobody.
   for (int i = size() - 1; i >= inputs_; --i) {
     if (at(i).lane != Lane::kGradient || phase(i) != snapshot::BACKWARD) continue;
     const bool weight = std::all_of(outBegin(i), outEnd(i), [&](int e) {
       const int to = edges_[static_cast<std::size_t>(e)].to;
-      return to > i && (at(to).lane == Lane::kOptimizer || at(to).lane == Lane::kWeight);
+      return to > i && (at(to).lane == Lane::kOptimizer || (at(to).lane == Lane::kWeight && at(to).anchor == at(i).anchor));
     });
     if (weight) at(i).lane = Lane::kWeight;
   }

@@ -54,6 +54,17 @@ void GraphPainter::text(TextCache& cache, const QColor& colour, double x, double
   p_->drawText(QPointF(left, baseline), shown);
 }
 
+// As many parts as fit, the first ones first.
+QString GraphPainter::fitting(const QStringList& parts, const QString& separator, double width) {
+  QString words;
+  for (const QString& part : parts) {
+    const QString longer = words.isEmpty() ? part : words + separator + part;
+    if (!words.isEmpty() && sub_.width(longer) > width) break;
+    words = longer;
+  }
+  return words;
+}
+
 void GraphPainter::paint(QPainter& painter, const Viewport& view, const GraphPaintState& state) {
   p_ = &painter;
   state_ = &state;
@@ -363,16 +374,14 @@ void GraphPainter::paintClosed(int index) {
       text(sub_, t_.faint, r.x() + 10, r.y() + 19, r.width() - 20, count, Qt::AlignRight);
       text(head_, t_.muted, r.x() + 10, r.y() + 19, r.width() - 34 - sub_.width(count), labels_.groupTitle(box));
       text(head_, onCard, card.x() + 11, card.y() + 22, card.width() - 22, labels_.foldedLine(box));
-      const QString facts = labels_.groupFacts(box, marks_);
-      text(sub_, mixed(onCard, heat >= 0 ? fill : t_.raised, 0.75), card.x() + 11, card.y() + 39, card.width() - 22,
-           (facts.isEmpty() ? QString() : facts + QStringLiteral(" · ")) + QStringLiteral("double-click opens one"));
+      const QStringList facts = labels_.groupFacts(box, marks_) << QStringLiteral("double-click opens one");
+      text(sub_, mixed(onCard, heat >= 0 ? fill : t_.raised, 0.75), card.x() + 11, card.y() + 39, card.width() - 22, fitting(facts, QStringLiteral(" · "), card.width() - 22));
     }
   } else if (words) {
     const QColor ink = heat < 0 || contrast(t_.text, fill) >= contrast(t_.panel, fill) ? t_.text : t_.panel;
     const QColor dim = heat >= 0 ? ink : t_.muted;
     text(head_, ink, r.x() + 10, r.y() + 21, r.width() - 20, labels_.groupTitle(box));
-    const QString facts = labels_.groupFacts(box, marks_);
-    text(sub_, dim, r.x() + 10, r.y() + 39, r.width() - 20, facts.isEmpty() ? count : count + QStringLiteral("   ") + facts);
+    text(sub_, dim, r.x() + 10, r.y() + 39, r.width() - 20, fitting(QStringList(count) + labels_.groupFacts(box, marks_), QStringLiteral("  "), r.width() - 20));
   }
   if (marks.breakpoint[box.gradient ? 1 : 0]) {
     p_->setPen(Qt::NoPen);
@@ -399,6 +408,8 @@ void GraphPainter::paintStubs(int index) {
   for (const int* e = begin; e != end; ++e) {
     const SceneEdge& edge = scene_.edges[static_cast<std::size_t>(*e)];
     if (edge.kind == EdgeKind::kFlow) continue;
+    const int other = edge.from == index ? edge.to : edge.from;
+    if (other == selectedBox_ || other == state_->hovered) continue;  // drawn in full
     if (edge.from == index) {
       if (outCount++ == 0) out = *e;
     } else {
@@ -506,14 +517,14 @@ void GraphPainter::paintOverlay(QPainter& painter, const Viewport& view) {
     const double a = std::max(view.toX(from), 0.0), b = std::min(view.toX(to), view.size.width());
     const double width = metrics.horizontalAdvance(words);
     if (b - a < width + 16) return;
-    const double x = (a + b - width) / 2;
-    QColor back = t_.panel;
-    back.setAlphaF(0.9F);
-    painter.fillRect(QRectF(x - 10, 0, width + 20, 30), back);
     painter.setPen(t_.muted);
-    painter.drawText(QPointF(x, 20), words);
+    painter.drawText(QPointF((a + b - width) / 2, 18), words);
   };
   if (scene_.columnGap > 0) {
+    const QRectF band(0, 0, view.size.width(), 27);
+    QColor back = t_.panel;
+    back.setAlphaF(0.94F);
+    painter.fillRect(band, back);
     column(0, scene_.columnGap, QStringLiteral("Forward  ↓"));
     column(scene_.columnGap, scene_.bounds.w, QStringLiteral("Gradient  ↑"));
   }

@@ -51,6 +51,7 @@ class GraphPainter {
   void paintEdge(int index, const QPen& pen, bool arrow);
   void paintArrow(PointF2 tip, PointF2 from, const QColor& colour);
   void paintSelection();
+  QString fitting(const QStringList& parts, const QString& separator, double width);
   Colours coloursOf(const SceneBox& box) const;
   bool stepsBack(const SceneBox& box) const;
   float heatOf(const SceneBox& box) const;

@@ -34,6 +34,7 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent) : View(context
   column->addWidget(strip_);
   setFocusProxy(canvas_);
   buildControls();
+  strip_->setStages(store().stages());
   strip_->setVisible(store().stages().size() > 1);
 
   connect(&store(), &SnapshotStore::graphChanged, this, &GraphView::graphChanged);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kSweeps = 6;
 constexpr std::size_t kWidest = 4;       // nodes of one anchor beside each other before they wrap
+constexpr float kInputPull = 0.05F;      // weight of an edge from an input: it follows its reader, not the other way round
 constexpr float kLongPull = 0.1F;        // weight of an edge over several ranks
 
 struct Neighbour {
@@ -54,6 +55,7 @@ struct Spot {
 struct Extent {
   float width[2] = {0, 0};
   float height = 0;
+  float spine[2] = {0, 0};  // x of the main line of nodes: what other things align with
   std::vector<float> rowY, rowHeight;
 };
 
@@ -97,18 +99,21 @@ class Layouter {
   }
 
   // Levels of the nodes of one anchor and lane: a node stands above those it reads.
-  int arrange(const std::vector<int>& nodes, std::size_t widest, float nodeWidth, float* width) {
+  // An optimizer node stands level with the weight gradient it reads, so `number` is that of the stacks before it.
+  int arrange(const std::vector<int>& nodes, std::size_t widest, float nodeWidth, float* width, bool beside = false) {
     *width = 0;
     if (nodes.empty()) return 0;
     stackOf_.resize(level_.size(), -1);
-    ++stackNumber_;
+    if (!beside) ++stackNumber_;
     std::vector<std::size_t> count;
     for (const int n : nodes) {
       int level = 0;
       const auto [begin, end] = model_.inEdges(n);
       for (int e = begin; e < end; ++e) {
         const int from = model_.edges()[static_cast<std::size_t>(e)].from;
-        if (from < n && stackOf_[static_cast<std::size_t>(from)] == stackNumber_) level = std::max(level, level_[static_cast<std::size_t>(from)] + 1);
+        if (from >= n || stackOf_[static_cast<std::size_t>(from)] != stackNumber_) continue;
+        const int step = beside && node(from).lane == Lane::kWeight ? 0 : 1;
+        level = std::max(level, level_[static_cast<std::size_t>(from)] + step);
       }
       while (static_cast<std::size_t>(level) < count.size() && count[static_cast<std::size_t>(level)] >= widest) ++level;
       if (count.size() <= static_cast<std::size_t>(level)) count.resize(static_cast<std::size_t>(level) + 1, 0);
@@ -121,7 +126,9 @@ class Layouter {
     return static_cast<int>(count.size());
   }
 
-  static float stackHeight(int levels) { return levels == 0 ? 0 : static_cast<float>(levels) * kPitch - kRowGap; }
+  static float pitchOf(Lane lane) { return lane == Lane::kGradient ? kPitch : kSmallPitch; }
+  static float stackHeight(int levels, Lane lane) { return levels == 0 ? 0 : static_cast<float>(levels - 1) * pitchOf(lane) + kNodeHeight; }
+  bool isInput(int index) const { return item(index).node >= 0 && node(item(index).node).inputValue >= 0; }
 
   void measure(int index) {
     const LayoutItem& i = item(index);
@@ -132,8 +139,9 @@ class Layouter {
       case ItemKind::kLoose: {
         const std::size_t widest = i.kind == ItemKind::kLoose ? 2 * kWidest : kWidest;
         const int main = arrange(stack(i, Lane::kGradient), widest, kNodeWidth, &mainWidth);
-        const int weight = arrange(stack(i, Lane::kWeight), widest, kSmallWidth, &weightWidth);
-        const int optimizer = arrange(stack(i, Lane::kOptimizer), widest, kSmallWidth, &optimizerWidth);
+        const std::size_t beside = i.kind == ItemKind::kLoose ? widest : 1;
+        const int weight = arrange(stack(i, Lane::kWeight), beside, kSmallWidth, &weightWidth);
+        const int optimizer = arrange(stack(i, Lane::kOptimizer), beside, kSmallWidth, &optimizerWidth, weight > 0);
         s.in[0] = i.kind == ItemKind::kLeaf;
         if (s.in[0]) {
           const bool input = node(i.node).inputValue >= 0;
@@ -142,7 +150,9 @@ class Layouter {
         }
         s.in[1] = main + weight + optimizer > 0;
         s.left[1] = s.right[1] = mainWidth / 2;
-        s.height = std::max({s.in[0] ? kNodeHeight : 0.0F, stackHeight(main), stackHeight(weight), stackHeight(optimizer)});
+        s.height = std::max({s.in[0] ? kNodeHeight : 0.0F, stackHeight(main, Lane::kGradient), stackHeight(weight, Lane::kWeight),
+                             stackHeight(optimizer, Lane::kOptimizer)});
+        levels_[static_cast<std::size_t>(index)] = std::max(weight, optimizer);
         laneWidth_[0][static_cast<std::size_t>(index)] = weightWidth;
         laneWidth_[1][static_cast<std::size_t>(index)] = optimizerWidth;
         break;
@@ -160,7 +170,10 @@ class Layouter {
         const Extent& inner = extents_[static_cast<std::size_t>(i.group)];
         for (int c = 0; c < 2; ++c) {
           s.in[c] = inner.width[c] > 0;
-          if (s.in[c]) s.left[c] = s.right[c] = inner.width[c] / 2;
+          if (s.in[c]) {
+            s.left[c] = inner.spine[c];
+            s.right[c] = inner.width[c] - inner.spine[c];
+          }
         }
         s.height = inner.height;
         break;
@@ -198,6 +211,7 @@ class Layouter {
         for (Neighbour* n = side->begin(i); n != side->end(i); ++n) {
           const int span = std::abs(spot(members[static_cast<std::size_t>(n->item)]).rank - spot(members[static_cast<std::size_t>(i)]).rank);
           n->weight = span <= 1 ? 1.0F : kLongPull / static_cast<float>(span);
+          if (isInput(members[static_cast<std::size_t>(n->item)])) n->weight *= kInputPull;
         }
       }
     }
@@ -229,6 +243,10 @@ class Layouter {
           if (!s.in[column]) continue;
           RowEntry entry{.item = local, .wish = s.x[column], .left = s.left[column], .right = s.right[column]};
           if (round > 0 && !wish(first, local, &entry.wish, &entry.weight)) wish(second, local, &entry.wish, &entry.weight);
+          if (column == 0 && isInput(members[static_cast<std::size_t>(local)])) {
+            entry.weight *= kInputPull;
+            entry.wish -= 1;  // to the left of what it shares the row with
+          }
           entries.push_back(entry);
         }
         if (entries.empty()) continue;
@@ -247,6 +265,7 @@ class Layouter {
     if (cancel_) return;
     laneWidth_[0].resize(items_.items.size());
     laneWidth_[1].resize(items_.items.size());
+    levels_.resize(items_.items.size());
     for (const int m : members) measure(m);
 
     const std::size_t count = members.size();
@@ -292,6 +311,15 @@ class Layouter {
       for (int c = 0; c < 2; ++c) {
         if (spot(m).in[c]) spot(m).x[c] += padLeft - left[c];
       }
+    }
+    for (int c = 0; c < 2; ++c) {
+      std::vector<float> centres;
+      for (const int m : members) {
+        if (spot(m).in[c] && !isInput(m) && spot(m).left[c] > 0) centres.push_back(spot(m).x[c]);
+      }
+      if (centres.empty()) continue;
+      std::nth_element(centres.begin(), centres.begin() + static_cast<std::ptrdiff_t>(centres.size() / 2), centres.end());
+      extent.spine[c] = centres[centres.size() / 2];
     }
     extent.rowY.assign(rows.size(), 0);
     extent.rowHeight.assign(rows.size(), 0);
@@ -352,19 +380,18 @@ class Layouter {
     return static_cast<int>(scene_->boxes.size()) - 1;
   }
 
-  void emitStack(const std::vector<int>& nodes, Lane lane, float centre, float left, float rowTop, float rowHeight) {
+  void emitStack(const std::vector<int>& nodes, Lane lane, int levels, float centre, float left, float rowTop, float rowHeight) {
     if (nodes.empty()) return;
     const float width = lane == Lane::kGradient ? kNodeWidth : kSmallWidth;
-    int levels = 0;
     for (const int n : nodes) levels = std::max(levels, level_[static_cast<std::size_t>(n)] + 1);
     std::vector<int> count(static_cast<std::size_t>(levels), 0), used(static_cast<std::size_t>(levels), 0);
     for (const int n : nodes) ++count[static_cast<std::size_t>(level_[static_cast<std::size_t>(n)])];
-    const float bottom = rowTop + (rowHeight + stackHeight(levels)) / 2;
+    const float bottom = rowTop + (rowHeight + stackHeight(levels, lane)) / 2;
     for (const int n : nodes) {
       const auto level = static_cast<std::size_t>(level_[static_cast<std::size_t>(n)]);
       const float span = static_cast<float>(count[level]) * (width + kSideGap) - kSideGap;
       const float x = (lane == Lane::kGradient ? centre - span / 2 : left) + static_cast<float>(used[level]++) * (width + kSideGap);
-      const float y = bottom - kNodeHeight - static_cast<float>(level) * kPitch;
+      const float y = bottom - kNodeHeight - static_cast<float>(level) * pitchOf(lane);
       SceneBox box;
       box.at = {x, y, width, kNodeHeight};
       box.lane = lane;
@@ -420,9 +447,11 @@ class Layouter {
           scene_->boxOfNode[static_cast<std::size_t>(aside[k])] = push(box);
         }
       }
-      emitStack(stack(i, Lane::kGradient), Lane::kGradient, x1 + s.x[1], 0, top, height);
-      emitStack(stack(i, Lane::kWeight), Lane::kWeight, 0, x1 + s.weightX, top, height);
-      emitStack(stack(i, Lane::kOptimizer), Lane::kOptimizer, 0, x1 + s.optimizerX, top, height);
+      // Both side lanes count the same levels, so that a weight gradient and its update are level.
+      const int side = levels_[static_cast<std::size_t>(m)];
+      emitStack(stack(i, Lane::kGradient), Lane::kGradient, 0, x1 + s.x[1], 0, top, height);
+      emitStack(stack(i, Lane::kWeight), Lane::kWeight, side, 0, x1 + s.weightX, top, height);
+      emitStack(stack(i, Lane::kOptimizer), Lane::kOptimizer, side, 0, x1 + s.optimizerX, top, height);
     }
   }
 
@@ -494,7 +523,7 @@ class Layouter {
   std::vector<Pairs> pairs_[2];
   std::vector<float> laneWidth_[2];
   std::vector<int> closedBox_[2];
-  std::vector<int> level_, stackOf_;
+  std::vector<int> level_, stackOf_, levels_;
   int stackNumber_ = 0;
   std::shared_ptr<GraphScene> scene_;
 };

@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A worker that speaks the protocol about a made-up transformer, for tests of the window without the engine.
+//
+// Environment: FAKE_BLOCKS=N blocks (default 3). FAKE_FAULT=crash|hang|garbage|oversize|truncate happens at the first
+// StepInstruction; FAKE_NAN=I makes the output of instruction I hold a NaN.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/snapshot/worker.pb.h"
+
+namespace {
+
+using namespace stepscope::snapshot;
+
+bool readAll(void* to, std::size_t n) {
+  auto* p = static_cast<char*>(to);
+  while (n > 0) {
+    const ssize_t got = read(0, p, n);
+    if (got <= 0) return false;
+    p += got;
+    n -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+void writeAll(const std::string& s) {
+  std::size_t at = 0;
+  while (at < s.size()) {
+    const ssize_t n = write(1, s.data() + at, s.size() - at);
+    if (n <= 0) std::exit(0);
+    at += static_cast<std::size_t>(n);
+  }
+}
+
+void send(const Response& r) {
+  const std::string body = r.SerializeAsString();
+  const auto n = static_cast<std::uint32_t>(body.size());
+  std::string head(4, '\0');
+  for (int i = 0; i < 4; ++i) head[static_cast<std::size_t>(i)] = static_cast<char>(n >> (8 * i));
+  writeAll(head + body);
+}
+
+int environment(const char* name, int fallback) {
+  const char* text = std::getenv(name);
+  return text ? std::atoi(text) : fallback;
+}
+
+class Model {
+ public:
+  Model() {
+    const int blocks = environment("FAKE_BLOCKS", 3);
+    const int ids = value("input_ids", INPUT, {"2", "128"}, "int64");
+    graph.add_inputs(ids);
+    const int wte = parameter("wte.weight", {"8192", "192"});
+    int x = node("Gather", "movement", "wte", {wte, ids}, "wte_out", {"2", "128", "192"});
+    struct Step { int node, in, out; std::string op, module; int weight; };
+    std::vector<Step> steps;
+    for (int b = 0; b < blocks; ++b) {
+      const std::string h = "transformer.h." + std::to_string(b);
+      const int skip = x;
+      const auto add = [&](const std::string& op, const std::string& category, const std::string& module, int weight, std::vector<std::string> dims) {
+        std::vector<int> in = {x};
+        if (weight >= 0) in.push_back(weight);
+        const int from = x;
+        x = node(op, category, h + module, in, h + module + "/out", std::move(dims));
+        steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), from, x, op, h + module, weight});
+      };
+      add("LayerNormalization", "normalization", ".ln_2", parameter(h + ".ln_2.weight", {"192"}), {"2", "128", "192"});
+      add("MatMul", "matmul", ".mlp.c_fc", parameter(h + ".mlp.c_fc.weight", {"192", "768"}), {"2", "128", "768"});
+      add("Gelu", "activation", ".mlp.act", -1, {"2", "128", "768"});
+      add("MatMul", "matmul", ".mlp.c_proj", parameter(h + ".mlp.c_proj.weight", {"768", "192"}), {"2", "128", "192"});
+      const int branch = x;
+      x = node("Add", "elementwise", h, {skip, branch}, h + "/residual", {"2", "128", "192"});
+      steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), branch, x, "Add", h, -1});
+    }
+    const int head = parameter("lm_head.weight", {"192", "8192"});
+    int before = x;
+    x = node("MatMul", "matmul", "lm_head", {x, head}, "logits", {"2", "128", "8192"});
+    steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), before, x, "MatMul", "lm_head", head});
+    before = x;
+    const int labels = value("labels", INPUT, {"2", "128"}, "int64");
+    graph.add_inputs(labels);
+    loss = node("SoftmaxCrossEntropyLoss", "loss", "loss", {x, labels}, "loss", {});
+    steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), before, loss, "SoftmaxCrossEntropyLoss", "loss", -1});
+    graph.set_loss(loss);
+    graph.add_outputs(loss);
+    phase = BACKWARD;
+    firstBackward = graph.nodes_size();
+    std::vector<std::pair<int, int>> gradients;
+    int g = -1;
+    for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
+      forward = it->node;
+      const Value& in = graph.values(it->in);
+      std::vector<std::string> dims(in.dims().begin(), in.dims().end());
+      const std::string category = graph.nodes(position[it->node]).category();
+      const int next = node(it->op == "MatMul" ? "MatMul" : it->op + "Grad", category, it->module, g < 0 ? std::vector<int>{it->out} : std::vector<int>{g, it->in},
+                            in.name() + "_grad", dims);
+      if (it->weight >= 0) {
+        const Value& w = graph.values(it->weight);
+        std::vector<std::string> wdims(w.dims().begin(), w.dims().end());
+        gradients.push_back({it->weight, node(it->op == "MatMul" ? "MatMul" : "ReduceSum", category, it->module, {it->in, g < 0 ? it->out : g}, w.name() + "_grad", wdims)});
+      }
+      g = next;
+    }
+    forward = -1;
+    phase = OPTIMIZER;
+    firstOptimizer = graph.nodes_size();
+    for (const auto& [weight, gradient] : gradients) {
+      const Value w = graph.values(weight);
+      std::vector<std::string> dims(w.dims().begin(), w.dims().end());
+      const int m = value(w.name() + "/m", STATE, dims, "float32");
+      node("AdamW", "optimizer", "", {weight, gradient, m}, w.name() + "/next", dims);
+    }
+    graph.set_phase("optimizer");
+    graph.set_name("made_up");
+    makePlan();
+  }
+
+  Graph graph;
+  Plan plan;
+  int loss = -1, firstBackward = 0, firstOptimizer = 0;
+
+ private:
+  int value(const std::string& name, ValueRole role, const std::vector<std::string>& dims, const std::string& dtype) {
+    Value* v = graph.add_values();
+    v->set_id(graph.values_size() - 1);
+    v->set_name(name);
+    v->set_dtype(dtype);
+    v->set_rank_known(true);
+    std::int64_t bytes = dtype == "int64" ? 8 : 4;
+    for (const auto& d : dims) {
+      v->add_dims(d);
+      bytes *= std::stoll(d);
+    }
+    v->set_role(role);
+    v->set_bytes(bytes);
+    return v->id();
+  }
+  int parameter(const std::string& name, const std::vector<std::string>& dims) {
+    const int id = value(name, INITIALIZER, dims, "float32");
+    graph.mutable_values(id)->set_trained(true);
+    graph.mutable_values(id)->set_trained_reason("reaches the loss");
+    return id;
+  }
+  int node(const std::string& op, const std::string& category, const std::string& module, const std::vector<int>& inputs, const std::string& out,
+           const std::vector<std::string>& dims) {
+    const int output = value(out, NODE_OUTPUT, dims, "float32");
+    Node* n = graph.add_nodes();
+    n->set_id(1000 + graph.nodes_size());
+    n->set_name("/" + module + "/" + op);
+    n->set_op(op);
+    for (const int i : inputs) n->add_inputs(i);
+    n->add_outputs(output);
+    n->set_phase(phase);
+    n->set_category(category);
+    auto* p = n->mutable_provenance();
+    p->set_pass(phase == FORWARD ? "import" : phase == BACKWARD ? "gradient" : "optimizer");
+    p->set_module_path(module);
+    p->set_forward(forward);
+    p->set_imported(forward);
+    if (forward >= 0) p->add_sources(forward);
+    if (phase == FORWARD && !module.empty()) {
+      p->set_source_file("/home/someone/model/block.py");
+      p->set_source_line(40 + graph.nodes_size());
+      p->set_source_code("x = x + self.mlp(self.ln_2(x))");
+    }
+    position[n->id()] = graph.nodes_size() - 1;
+    return output;
+  }
+  void makePlan() {
+    std::map<int, int> bufferOf;
+    std::int64_t top = 0;
+    std::map<int, int> lastUse;
+    for (int i = 0; i < graph.nodes_size(); ++i) {
+      for (const int v : graph.nodes(i).inputs()) lastUse[v] = i;
+    }
+    for (const Value& v : graph.values()) {
+      Buffer* b = plan.add_buffers();
+      b->set_index(plan.buffers_size() - 1);
+      b->set_value(v.id());
+      b->set_name(v.name());
+      b->set_bytes(v.bytes());
+      b->set_shares(-1);
+      b->set_first(0);
+      b->set_last(lastUse[v.id()]);
+      b->set_decision("own memory");
+      const bool persistent = v.role() != NODE_OUTPUT;
+      b->set_in_arena(!persistent);
+      b->set_buffer_class(v.trained() ? CLASS_PARAMETER : v.role() == STATE ? CLASS_OPTIMIZER_STATE : v.role() == INPUT ? CLASS_INPUT_DATA : CLASS_BACKWARD);
+      if (persistent) plan.set_persistent_bytes(plan.persistent_bytes() + v.bytes());
+      bufferOf[v.id()] = b->index();
+    }
+    for (int i = 0; i < graph.nodes_size(); ++i) {
+      const Node& n = graph.nodes(i);
+      Instruction* in = plan.add_instructions();
+      in->set_index(i);
+      in->set_node(n.id());
+      in->set_phase(n.phase());
+      in->set_op(n.op());
+      in->set_label(n.op() + " '" + n.name() + "'");
+      in->set_implementation(n.category() == "matmul" ? "onednn brg:avx512_core" : "reference");
+      in->set_workspace_buffer(-1);
+      in->set_flops(n.category() == "matmul" ? 75497472.0 : 0);
+      for (const int v : n.inputs()) {
+        auto* o = in->add_inputs();
+        o->set_value(v);
+        o->set_buffer(bufferOf[v]);
+        o->set_bytes(graph.values(v).bytes());
+        in->set_bytes_read(in->bytes_read() + o->bytes());
+      }
+      const int v = n.outputs(0);
+      auto* o = in->add_outputs();
+      o->set_value(v);
+      o->set_buffer(bufferOf[v]);
+      o->set_bytes(graph.values(v).bytes());
+      in->set_bytes_written(o->bytes());
+      Buffer* b = plan.mutable_buffers(bufferOf[v]);
+      b->set_first(i);
+      b->set_last(std::max(i, b->last()));
+      if (n.op() == "Gelu" || n.op() == "GeluGrad" || n.op() == "Add") {
+        b->set_shares(bufferOf[n.inputs(0)]);
+        b->set_offset(plan.buffers(b->shares()).offset());
+        b->set_decision("in place of '" + graph.values(n.inputs(0)).name() + "'");
+      } else {
+        b->set_offset(top);
+        top += (b->bytes() + 63) / 64 * 64;
+        if (top > (96LL << 20)) top = 0;
+        b->add_refusals("input 0 '" + graph.values(n.inputs(0)).name() + "' is read again by instruction " + std::to_string(lastUse[n.inputs(0)]));
+      }
+      if (n.phase() == FORWARD) b->set_buffer_class(b->last() >= firstBackward ? CLASS_STASH : CLASS_ACTIVATION);
+      if (n.phase() == OPTIMIZER) b->set_buffer_class(CLASS_UPDATE);
+      plan.set_arena_bytes(std::max(plan.arena_bytes(), top));
+    }
+    plan.set_lower_bound_bytes(plan.arena_bytes() * 99 / 100);
+    plan.set_peak_instruction(firstBackward);
+    plan.set_first_backward(firstBackward);
+    plan.set_first_optimizer(firstOptimizer);
+    plan.set_signature("input_ids int64[2, 128]; labels int64[2, 128]");
+    plan.set_reason("first batch");
+    auto* owner = plan.add_peak_owners();
+    owner->set_owner("stash");
+    owner->set_bytes(plan.arena_bytes() / 2);
+  }
+
+  Phase phase = FORWARD;
+  int forward = -1;
+  std::map<int, int> position;
+};
+
+class Worker {
+ public:
+  int run() {
+    for (;;) {
+      unsigned char head[4];
+      if (!readAll(head, 4)) return 0;
+      const std::uint32_t n = head[0] | head[1] << 8 | head[2] << 16 | static_cast<std::uint32_t>(head[3]) << 24;
+      std::string body(n, '\0');
+      if (!readAll(body.data(), n)) return 0;
+      Request request;
+      if (!request.ParseFromString(body)) return 3;
+      if (request.has_shutdown()) return 0;
+      handle(request);
+    }
+  }
+
+ private:
+  Response reply(const Request& q) {
+    Response r;
+    r.set_id(q.id());
+    r.set_done(true);
+    return r;
+  }
+
+  std::int64_t cost(int i) const {
+    const auto& in = model_.plan.instructions(i);
+    return 2000 + static_cast<std::int64_t>(in.flops() / 150) + in.bytes_written() / 12;
+  }
+
+  void advance(int to, Position* p) {
+    for (; instruction_ < to; ++instruction_) {
+      auto* s = p->add_spans();
+      s->set_instruction(instruction_);
+      s->set_node(model_.plan.instructions(instruction_).node());
+      s->set_begin_ns(clock_);
+      clock_ += cost(instruction_) + (step_ * 37) % 500;
+      s->set_end_ns(clock_);
+    }
+  }
+
+  void fill(Position* p, const std::string& by) {
+    p->set_in_step(inStep_);
+    p->set_step(step_);
+    p->set_instruction(instruction_);
+    p->set_stopped_by(by);
+    p->set_has_loss(inStep_ && instruction_ >= model_.firstBackward);
+    p->set_loss(lossAt(step_));
+    for (const int v : watched_) {
+      auto* t = p->add_watched();
+      t->set_value(v);
+      t->set_name(model_.graph.values(v).name());
+      statistics(v, t->mutable_statistics());
+    }
+  }
+
+  static double lossAt(std::int64_t step) { return 9.0 * std::exp(-static_cast<double>(step) / 40.0) + 0.2 * std::sin(static_cast<double>(step)); }
+
+  double element(int v, std::int64_t i) const {
+    if (nan_ >= 0 && v == model_.plan.instructions(nan_).outputs(0).value() && i == 5) return std::nan("");
+    return std::sin(0.37 * static_cast<double>(i) + v) * 1e-3 * (1 + v % 7);
+  }
+
+  void statistics(int v, TensorStatistics* s) {
+    const std::int64_t n = std::max<std::int64_t>(1, model_.graph.values(v).bytes() / 4);
+    s->set_count(n);
+    s->set_min(-1e-3 * (1 + v % 7));
+    s->set_max(1e-3 * (1 + v % 7));
+    s->set_mean(1.08e-7);
+    s->set_std(0.7e-3 * (1 + v % 7));
+    s->set_norm(0.027581);
+    if (nan_ >= 0 && v == model_.plan.instructions(nan_).outputs(0).value()) s->set_nan(1);
+    s->set_negative(n / 2);
+    for (int b = 0; b < 64; ++b) s->add_histogram(static_cast<std::int64_t>(1000 * std::exp(-(b - 31.5) * (b - 31.5) / 120)));
+  }
+
+  void finish(Response* done, const Request& q) {
+    Response record;
+    record.set_id(q.id());
+    auto* s = record.mutable_step();
+    Position p;
+    s->set_begin_ns(clock_);
+    instruction_ = 0;
+    advance(model_.plan.instructions_size(), &p);
+    *s->mutable_spans() = p.spans();
+    s->set_step(step_);
+    s->set_loss(lossAt(step_));
+    s->set_has_loss(true);
+    s->set_learning_rate(1e-3);
+    s->set_gradient_norm(1.0 + lossAt(step_) / 10);
+    s->set_has_gradient_norm(true);
+    s->set_updated(true);
+    s->set_samples(2);
+    s->set_tokens(256);
+    s->set_ns(clock_ - s->begin_ns());
+    s->set_planned_bytes(model_.plan.arena_bytes() + model_.plan.persistent_bytes());
+    s->set_peak_bytes(s->planned_bytes());
+    s->set_batch("entry " + std::to_string(step_ % 8) + " of 8");
+    send(record);
+    ++step_;
+    inStep_ = false;
+    instruction_ = 0;
+    fill(done->mutable_position(), "end of step");
+  }
+
+  void fault() {
+    const char* kind = std::getenv("FAKE_FAULT");
+    if (!kind) return;
+    if (!std::strcmp(kind, "crash")) std::abort();
+    if (!std::strcmp(kind, "hang")) sleep(600);
+    if (!std::strcmp(kind, "garbage")) writeAll(std::string("\x05\0\0\0\xff\xff\xff\xff\xff", 9));
+    if (!std::strcmp(kind, "oversize")) writeAll(std::string("\xff\xff\xff\xff", 4));
+    if (!std::strcmp(kind, "truncate")) {
+      writeAll(std::string("\x64\0\0\0abc", 7));
+      std::exit(0);
+    }
+  }
+
+  bool breaksAt(int i, int* id) const {
+    for (const auto& b : breakpoints_) {
+      if (!b.enabled()) continue;
+      const auto& in = model_.plan.instructions(i);
+      const bool hit = (b.condition_case() == Breakpoint::kInstruction && b.instruction() == i) ||
+                       (b.condition_case() == Breakpoint::kOp && b.op() == in.op()) ||
+                       (b.condition_case() == Breakpoint::kNan && b.nan() && nan_ >= 0 && i == nan_ + 1);
+      if (hit) {
+        *id = b.id();
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void handle(const Request& q) {
+    Response r = reply(q);
+    const int size = model_.plan.instructions_size();
+    switch (q.request_case()) {
+      case Request::kHello: {
+        r.mutable_hello()->set_protocol(1);
+        r.mutable_hello()->set_version("0.1.0");
+        auto* m = r.mutable_hello()->mutable_machine();
+        m->set_cpu("Made-up CPU");
+        m->set_cores(2);
+        m->set_memory_bytes(24LL << 30);
+        m->add_cpu_features("avx512f");
+        m->set_gpu_note("no GPU found");
+        break;
+      }
+      case Request::kOpen: model(q, &r); break;
+      case Request::kConfigure: break;
+      case Request::kBuild: {
+        std::int64_t at = 1000;
+        int parent = 0;
+        for (const char* name : {"load", "check", "inline", "infer", "attach loss", "pre-grad passes", "gradient", "optimizer", "plan", "bind"}) {
+          auto* s = r.mutable_build()->add_phases();
+          s->set_name(name);
+          s->set_parent(-1);
+          s->set_begin_ns(at);
+          s->set_ns(1'000'000 + 300'000 * parent);
+          s->set_count(40 + parent);
+          at += s->ns();
+          ++parent;
+        }
+        r.mutable_build()->add_stages("load");
+        r.mutable_build()->add_stages("optimizer");
+        r.mutable_build()->set_loss(model_.loss);
+        break;
+      }
+      case Request::kGraph: *r.mutable_graph() = model_.graph; break;
+      case Request::kPlan: *r.mutable_plan() = model_.plan; break;
+      case Request::kOptions: options(&r); break;
+      case Request::kSetOption: options_[q.set_option().name()] = q.set_option().value(); options(&r); break;
+      case Request::kDeterminism:
+        for (const auto& n : model_.graph.nodes()) {
+          auto* d = r.mutable_determinism()->add_nodes();
+          d->set_node(n.id());
+          d->set_verdict(n.category() == "reduction" ? "depends on thread count" : "deterministic");
+          d->set_reason("static partition");
+        }
+        break;
+      case Request::kState:
+        r.mutable_state()->set_open(true);
+        r.mutable_state()->set_built(true);
+        fill(r.mutable_state()->mutable_position(), "");
+        break;
+      case Request::kBeginStep:
+        inStep_ = true;
+        instruction_ = 0;
+        fill(r.mutable_position(), "step");
+        break;
+      case Request::kStep: {
+        fault();
+        const int to = std::max(0, std::min(size, instruction_ + q.step().count()));
+        if (to < instruction_) instruction_ = to;
+        advance(to, r.mutable_position());
+        fill(r.mutable_position(), "step");
+        break;
+      }
+      case Request::kRunTo: {
+        const int to = std::max(0, std::min(size, q.run_to().instruction()));
+        if (to < instruction_) instruction_ = to;
+        advance(to, r.mutable_position());
+        fill(r.mutable_position(), "step");
+        break;
+      }
+      case Request::kRunToBreak: {
+        int id = 0, to = instruction_;
+        if (q.run_to_break().backwards()) {
+          do --to; while (to > 0 && !breaksAt(to, &id));
+          instruction_ = std::max(0, to);
+        } else {
+          do ++to; while (to < size && !breaksAt(to, &id));
+          advance(std::min(to, size), r.mutable_position());
+        }
+        fill(r.mutable_position(), id ? "breakpoint " + std::to_string(id) : "end of step");
+        r.mutable_position()->set_breakpoint(id);
+        break;
+      }
+      case Request::kStepPhase: {
+        const std::vector<int> borders = {0, model_.firstBackward, model_.firstOptimizer, size};
+        int to = q.step_phase().backwards() ? 0 : size;
+        for (const int b : borders) {
+          if (!q.step_phase().backwards() && b > instruction_) { to = b; break; }
+          if (q.step_phase().backwards() && b < instruction_) to = b;
+        }
+        if (to < instruction_) instruction_ = to;
+        advance(to, r.mutable_position());
+        fill(r.mutable_position(), "step");
+        break;
+      }
+      case Request::kFinishStep: finish(&r, q); break;
+      case Request::kAbandonStep:
+        inStep_ = false;
+        instruction_ = 0;
+        fill(r.mutable_position(), "step");
+        break;
+      case Request::kRewind:
+        step_ = q.rewind().step();
+        inStep_ = false;
+        instruction_ = 0;
+        fill(r.mutable_position(), "step");
+        break;
+      case Request::kTrain:
+        for (std::int64_t i = 0; i < q.train().steps(); ++i) finish(&r, q);
+        break;
+      case Request::kBreakpoints:
+        breakpoints_.assign(q.breakpoints().breakpoints().begin(), q.breakpoints().breakpoints().end());
+        *r.mutable_breakpoints() = q.breakpoints();
+        break;
+      case Request::kFetch: fetch(q, &r); break;
+      case Request::kWatch: watched_.assign(q.watch().values().begin(), q.watch().values().end()); fill(r.mutable_position(), "step"); break;
+      case Request::kCompareBits: r.mutable_compare()->set_equal(true); break;
+      case Request::kPin:
+      case Request::kEdit:
+      case Request::kSaveTensor:
+      case Request::kSaveState:
+      case Request::kCancel: break;
+      default:
+        r.mutable_error()->set_code("unsupported");
+        r.mutable_error()->set_message("request: not known to the made-up worker");
+    }
+    send(r);
+  }
+
+  void model(const Request& q, Response* r) {
+    if (q.open().path().find("missing") != std::string::npos) {
+      r->mutable_error()->set_code("not_found");
+      r->mutable_error()->set_message("model '" + q.open().path() + "': no such file; expected an .onnx file");
+      return;
+    }
+    auto* m = r->mutable_model();
+    m->set_path(q.open().path());
+    m->set_file_bytes(12'345'678);
+    m->set_producer("pytorch 2.5");
+    m->set_ir_version(8);
+    (*m->mutable_opsets())[""] = 17;
+    m->set_node_count(model_.firstBackward);
+    for (const char* name : {"input_ids", "labels"}) {
+      auto* i = m->add_inputs();
+      i->set_name(name);
+      i->set_dtype("int64");
+      i->add_dims("batch");
+      i->add_dims("sequence");
+      i->set_role(name[0] == 'i' ? "token ids below 8192" : "class labels below 8192");
+      i->set_reason(name[0] == 'i' ? "gathers from wte.weight" : "labels of the loss");
+    }
+    auto* o = m->add_outputs();
+    o->set_name("loss");
+    o->set_dtype("float32");
+    m->set_proposed_loss("loss");
+    m->set_loss_reason("the only scalar float output");
+    m->add_loss_candidates("logits");
+    for (const auto& v : model_.graph.values()) {
+      if (v.role() != INITIALIZER) continue;
+      auto* p = m->add_parameters();
+      p->set_name(v.name());
+      p->set_dtype(v.dtype());
+      for (const auto& d : v.dims()) p->add_dims(std::stoll(d));
+      p->set_bytes(v.bytes());
+      p->set_trained(true);
+      p->set_reason("reaches the loss");
+      m->set_parameter_count(m->parameter_count() + v.bytes() / 4);
+    }
+    std::map<std::string, int> ops;
+    for (int i = 0; i < model_.firstBackward; ++i) ++ops[model_.graph.nodes(i).op()];
+    for (const auto& [op, count] : ops) {
+      auto* c = m->add_ops();
+      c->set_op(op);
+      c->set_count(count);
+      c->set_has_gradient(true);
+      c->set_has_kernel(true);
+      c->set_has_fast_kernel(op == "MatMul");
+    }
+  }
+
+  void options(Response* r) {
+    for (const auto& [name, value] : options_) {
+      auto* o = r->mutable_options()->add_options();
+      o->set_name(name);
+      o->set_value(value);
+      o->set_default_value(name == "recompute" ? "off" : "on");
+      o->set_set_by(o->value() == o->default_value() ? "default" : "window");
+      o->set_doc("What " + name + " does to the step.");
+      o->set_effect(value == "on" ? "removed 12 nodes, saved 3.2 MiB" : "");
+      o->add_choices("on");
+      o->add_choices("off");
+    }
+  }
+
+  void fetch(const Request& q, Response* r) {
+    const int v = q.fetch().value();
+    if (v < 0 || v >= model_.graph.values_size()) {
+      r->mutable_error()->set_code("not_found");
+      r->mutable_error()->set_message("value " + std::to_string(v) + ": not in the graph");
+      return;
+    }
+    const Value& value = model_.graph.values(v);
+    auto* t = r->mutable_tensor();
+    t->set_value(v);
+    t->set_name(value.name());
+    t->set_dtype(value.dtype());
+    std::vector<std::int64_t> dims, begin, extent;
+    for (int i = 0; i < value.dims_size(); ++i) {
+      dims.push_back(std::stoll(value.dims(i)));
+      t->add_dims(dims.back());
+      begin.push_back(i < q.fetch().begin_size() ? q.fetch().begin(i) : 0);
+      extent.push_back(i < q.fetch().extent_size() ? q.fetch().extent(i) : dims.back());
+      t->add_begin(begin.back());
+      t->add_extent(extent.back());
+    }
+    std::int64_t n = 1;
+    for (const auto e : extent) n *= e;
+    std::vector<std::int64_t> at(dims.size(), 0);
+    for (std::int64_t k = 0; k < n; ++k) {
+      std::int64_t flat = 0;
+      for (std::size_t i = 0; i < dims.size(); ++i) flat = flat * dims[i] + begin[i] + at[i];
+      if (value.dtype() == "int64") {
+        const std::int64_t x = flat % 8192;
+        t->mutable_data()->append(reinterpret_cast<const char*>(&x), 8);
+      } else {
+        const auto x = static_cast<float>(element(v, flat));
+        t->mutable_data()->append(reinterpret_cast<const char*>(&x), 4);
+      }
+      for (std::size_t i = dims.size(); i-- > 0;) {
+        if (++at[i] < extent[i]) break;
+        at[i] = 0;
+      }
+    }
+    statistics(v, t->mutable_statistics());
+    t->set_step(step_);
+    bool computed = value.role() != NODE_OUTPUT;
+    for (int i = 0; i < instruction_ && inStep_; ++i) {
+      if (model_.plan.instructions(i).outputs(0).value() == v) computed = true;
+    }
+    t->set_current(computed);
+    if (!computed) {
+      t->set_step(step_ - 1);
+      if (step_ == 0) {
+        t->clear_data();
+        t->clear_statistics();
+        t->set_unavailable("not computed yet");
+      }
+    }
+  }
+
+  Model model_;
+  std::map<std::string, std::string> options_ = {{"constant_folding", "on"}, {"gelu_fusion", "on"}, {"recompute", "off"}, {"layer_norm_fusion", "on"}};
+  std::vector<Breakpoint> breakpoints_;
+  std::vector<int> watched_;
+  bool inStep_ = false;
+  std::int64_t step_ = 0;
+  int instruction_ = 0;
+  std::int64_t clock_ = 1'000'000;
+  int nan_ = environment("FAKE_NAN", -1);
+};
+
+}  // namespace
+
+int main() { return Worker().run(); }

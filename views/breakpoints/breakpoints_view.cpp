@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/breakpoints/breakpoints_view.h"
+
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+enum Kind { kOp, kPredicate, kPhase, kInstruction };
+}
+
+BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("breakpoints"), tr("Breakpoints"),
+                 {{tr("State"), tr("On or off; double-click switches"), false, 4}, {tr("Stops"), tr("What has to be true for a run to stop"), false, 20}}, parent),
+      kind_(new QComboBox),
+      text_(new QLineEdit) {
+  const Metrics m = Metrics::current();
+  kind_->addItems({tr("operator"), tr("condition"), tr("phase"), tr("instruction")});
+  kind_->setAccessibleName(tr("Kind of breakpoint"));
+  text_->setAccessibleName(tr("What to break on"));
+  const QStringList hints = {tr("MatMul"), tr("loss max > 10"), tr("backward"), tr("390")};
+  text_->setPlaceholderText(hints[0]);
+  connect(kind_, &QComboBox::currentIndexChanged, this, [this, hints](int i) { text_->setPlaceholderText(hints.value(i)); });
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
+  auto* button = new QPushButton(tr("Add"));
+  line->addWidget(kind_);
+  line->addWidget(text_, 1);
+  line->addWidget(button);
+  body()->addLayout(line);
+  connect(button, &QPushButton::clicked, this, &BreakpointsView::add);
+  connect(text_, &QLineEdit::returnPressed, this, &BreakpointsView::add);
+  connect(&store(), &SnapshotStore::breakpointsChanged, this, &BreakpointsView::refillLater);
+  connect(&store(), &SnapshotStore::planChanged, this, &BreakpointsView::refillLater);
+}
+
+void BreakpointsView::add() {
+  const QString text = text_->text().trimmed();
+  snapshot::Breakpoint b;
+  b.set_enabled(true);
+  if (text.isEmpty()) return;
+  switch (kind_->currentIndex()) {
+    case kOp: b.set_op(text.toStdString()); break;
+    case kPredicate: b.set_predicate(text.toStdString()); break;
+    case kPhase: {
+      int found = -1;
+      for (int p = snapshot::FORWARD; p <= snapshot::OPTIMIZER; ++p) {
+        if (names::phase(static_cast<snapshot::Phase>(p)).compare(text, Qt::CaseInsensitive) == 0) found = p;
+      }
+      if (found < 0) {
+        emit wishes().status(tr("phase '%1': unknown; expected forward, backward, recompute or optimizer").arg(text));
+        return;
+      }
+      b.set_phase(static_cast<snapshot::Phase>(found));
+      break;
+    }
+    default: {
+      bool ok = false;
+      const int n = text.toInt(&ok);
+      if (!ok || !store().plan() || !store().plan()->instruction(n)) {
+        emit wishes().status(tr("instruction '%1': expected a number of the plan").arg(text));
+        return;
+      }
+      b.set_instruction(n);
+    }
+  }
+  text_->clear();
+  emit wishes().addBreakpoint(b);
+}
+
+void BreakpointsView::refill() {
+  std::vector<TableRow> rows;
+  for (const auto& b : store().breakpoints()) {
+    TableRow row;
+    row.key = b.id();
+    QString what;
+    switch (b.condition_case()) {
+      case snapshot::Breakpoint::kNode:
+        what = store().graph() ? names::node(*store().graph(), b.node()) : tr("node %1").arg(b.node());
+        row.target = Selection::ofNode(b.node());
+        break;
+      case snapshot::Breakpoint::kOp: what = tr("before every %1").arg(format::visible(b.op())); break;
+      case snapshot::Breakpoint::kPhase: what = tr("at the start of %1").arg(names::phase(b.phase()).toLower()); break;
+      case snapshot::Breakpoint::kNan: what = tr("any NaN in an output"); break;
+      case snapshot::Breakpoint::kNewInf: what = tr("an infinity that no infinite constant explains"); break;
+      case snapshot::Breakpoint::kPredicate: what = tr("when %1").arg(format::visible(b.predicate())); break;
+      case snapshot::Breakpoint::kInstruction: {
+        const auto* in = store().plan() ? store().plan()->instruction(b.instruction()) : nullptr;
+        what = tr("before %1").arg(b.instruction());
+        if (in) what += QStringLiteral("  ") + format::visible(in->label());
+        row.target = Selection::ofInstruction(b.instruction());
+        break;
+      }
+      default: what = tr("an unknown condition");
+    }
+    TableCell state(b.enabled() ? QStringLiteral("● on") : QStringLiteral("○ off"));
+    state.role = b.enabled() ? QStringLiteral("error") : QStringLiteral("faint");
+    row.cells = {state, {what, what, what}};
+    rows.push_back(std::move(row));
+  }
+  setRows(std::move(rows));
+}
+
+void BreakpointsView::activated(int row) {
+  const auto id = model().row(row).key;
+  for (const auto& b : store().breakpoints()) {
+    if (b.id() == id) {
+      emit wishes().enableBreakpoint(static_cast<int>(id), !b.enabled());
+      return;
+    }
+  }
+}
+
+void BreakpointsView::fillMenu(QMenu& menu, int row) {
+  const int id = static_cast<int>(model().row(row).key);
+  menu.addAction(tr("Switch on or off"), this, [this, row] { activated(row); });
+  menu.addAction(tr("Remove"), this, [this, id] { emit wishes().removeBreakpoint(id); });
+  menu.addSeparator();
+}
+
+}  // namespace stepscope

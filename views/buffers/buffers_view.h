@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// All buffers of the plan: class, place, lifetime and the reason of their place.
+#pragma once
+
+#include "views/common/row_table.h"
+
+namespace stepscope {
+
+class BuffersView : public TablePanel {
+  Q_OBJECT
+
+ public:
+  explicit BuffersView(const ViewContext& context, QWidget* parent = nullptr);
+  QString emptyText() const override;
+
+ protected:
+  void refill() override;
+};
+
+}  // namespace stepscope

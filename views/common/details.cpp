@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/details.h"
+
+#include <QScrollBar>
+#include <QUrl>
+
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+Details::Details(QWidget* parent) : QTextBrowser(parent) {
+  setOpenLinks(false);
+  setOpenExternalLinks(false);
+  setFrameShape(QFrame::NoFrame);
+  setStyleSheet(QStringLiteral("QTextBrowser { border: 0; border-radius: 0; padding: 0; }"));
+  document()->setDocumentMargin(Metrics::current().padding);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+  connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
+    const QString target = url.toString();
+    const QString kind = target.section(':', 0, 0), rest = target.section(':', 1);
+    if (kind == u"node") emit selected(Selection::ofNode(rest.toInt()));
+    if (kind == u"value") emit selected(Selection::ofValue(rest.toInt()));
+    if (kind == u"instruction") emit selected(Selection::ofInstruction(rest.toInt()));
+    if (kind == u"buffer") emit selected(Selection::ofBuffer(rest.toInt()));
+    if (kind == u"do") emit commandClicked(rest);
+  });
+}
+
+void Details::setFitContents(bool fitContents) {
+  fit_ = fitContents;
+  if (fit_) setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  fit();
+}
+
+void Details::fit() {
+  if (!fit_) return;
+  document()->setTextWidth(viewport()->width());
+  setFixedHeight(qRound(document()->size().height()) + 2);
+}
+
+void Details::resizeEvent(QResizeEvent* event) {
+  QTextBrowser::resizeEvent(event);
+  fit();
+}
+
+void Details::begin() {
+  const Tokens& t = Tokens::current();
+  inTable_ = false;
+  html_ = QStringLiteral(
+              "<style>a { color: %1; text-decoration: none; } td { padding: 2px 8px 2px 0; } td.l { color: %2; white-space: nowrap; } "
+              "h3 { font-size: large; font-weight: 600; margin: 0 0 6px 0; } p { margin: 4px 0; }</style>")
+              .arg(t.accent.name(), t.muted.name());
+}
+
+void Details::closeTable() {
+  if (inTable_) html_ += QStringLiteral("</table>");
+  inTable_ = false;
+}
+
+void Details::heading(const QString& text) {
+  closeTable();
+  html_ += QStringLiteral("<p style='font-weight:600; margin-top:8px; color:%1'>%2</p>").arg(Tokens::current().text.name(), text.toHtmlEscaped());
+}
+
+void Details::row(const QString& label, const QString& html) {
+  if (!inTable_) html_ += QStringLiteral("<table cellspacing='0' width='100%'>");
+  inTable_ = true;
+  html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td>%3</td></tr>").arg(qRound(7.6 * Metrics::current().unit)).arg(label.toHtmlEscaped(), html);
+}
+
+void Details::notice(const QString& html) {
+  closeTable();
+  html_ += QStringLiteral("<table width='100%' cellspacing='0'><tr><td style='background:%1; padding:6px 9px'>%2</td></tr></table>")
+               .arg(Tokens::current().currentRow.name(), html);
+}
+
+void Details::paragraph(const QString& html) {
+  closeTable();
+  html_ += QStringLiteral("<p>%1</p>").arg(html);
+}
+
+void Details::end() {
+  closeTable();
+  const int place = verticalScrollBar()->value();
+  setHtml(html_);
+  verticalScrollBar()->setValue(place);
+  fit();
+}
+
+QString Details::text(const QString& plain) { return plain.toHtmlEscaped(); }
+QString Details::strong(const QString& plain) { return QStringLiteral("<span style='font-weight:600'>%1</span>").arg(plain.toHtmlEscaped()); }
+QString Details::quiet(const QString& plain) { return coloured(plain, Tokens::current().muted); }
+QString Details::mono(const QString& plain) {
+  return QStringLiteral("<span style='font-family:\"%1\"; font-size:%2pt'>%3</span>").arg(monoFont().family()).arg(monoFont().pointSizeF()).arg(plain.toHtmlEscaped());
+}
+QString Details::coloured(const QString& plain, const QColor& colour) {
+  return QStringLiteral("<span style='color:%1'>%2</span>").arg(colour.name(), plain.toHtmlEscaped());
+}
+QString Details::tag(const QString& plain, const QColor& colour) { return QStringLiteral("<span style='color:%1'>[%2]</span> ").arg(colour.name(), plain.toHtmlEscaped()); }
+
+QString Details::link(const Selection& target, const QString& plain) {
+  QString url;
+  if (target.buffer >= 0) url = QStringLiteral("buffer:%1").arg(target.buffer);
+  if (target.instruction >= 0) url = QStringLiteral("instruction:%1").arg(target.instruction);
+  if (target.node >= 0) url = QStringLiteral("node:%1").arg(target.node);
+  if (target.value >= 0) url = QStringLiteral("value:%1").arg(target.value);
+  if (url.isEmpty()) return text(plain);
+  return QStringLiteral("<a href='%1'>%2</a>").arg(url, plain.toHtmlEscaped());
+}
+
+QString Details::command(const QString& id, const QString& plain) {
+  return QStringLiteral("<a href='do:%1'>%2</a>").arg(id.toHtmlEscaped(), plain.toHtmlEscaped());
+}
+
+}  // namespace stepscope

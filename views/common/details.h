@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A page of "label: value" lines with links into the selection. Text that came from files goes through text() or link().
+#pragma once
+
+#include <QTextBrowser>
+
+#include "views/common/selection.h"
+
+namespace stepscope {
+
+class Details : public QTextBrowser {
+  Q_OBJECT
+
+ public:
+  explicit Details(QWidget* parent = nullptr);
+
+  // As high as its text, without a scroll bar of its own: for a page inside a scroll area.
+  void setFitContents(bool fit);
+
+  // Fills the page: begin(), then lines in order, then end().
+  void begin();
+  void heading(const QString& text);                          // plain text
+  void row(const QString& label, const QString& html);        // label plain; html from text(), quiet(), link() …
+  void notice(const QString& html);                           // boxed, in the colour of the current row
+  void paragraph(const QString& html);
+  void end();
+
+  static QString text(const QString& plain);
+  static QString strong(const QString& plain);
+  static QString quiet(const QString& plain);
+  static QString mono(const QString& plain);
+  static QString coloured(const QString& plain, const QColor& colour);
+  static QString tag(const QString& plain, const QColor& colour);
+  static QString link(const Selection& target, const QString& plain);
+  static QString command(const QString& id, const QString& plain);  // emitted as commandClicked
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ signals:
+  void selected(const stepscope::Selection& target);
+  void commandClicked(const QString& id);
+
+ private:
+  void closeTable();
+  void fit();
+
+  bool fit_ = false;
+  QString html_;
+  bool inTable_ = false;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/row_table.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QMenu>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <QTimer>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/icons.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+// Cell text with a share bar behind it; everything else as the style does.
+class BarDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const double share = index.data(RowTableModel::kShareRole).toDouble();
+    if (share >= 0) {
+      const Tokens& t = Tokens::current();
+      const int pad = 3;
+      QRectF bar = QRectF(option.rect).adjusted(pad, pad, -pad, -pad);
+      bar.setLeft(bar.right() - bar.width() * std::clamp(share, 0.0, 1.0));
+      if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, t.select);
+      painter->fillRect(bar, mixed(t.heatHigh, t.panel, 0.20));
+      QStyleOptionViewItem plain(option);
+      initStyleOption(&plain, index);
+      painter->setFont(plain.font);
+      painter->setPen(t.text);
+      painter->drawText(option.rect.adjusted(6, 0, -8, 0), Qt::AlignRight | Qt::AlignVCenter, plain.text);
+      return;
+    }
+    QStyledItemDelegate::paint(painter, option, index);
+  }
+};
+
+}  // namespace
+
+RowTableModel::RowTableModel(std::vector<TableColumn> columns, QObject* parent) : QAbstractTableModel(parent), columns_(std::move(columns)) {}
+
+void RowTableModel::setRows(std::vector<TableRow> rows) {
+  beginResetModel();
+  rows_ = std::move(rows);
+  endResetModel();
+}
+
+void RowTableModel::setColumns(std::vector<TableColumn> columns, std::vector<TableRow> rows) {
+  beginResetModel();
+  columns_ = std::move(columns);
+  rows_ = std::move(rows);
+  endResetModel();
+}
+
+int RowTableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int RowTableModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(columns_.size()); }
+
+QVariant RowTableModel::data(const QModelIndex& index, int role) const {
+  if (!index.isValid() || index.row() >= rowCount()) return {};
+  const TableRow& row = rows_[static_cast<std::size_t>(index.row())];
+  const auto column = static_cast<std::size_t>(index.column());
+  static const TableCell kEmpty;
+  const TableCell& cell = column < row.cells.size() ? row.cells[column] : kEmpty;
+  switch (role) {
+    case Qt::DisplayRole: return cell.text;
+    case Qt::ToolTipRole: {
+      const QString tip = cell.tip.isEmpty() ? columns_[column].tip : cell.tip;
+      // Plain text, whatever a name looks like.
+      return tip.isEmpty() ? QVariant() : QVariant(QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()));
+    }
+    case Qt::TextAlignmentRole: return QVariant(Qt::AlignVCenter | (columns_[column].number ? Qt::AlignRight : Qt::AlignLeft));
+    case Qt::ForegroundRole: {
+      const Tokens& t = Tokens::current();
+      if (cell.role.contains(u"muted")) return t.muted;
+      if (cell.role.contains(u"faint")) return t.faint;
+      if (cell.role.contains(u"ok")) return t.ok;
+      if (cell.role.contains(u"warn")) return t.warn;
+      if (cell.role.contains(u"error")) return t.error;
+      if (cell.role.contains(u"accent")) return t.accent;
+      return {};
+    }
+    case Qt::FontRole:
+      if (cell.role.contains(u"mono")) return monoFont();
+      if (cell.role.contains(u"old")) {
+        QFont font = QApplication::font();
+        font.setItalic(true);
+        return font;
+      }
+      return {};
+    case Qt::DecorationRole:
+      if (cell.swatch.isEmpty()) return {};
+      return swatch(Tokens::current().category(cell.swatch), qRound(0.62 * Metrics::current().unit), qApp->devicePixelRatio());
+    case kSortRole: return cell.sort.isValid() ? cell.sort : QVariant(cell.text);
+    case kShareRole: return cell.share;
+    case kKeyRole: return row.key;
+    default: return {};
+  }
+}
+
+QVariant RowTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+  if (orientation != Qt::Horizontal || section < 0 || section >= columnCount()) return {};
+  const TableColumn& column = columns_[static_cast<std::size_t>(section)];
+  if (role == Qt::DisplayRole) return column.title;
+  if (role == Qt::ToolTipRole) return column.tip;
+  if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignVCenter | (column.number ? Qt::AlignRight : Qt::AlignLeft));
+  return {};
+}
+
+RowTableView::RowTableView(QWidget* parent) : QTableView(parent) {
+  const Metrics m = Metrics::current();
+  setItemDelegate(new BarDelegate(this));
+  setShowGrid(false);
+  setFrameShape(QFrame::NoFrame);
+  setSelectionBehavior(SelectRows);
+  setSelectionMode(ExtendedSelection);
+  setEditTriggers(NoEditTriggers);
+  setWordWrap(false);
+  setTextElideMode(Qt::ElideMiddle);
+  setVerticalScrollMode(ScrollPerPixel);
+  setHorizontalScrollMode(ScrollPerPixel);
+  setTabKeyNavigation(false);
+  setCornerButtonEnabled(false);
+  verticalHeader()->hide();
+  verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  verticalHeader()->setDefaultSectionSize(m.row);
+  verticalHeader()->setMinimumSectionSize(m.row);
+  horizontalHeader()->setFixedHeight(qRound(1.9 * m.unit));
+  horizontalHeader()->setHighlightSections(false);
+  horizontalHeader()->setStretchLastSection(true);
+  horizontalHeader()->setFont(smallFont());
+  horizontalHeader()->setMinimumSectionSize(2 * m.unit);
+  setIconSize({m.unit, m.unit});
+  setContextMenuPolicy(Qt::CustomContextMenu);
+}
+
+void RowTableView::sizeColumns(const std::vector<TableColumn>& columns) {
+  const int unit = Metrics::current().unit;
+  for (std::size_t i = 0; i < columns.size(); ++i) setColumnWidth(static_cast<int>(i), columns[i].width * unit);
+}
+
+QString RowTableView::chosenAsText() const {
+  QStringList lines;
+  QModelIndexList rows = selectionModel()->selectedRows();
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.row() < b.row(); });
+  for (const QModelIndex& row : std::as_const(rows)) {
+    QStringList cells;
+    for (int c = 0; c < model()->columnCount(); ++c) cells << row.siblingAtColumn(c).data().toString();
+    lines << cells.join('\t');
+  }
+  return lines.join('\n');
+}
+
+void RowTableView::keyPressEvent(QKeyEvent* event) {
+  if (event->matches(QKeySequence::Copy)) {
+    QApplication::clipboard()->setText(chosenAsText());
+    return;
+  }
+  QTableView::keyPressEvent(event);
+}
+
+TablePanel::TablePanel(const ViewContext& context, const QString& id, const QString& title, std::vector<TableColumn> columns, QWidget* parent)
+    : View(context, id, title, parent),
+      model_(new RowTableModel(std::move(columns), this)),
+      proxy_(new QSortFilterProxyModel(this)),
+      filter_(new QLineEdit),
+      table_(new RowTableView) {
+  const Metrics m = Metrics::current();
+  proxy_->setSourceModel(model_);
+  proxy_->setSortRole(RowTableModel::kSortRole);
+  proxy_->setFilterKeyColumn(-1);
+  proxy_->setFilterCaseSensitivity(Qt::CaseInsensitive);
+  table_->setModel(proxy_);
+  table_->setSortingEnabled(true);
+  proxy_->sort(-1);  // the order of the rows until a header is clicked
+  table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  table_->sizeColumns(model_->columns());
+  table_->setObjectName(id + QStringLiteral("_table"));
+  table_->setAccessibleName(title);
+  filter_->setPlaceholderText(tr("Filter"));
+  filter_->setClearButtonEnabled(true);
+  filter_->setAccessibleName(tr("Filter of %1").arg(title));
+  body_ = new QVBoxLayout(this);
+  body_->setContentsMargins(0, 0, 0, 0);
+  body_->setSpacing(0);
+  auto* top = new QVBoxLayout;
+  top->setContentsMargins(qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.6 * m.unit), qRound(0.4 * m.unit));
+  top->addWidget(filter_);
+  body_->addLayout(top);
+  body_->addWidget(table_, 1);
+  connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+    proxy_->setFilterFixedString(text);
+    emit headerChanged();
+  });
+  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
+    if (selecting_ || !now.isValid()) return;
+    const Selection& target = model_->row(proxy_->mapToSource(now).row()).target;
+    if (target.empty()) return;
+    selecting_ = true;
+    selection().select(target);
+    selecting_ = false;
+  });
+  connect(table_, &QTableView::activated, this, [this](const QModelIndex& at) { activated(proxy_->mapToSource(at).row()); });
+  connect(table_, &QWidget::customContextMenuRequested, this, [this](const QPoint& at) {
+    const QModelIndex index = table_->indexAt(at);
+    if (!index.isValid()) return;
+    auto* menu = new QMenu(this);
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    fillMenu(*menu, proxy_->mapToSource(index).row());
+    menu->addAction(tr("Copy rows\tCtrl+C"), this, [this] { QApplication::clipboard()->setText(table_->chosenAsText()); });
+    menu->popup(table_->viewport()->mapToGlobal(at));
+  });
+  connect(&this->selection(), &SelectionModel::selectionChanged, this, &TablePanel::followSelection);
+}
+
+QString TablePanel::headerText() const {
+  const int all = model_->rowCount(), shown = proxy_->rowCount();
+  if (all == 0) return {};
+  return all == shown ? format::count(all) : tr("%1 of %2, the rest hidden by the filter").arg(format::count(shown), format::count(all));
+}
+
+void TablePanel::find() {
+  filter_->setFocus();
+  filter_->selectAll();
+}
+
+QString TablePanel::saveState() const { return filter_->text(); }
+void TablePanel::restoreState(const QString& state) { filter_->setText(state.left(500)); }
+void TablePanel::setFilterPlaceholder(const QString& text) { filter_->setPlaceholderText(text); }
+void TablePanel::sortBy(int column, Qt::SortOrder order) { table_->sortByColumn(column, order); }
+
+void TablePanel::setRows(std::vector<TableRow> rows) {
+  const bool mine = selecting_;
+  selecting_ = true;
+  model_->setRows(std::move(rows));
+  selecting_ = mine;
+  followSelection();
+  emit headerChanged();
+  emit emptyChanged();
+}
+
+void TablePanel::setColumns(std::vector<TableColumn> columns, std::vector<TableRow> rows) {
+  const bool mine = selecting_;
+  selecting_ = true;
+  model_->setColumns(std::move(columns), std::move(rows));
+  selecting_ = mine;
+  table_->sizeColumns(model_->columns());
+  emit headerChanged();
+  emit emptyChanged();
+}
+
+int TablePanel::chosenRow() const {
+  const QModelIndex now = table_->currentIndex();
+  return now.isValid() ? proxy_->mapToSource(now).row() : -1;
+}
+
+void TablePanel::refillLater() {
+  stale_ = true;
+  emit emptyChanged();
+  if (!isVisible() || queued_) return;
+  // Several facts often arrive together; one refill serves them all.
+  queued_ = true;
+  QTimer::singleShot(0, this, [this] {
+    queued_ = false;
+    if (!stale_) return;
+    stale_ = false;
+    refill();
+  });
+}
+
+void TablePanel::showEvent(QShowEvent* event) {
+  View::showEvent(event);
+  if (stale_) {
+    stale_ = false;
+    refill();
+  }
+}
+
+void TablePanel::followSelection() {
+  if (selecting_) return;
+  const Selection& s = selection().selection();
+  selecting_ = true;
+  table_->clearSelection();
+  if (!s.empty()) {
+    for (int i = 0; i < model_->rowCount(); ++i) {
+      const Selection& t = model_->row(i).target;
+      const bool same = (t.buffer >= 0 && t.buffer == s.buffer) || (t.value >= 0 && t.value == s.value) ||
+                        (t.instruction >= 0 && t.instruction == s.instruction) ||
+                        (t.node >= 0 && t.node == s.node && t.value < 0 && t.buffer < 0);
+      if (!same) continue;
+      const QModelIndex at = proxy_->mapFromSource(model_->index(i, 0));
+      if (!at.isValid()) continue;
+      table_->selectionModel()->setCurrentIndex(at, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+      table_->scrollTo(at);
+      break;
+    }
+  }
+  selecting_ = false;
+}
+
+}  // namespace stepscope

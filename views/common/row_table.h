@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A table of finished rows, and the panel most views are: filter line, table, count.
+//
+// Rows are made from a snapshot in one go and never change after; a new snapshot makes new rows. Text is in the display role,
+// raw numbers in the sort role, and every column has a tooltip that defines it.
+#pragma once
+
+#include <QAbstractTableModel>
+#include <QColor>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <functional>
+#include <vector>
+
+#include "views/common/view.h"
+
+class QVBoxLayout;
+
+namespace stepscope {
+
+struct TableCell {
+  TableCell() = default;
+  TableCell(QString t) : text(std::move(t)) {}  // NOLINT: cells are mostly plain text
+  TableCell(QString t, QVariant sortKey, QString tooltip = {}) : text(std::move(t)), sort(std::move(sortKey)), tip(std::move(tooltip)) {}
+
+  QString text;
+  QVariant sort;      // invalid: by text
+  QString tip;        // plain text; empty: the column's
+  QString role;       // "muted", "faint", "ok", "warn", "error", "accent", "mono" colour or font; several separated by a space
+  QString swatch;     // operator category for the mark before the text
+  double share = -1;  // 0..1 draws a bar behind the text
+};
+
+struct TableRow {
+  std::vector<TableCell> cells;
+  Selection target;   // what clicking it selects; empty: nothing
+  qint64 key = -1;    // of the owner
+};
+
+struct TableColumn {
+  QString title;
+  QString tip;            // defines the quantity and its unit
+  bool number = false;    // right aligned
+  int width = 8;          // in units of the font height; the last column takes the rest
+};
+
+class RowTableModel : public QAbstractTableModel {
+  Q_OBJECT
+
+ public:
+  enum Role { kSortRole = Qt::UserRole, kShareRole, kKeyRole };
+
+  explicit RowTableModel(std::vector<TableColumn> columns, QObject* parent = nullptr);
+  void setRows(std::vector<TableRow> rows);
+  void setColumns(std::vector<TableColumn> columns, std::vector<TableRow> rows);
+  const TableRow& row(int i) const { return rows_[static_cast<std::size_t>(i)]; }
+  const std::vector<TableColumn>& columns() const { return columns_; }
+
+  int rowCount(const QModelIndex& parent = {}) const override;
+  int columnCount(const QModelIndex& parent = {}) const override;
+  QVariant data(const QModelIndex& index, int role) const override;
+  QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+ private:
+  std::vector<TableColumn> columns_;
+  std::vector<TableRow> rows_;
+};
+
+// A table view with our manners: rows of 1.8, elided in the middle, Ctrl+C copies the chosen rows as tab separated text.
+class RowTableView : public QTableView {
+  Q_OBJECT
+
+ public:
+  explicit RowTableView(QWidget* parent = nullptr);
+  void sizeColumns(const std::vector<TableColumn>& columns);
+  QString chosenAsText() const;
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override;
+};
+
+class TablePanel : public View {
+  Q_OBJECT
+
+ public:
+  TablePanel(const ViewContext& context, const QString& id, const QString& title, std::vector<TableColumn> columns, QWidget* parent = nullptr);
+
+  QString headerText() const override;
+  void find() override;
+  QString saveState() const override;
+  void restoreState(const QString& state) override;
+
+ protected:
+  void setRows(std::vector<TableRow> rows);
+  void setColumns(std::vector<TableColumn> columns, std::vector<TableRow> rows);
+  const RowTableModel& model() const { return *model_; }
+  RowTableView* table() const { return table_; }
+  QVBoxLayout* body() const { return body_; }     // filter line, table; panels add their controls
+  void setFilterPlaceholder(const QString& text);
+  void sortBy(int column, Qt::SortOrder order);
+  // Row of the model under the cursor of the keyboard; -1 none.
+  int chosenRow() const;
+  // Called with a double click or Enter.
+  virtual void activated(int row) { Q_UNUSED(row); }
+  // Fills a context menu.
+  virtual void fillMenu(QMenu& menu, int row) { Q_UNUSED(menu); Q_UNUSED(row); }
+  // Calls `refill` when `signal`s come, at once when visible, else when it is shown: hidden views cost nothing.
+  void refillLater();
+  virtual void refill() {}
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void followSelection();
+
+  RowTableModel* model_;
+  QSortFilterProxyModel* proxy_;
+  QLineEdit* filter_;
+  RowTableView* table_;
+  QVBoxLayout* body_;
+  bool selecting_ = false;
+  bool stale_ = true;
+  bool queued_ = false;
+};
+
+}  // namespace stepscope

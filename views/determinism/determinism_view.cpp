@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/determinism/determinism_view.h"
+
+#include <QHBoxLayout>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("determinism"), tr("Determinism"),
+                 {{tr("Node"), tr("Operator and place"), false, 20}, {tr("Verdict"), tr("Same bits for the same build, machine and inputs?"), false, 15}, {tr("Reason"), tr("Why"), false, 22}},
+                 parent),
+      result_(new QLabel) {
+  const Metrics m = Metrics::current();
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, 0);
+  auto* check = new QPushButton(tr("Check every node"));
+  auto* twice = new QPushButton(tr("Run twice, compare bits"));
+  check->setToolTip(tr("The verdict of every kernel, without running anything"));
+  twice->setToolTip(tr("Runs the present step twice from the same state and compares every value bit for bit"));
+  result_->setTextFormat(Qt::PlainText);
+  result_->setWordWrap(true);
+  line->addWidget(check);
+  line->addWidget(twice);
+  line->addWidget(result_, 1);
+  body()->insertLayout(0, line);
+  connect(check, &QPushButton::clicked, this, [this] { emit wishes().determinism(); });
+  connect(twice, &QPushButton::clicked, this, [this] { emit wishes().compareBits(); });
+  connect(&store(), &SnapshotStore::determinismChanged, this, &DeterminismView::refillLater);
+  connect(&store(), &SnapshotStore::comparisonChanged, this, &DeterminismView::refillLater);
+}
+
+void DeterminismView::refill() {
+  std::vector<TableRow> rows;
+  const auto& comparison = store().comparison();
+  if (comparison) {
+    int differing = 0;
+    for (const auto& v : comparison->values()) differing += !v.equal_bits();
+    result_->setText(comparison->equal() ? tr("Run twice: %1 values, all equal bit for bit").arg(format::count(comparison->values_size()))
+                                         : tr("Run twice: %1 of %2 values differ").arg(format::count(differing), format::count(comparison->values_size())));
+    result_->setProperty("role", comparison->equal() ? "ok" : "error");
+    for (const auto& v : comparison->values()) {
+      if (v.equal_bits()) continue;
+      TableRow row;
+      TableCell verdict(tr("bits differ"));
+      verdict.role = QStringLiteral("error");
+      QStringList at;
+      for (const auto i : v.worst_index()) at << QString::number(i);
+      row.cells = {format::visible(v.name()), verdict,
+                   tr("%1 elements, worst at [%2]: %3 and %4, largest difference %5")
+                       .arg(format::count(v.differing()), at.join(QStringLiteral(", ")), format::number(v.a(), 9), format::number(v.b(), 9), format::number(v.max_abs()))};
+      rows.push_back(std::move(row));
+    }
+  } else {
+    result_->setText(store().determinismList().empty() ? tr("Not checked yet") : QString());
+    result_->setProperty("role", "muted");
+  }
+  result_->setStyleSheet(QString());  // the role is read again
+  for (const auto& d : store().determinismList()) {
+    TableRow row;
+    row.target = Selection::ofNode(d.node());
+    const QString reason = format::visible(d.reason());
+    TableCell verdict(format::visible(d.verdict()));
+    verdict.role = d.verdict().starts_with("deterministic") ? QStringLiteral("ok") : QStringLiteral("warn");
+    TableCell name(store().graph() ? names::node(*store().graph(), d.node()) : tr("node %1").arg(d.node()));
+    if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr) name.swatch = QString::fromStdString(node->category());
+    row.cells = {name, verdict, {reason, reason, reason}};
+    rows.push_back(std::move(row));
+  }
+  setRows(std::move(rows));
+}
+
+}  // namespace stepscope

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The verdict on every node with its reason, and the result of running a step twice and comparing bits.
+#pragma once
+
+#include <QLabel>
+
+#include "views/common/row_table.h"
+
+namespace stepscope {
+
+class DeterminismView : public TablePanel {
+  Q_OBJECT
+
+ public:
+  explicit DeterminismView(const ViewContext& context, QWidget* parent = nullptr);
+
+ protected:
+  void refill() override;
+
+ private:
+  QLabel* result_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/hot_ops/hot_ops_view.h"
+
+#include <algorithm>
+#include <map>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+
+namespace stepscope {
+namespace {
+constexpr std::size_t kSteps = 20;  // the newest steps; older ones are in the project
+}
+
+HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("hot_ops"), tr("Time per op"),
+                 {{tr("Operator"), tr("Operator and phase"), false, 13},
+                  {tr("n"), tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline"), true, 5},
+                  {tr("Sum"), tr("Sum of the wall-clock times of all executions"), true, 7},
+                  {tr("Share"), tr("Percent of the sum over all operators of this table"), true, 6},
+                  {tr("Median"), tr("Half of the executions were faster"), true, 7},
+                  {tr("p95"), tr("95 of 100 executions were faster"), true, 7},
+                  {tr("Min"), tr("Fastest execution"), true, 7},
+                  {tr("Max"), tr("Slowest execution"), true, 7},
+                  {tr("Mean"), tr("Sum divided by n; read it beside median and p95"), true, 7},
+                  {tr("Rate"), tr("Floating-point operations per second, a multiply-add counts as two"), true, 9}},
+                 parent) {
+  connect(&store(), &SnapshotStore::stepsChanged, this, &HotOpsView::refillLater);
+  connect(&store(), &SnapshotStore::planChanged, this, &HotOpsView::refillLater);
+  connect(&selection(), &SelectionModel::rangeChanged, this, &HotOpsView::refillLater);
+}
+
+QString HotOpsView::emptyText() const {
+  if (!store().plan()) return tr("No model is open.\nOpen one (Ctrl+O) and run a training step.");
+  for (const StepPtr& step : store().steps()) {
+    if (step->spans_size() > 0) return {};
+  }
+  return tr("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
+}
+
+void HotOpsView::refill() {
+  struct Group {
+    std::vector<std::int64_t> ns;
+    double flops = 0;
+    std::int64_t sum = 0;
+    QString category;
+    int first = -1;
+  };
+  std::map<std::pair<int, QString>, Group> groups;
+  const PlanPtr& plan = store().plan();
+  const GraphPtr& graph = store().graph();
+  const auto& steps = store().steps();
+  const std::int64_t from = selection().rangeBegin(), to = selection().rangeEnd();
+  std::int64_t all = 0;
+  if (plan) {
+    for (std::size_t s = steps.size() > kSteps && from == to ? steps.size() - kSteps : 0; s < steps.size(); ++s) {
+      for (const auto& span : steps[s]->spans()) {
+        const auto* in = plan->instruction(span.instruction());
+        if (!in || in->view() || (from < to && (span.end_ns() <= from || span.begin_ns() >= to))) continue;
+        Group& g = groups[{in->phase(), format::visible(in->op())}];
+        const std::int64_t ns = std::max<std::int64_t>(0, span.end_ns() - span.begin_ns());
+        g.ns.push_back(ns);
+        g.sum += ns;
+        g.flops += in->flops();
+        all += ns;
+        if (g.first < 0) {
+          g.first = in->index();
+          if (const auto* node = graph ? graph->node(in->node()) : nullptr) g.category = QString::fromStdString(node->category());
+        }
+      }
+    }
+  }
+  std::vector<TableRow> rows;
+  for (auto& [key, g] : groups) {
+    std::sort(g.ns.begin(), g.ns.end());
+    const auto quantile = [&g = g](double q) { return g.ns[static_cast<std::size_t>(q * static_cast<double>(g.ns.size() - 1) + 0.5)]; };
+    const auto time = [](std::int64_t ns) { return TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns)); };
+    TableRow row;
+    row.target = Selection::ofInstruction(g.first);
+    TableCell name(key.second + QStringLiteral("  ") + names::phase(static_cast<snapshot::Phase>(key.first)).toLower());
+    name.swatch = g.category.isEmpty() ? QStringLiteral("other") : g.category;
+    TableCell share(format::percent(static_cast<double>(g.sum), static_cast<double>(all)), static_cast<double>(g.sum), tr("of %1 in this table").arg(format::time(all)));
+    share.share = all > 0 ? static_cast<double>(g.sum) / static_cast<double>(all) : 0;
+    const auto n = static_cast<std::int64_t>(g.ns.size());
+    row.cells = {name, {format::count(n), QVariant::fromValue<qint64>(n)}, time(g.sum), share, time(quantile(0.5)), time(quantile(0.95)), time(g.ns.front()),
+                 time(g.ns.back()), time(g.sum / n), {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}};
+    rows.push_back(std::move(row));
+  }
+  std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) { return a.cells[2].sort.toLongLong() > b.cells[2].sort.toLongLong(); });
+  setRows(std::move(rows));
+}
+
+}  // namespace stepscope

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Time per operator, with the whole distribution: count, sum, median, p95, min, max. Follows the selected range of the timeline.
+#pragma once
+
+#include "views/common/row_table.h"
+
+namespace stepscope {
+
+class HotOpsView : public TablePanel {
+  Q_OBJECT
+
+ public:
+  explicit HotOpsView(const ViewContext& context, QWidget* parent = nullptr);
+  QString emptyText() const override;
+
+ protected:
+  void refill() override;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/memory/memory_view.h"
+
+#include <QMenu>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+
+namespace stepscope {
+
+MemoryView::MemoryView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("memory"), tr("Memory"), parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  canvas_ = new MemoryCanvas(this);
+  canvas_->setObjectName(QStringLiteral("memory_map"));
+  column->addWidget(canvas_);
+  setFocusProxy(canvas_);
+  connect(&store(), &SnapshotStore::planChanged, this, &MemoryView::planChanged);
+  connect(&store(), &SnapshotStore::stepsChanged, this, &MemoryView::stepsChanged);
+  connect(&selection(), &SelectionModel::selectionChanged, this, &MemoryView::showSelection);
+  connect(&selection(), &SelectionModel::currentInstructionChanged, canvas_, &MemoryCanvas::setCurrent);
+  connect(canvas_, &AxisCanvas::clicked, this, [this](QPointF pixel) {
+    const int buffer = canvas_->bufferAt(pixel), instruction = canvas_->instructionAt(pixel);
+    if (buffer >= 0) {
+      selection().select(Selection::ofBuffer(buffer));
+    } else if (instruction >= 0) {
+      selection().select(Selection::ofInstruction(instruction));
+    }
+  });
+  connect(canvas_, &AxisCanvas::doubleClicked, this, [this](QPointF pixel) { canvas_->showBuffer(canvas_->bufferAt(pixel)); });
+  connect(canvas_, &AxisCanvas::menuWanted, this, &MemoryView::showMenu);
+  planChanged();
+}
+
+QString MemoryView::headerText() const {
+  if (!store().plan()) return {};
+  const snapshot::Plan& plan = store().plan()->plan();
+  QString text = tr("planned %1").arg(format::bytes(plan.persistent_bytes() + plan.arena_bytes()));
+  if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0) text += tr(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
+  return text + tr(" · lower bound %1").arg(format::bytes(plan.persistent_bytes() + plan.lower_bound_bytes()));
+}
+
+QString MemoryView::emptyText() const {
+  return store().plan() ? QString() : tr("No plan yet. Build the training step (Run, or F10); the map shows its memory before anything runs.");
+}
+
+void MemoryView::planChanged() {
+  canvas_->setModel(store().plan() ? MemoryModel::make(store().plan()) : nullptr);
+  canvas_->setCurrent(selection().currentInstruction());
+  stepsChanged();
+  showSelection();
+  emit emptyChanged();
+}
+
+void MemoryView::stepsChanged() {
+  canvas_->setMeasured(store().steps().empty() ? 0 : store().steps().back()->peak_bytes());
+  emit headerChanged();
+}
+
+void MemoryView::showSelection() {
+  const Selection& s = selection().selection();
+  int buffer = s.buffer, instruction = s.instruction;
+  if (store().plan()) {
+    if (buffer < 0 && s.value >= 0) buffer = store().plan()->bufferOfValue(s.value);
+    if (instruction < 0 && s.node >= 0) instruction = store().plan()->instructionOfNode(s.node);
+    if (const snapshot::Instruction* in = buffer < 0 ? store().plan()->instruction(instruction) : nullptr; in != nullptr && in->outputs_size() > 0) {
+      buffer = in->outputs(0).buffer();
+    }
+  }
+  canvas_->setSelected(buffer, instruction);
+}
+
+void MemoryView::focusSelection() {
+  const Selection& s = selection().selection();
+  int buffer = s.buffer;
+  if (buffer < 0 && store().plan()) buffer = store().plan()->bufferOfValue(s.value);
+  canvas_->showBuffer(buffer);
+}
+
+void MemoryView::fitAll() { canvas_->fitAll(); }
+void MemoryView::drawPicture(QPainter& painter) { canvas_->paintOn(painter); }
+
+void MemoryView::showMenu(QPointF pixel, const QPoint& at) {
+  const int instruction = canvas_->instructionAt(pixel), buffer = canvas_->bufferAt(pixel);
+  if (instruction < 0) return;
+  QMenu menu(this);
+  if (buffer >= 0) {
+    selection().select(Selection::ofBuffer(buffer));
+    menu.addAction(tr("Zoom to this buffer\tF"), this, [this, buffer] { canvas_->showBuffer(buffer); })->setObjectName(QStringLiteral("memory_focus"));
+    const int value = store().plan()->buffer(buffer)->value();
+    if (value >= 0) {
+      menu.addAction(tr("Pin: keep its memory to itself"), this, [this, value] { emit wishes().pin(value, true); })->setObjectName(QStringLiteral("memory_pin"));
+    }
+    menu.addSeparator();
+  }
+  menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this, [this, instruction] { selection().select(Selection::ofInstruction(instruction)); })
+      ->setObjectName(QStringLiteral("memory_select"));
+  QAction* run = menu.addAction(tr("Run to %1").arg(format::count(instruction)), this, [this, instruction] { emit wishes().runTo(instruction); });
+  run->setObjectName(QStringLiteral("memory_run_to"));
+  run->setEnabled(!store().readOnly());
+  menu.addSeparator();
+  menu.addAction(tr("Show all\tSpace"), this, [this] { fitAll(); })->setObjectName(QStringLiteral("memory_fit"));
+  menu.exec(at);
+}
+
+}  // namespace stepscope

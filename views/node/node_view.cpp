@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/node/node_view.h"
+
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+constexpr int kMostLinks = 24;
+}
+
+NodeView::NodeView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("node"), tr("Node"), parent), page_(new Details) {
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(page_);
+  connect(page_, &Details::selected, this, [this](const Selection& s) { selection().select(s); });
+  connect(page_, &Details::commandClicked, &wishes(), &Wishes::command);
+  connect(&selection(), &SelectionModel::selectionChanged, this, &NodeView::refresh);
+  connect(&store(), &SnapshotStore::graphChanged, this, &NodeView::refresh);
+  connect(&store(), &SnapshotStore::planChanged, this, &NodeView::refresh);
+  connect(&store(), &SnapshotStore::positionChanged, this, &NodeView::refresh);
+  connect(&store(), &SnapshotStore::determinismChanged, this, &NodeView::refresh);
+  refresh();
+}
+
+QString NodeView::emptyText() const {
+  if (!store().graph()) return tr("No model is open.\nOpen one (Ctrl+O) and select a node.");
+  return store().graph()->node(selection().selection().node) ? QString() : tr("No node is selected.\nSelect one in the graph or the instruction list.");
+}
+
+void NodeView::refresh() {
+  emit emptyChanged();
+  const GraphPtr& graph = store().graph();
+  const snapshot::Node* node = graph ? graph->node(selection().selection().node) : nullptr;
+  if (!node) return;
+  const Tokens& t = Tokens::current();
+  const auto& p = node->provenance();
+  page_->begin();
+  const QString domain = format::visible(node->domain());
+  page_->row(tr("Operator"), Details::strong(names::op(*node)) + (domain.isEmpty() ? QString() : ' ' + Details::quiet(domain)));
+  page_->row(tr("Name"), Details::text(format::visible(node->name())));
+  page_->row(tr("Phase"), Details::text(names::phase(node->phase()).toLower()) + (node->random() ? Details::quiet(tr(" · draws keyed random numbers")) : QString()));
+  if (!p.module_path().empty()) page_->row(tr("Module"), Details::text(format::visible(p.module_path())) + (p.module_path_inferred() ? Details::quiet(tr("  inferred")) : QString()));
+  if (const PlanPtr& plan = store().plan()) {
+    if (const auto* in = plan->instruction(plan->instructionOfNode(node->id()))) {
+      page_->row(tr("Instruction"), Details::link(Selection::ofInstruction(in->index()), QString::number(in->index())) + Details::quiet(tr(" of %1").arg(format::count(plan->size()))));
+      const Timing& timing = store().timing(in->index());
+      if (timing.ns >= 0) {
+        QString time = Details::text(format::time(timing.ns)) + Details::quiet(tr("  in step %1").arg(timing.step));
+        const QString rate = format::flopRate(in->flops(), timing.ns);
+        if (!rate.isEmpty()) time += Details::quiet(QStringLiteral(" · ") + rate);
+        page_->row(tr("Time"), time);
+      }
+      page_->row(tr("Reads, writes"), Details::text(format::bytes(in->bytes_read()) + QStringLiteral(", ") + format::bytes(in->bytes_written())));
+      if (!in->implementation().empty()) page_->row(tr("Implementation"), Details::mono(format::visible(in->implementation())));
+    } else {
+      page_->row(tr("Instruction"), Details::quiet(tr("none: it was folded or is not executed")));
+    }
+  }
+  const auto operands = [&](const QString& title, const auto& ids) {
+    if (ids.empty()) return;
+    page_->heading(title);
+    int shown = 0;
+    for (const int id : ids) {
+      if (id < 0) continue;
+      if (++shown > kMostLinks) break;
+      const snapshot::Value* v = graph->value(id);
+      page_->paragraph(Details::link(Selection::ofValue(id), names::value(*graph, id)) + QStringLiteral("<br>") + (v ? Details::quiet(names::shapeAndType(*v)) : QString()));
+    }
+    if (ids.size() > kMostLinks) page_->paragraph(Details::quiet(tr("and %1 more").arg(ids.size() - kMostLinks)));
+  };
+  operands(tr("Inputs"), node->inputs());
+  operands(tr("Outputs"), node->outputs());
+  if (node->attributes_size() > 0) {
+    page_->heading(tr("Attributes"));
+    for (const auto& a : node->attributes()) page_->row(format::visible(a.name()), Details::mono(format::visible(a.text())));
+  }
+  page_->heading(tr("Lineage"));
+  page_->row(tr("Made by"), Details::text(format::visible(p.pass())));
+  if (const int forward = graph->forwardOf(node->id()); forward >= 0) page_->row(tr("Forward"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)));
+  QStringList sources;
+  for (const int id : p.sources()) {
+    if (sources.size() >= kMostLinks) break;
+    if (graph->node(id)) sources << Details::link(Selection::ofNode(id), names::node(*graph, id));
+  }
+  if (!sources.isEmpty()) page_->row(tr("From"), sources.join(QStringLiteral("<br>")));
+  QStringList gradients;
+  for (const int id : graph->mirrored(node->id())) {
+    if (gradients.size() >= kMostLinks) break;
+    gradients << Details::link(Selection::ofNode(id), names::node(*graph, id));
+  }
+  if (!gradients.isEmpty()) page_->row(tr("Gradient"), gradients.join(QStringLiteral("<br>")));
+  if (const QString source = names::source(p); !source.isEmpty()) {
+    page_->row(tr("Source"), Details::mono(source));
+    if (!p.source_code().empty()) page_->row({}, Details::mono(format::visible(p.source_code())));
+  }
+  for (const auto& predicate : node->predicates()) {
+    page_->row(tr("Only if"), Details::link(Selection::ofValue(predicate.value()), names::value(*graph, predicate.value())) + Details::text(predicate.expected() ? tr(" is true") : tr(" is false")));
+  }
+  if (const auto* d = store().determinism(node->id())) {
+    page_->row(tr("Determinism"), Details::coloured(format::visible(d->verdict()), d->verdict().starts_with("deterministic") ? t.ok : t.warn) + QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
+  }
+  page_->end();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/watch/watch_view.h"
+
+#include <QMenu>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+
+namespace stepscope {
+
+WatchView::WatchView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("watch"), tr("Watch"),
+                 {{tr("Value"), tr("Name of the value"), false, 10},
+                  {tr("Min"), tr("Smallest finite element"), true, 6},
+                  {tr("Max"), tr("Largest finite element"), true, 6},
+                  {tr("Mean"), tr("Mean over finite elements"), true, 6},
+                  {tr("Std"), tr("Population standard deviation over finite elements"), true, 6},
+                  {tr("NaN"), tr("Elements that are not a number"), true, 4},
+                  {tr("Inf"), tr("Infinite elements"), true, 4}},
+                 parent) {
+  const auto title = [this] {
+    const auto n = store().watched().size();
+    setTitle(n == 0 ? tr("Watch") : tr("Watch %1").arg(n));
+    refillLater();
+  };
+  connect(&store(), &SnapshotStore::watchedChanged, this, title);
+  connect(&store(), &SnapshotStore::positionChanged, this, &WatchView::refillLater);
+  connect(&store(), &SnapshotStore::tensorArrived, this, &WatchView::refillLater);
+  title();
+}
+
+QString WatchView::emptyText() const {
+  return store().watched().empty() ? tr("Nothing is watched.\nSelect a tensor and press Watch: its statistics come with every stop.") : QString();
+}
+
+void WatchView::refill() {
+  std::vector<TableRow> rows;
+  for (const int value : store().watched()) {
+    TableRow row;
+    row.target = Selection::ofValue(value);
+    row.key = value;
+    const QString name = store().graph() ? names::value(*store().graph(), value) : tr("value %1").arg(value);
+    row.cells.push_back({name, name, name});
+    if (const auto* s = store().statistics(value)) {
+      for (const double x : {s->min(), s->max(), s->mean(), s->std()}) row.cells.push_back({format::number(x, 4), x, format::numberExact(x)});
+      for (const auto n : {s->nan(), s->inf()}) {
+        TableCell cell(format::count(n), QVariant::fromValue<qint64>(n));
+        cell.role = n > 0 ? QStringLiteral("error") : QStringLiteral("faint");
+        row.cells.push_back(cell);
+      }
+    }
+    rows.push_back(std::move(row));
+  }
+  setRows(std::move(rows));
+}
+
+void WatchView::fillMenu(QMenu& menu, int row) {
+  menu.addAction(tr("Stop watching"), this, [this, value = static_cast<int>(model().row(row).key)] { emit wishes().watch(value, false); });
+  menu.addSeparator();
+}
+
+}  // namespace stepscope
