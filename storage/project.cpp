@@ -50,6 +50,13 @@ bool isNetworkFolder(const std::string& path) {
   return false;
 }
 
+// A writer that died before its first commit leaves a database with nothing in it.
+bool isBlank(const Connection& connection) {
+  const auto id = connection.integer("PRAGMA application_id");
+  const auto objects = connection.integer("SELECT count(*) FROM sqlite_schema");
+  return id && objects && *id == 0 && *objects == 0;
+}
+
 Status configureWriter(const Connection& connection, bool network) {
   return connection.execute(network ? "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
                                     : "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;");
@@ -89,11 +96,12 @@ Result<Project> Project::openForWriting(const fs::path& path) {
   SS_STORE_ASSIGN(state->path, resolve(path));
   SS_STORE_ASSIGN(state->lock, WriterLock::acquire(state->path));
   state->writable = true;
-  const bool isNew = !hasContents(state->path);
+  bool isNew = !hasContents(state->path);
   SS_STORE_ASSIGN(state->connection,
                   Connection::open(state->path, isNew ? Connection::Mode::kCreate : Connection::Mode::kWrite));
   const Connection& connection = state->connection;
   SS_STORE_TRY(harden(connection, false));
+  isNew = isNew || isBlank(connection);
   if (!isNew) {
     SS_STORE_ASSIGN(state->schemaVersion, checkIdentity(connection, state->path));
     if (state->schemaVersion > kSchemaVersion)

@@ -151,7 +151,9 @@ const sqlite3_module kModule = {.iVersion = 0,
 Status registerSpansTable(const Connection& connection) {
   const int code = sqlite3_create_module(connection.handle(), "spans", &kModule, nullptr);
   if (code != SQLITE_OK) return tl::make_unexpected(sqliteError(connection.handle(), code));
-  return {};
+  // Declares the columns now: the authorizer of user queries forbids every declaration.
+  const auto declared = connection.prepare("SELECT step_id FROM spans");
+  return declared ? Status{} : tl::make_unexpected(declared.error());
 }
 
 }  // namespace stepscope::storage

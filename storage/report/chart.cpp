@@ -90,8 +90,7 @@ std::string axes(const LineChart& chart, const Frame& f) {
     text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=middle>{}</text>", f.x(tick), bottom + 17,
                         countText(std::llround(tick)));
   }
-  text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=end dy=\"-6\">{}</text>", chart.width - kRight, bottom,
-                      html(chart.xLabel));
+  text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=end>{}</text>", kLeft - 8, bottom + 17, html(chart.xLabel));
   return text;
 }
 

@@ -52,8 +52,10 @@ struct Map {
 
 std::string axes(const Map& map) {
   std::string text;
-  for (double tick : roundTicks(0, map.arena / (1 << 10), 5)) {
-    const double address = tick * (1 << 10);
+  double unit = 1;  // round numbers of KiB, MiB or GiB
+  while (map.arena / unit >= 2048) unit *= 1024;
+  for (double tick : roundTicks(0, map.arena / unit, 5)) {
+    const double address = tick * unit;
     text += fmt::format(
         "<line class=grid x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
         "text-anchor=end>{5}</text>",

@@ -48,7 +48,7 @@ th{font-weight:500;font-size:12px;color:var(--muted);text-align:right;padding:5p
 td{text-align:right;padding:5px 8px;border-bottom:1px solid var(--grid);white-space:nowrap;vertical-align:top}
 tbody tr:last-child td{border-bottom:0}tbody tr:hover td{background:var(--raised)}
 th:first-child,td:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}
-th.l,td.l{text-align:left}td.w{white-space:normal;overflow-wrap:anywhere}td.l.w{min-width:180px}
+th.l,td.l{text-align:left}td.w{white-space:normal;overflow-wrap:anywhere}td.l.w{min-width:180px}td.cut{max-width:270px;overflow:hidden;text-overflow:ellipsis}
 .dim{color:var(--muted)}td.dim{color:var(--muted)}.bad{color:var(--error)}
 .k{display:inline-block;width:9px;height:9px;border-radius:2px;margin-right:8px}
 td.bar{position:relative;min-width:124px;padding-left:14px}td.bar i{position:absolute;left:14px;top:6px;bottom:6px;border-radius:2px;opacity:.28;max-width:calc(100% - 22px);min-width:1px}

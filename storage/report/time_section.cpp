@@ -102,9 +102,9 @@ std::string instructionSection(const ReportData& data) {
   for (const InstructionTime* row : slowest) {
     const auto median = static_cast<double>(row->time.median);
     rows += fmt::format(
-        "<tr><td>{}</td><td class=\"l w\">{}{}</td><td class=\"l dim\">{}</td>{}{}{}{}{}<td>{}</td><td>{}</td><td class=\"l "
+        "<tr><td>{}</td><td class=\"l cut\" title=\"{}\">{}{}</td><td class=\"l dim\">{}</td>{}{}{}{}{}<td>{}</td><td>{}</td><td class=\"l "
         "dim mono\">{}</td></tr>\n",
-        row->position, htmlElided(row->label, 80),
+        row->position, html(row->label), htmlElided(row->label, 60),
         row->modulePath.empty() ? "" : fmt::format("<br><span class=dim>{}</span>", htmlElided(row->modulePath, 70)),
         html(row->phase), shareCell(row->share, phaseToken(row->phase)), timeCell(median),
         timeCell(static_cast<double>(row->time.p95)), timeCell(static_cast<double>(row->time.min)),

@@ -1,1 +1,105 @@
+#include "storage/project.h"
 
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/queries.h"
+#include "tests/storage/sample_run.h"
+
+namespace stepscope::storage {
+namespace {
+
+using testing::TemporaryFolder;
+
+TEST(Project, IsASingleFileAfterItWasClosed) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(Project::create(folder / "a.stepscope")->close());
+  EXPECT_TRUE(std::filesystem::exists(folder / "a.stepscope"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.stepscope-wal"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "a.stepscope.lock"));
+}
+
+TEST(Project, CreateRefusesAFileWithContents) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(Project::create(folder / "a.stepscope")->close());
+  EXPECT_EQ(Project::create(folder / "a.stepscope").error().code, ErrorCode::kExists);
+}
+
+TEST(Project, SecondWriterIsRefusedAndToldWhoWrites) {
+  const TemporaryFolder folder;
+  const auto first = Project::openForWriting(folder / "a.stepscope");
+  ASSERT_TRUE(first);
+  const auto second = Project::openForWriting(folder / "a.stepscope");
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, ErrorCode::kLocked);
+  EXPECT_NE(second.error().message.find(std::to_string(getpid())), std::string::npos) << second.error().message;
+}
+
+TEST(Project, WriterMayFollowAWriterThatClosed) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(Project::openForWriting(folder / "a.stepscope")->close());
+  EXPECT_TRUE(Project::openForWriting(folder / "a.stepscope"));
+}
+
+TEST(Project, ReadersSeeCommittedStepsWhileAnotherWrites) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun(testing::sampleRunInfo());
+  const auto plan = testing::samplePlan({1, 0});
+  recorder->step(testing::sampleStep(plan, 0));
+  ASSERT_TRUE(recorder->flush());
+  const auto reader = Project::openReadOnly(folder / "a.stepscope");
+  ASSERT_TRUE(reader) << reader.error().message;
+  EXPECT_EQ(readSteps(*reader, run)->size(), 1u);
+  recorder->step(testing::sampleStep(plan, 1));
+  ASSERT_TRUE(recorder->flush());
+  EXPECT_EQ(readSteps(*reader, run)->size(), 2u);
+  EXPECT_EQ(readRun(*reader, run)->status, "running");
+}
+
+TEST(Project, ReaderThatIsStillOpenDoesNotHinderTheNextWriter) {
+  const TemporaryFolder folder;
+  testing::recordSample(folder / "a.stepscope", {1, 3});
+  const auto reader = Project::openReadOnly(folder / "a.stepscope").value();
+  {
+    auto recorder = Recorder::start(Project::openForWriting(folder / "a.stepscope").value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    ASSERT_TRUE(recorder->close());
+  }
+  EXPECT_EQ(listRuns(reader)->size(), 2u);
+}
+
+TEST(Project, RunWhoseWriterDiedBecomesInterrupted) {
+  const TemporaryFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    (void)recorder->flush();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  const auto project = Project::openForWriting(folder / "a.stepscope");
+  ASSERT_TRUE(project) << project.error().message;
+  EXPECT_EQ(listRuns(*project)->at(0).status, "interrupted");
+}
+
+TEST(Project, MissingFileIsNotFoundAndIsNotMade) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(Project::openReadOnly(folder / "none.stepscope").error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(folder / "none.stepscope"));
+}
+
+TEST(Project, FollowsASymbolicLinkGivenByTheUser) {
+  const TemporaryFolder folder;
+  testing::recordSample(folder / "a.stepscope", {1, 1});
+  std::filesystem::create_symlink(folder / "a.stepscope", folder / "link.stepscope");
+  const auto project = Project::openReadOnly(folder / "link.stepscope");
+  ASSERT_TRUE(project) << project.error().message;
+  EXPECT_TRUE(project->path().ends_with("/a.stepscope"));
+}
+
+}  // namespace
+}  // namespace stepscope::storage

@@ -1,1 +1,248 @@
+#include "storage/recorder.h"
 
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "storage/queries.h"
+#include "storage/timing.h"
+#include "tests/storage/sample_run.h"
+
+namespace stepscope::storage {
+namespace {
+
+using testing::TemporaryFolder;
+
+TEST(Recorder, KeepsEverythingOfARun) {
+  const TemporaryFolder folder;
+  testing::recordSample(folder / "a.stepscope", {2, 12});
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  const auto run = newestRun(project).value();
+  const RunRow row = readRun(project, run).value();
+  EXPECT_EQ(row.status, "finished");
+  EXPECT_EQ(row.name, "gpt_small.onnx");
+  EXPECT_EQ(row.steps, 12);
+  EXPECT_NEAR(*row.firstLoss, 9.0, 0.2);
+  EXPECT_EQ(readOptions(project, run)->size(), 5u);
+  EXPECT_EQ(readPhases(project, run)->size(), testing::samplePhases().size());
+  EXPECT_EQ(readPasses(project, run)->at(1).nearMisses.size(), 5u);
+  EXPECT_EQ(readPasses(project, run)->at(1).nearMisses[0].nodeName, "transformer.h.0.attn/LayerNormalization_0");
+  EXPECT_EQ(readMachine(project, run)->cpu_features_size(), 4);
+  EXPECT_EQ(readModel(project, run)->producer(), "pytorch 2.4.0");
+  EXPECT_EQ(readAlerts(project, run)->size(), 1u);
+  EXPECT_TRUE(readLost(project, run)->empty());
+  EXPECT_EQ(readGraph(project, run, "optimizer")->nodes_size(), testing::sampleGraph({2, 0}).nodes_size());
+  EXPECT_EQ(readGraph(project, run, "nothing").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(readPlan(project, run)->SerializeAsString(), testing::samplePlan({2, 0}).SerializeAsString());
+}
+
+TEST(Recorder, SpansComeBackAsTheyWere) {
+  const TemporaryFolder folder;
+  testing::recordSample(folder / "a.stepscope", {2, 3});
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  const auto expected = testing::sampleStep(testing::samplePlan({2, 0}), 2);
+  const auto spans = readSpans(project, readSteps(project, 1)->back().id).value();
+  ASSERT_EQ(spans.size(), static_cast<std::size_t>(expected.spans_size()));
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const auto& want = expected.spans(static_cast<int>(i));
+    EXPECT_EQ(spans[i].instruction, want.instruction());
+    EXPECT_EQ(spans[i].node, want.node());
+    EXPECT_EQ(spans[i].beginNs, want.begin_ns());
+    EXPECT_EQ(spans[i].ns, want.end_ns() - want.begin_ns());
+  }
+}
+
+TEST(Recorder, WarmUpIsMarkedAndLeftOutOfStatistics) {
+  const TemporaryFolder folder;
+  testing::recordSample(folder / "a.stepscope", {1, 10});
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_TRUE(readSteps(project, 1)->front().warmUp);
+  EXPECT_FALSE(readSteps(project, 1)->at(1).warmUp);
+  const Timing timing = readTiming(project, 1).value();
+  EXPECT_EQ(timing.steps, 9);
+  double share = 0;
+  for (const OpTime& op : timing.ops) {
+    EXPECT_EQ(op.time.n, op.instructions * 9);
+    EXPECT_LE(op.time.min, op.time.median);
+    EXPECT_LE(op.time.median, op.time.p95);
+    EXPECT_LE(op.time.p95, op.time.max);
+    share += op.share;
+  }
+  EXPECT_GT(share, 0.9);
+  EXPECT_LE(share, 1.0001);  // views are not operators that ran
+}
+
+TEST(Recorder, NotANumberStaysNotANumber) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun({});
+  for (double loss : {1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    snapshot::StepRecord step;
+    step.set_step(static_cast<std::int64_t>(loss == 1.0 ? 0 : std::isnan(loss) ? 1 : 2));
+    step.set_has_loss(true);
+    step.set_loss(loss);
+    recorder->step(step);
+  }
+  ASSERT_TRUE(recorder->flush());
+  const auto steps = readSteps(Project::openReadOnly(folder / "a.stepscope").value(), run).value();
+  EXPECT_EQ(steps.at(0).loss, 1.0);
+  EXPECT_TRUE(std::isnan(*steps.at(1).loss));
+  EXPECT_TRUE(std::isinf(*steps.at(2).loss));
+  EXPECT_FALSE(steps.at(0).gradientNorm.has_value());
+}
+
+TEST(Recorder, BuildsThatRunAgainAreNewRows) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun(testing::sampleRunInfo());
+  recorder->graph(testing::sampleGraph({1, 0}));
+  recorder->phases(testing::samplePhases());
+  recorder->beginBuild();
+  recorder->graph(testing::sampleGraph({2, 0}));
+  recorder->phases(testing::samplePhases());
+  recorder->options({});
+  ASSERT_TRUE(recorder->flush());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_EQ(readPhases(project, run, 0)->size(), readPhases(project, run, 1)->size());
+  EXPECT_EQ(readPhases(project, run)->front().build, 1);
+  EXPECT_EQ(listGraphs(project, run)->at(0).build, 0);
+  EXPECT_EQ(listGraphs(project, run)->at(1).build, 1);
+  EXPECT_EQ(readPhaseHistory(project)->size(), 20u);
+}
+
+TEST(Recorder, StepThatRunsAgainIsShownAsLastExecuted) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun({});
+  for (double loss : {3.0, 2.0}) {
+    snapshot::StepRecord step;
+    step.set_has_loss(true);
+    step.set_loss(loss);
+    recorder->step(step);
+  }
+  ASSERT_TRUE(recorder->flush());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_EQ(readSteps(project, run, true)->size(), 2u);
+  ASSERT_EQ(readSteps(project, run)->size(), 1u);
+  EXPECT_EQ(readSteps(project, run)->at(0).loss, 2.0);
+}
+
+TEST(Recorder, CommitsByItselfWithinAQuarterOfASecondOrSo) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  recorder->beginRun({});
+  recorder->step({});
+  // Generous: the machine may be busy. What counts is that nobody has to ask.
+  for (int i = 0; i < 500 && recorder->state().committedSteps == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(recorder->state().committedSteps, 1);
+}
+
+TEST(Recorder, FullQueueDropsDetailAndSaysSoInTheFile) {
+  const TemporaryFolder folder;
+  RecorderSettings settings;
+  settings.queueBytes = 4096;
+  settings.commitInterval = std::chrono::seconds(60);
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
+  const auto run = recorder->beginRun({});
+  const auto plan = testing::samplePlan({8, 0});
+  for (int step = 0; step < 400; ++step) recorder->step(testing::sampleStep(plan, step));
+  recorder->flush();
+  recorder->close();
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  const auto lost = readLost(project, run).value();
+  ASSERT_FALSE(lost.empty());
+  std::int64_t lostSpans = 0, lostSteps = 0;
+  for (const LostRow& row : lost) {
+    EXPECT_FALSE(row.advice.empty());
+    EXPECT_LE(row.firstStep, row.lastStep);
+    if (row.what == "spans") lostSpans += row.amount;
+    if (row.what == "steps") lostSteps += row.amount;
+  }
+  const auto steps = readSteps(project, run).value();
+  EXPECT_EQ(static_cast<std::int64_t>(steps.size()) + lostSteps, 400);
+  std::int64_t kept = 0;
+  for (const StepRow& step : steps) kept += static_cast<std::int64_t>(readSpans(project, step.id)->size());
+  EXPECT_EQ(kept + lostSpans + lostSteps * plan.instructions_size(), 400 * plan.instructions_size());
+}
+
+TEST(Recorder, StopsWithAMessageWhenTheFileBreaksAndTheRunGoesOn) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  recorder->beginRun({});
+  ASSERT_TRUE(recorder->flush());
+  // Somebody overwrites the database in place.
+  {
+    std::FILE* file = std::fopen((folder / "a.stepscope-wal").c_str(), "r+");
+    ASSERT_NE(file, nullptr);
+    std::fclose(file);
+    file = std::fopen((folder / "a.stepscope").c_str(), "r+");
+    std::vector<char> junk(64 * 1024, '\x5a');
+    std::fwrite(junk.data(), 1, junk.size(), file);
+    std::fclose(file);
+    std::filesystem::resize_file(folder / "a.stepscope-wal", 0);
+  }
+  for (int i = 0; i < 2000; ++i) recorder->step({});
+  const Status status = recorder->flush();
+  for (int i = 0; i < 10; ++i) recorder->step({});
+  if (!status) {
+    EXPECT_EQ(recorder->state().health, RecorderState::Health::kStopped);
+    EXPECT_FALSE(recorder->state().message.empty());
+    EXPECT_GT(recorder->state().lost, 0);
+  }
+}
+
+TEST(Recorder, RefusesAProjectOpenedForReading) {
+  const TemporaryFolder folder;
+  testing::recordSample(folder / "a.stepscope", {1, 1});
+  EXPECT_EQ(Recorder::start(Project::openReadOnly(folder / "a.stepscope").value()).error().code, ErrorCode::kReadOnly);
+}
+
+TEST(Recorder, ViewStateIsKept) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  recorder->viewState("layout", std::string("a\0b", 3));
+  ASSERT_TRUE(recorder->close());
+  EXPECT_EQ(readViewState(Project::openReadOnly(folder / "a.stepscope").value(), "layout"), std::string("a\0b", 3));
+}
+
+TEST(Recorder, CallsFromManyThreadsAllArrive) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun({});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        snapshot::StepRecord step;
+        step.set_step(t * 100 + i);
+        recorder->step(step);
+        if (i % 25 == 0) (void)recorder->flush();
+        (void)recorder->state();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(recorder->close());
+  EXPECT_EQ(readSteps(Project::openReadOnly(folder / "a.stepscope").value(), run)->size(), 400u);
+}
+
+// The promise is 2 % of a step of 5 ms with some 85 instructions, so 100 µs; on a busy machine the median is what counts.
+TEST(Recorder, CostsTheCallerLittle) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  recorder->beginRun({});
+  const auto plan = testing::samplePlan({4, 0});
+  const auto step = testing::sampleStep(plan, 1);
+  std::vector<std::int64_t> times;
+  for (int i = 0; i < 201; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    recorder->step(step);
+    times.push_back((std::chrono::steady_clock::now() - begin).count());
+  }
+  EXPECT_LT(statisticsOf(times).median, 100'000);
+}
+
+}  // namespace
+}  // namespace stepscope::storage

@@ -1,1 +1,117 @@
+#include "storage/sql.h"
 
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "storage/schema.h"
+#include "tests/storage/sample_run.h"
+
+namespace stepscope::storage {
+namespace {
+
+class Sql : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new testing::TemporaryFolder;
+    testing::recordSample(*folder_ / "a.stepscope", {2, 8});
+    project_ = new Project(Project::openReadOnly(*folder_ / "a.stepscope").value());
+  }
+  static void TearDownTestSuite() {
+    delete project_;
+    delete folder_;
+  }
+  static Result<SqlResult> run(const std::string& sql, const SqlLimits& limits = {}) { return runSql(*project_, sql, limits); }
+
+  static testing::TemporaryFolder* folder_;
+  static Project* project_;
+};
+testing::TemporaryFolder* Sql::folder_ = nullptr;
+Project* Sql::project_ = nullptr;
+
+TEST_F(Sql, AnswersWithTypedCells) {
+  const auto result = run("SELECT step, loss, batch, NULL, data FROM steps JOIN step_spans ON step_id = id ORDER BY step LIMIT 1");
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->columns, (std::vector<std::string>{"step", "loss", "batch", "NULL", "data"}));
+  EXPECT_EQ(std::get<std::int64_t>(result->rows[0][0]), 0);
+  EXPECT_GT(std::get<double>(result->rows[0][1]), 5);
+  EXPECT_EQ(std::get<std::string>(result->rows[0][2]), "entry 1 of 60");
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(result->rows[0][3]));
+  EXPECT_GT(std::get<SqlBlob>(result->rows[0][4]).bytes, 0u);
+}
+
+TEST_F(Sql, UnpacksSpansAsATable) {
+  const auto all = run("SELECT count(*) FROM spans");
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_EQ(std::get<std::int64_t>(all->rows[0][0]), 8 * testing::samplePlan({2, 0}).instructions_size());
+  const auto joined = run("SELECT i.op, count(*), sum(s.ns) FROM spans s JOIN steps ON steps.id = step_id JOIN instructions i ON i.plan = steps.plan AND "
+                          "i.position = s.instruction WHERE step = 3 GROUP BY i.op ORDER BY 3 DESC");
+  ASSERT_TRUE(joined) << joined.error().message;
+  EXPECT_EQ(std::get<std::string>(joined->rows[0][0]), "MatMulGrad");
+}
+
+TEST_F(Sql, DocumentsEveryTableAndColumn) {
+  std::size_t columns = 0;
+  for (const Table& table : tables()) {
+    EXPECT_FALSE(table.doc.empty()) << table.name;
+    for (const Column& column : table.columns) EXPECT_FALSE(column.doc.empty()) << table.name << "." << column.name;
+    columns += table.columns.size() + 1;
+  }
+  const auto docs = run("SELECT * FROM docs");
+  EXPECT_EQ(docs->rows.size(), columns);
+}
+
+TEST_F(Sql, RefusesEverythingThatWrites) {
+  for (const char* sql : {"DELETE FROM steps", "UPDATE steps SET loss = 0", "INSERT INTO steps SELECT * FROM steps", "DROP TABLE steps", "CREATE TABLE x (a)",
+                          "PRAGMA user_version = 5", "PRAGMA query_only = OFF", "ATTACH 'x.db' AS x", "VACUUM", "VACUUM INTO '/tmp/x'", "BEGIN", "REINDEX",
+                          "CREATE TEMP TABLE x (a)", "SELECT 1; DELETE FROM steps", "SELECT load_extension('x')"}) {
+    const auto result = run(sql);
+    ASSERT_FALSE(result) << sql;
+    EXPECT_TRUE(result.error().code == ErrorCode::kInvalidArgument || result.error().code == ErrorCode::kSql) << sql << ": " << result.error().message;
+  }
+  EXPECT_EQ(std::get<std::int64_t>(run("SELECT count(*) FROM steps")->rows[0][0]), 8);
+}
+
+TEST_F(Sql, TellsAboutMistakes) {
+  EXPECT_EQ(run("SELECT nonsense FROM steps").error().code, ErrorCode::kSql);
+  EXPECT_EQ(run("").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(run("-- nothing").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(run("SELECT 1; -- done"));
+}
+
+TEST_F(Sql, StopsAtTheRowLimit) {
+  const auto result = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", {.rows = 100});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->rows.size(), 100u);
+  EXPECT_TRUE(result->truncated);
+}
+
+TEST_F(Sql, StopsAtTheTimeLimit) {
+  const auto result = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", {.time = std::chrono::milliseconds(50)});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kLimitExceeded);
+}
+
+TEST_F(Sql, CanBeCancelled) {
+  std::atomic<bool> cancel = false;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    cancel = true;
+  });
+  const auto result = runSql(*project_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", {}, &cancel);
+  other.join();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
+  EXPECT_TRUE(run("SELECT 1")) << "the next query works";
+}
+
+TEST_F(Sql, BoundsHugeValues) {
+  EXPECT_FALSE(run("SELECT zeroblob(1000000000)"));
+  const auto result = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT hex(zeroblob(1000000)) FROM n", {.bytes = 10'000'000});
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(result->truncated);
+  EXPECT_LT(result->rows.size(), 10u);
+}
+
+}  // namespace
+}  // namespace stepscope::storage
