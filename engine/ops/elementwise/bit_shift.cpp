@@ -14,7 +14,9 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kBitShiftOp{
     .name = "BitShift",
-    .doc = "y = a << b or a >> b, by attribute direction; a shift by the width or more gives 0",
+    .doc =
+        "y = a << b or a >> b, by attribute direction; a shift by the width or more gives 0 (-1 for a negative number to "
+        "the right)",
     .inferShape = inferShape,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),

@@ -11,7 +11,12 @@ constexpr std::int64_t kMaxElements = 1024;
 bool bothKnown(const Dim& a, const Dim& b) { return a.known() && b.known(); }
 Dim truth(bool value) { return Dim(value ? 1 : 0); }
 
-void store(ShapeContext& c, Contents contents) { c.setContents(0, std::move(contents)); }
+// A result that the element type cannot hold would wrap, so nothing is said about it. Truth values fit every type.
+void store(ShapeContext& c, Contents contents) {
+  for (const Dim& element : contents)
+    if (!castDim(element, c.inputDType(0))) return;
+  c.setContents(0, std::move(contents));
+}
 
 }  // namespace
 

@@ -134,8 +134,10 @@ struct Shift {
   template <typename T>
   T operator()(T a, T b) const {
     const std::uint64_t by = bitsOf(b);  // a negative count is a large one
-    if (by >= sizeof(T) * 8) return T{0};
-    return static_cast<T>(left ? bitsOf(a) << by : bitsOf(a) >> by);
+    const bool beyond = by >= sizeof(T) * 8;
+    if (left) return beyond ? T{0} : static_cast<T>(bitsOf(a) << by);
+    if (beyond) return static_cast<T>(a < T{0} ? -1 : 0);  // signed numbers shift their sign in
+    return static_cast<T>(a >> by);
   }
 };
 

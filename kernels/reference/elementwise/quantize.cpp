@@ -57,11 +57,18 @@ Status checkZeroPoint(const KernelSpec& spec, const KernelCall& call) {
                  dimsText(call.inputs[1].dims));
 }
 
-// round(value) + zero, halves to even, within the range of Q.
+// x / scale in float32, as ONNX computes it: in double, halves that float32 meets exactly would round the other way. Float64
+// operands divide in float64.
+double scaled(const TensorView& x, std::int64_t i, double scale) {
+  const double quotient = elementAsDouble(x, i) / scale;
+  return x.dtype == DType::kF64 ? quotient : static_cast<float>(quotient);
+}
+
+// round(quotient) + zero, halves to even, within the range of Q.
 template <typename Q>
-Q saturate(double scaled, std::int64_t zero) {
+Q saturate(double quotient, std::int64_t zero) {
   const double low = std::numeric_limits<Q>::min(), high = std::numeric_limits<Q>::max();
-  const double value = std::nearbyint(scaled) + static_cast<double>(zero);
+  const double value = std::nearbyint(quotient) + static_cast<double>(zero);
   return std::isnan(value) ? Q{0} : static_cast<Q>(std::clamp(value, low, high));
 }
 
@@ -83,7 +90,7 @@ Status quantizeLinear(const KernelSpec& spec, const KernelCall& call) {
     for (std::size_t k = 0; k < out.size(); ++k) {
       const auto i = static_cast<std::int64_t>(k);
       const std::int64_t zero = call.inputPresent(2) ? elementAsInt(call.inputs[2], index(i)) : 0;
-      out[k] = saturate<Q>(elementAsDouble(x, i) / elementAsDouble(scale, index(i)), zero);
+      out[k] = saturate<Q>(scaled(x, i, elementAsDouble(scale, index(i))), zero);
     }
   });
   if (!done) return wrongType(spec, y.dtype);
@@ -129,7 +136,7 @@ Status dynamicQuantizeLinear(const KernelSpec& spec, const KernelCall& call) {
   const auto zero = saturate<std::uint8_t>(-low / scale, 0);
   const auto out = call.outputs[0].as<std::uint8_t>();
   for (std::int64_t i = 0; i < count; ++i)
-    out[static_cast<std::size_t>(i)] = saturate<std::uint8_t>(elementAsDouble(x, i) / scale, zero);
+    out[static_cast<std::size_t>(i)] = saturate<std::uint8_t>(scaled(x, i, scale), zero);
   if (call.outputPresent(1)) storeElement(call.outputs[1], 0, scale);
   if (call.outputPresent(2)) storeElement(call.outputs[2], 0, zero);
   return {};
