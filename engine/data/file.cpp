@@ -20,9 +20,12 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 30;  // one read or write 
 
 }  // namespace
 
-Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit, const std::string& what) {
+Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit,
+                                             const std::string& what) {
   const std::string shown = what + " '" + shownName(path.filename().string()) + "'";
-  const auto system = [&](ErrorCode code) { return fail(code, shown + ": " + std::strerror(errno) + "; expected a readable file"); };
+  const auto system = [&](ErrorCode code) {
+    return fail(code, shown + ": " + std::strerror(errno) + "; expected a readable file");
+  };
   // O_NONBLOCK: a pipe must not make us wait before it is refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return system(errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo);
@@ -56,7 +59,8 @@ AtomicFile::~AtomicFile() {
 }
 
 tl::unexpected<Error> AtomicFile::failure() const {
-  return fail(ErrorCode::kIo, "file '" + shownName(path_.filename().string()) + "': " + std::strerror(errno) + "; expected a writable folder with room");
+  return fail(ErrorCode::kIo, "file '" + shownName(path_.filename().string()) + "': " + std::strerror(errno) +
+                                  "; expected a writable folder with room");
 }
 
 Status AtomicFile::open() {

@@ -41,11 +41,13 @@ Status readExactly(zip_file_t* entry, void* data, std::size_t bytes, const std::
 
 Result<Tensor> readEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& stat, const std::string& where) {
   const Entry entry(zip_fopen_index(archive, index, 0), zip_fclose);
-  if (!entry) return fail(ErrorCode::kCorrupt, where + ": cannot be opened; expected a stored or deflated entry without password");
+  if (!entry)
+    return fail(ErrorCode::kCorrupt, where + ": cannot be opened; expected a stored or deflated entry without password");
   std::vector<std::byte> head(std::min<std::size_t>(kNpyPrefixBytes, stat.size));
   SS_TRY(readExactly(entry.get(), head.data(), head.size(), where));
   SS_ASSIGN(const std::size_t offset, npyDataOffset(head));
-  if (offset > stat.size || offset < head.size()) return fail(ErrorCode::kCorrupt, where + ": truncated header; expected a .npy file of NumPy");
+  if (offset > stat.size || offset < head.size())
+    return fail(ErrorCode::kCorrupt, where + ": truncated header; expected a .npy file of NumPy");
   const std::size_t begun = head.size();
   head.resize(offset);
   SS_TRY(readExactly(entry.get(), head.data() + begun, offset - begun, where));
@@ -57,14 +59,16 @@ Result<Tensor> readEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& s
   SS_TRY(readExactly(entry.get(), tensor.data(), header.dataBytes, where));
   // One more read makes libzip compare the checksum.
   char end = 0;
-  if (zip_fread(entry.get(), &end, 1) != 0) return fail(ErrorCode::kCorrupt, where + ": checksum or size is wrong; expected an undamaged archive");
+  if (zip_fread(entry.get(), &end, 1) != 0)
+    return fail(ErrorCode::kCorrupt, where + ": checksum or size is wrong; expected an undamaged archive");
   return finished(std::move(tensor), header);
 }
 
 Result<std::map<std::string, Tensor>> readEntries(zip_t* archive, const std::string& shown) {
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   if (count > limits::kArchiveEntries)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {} entries; at most {} are read", shown, count, limits::kArchiveEntries));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("{}: {} entries; at most {} are read", shown, count, limits::kArchiveEntries));
   std::map<std::string, Tensor> arrays;
   std::int64_t total = 0;
   for (zip_uint64_t i = 0; i < static_cast<zip_uint64_t>(count); ++i) {
@@ -78,10 +82,14 @@ Result<std::map<std::string, Tensor>> readEntries(zip_t* archive, const std::str
     name.resize(name.size() - 4);
     const std::string where = shown + " array '" + shownName(name) + "'";
     if (stat.size > static_cast<zip_uint64_t>(limits::kArchiveBytes - total))
-      return fail(ErrorCode::kLimitExceeded, fmt::format("{}: arrays of more than {} bytes in all; at most that many are read", where, limits::kArchiveBytes));
+      return fail(
+          ErrorCode::kLimitExceeded,
+          fmt::format("{}: arrays of more than {} bytes in all; at most that many are read", where, limits::kArchiveBytes));
     total += static_cast<std::int64_t>(stat.size);
     auto tensor = readEntry(archive, i, stat, where);
-    if (!tensor) return fail(tensor.error().code, tensor.error().message.starts_with(shown) ? tensor.error().message : where + ": " + tensor.error().message);
+    if (!tensor)
+      return fail(tensor.error().code, tensor.error().message.starts_with(shown) ? tensor.error().message
+                                                                                 : where + ": " + tensor.error().message);
     if (!arrays.emplace(std::move(name), std::move(*tensor)).second)
       return fail(ErrorCode::kCorrupt, where + ": stored twice; expected every name once");
   }
@@ -93,8 +101,8 @@ Result<std::map<std::string, Tensor>> readEntries(zip_t* archive, const std::str
 Result<Tensor> readNpy(std::span<const std::byte> bytes) try {
   SS_ASSIGN(const NpyHeader header, parseNpyHeader(bytes));
   if (bytes.size() - header.dataOffset != header.dataBytes)
-    return invalid(fmt::format("array file: {} bytes of elements; expected {} for {}{}", bytes.size() - header.dataOffset, header.dataBytes,
-                               dtypeName(header.dtype), dimsText(header.dims)));
+    return invalid(fmt::format("array file: {} bytes of elements; expected {} for {}{}", bytes.size() - header.dataOffset,
+                               header.dataBytes, dtypeName(header.dtype), dimsText(header.dims)));
   Tensor tensor(header.dtype, header.dims);
   if (header.dataBytes > 0) std::memcpy(tensor.data(), bytes.data() + header.dataOffset, header.dataBytes);
   return finished(std::move(tensor), header);
@@ -110,7 +118,8 @@ Result<Tensor> readNpyFile(const std::filesystem::path& path) {
 Status writeNpy(const std::filesystem::path& path, const TensorView& view) {
   if (view.dtype == DType::kBF16) return writeNpy(path, convertTensor(view, DType::kF32).view());
   if (view.dtype == DType::kString || view.dtype == DType::kUndefined)
-    return unsupported("array file '" + shownName(path.filename().string()) + "': " + std::string(dtypeName(view.dtype)) + " elements; expected numbers or bool");
+    return unsupported("array file '" + shownName(path.filename().string()) + "': " + std::string(dtypeName(view.dtype)) +
+                       " elements; expected numbers or bool");
   AtomicFile file(path);
   SS_TRY(file.open());
   const std::string header = npyHeaderText(view.dtype, view.dims);
@@ -132,11 +141,13 @@ Result<std::map<std::string, Tensor>> readNpz(const std::filesystem::path& path)
     zip_error_init_with_code(&error, code);
     const std::string text = zip_error_strerror(&error);
     zip_error_fini(&error);
-    return fail(code == ZIP_ER_OPEN || code == ZIP_ER_READ ? ErrorCode::kIo : ErrorCode::kCorrupt, shown + ": " + text + "; expected a .npz archive");
+    return fail(code == ZIP_ER_OPEN || code == ZIP_ER_READ ? ErrorCode::kIo : ErrorCode::kCorrupt,
+                shown + ": " + text + "; expected a .npz archive");
   }
   return readEntries(archive.get(), shown);
 } catch (const std::bad_alloc&) {
-  return fail(ErrorCode::kOutOfMemory, "archive '" + shownName(path.filename().string()) + "': not enough memory for its arrays; expected smaller ones");
+  return fail(ErrorCode::kOutOfMemory, "archive '" + shownName(path.filename().string()) +
+                                           "': not enough memory for its arrays; expected smaller ones");
 }
 
 }  // namespace stepscope

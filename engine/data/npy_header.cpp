@@ -95,11 +95,13 @@ class HeaderParser {
     if (!string(descr)) return unsupported("array file: records; expected numbers or bool");
     const char order = descr.empty() ? '?' : descr.front();
     for (const TypeName& type : kTypes)
-      if (descr.substr(descr.empty() ? 0 : 1) == type.descr && (order == '<' || order == '=' || (order == '|' && type.descr[1] == '1'))) {
+      if (descr.substr(descr.empty() ? 0 : 1) == type.descr &&
+          (order == '<' || order == '=' || (order == '|' && type.descr[1] == '1'))) {
         header.dtype = type.dtype;
         return {};
       }
-    return unsupported("array file: element type '" + shownName(descr) + "'; expected bool, (u)int8..64 or float16..64, little-endian");
+    return unsupported("array file: element type '" + shownName(descr) +
+                       "'; expected bool, (u)int8..64 or float16..64, little-endian");
   }
 
   Status readShape(NpyHeader& header) {
@@ -112,7 +114,8 @@ class HeaderParser {
       at_ = static_cast<std::size_t>(end - text_.data());
       header.dims.push_back(extent);
       if (static_cast<std::int64_t>(header.dims.size()) > limits::kTensorRank + 1)
-        return fail(ErrorCode::kLimitExceeded, fmt::format("array file: more than {} axes; at most that many are read", limits::kTensorRank + 1));
+        return fail(ErrorCode::kLimitExceeded,
+                    fmt::format("array file: more than {} axes; at most that many are read", limits::kTensorRank + 1));
       if (!take(',') && !peek(')')) return corrupt("shape without a comma");
     }
     return {};
@@ -133,7 +136,8 @@ Result<std::size_t> npyDataOffset(std::span<const std::byte> prefix) {
   if (prefix.size() < 12) return corrupt("truncated header");
   const std::size_t length = byte(8) | byte(9) << 8 | byte(10) << 16 | byte(11) << 24;
   if (static_cast<std::int64_t>(length) > limits::kNpyHeaderBytes)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("array file: header of {} bytes; at most {} are read", length, limits::kNpyHeaderBytes));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("array file: header of {} bytes; at most {} are read", length, limits::kNpyHeaderBytes));
   return 12 + length;
 }
 
@@ -144,8 +148,10 @@ Result<NpyHeader> parseNpyHeader(std::span<const std::byte> bytes) {
   SS_ASSIGN(NpyHeader header, HeaderParser({reinterpret_cast<const char*>(bytes.data()) + begin, offset - begin}).parse());
   const auto count = checkedElementCount(header.dims);
   std::int64_t size = 0;
-  if (!count || __builtin_mul_overflow(*count, static_cast<std::int64_t>(dtypeSize(header.dtype)), &size) || size > limits::kTensorBytes)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("array file: shape {}; at most {} bytes are one array", dimsText(header.dims), limits::kTensorBytes));
+  if (!count || __builtin_mul_overflow(*count, static_cast<std::int64_t>(dtypeSize(header.dtype)), &size) ||
+      size > limits::kTensorBytes)
+    return fail(ErrorCode::kLimitExceeded, fmt::format("array file: shape {}; at most {} bytes are one array",
+                                                       dimsText(header.dims), limits::kTensorBytes));
   header.dataOffset = offset;
   header.dataBytes = static_cast<std::size_t>(size);
   return header;
@@ -159,7 +165,8 @@ std::string npyHeaderText(DType dtype, const Dims& dims) {
   for (const std::int64_t extent : dims) shape += fmt::format("{}, ", extent);
   if (dims.size() > 1) shape.resize(shape.size() - 2);
   if (dims.size() == 1) shape.resize(shape.size() - 1);
-  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", dtypeSize(dtype) == 1 ? '|' : '<', descr, shape);
+  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 dtypeSize(dtype) == 1 ? '|' : '<', descr, shape);
   text.append(63 - (10 + text.size()) % 64, ' ');
   text += '\n';
   std::string header(kMagic);

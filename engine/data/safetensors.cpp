@@ -29,9 +29,12 @@ Status checkRanges(const SafetensorsHeader& header, std::uint64_t dataBytes) {
   std::uint64_t at = 0;
   for (const auto* item : sorted) {
     const auto& [name, entry] = *item;
-    const auto problem = [&](const std::string& text) { return invalid("checkpoint: tensor '" + shownName(name) + "': " + text); };
+    const auto problem = [&](const std::string& text) {
+      return invalid("checkpoint: tensor '" + shownName(name) + "': " + text);
+    };
     if (entry.begin != at)
-      return problem(fmt::format("bytes {}..{}; expected to begin at {}, without holes or overlap", entry.begin, entry.end, at));
+      return problem(
+          fmt::format("bytes {}..{}; expected to begin at {}, without holes or overlap", entry.begin, entry.end, at));
     if (entry.end < entry.begin || entry.end > dataBytes)
       return problem(fmt::format("bytes {}..{} of {}; expected a range inside the file", entry.begin, entry.end, dataBytes));
     const auto count = checkedElementCount(entry.dims);
@@ -39,10 +42,12 @@ Status checkRanges(const SafetensorsHeader& header, std::uint64_t dataBytes) {
     if (!count || __builtin_mul_overflow(*count, static_cast<std::int64_t>(dtypeSize(entry.dtype)), &bytes))
       return problem("shape " + dimsText(entry.dims) + "; expected a size that fits in memory");
     if (static_cast<std::uint64_t>(bytes) != entry.end - entry.begin)
-      return problem(fmt::format("{} bytes; expected {} for {}{}", entry.end - entry.begin, bytes, dtypeName(entry.dtype), dimsText(entry.dims)));
+      return problem(fmt::format("{} bytes; expected {} for {}{}", entry.end - entry.begin, bytes, dtypeName(entry.dtype),
+                                 dimsText(entry.dims)));
     at = entry.end;
   }
-  if (at != dataBytes) return invalid(fmt::format("checkpoint: {} bytes of data; expected the {} of its tensors", dataBytes, at));
+  if (at != dataBytes)
+    return invalid(fmt::format("checkpoint: {} bytes of data; expected the {} of its tensors", dataBytes, at));
   return {};
 }
 
@@ -53,21 +58,26 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes) try {
-  if (bytes.size() < kLengthBytes) return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: {} bytes; expected a safetensors file", bytes.size()));
+  if (bytes.size() < kLengthBytes)
+    return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: {} bytes; expected a safetensors file", bytes.size()));
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
   if (length > static_cast<std::uint64_t>(limits::kSafetensorsHeaderBytes))
-    return fail(ErrorCode::kLimitExceeded, fmt::format("checkpoint: header of {} bytes; at most {} are read", length, limits::kSafetensorsHeaderBytes));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("checkpoint: header of {} bytes; at most {} are read", length, limits::kSafetensorsHeaderBytes));
   if (length > bytes.size() - kLengthBytes)
-    return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: header of {} bytes in a file of {}; expected a complete file", length, bytes.size()));
-  SS_ASSIGN(SafetensorsHeader header, parseSafetensorsHeader({reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, static_cast<std::size_t>(length)}));
+    return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: header of {} bytes in a file of {}; expected a complete file",
+                                                 length, bytes.size()));
+  SS_ASSIGN(SafetensorsHeader header, parseSafetensorsHeader({reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
+                                                              static_cast<std::size_t>(length)}));
   const auto data = bytes.subspan(kLengthBytes + static_cast<std::size_t>(length));
   SS_TRY(checkRanges(header, data.size()));
   SafetensorsFile file;
   file.metadata = std::move(header.metadata);
   for (auto& [name, entry] : header.entries) {
     Tensor tensor(entry.dtype, entry.dims);
-    if (entry.end > entry.begin) std::memcpy(tensor.data(), data.data() + entry.begin, static_cast<std::size_t>(entry.end - entry.begin));
+    if (entry.end > entry.begin)
+      std::memcpy(tensor.data(), data.data() + entry.begin, static_cast<std::size_t>(entry.end - entry.begin));
     if (entry.dtype == DType::kBool)
       for (std::uint8_t& byte : tensor.as<std::uint8_t>()) byte = byte != 0;
     file.tensors.emplace(name, std::move(tensor));
@@ -99,17 +109,20 @@ Status writeSafetensors(const std::filesystem::path& path, const std::map<std::s
   for (const auto& [name, view] : tensors) {
     const std::string_view type = safetensorsTypeName(view.dtype);
     if (type.empty())
-      return unsupported("checkpoint: tensor '" + shownName(name) + "' of " + std::string(dtypeName(view.dtype)) + "; expected numbers or bool");
+      return unsupported("checkpoint: tensor '" + shownName(name) + "' of " + std::string(dtypeName(view.dtype)) +
+                         "; expected numbers or bool");
     separate();
     std::string shape;
     for (const std::int64_t extent : view.dims) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(name), type, shape, offset, offset + view.bytes());
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", quoted(name), type, shape,
+                          offset, offset + view.bytes());
     offset += view.bytes();
   }
   header += "}";
   header.append((kLengthBytes - header.size() % kLengthBytes) % kLengthBytes, ' ');
   if (header.size() > static_cast<std::size_t>(limits::kSafetensorsHeaderBytes))
-    return fail(ErrorCode::kLimitExceeded, fmt::format("checkpoint: header of {} bytes; at most {} are read back", header.size(), limits::kSafetensorsHeaderBytes));
+    return fail(ErrorCode::kLimitExceeded, fmt::format("checkpoint: header of {} bytes; at most {} are read back",
+                                                       header.size(), limits::kSafetensorsHeaderBytes));
   AtomicFile file(path);
   SS_TRY(file.open());
   std::array<char, kLengthBytes> length{};

@@ -17,8 +17,8 @@ struct SafetensorsFile {
   std::map<std::string, std::string> metadata;  // "__metadata__"
 };
 
-// Reads all tensors. Refused: a header above limits.h or that is not exactly the format's JSON (kCorrupt), a name given twice,
-// types the engine does not carry (kUnsupported), ranges that leave holes, overlap, or disagree with dtype and shape
+// Reads all tensors. Refused: a header above limits.h or that is not exactly the format's JSON (kCorrupt), a name given
+// twice, types the engine does not carry (kUnsupported), ranges that leave holes, overlap, or disagree with dtype and shape
 // (kInvalidArgument), and files longer or shorter than their ranges.
 Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path);
 Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes);

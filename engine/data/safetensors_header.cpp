@@ -39,7 +39,8 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_object() override {
     if (depth_-- == 2 && !inMetadata_) {
-      if (fields_ != (kDtype | kShape | kOffsets)) return reject("tensor '" + shownName(name_) + "' without dtype, shape or data_offsets");
+      if (fields_ != (kDtype | kShape | kOffsets))
+        return reject("tensor '" + shownName(name_) + "' without dtype, shape or data_offsets");
       if (offsets_ != 2) return reject("tensor '" + shownName(name_) + "' without two data_offsets");
     }
     return true;
@@ -133,7 +134,8 @@ class Handler : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view json) {
-  if (json.empty() || json.front() != '{') return fail(ErrorCode::kCorrupt, "checkpoint: header does not begin with '{'; expected a safetensors header");
+  if (json.empty() || json.front() != '{')
+    return fail(ErrorCode::kCorrupt, "checkpoint: header does not begin with '{'; expected a safetensors header");
   Handler handler;
   const bool fine = nlohmann::json::sax_parse(json.begin(), json.end(), &handler);
   if (handler.error) return tl::make_unexpected(std::move(*handler.error));

@@ -12,8 +12,9 @@ namespace {
 
 using onnx::AttributeProto;
 
-constexpr const char* kTypeNames[] = {"undefined", "float", "int", "string", "tensor", "graph", "floats", "ints", "strings",
-                                      "tensors", "graphs", "sparse_tensor", "sparse_tensors", "type_proto", "type_protos"};
+constexpr const char* kTypeNames[] = {"undefined",      "float",      "int",        "string",  "tensor", "graph",
+                                      "floats",         "ints",       "strings",    "tensors", "graphs", "sparse_tensor",
+                                      "sparse_tensors", "type_proto", "type_protos"};
 
 // The AttributeType numbers (of onnx.proto) whose fields are filled, as a bit set.
 unsigned filledTypes(const AttributeProto& proto) {
@@ -73,7 +74,8 @@ class Reader {
     const unsigned filled = filledTypes(proto);
     const int type = typeOf(proto, filled);
     if (type < AttributeProto::FLOAT || type > AttributeProto::TYPE_PROTOS)
-      return problem(quoted(name) + " has no clear type; expected one of float, int, string, tensor, graph and lists of these");
+      return problem(quoted(name) +
+                     " has no clear type; expected one of float, int, string, tensor, graph and lists of these");
     if (const unsigned others = filled & ~(1u << type); others != 0)
       return problem(fmt::format("{} of type {} holds {}; expected only what its type says", quoted(name), kTypeNames[type],
                                  kTypeNames[__builtin_ctz(others)]));
@@ -114,12 +116,14 @@ class Reader {
       }
       case AttributeProto::GRAPH:
         if (!proto.has_g()) return problem(quoted(name) + " of type graph is empty; expected a graph");
-        if (auto graph = context_.readSubgraph(*proto.mutable_g(), where_ + " " + quoted(name))) node_.subgraphs[name] = graph;
+        if (auto graph = context_.readSubgraph(*proto.mutable_g(), where_ + " " + quoted(name)))
+          node_.subgraphs[name] = graph;
         return;
       default:
-        return problem(fmt::format("{} of type {}; expected a number, text, tensor, graph or a list of numbers, texts or tensors",
-                                   quoted(name), kTypeNames[type]),
-                       ErrorCode::kUnsupported);
+        return problem(
+            fmt::format("{} of type {}; expected a number, text, tensor, graph or a list of numbers, texts or tensors",
+                        quoted(name), kTypeNames[type]),
+            ErrorCode::kUnsupported);
     }
   }
 
@@ -151,7 +155,8 @@ void normaliseConstant(Node& node) {
     else if (const auto* ints = std::get_if<std::vector<std::int64_t>>(&value); name == "value_ints" && ints)
       found.emplace_back(name, Tensor::ints(*ints));
     else if (const auto* floats = std::get_if<std::vector<float>>(&value); name == "value_floats" && floats)
-      found.emplace_back(name, Tensor::of<float>({static_cast<std::int64_t>(floats->size())}, std::span<const float>(*floats)));
+      found.emplace_back(name,
+                         Tensor::of<float>({static_cast<std::int64_t>(floats->size())}, std::span<const float>(*floats)));
     else if (const auto* texts = std::get_if<std::vector<std::string>>(&value); name == "value_strings" && texts)
       found.emplace_back(name, Tensor::strings({static_cast<std::int64_t>(texts->size())}, *texts));
   }

@@ -15,8 +15,8 @@ namespace stepscope {
 
 struct AttributeContext {
   ProblemList& problems;
-  ExternalFiles& files;      // tensors of attributes may lie outside too
-  bool insideFunction;       // only there may an attribute refer to one of the function's
+  ExternalFiles& files;  // tensors of attributes may lie outside too
+  bool insideFunction;   // only there may an attribute refer to one of the function's
   // Reads a subgraph; null when it has problems.
   std::function<std::shared_ptr<const Graph>(onnx::GraphProto&, const std::string& where)> readSubgraph;
 };

@@ -61,17 +61,21 @@ Result<ExternalFiles::File*> ExternalFiles::open(const std::string& location) {
   const auto attempt = [&]() -> Result<File*> {
     SS_TRY(checkLocation(location));
     if (static_cast<std::int64_t>(files_.size() + failed_.size()) >= limits::kExternalFiles)
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("model: more than {} external data files; at most that many are read", limits::kExternalFiles));
+      return fail(
+          ErrorCode::kLimitExceeded,
+          fmt::format("model: more than {} external data files; at most that many are read", limits::kExternalFiles));
     for (const auto& folder : folders_) {
       std::error_code error;
       const auto canonical = std::filesystem::canonical(folder / location, error);
       if (error) continue;
-      const bool allowed = std::any_of(folders_.begin(), folders_.end(), [&](const auto& home) { return inside(canonical, home); });
-      if (!allowed) return invalid(named(location) + ": links to a place outside the model's folder; expected a file inside it");
+      const bool allowed =
+          std::any_of(folders_.begin(), folders_.end(), [&](const auto& home) { return inside(canonical, home); });
+      if (!allowed)
+        return invalid(named(location) + ": links to a place outside the model's folder; expected a file inside it");
       // O_NONBLOCK: a pipe must not make us wait before it is refused.
       const int descriptor = ::open(canonical.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-      if (descriptor < 0) return fail(ErrorCode::kIo, named(location) + ": " + std::strerror(errno) + "; expected a readable file");
+      if (descriptor < 0)
+        return fail(ErrorCode::kIo, named(location) + ": " + std::strerror(errno) + "; expected a readable file");
       struct stat info {};
       if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
         ::close(descriptor);
@@ -94,12 +98,13 @@ Result<ExternalFiles::File*> ExternalFiles::open(const std::string& location) {
 Status ExternalFiles::check(const ExternalRange& range, std::int64_t bytes) {
   SS_ASSIGN(File * file, open(range.location));
   if (range.offset < 0 || range.offset > file->size)
-    return invalid(fmt::format("{}: offset {} outside the file of {} bytes; expected 0..{}", named(range.location), range.offset,
-                               file->size, file->size));
+    return invalid(fmt::format("{}: offset {} outside the file of {} bytes; expected 0..{}", named(range.location),
+                               range.offset, file->size, file->size));
   const std::int64_t rest = file->size - range.offset;
   const std::int64_t length = range.length.value_or(bytes);
   if (length != bytes)
-    return invalid(fmt::format("{}: length {}; expected the {} bytes of its type and dims", named(range.location), length, bytes));
+    return invalid(
+        fmt::format("{}: length {}; expected the {} bytes of its type and dims", named(range.location), length, bytes));
   if (length < 0 || length > rest)
     return invalid(fmt::format("{}: {} bytes at offset {} end after the file of {} bytes; expected a complete file",
                                named(range.location), length, range.offset, file->size));
@@ -120,10 +125,13 @@ Result<ExternalFiles::Block> ExternalFiles::read(const ExternalRange& range, std
   SS_ASSIGN(File * file, open(range.location));
   Block& block = file->blocks[{range.offset, bytes}];
   if (block.owner) return block;
-  void* memory = ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{kAlignment}, std::nothrow);
+  void* memory =
+      ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{kAlignment}, std::nothrow);
   if (!memory)
-    return fail(ErrorCode::kOutOfMemory, fmt::format("{}: {} bytes; expected that much free memory", named(range.location), bytes));
-  Block fresh{{memory, [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{kAlignment}); }}, memory};
+    return fail(ErrorCode::kOutOfMemory,
+                fmt::format("{}: {} bytes; expected that much free memory", named(range.location), bytes));
+  Block fresh{{memory, [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{kAlignment}); }},
+              memory};
   for (std::int64_t done = 0; done < bytes;) {
     const std::size_t wanted = std::min(kReadBytes, static_cast<std::size_t>(bytes - done));
     const ssize_t got = ::pread(file->descriptor, static_cast<char*>(memory) + done, wanted, range.offset + done);

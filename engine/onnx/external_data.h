@@ -17,9 +17,9 @@
 namespace stepscope {
 
 struct ExternalRange {
-  std::string location;                 // relative path, '/' between parts
+  std::string location;  // relative path, '/' between parts
   std::int64_t offset = 0;
-  std::optional<std::int64_t> length;   // absent: to the end of the file
+  std::optional<std::int64_t> length;  // absent: to the end of the file
 };
 
 // Opens the files of one model, each once, and reads ranges into memory of our own (never a mapping: a file that shrinks

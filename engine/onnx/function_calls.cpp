@@ -82,7 +82,8 @@ Result<FunctionPlan> planFunctions(const Graph& graph, const std::vector<Functio
         names += (names.empty() ? "" : ", ") + shown(functions[i]);
         ++listed;
       }
-    return invalid("function " + names + ": recursion; expected functions that do not call themselves, directly or through others");
+    return invalid("function " + names +
+                   ": recursion; expected functions that do not call themselves, directly or through others");
   }
   for (std::size_t i = 0; i < functions.size(); ++i)
     if (depth[i] > limits::kCallDepth)
@@ -92,8 +93,9 @@ Result<FunctionPlan> planFunctions(const Graph& graph, const std::vector<Functio
   collect(graph, plan.indices, main);
   plan.graphNodes = inlinedNodes(main, plan.nodes);
   if (plan.graphNodes > limits::kNodesAfterInlining)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("graph '{}': more than {} nodes after inlining its functions; at most that many are built",
-                                                       shownName(graph.name), limits::kNodesAfterInlining));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("graph '{}': more than {} nodes after inlining its functions; at most that many are built",
+                            shownName(graph.name), limits::kNodesAfterInlining));
   return plan;
 }
 

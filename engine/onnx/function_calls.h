@@ -21,9 +21,9 @@ FunctionKey keyOf(const Node& node);
 
 struct FunctionPlan {
   std::map<FunctionKey, std::size_t> indices;
-  std::vector<std::size_t> order;       // callees before callers
-  std::vector<std::int64_t> nodes;      // per function: nodes after inlining its own calls, subgraphs included
-  std::int64_t graphNodes = 0;          // of the graph after inlining
+  std::vector<std::size_t> order;   // callees before callers
+  std::vector<std::int64_t> nodes;  // per function: nodes after inlining its own calls, subgraphs included
+  std::int64_t graphNodes = 0;      // of the graph after inlining
 };
 
 // Errors: kInvalidArgument for two functions of one key, or functions that call each other in a circle (named);

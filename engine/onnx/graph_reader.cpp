@@ -23,8 +23,8 @@ constexpr std::size_t kCycleNodesShown = 6;
 struct Parts {
   std::string name;
   google::protobuf::RepeatedPtrField<onnx::NodeProto>* nodes = nullptr;
-  std::vector<const onnx::ValueInfoProto*> inputs;   // of a graph
-  std::vector<std::string> inputNames;               // of a function
+  std::vector<const onnx::ValueInfoProto*> inputs;  // of a graph
+  std::vector<std::string> inputNames;              // of a function
   std::vector<std::string> outputs;
   std::vector<const onnx::ValueInfoProto*> declared;  // outputs and value_info with types
   google::protobuf::RepeatedPtrField<onnx::TensorProto>* initializers = nullptr;
@@ -81,19 +81,20 @@ class GraphReader {
 
  private:
   struct Definition {
-    const char* what;     // "input", "initializer", "output"
-    int producer = -1;    // index of the node in the file
-    ValueId value;        // once built
+    const char* what;   // "input", "initializer", "output"
+    int producer = -1;  // index of the node in the file
+    ValueId value;      // once built
   };
   struct Parsed {
     onnx::NodeProto* proto = nullptr;
-    Node node;                             // attributes, subgraphs, references; no ids yet
-    std::vector<std::string> captures;     // names that its subgraphs take from outside of them
+    Node node;                          // attributes, subgraphs, references; no ids yet
+    std::vector<std::string> captures;  // names that its subgraphs take from outside of them
     std::vector<NamedPredicate> predicates;
     Metadata metadata;
   };
 
-  void problem(const std::string& where, std::string message, ErrorCode code = ErrorCode::kInvalidArgument, std::string hint = "") {
+  void problem(const std::string& where, std::string message, ErrorCode code = ErrorCode::kInvalidArgument,
+               std::string hint = "") {
     context_.problems.add(code, where, std::move(message), std::move(hint));
   }
   bool resolves(const std::string& name) const { return names_.contains(name) || (outer_ && outer_->resolves(name)); }
@@ -108,9 +109,12 @@ class GraphReader {
     const auto [it, fresh] = names_.emplace(name, definition);
     if (fresh) return;
     const auto place = [&](const Definition& d) {
-      return d.producer < 0 ? fmt::format("graph {}", d.what) : "output of " + nodeWhere(static_cast<std::size_t>(d.producer), *protos_[static_cast<std::size_t>(d.producer)]);
+      return d.producer < 0 ? fmt::format("graph {}", d.what)
+                            : "output of " + nodeWhere(static_cast<std::size_t>(d.producer),
+                                                       *protos_[static_cast<std::size_t>(d.producer)]);
     };
-    problem(where, fmt::format("value '{}' is defined twice, first as {}; expected one definition", shownName(name), place(it->second)));
+    problem(where, fmt::format("value '{}' is defined twice, first as {}; expected one definition", shownName(name),
+                               place(it->second)));
   }
 
   void defineInputs(const Parts& parts) {
@@ -150,7 +154,8 @@ class GraphReader {
 
   void defineInitializers(const Parts& parts) {
     if (parts.sparseInitializers > 0)
-      problem(where_, fmt::format("{} sparse initializers; expected dense ones", parts.sparseInitializers), ErrorCode::kUnsupported);
+      problem(where_, fmt::format("{} sparse initializers; expected dense ones", parts.sparseInitializers),
+              ErrorCode::kUnsupported);
     if (!parts.initializers) return;
     for (auto& tensor : *parts.initializers) {
       const std::string where = where_ + ": initializer '" + shownName(tensor.name()) + "'";
@@ -183,7 +188,8 @@ class GraphReader {
       const auto it = context_.valueInfo.find(pending.proto->name());
       if (it == context_.valueInfo.end() || outer_) continue;
       const ValueType& declared = it->second;
-      bool agrees = declared.kind == ValueKind::kTensor && (declared.dtype == pending.header.dtype || declared.dtype == DType::kUndefined);
+      bool agrees = declared.kind == ValueKind::kTensor &&
+                    (declared.dtype == pending.header.dtype || declared.dtype == DType::kUndefined);
       if (declared.shape) {
         agrees = agrees && declared.shape->size() == pending.header.dims.size();
         for (std::size_t axis = 0; agrees && axis < declared.shape->size(); ++axis)
@@ -210,10 +216,11 @@ class GraphReader {
     else if (!context_.functionDomains.contains(node.domain))
       problem(where, fmt::format("domain '{}' is not imported; expected an opset_import for it", shownName(node.domain)));
     const std::size_t before = context_.problems.count();
-    const AttributeContext attributes{context_.problems, context_.files, context_.insideFunction,
-                                      [&](onnx::GraphProto& graph, const std::string& place) -> std::shared_ptr<const Graph> {
-                                        return readSubgraph(graph, place, parsed);
-                                      }};
+    const AttributeContext attributes{
+        context_.problems, context_.files, context_.insideFunction,
+        [&](onnx::GraphProto& graph, const std::string& place) -> std::shared_ptr<const Graph> {
+          return readSubgraph(graph, place, parsed);
+        }};
     readAttributes(*proto.mutable_attribute(), where, attributes, node);
     if (auto overload = unknownString(proto, kNodeOverloadField); !overload.empty())
       node.attrs.set(kOverloadAttribute, std::move(overload));
@@ -229,7 +236,8 @@ class GraphReader {
     GraphReader reader(context_, this, place);
     auto graph = reader.read(partsOf(proto));
     for (const auto& name : reader.captures())
-      if (std::find(parsed.captures.begin(), parsed.captures.end(), name) == parsed.captures.end()) parsed.captures.push_back(name);
+      if (std::find(parsed.captures.begin(), parsed.captures.end(), name) == parsed.captures.end())
+        parsed.captures.push_back(name);
     if (parsed.node.op == "If" && parsed.node.domain.empty() && proto.input_size() > 0)
       problem(place, fmt::format("{} formal inputs; a branch of If has none", proto.input_size()));
     return graph;
@@ -238,7 +246,8 @@ class GraphReader {
   void checkRequired(const std::string& where, const Node& node, int outputs) {
     if (!node.domain.empty()) return;
     if (node.op == "Constant" && !node.attrs.has("value") && node.attributeReferences.empty())
-      problem(where, "no value or several; expected exactly one of value, value_int, value_float, value_string and their lists");
+      problem(where,
+              "no value or several; expected exactly one of value, value_int, value_float, value_string and their lists");
     const auto need = [&](const char* name) {
       if (!node.subgraphs.contains(name)) problem(where, fmt::format("no attribute '{}'; expected a graph", name));
     };
@@ -248,14 +257,16 @@ class GraphReader {
       need(branch);
       const auto it = node.subgraphs.find(branch);
       if (it != node.subgraphs.end() && it->second && it->second->outputs().size() != static_cast<std::size_t>(outputs))
-        problem(where, fmt::format("{} has {} outputs; expected the {} of the node", branch, it->second->outputs().size(), outputs));
+        problem(where, fmt::format("{} has {} outputs; expected the {} of the node", branch, it->second->outputs().size(),
+                                   outputs));
     }
   }
 
   void use(const std::string& name, const std::string& where, const char* what) {
     if (name.empty() || names_.contains(name)) return;
     if (outer_ && outer_->resolves(name)) return capture(name);
-    problem(where, fmt::format("{} '{}' is made by no node, input or initializer; expected a defined value", what, shownName(name)));
+    problem(where, fmt::format("{} '{}' is made by no node, input or initializer; expected a defined value", what,
+                               shownName(name)));
   }
 
   void capture(const std::string& name) {
@@ -314,7 +325,8 @@ class GraphReader {
         if (const int producer = check(name); producer >= 0) return static_cast<std::size_t>(producer);
       return node;
     };
-    std::size_t at = static_cast<std::size_t>(std::find_if(pending.begin(), pending.end(), [](int n) { return n > 0; }) - pending.begin());
+    std::size_t at = static_cast<std::size_t>(std::find_if(pending.begin(), pending.end(), [](int n) { return n > 0; }) -
+                                              pending.begin());
     std::vector<bool> seen(protos_.size(), false);
     while (!seen[at]) {
       seen[at] = true;
@@ -347,7 +359,8 @@ class GraphReader {
     for (const std::size_t index : sorted) {
       order.push_back(ids[index]);
       Node& node = graph_->mutableNode(ids[index]);
-      for (const auto& name : protos_[index]->input()) node.inputs.push_back(name.empty() ? ValueId{} : names_.at(name).value);
+      for (const auto& name : protos_[index]->input())
+        node.inputs.push_back(name.empty() ? ValueId{} : names_.at(name).value);
       for (const auto& predicate : parsed_[index].predicates) {
         const auto it = names_.find(predicate.condition);
         if (it != names_.end()) node.predicates.push_back({it->second.value, predicate.expected});
@@ -370,8 +383,11 @@ class GraphReader {
       const auto it = metadata.find(kRoleKey);
       return it == metadata.end() ? std::string() : it->second;
     }();
-    const ValueRole valueRole = role == "state" ? ValueRole::kState : role == "constant" ? ValueRole::kConstant : ValueRole::kInitializer;
-    pending.value = graph_->addValue(pending.proto->name(), {ValueKind::kTensor, pending.header.dtype, shapeOf(pending.header.dims)}, valueRole);
+    const ValueRole valueRole = role == "state"      ? ValueRole::kState
+                                : role == "constant" ? ValueRole::kConstant
+                                                     : ValueRole::kInitializer;
+    pending.value = graph_->addValue(pending.proto->name(),
+                                     {ValueKind::kTensor, pending.header.dtype, shapeOf(pending.header.dims)}, valueRole);
     names_[pending.proto->name()].value = pending.value;
     context_.pending.push_back(std::move(pending));
   }
@@ -411,8 +427,8 @@ class GraphReader {
   NodeId addNode(std::size_t index, std::size_t capacity) {
     Parsed& parsed = parsed_[index];
     const auto& outputs = parsed.proto->output();
-    const NodeId id = graph_->addNode(parsed.proto->name(), parsed.node.domain, parsed.node.op, {}, {outputs.begin(), outputs.end()},
-                                      std::move(parsed.node.attrs));
+    const NodeId id = graph_->addNode(parsed.proto->name(), parsed.node.domain, parsed.node.op, {},
+                                      {outputs.begin(), outputs.end()}, std::move(parsed.node.attrs));
     Node& node = graph_->mutableNode(id);
     node.sinceVersion = parsed.node.sinceVersion;
     node.subgraphs = std::move(parsed.node.subgraphs);

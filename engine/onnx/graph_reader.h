@@ -32,8 +32,8 @@ struct PendingTensor {
 struct GraphReadContext {
   ProblemList& problems;
   ExternalFiles& files;
-  std::map<std::string, int> opsets;            // of the model, or of the function being read
-  const std::set<std::string>& functionDomains; // domains of model-local functions
+  std::map<std::string, int> opsets;             // of the model, or of the function being read
+  const std::set<std::string>& functionDomains;  // domains of model-local functions
   bool insideFunction = false;
   std::vector<PendingTensor>& pending;
   std::map<std::string, ValueType>& valueInfo;  // declared types, added to; the first one of a name stays

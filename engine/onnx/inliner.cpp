@@ -56,8 +56,8 @@ Result<std::shared_ptr<const Graph>> rebindSubgraph(const Graph& source, const B
     const auto outside = binding.names.find(name);
     if (isInput && outside != binding.names.end()) {
       if (outside->second.empty())
-        return invalid("function '" + shownName(binding.function.name) + "': its " + owner.label() + " uses input '" + shownName(name) +
-                       "' that call '" + shownName(binding.call.name) + "' omits; expected the input");
+        return invalid("function '" + shownName(binding.function.name) + "': its " + owner.label() + " uses input '" +
+                       shownName(name) + "' that call '" + shownName(binding.call.name) + "' omits; expected the input");
       name = outside->second;
     } else {
       inner.names.erase(name);
@@ -148,14 +148,15 @@ class Inliner {
     const Graph& body = function.body;
     const Node call = graph.node(callId);  // a copy: adding nodes moves them
     if (call.inputs.size() > body.inputs().size() || call.outputs.size() > body.outputs().size())
-      return invalid(call.label() + ": " + std::to_string(call.inputs.size()) + " inputs and " + std::to_string(call.outputs.size()) +
-                     " outputs; function '" + shownName(function.name) + "' has " + std::to_string(body.inputs().size()) + " and " +
-                     std::to_string(body.outputs().size()));
+      return invalid(call.label() + ": " + std::to_string(call.inputs.size()) + " inputs and " +
+                     std::to_string(call.outputs.size()) + " outputs; function '" + shownName(function.name) + "' has " +
+                     std::to_string(body.inputs().size()) + " and " + std::to_string(body.outputs().size()));
     Binding binding{call, function, {}};
     std::vector<ValueId> ids(body.valueCapacity());
-    for (std::size_t i = 0; i < body.inputs().size(); ++i) ids[static_cast<std::size_t>(body.inputs()[i].index)] = call.input(i);
+    for (std::size_t i = 0; i < body.inputs().size(); ++i)
+      ids[static_cast<std::size_t>(body.inputs()[i].index)] = call.input(i);
     std::unordered_map<std::int32_t, ValueId> handedOver;  // value of the body → the call's output value
-    std::vector<std::pair<ValueId, ValueId>> copies;       // call's output ← value: not produced by the body, or twice an output
+    std::vector<std::pair<ValueId, ValueId>> copies;  // call's output ← value: not produced by the body, or twice an output
     for (std::size_t i = 0; i < call.outputs.size(); ++i) {
       if (!call.outputs[i]) continue;
       const Value& value = body.value(body.outputs()[i]);
@@ -173,10 +174,12 @@ class Inliner {
     for (const auto& [output, value] : copies) {
       const ValueId from = ids[static_cast<std::size_t>(value.index)];
       if (!from)
-        return invalid(call.label() + ": output '" + shownName(graph.value(output).name) + "' is an input that the call omits; expected the input");
+        return invalid(call.label() + ": output '" + shownName(graph.value(output).name) +
+                       "' is an input that the call omits; expected the input");
       const NodeId identity = graph.addNode(joined(call.name, "Identity"), "", "Identity", {from}, {""});
       const auto opset = body.opsets.find("");
-      graph.mutableNode(identity).sinceVersion = opset == body.opsets.end() ? static_cast<int>(limits::kMaxOpset) : opset->second;
+      graph.mutableNode(identity).sinceVersion =
+          opset == body.opsets.end() ? static_cast<int>(limits::kMaxOpset) : opset->second;
       fillProvenance(graph, identity, callId, {});
       produce(graph, identity, 0, output);
       added.push_back(identity);
@@ -192,8 +195,10 @@ class Inliner {
     for (const ValueId input : node.inputs) inputs.push_back(input ? ids[static_cast<std::size_t>(input.index)] : ValueId{});
     std::vector<std::string> outputs;
     for (const ValueId output : node.outputs)
-      outputs.push_back(output && !handedOver.contains(output.index) ? joined(binding.call.name, body.value(output).name) : "");
-    const NodeId made = graph.addNode(joined(binding.call.name, node.name), node.domain, node.op, std::move(inputs), outputs, node.attrs);
+      outputs.push_back(output && !handedOver.contains(output.index) ? joined(binding.call.name, body.value(output).name)
+                                                                     : "");
+    const NodeId made =
+        graph.addNode(joined(binding.call.name, node.name), node.domain, node.op, std::move(inputs), outputs, node.attrs);
     Node& fresh = graph.mutableNode(made);
     fresh.sinceVersion = node.sinceVersion;
     fresh.attributeReferences = node.attributeReferences;

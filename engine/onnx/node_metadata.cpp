@@ -51,7 +51,7 @@ void writeNodeMetadata(const Graph& graph, const Node& node, onnx::NodeProto& pr
   };
   put(kIdKey, std::to_string(node.id.index));
   put(kPhaseKey, std::string(phaseName(node.phase)));
-  if (node.sinceVersion > 0) put(kSinceKey, std::to_string(node.sinceVersion));
+  put(kSinceKey, std::to_string(node.sinceVersion));
   put(kPassKey, provenance.pass);
   std::string sources;
   for (const NodeId source : provenance.sources) sources += (sources.empty() ? "" : ",") + std::to_string(source.index);

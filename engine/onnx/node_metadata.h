@@ -15,10 +15,10 @@
 namespace stepscope {
 
 // Keys on tensors, model and nodes that the reader looks for.
-inline constexpr const char* kRoleKey = "stepscope.role";            // of an initializer: "state" or "constant"
-inline constexpr const char* kCapacityKey = "stepscope.capacity";    // of the model: Graph::nodeCapacity()
-inline constexpr const char* kRemovedKey = "stepscope.removed.";     // + id: a removed node as NodeProto bytes
-inline constexpr const char* kUpdateKey = "stepscope.update.";       // + index + ".state" / ".next": value names
+inline constexpr const char* kRoleKey = "stepscope.role";          // of an initializer: "state" or "constant"
+inline constexpr const char* kCapacityKey = "stepscope.capacity";  // of the model: Graph::nodeCapacity()
+inline constexpr const char* kRemovedKey = "stepscope.removed.";   // + id: a removed node as NodeProto bytes
+inline constexpr const char* kUpdateKey = "stepscope.update.";     // + index + ".state" / ".next": value names
 
 // A predicate with its condition by name, as in the file.
 struct NamedPredicate {
@@ -31,8 +31,8 @@ std::optional<std::int32_t> savedNodeId(const Metadata& metadata);
 
 void writeNodeMetadata(const Graph& graph, const Node& node, onnx::NodeProto& proto);
 
-// Fills phase, provenance and sinceVersion from a saved node's metadata; ids outside 0..capacity-1 are dropped. Nodes of other
-// origin keep what they have. Returns the predicates.
+// Fills phase, provenance and sinceVersion from a saved node's metadata; ids outside 0..capacity-1 are dropped. Nodes of
+// other origin keep what they have. Returns the predicates.
 std::vector<NamedPredicate> readNodeMetadata(const Metadata& metadata, std::size_t capacity, Node& node);
 
 }  // namespace stepscope

@@ -14,8 +14,28 @@ namespace stepscope {
 namespace {
 
 enum Type : std::uint8_t {
-  kModel, kGraph, kNode, kAttribute, kTensor, kSparseTensor, kValueInfo, kTypeProto, kTensorType, kSequenceType, kMapType,
-  kOptionalType, kOpaqueType, kShape, kDimension, kEntry, kOpset, kFunction, kTraining, kSegment, kAnnotation, kTypeCount
+  kModel,
+  kGraph,
+  kNode,
+  kAttribute,
+  kTensor,
+  kSparseTensor,
+  kValueInfo,
+  kTypeProto,
+  kTensorType,
+  kSequenceType,
+  kMapType,
+  kOptionalType,
+  kOpaqueType,
+  kShape,
+  kDimension,
+  kEntry,
+  kOpset,
+  kFunction,
+  kTraining,
+  kSegment,
+  kAnnotation,
+  kTypeCount
 };
 
 // What a length-delimited field holds. Everything else is a number, or unknown to the classes.
@@ -30,49 +50,97 @@ struct Rule {
 
 // From onnx.proto of 1.12, plus metadata_props of later versions (kept as unknown fields by the classes).
 constexpr std::array kRules{
-    Rule{kModel, 2, Content::kName}, Rule{kModel, 3, Content::kName}, Rule{kModel, 4, Content::kName},
-    Rule{kModel, 6, Content::kText}, Rule{kModel, 7, Content::kMessage, kGraph}, Rule{kModel, 8, Content::kMessage, kOpset},
-    Rule{kModel, 14, Content::kMessage, kEntry}, Rule{kModel, 20, Content::kMessage, kTraining},
+    Rule{kModel, 2, Content::kName},
+    Rule{kModel, 3, Content::kName},
+    Rule{kModel, 4, Content::kName},
+    Rule{kModel, 6, Content::kText},
+    Rule{kModel, 7, Content::kMessage, kGraph},
+    Rule{kModel, 8, Content::kMessage, kOpset},
+    Rule{kModel, 14, Content::kMessage, kEntry},
+    Rule{kModel, 20, Content::kMessage, kTraining},
     Rule{kModel, 25, Content::kMessage, kFunction},
-    Rule{kGraph, 1, Content::kMessage, kNode}, Rule{kGraph, 2, Content::kName}, Rule{kGraph, 5, Content::kMessage, kTensor},
-    Rule{kGraph, 10, Content::kText}, Rule{kGraph, 11, Content::kMessage, kValueInfo},
-    Rule{kGraph, 12, Content::kMessage, kValueInfo}, Rule{kGraph, 13, Content::kMessage, kValueInfo},
-    Rule{kGraph, 14, Content::kMessage, kAnnotation}, Rule{kGraph, 15, Content::kMessage, kSparseTensor},
-    Rule{kNode, 1, Content::kName}, Rule{kNode, 2, Content::kName}, Rule{kNode, 3, Content::kName},
-    Rule{kNode, 4, Content::kName}, Rule{kNode, 5, Content::kMessage, kAttribute}, Rule{kNode, 6, Content::kText},
+    Rule{kGraph, 1, Content::kMessage, kNode},
+    Rule{kGraph, 2, Content::kName},
+    Rule{kGraph, 5, Content::kMessage, kTensor},
+    Rule{kGraph, 10, Content::kText},
+    Rule{kGraph, 11, Content::kMessage, kValueInfo},
+    Rule{kGraph, 12, Content::kMessage, kValueInfo},
+    Rule{kGraph, 13, Content::kMessage, kValueInfo},
+    Rule{kGraph, 14, Content::kMessage, kAnnotation},
+    Rule{kGraph, 15, Content::kMessage, kSparseTensor},
+    Rule{kNode, 1, Content::kName},
+    Rule{kNode, 2, Content::kName},
+    Rule{kNode, 3, Content::kName},
+    Rule{kNode, 4, Content::kName},
+    Rule{kNode, 5, Content::kMessage, kAttribute},
+    Rule{kNode, 6, Content::kText},
     Rule{kNode, 7, Content::kName},
-    Rule{kAttribute, 1, Content::kName}, Rule{kAttribute, 4, Content::kText}, Rule{kAttribute, 5, Content::kMessage, kTensor},
-    Rule{kAttribute, 6, Content::kMessage, kGraph}, Rule{kAttribute, 7, Content::kPacked4},
-    Rule{kAttribute, 8, Content::kPacked8}, Rule{kAttribute, 9, Content::kElement},
-    Rule{kAttribute, 10, Content::kMessage, kTensor}, Rule{kAttribute, 11, Content::kMessage, kGraph},
-    Rule{kAttribute, 13, Content::kText}, Rule{kAttribute, 14, Content::kMessage, kTypeProto},
-    Rule{kAttribute, 15, Content::kMessage, kTypeProto}, Rule{kAttribute, 21, Content::kName},
-    Rule{kAttribute, 22, Content::kMessage, kSparseTensor}, Rule{kAttribute, 23, Content::kMessage, kSparseTensor},
-    Rule{kTensor, 1, Content::kPacked8}, Rule{kTensor, 3, Content::kMessage, kSegment}, Rule{kTensor, 4, Content::kPayload},
-    Rule{kTensor, 5, Content::kPacked4}, Rule{kTensor, 6, Content::kElement}, Rule{kTensor, 7, Content::kPacked8},
-    Rule{kTensor, 8, Content::kName}, Rule{kTensor, 9, Content::kPayload}, Rule{kTensor, 10, Content::kPayload},
-    Rule{kTensor, 11, Content::kPacked8}, Rule{kTensor, 12, Content::kText}, Rule{kTensor, 13, Content::kMessage, kEntry},
-    Rule{kSparseTensor, 1, Content::kMessage, kTensor}, Rule{kSparseTensor, 2, Content::kMessage, kTensor},
+    Rule{kAttribute, 1, Content::kName},
+    Rule{kAttribute, 4, Content::kText},
+    Rule{kAttribute, 5, Content::kMessage, kTensor},
+    Rule{kAttribute, 6, Content::kMessage, kGraph},
+    Rule{kAttribute, 7, Content::kPacked4},
+    Rule{kAttribute, 8, Content::kPacked8},
+    Rule{kAttribute, 9, Content::kElement},
+    Rule{kAttribute, 10, Content::kMessage, kTensor},
+    Rule{kAttribute, 11, Content::kMessage, kGraph},
+    Rule{kAttribute, 13, Content::kText},
+    Rule{kAttribute, 14, Content::kMessage, kTypeProto},
+    Rule{kAttribute, 15, Content::kMessage, kTypeProto},
+    Rule{kAttribute, 21, Content::kName},
+    Rule{kAttribute, 22, Content::kMessage, kSparseTensor},
+    Rule{kAttribute, 23, Content::kMessage, kSparseTensor},
+    Rule{kTensor, 1, Content::kPacked8},
+    Rule{kTensor, 3, Content::kMessage, kSegment},
+    Rule{kTensor, 4, Content::kPayload},
+    Rule{kTensor, 5, Content::kPacked4},
+    Rule{kTensor, 6, Content::kElement},
+    Rule{kTensor, 7, Content::kPacked8},
+    Rule{kTensor, 8, Content::kName},
+    Rule{kTensor, 9, Content::kPayload},
+    Rule{kTensor, 10, Content::kPayload},
+    Rule{kTensor, 11, Content::kPacked8},
+    Rule{kTensor, 12, Content::kText},
+    Rule{kTensor, 13, Content::kMessage, kEntry},
+    Rule{kSparseTensor, 1, Content::kMessage, kTensor},
+    Rule{kSparseTensor, 2, Content::kMessage, kTensor},
     Rule{kSparseTensor, 3, Content::kPacked8},
-    Rule{kValueInfo, 1, Content::kName}, Rule{kValueInfo, 2, Content::kMessage, kTypeProto},
+    Rule{kValueInfo, 1, Content::kName},
+    Rule{kValueInfo, 2, Content::kMessage, kTypeProto},
     Rule{kValueInfo, 3, Content::kText},
-    Rule{kTypeProto, 1, Content::kMessage, kTensorType}, Rule{kTypeProto, 4, Content::kMessage, kSequenceType},
-    Rule{kTypeProto, 5, Content::kMessage, kMapType}, Rule{kTypeProto, 6, Content::kName},
-    Rule{kTypeProto, 7, Content::kMessage, kOpaqueType}, Rule{kTypeProto, 8, Content::kMessage, kTensorType},
+    Rule{kTypeProto, 1, Content::kMessage, kTensorType},
+    Rule{kTypeProto, 4, Content::kMessage, kSequenceType},
+    Rule{kTypeProto, 5, Content::kMessage, kMapType},
+    Rule{kTypeProto, 6, Content::kName},
+    Rule{kTypeProto, 7, Content::kMessage, kOpaqueType},
+    Rule{kTypeProto, 8, Content::kMessage, kTensorType},
     Rule{kTypeProto, 9, Content::kMessage, kOptionalType},
-    Rule{kTensorType, 2, Content::kMessage, kShape}, Rule{kSequenceType, 1, Content::kMessage, kTypeProto},
-    Rule{kMapType, 2, Content::kMessage, kTypeProto}, Rule{kOptionalType, 1, Content::kMessage, kTypeProto},
-    Rule{kOpaqueType, 1, Content::kName}, Rule{kOpaqueType, 2, Content::kName},
+    Rule{kTensorType, 2, Content::kMessage, kShape},
+    Rule{kSequenceType, 1, Content::kMessage, kTypeProto},
+    Rule{kMapType, 2, Content::kMessage, kTypeProto},
+    Rule{kOptionalType, 1, Content::kMessage, kTypeProto},
+    Rule{kOpaqueType, 1, Content::kName},
+    Rule{kOpaqueType, 2, Content::kName},
     Rule{kShape, 1, Content::kMessage, kDimension},
-    Rule{kDimension, 2, Content::kName}, Rule{kDimension, 3, Content::kName},
-    Rule{kEntry, 1, Content::kName}, Rule{kEntry, 2, Content::kText},
+    Rule{kDimension, 2, Content::kName},
+    Rule{kDimension, 3, Content::kName},
+    Rule{kEntry, 1, Content::kName},
+    Rule{kEntry, 2, Content::kText},
     Rule{kOpset, 1, Content::kName},
-    Rule{kFunction, 1, Content::kName}, Rule{kFunction, 4, Content::kName}, Rule{kFunction, 5, Content::kName},
-    Rule{kFunction, 6, Content::kName}, Rule{kFunction, 7, Content::kMessage, kNode}, Rule{kFunction, 8, Content::kText},
-    Rule{kFunction, 9, Content::kMessage, kOpset}, Rule{kFunction, 10, Content::kName},
-    Rule{kTraining, 1, Content::kMessage, kGraph}, Rule{kTraining, 2, Content::kMessage, kGraph},
-    Rule{kTraining, 3, Content::kMessage, kEntry}, Rule{kTraining, 4, Content::kMessage, kEntry},
-    Rule{kAnnotation, 1, Content::kName}, Rule{kAnnotation, 2, Content::kMessage, kEntry},
+    Rule{kFunction, 1, Content::kName},
+    Rule{kFunction, 4, Content::kName},
+    Rule{kFunction, 5, Content::kName},
+    Rule{kFunction, 6, Content::kName},
+    Rule{kFunction, 7, Content::kMessage, kNode},
+    Rule{kFunction, 8, Content::kText},
+    Rule{kFunction, 9, Content::kMessage, kOpset},
+    Rule{kFunction, 10, Content::kName},
+    Rule{kTraining, 1, Content::kMessage, kGraph},
+    Rule{kTraining, 2, Content::kMessage, kGraph},
+    Rule{kTraining, 3, Content::kMessage, kEntry},
+    Rule{kTraining, 4, Content::kMessage, kEntry},
+    Rule{kAnnotation, 1, Content::kName},
+    Rule{kAnnotation, 2, Content::kMessage, kEntry},
 };
 
 constexpr int kTableFields = 32;
@@ -132,7 +200,8 @@ class Scanner {
 
  private:
   tl::unexpected<Error> corrupt(std::string_view what) const {
-    return fail(ErrorCode::kCorrupt, fmt::format("model: {} at byte {} of {}; expected an ONNX protobuf file", what, at_, bytes_.size()));
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("model: {} at byte {} of {}; expected an ONNX protobuf file", what, at_, bytes_.size()));
   }
   static tl::unexpected<Error> exceeded(std::string_view what, std::int64_t found, std::int64_t allowed) {
     return fail(ErrorCode::kLimitExceeded, fmt::format("model: {} {}; at most {} are read", found, what, allowed));
@@ -215,7 +284,8 @@ class Scanner {
         if (bytes > limits::kTextBytes) return exceeded("bytes in a text", bytes, limits::kTextBytes);
         break;
       case Content::kElement:
-        if (bytes > limits::kStringElementBytes) return exceeded("bytes in a string element", bytes, limits::kStringElementBytes);
+        if (bytes > limits::kStringElementBytes)
+          return exceeded("bytes in a string element", bytes, limits::kStringElementBytes);
         break;
     }
     report_.heapBytes += 32 + kAllocation + (length > 15 ? bytes + 16 : 0);
@@ -223,14 +293,14 @@ class Scanner {
   }
 
   Status enter(Type child, std::size_t length) {
-    if (stack_.size() >= static_cast<std::size_t>(limits::kMessageNesting))
-      return exceeded("nested messages", static_cast<std::int64_t>(stack_.size()) + 1, limits::kMessageNesting);
     Frame next{child, at_ + length};
     next.graphDepth = stack_.back().graphDepth + (child == kGraph ? 1 : 0);
     next.typeDepth = stack_.back().typeDepth + (child == kTypeProto ? 1 : 0);
     if (next.graphDepth > limits::kSubgraphNesting + 1)
       return exceeded("nested subgraphs", next.graphDepth - 1, limits::kSubgraphNesting);
     if (next.typeDepth > limits::kTypeNesting) return exceeded("nested types", next.typeDepth, limits::kTypeNesting);
+    if (stack_.size() >= static_cast<std::size_t>(limits::kMessageNesting))
+      return exceeded("nested messages", static_cast<std::int64_t>(stack_.size()) + 1, limits::kMessageNesting);
     if (child == kNode) ++report_.nodes;
     if (child == kFunction && ++report_.functions > limits::kFunctions)
       return exceeded("functions", report_.functions, limits::kFunctions);
@@ -249,9 +319,10 @@ class Scanner {
 
 Result<PrescanReport> prescanModel(std::span<const std::byte> bytes) {
   if (static_cast<std::int64_t>(bytes.size()) > limits::kModelFileBytes)
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("model: {} bytes; at most {} can be one protobuf message; keep the weights in external data files",
-                            bytes.size(), limits::kModelFileBytes));
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("model: {} bytes; at most {} can be one protobuf message; keep the weights in external data files",
+                    bytes.size(), limits::kModelFileBytes));
   if (bytes.empty()) return fail(ErrorCode::kCorrupt, "model: the file is empty; expected an ONNX protobuf file");
   return Scanner(bytes).run();
 }

@@ -14,9 +14,9 @@
 namespace stepscope {
 
 struct PrescanReport {
-  std::int64_t messages = 0;  // messages + strings + unknown fields
-  std::int64_t heapBytes = 0; // estimate of the parsed classes, payloads included
-  std::int64_t nodes = 0;     // in all graphs and functions
+  std::int64_t messages = 0;   // messages + strings + unknown fields
+  std::int64_t heapBytes = 0;  // estimate of the parsed classes, payloads included
+  std::int64_t nodes = 0;      // in all graphs and functions
   std::int64_t functions = 0;
 };
 

@@ -29,9 +29,10 @@ std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<o
     const std::string domain = normalisedDomain(import.domain());
     const bool standard = domain.empty();
     if (standard && (import.version() < limits::kMinOpset || import.version() > limits::kMaxOpset)) {
-      problems.add(ErrorCode::kUnsupported, where,
-                   fmt::format("opset {}; this build reads {} to {}", import.version(), limits::kMinOpset, limits::kMaxOpset),
-                   "export again with another opset_version");
+      problems.add(
+          ErrorCode::kUnsupported, where,
+          fmt::format("opset {}; this build reads {} to {}", import.version(), limits::kMinOpset, limits::kMaxOpset),
+          "export again with another opset_version");
       // Kept within range so that the nodes' own problems are found too.
       opsets.emplace(domain, static_cast<int>(limits::kMaxOpset));
       continue;
@@ -43,15 +44,17 @@ std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<o
     }
     const auto [it, fresh] = opsets.emplace(domain, static_cast<int>(import.version()));
     if (!fresh && it->second != import.version())
-      problems.add(ErrorCode::kInvalidArgument, where,
-                   fmt::format("versions {} and {} of domain '{}'; expected one", it->second, import.version(), shownName(domain)));
+      problems.add(
+          ErrorCode::kInvalidArgument, where,
+          fmt::format("versions {} and {} of domain '{}'; expected one", it->second, import.version(), shownName(domain)));
   }
   return opsets;
 }
 
 class ModelReader {
  public:
-  ModelReader(onnx::ModelProto& proto, std::vector<std::filesystem::path> folders, const LoadOptions& options, ProblemList& problems)
+  ModelReader(onnx::ModelProto& proto, std::vector<std::filesystem::path> folders, const LoadOptions& options,
+              ProblemList& problems)
       : proto_(proto), options_(options), problems_(problems), files_(std::move(folders)) {}
 
   Status read(LoadedModel& model) {
@@ -78,14 +81,16 @@ class ModelReader {
   }
 
  private:
-  GraphReadContext contextWith(std::map<std::string, int> opsets, bool insideFunction, std::map<std::string, ValueType>& valueInfo) {
+  GraphReadContext contextWith(std::map<std::string, int> opsets, bool insideFunction,
+                               std::map<std::string, ValueType>& valueInfo) {
     return {problems_, files_, std::move(opsets), functionDomains_, insideFunction, pending_, valueInfo};
   }
 
   void readHeader(LoadedModel& model) {
     if (proto_.ir_version() < limits::kMinIrVersion || proto_.ir_version() > limits::kMaxIrVersion)
       problems_.add(ErrorCode::kUnsupported, "model",
-                    fmt::format("IR version {}; this build reads {} to {}", proto_.ir_version(), limits::kMinIrVersion, limits::kMaxIrVersion));
+                    fmt::format("IR version {}; this build reads {} to {}", proto_.ir_version(), limits::kMinIrVersion,
+                                limits::kMaxIrVersion));
     else
       model.irVersion = static_cast<int>(proto_.ir_version());
     model.producer = proto_.producer_name();
@@ -104,8 +109,10 @@ class ModelReader {
       function.domain = normalisedDomain(proto.domain());
       function.name = proto.name();
       function.overload = unknownString(proto, kFunctionOverloadField);
-      if (function.name.empty()) problems_.add(ErrorCode::kInvalidArgument, "model", "a function without a name; expected one");
-      if (!keys.insert(keyOf(function)).second) problems_.add(ErrorCode::kInvalidArgument, where, "defined twice; expected one definition");
+      if (function.name.empty())
+        problems_.add(ErrorCode::kInvalidArgument, "model", "a function without a name; expected one");
+      if (!keys.insert(keyOf(function)).second)
+        problems_.add(ErrorCode::kInvalidArgument, where, "defined twice; expected one definition");
       function.attributes.assign(proto.attribute().begin(), proto.attribute().end());
       std::map<std::string, int> opsets = readOpsets(proto.opset_import(), where, problems_);
       opsets.insert(model.opsets.begin(), model.opsets.end());
@@ -125,7 +132,8 @@ class ModelReader {
         problems_.add(ErrorCode::kCorrupt, where, "a default attribute that does not parse; expected an AttributeProto");
     Node holder;
     const AttributeContext context{problems_, files_, false, [&](onnx::GraphProto&, const std::string& place) {
-                                     problems_.add(ErrorCode::kUnsupported, place, "a graph as default attribute; expected a number, text or tensor");
+                                     problems_.add(ErrorCode::kUnsupported, place,
+                                                   "a graph as default attribute; expected a number, text or tensor");
                                      return std::shared_ptr<const Graph>();
                                    }};
     readAttributes(defaults, where, context, holder);
@@ -213,8 +221,9 @@ class ModelReader {
 };
 
 // `owned` holds the bytes, when we do, and gives them up as soon as they are parsed: they are as large as the model.
-Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte> bytes, std::vector<std::filesystem::path> folders,
-                         const LoadOptions& options, std::vector<Problem>* problems) {
+Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte> bytes,
+                         std::vector<std::filesystem::path> folders, const LoadOptions& options,
+                         std::vector<Problem>* problems) {
   ProblemList list;
   const auto finish = [&](Error error) -> Result<LoadedModel> {
     if (list.empty()) list.add(error.code, "model", error.message);
@@ -227,13 +236,15 @@ Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte
     model.fileBytes = static_cast<std::int64_t>(bytes.size());
     onnx::ModelProto proto;
     {
-      google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+      google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                                    static_cast<int>(bytes.size()));
       stream.SetRecursionLimit(limits::kMessageNesting);
       if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
         return finish({ErrorCode::kCorrupt, "model: the bytes do not parse; expected an ONNX protobuf file"});
     }
     std::vector<std::byte>().swap(owned);
-    if (const auto status = ModelReader(proto, std::move(folders), options, list).read(model); !status) return finish(status.error());
+    if (const auto status = ModelReader(proto, std::move(folders), options, list).read(model); !status)
+      return finish(status.error());
     return model;
   } catch (const std::bad_alloc&) {
     return finish({ErrorCode::kOutOfMemory, "model: not enough memory to read it; expected a smaller model or more memory"});
@@ -242,7 +253,8 @@ Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte
 
 }  // namespace
 
-Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptions& options, std::vector<Problem>* problems) {
+Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptions& options,
+                              std::vector<Problem>* problems) {
   auto bytes = readWholeFile(path, limits::kModelFileBytes, "model");
   if (!bytes) {
     if (bytes.error().code == ErrorCode::kLimitExceeded)
@@ -259,8 +271,8 @@ Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptio
   return read(std::move(*bytes), view, std::move(folders), options, problems);
 }
 
-Result<LoadedModel> parseModel(std::span<const std::byte> bytes, const std::filesystem::path& folder, const LoadOptions& options,
-                               std::vector<Problem>* problems) {
+Result<LoadedModel> parseModel(std::span<const std::byte> bytes, const std::filesystem::path& folder,
+                               const LoadOptions& options, std::vector<Problem>* problems) {
   std::vector<std::filesystem::path> folders{folder};
   folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
   return read({}, bytes, std::move(folders), options, problems);

@@ -5,8 +5,8 @@
 //    that is also listed as an input is an initializer, and not in inputs().
 //  - Constant nodes stay nodes; whatever form their value had, it is the attribute `value`.
 //  - Subgraphs hang in Node::subgraphs. Their inputs() are the formal inputs (a branch of If has none), then one value of
-//    role kInput for every value of an enclosing graph that they use, under the same name. Inner graphs list theirs likewise,
-//    so a value used two levels down is an input of both.
+//    role kInput for every value of an enclosing graph that they use, under the same name. Inner graphs list theirs
+//    likewise, so a value used two levels down is an input of both.
 //  - Node::sinceVersion is the opset version of the node's domain in the model or function that contains it (for a saved
 //    stage: what the node had). Of node outputs only those that are graph outputs have their declared type; what the file
 //    declares of others is in LoadedModel::valueInfo.

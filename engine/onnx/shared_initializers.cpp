@@ -44,10 +44,11 @@ std::vector<LoadWarning> sharedInitializerWarnings(const Graph& graph) {
     for (const auto& module : modules)
       if (shown++ < kModulesShown) names += (names.empty() ? "" : ", ") + module;
     if (modules.size() > kModulesShown) names += fmt::format(" and {} more", modules.size() - kModulesShown);
-    warnings.push_back({"initializer '" + value.name + "'",
-                        fmt::format("shared by {} modules ({}), which then train as one parameter; the exporter probably merged "
-                                    "initializers of equal contents: export with optimize=False or deduplication off",
-                                    modules.size(), names)});
+    warnings.push_back(
+        {"initializer '" + value.name + "'",
+         fmt::format("shared by {} modules ({}), which then train as one parameter; the exporter probably merged "
+                     "initializers of equal contents: export with optimize=False or deduplication off",
+                     modules.size(), names)});
   }
   return warnings;
 }

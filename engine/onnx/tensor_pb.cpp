@@ -10,10 +10,10 @@
 namespace stepscope {
 namespace {
 
-// SequenceProto and OptionalProto begin with name = 1 (a string) and elem_type = 2 (a number) like no TensorProto does: there
-// field 1 is a list of numbers. A nameless one starts with elem_type and continues with messages in fields 3 to 7.
+// SequenceProto and OptionalProto keep their tensors as messages in field 3, which in a TensorProto is a segment (never used
+// by anyone); their other fields have wire types that a TensorProto does not know.
 bool looksLikeSequence(const onnx::TensorProto& proto) {
-  return !proto.GetReflection()->GetUnknownFields(proto).empty();
+  return proto.has_segment() || !proto.GetReflection()->GetUnknownFields(proto).empty();
 }
 
 }  // namespace
@@ -21,12 +21,13 @@ bool looksLikeSequence(const onnx::TensorProto& proto) {
 Result<NamedTensor> parseTensor(std::span<const std::byte> bytes, const std::string& shownAs) {
   const std::string where = "tensor file '" + shownName(shownAs) + "'";
   if (static_cast<std::int64_t>(bytes.size()) > limits::kModelFileBytes)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {} bytes; at most {} can be one protobuf message", where, bytes.size(), limits::kModelFileBytes));
+    return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {} bytes; at most {} can be one protobuf message", where,
+                                                       bytes.size(), limits::kModelFileBytes));
   onnx::TensorProto proto;
   const bool parsed = proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
-  if (parsed && looksLikeSequence(proto))
-    return unsupported(where + ": a sequence or optional value; expected a tensor");
-  if (!parsed || bytes.empty()) return fail(ErrorCode::kCorrupt, where + ": the bytes do not parse; expected an ONNX TensorProto");
+  if (parsed && looksLikeSequence(proto)) return unsupported(where + ": a sequence or optional value; expected a tensor");
+  if (!parsed || bytes.empty())
+    return fail(ErrorCode::kCorrupt, where + ": the bytes do not parse; expected an ONNX TensorProto");
   SS_ASSIGN(Tensor tensor, tensorFromProto(proto, where));
   return NamedTensor{proto.name(), std::move(tensor)};
 }

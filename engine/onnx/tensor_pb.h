@@ -18,8 +18,8 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Reads one TensorProto. Errors: kCorrupt for bytes that are none, kUnsupported for a SequenceProto or OptionalProto (the test
-// data of sequence operators), kInvalidArgument when sizes do not agree, kIo, kNotFound.
+// Reads one TensorProto. Errors: kCorrupt for bytes that are none, kUnsupported for a SequenceProto or OptionalProto (the
+// test data of sequence operators), kInvalidArgument when sizes do not agree, kIo, kNotFound.
 Result<NamedTensor> readTensorFile(const std::filesystem::path& path);
 Result<NamedTensor> parseTensor(std::span<const std::byte> bytes, const std::string& shownAs);
 

@@ -12,7 +12,8 @@ namespace {
 
 enum class Field { kFloat, kInt32, kInt64, kUint64, kDouble, kString, kCount };
 
-constexpr const char* kFieldNames[] = {"float_data", "int32_data", "int64_data", "uint64_data", "double_data", "string_data"};
+constexpr const char* kFieldNames[] = {"float_data",  "int32_data",  "int64_data",
+                                       "uint64_data", "double_data", "string_data"};
 
 // Where onnx.proto puts the elements of each dtype.
 Field typedField(DType dtype) {
@@ -55,8 +56,9 @@ bool readRange(const onnx::TensorProto& proto, const std::string& where, Problem
       located = true;
     } else if (entry.key() == "offset" || entry.key() == "length") {
       if (!parseNumber(entry.value(), number)) {
-        problems.add(ErrorCode::kInvalidArgument, where,
-                     fmt::format("external {} '{}'; expected a number of bytes, 0 or more", entry.key(), shownName(entry.value())));
+        problems.add(
+            ErrorCode::kInvalidArgument, where,
+            fmt::format("external {} '{}'; expected a number of bytes, 0 or more", entry.key(), shownName(entry.value())));
         fine = false;
       } else if (entry.key() == "offset") {
         range.offset = number;
@@ -86,7 +88,8 @@ bool checkStrings(const onnx::TensorProto& proto, const std::string& where, Prob
   return false;
 }
 
-bool checkContents(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, const TensorHeader& header) {
+bool checkContents(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems,
+                   const TensorHeader& header) {
   const Field wanted = typedField(header.dtype);
   int used = 0;
   for (int i = 0; i < static_cast<int>(Field::kCount); ++i) {
@@ -122,10 +125,10 @@ bool checkContents(const onnx::TensorProto& proto, const std::string& where, Pro
     return true;
   }
   if (fieldSize(proto, wanted) != header.elements) {
-    problems.add(ErrorCode::kInvalidArgument, where,
-                 fmt::format("{} elements in {}; expected {} for {}{}", fieldSize(proto, wanted),
-                             kFieldNames[static_cast<int>(wanted)], header.elements, dtypeName(header.dtype),
-                             dimsText(header.dims)));
+    problems.add(
+        ErrorCode::kInvalidArgument, where,
+        fmt::format("{} elements in {}; expected {} for {}{}", fieldSize(proto, wanted),
+                    kFieldNames[static_cast<int>(wanted)], header.elements, dtypeName(header.dtype), dimsText(header.dims)));
     return false;
   }
   return header.dtype != DType::kString || checkStrings(proto, where, problems);
@@ -149,7 +152,8 @@ void copyTyped(const onnx::TensorProto& proto, const Tensor& tensor) {
     case DType::kI8: return copyAs<std::int8_t>(proto.int32_data(), tensor);
     case DType::kU8: return copyAs<std::uint8_t>(proto.int32_data(), tensor);
     case DType::kBool:
-      for (int i = 0; i < proto.int32_data_size(); ++i) static_cast<std::uint8_t*>(tensor.data())[i] = proto.int32_data(i) != 0;
+      for (int i = 0; i < proto.int32_data_size(); ++i)
+        static_cast<std::uint8_t*>(tensor.data())[i] = proto.int32_data(i) != 0;
       return;
     // Half floats are stored as their bit patterns.
     case DType::kU16:
@@ -164,17 +168,20 @@ void copyTyped(const onnx::TensorProto& proto, const Tensor& tensor) {
 
 }  // namespace
 
-bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, TensorHeader& header) {
+bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems,
+                      TensorHeader& header) {
   const auto dtype = dtypeFromOnnx(proto.data_type());
   if (!dtype) {
-    problems.add(ErrorCode::kUnsupported, where,
-                 fmt::format("element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string",
-                             proto.data_type()));
+    problems.add(
+        ErrorCode::kUnsupported, where,
+        fmt::format("element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string",
+                    proto.data_type()));
     return false;
   }
   header.dtype = *dtype;
   if (proto.dims_size() > limits::kTensorRank) {
-    problems.add(ErrorCode::kLimitExceeded, where, fmt::format("rank {}; at most {} axes are supported", proto.dims_size(), limits::kTensorRank));
+    problems.add(ErrorCode::kLimitExceeded, where,
+                 fmt::format("rank {}; at most {} axes are supported", proto.dims_size(), limits::kTensorRank));
     return false;
   }
   header.dims.assign(proto.dims().begin(), proto.dims().end());
@@ -189,7 +196,8 @@ bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, 
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(*count, size, &bytes) || bytes > limits::kTensorBytes) {
     problems.add(ErrorCode::kLimitExceeded, where,
-                 fmt::format("dims {} of {}; at most {} bytes are one tensor", dimsText(header.dims), dtypeName(*dtype), limits::kTensorBytes));
+                 fmt::format("dims {} of {}; at most {} bytes are one tensor", dimsText(header.dims), dtypeName(*dtype),
+                             limits::kTensorBytes));
     return false;
   }
   header.bytes = dtype == DType::kString ? 0 : bytes;

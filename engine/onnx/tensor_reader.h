@@ -18,7 +18,7 @@ struct TensorHeader {
   std::int64_t elements = 0;
   std::int64_t bytes = 0;  // as stored; 0 for strings
   bool external = false;
-  ExternalRange range;     // when external
+  ExternalRange range;  // when external
 };
 
 // Everything about `proto` that can be checked without a file: dtype, dims, rank, byte counts of raw or typed data, external

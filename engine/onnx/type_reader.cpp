@@ -14,7 +14,8 @@ constexpr int kExpressionTerms = 32;
 // With one number per term and the bounds above no coefficient can overflow.
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 40;
 
-// expression := term (('+' | '-') term)*;  term := ['-'] factor ('*' factor)*;  factor := number | name | name '(' balanced ')'
+// expression := term (('+' | '-') term)*;  term := ['-'] factor ('*' factor)*;  factor := number | name | name '(' balanced
+// ')'
 class DimParser {
  public:
   explicit DimParser(const std::string& text) : text_(text) {}
@@ -83,8 +84,8 @@ class DimParser {
   }
 
   static bool nameByte(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':' || c == '/' || c == '[' || c == ']' ||
-           c == '?' || static_cast<unsigned char>(c) >= 0x80;
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':' || c == '/' || c == '[' ||
+           c == ']' || c == '?' || static_cast<unsigned char>(c) >= 0x80;
   }
 
   const std::string& text_;
@@ -95,7 +96,8 @@ class DimParser {
 
 Result<Shape> shapeFromProto(const onnx::TensorShapeProto& proto, const std::string& name) {
   if (proto.dim_size() > limits::kTensorRank)
-    return fail(ErrorCode::kLimitExceeded, fmt::format("rank {}; at most {} axes are supported", proto.dim_size(), limits::kTensorRank));
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("rank {}; at most {} axes are supported", proto.dim_size(), limits::kTensorRank));
   Shape shape;
   for (int axis = 0; axis < proto.dim_size(); ++axis) {
     const auto& dim = proto.dim(axis);
@@ -103,7 +105,8 @@ Result<Shape> shapeFromProto(const onnx::TensorShapeProto& proto, const std::str
       if (dim.dim_value() < 0)
         return invalid(fmt::format("extent {} of axis {}; expected 0 or more, or a name", dim.dim_value(), axis));
       if (dim.dim_value() > limits::kTensorBytes)
-        return fail(ErrorCode::kLimitExceeded, fmt::format("extent {} of axis {}; at most {} fit in memory", dim.dim_value(), axis, limits::kTensorBytes));
+        return fail(ErrorCode::kLimitExceeded, fmt::format("extent {} of axis {}; at most {} fit in memory", dim.dim_value(),
+                                                           axis, limits::kTensorBytes));
       shape.emplace_back(dim.dim_value());
     } else if (!dim.dim_param().empty()) {
       shape.push_back(dimFromText(dim.dim_param()));
@@ -117,7 +120,8 @@ Result<Shape> shapeFromProto(const onnx::TensorShapeProto& proto, const std::str
 Result<DType> elementType(int number) {
   const auto dtype = dtypeFromOnnx(number);
   if (!dtype)
-    return unsupported(fmt::format("element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string", number));
+    return unsupported(fmt::format(
+        "element type {}; expected one of float32, float64, float16, bfloat16, (u)int8..64, bool, string", number));
   return *dtype;
 }
 
@@ -163,7 +167,8 @@ void valueTypeToProto(const ValueType& type, onnx::TypeProto& proto) {
   if (type.dtype == DType::kUndefined) return;
   onnx::TypeProto* tensor = &proto;
   if (type.kind == ValueKind::kOptional) tensor = tensor->mutable_optional_type()->mutable_elem_type();
-  if (type.kind == ValueKind::kSequence || type.optionalOfSequence) tensor = tensor->mutable_sequence_type()->mutable_elem_type();
+  if (type.kind == ValueKind::kSequence || type.optionalOfSequence)
+    tensor = tensor->mutable_sequence_type()->mutable_elem_type();
   auto* tensorType = tensor->mutable_tensor_type();
   tensorType->set_elem_type(static_cast<int>(type.dtype));
   if (!type.shape) return;

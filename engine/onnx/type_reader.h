@@ -14,8 +14,8 @@ namespace stepscope {
 Dim dimFromText(const std::string& text);
 
 // The type of value `name`. Dims without a name or number become symbols of their own, "<name>.dim<axis>".
-// Errors: kUnsupported for element types and kinds that the engine does not carry (map, sparse, opaque), kInvalidArgument for
-// negative dims, kLimitExceeded for a rank above the limit. A proto without a type gives dtype kUndefined without shape.
+// Errors: kUnsupported for element types and kinds that the engine does not carry (map, sparse, opaque), kInvalidArgument
+// for negative dims, kLimitExceeded for a rank above the limit. A proto without a type gives dtype kUndefined without shape.
 Result<ValueType> valueTypeFromProto(const onnx::TypeProto& proto, const std::string& name);
 
 // Nothing is written for an undefined dtype.

@@ -21,10 +21,11 @@
 namespace stepscope {
 namespace {
 
-constexpr std::int64_t kIrVersion = 10;      // the first with metadata_props of nodes
+constexpr std::int64_t kIrVersion = 10;  // the first with metadata_props of nodes
 constexpr std::int64_t kExternalAlignment = 4'096;
 
-void addEntry(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>& entries, std::string key, std::string value) {
+void addEntry(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>& entries, std::string key,
+              std::string value) {
   auto* entry = entries.Add();
   entry->set_key(std::move(key));
   entry->set_value(std::move(value));
@@ -37,7 +38,8 @@ std::size_t formalInputs(const Node& node, const Graph& subgraph) {
 }
 
 bool isStored(const Value& value) {
-  return value.alive && (value.role == ValueRole::kInitializer || value.role == ValueRole::kState || value.role == ValueRole::kConstant);
+  return value.alive &&
+         (value.role == ValueRole::kInitializer || value.role == ValueRole::kState || value.role == ValueRole::kConstant);
 }
 
 std::int64_t weightBytes(const Graph& graph) {
@@ -52,7 +54,8 @@ std::int64_t weightBytes(const Graph& graph) {
 class Writer {
  public:
   Writer(const std::filesystem::path& path, const WriteOptions& options)
-      : stem_(path.stem().string()), externalName_(options.externalName.empty() ? stem_ + ".weights" : options.externalName),
+      : stem_(path.stem().string()),
+        externalName_(options.externalName.empty() ? stem_ + ".weights" : options.externalName),
         external_(path.parent_path() / externalName_) {}
 
   Status write(const Graph& graph, const std::filesystem::path& path, const WriteOptions& options) {
@@ -121,7 +124,8 @@ class Writer {
     proto.set_name(value.name);
     const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
     if (!dims || value.type.dtype == DType::kUndefined)
-      return invalid("value '" + shownName(value.name) + "': type " + value.type.text() + "; expected known extents for stored state");
+      return invalid("value '" + shownName(value.name) + "': type " + value.type.text() +
+                     "; expected known extents for stored state");
     proto.set_data_type(static_cast<int>(value.type.dtype));
     for (const std::int64_t extent : *dims) proto.add_dims(extent);
     proto.set_data_location(onnx::TensorProto_DataLocation_EXTERNAL);
@@ -144,7 +148,8 @@ class Writer {
     for (const ValueId input : node.inputs) proto.add_input(nameOf(input));
     for (const ValueId output : node.outputs) proto.add_output(nameOf(output));
     if (!node.attributeReferences.empty())
-      return invalid(node.label() + ": attribute '" + node.attributeReferences.begin()->first + "' refers to a function's; expected inlined functions");
+      return invalid(node.label() + ": attribute '" + node.attributeReferences.begin()->first +
+                     "' refers to a function's; expected inlined functions");
     for (const auto& [name, value] : node.attrs.entries())
       if (name != kOverloadAttribute) attributeToProto(name, value, *proto.add_attribute());
     if (const std::string overload = node.attrs.text(kOverloadAttribute, ""); !overload.empty())

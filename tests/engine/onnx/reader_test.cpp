@@ -1,0 +1,317 @@
+#include "engine/onnx/reader.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/onnx/module_path.h"
+#include "engine/onnx/type_reader.h"
+#include "engine/onnx/unknown_fields.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+void addMetadata(onnx::NodeProto& node, const char* key, const char* value) {
+  addUnknownMetadata(node, kNodeMetadataField, key, value);
+}
+
+TEST(Reader, KeepsNamesTypesAndOrder) {
+  const auto model = parse(smallModel());
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const Graph& graph = model->graph;
+  ASSERT_EQ(graph.order().size(), 2u);
+  EXPECT_EQ(graph.node(graph.order()[0]).label(), "MatMul 'matmul'");
+  EXPECT_EQ(graph.node(graph.order()[0]).sinceVersion, 17);
+  EXPECT_EQ(graph.value(graph.inputs()[0]).type.text(), "float32[2, 3]");
+  const Value& weight = graph.value(graph.findValue("w"));
+  EXPECT_EQ(weight.role, ValueRole::kInitializer);
+  EXPECT_EQ(weight.data->as<float>()[8], 8.0f);
+  EXPECT_TRUE(graph.verify().empty());
+}
+
+TEST(Reader, SortsNodesInAnyOrder) {
+  auto model = smallModel();
+  model.mutable_graph()->mutable_node()->SwapElements(0, 1);
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value());
+  EXPECT_EQ(loaded->graph.node(loaded->graph.order()[0]).op, "MatMul");
+  EXPECT_TRUE(loaded->graph.verify().empty());
+}
+
+TEST(Reader, InitializerThatIsAlsoAnInputIsAnInitializer) {
+  auto model = smallModel();
+  addInput(*model.mutable_graph(), "w", {3, 3});
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->graph.inputs().size(), 1u);
+  EXPECT_EQ(loaded->graph.value(loaded->graph.findValue("w")).role, ValueRole::kInitializer);
+}
+
+TEST(Reader, CapturedValuesAreInputsOfTheSubgraph) {
+  const auto model = parse(branchingModel());
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const Node& node = model->graph.node(model->graph.order()[0]);
+  const Graph& elseBranch = *node.subgraphs.at("else_branch");
+  ASSERT_EQ(elseBranch.inputs().size(), 2u);
+  EXPECT_EQ(elseBranch.value(elseBranch.inputs()[0]).name, "x");
+  EXPECT_EQ(elseBranch.value(elseBranch.inputs()[1]).name, "w");
+  EXPECT_TRUE(elseBranch.verify().empty());
+}
+
+TEST(Reader, SubgraphMayUseAValueMadeByALaterNode) {
+  auto model = branchingModel();
+  auto& graph = *model.mutable_graph();
+  addNode(graph, "Relu", {"x"}, {"late"}, "late");
+  graph.mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->set_input(0, "late");
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->graph.node(loaded->graph.order()[0]).name, "late");
+}
+
+TEST(Reader, ValueUsedTwoLevelsDownIsAnInputOfBoth) {
+  auto model = branchingModel();
+  auto& outer = *model.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g();
+  auto* inner = addNode(outer, "If", {"cond"}, {"c"}, "inner");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto& graph = *addGraphAttribute(*inner, name)->mutable_g();
+    addNode(graph, "Neg", {"w"}, {"n"}, "neg");
+    addOutput(graph, "n");
+  }
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const Graph& branch = *loaded->graph.node(loaded->graph.order()[0]).subgraphs.at("then_branch");
+  EXPECT_TRUE(branch.findValue("w").valid());
+  EXPECT_EQ(branch.inputs().size(), 3u);  // x, cond, w
+}
+
+TEST(Reader, ReadsEveryTypedField) {
+  auto model = smallModel();
+  auto& graph = *model.mutable_graph();
+  const auto add = [&](const char* name, int type) {
+    auto* tensor = graph.add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(type);
+    tensor->add_dims(2);
+    return tensor;
+  };
+  for (const auto& [name, type] : std::vector<std::pair<const char*, int>>{{"uint8", 2},
+                                                                           {"int8", 3},
+                                                                           {"uint16", 4},
+                                                                           {"int16", 5},
+                                                                           {"int32", 6},
+                                                                           {"bool", 9},
+                                                                           {"float16", 10},
+                                                                           {"bfloat16", 16}}) {
+    auto* tensor = add(name, type);
+    tensor->add_int32_data(0);
+    tensor->add_int32_data(type == 10 ? 0x4000 : 64);  // 2.0 in half precision
+  }
+  for (const auto& [name, type] : std::vector<std::pair<const char*, int>>{{"uint32", 12}, {"uint64", 13}}) {
+    auto* tensor = add(name, type);
+    tensor->add_uint64_data(0);
+    tensor->add_uint64_data(64);
+  }
+  auto* ints = add("int64", 7);
+  ints->add_int64_data(-1);
+  ints->add_int64_data(64);
+  auto* doubles = add("float64", 11);
+  doubles->add_double_data(0.5);
+  doubles->add_double_data(64);
+  auto* strings = add("string", 8);
+  strings->add_string_data("a");
+  strings->add_string_data(std::string("b\0c", 3));
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const auto data = [&](const char* name) { return loaded->graph.value(loaded->graph.findValue(name)).data->view(); };
+  for (const char* name : {"uint8", "int8", "uint16", "int16", "int32", "uint32", "uint64", "int64", "float64"}) {
+    EXPECT_EQ(dtypeName(data(name).dtype), name);
+    EXPECT_EQ(elementAsDouble(data(name), 1), 64.0) << name;
+  }
+  EXPECT_EQ(elementAsDouble(data("float16"), 1), 2.0);
+  EXPECT_EQ(data("bool").as<std::uint8_t>()[1], 1);
+  EXPECT_EQ(data("string").as<std::string>()[1], std::string("b\0c", 3));
+}
+
+TEST(Reader, RawBoolsBecomeZeroOrOne) {
+  auto model = smallModel();
+  auto* tensor = model.mutable_graph()->add_initializer();
+  tensor->set_name("mask");
+  tensor->set_data_type(onnx::TensorProto::BOOL);
+  tensor->add_dims(3);
+  tensor->set_raw_data(std::string("\x00\x7f\xff", 3));
+  const auto loaded = parse(model);
+  const auto mask = loaded->graph.value(loaded->graph.findValue("mask")).data->as<std::uint8_t>();
+  EXPECT_EQ(mask[0] + 10 * mask[1] + 100 * mask[2], 110);
+}
+
+TEST(Reader, ConstantFormsBecomeValue) {
+  auto model = smallModel();
+  auto* attribute = addNode(*model.mutable_graph(), "Constant", {}, {"c"}, "constant")->add_attribute();
+  attribute->set_name("value_ints");
+  attribute->set_type(onnx::AttributeProto::INTS);
+  attribute->add_ints(7);
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value());
+  const Tensor* value = loaded->graph.node(loaded->graph.findNode("constant")).attrs.tensor("value");
+  ASSERT_NE(value, nullptr);
+  EXPECT_EQ(value->as<std::int64_t>()[0], 7);
+}
+
+TEST(Reader, OptionalInputsAndOutputsStayAbsent) {
+  auto model = smallModel();
+  addNode(*model.mutable_graph(), "Clip", {"z", "", "z"}, {"", "second"}, "clip");
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const Node& node = loaded->graph.node(loaded->graph.findNode("clip"));
+  EXPECT_FALSE(node.input(1).valid());
+  EXPECT_FALSE(node.output(0).valid());
+  EXPECT_EQ(loaded->graph.value(node.output(1)).outputIndex, 1);
+}
+
+TEST(Reader, DimsReadAsPolynomials) {
+  const Dim batch = Dim::symbol("batch");
+  EXPECT_EQ(dimFromText("batch"), batch);
+  EXPECT_EQ(dimFromText("batch + 1"), batch + 1);
+  EXPECT_EQ(dimFromText("2*batch*heads"), Dim(2) * batch * Dim::symbol("heads"));
+  EXPECT_EQ(dimFromText("batch-size"), Dim::symbol("batch-size"));
+  EXPECT_EQ(dimFromText("floor((s0+1)/(2))"), Dim::floorDiv(Dim::symbol("s0") + 1, Dim(2)));
+  for (const Dim& dim : {batch * batch - 3, Dim(4) * batch - Dim::symbol("s0"), Dim::max(batch, Dim(2)) + 7})
+    EXPECT_EQ(dimFromText(dim.text()), dim) << dim.text();
+  for (const char* text : {"", "+", "a+", "9999999999999999999999", "((", "a b", "1e9*9999999999999*a*9*9*9", "-"})
+    EXPECT_FALSE(dimFromText(text).known()) << text;
+}
+
+TEST(ModulePath, ComesFromTorchScriptNames) {
+  EXPECT_EQ(modulePathFromName("/model/layers.0/attn/MatMul"), "model.layers.0.attn");
+  EXPECT_EQ(modulePathFromName("/model/layer1/layer1.0/downsample/downsample.1/Conv"), "model.layer1.0.downsample.1");
+  EXPECT_EQ(modulePathFromName("/Softmax"), "");
+  EXPECT_EQ(modulePathFromName("Constant_12"), "");
+}
+
+TEST(ModulePath, ComesFromTheMetadataOfNewerExports) {
+  auto model = smallModel();
+  auto& node = *model.mutable_graph()->mutable_node(0);
+  addMetadata(node, "pkg.torch.onnx.name_scopes", "['', 'model', 'model.h.0', 'linear_3']");
+  addMetadata(node, "pkg.torch.onnx.stack_trace",
+              "File \"net.py\", line 22, in forward\n    y = self.attn(x)\n  File \"torch/nn/modules/linear.py\", line 125, "
+              "in forward\n    return F.linear(x)");
+  const auto loaded = parse(model);
+  const Provenance& provenance = loaded->graph.node(loaded->graph.findNode("matmul")).provenance;
+  EXPECT_EQ(provenance.modulePath, "model.h.0");
+  EXPECT_EQ(provenance.sourceFile, "net.py");
+  EXPECT_EQ(provenance.sourceLine, 22);
+  EXPECT_EQ(provenance.sourceCode, "y = self.attn(x)");
+  EXPECT_FALSE(provenance.modulePathInferred);
+}
+
+TEST(ModulePath, IsInferredFromNeighbours) {
+  auto model = smallModel();
+  model.mutable_graph()->mutable_node(0)->set_name("/model/a/MatMul");
+  model.mutable_graph()->mutable_node(1)->set_name("Relu_3");
+  addNode(*model.mutable_graph(), "Neg", {"z"}, {"n"}, "/model/b/Neg");
+  const auto loaded = parse(model);
+  const Provenance& provenance = loaded->graph.node(loaded->graph.findNode("Relu_3")).provenance;
+  EXPECT_EQ(provenance.modulePath, "model");
+  EXPECT_TRUE(provenance.modulePathInferred);
+}
+
+TEST(Reader, WarnsOfParametersThatAnExporterMerged) {
+  auto model = smallModel();
+  auto& graph = *model.mutable_graph();
+  auto* zeros = addFloats(graph, "first.bias", {3});
+  for (float& element : *zeros->mutable_float_data()) element = 0;
+  addNode(graph, "Add", {"z", "first.bias"}, {"p"}, "/first/Add");
+  addNode(graph, "Add", {"p", "first.bias"}, {"q"}, "/second/Add");
+  const auto merged = parse(model);
+  ASSERT_EQ(merged->warnings.size(), 1u);
+  EXPECT_NE(merged->warnings[0].message.find("first, second"), std::string::npos) << merged->warnings[0].message;
+  zeros->set_float_data(0, 1);  // tied on purpose: random numbers are never equal by accident
+  EXPECT_TRUE(parse(model)->warnings.empty());
+}
+
+TEST(ExternalData, IsReadAndSharedByEqualRanges) {
+  const TemporaryFolder folder;
+  std::string bytes(64 + 36, '\0');
+  bytes[66] = '\x80';
+  bytes[67] = '\x3f';  // 1.0f at offset 64
+  folder.write("weights/w.bin", bytes);
+  auto model = smallModel();
+  setExternal(*model.mutable_graph()->mutable_initializer(0), "weights/w.bin", "64", "36");
+  setExternal(*addFloats(*model.mutable_graph(), "tied", {3, 3}), "weights/w.bin", "64", "36");
+  const auto loaded = parse(model, folder.path());
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const auto& graph = loaded->graph;
+  EXPECT_EQ(graph.value(graph.findValue("w")).data->as<float>()[0], 1.0f);
+  EXPECT_EQ(graph.value(graph.findValue("w")).data->data(), graph.value(graph.findValue("tied")).data->data());
+  EXPECT_EQ(loaded->externalBytes, 36);
+}
+
+TEST(ExternalData, StoresThatLinkModelsToHashedFilesOpen) {
+  const TemporaryFolder folder;
+  auto model = smallModel();
+  setExternal(*model.mutable_graph()->mutable_initializer(0), "w.bin");
+  folder.write("blobs/1234", model.SerializeAsString());
+  folder.write("blobs/5678", std::string(36, '\0'));
+  std::filesystem::create_directories(folder.path() / "snapshot");
+  std::filesystem::create_symlink("../blobs/1234", folder.path() / "snapshot/model.onnx");
+  std::filesystem::create_symlink("../blobs/5678", folder.path() / "snapshot/w.bin");
+  const auto loaded = loadModel(folder.path() / "snapshot/model.onnx");
+  EXPECT_TRUE(loaded.has_value()) << loaded.error().message;
+}
+
+TEST(ExternalData, MissingWeightsAreListedWhenTheUserAsksForThat) {
+  auto model = smallModel();
+  setExternal(*model.mutable_graph()->mutable_initializer(0), "absent.bin");
+  LoadOptions options;
+  options.missingWeights = LoadOptions::MissingWeights::kRandom;
+  const auto loaded = parse(model, "/nonexistent", options);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->missingWeights, std::vector<std::string>{"w"});
+  EXPECT_EQ(loaded->graph.value(loaded->graph.findValue("w")).data, nullptr);
+  LoadOptions graphOnly;
+  graphOnly.readWeights = false;
+  EXPECT_TRUE(parse(model, "/nonexistent", graphOnly)->missingWeights.empty());
+}
+
+TEST(Reader, OpensOddButRightModels) {
+  auto empty = smallModel();
+  empty.mutable_graph()->Clear();
+  EXPECT_TRUE(parse(empty).has_value());
+  auto unicode = smallModel();
+  unicode.mutable_graph()->mutable_node(0)->set_name("Schicht/größe/\xff\xfe");
+  unicode.mutable_graph()->mutable_node(1)->clear_name();
+  EXPECT_TRUE(parse(unicode).has_value());
+  auto zeroSized = smallModel();
+  addFloats(*zeroSized.mutable_graph(), "none", {0, 4});
+  EXPECT_TRUE(parse(zeroSized).has_value());
+  auto prefixed = smallModel();
+  prefixed.mutable_opset_import(0)->set_domain("ai.onnx");
+  prefixed.mutable_graph()->mutable_node(0)->set_domain("ai.onnx");
+  ASSERT_TRUE(parse(prefixed).has_value());
+  EXPECT_EQ(parse(prefixed)->graph.node(NodeId{0}).domain, "");
+  for (const int opset : {7, 21}) {
+    auto model = smallModel();
+    model.mutable_opset_import(0)->set_version(opset);
+    model.set_ir_version(opset == 7 ? 3 : 13);
+    EXPECT_TRUE(parse(model).has_value()) << opset;
+  }
+  EXPECT_TRUE(parse(nestedFunctions(100)).has_value());
+}
+
+TEST(Reader, OpensEveryModelOfTheCorpus) {
+  const auto models = corpusModels();
+  if (models.empty()) GTEST_SKIP() << "no corpus beside the source tree (STEPSCOPE_SHARED)";
+  LoadOptions options;
+  options.missingWeights = LoadOptions::MissingWeights::kRandom;
+  for (const auto& path : models) {
+    const auto loaded = loadModel(path, options);
+    ASSERT_TRUE(loaded.has_value()) << path << loaded.error().message;
+    EXPECT_TRUE(loaded->graph.verify().empty()) << path;
+    EXPECT_TRUE(loaded->warnings.empty()) << path << loaded->warnings[0].message;
+    std::size_t withPath = 0;
+    for (const NodeId id : loaded->graph.order()) withPath += loaded->graph.node(id).provenance.modulePath.empty() ? 0 : 1;
+    EXPECT_GE(withPath * 100, loaded->graph.order().size() * 99) << path;
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::testing
