@@ -48,17 +48,28 @@ Status inferShape(ShapeContext& c) {
 
 bool contains(const std::string& letters, char c) { return letters.find(c) != std::string::npos; }
 
-// Whether dx_i = Einsum(dy, the other operands): every letter of operand i is once in it and occurs in the result or another
-// operand, and its extents cannot be broadcast ones by a missing ellipsis.
-bool swaps(const EinsumEquation& equation, std::size_t i) {
+// Whether axis `letter` of a term is known to have extent 1, so that it broadcasts.
+bool isBroadcast(const GradientContext& g, const EinsumEquation& equation, std::size_t operand, char letter) {
+  const std::optional<Shape>& shape = g.shape(g.x(operand));
+  if (!shape) return false;
+  const EinsumTerm& term = equation.operands[operand];
+  std::size_t axis = term.letters.find(letter);
+  if (term.ellipsis >= 0 && axis >= static_cast<std::size_t>(term.ellipsis)) axis += shape->size() - term.letters.size();
+  return axis < shape->size() && (*shape)[axis] == Dim(1);
+}
+
+// Whether dx_i = Einsum(dy, the other operands): every letter of operand i is once in it, and the result or another operand
+// has its full extent.
+bool swaps(const GradientContext& g, const EinsumEquation& equation, std::size_t i) {
   const EinsumTerm& own = equation.operands[i];
   if (own.ellipsis >= 0 && equation.output.ellipsis < 0) return false;
   for (std::size_t k = 0; k < own.letters.size(); ++k) {
     const char letter = own.letters[k];
     if (contains(own.letters.substr(k + 1), letter)) return false;
     bool elsewhere = contains(equation.output.letters, letter);
-    for (std::size_t j = 0; j < equation.operands.size(); ++j)
-      elsewhere = elsewhere || (j != i && contains(equation.operands[j].letters, letter));
+    for (std::size_t j = 0; j < equation.operands.size() && !elsewhere; ++j)
+      elsewhere = j != i && contains(equation.operands[j].letters, letter) &&
+                  (!isBroadcast(g, equation, j, letter) || isBroadcast(g, equation, i, letter));
     if (!elsewhere) return false;
   }
   return true;
@@ -69,9 +80,7 @@ Status gradient(GradientContext& g) {
   SS_ASSIGN(const EinsumEquation equation, parseEinsum(g.attrs().text("equation", ""), count));
   for (std::size_t i = 0; i < count; ++i) {
     if (!g.needs(i)) continue;
-    SS_ASSIGN(const std::size_t rank, g.rank(g.x(i)));
-    const bool everyExtentThere = equation.operands[i].ellipsis >= 0 || rank == equation.operands[i].letters.size();
-    if (everyExtentThere && swaps(equation, i)) {
+    if (swaps(g, equation, i)) {
       std::vector<ValueId> inputs{g.dy(0)};
       std::string text = equation.output.text();
       for (std::size_t j = 0; j < count; ++j) {

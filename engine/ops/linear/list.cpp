@@ -18,11 +18,15 @@ std::span<const OpDef* const> linearOps() {
       &kEinsumGradOp,
       &kEinsumOp,
       &kFusedMatMulOp,
+      &kGRUGradOp,
+      &kGRUOp,
       &kGemmOp,
       &kGlobalAveragePoolOp,
       &kGlobalLpPoolOp,
       &kGlobalMaxPoolGradOp,
       &kGlobalMaxPoolOp,
+      &kLSTMGradOp,
+      &kLSTMOp,
       &kLpPoolGradOp,
       &kLpPoolOp,
       &kMatMulIntegerOp,
@@ -32,6 +36,10 @@ std::span<const OpDef* const> linearOps() {
       &kMaxUnpoolOp,
       &kQLinearConvOp,
       &kQLinearMatMulOp,
+      &kRNNGradOp,
+      &kRNNOp,
+      &kResizeGradOp,
+      &kResizeOp,
   };
   return kOps;
 }

@@ -18,11 +18,15 @@ extern const OpDef kConvWeightGradOp;
 extern const OpDef kEinsumGradOp;
 extern const OpDef kEinsumOp;
 extern const OpDef kFusedMatMulOp;
+extern const OpDef kGRUGradOp;
+extern const OpDef kGRUOp;
 extern const OpDef kGemmOp;
 extern const OpDef kGlobalAveragePoolOp;
 extern const OpDef kGlobalLpPoolOp;
 extern const OpDef kGlobalMaxPoolGradOp;
 extern const OpDef kGlobalMaxPoolOp;
+extern const OpDef kLSTMGradOp;
+extern const OpDef kLSTMOp;
 extern const OpDef kLpPoolGradOp;
 extern const OpDef kLpPoolOp;
 extern const OpDef kMatMulIntegerOp;
@@ -32,5 +36,9 @@ extern const OpDef kMaxPoolOp;
 extern const OpDef kMaxUnpoolOp;
 extern const OpDef kQLinearConvOp;
 extern const OpDef kQLinearMatMulOp;
+extern const OpDef kRNNGradOp;
+extern const OpDef kRNNOp;
+extern const OpDef kResizeGradOp;
+extern const OpDef kResizeOp;
 
 }  // namespace stepscope::ops

@@ -25,8 +25,12 @@ std::span<const KernelEntry> linearKernels() {
       KernelEntry{"", "GlobalLpPool", plain<globalLpPool>},
       KernelEntry{"", "GlobalMaxPool", plain<globalMaxPool>},
       KernelEntry{"stepscope", "GlobalMaxPoolGrad", plain<globalMaxPoolGrad>},
+      KernelEntry{"", "GRU", plain<gru>},
+      KernelEntry{"stepscope", "GRUGrad", plain<gruGrad>},
       KernelEntry{"", "LpPool", plain<lpPool>},
       KernelEntry{"stepscope", "LpPoolGrad", plain<lpPoolGrad>},
+      KernelEntry{"", "LSTM", plain<lstm>},
+      KernelEntry{"stepscope", "LSTMGrad", plain<lstmGrad>},
       KernelEntry{"", "MatMul", plain<matMul>},
       KernelEntry{"", "MatMulInteger", plain<matMulInteger>},
       KernelEntry{"", "MaxPool", plain<maxPool>},
@@ -34,6 +38,10 @@ std::span<const KernelEntry> linearKernels() {
       KernelEntry{"", "MaxUnpool", plain<maxUnpool>},
       KernelEntry{"", "QLinearConv", plain<qLinearConv>},
       KernelEntry{"", "QLinearMatMul", plain<qLinearMatMul>},
+      KernelEntry{"", "Resize", plain<resize>},
+      KernelEntry{"stepscope", "ResizeGrad", plain<resizeGrad>},
+      KernelEntry{"", "RNN", plain<rnn>},
+      KernelEntry{"stepscope", "RNNGrad", plain<rnnGrad>},
   };
   return kKernels;
 }

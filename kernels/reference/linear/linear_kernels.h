@@ -22,8 +22,12 @@ Status globalAveragePool(const KernelSpec& spec, const KernelCall& call);
 Status globalLpPool(const KernelSpec& spec, const KernelCall& call);
 Status globalMaxPool(const KernelSpec& spec, const KernelCall& call);
 Status globalMaxPoolGrad(const KernelSpec& spec, const KernelCall& call);
+Status gru(const KernelSpec& spec, const KernelCall& call);
+Status gruGrad(const KernelSpec& spec, const KernelCall& call);
 Status lpPool(const KernelSpec& spec, const KernelCall& call);
 Status lpPoolGrad(const KernelSpec& spec, const KernelCall& call);
+Status lstm(const KernelSpec& spec, const KernelCall& call);
+Status lstmGrad(const KernelSpec& spec, const KernelCall& call);
 Status matMul(const KernelSpec& spec, const KernelCall& call);
 Status matMulInteger(const KernelSpec& spec, const KernelCall& call);
 Status maxPool(const KernelSpec& spec, const KernelCall& call);
@@ -31,5 +35,9 @@ Status maxPoolGrad(const KernelSpec& spec, const KernelCall& call);
 Status maxUnpool(const KernelSpec& spec, const KernelCall& call);
 Status qLinearConv(const KernelSpec& spec, const KernelCall& call);
 Status qLinearMatMul(const KernelSpec& spec, const KernelCall& call);
+Status resize(const KernelSpec& spec, const KernelCall& call);
+Status resizeGrad(const KernelSpec& spec, const KernelCall& call);
+Status rnn(const KernelSpec& spec, const KernelCall& call);
+Status rnnGrad(const KernelSpec& spec, const KernelCall& call);
 
 }  // namespace stepscope::reference

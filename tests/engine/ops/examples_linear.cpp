@@ -63,8 +63,8 @@ void addConvolutions(std::vector<OpExample>& all) {
   const Attributes strided{{"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 1}}, {"group", std::int64_t{2}}};
   internal("ConvInputGrad", "strided_groups", {1, 4, 3, 3}, {4, 2, 3, 2}, {1, 4, 6, 6}, strided);
   internal("ConvWeightGrad", "strided_groups", {1, 4, 3, 3}, {1, 4, 6, 6}, {4, 2, 3, 2}, strided);
-  internal("ConvTransposeInputGrad", "strided_groups", {1, 6, 6, 6}, {4, 3, 3, 2}, {1, 4, 3, 3}, strided);
-  internal("ConvTransposeWeightGrad", "strided_groups", {1, 6, 6, 6}, {1, 4, 3, 3}, {4, 3, 3, 2}, strided);
+  internal("ConvTransposeInputGrad", "strided_groups", {1, 6, 6, 5}, {4, 3, 3, 2}, {1, 4, 3, 3}, strided);
+  internal("ConvTransposeWeightGrad", "strided_groups", {1, 6, 6, 5}, {1, 4, 3, 3}, {4, 3, 3, 2}, strided);
   const auto transpose = [&](const std::string& name, Dims x, Dims w, std::int64_t channels, Attributes attrs) {
     all.push_back({"ConvTranspose_" + name, "", "ConvTranspose", {In::random(x), In::random(w), In::random({channels})}, 1, std::move(attrs)});
   };
@@ -136,6 +136,69 @@ void addEinsums(std::vector<OpExample>& all) {
                  {{"equation", std::string("ii->i")}, {"operand", std::int64_t{0}}}});
 }
 
+void addResizes(std::vector<OpExample>& all) {
+  const auto text = [](const char* value) { return std::string(value); };
+  const auto scaled = [&](const std::string& name, Dims x, std::vector<float> scales, Attributes attrs) {
+    const Tensor tensor = Tensor::of<float>({static_cast<std::int64_t>(scales.size())}, std::span<const float>(scales));
+    all.push_back({"Resize_" + name, "", "Resize", {In::random(std::move(x)), In::none(), In::of(tensor)}, 1, std::move(attrs)});
+  };
+  const auto sized = [&](const std::string& name, Dims x, Ints sizes, Attributes attrs, In roi = In::none()) {
+    all.push_back({"Resize_" + name, "", "Resize", {In::random(std::move(x)), roi, In::none(), In::ints(sizes)}, 1, std::move(attrs)});
+  };
+  scaled("nearest_up", {1, 1, 2, 3}, {1, 1, 2, 3}, {});
+  for (const char* mode : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
+    scaled(std::string("nearest_") + mode, {1, 1, 4, 5}, {1, 1, 0.6f, 1.7f}, {{"nearest_mode", text(mode)}, {"coordinate_transformation_mode", text("asymmetric")}});
+  for (const char* transform : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"})
+    for (const char* mode : {"linear", "cubic"})
+      scaled(std::string(mode) + "_" + transform, {1, 1, 4, 3}, {1, 1, 0.6f, 2.3f}, {{"mode", text(mode)}, {"coordinate_transformation_mode", text(transform)}});
+  for (const char* mode : {"linear", "cubic"})
+    sized(std::string(mode) + "_antialias", {1, 1, 7, 6}, {1, 1, 3, 4}, {{"mode", text(mode)}, {"antialias", kOne}, {"exclude_outside", kOne}});
+  const std::vector<float> roi{0.2f, 0.1f, 0.9f, 1.2f};
+  sized("crop", {1, 1, 5, 4}, {3, 4}, {{"mode", text("linear")}, {"axes", Ints{2, 3}}, {"coordinate_transformation_mode", text("tf_crop_and_resize")}, {"extrapolation_value", 2.0f}},
+        In::of(Tensor::of<float>({4}, std::span<const float>(roi))));
+  sized("not_larger", {1, 1, 4, 6}, {8, 7}, {{"axes", Ints{2, 3}}, {"keep_aspect_ratio_policy", text("not_larger")}, {"mode", text("linear")}});
+  sized("not_smaller", {1, 1, 4, 6}, {7, 7}, {{"axes", Ints{2, 3}}, {"keep_aspect_ratio_policy", text("not_smaller")}});
+  all.push_back({"ResizeGrad_linear", "stepscope", "ResizeGrad",
+                 {In::random({1, 1, 4}), In::ints({1, 1, 2}), In::none(), In::none(), In::ints({1, 1, 4})}, 1, {{"mode", text("linear")}}});
+}
+
+// X [3, 2, 2], hidden size 3.
+void addRecurrent(std::vector<OpExample>& all) {
+  const auto text = [](const char* value) { return std::string(value); };
+  const auto add = [&](const std::string& op, const std::string& name, std::int64_t gates, Attributes attrs, bool full) {
+    const std::int64_t d = attrs.text("direction", "forward") == "bidirectional" ? 2 : 1;
+    const bool lstm = op == "LSTM", batchFirst = attrs.integer("layout", 0) != 0;
+    attrs.set("hidden_size", std::int64_t{3});
+    std::vector<In> inputs{In::random(batchFirst ? Dims{2, 3, 2} : Dims{3, 2, 2}), In::random({d, gates * 3, 2}), In::random({d, gates * 3, 3})};
+    if (full) {
+      const Dims state = batchFirst ? Dims{2, d, 3} : Dims{d, 2, 3};
+      const std::vector<std::int32_t> lengths{3, 2};
+      inputs.push_back(In::random({d, 2 * gates * 3}));
+      inputs.push_back(In::of(Tensor::of<std::int32_t>({2}, std::span<const std::int32_t>(lengths))));
+      inputs.push_back(In::random(state));
+      if (lstm) {
+        inputs.push_back(In::random(state));
+        inputs.push_back(In::random({d, 9}));
+      }
+    }
+    all.push_back({op + "_" + name, "", op, inputs, lstm ? std::size_t{3} : std::size_t{2}, std::move(attrs)});
+  };
+  for (const auto& [op, gates] : {std::pair<std::string, std::int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    add(op, "plain", gates, {}, false);
+    add(op, "all_inputs", gates, {}, true);
+    add(op, "reverse_batch_first", gates, {{"direction", text("reverse")}, {"layout", kOne}}, true);
+    add(op, "bidirectional", gates, {{"direction", text("bidirectional")}}, true);
+    std::vector<std::string> names{"Softsign", "ScaledTanh", "Elu"};
+    names.resize(op == "LSTM" ? 3 : op == "GRU" ? 2 : 1);
+    add(op, "other_activations", gates, {{"activations", names}, {"activation_alpha", std::vector<float>{0.7f, 0.5f}}, {"activation_beta", std::vector<float>{1.2f}}}, true);
+    const Dims y{3, 1, 2, 3}, w{1, gates * 3, 2}, r{1, gates * 3, 3};
+    all.push_back({op + "Grad_forward", "stepscope", op + "Grad",
+                   {In::random(y), In::none(), In::none(), In::random({3, 2, 2}), In::random(w), In::random(r)}, 7, {{"hidden_size", std::int64_t{3}}}});
+  }
+  add("LSTM", "coupled_gates", 4, {{"input_forget", kOne}}, true);
+  add("GRU", "linear_before_reset", 3, {{"linear_before_reset", kOne}}, true);
+}
+
 }  // namespace
 
 std::span<const OpExample> linearExamples() {
@@ -145,6 +208,8 @@ std::span<const OpExample> linearExamples() {
     addConvolutions(examples);
     addPools(examples);
     addEinsums(examples);
+    addResizes(examples);
+    addRecurrent(examples);
     return examples;
   }();
   return all;

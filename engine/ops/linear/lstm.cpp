@@ -1,0 +1,23 @@
+#include "engine/ops/linear/ops.h"
+#include "engine/ops/linear/recurrent_rule.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferRecurrent(c, 4); }
+Status gradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", true); }
+
+}  // namespace
+
+constexpr OpDef kLSTMOp{
+    .name = "LSTM",
+    .doc = "One layer of long short-term memory over a sequence; gates i, o, f, c; optional peepholes, lengths, clip, both directions.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5) | bit(6) | bit(7),
+    .differentiableOutputs = bit(0) | bit(1) | bit(2),
+    .recompute = Recompute::kCostly,
+    .flops = recurrentFlops,
+};
+
+}  // namespace stepscope::ops

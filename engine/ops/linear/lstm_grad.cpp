@@ -1,0 +1,21 @@
+#include "engine/ops/linear/ops.h"
+#include "engine/ops/linear/recurrent_rule.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 4); }
+
+}  // namespace
+
+constexpr OpDef kLSTMGradOp{
+    .name = "LSTMGrad",
+    .domain = kInternalDomain,
+    .doc = "Back-propagation through time of LSTM; inputs dY, dY_h, dY_c and those of the LSTM, outputs the gradients of X, W, R, B, "
+           "initial_h, initial_c, P.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+    .recompute = Recompute::kCostly,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,80 @@
+#include "engine/ops/linear/recurrent_rule.h"
+
+namespace stepscope::ops {
+namespace {
+
+struct Extents {
+  Dim steps, batch, hidden;
+  std::int64_t directions = 1;
+  bool batchFirst = false;
+  Shape state() const { return batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden}; }
+  Shape all() const { return batchFirst ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden}; }
+};
+
+Result<Extents> extentsOf(ShapeContext& c, std::size_t first, std::int64_t gates) {
+  for (std::size_t i = first; i < first + 3; ++i)
+    if (c.rankKnown(i) && c.inputShape(i)->size() != 3)
+      return c.error("input " + std::to_string(i) + " has shape " + shapeText(*c.inputShape(i)) + "; expected rank 3");
+  Extents e;
+  const std::string direction = c.attrs().text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    return c.error("attribute 'direction' is '" + direction + "'; expected forward, reverse or bidirectional");
+  e.directions = direction == "bidirectional" ? 2 : 1;
+  e.batchFirst = c.attrs().integer("layout", 0) != 0;
+  e.steps = c.rankKnown(first) ? (*c.inputShape(first))[e.batchFirst ? 1 : 0] : c.freshDim(0, 0);
+  e.batch = c.rankKnown(first) ? (*c.inputShape(first))[e.batchFirst ? 0 : 1] : c.freshDim(0, 2);
+  const std::int64_t named = c.attrs().integer("hidden_size", 0);
+  e.hidden = c.rankKnown(first + 2) ? (*c.inputShape(first + 2))[2] : named > 0 ? Dim(named) : c.freshDim(0, 3);
+  if (named > 0) SS_TRY(c.unify(e.hidden, Dim(named), "hidden_size and the columns of R"));
+  for (std::size_t i = first + 1; i < first + 3; ++i) {
+    if (!c.rankKnown(i)) continue;
+    SS_TRY(c.unify((*c.inputShape(i))[0], Dim(e.directions), "directions and the first extent of a weight"));
+    SS_TRY(c.unify((*c.inputShape(i))[1], Dim(gates) * e.hidden, "rows of a weight and gates times hidden_size"));
+  }
+  if (c.rankKnown(first) && c.rankKnown(first + 1))
+    SS_TRY(c.unify((*c.inputShape(first))[2], (*c.inputShape(first + 1))[2], "input size of X and W"));
+  return e;
+}
+
+}  // namespace
+
+Status inferRecurrent(ShapeContext& c, std::int64_t gates) {
+  SS_ASSIGN(const Extents e, extentsOf(c, 0, gates));
+  if (c.hasOutput(0)) c.setOutput(0, c.inputDType(0), e.all());
+  for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
+    if (c.hasOutput(i)) c.setOutput(i, c.inputDType(0), e.state());
+  return {};
+}
+
+Status inferRecurrentGradient(ShapeContext& c, std::int64_t gates) {
+  SS_ASSIGN(const Extents e, extentsOf(c, 3, gates));
+  const DType dtype = c.inputDType(3);
+  for (std::size_t i = 0; i < 3; ++i) c.setOutput(i, dtype, c.inputShape(3 + i));
+  c.setOutput(3, dtype, Shape{e.directions, Dim(2 * gates) * e.hidden});
+  c.setOutput(4, dtype, e.state());
+  c.setOutput(5, dtype, e.state());
+  c.setOutput(6, dtype, Shape{e.directions, Dim(3) * e.hidden});
+  return {};
+}
+
+Status recurrentGradient(GradientContext& g, std::string_view gradOp, bool hasCell) {
+  // Y, Y_h and Y_c may be missing from the node; only those that carry a gradient are passed on.
+  std::vector<ValueId> inputs;
+  for (std::size_t i = 0; i < 3; ++i)
+    inputs.push_back(i < g.node().outputs.size() && g.node().outputs[i].valid() ? g.dy(i) : ValueId{});
+  const std::size_t count = hasCell ? 8 : 6;
+  for (std::size_t i = 0; i < count; ++i) inputs.push_back(i < g.node().inputs.size() ? g.x(i) : ValueId{});
+  const std::vector<ValueId> gradients = g.emit(kInternalDomain, gradOp, inputs, 7, g.attrs());
+  constexpr std::array<std::size_t, 7> kInputs{0, 1, 2, 3, 5, 6, 7};  // input 4 holds lengths
+  for (std::size_t i = 0; i < kInputs.size(); ++i)
+    if (kInputs[i] < g.node().inputs.size() && g.needs(kInputs[i])) g.setGradient(kInputs[i], gradients[i]);
+  return {};
+}
+
+double recurrentFlops(const OpShapes& s) {
+  const auto x = s.inputs[0], w = s.inputs[1], r = s.inputs[2];
+  const double steps = static_cast<double>(x[0]) * static_cast<double>(x[1]);
+  return 2 * steps * static_cast<double>(w[0] * w[1]) * static_cast<double>(w[2] + r[2]);
+}
+
+}  // namespace stepscope::ops

@@ -1,0 +1,22 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  if (!c.rankKnown(0)) return c.error("dy has unknown rank");
+  return inferFromShapeInput(c, 1, c.inputShape(0)->size());
+}
+
+}  // namespace
+
+constexpr OpDef kResizeGradOp{
+    .name = "ResizeGrad",
+    .domain = kInternalDomain,
+    .doc = "dx of Resize: the transposed sampling. Inputs dy, the shape of x, roi, scales, sizes; attributes of the Resize.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,23 @@
+#include "engine/ops/linear/ops.h"
+#include "engine/ops/linear/recurrent_rule.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferRecurrent(c, 1); }
+Status gradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", false); }
+
+}  // namespace
+
+constexpr OpDef kRNNOp{
+    .name = "RNN",
+    .doc = "One simple recurrent layer over a sequence: h' = f(W x + R h + b); optional lengths, clip, both directions.",
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),
+    .differentiableOutputs = bit(0) | bit(1),
+    .recompute = Recompute::kCostly,
+    .flops = recurrentFlops,
+};
+
+}  // namespace stepscope::ops

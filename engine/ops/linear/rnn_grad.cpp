@@ -1,0 +1,21 @@
+#include "engine/ops/linear/ops.h"
+#include "engine/ops/linear/recurrent_rule.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 1); }
+
+}  // namespace
+
+constexpr OpDef kRNNGradOp{
+    .name = "RNNGrad",
+    .domain = kInternalDomain,
+    .doc = "Back-propagation through time of RNN; inputs dY, dY_h, dY_c and those of the RNN, outputs the gradients of X, W, R, B, "
+           "initial_h, initial_c, P.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+    .recompute = Recompute::kCostly,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,238 @@
+// Every fast CPU kernel against the reference kernel in f64, over random shapes, strides, odd tails and zero extents.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "kernels/kernel.h"
+
+namespace stepscope {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// One run of a kernel over given inputs.
+struct Trial {
+  std::string domain, op;
+  Attributes attrs;
+  std::vector<Tensor> inputs;  // float32 and int64; an invalid tensor is an absent input
+  std::vector<Dims> outputs;
+  std::vector<DType> outputTypes = {DType::kF32};
+};
+
+Tensor random(std::mt19937_64& engine, Dims dims) {
+  Tensor tensor(DType::kF32, std::move(dims));
+  std::uniform_real_distribution<float> draw(-1, 1);
+  for (float& value : tensor.as<float>()) value = draw(engine);
+  return tensor;
+}
+
+struct Outcome {
+  std::vector<Tensor> outputs;
+  std::string implementation;
+};
+
+Result<Outcome> execute(Backend backend, const Trial& trial, bool twice, std::size_t shift = 0) {
+  const auto typed = [&](DType dtype) { return twice && dtype == DType::kF32 ? DType::kF64 : dtype; };
+  KernelSpec spec{trial.domain, trial.op, trial.attrs, {}, {}, 2};
+  std::vector<Tensor> inputs;
+  std::vector<TensorView> views, results;
+  for (const Tensor& input : trial.inputs) {
+    const bool shape = input.valid() && input.dtype() == DType::kI64;
+    inputs.push_back(input.valid() ? convertTensor(input.view(), typed(input.dtype())) : Tensor());
+    spec.inputs.push_back({inputs.back().dtype(), inputs.back().dims(), false, shape ? inputs.back() : Tensor()});
+    views.push_back(inputs.back().view());
+  }
+  Outcome outcome;
+  for (std::size_t i = 0; i < trial.outputs.size(); ++i) {
+    outcome.outputs.emplace_back(typed(trial.outputTypes[i]), trial.outputs[i]);
+    spec.outputs.push_back({outcome.outputs.back().dtype(), trial.outputs[i]});
+    results.push_back(outcome.outputs.back().view());
+    // Kernels write every element: what was there before must not show.
+    std::memset(results.back().data, 0xff, results.back().bytes());
+  }
+  SS_ASSIGN(const auto kernel, makeKernel(backend, spec));
+  outcome.implementation = kernel->implementation();
+  Tensor workspace(DType::kU8, {static_cast<std::int64_t>(kernel->workspaceBytes() + shift)});
+  std::memset(workspace.data(), 0xff, workspace.bytes());
+  KernelCall call;
+  call.inputs = views;
+  call.outputs = results;
+  call.workspace = {static_cast<std::byte*>(workspace.data()) + shift, kernel->workspaceBytes()};
+  SS_TRY(kernel->run(call));
+  return outcome;
+}
+
+// `expectFast`: the fast kernel takes the trial; else the reference may serve.
+void compare(const Trial& trial, bool expectFast = true, double tolerance = 3e-5) {
+  std::string text = trial.op;
+  for (const Tensor& input : trial.inputs) text += input.valid() ? " " + dimsText(input.dims()) : " -";
+  SCOPED_TRACE(text);
+  const auto fast = execute(Backend::kCpu, trial, false), exact = execute(Backend::kReference, trial, true);
+  ASSERT_TRUE(fast.has_value()) << fast.error().message;
+  ASSERT_TRUE(exact.has_value()) << exact.error().message;
+  if (expectFast) EXPECT_NE(fast->implementation, "reference");
+  const auto again = execute(Backend::kCpu, trial, false, 64);
+  ASSERT_TRUE(again.has_value());
+  for (std::size_t o = 0; o < fast->outputs.size(); ++o) {
+    const Tensor &a = fast->outputs[o], &b = exact->outputs[o];
+    if (a.bytes() > 0) EXPECT_EQ(std::memcmp(a.data(), again->outputs[o].data(), a.bytes()), 0) << "not the same bits at other addresses";
+    double scale = 1;
+    for (std::int64_t k = 0; k < b.elements(); ++k) scale = std::max(scale, std::abs(elementAsDouble(b.view(), k)));
+    for (std::int64_t k = 0; k < b.elements(); ++k)
+      ASSERT_NEAR(elementAsDouble(a.view(), k), elementAsDouble(b.view(), k), tolerance * scale) << fast->implementation << ", output " << o << ", element " << k;
+  }
+}
+
+class CpuKernels : public ::testing::Test {
+ protected:
+  std::int64_t between(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine_); }
+  Tensor random(Dims dims) { return stepscope::random(engine_, std::move(dims)); }
+  std::mt19937_64 engine_{42};
+};
+
+TEST_F(CpuKernels, MatrixProductsOfRandomShapes) {
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t m = between(1, 70), n = between(1, 70), k = between(1, 90);
+    const std::int64_t transA = between(0, 1), transB = between(0, 1);
+    const Dims a = transA ? Dims{k, m} : Dims{m, k}, b = transB ? Dims{n, k} : Dims{k, n};
+    Dims batchA, batchB, batch;
+    for (std::int64_t i = between(0, 2); i > 0; --i) {
+      const std::int64_t extent = between(1, 3), which = between(0, 3);
+      batchA.push_back(which == 0 ? 1 : extent);
+      batchB.push_back(which == 1 ? 1 : extent);
+      batch.push_back(extent);
+    }
+    if (between(0, 2) == 0) batchB.clear();
+    const auto joined = [](Dims head, const Dims& tail) {
+      head.insert(head.end(), tail.begin(), tail.end());
+      return head;
+    };
+    const Dims left = joined(batchA, a), right = joined(batchB, b);
+    const Dims y = joined(*broadcastDims(batchA, batchB), {m, n});
+    const float alpha = between(0, 1) ? 1.0f : 0.25f;
+    compare({"stepscope", "BatchedMatMul", {{"transA", transA}, {"transB", transB}, {"alpha", alpha}}, {random(left), random(right)}, {y}});
+  }
+}
+
+TEST_F(CpuKernels, MatrixProductsWithVectors) {
+  compare({"", "MatMul", {}, {random({5}), random({5})}, {{}}});
+  compare({"", "MatMul", {}, {random({5}), random({2, 5, 3})}, {{2, 3}}});
+  compare({"", "MatMul", {}, {random({2, 3, 5}), random({5})}, {{2, 3}}});
+  compare({"", "MatMul", {}, {random({2, 0, 5}), random({5, 4})}, {{2, 0, 4}}}, false);
+  compare({"", "MatMul", {}, {random({2, 0}), random({0, 3})}, {{2, 3}}}, false);
+}
+
+TEST_F(CpuKernels, GemmWithEveryBias) {
+  for (const std::int64_t transA : {0, 1})
+    for (const std::int64_t transB : {0, 1})
+      for (const Dims& c : {Dims{}, Dims{1}, Dims{17}, Dims{9, 1}, Dims{1, 17}, Dims{9, 17}, Dims{1, 1}})
+        for (const float beta : {0.0f, 1.0f, -0.5f})
+          compare({"", "Gemm", {{"transA", transA}, {"transB", transB}, {"alpha", beta == 1.0f ? 1.0f : 2.0f}, {"beta", beta}},
+                   {random(transA ? Dims{33, 9} : Dims{9, 33}), random(transB ? Dims{17, 33} : Dims{33, 17}), random(c)}, {{9, 17}}});
+}
+
+TEST_F(CpuKernels, ConvolutionsAndTheirGradientsOfRandomShapes) {
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t rank = between(1, 3), group = between(0, 2) == 0 ? between(2, 3) : 1;
+    const bool depthwise = between(0, 3) == 0;
+    const std::int64_t groups = depthwise ? between(2, 20) : group;
+    const std::int64_t inGroup = depthwise ? 1 : between(1, 9), outGroup = depthwise ? 1 : between(1, 20);
+    Dims x{between(1, 3), groups * inGroup}, w{groups * outGroup, inGroup}, y{x[0], w[0]};
+    Ints strides, dilations, pads(static_cast<std::size_t>(2 * rank));
+    const bool pointwise = between(0, 3) == 0;
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const std::int64_t kernel = pointwise ? 1 : between(1, 3), dilation = between(1, 2), stride = pointwise ? 1 : between(1, 3);
+      const std::int64_t begin = pointwise ? 0 : between(0, 2), end = pointwise ? 0 : between(0, 2), extent = between(6, 11);
+      x.push_back(extent);
+      w.push_back(kernel);
+      y.push_back((extent + begin + end - (kernel - 1) * dilation - 1) / stride + 1);
+      strides.push_back(stride);
+      dilations.push_back(dilation);
+      pads[static_cast<std::size_t>(i)] = begin;
+      pads[static_cast<std::size_t>(rank + i)] = end;
+    }
+    const Attributes attrs{{"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"group", groups}};
+    compare({"", "Conv", attrs, {random(x), random(w), between(0, 1) ? random({w[0]}) : Tensor()}, {y}});
+    compare({"stepscope", "ConvInputGrad", attrs, {random(y), random(w), Tensor::ints(x)}, {x}});
+    compare({"stepscope", "ConvWeightGrad", attrs, {random(y), random(x), Tensor::ints(w)}, {w}}, true, 1e-4);
+    // The same window the other way round; x is what it makes where no element of x is left over.
+    Ints padding;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
+      padding.push_back(x[i + 2] - ((y[i + 2] - 1) * strides[i] + (w[i + 2] - 1) * dilations[i] + 1 - pads[i] - pads[i + static_cast<std::size_t>(rank)]));
+    Attributes transposed = attrs;
+    transposed.set("output_padding", padding);
+    compare({"", "ConvTranspose", transposed, {random(y), random(w), random({x[1]})}, {x}});
+    compare({"stepscope", "ConvTransposeInputGrad", transposed, {random(x), random(w), Tensor::ints(y)}, {y}});
+    compare({"stepscope", "ConvTransposeWeightGrad", transposed, {random(x), random(y), Tensor::ints(w)}, {w}}, true, 1e-4);
+  }
+}
+
+TEST_F(CpuKernels, ConvolutionOfAnEmptyBatch) {
+  compare({"", "Conv", {}, {random({0, 3, 5, 5}), random({4, 3, 3, 3}), Tensor()}, {{0, 4, 3, 3}}}, false);
+  compare({"stepscope", "ConvWeightGrad", {}, {random({0, 4, 3, 3}), random({0, 3, 5, 5}), Tensor::ints(Dims{4, 3, 3, 3})}, {{4, 3, 3, 3}}}, false);
+}
+
+TEST_F(CpuKernels, PoolsAndTheirGradientsOfRandomShapes) {
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t rank = between(1, 3), ceil = between(0, 1);
+    Dims x{between(1, 3), between(1, 5)}, y = x;
+    Ints kernel, strides, dilations, pads(static_cast<std::size_t>(2 * rank));
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const std::int64_t k = between(1, 3), dilation = between(1, 2), stride = between(1, 3), extent = between(6, 11);
+      const std::int64_t begin = between(0, k - 1), end = between(0, k - 1);
+      const std::int64_t room = extent + begin + end - (k - 1) * dilation - 1;
+      std::int64_t out = (ceil ? (room + stride - 1) / stride : room / stride) + 1;
+      if (ceil && (out - 1) * stride >= extent + begin) --out;
+      x.push_back(extent);
+      y.push_back(out);
+      kernel.push_back(k);
+      strides.push_back(stride);
+      dilations.push_back(dilation);
+      pads[static_cast<std::size_t>(i)] = begin;
+      pads[static_cast<std::size_t>(rank + i)] = end;
+    }
+    Attributes attrs{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"ceil_mode", ceil}};
+    const Trial forward{"", "MaxPool", attrs, {random(x)}, {y, y}, {DType::kF32, DType::kI64}};
+    compare(forward);
+    const auto made = execute(Backend::kReference, forward, false);
+    ASSERT_TRUE(made.has_value());
+    compare({"stepscope", "MaxPoolGrad", {}, {random(y), made->outputs[1], Tensor::ints(x)}, {x}});
+    attrs.set("count_include_pad", between(0, 1));
+    compare({"", "AveragePool", attrs, {random(x)}, {y}});
+    compare({"stepscope", "AveragePoolGrad", attrs, {random(y), Tensor::ints(x)}, {x}});
+  }
+}
+
+TEST_F(CpuKernels, MaxPoolTakesTheFirstOfEqualsAndNaN) {
+  const std::vector<float> values{1, 2, 2, NAN, 0, -1};
+  const Trial trial{"", "MaxPool", {{"kernel_shape", Ints{3}}, {"strides", Ints{3}}}, {Tensor::of<float>({1, 1, 6}, std::span(values))},
+                    {{1, 1, 2}, {1, 1, 2}}, {DType::kF32, DType::kI64}};
+  for (const Backend backend : {Backend::kCpu, Backend::kReference}) {
+    const auto made = execute(backend, trial, false);
+    ASSERT_TRUE(made.has_value());
+    EXPECT_EQ(made->outputs[1].as<std::int64_t>()[0], 1);
+    EXPECT_EQ(made->outputs[1].as<std::int64_t>()[1], 3);
+    EXPECT_TRUE(std::isnan(made->outputs[0].as<float>()[1]));
+  }
+}
+
+TEST_F(CpuKernels, MaxPoolGradRefusesIndicesOutsideTheInput) {
+  const std::vector<std::int64_t> indices{99};
+  const Trial trial{"stepscope", "MaxPoolGrad", {}, {random({1, 1, 1}), Tensor::of<std::int64_t>({1, 1, 1}, std::span(indices)), Tensor::ints(Dims{1, 1, 4})},
+                    {{1, 1, 4}}};
+  EXPECT_FALSE(execute(Backend::kCpu, trial, false).has_value());
+  EXPECT_FALSE(execute(Backend::kReference, trial, false).has_value());
+}
+
+TEST_F(CpuKernels, GlobalAveragePool) {
+  for (const Dims& x : {Dims{2, 3, 7, 7}, Dims{1, 5, 33}, Dims{3, 2, 1}}) {
+    Dims y = x;
+    std::fill(y.begin() + 2, y.end(), 1);
+    compare({"", "GlobalAveragePool", {}, {random(x)}, {y}});
+  }
+}
+
+}  // namespace
+}  // namespace stepscope
