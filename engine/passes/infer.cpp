@@ -24,7 +24,7 @@ class InferShapeContext final : public ShapeContext {
   const ValueType& inputType(std::size_t i) const override {
     static const ValueType absent;
     const ValueId id = node().input(i);
-    return id ? inference_.graph_.value(id).type : absent;
+    return id ? inference_.graph_->value(id).type : absent;
   }
   const Tensor* constant(std::size_t i) const override { return inference_.shapeConstant(node().input(i)); }
   std::optional<Contents> contents(std::size_t i) const override {
@@ -35,7 +35,7 @@ class InferShapeContext final : public ShapeContext {
     if (const ValueId id = node().output(i)) {
       if (type.shape)
         for (Dim& dim : *type.shape) dim = inference_.resolve(dim);
-      inference_.graph_.mutableValue(id).type = std::move(type);
+      inference_.graph_->mutableValue(id).type = std::move(type);
     }
   }
   void setContents(std::size_t i, Contents contents) override {
@@ -54,17 +54,17 @@ class InferShapeContext final : public ShapeContext {
   Inference& inference_;
 };
 
-Inference::Inference(Graph& graph, InferOptions options) : graph_(graph), options_(options) {}
+Inference::Inference(Graph& graph, InferOptions options) : graph_(&graph), options_(options) {}
 
 Inference::Facts& Inference::facts(ValueId id) {
   const auto index = static_cast<std::size_t>(id.index);
-  if (facts_.size() <= index) facts_.resize(std::max(graph_.valueCapacity(), index + 1));
+  if (facts_.size() <= index) facts_.resize(std::max(graph_->valueCapacity(), index + 1));
   return facts_[index];
 }
 
 std::shared_ptr<const Tensor> Inference::sharedConstant(ValueId id) const {
   if (!id) return nullptr;
-  const Value& value = graph_.value(id);
+  const Value& value = graph_->value(id);
   if (value.role == ValueRole::kConstant) return value.data;
   if (value.role == ValueRole::kInitializer) return isFloating(value.type.dtype) ? nullptr : value.data;
   const auto index = static_cast<std::size_t>(id.index);
@@ -75,7 +75,7 @@ const Tensor* Inference::constant(ValueId id) const { return sharedConstant(id).
 
 const Tensor* Inference::shapeConstant(ValueId id) const {
   if (!id) return nullptr;
-  const Value& value = graph_.value(id);
+  const Value& value = graph_->value(id);
   if (value.role == ValueRole::kInitializer && value.data) return value.data.get();
   return constant(id);
 }
@@ -88,7 +88,7 @@ std::optional<Contents> Inference::contents(ValueId id) const {
     return resolved;
   }
   const Tensor* tensor = constant(id);
-  if (!tensor || !holdsInts(graph_.value(id).type) || tensor->dims().size() > 1 ||
+  if (!tensor || !holdsInts(graph_->value(id).type) || tensor->dims().size() > 1 ||
       tensor->elements() > static_cast<std::int64_t>(kMaxContents))
     return std::nullopt;
   const auto numbers = intElements(tensor->view());
@@ -97,7 +97,7 @@ std::optional<Contents> Inference::contents(ValueId id) const {
 
 std::optional<std::vector<std::int64_t>> Inference::integers(ValueId id) const {
   if (!id) return std::nullopt;
-  if (const Tensor* tensor = constant(id); tensor && holdsInts(graph_.value(id).type)) return intElements(tensor->view());
+  if (const Tensor* tensor = constant(id); tensor && holdsInts(graph_->value(id).type)) return intElements(tensor->view());
   if (const auto known = contents(id)) return knownDims(*known);
   return std::nullopt;
 }
@@ -131,10 +131,10 @@ bool Inference::unify(const Dim& left, const Dim& right) {
 
 void Inference::applySubstitutions() {
   if (substitutions_.empty()) return;
-  for (const NodeId id : graph_.order())
-    for (const ValueId out : graph_.node(id).outputs) {
+  for (const NodeId id : graph_->order())
+    for (const ValueId out : graph_->node(id).outputs) {
       if (!out) continue;
-      Value& value = graph_.mutableValue(out);
+      Value& value = graph_->mutableValue(out);
       if (value.type.shape)
         for (Dim& dim : *value.type.shape) dim = resolve(dim);
     }
@@ -144,7 +144,7 @@ void Inference::applyDeclared(const Node& node) {
   if (!options_.declared) return;
   for (const ValueId out : node.outputs) {
     if (!out) continue;
-    Value& value = graph_.mutableValue(out);
+    Value& value = graph_->mutableValue(out);
     const auto it = options_.declared->find(value.name);
     if (it == options_.declared->end() || !it->second.shape) continue;
     const Shape& declared = *it->second.shape;
@@ -162,7 +162,7 @@ void Inference::applyDeclared(const Node& node) {
 }
 
 Status Inference::inferNode(NodeId id) {
-  const Node& node = graph_.node(id);
+  const Node& node = graph_->node(id);
   const OpDef* op = findOp(node.domain, node.op);
   if (op == nullptr || op->inferShape == nullptr) {
     // Unknown ops are reported by the coverage check; here their outputs simply stay unknown.
@@ -179,7 +179,7 @@ Status Inference::inferNode(NodeId id) {
   if (node.domain == kInternalDomain && node.op == "Select") {
     if (const Tensor* condition = constant(node.input(0))) {
       const ValueId chosen = node.input(elementAsInt(condition->view(), 0) != 0 ? 1 : 2);
-      graph_.mutableValue(node.output(0)).type = graph_.value(chosen).type;
+      graph_->mutableValue(node.output(0)).type = graph_->value(chosen).type;
     }
   }
   applyDeclared(node);
@@ -199,7 +199,7 @@ Status Inference::evaluate(const Node& node) {
   for (const ValueId out : node.outputs) {
     if (!out || !facts(out).contents) continue;
     const auto numbers = knownDims(*facts(out).contents);
-    const ValueType& type = graph_.value(out).type;
+    const ValueType& type = graph_->value(out).type;
     if (!numbers || !type.shape || type.shape->size() > 1 || !holdsInts(type)) continue;
     Tensor tensor(type.dtype, type.shape->empty() ? Dims{} : Dims{static_cast<std::int64_t>(numbers->size())});
     if (tensor.elements() != static_cast<std::int64_t>(numbers->size())) continue;
@@ -231,7 +231,7 @@ Status Inference::evaluate(const Node& node) {
       outputs.emplace_back();
       continue;
     }
-    const ValueType& type = graph_.value(out).type;
+    const ValueType& type = graph_->value(out).type;
     if (type.kind != ValueKind::kTensor || type.dtype == DType::kUndefined || !type.shape) return {};
     const auto dims = knownDims(*type.shape);
     if (!dims && !op->dataDependentShape) return {};
@@ -267,15 +267,15 @@ Status Inference::evaluate(const Node& node) {
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (!node.outputs[i] || !outputs[i].valid()) continue;
-    graph_.mutableValue(node.outputs[i]).type.shape = shapeOf(outputs[i].dims());
+    graph_->mutableValue(node.outputs[i]).type.shape = shapeOf(outputs[i].dims());
     facts(node.outputs[i]).constant = std::make_shared<const Tensor>(std::move(outputs[i]));
   }
   return {};
 }
 
 Status Inference::run() {
-  facts_.assign(graph_.valueCapacity(), {});
-  for (const NodeId id : graph_.order()) SS_TRY(inferNode(id));
+  facts_.assign(graph_->valueCapacity(), {});
+  for (const NodeId id : graph_->order()) SS_TRY(inferNode(id));
   applySubstitutions();
   return {};
 }

@@ -29,6 +29,8 @@ struct InferOptions {
 class Inference {
  public:
   explicit Inference(Graph& graph, InferOptions options = {});
+  // What is known of a graph holds for a copy of it, whose ids are the same: points a copied Inference at the copied graph.
+  void rebind(Graph& graph) { graph_ = &graph; }
 
   // All nodes in order. Error: the first contradiction, naming the node.
   Status run();
@@ -44,7 +46,7 @@ class Inference {
   void setConstant(ValueId id, std::shared_ptr<const Tensor> tensor) { facts(id).constant = std::move(tensor); }
   std::optional<Contents> contents(ValueId id) const;
   std::optional<std::vector<std::int64_t>> integers(ValueId id) const;
-  std::optional<Shape> shape(ValueId id) const { return graph_.value(id).type.shape; }
+  std::optional<Shape> shape(ValueId id) const { return graph_->value(id).type.shape; }
 
   // Replaces symbols that unification solved, in all types. run() does it at its end.
   void applySubstitutions();
@@ -62,7 +64,7 @@ class Inference {
   bool unify(const Dim& a, const Dim& b);
   Dim resolve(const Dim& dim) const;
 
-  Graph& graph_;
+  Graph* graph_;
   InferOptions options_;
   std::vector<Facts> facts_;
   std::map<std::string, Dim> substitutions_;

@@ -18,7 +18,6 @@ class Planner {
 
   Result<ExecutionPlan> make() {
     plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
-    uses_.assign(graph_.valueCapacity(), {});
     orderInstructions();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
     collectUses();
@@ -295,8 +294,10 @@ class Planner {
   void classify() {
     std::vector<bool> trained(graph_.valueCapacity(), false), gradient(graph_.valueCapacity(), false), update(graph_.valueCapacity(), false);
     for (const ValueId id : options_.trained) trained[at(id)] = true;
-    for (const ValueId id : options_.gradients)
-      if (id) gradient[at(id)] = true;
+    for (const Instruction& instruction : plan_.instructions) {
+      const Node& node = graph_.node(instruction.node);
+      if (node.phase == Phase::kOptimizer && node.op.ends_with("Update") && node.input(1)) gradient[at(node.input(1))] = true;
+    }
     for (const StateUpdate& u : graph_.stateUpdates) update[at(u.next)] = true;
     for (Buffer& buffer : plan_.buffers) {
       if (!buffer.value) continue;
@@ -325,7 +326,6 @@ class Planner {
   const Inference& inference_;
   const PlanOptions& options_;
   ExecutionPlan plan_;
-  std::vector<std::vector<int>> uses_;
   std::vector<std::vector<int>> members_;  // buffers that share a root
 };
 

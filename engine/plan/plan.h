@@ -79,7 +79,6 @@ struct PlanOptions {
   bool reuse = true;                   // option memory.reuse: dead blocks are given to later values
   std::vector<ValueId> pinned;         // kept until the end of the step: fetched, pinned or watched values
   std::vector<ValueId> trained;
-  std::vector<ValueId> gradients;      // of the trained values, same order
   int threads = 1;
 };
 

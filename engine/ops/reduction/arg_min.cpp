@@ -4,6 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 1));
   if (!c.rankKnown(0)) {
     c.setOutput(0, DType::kI64, std::nullopt);
     return {};

@@ -5,6 +5,7 @@ namespace {
 
 // x, scale, b, mean, var → y, running_mean?, running_var?, saved_mean?, saved_inv_std?
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 5));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
   Dim channels = 1;
@@ -39,6 +40,8 @@ Status gradient(GradientContext& g) {
 }
 
 Status inferGrad(ShapeContext& c) {
+  for (const std::size_t i : {0, 2, 3, 4})
+    if (!c.hasInput(i)) return c.error("input " + std::to_string(i) + " is absent; expected dy, x?, scale, mean, inv_std");
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and x"));
   if (c.hasOutput(0)) c.setOutput(0, c.inputDType(0), c.inputShape(0));

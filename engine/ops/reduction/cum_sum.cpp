@@ -4,6 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   const auto axis = c.integers(1);
   if (axis && axis->size() != 1) return c.error("axis has " + std::to_string(axis->size()) + " elements; expected one");
   if (axis && c.rankKnown(0) && !c.inputShape(0)->empty()) SS_TRY(c.axis(axis->front(), *c.inputShape(0)));

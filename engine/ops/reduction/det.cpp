@@ -12,6 +12,7 @@ Status expectSquare(ShapeContext& c, std::size_t input) {
 }
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(expectSquare(c, 0));
   std::optional<Shape> y = c.inputShape(0);
   if (y) y->resize(y->size() - 2);
@@ -25,6 +26,7 @@ Status gradient(GradientContext& g) {
 }
 
 Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(expectSquare(c, 1));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   c.setOutput(0, c.inputDType(1), c.inputShape(1));

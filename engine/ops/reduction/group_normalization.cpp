@@ -5,6 +5,7 @@ namespace {
 
 // x, scale, bias → y; scale and bias have one element per channel (or per group, opset 18).
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 3));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
   if (c.rankKnown(0)) {
@@ -53,7 +54,7 @@ extern const OpDef kGroupNormalizationGradOp{
     .name = "GroupNormalizationGrad",
     .domain = kInternalDomain,
     .doc = "dy, x, scale → dx?, dscale?, dbias?; attributes num_groups (0 = one group per channel) and epsilon.",
-    .inferShape = reduction_rules::inferNormalisationGrad,
+    .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 3, 1); },
     .noGradientReason = "gradient op",
     .flops = reduction_rules::flopsPerElement<16, 1>,
 };

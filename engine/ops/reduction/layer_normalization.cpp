@@ -4,6 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
   c.setOutput(0, c.inputDType(1), c.inputShape(0));
@@ -55,7 +56,7 @@ extern const OpDef kLayerNormalizationGradOp{
     .name = "LayerNormalizationGrad",
     .domain = kInternalDomain,
     .doc = "dy, x, scale, mean, inv_std → dx?, dscale?, dbias? (bias shaped like scale); attribute axis.",
-    .inferShape = reduction_rules::inferNormalisationGrad,
+    .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 5, 2); },
     .noGradientReason = "gradient op",
     .inPlaceInputs = bit(0) | bit(1),
     .flops = reduction_rules::flopsPerElement<14, 1>,

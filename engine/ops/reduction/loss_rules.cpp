@@ -8,6 +8,7 @@ DType resultType(const ShapeContext& c) {
 }
 
 Status inferLoss(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   const std::string reduction = c.attrs().text("reduction", "mean");
   if (reduction != "mean" && reduction != "sum" && reduction != "none")
     return c.error("reduction '" + reduction + "'; expected mean, sum or none");
@@ -48,6 +49,7 @@ Attributes gradientAttributes(GradientContext& g) {
 }
 
 Status inferLossGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 3));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   const auto dtype = dtypeFromOnnx(static_cast<int>(c.attrs().integer("output_type", 0)));
   c.setOutput(0, dtype && isFloating(*dtype) ? *dtype : c.inputDType(1), c.inputShape(1));

@@ -4,6 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   if (c.attrs().integer("size", 0) < 1)
     return c.error("size " + std::to_string(c.attrs().integer("size", 0)) + "; expected a positive number");
@@ -22,6 +23,7 @@ Status gradient(GradientContext& g) {
 }
 
 Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   c.setOutput(0, c.inputDType(1), c.inputShape(1));
   return {};

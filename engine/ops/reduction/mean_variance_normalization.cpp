@@ -6,6 +6,7 @@ namespace {
 std::vector<std::int64_t> axesOf(const Attributes& attrs) { return attrs.integers("axes", {0, 2, 3}); }
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 1));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   if (c.rankKnown(0))
     for (const std::int64_t axis : axesOf(c.attrs())) SS_TRY(c.axis(axis, *c.inputShape(0)));

@@ -12,6 +12,7 @@ Status gradient(GradientContext& g) {
 }
 
 Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 3));
   std::optional<Shape> shape = c.contents(1);
   if (!shape)
     if (const auto numbers = c.integers(1)) shape = shapeOf(*numbers);

@@ -16,6 +16,7 @@ Status gradient(GradientContext& g) {
 }
 
 Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   c.setOutput(0, c.inputDType(1), c.inputShape(1));
   return {};

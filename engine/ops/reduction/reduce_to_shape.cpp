@@ -4,6 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   const auto reject = [&](const Shape& target) {
     return c.error("shape " + shapeText(target) + " does not broadcast to " + shapeText(*c.inputShape(0)));
   };

@@ -23,6 +23,7 @@ Result<std::optional<std::vector<bool>>> reducedAxes(ShapeContext& c, const Shap
 }  // namespace
 
 Status inferReduce(ShapeContext& c) {
+  SS_TRY(expectOperands(c, 1));
   const DType dtype = c.inputDType(0);
   const bool keep = c.attrs().integer("keepdims", 1) != 0;
   if (!c.rankKnown(0)) {
@@ -93,6 +94,18 @@ Status extremeGradient(GradientContext& g) {
   return {};
 }
 
+Status expectInputs(ShapeContext& c, std::size_t inputs) {
+  for (std::size_t i = 0; i < inputs; ++i)
+    if (!c.hasInput(i)) return c.error("input " + std::to_string(i) + " is absent; expected " + std::to_string(inputs) + " inputs");
+  return {};
+}
+
+Status expectOperands(ShapeContext& c, std::size_t inputs) {
+  SS_TRY(expectInputs(c, inputs));
+  if (!c.hasOutput(0)) return c.error("output 0 is absent; expected one");
+  return {};
+}
+
 Status expectFloat(ShapeContext& c, std::size_t input, std::string_view what) {
   const DType dtype = c.inputDType(input);
   if (!c.hasInput(input) || dtype == DType::kUndefined || isFloating(dtype)) return {};
@@ -141,7 +154,9 @@ void normalisationGradient(GradientContext& g, std::string_view op, std::vector<
   if (bias) g.setGradient(2, gradients[2]);
 }
 
-Status inferNormalisationGrad(ShapeContext& c) {
+Status inferNormalisationGrad(ShapeContext& c, std::size_t inputs, std::size_t dtypeOf) {
+  SS_TRY(expectInputs(c, inputs));
+  SS_TRY(expectSameDType(c, 0, dtypeOf));
   if (c.hasOutput(0)) c.setOutput(0, c.inputDType(1), c.inputShape(1));
   for (std::size_t i = 1; i <= 2; ++i)
     if (c.hasOutput(i)) c.setOutput(i, c.inputDType(2), c.inputShape(2));
@@ -149,6 +164,7 @@ Status inferNormalisationGrad(ShapeContext& c) {
 }
 
 Status inferAlongAxis(ShapeContext& c) {
+  SS_TRY(expectOperands(c, 1));
   SS_TRY(expectFloat(c, 0, "the input"));
   if (c.rankKnown(0) && !c.inputShape(0)->empty()) SS_TRY(c.axis(c.attrs().integer("axis", -1), *c.inputShape(0)));
   return shape_rules::sameAsInput0(c);

@@ -30,7 +30,11 @@ double flopsPerElement(const OpShapes& shapes) {
   return elements;
 }
 
-// --- checks; absent inputs pass
+// --- checks
+// The first `inputs` inputs are there, and with expectOperands output 0: kernels read and write them without asking.
+Status expectInputs(ShapeContext& c, std::size_t inputs);
+Status expectOperands(ShapeContext& c, std::size_t inputs);
+// In the checks below absent inputs pass.
 Status expectFloat(ShapeContext& c, std::size_t input, std::string_view what);
 // Error when inputs i and j are present and differ in dtype.
 Status expectSameDType(ShapeContext& c, std::size_t i, std::size_t j);
@@ -45,8 +49,9 @@ DType statisticsType(const ShapeContext& c);
 // Emits `op` (dy, x, scale, saved…) → dx, dscale, dbias and sets the gradients of inputs 0, 1 (scale) and, when present, 2 (bias,
 // shaped like scale).
 void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs);
-// Shape rule of such a gradient op: output 0 like input 1, outputs 1 and 2 like input 2.
-Status inferNormalisationGrad(ShapeContext& c);
+// Shape rule of such a gradient op with `inputs` inputs: output 0 like input 1, outputs 1 and 2 like input 2; dy has the dtype of
+// input `dtypeOf`.
+Status inferNormalisationGrad(ShapeContext& c, std::size_t inputs, std::size_t dtypeOf);
 
 // Checks `axis` (default -1) against input 0 and gives output 0 its type; a scalar is one line of one element.
 Status inferAlongAxis(ShapeContext& c);

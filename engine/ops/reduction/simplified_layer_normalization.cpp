@@ -4,6 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectFloat(c, 1, "scale"));
   c.setOutput(0, c.inputDType(1), c.inputShape(0));
@@ -50,7 +51,7 @@ extern const OpDef kSimplifiedLayerNormalizationGradOp{
     .name = "SimplifiedLayerNormalizationGrad",
     .domain = kInternalDomain,
     .doc = "dy, x, scale, inv_std → dx?, dscale?; attribute axis.",
-    .inferShape = reduction_rules::inferNormalisationGrad,
+    .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 4, 2); },
     .noGradientReason = "gradient op",
     .inPlaceInputs = bit(0) | bit(1),
     .flops = reduction_rules::flopsPerElement<10, 1>,

@@ -6,6 +6,7 @@ namespace {
 // Inputs input, skip, gamma, beta?, bias? (without beta when simplified) → y, mean, inv_std, sum.
 template <bool kCentered>
 Status inferShape(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 3));
   constexpr std::size_t kLast = kCentered ? 4 : 3;
   SS_TRY(reduction_rules::expectFloat(c, 0, "input"));
   for (std::size_t i = 1; i <= kLast; ++i) SS_TRY(reduction_rules::expectSameDType(c, 0, i));

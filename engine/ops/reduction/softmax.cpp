@@ -9,6 +9,7 @@ Status gradient(GradientContext& g) {
 }
 
 Status inferGrad(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   if (c.rankKnown(0) && c.rankKnown(1)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(1), "dy and y"));
   return reduction_rules::inferAlongAxis(c);

@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/open_session.h"
+#include "app/cli/output.h"
+#include "app/cli/save_graphs.h"
+
+namespace stepscope::cli {
+
+Run addBuild(CLI::App& parent) {
+  auto* app = parent.add_subcommand("build", "build the training step, phases load to bind; print the phase table");
+  struct Arguments {
+    std::string model, saveGraphs;
+    bool json = false;
+    SharedOptions shared;
+  };
+  auto a = std::make_shared<Arguments>();
+  app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
+  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")->type_name("DIR");
+  app->add_flag("--json", a->json, "one JSON object per line");
+  a->shared.add(*app);
+  return [a] {
+    const Output output(a->json);
+    auto options = a->shared.apply();
+    if (!options) return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    auto session = openSession(a->model, *options, output);
+    if (!session) return output.failed(session.error().message), report(session.error());
+    Status built = prepare(**session, a->shared);
+    if (built) built = (*session)->build();
+    output.phaseTable((*session)->phases());
+    // A failure still leaves the graphs up to the phase before it.
+    if (!a->saveGraphs.empty())
+      if (Status saved = saveGraphs(**session, a->saveGraphs); !saved) return report(saved.error());
+    if (!built) return output.failed(built.error().message), report(built.error());
+    if (!a->json) {
+      const auto plan = (*session)->planSnapshot();
+      if (plan)
+        fmt::print("{} instructions; arena {} (lower bound {}), persistent {}\n", plan->instructions_size(), bytesText(plan->arena_bytes()),
+                   bytesText(plan->lower_bound_bytes()), bytesText(plan->persistent_bytes()));
+    }
+    output.finished(0, 0);
+    return kSuccess;
+  };
+}
+
+}  // namespace stepscope::cli

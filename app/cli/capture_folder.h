@@ -1,0 +1,13 @@
+// A folder that stepscope_capture (plugins/torch) wrote: model.onnx, batches.npz, capture.json.
+#pragma once
+
+#include <filesystem>
+
+#include "engine/train/options.h"
+
+namespace stepscope::cli {
+
+// The model's path. Data, loss and the parameters that are not trained are taken over where the user set nothing.
+Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& folder, TrainOptions& options);
+
+}  // namespace stepscope::cli

@@ -1,0 +1,47 @@
+// One subcommand of `stepscope`: declares its options on the CLI11 parser and returns what runs when it was chosen.
+// Exit codes: 0 success, 1 the work failed, 2 wrong usage. Errors go to stderr as "error: <what> '<name>': …".
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/train/options.h"
+#include "kernels/status.h"
+
+namespace stepscope::cli {
+
+inline constexpr int kSuccess = 0, kFailed = 1, kUsage = 2;
+
+using Run = std::function<int()>;
+
+Run addBuild(CLI::App& parent);
+Run addTrain(CLI::App& parent);
+Run addRun(CLI::App& parent);
+Run addInspect(CLI::App& parent);
+Run addReport(CLI::App& parent);
+Run addSql(CLI::App& parent);
+Run addOptions(CLI::App& parent);
+Run addDoctor(CLI::App& parent);
+Run addWorker(CLI::App& parent);
+Run addOpen(CLI::App& parent);
+
+// Prints "error: …" and returns the exit code that fits it.
+int report(const Error& error);
+
+// The settings of DESIGN §8 that `build`, `train` and `run` share. add() declares the flags, apply() sets the options.
+class SharedOptions {
+ public:
+  void add(CLI::App& app);
+  Result<TrainOptions> apply() const;
+  bool resume = false;
+  std::string initFrom;
+
+ private:
+  std::vector<std::pair<std::string, std::shared_ptr<std::vector<std::string>>>> values_;
+  std::shared_ptr<std::vector<std::string>> set_ = std::make_shared<std::vector<std::string>>();
+  bool nesterov_ = false;
+};
+
+}  // namespace stepscope::cli

@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "app/cli/command.h"
+
+namespace stepscope::cli {
+
+Run addOpen(CLI::App& parent) {
+  auto* app = parent.add_subcommand("open", "the window, on a model or a project");
+  auto path = std::make_shared<std::string>();
+  app->add_option("PATH", *path, "ONNX file or project file");
+  return [path] {
+    std::error_code error;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+    const std::string workbench = (self.parent_path() / "stepscope-workbench").string();
+    if (!std::filesystem::exists(workbench, error)) {
+      fmt::print(stderr, "error: window '{}': not part of this build; expected stepscope-workbench beside stepscope\n", workbench);
+      return kFailed;
+    }
+    if (path->empty())
+      execl(workbench.c_str(), workbench.c_str(), static_cast<char*>(nullptr));
+    else
+      execl(workbench.c_str(), workbench.c_str(), path->c_str(), static_cast<char*>(nullptr));
+    fmt::print(stderr, "error: window '{}': could not be started\n", workbench);
+    return kFailed;
+  };
+}
+
+}  // namespace stepscope::cli

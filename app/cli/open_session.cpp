@@ -1,0 +1,37 @@
+#include "app/cli/open_session.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/capture_folder.h"
+
+namespace stepscope::cli {
+
+Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output) {
+  std::filesystem::path path = model;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    SS_ASSIGN(path, openCaptureFolder(path, options));
+  }
+  LoadOptions load;
+  if (options.missingWeights == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
+  Observer observer;
+  observer.phase = [&output](const snapshot::PhaseSpan& span) { output.phase(span); };
+  observer.alert = [&output](const snapshot::Alert& alert) { output.alert(alert); };
+  std::vector<Problem> problems;
+  auto session = Session::open(path, load, std::move(observer), &problems);
+  if (!session) {
+    for (std::size_t i = 1; i < problems.size() && i < 50; ++i)
+      fmt::print(stderr, "problem: {}: {}{}{}\n", problems[i].where, problems[i].message, problems[i].hint.empty() ? "" : "; hint: ", problems[i].hint);
+    return session;
+  }
+  SS_TRY((*session)->setOptions(options));
+  return session;
+}
+
+Status prepare(Session& session, const SharedOptions& shared) {
+  if (shared.resume && shared.initFrom.empty()) return invalid("option 'resume': no file; expected --init-from FILE.safetensors");
+  if (!shared.initFrom.empty()) SS_TRY(session.loadState(shared.initFrom, shared.resume));
+  return {};
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/output.h"
+
+namespace stepscope::cli {
+
+Run addOptions(CLI::App& parent) {
+  auto* app = parent.add_subcommand("options", "every option: value, default, who set it, what it does");
+  struct Arguments {
+    bool json = false;
+    SharedOptions shared;
+  };
+  auto a = std::make_shared<Arguments>();
+  app->add_flag("--json", a->json, "one JSON object per line");
+  a->shared.add(*app);
+  return [a] {
+    const auto options = a->shared.apply();
+    if (!options) return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    std::vector<std::vector<std::string>> rows;
+    for (const OptionInfo& info : optionTable()) {
+      const auto origin = options->origins.find(std::string(info.name));
+      const std::string value = origin == options->origins.end() ? std::string(info.defaultValue) : origin->second.value;
+      const std::string setBy = origin == options->origins.end() ? "default" : origin->second.setBy;
+      if (a->json)
+        fmt::print("{}\n", nlohmann::json{{"name", info.name}, {"value", value}, {"default", info.defaultValue}, {"set_by", setBy}, {"doc", info.doc}}.dump());
+      rows.push_back({std::string(info.name), value, std::string(info.defaultValue), setBy, std::string(info.doc)});
+    }
+    if (!a->json) fmt::print("{}", table({"option", "value", "default", "set by", "effect"}, rows, 5));
+    return kSuccess;
+  };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,168 @@
+#include "app/cli/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace stepscope::cli {
+namespace {
+
+// A number that JSON can hold; NaN and infinities become strings, which readers of JSON accept.
+nlohmann::json numberJson(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
+void print(const nlohmann::json& event) {
+  fmt::print("{}\n", event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::fflush(stdout);
+}
+
+std::size_t width(const std::string& text) {
+  std::size_t columns = 0;
+  for (const char c : text) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return columns;
+}
+
+}  // namespace
+
+std::string timeText(std::int64_t ns) {
+  const auto value = static_cast<double>(ns);
+  if (ns < 1'000) return fmt::format("{} ns", ns);
+  if (ns < 1'000'000) return fmt::format("{:.2f} µs", value / 1e3);
+  if (ns < 1'000'000'000) return fmt::format("{:.2f} ms", value / 1e6);
+  return fmt::format("{:.2f} s", value / 1e9);
+}
+
+std::string bytesText(std::int64_t bytes) {
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1024 * 1024) return fmt::format("{:.1f} KiB", value / 1024);
+  if (bytes < std::int64_t{1024} * 1024 * 1024) return fmt::format("{:.1f} MiB", value / (1024 * 1024));
+  return fmt::format("{:.2f} GiB", value / (1024.0 * 1024 * 1024));
+}
+
+std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t leftColumns) {
+  std::vector<std::size_t> widths;
+  for (const std::string& cell : header) widths.push_back(width(cell));
+  for (const auto& row : rows)
+    for (std::size_t c = 0; c < row.size() && c < widths.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  std::string text;
+  const auto line = [&](const std::vector<std::string>& row) {
+    std::string out;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string pad(widths[c] - std::min(widths[c], width(row[c])), ' ');
+      out += (c ? "  " : "") + (c < leftColumns ? row[c] + pad : pad + row[c]);
+    }
+    while (!out.empty() && out.back() == ' ') out.pop_back();
+    text += out + "\n";
+  };
+  line(header);
+  for (const auto& row : rows) line(row);
+  return text;
+}
+
+void Output::phase(const snapshot::PhaseSpan& span) const {
+  if (!json_) return;
+  nlohmann::json event{{"event", "phase"}, {"name", span.name()}, {"depth", span.depth()}, {"ns", span.ns()}, {"count", span.count()}, {"peak_bytes", span.peak_bytes()}};
+  if (!span.error().empty()) event["error"] = span.error();
+  if (span.has_pass()) {
+    event["matches"] = span.pass().matches();
+    event["near_misses"] = span.pass().near_misses_size();
+    if (span.pass().notes_size() > 0) event["notes"] = std::vector<std::string>(span.pass().notes().begin(), span.pass().notes().end());
+  }
+  print(event);
+}
+
+void Output::alert(const snapshot::Alert& alert) const {
+  if (json_) {
+    print({{"event", "warning"}, {"code", alert.code()}, {"message", alert.message()}});
+    return;
+  }
+  std::fflush(stdout);
+  fmt::print(stderr, "warning: {}\n", alert.message());
+}
+
+void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
+  if (json_) return;
+  std::vector<std::vector<std::string>> rows;
+  std::int64_t total = 0;
+  for (const snapshot::PhaseSpan& span : spans) {
+    if (span.depth() == 0) total += span.ns();
+    std::string note;
+    if (!span.error().empty())
+      note = "failed";
+    else if (span.has_pass() && span.depth() > 0)
+      note = fmt::format("{} matches, {} → {} nodes", span.pass().matches(), span.pass().nodes_before(), span.pass().nodes_after());
+    rows.push_back({std::string(static_cast<std::size_t>(span.depth()) * 2, ' ') + span.name(), timeText(span.ns()), std::to_string(span.count()), bytesText(span.peak_bytes()), note});
+  }
+  rows.push_back({"total", timeText(total), "", "", ""});
+  std::string text;
+  // The note is prose: left-aligned at the end.
+  std::vector<std::string> notes;
+  for (auto& row : rows) {
+    notes.push_back(row.back());
+    row.pop_back();
+  }
+  const std::string body = table({"phase", "time", "count", "peak"}, rows);
+  std::size_t line = 0, begin = 0;
+  while (begin < body.size()) {
+    const std::size_t end = body.find('\n', begin);
+    text += body.substr(begin, end - begin);
+    if (line > 0 && !notes[line - 1].empty()) text += "  " + notes[line - 1];
+    text += "\n";
+    ++line;
+    begin = end + 1;
+  }
+  fmt::print("{}", text);
+  for (const snapshot::PhaseSpan& span : spans)
+    if (span.has_pass() && (span.name() == "inspect inputs" || span.name() == "attach loss"))
+      for (const std::string& note : span.pass().notes()) fmt::print("  {}\n", note);
+  std::fflush(stdout);
+}
+
+void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {
+  if (json_) {
+    nlohmann::json event{{"event", "step"},        {"step", r.step()},          {"ns", r.ns()},
+                         {"peak_bytes", r.peak_bytes()}, {"planned_bytes", r.planned_bytes()}, {"learning_rate", r.learning_rate()},
+                         {"updated", r.updated()}, {"samples", r.samples()},    {"tokens", r.tokens()}};
+    event["loss"] = r.has_loss() ? numberJson(r.loss()) : nlohmann::json(nullptr);
+    if (r.has_gradient_norm()) event["gradient_norm"] = numberJson(r.gradient_norm());
+    print(event);
+    return;
+  }
+  // Every step on a short run, then fewer and fewer; all of them are in the project file.
+  const bool shown = done <= 10 || done == total || (done <= 100 && done % 10 == 0) || done % 100 == 0;
+  const bool terminal = isatty(1) != 0;
+  if (shown) {
+    if (terminal) fmt::print("\r\x1b[K");
+    fmt::print("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), r.loss(), r.learning_rate(), timeText(r.ns()));
+    if (r.has_gradient_norm()) fmt::print("  gradient norm {:.4g}", r.gradient_norm());
+    if (r.tokens() > 0 && r.ns() > 0)
+      fmt::print("  {:.0f} tokens/s", static_cast<double>(r.tokens()) * 1e9 / static_cast<double>(r.ns()));
+    else if (r.samples() > 0 && r.ns() > 0)
+      fmt::print("  {:.0f} samples/s", static_cast<double>(r.samples()) * 1e9 / static_cast<double>(r.ns()));
+    fmt::print("\n");
+  } else if (terminal) {
+    const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
+    fmt::print("\r\x1b[Kstep {} of {}  {:.1f} steps/s  {:.0f} s left", done, total, rate, rate > 0 ? static_cast<double>(total - done) / rate : 0.0);
+  }
+  std::fflush(stdout);
+}
+
+void Output::finished(std::int64_t steps, std::int64_t ns) const {
+  if (json_)
+    print({{"event", "done"}, {"steps", steps}, {"ns", ns}});
+  else if (steps > 0)
+    fmt::print("{} steps in {}\n", steps, timeText(ns));
+}
+
+void Output::failed(const std::string& message) const {
+  if (json_) print({{"event", "error"}, {"message", message}});
+}
+
+}  // namespace stepscope::cli

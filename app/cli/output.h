@@ -1,0 +1,33 @@
+// What `build` and `train` print: JSON events, or text made to be read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/snapshot/run.pb.h"
+
+namespace stepscope::cli {
+
+std::string timeText(std::int64_t ns);      // "123.45 µs"
+std::string bytesText(std::int64_t bytes);  // "3.20 MiB"
+
+// Aligned columns; the first is left-aligned, the others right-aligned.
+std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t leftColumns = 1);
+
+class Output {
+ public:
+  explicit Output(bool json) : json_(json) {}
+  bool json() const { return json_; }
+  void phase(const snapshot::PhaseSpan& span) const;       // JSON only
+  void alert(const snapshot::Alert& alert) const;          // stderr in text mode
+  void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
+  void step(const snapshot::StepRecord& record, std::int64_t done, std::int64_t total, double secondsSoFar) const;
+  void finished(std::int64_t steps, std::int64_t ns) const;
+  void failed(const std::string& message) const;           // JSON: an error event besides the line on stderr
+
+ private:
+  bool json_;
+};
+
+}  // namespace stepscope::cli

@@ -1,0 +1,135 @@
+#include <cmath>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/open_session.h"
+#include "app/cli/output.h"
+#include "engine/data/npy.h"
+#include "engine/onnx/tensor_pb.h"
+#include "engine/train/forward.h"
+#include "engine/train/snapshots.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct Arguments {
+  std::string model, expect;
+  std::vector<std::string> fetch;
+  double rtol = 1e-3, atol = 1e-5;
+  bool json = false;
+  SharedOptions shared;
+};
+
+struct Difference {
+  std::int64_t differing = 0;
+  std::string worst;
+};
+
+// |found - expected| <= atol + rtol |expected|, NaN equals NaN, an infinity its equal.
+Difference compareWithin(const TensorView& found, const TensorView& expected, double rtol, double atol) {
+  Difference difference;
+  double worst = -1;
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    if (expected.dtype == DType::kString) {
+      const auto& a = found.as<std::string>()[static_cast<std::size_t>(i)];
+      const auto& b = expected.as<std::string>()[static_cast<std::size_t>(i)];
+      if (a == b) continue;
+      if (difference.differing++ == 0) difference.worst = fmt::format("element {}: found '{}'; expected '{}'", i, a, b);
+      continue;
+    }
+    if (isInteger(expected.dtype) && elementAsInt(found, i) == elementAsInt(expected, i)) continue;
+    const double a = elementAsDouble(found, i), b = elementAsDouble(expected, i);
+    if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
+    const double gap = std::abs(a - b);
+    if (std::isfinite(a) && std::isfinite(b) && gap <= atol + rtol * std::abs(b)) continue;
+    ++difference.differing;
+    const double badness = std::isfinite(gap) ? gap : INFINITY;
+    if (badness > worst) {
+      worst = badness;
+      difference.worst = fmt::format("element {}: found {:g}; expected {:g}", i, a, b);
+    }
+  }
+  return difference;
+}
+
+Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, Tensor>>& outputs) {
+  std::vector<std::string> problems;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const std::filesystem::path file = std::filesystem::path(a.expect) / fmt::format("output_{}.pb", k);
+    std::error_code error;
+    if (!std::filesystem::exists(file, error)) {
+      if (k == 0) return fail(ErrorCode::kIo, fmt::format("expect '{}': no output_0.pb; expected a directory of output_*.pb", a.expect));
+      continue;
+    }
+    const auto& [name, found] = outputs[k];
+    SS_ASSIGN(const auto expected, readTensorFile(file));
+    if (!found.valid()) {
+      problems.push_back(fmt::format("output '{}': not computed", name));
+    } else if (found.dtype() != expected.tensor.dtype() || found.dims() != expected.tensor.dims()) {
+      problems.push_back(fmt::format("output '{}': found {}{}; expected {}{}", name, dtypeName(found.dtype()), dimsText(found.dims()), dtypeName(expected.tensor.dtype()), dimsText(expected.tensor.dims())));
+    } else if (const Difference d = compareWithin(found.view(), expected.tensor.view(), a.rtol, a.atol); d.differing > 0) {
+      problems.push_back(fmt::format("output '{}': {} of {} elements differ, worst {}", name, d.differing, found.elements(), d.worst));
+    }
+  }
+  if (problems.empty()) return {};
+  std::string text = problems.front();
+  for (std::size_t i = 1; i < problems.size(); ++i) text += "\n  " + problems[i];
+  return fail(ErrorCode::kInvalidArgument, text);
+}
+
+Status run(const Arguments& a, const Output& output) {
+  SS_ASSIGN(TrainOptions options, a.shared.apply());
+  std::vector<std::pair<std::string, std::string>> fetches;
+  std::vector<std::string> names;
+  for (const std::string& item : a.fetch) {
+    const auto equals = item.rfind('=');
+    if (equals == std::string::npos || equals == 0) return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
+    fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+    names.push_back(fetches.back().first);
+  }
+  SS_ASSIGN(const auto session, openSession(a.model, options, output));
+  SS_TRY(prepare(*session, a.shared));
+  SS_ASSIGN(const auto outputs, runForward(*session, names));
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const auto& [name, tensor] = outputs[k];
+    if (!tensor.valid()) continue;
+    const auto s = tensor.dtype() == DType::kString ? snapshot::TensorStatistics{} : tensorStatistics(tensor.view());
+    if (a.json)
+      fmt::print("{}\n", nlohmann::json{{"event", "output"}, {"name", name}, {"dtype", std::string(dtypeName(tensor.dtype()))}, {"dims", tensor.dims()}, {"min", s.min()}, {"max", s.max()}, {"mean", s.mean()}, {"nan", s.nan()}, {"inf", s.inf()}}
+                             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    else if (a.expect.empty())
+      fmt::print("{}  {}{}  min {:.6g}  max {:.6g}  mean {:.6g}  NaN {}  Inf {}\n", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()), s.min(), s.max(), s.mean(), s.nan(), s.inf());
+  }
+  for (const auto& [value, file] : fetches)
+    for (const auto& [name, tensor] : outputs)
+      if (name == value) SS_TRY(writeNpy(file, tensor.view()));
+  if (!a.expect.empty()) {
+    SS_TRY(compareAll(a, outputs));
+    if (!a.json) fmt::print("outputs agree\n");
+  }
+  return {};
+}
+
+}  // namespace
+
+Run addRun(CLI::App& parent) {
+  auto* app = parent.add_subcommand("run", "forward only; --expect compares with stored outputs");
+  auto a = std::make_shared<Arguments>();
+  app->add_option("MODEL", a->model, "ONNX file")->required();
+  app->add_option("--expect", a->expect, "directory of output_*.pb to agree with")->type_name("DIR");
+  app->add_option("--rtol", a->rtol, "relative tolerance [1e-3]")->type_name("X");
+  app->add_option("--atol", a->atol, "absolute tolerance [1e-5]")->type_name("X");
+  app->add_option("--fetch", a->fetch, "VALUE=FILE.npy: any value")->type_name("")->expected(1)->take_all();
+  app->add_flag("--json", a->json, "one JSON object per line");
+  a->shared.add(*app);
+  return [a] {
+    const Output output(a->json);
+    if (auto options = a->shared.apply(); !options && options.error().code == ErrorCode::kInvalidArgument)
+      return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    if (Status status = run(*a, output); !status) return output.failed(status.error().message), report(status.error());
+    return kSuccess;
+  };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,169 @@
+#include <csignal>
+#include <fmt/format.h>
+
+#include "app/cli/command.h"
+#include "app/cli/machine.h"
+#include "app/cli/open_session.h"
+#include "app/cli/output.h"
+#include "app/cli/save_graphs.h"
+#include "engine/data/npy.h"
+#include "engine/data/safetensors.h"
+#include "storage/recorder.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct Arguments {
+  std::string model, project, saveGraphs, save, dumpGrads, dumpParams;
+  std::vector<std::string> fetch;
+  bool json = false;
+  SharedOptions shared;
+};
+
+std::atomic<bool> interrupted = false;
+Session* running = nullptr;
+
+void onInterrupt(int) {
+  interrupted = true;
+  if (running) running->cancel();
+}
+
+Error fromStorage(const storage::Error& error) { return {ErrorCode::kIo, error.message}; }
+
+Status dump(const Session& session, const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
+  if (!a.dumpGrads.empty()) {
+    std::map<std::string, Tensor> owned;
+    std::map<std::string, TensorView> views;
+    for (const ParameterChoice& parameter : session.parameters()) {
+      if (!parameter.trained) continue;
+      const std::string& name = session.imported().value(parameter.value).name;
+      SS_ASSIGN(owned[name], session.gradient(name));
+      views[name] = owned[name].view();
+    }
+    SS_TRY(writeSafetensors(a.dumpGrads, views, {}));
+  }
+  if (!a.dumpParams.empty()) SS_TRY(writeSafetensors(a.dumpParams, session.namedState(false), {}));
+  for (const auto& [value, file] : fetches) {
+    const ValueId id = session.findValue(value);
+    if (!id) return fail(ErrorCode::kNotFound, fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value));
+    SS_ASSIGN(const TensorView view, session.value(id));
+    SS_TRY(writeNpy(file, view));
+  }
+  if (!a.save.empty()) SS_TRY(session.saveState(a.save));
+  return {};
+}
+
+Result<std::unique_ptr<storage::Recorder>> startRecorder(const Arguments& a, const Session& session) {
+  auto project = storage::Project::openForWriting(a.project);
+  if (!project) return tl::make_unexpected(fromStorage(project.error()));
+  auto recorder = storage::Recorder::start(std::move(*project));
+  if (!recorder) return tl::make_unexpected(fromStorage(recorder.error()));
+  storage::RunInfo info;
+  const TrainOptions& o = session.options();
+  info.modelPath = a.model;
+  info.threads = o.threads;
+  info.seed = static_cast<std::int64_t>(o.seed);
+  info.optimizer = o.optimizer;
+  info.model = session.inspect();
+  info.machine = machineInfo();
+  info.options = session.optionList();
+  for (const snapshot::Alert& alert : session.alerts())
+    if (alert.code() == "missing_weights") info.weights = fmt::format("random, external data is missing (seed {})", o.seed);
+  (*recorder)->beginRun(std::move(info));
+  return std::move(*recorder);
+}
+
+void recordBuild(storage::Recorder& recorder, const Session& session) {
+  recorder.phases(session.phases());
+  recorder.options(session.optionList());
+  for (const Stage& stage : session.stages())
+    if (auto graph = session.graphSnapshot(stage.phase)) recorder.graph(std::move(*graph));
+  if (auto plan = session.planSnapshot()) recorder.plan(std::move(*plan));
+  for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
+}
+
+Status train(const Arguments& a, const Output& output) {
+  SS_ASSIGN(TrainOptions options, a.shared.apply());
+  if (options.record == "instructions" && a.project.empty()) options.record = "off";  // nobody would read the spans
+  std::vector<std::pair<std::string, std::string>> fetches;
+  std::vector<std::string> keep;
+  for (const std::string& item : a.fetch) {
+    const auto equals = item.rfind('=');
+    if (equals == std::string::npos || equals == 0) return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
+    fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+    keep.push_back(fetches.back().first);
+  }
+  SS_ASSIGN(const auto session, openSession(a.model, options, output));
+  SS_TRY(prepare(*session, a.shared));
+  session->keep(keep);
+  session->keepGradients(!a.dumpGrads.empty());
+  const Status built = session->build();
+  output.phaseTable(session->phases());
+  if (!a.saveGraphs.empty()) SS_TRY(saveGraphs(*session, a.saveGraphs));
+  std::unique_ptr<storage::Recorder> recorder;
+  if (!a.project.empty()) {
+    SS_ASSIGN(recorder, startRecorder(a, *session));
+    recordBuild(*recorder, *session);
+  }
+  if (!built) {
+    if (recorder) recorder->endRun(storage::RunStatus::kFailed, built.error().message);
+    return built;
+  }
+  running = session.get();
+  std::signal(SIGINT, onInterrupt);
+  std::signal(SIGTERM, onInterrupt);
+  const std::int64_t begin = monotonicNs();
+  std::int64_t done = 0;
+  Status failed;
+  while (done < options.steps && !interrupted) {
+    const std::size_t phasesBefore = session->phases().size();
+    auto record = session->step();
+    if (!record) {
+      if (record.error().code != ErrorCode::kCancelled) failed = tl::make_unexpected(record.error());
+      break;
+    }
+    ++done;
+    output.step(*record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
+    if (recorder) {
+      if (session->phases().size() != phasesBefore) recordBuild(*recorder, *session);  // a new variant was made
+      recorder->step(*record);
+    }
+  }
+  running = nullptr;
+  if (failed && done > 0) failed = dump(*session, a, fetches);
+  if (recorder) {
+    for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
+    recorder->endRun(!failed ? storage::RunStatus::kFailed : interrupted ? storage::RunStatus::kCancelled : storage::RunStatus::kFinished,
+                     failed ? "" : failed.error().message);
+    if (auto closed = recorder->close(); !closed && failed) failed = tl::make_unexpected(fromStorage(closed.error()));
+  }
+  SS_TRY(failed);
+  if (interrupted) return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} steps", done));
+  output.finished(done, monotonicNs() - begin);
+  return {};
+}
+
+}  // namespace
+
+Run addTrain(CLI::App& parent) {
+  auto* app = parent.add_subcommand("train", "build, then run training steps; print the loss of each");
+  auto a = std::make_shared<Arguments>();
+  app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
+  app->add_option("--project", a->project, "record into this project file")->type_name("FILE");
+  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")->type_name("DIR");
+  app->add_option("--save", a->save, "parameters and optimizer state after the last step")->type_name("FILE.safetensors");
+  app->add_option("--dump-grads", a->dumpGrads, "gradients at the last step, as accumulated, before clipping")->type_name("FILE.safetensors");
+  app->add_option("--dump-params", a->dumpParams, "parameters and running statistics after the last step")->type_name("FILE.safetensors");
+  app->add_option("--fetch", a->fetch, "VALUE=FILE.npy: any intermediate value of the last step")->type_name("")->expected(1)->take_all();
+  app->add_flag("--json", a->json, "one JSON object per line");
+  a->shared.add(*app);
+  return [a] {
+    const Output output(a->json);
+    if (auto options = a->shared.apply(); !options && options.error().code == ErrorCode::kInvalidArgument)
+      return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    if (Status status = train(*a, output); !status) return output.failed(status.error().message), report(status.error());
+    return kSuccess;
+  };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,27 @@
+#include <csignal>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "app/cli/command.h"
+#include "app/cli/machine.h"
+#include "engine/wire/server.h"
+
+namespace stepscope::cli {
+
+Run addWorker(CLI::App& parent) {
+  parent.add_subcommand("worker", "the protocol on stdin and stdout; started by the window, or behind ssh");
+  return [] {
+    std::signal(SIGPIPE, SIG_IGN);
+    // Whatever a library prints must not get between the frames.
+    const int out = dup(STDOUT_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    static const snapshot::MachineInfo machine = machineInfo();
+    if (Status status = serveWorker(STDIN_FILENO, out, machine); !status) {
+      fmt::print(stderr, "error: {}\n", status.error().message);
+      return kFailed;
+    }
+    return kSuccess;
+  };
+}
+
+}  // namespace stepscope::cli

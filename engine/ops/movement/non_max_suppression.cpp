@@ -1,0 +1,24 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  for (std::size_t i = 0; i < 2; ++i)
+    if (c.rankKnown(i) && c.inputShape(i)->size() != 3)
+      return c.error("input " + std::to_string(i) + " of shape " + shapeText(*c.inputShape(i)) + "; expected three axes");
+  c.setOutput(0, DType::kI64, Shape{c.freshDim(0, 0), Dim(3)});
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kNonMaxSuppressionOp{
+    .name = "NonMaxSuppression",
+    .doc = "[batch, class, box] of the boxes kept: by score, without those that overlap a kept one by more than the threshold.",
+    .inferShape = inferShape,
+    .noGradientReason = "integer result",
+    .dataDependentShape = true,
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,257 @@
+#include "engine/train/data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "engine/train/data_files.h"
+#include "kernels/random.h"
+
+namespace stepscope {
+namespace {
+
+bool isSessionInput(const std::string& name) { return name.starts_with("stepscope."); }
+
+// Arrays of a file: entry k of an array with a leading axis of entries, the whole array otherwise.
+class FileSource final : public DataSource {
+ public:
+  struct Array {
+    Tensor tensor;
+    bool perStep = false;
+  };
+  FileSource(std::map<std::string, Array> arrays, std::int64_t entries) : arrays_(std::move(arrays)), entries_(entries) {}
+  std::int64_t entries() const override { return entries_; }
+  Result<Batch> batch(std::int64_t step) override {
+    Batch batch;
+    const std::int64_t entry = entries_ > 0 ? step % entries_ : 0;
+    batch.label = fmt::format("entry {} of {}", entry + 1, std::max<std::int64_t>(entries_, 1));
+    for (const auto& [name, array] : arrays_) {
+      if (!array.perStep) {
+        batch.arrays[name] = array.tensor;
+        continue;
+      }
+      Dims dims(array.tensor.dims().begin() + 1, array.tensor.dims().end());
+      const std::size_t bytes = static_cast<std::size_t>(elementCount(dims)) * dtypeSize(array.tensor.dtype());
+      const auto owner = std::make_shared<Tensor>(array.tensor);
+      auto* data = static_cast<std::byte*>(array.tensor.data()) + bytes * static_cast<std::size_t>(entry);
+      batch.arrays[name] = Tensor(array.tensor.dtype(), std::move(dims), owner, data);
+    }
+    return batch;
+  }
+
+ private:
+  std::map<std::string, Array> arrays_;
+  std::int64_t entries_;
+};
+
+class SyntheticSource final : public DataSource {
+ public:
+  struct Input {
+    std::string name;
+    DType dtype;
+    Dims dims;
+    InputRole role;
+    std::int64_t padValue = 0;
+    bool padded = false;
+  };
+  SyntheticSource(std::vector<Input> inputs, std::uint64_t seed, double padding) : inputs_(std::move(inputs)), seed_(seed), padding_(padding) {}
+  std::int64_t entries() const override { return 0; }
+  Result<Batch> batch(std::int64_t step) override {
+    Batch batch;
+    batch.label = "synthetic";
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const Input& input = inputs_[i];
+      Tensor tensor(input.dtype, input.dims);
+      // Node numbers of data lie above every node of a graph.
+      const RandomKey key{seed_, static_cast<std::uint64_t>(step), 0x80000000u + static_cast<std::uint32_t>(i)};
+      const std::int64_t length = input.dims.empty() ? 1 : input.dims.back();
+      const auto valid = static_cast<std::int64_t>(std::llround(static_cast<double>(length) * (1 - padding_)));
+      for (std::int64_t k = 0; k < tensor.elements(); ++k) {
+        const double u = uniform01(key, static_cast<std::uint64_t>(k));
+        const bool pad = length > 0 && input.dims.size() >= 2 && k % length >= valid;
+        double value = 0;
+        switch (input.role.kind) {
+          case InputRole::Kind::kTokens:
+          case InputRole::Kind::kLabels: value = std::floor(u * static_cast<double>(std::max<std::int64_t>(input.role.below, 1))); break;
+          case InputRole::Kind::kPositions: value = static_cast<double>(k % std::max<std::int64_t>(length, 1)); break;
+          case InputRole::Kind::kMask: value = pad ? 0 : 1; break;
+          case InputRole::Kind::kData: value = isFloating(input.dtype) ? normal01(key, static_cast<std::uint64_t>(k)) : std::floor(u * 2); break;
+        }
+        if (pad && input.padded) value = static_cast<double>(input.padValue);
+        storeElement(tensor.view(), k, value);
+      }
+      batch.arrays[input.name] = std::move(tensor);
+    }
+    return batch;
+  }
+
+ private:
+  std::vector<Input> inputs_;
+  std::uint64_t seed_;
+  double padding_;
+};
+
+bool losslessTo(DType from, DType to) {
+  if (isInteger(from) && (to == DType::kI64 || to == DType::kI32)) return true;
+  if (from == DType::kF64 && to == DType::kF32) return true;
+  if ((from == DType::kF16 || from == DType::kBF16) && (to == DType::kF32 || to == DType::kF64)) return true;
+  if (from == DType::kF32 && to == DType::kF64) return true;
+  return (from == DType::kBool && isInteger(to)) || (from == DType::kU8 && to == DType::kBool);
+}
+
+Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOptions& options) {
+  SS_ASSIGN(auto files, readDataFiles(options.data, [&] {
+              std::vector<std::string> names;
+              for (const ValueId id : graph.inputs())
+                if (!isSessionInput(graph.value(id).name)) names.push_back(graph.value(id).name);
+              return names;
+            }()));
+  std::map<std::string, FileSource::Array> arrays;
+  std::int64_t entries = 0;
+  std::string entriesFrom;
+  for (const ValueId id : graph.inputs()) {
+    const Value& input = graph.value(id);
+    if (isSessionInput(input.name)) continue;
+    const auto it = files.find(input.name);
+    if (it == files.end()) {
+      std::string found;
+      for (const auto& [name, tensor] : files) found += (found.empty() ? "" : ", ") + name;
+      return fail(ErrorCode::kNotFound, fmt::format("data '{}': no array '{}'; found {}", options.data, input.name, found.empty() ? "none" : found));
+    }
+    Tensor tensor = it->second;
+    if (tensor.dtype() != input.type.dtype) {
+      if (!losslessTo(tensor.dtype(), input.type.dtype))
+        return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", options.data, input.name, dtypeName(tensor.dtype()), dtypeName(input.type.dtype)));
+      tensor = convertTensor(tensor.view(), input.type.dtype);
+    }
+    FileSource::Array array{tensor, false};
+    if (input.type.shape) {
+      const std::size_t rank = input.type.shape->size();
+      array.perStep = tensor.dims().size() == rank + 1;
+      if (!array.perStep && tensor.dims().size() != rank)
+        return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {} or that with a leading axis of steps", options.data, input.name,
+                                   dimsText(tensor.dims()), input.type.text()));
+      for (std::size_t axis = 0; axis < rank; ++axis) {
+        const Dim& expected = (*input.type.shape)[axis];
+        const std::int64_t found = tensor.dims()[axis + (array.perStep ? 1 : 0)];
+        if (expected.known() && expected.value() != found)
+          return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {}{}", options.data, input.name, dimsText(tensor.dims()),
+                                     array.perStep ? "one entry per step of " : "", input.type.text()));
+      }
+    }
+    if (array.perStep) {
+      const std::int64_t count = tensor.dims()[0];
+      if (count == 0) return invalid(fmt::format("data '{}': array '{}' has no entries; expected at least one", options.data, input.name));
+      if (entries != 0 && entries != count)
+        return invalid(fmt::format("data '{}': array '{}' has {} entries, '{}' has {}; expected as many", options.data, input.name, count, entriesFrom, entries));
+      entries = count;
+      entriesFrom = input.name;
+    }
+    arrays[input.name] = std::move(array);
+  }
+  return std::make_unique<FileSource>(std::move(arrays), entries);
+}
+
+}  // namespace
+
+InputRole inferRole(const Graph& graph, ValueId input) {
+  const Value& value = graph.value(input);
+  const auto uses = graph.uses();
+  if (isInteger(value.type.dtype)) {
+    // Follows the value through nodes that keep its elements, to the first use that bounds them.
+    std::vector<ValueId> front{input};
+    std::vector<bool> seen(graph.valueCapacity(), false);
+    for (std::size_t i = 0; i < front.size(); ++i) {
+      for (const Use& use : uses[static_cast<std::size_t>(front[i].index)]) {
+        if (use.input > 100) continue;
+        const Node& node = graph.node(use.node);
+        const auto extent = [&](ValueId of, std::size_t axis) -> std::int64_t {
+          const auto& shape = graph.value(of).type.shape;
+          if (!shape || axis >= shape->size() || !(*shape)[axis].known()) return 0;
+          return (*shape)[axis].value();
+        };
+        if (node.op == "Gather" && use.input == 1) {
+          const std::int64_t axis = node.attrs.integer("axis", 0);
+          const std::int64_t rows = extent(node.input(0), static_cast<std::size_t>(std::max<std::int64_t>(axis, 0)));
+          if (rows > 0 && graph.value(node.input(0)).role == ValueRole::kInitializer)
+            return {InputRole::Kind::kTokens, rows, fmt::format("token ids below {}", rows),
+                    fmt::format("indexes '{}' ({} rows) through {}", graph.value(node.input(0)).name, rows, node.label())};
+        }
+        if ((node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss" || node.op.starts_with("SoftmaxCrossEntropyLossInternal")) &&
+            use.input == 1) {
+          const std::int64_t classes = extent(node.input(0), 1);
+          return {InputRole::Kind::kLabels, classes, fmt::format("class labels below {}", classes), fmt::format("labels of {}", node.label())};
+        }
+        if (node.op == "OneHot" && use.input == 0 && graph.value(node.input(1)).data) {
+          const std::int64_t depth = elementAsInt(graph.value(node.input(1)).data->view(), 0);
+          return {InputRole::Kind::kLabels, depth, fmt::format("class labels below {}", depth), fmt::format("expanded by {}", node.label())};
+        }
+        if ((node.op == "GatherElements" || node.op == "GatherND") && use.input == 1) {
+          const std::int64_t axis = node.attrs.integer("axis", node.op == "GatherND" ? node.attrs.integer("batch_dims", 0) : 0);
+          const auto& shape = graph.value(node.input(0)).type.shape;
+          const std::int64_t rank = shape ? static_cast<std::int64_t>(shape->size()) : 0;
+          const std::int64_t rows = extent(node.input(0), static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
+          if (rows > 0) return {InputRole::Kind::kLabels, rows, fmt::format("indices below {}", rows), fmt::format("indices of {}", node.label())};
+        }
+        const bool keeps = node.op == "Cast" || node.op == "Identity" || node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze" ||
+                           node.op == "Slice" || node.op == "Flatten" || node.op == "Transpose" || node.op == "Concat" || node.op == "Gather" || node.op == "Expand";
+        if (keeps && use.input == 0 && node.output(0) && !seen[static_cast<std::size_t>(node.output(0).index)]) {
+          seen[static_cast<std::size_t>(node.output(0).index)] = true;
+          front.push_back(node.output(0));
+        }
+      }
+    }
+  }
+  const auto contains = [&](const char* part) { return value.name.find(part) != std::string::npos; };
+  if (contains("mask") || value.type.dtype == DType::kBool) return {InputRole::Kind::kMask, 2, "mask of ones and zeros", "by its name or type"};
+  if (isInteger(value.type.dtype) && contains("position")) return {InputRole::Kind::kPositions, 0, "positions", "by its name"};
+  return {InputRole::Kind::kData, 0, isFloating(value.type.dtype) ? "standard normal" : "zeros and ones", "no use bounds its values"};
+}
+
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes) {
+  if (!options.data.empty()) return openFiles(graph, options);
+  std::vector<SyntheticSource::Input> inputs;
+  std::vector<std::string> unused;
+  for (const auto& [name, extent] : options.dims) unused.push_back(name);
+  for (const ValueId id : graph.inputs()) {
+    const Value& value = graph.value(id);
+    if (isSessionInput(value.name)) continue;
+    if (value.type.dtype == DType::kString) return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", value.name));
+    SyntheticSource::Input input{value.name, value.type.dtype, {}, inferRole(graph, id), 0, false};
+    if (!value.type.shape) return invalid(fmt::format("input '{}': its rank is unknown; expected --data for it", value.name));
+    for (std::size_t axis = 0; axis < value.type.shape->size(); ++axis) {
+      const Dim& dim = (*value.type.shape)[axis];
+      if (dim.known()) {
+        input.dims.push_back(dim.value());
+        continue;
+      }
+      const std::string name = dim.text();
+      std::erase(unused, name);
+      const auto it = options.dims.find(name);
+      const std::int64_t extent = it != options.dims.end() ? it->second : axis == 0 ? 2 : 128;
+      if (it == options.dims.end() && notes) {
+        const std::string note = fmt::format("dimension '{}' = {} (default; --dim {}=N sets it)", name, extent, name);
+        if (std::find(notes->begin(), notes->end(), note) == notes->end()) notes->push_back(note);
+      }
+      input.dims.push_back(extent);
+    }
+    SS_TRY(checkedElementCount(input.dims));
+    if (elementCount(input.dims) > (std::int64_t{1} << 32))
+      return fail(ErrorCode::kLimitExceeded, fmt::format("input '{}': synthetic data of shape {}; expected at most 2^32 elements", value.name, dimsText(input.dims)));
+    if (const auto it = options.pad.find(value.name); it != options.pad.end()) {
+      input.padded = true;
+      input.padValue = it->second;
+    } else if (input.role.kind == InputRole::Kind::kLabels && options.padding > 0) {
+      input.padded = true;
+      input.padValue = -100;
+    } else if (input.role.kind == InputRole::Kind::kTokens && options.padding > 0) {
+      input.padded = true;
+    }
+    if (notes) notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
+    inputs.push_back(std::move(input));
+  }
+  if (!unused.empty()) return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", unused.front()));
+  return std::make_unique<SyntheticSource>(std::move(inputs), options.seed, options.padding);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,34 @@
+// Phase `optimizer`: accumulation, global-norm clipping and parameter updates as nodes of the graph.
+//
+// Inputs it adds (scalars, fed by the session with every micro step): "stepscope.learning_rate[.<group>]" float32,
+// "stepscope.update" int64 = number of this update, from 1; "stepscope.first_micro" bool = first micro step of a round.
+// State it adds: "<parameter>.momentum", ".exp_avg", ".exp_avg_sq", ".accumulated"; zeros at the start.
+// Source: PyTorch's SGD, Adam, AdamW, clip_grad_norm_ (max_norm / (norm + 1e-6), at most 1); LAMB arXiv:1904.00962.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/passes/infer.h"
+#include "engine/train/options.h"
+
+namespace stepscope {
+
+struct LearningRateInput {
+  ValueId input;
+  double base = 0;                   // before the schedule
+};
+
+struct OptimizerReport {
+  std::vector<LearningRateInput> learningRates;
+  ValueId update, firstMicro;        // inputs; firstMicro only when accumulating
+  ValueId gradientNorm;              // only when clipping
+  std::vector<ValueId> accumulated;  // per trained value: its gradient as the update sees it, before clipping
+};
+
+// `gradients[i]` belongs to `trained[i]`; an invalid one leaves the parameter as it is.
+Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
+                                     const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients);
+
+}  // namespace stepscope

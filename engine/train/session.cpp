@@ -1,0 +1,170 @@
+#include "engine/train/session.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+
+#include "engine/onnx/inliner.h"
+#include "engine/passes/lower_if.h"
+#include "engine/passes/lower_sequences.h"
+#include "engine/passes/raise_opset.h"
+#include "engine/train/phase_scope.h"
+#include "engine/train/session_parts.h"
+#include "engine/train/snapshots.h"
+
+namespace stepscope {
+
+Session::Session(Observer observer) : observer_(std::move(observer)) {}
+Session::~Session() = default;
+
+Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
+                                               std::vector<Problem>* problems) {
+  std::unique_ptr<Session> session(new Session(std::move(observer)));
+  session->path_ = path;
+  SS_TRY(session->loadPhases(path, load, problems));
+  return session;
+}
+
+Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions& load, std::vector<Problem>* problems) {
+  {
+    PhaseScope phase(*this, "load");
+    auto model = loadModel(path, load, problems);
+    if (!model) return phase.fail(model.error());
+    model_ = std::move(*model);
+    phase.count(static_cast<std::int64_t>(model_.graph.order().size()));
+  }
+  {
+    PhaseScope phase(*this, "check");
+    for (const LoadWarning& warning : model_.warnings) {
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code("shared_initializer");
+      alert.set_message(warning.where + ": " + warning.message);
+      raise(alert);
+    }
+    for (const std::string& problem : model_.graph.verify()) return phase.fail({ErrorCode::kInvalidArgument, problem});
+    phase.count(static_cast<std::int64_t>(model_.graph.nodeCapacity()));
+  }
+  keepStage("load", model_.graph);
+  imported_ = std::move(model_.graph);
+  {
+    PhaseScope phase(*this, "inline");
+    imported_.setPass("inline");
+    auto report = inlineFunctions(imported_, model_.functions);
+    if (!report) return phase.fail(report.error());
+    const auto opset = model_.opsets.find("");
+    auto raised = raiseOpset(imported_, opset == model_.opsets.end() ? kInternalOpset : opset->second);
+    if (!raised) return phase.fail(raised.error());
+    auto lowered = lowerIf(imported_);
+    if (!lowered) return phase.fail(lowered.error());
+    if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());
+    phase.count(static_cast<std::int64_t>(imported_.order().size()));
+  }
+  keepStage("inline", imported_);
+  {
+    PhaseScope phase(*this, "infer");
+    imported_.setPass("infer");
+    importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
+    if (Status status = importedInference_->run(); !status) return phase.fail(status.error());
+    const KnownFacts facts{[&](ValueId id) { return importedInference_->integers(id); },
+                           [&](ValueId id) { return importedInference_->shape(id); }};
+    auto sequences = lowerSequences(imported_, facts);
+    if (!sequences) return phase.fail(sequences.error());
+    if (*sequences > 0) {
+      if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());
+      importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
+      if (Status status = importedInference_->run(); !status) return phase.fail(status.error());
+    }
+    phase.count(static_cast<std::int64_t>(imported_.order().size()));
+  }
+  keepStage("infer", imported_);
+  return {};
+}
+
+Status Session::setOptions(TrainOptions options) {
+  SS_TRY(checkOptions(options));
+  options_ = std::move(options);
+  data_.reset();
+  return {};
+}
+
+void Session::keepStage(std::string phase, const Graph& graph) {
+  std::erase_if(stages_, [&](const Stage& stage) { return stage.phase == phase; });
+  stages_.push_back({std::move(phase), std::make_shared<const Graph>(graph)});
+}
+
+void Session::raise(snapshot::Alert alert) {
+  if (alert.step() == 0) alert.set_step(state_.step);
+  // An alert is told once, not once per step.
+  if (!alerted_.insert(alert.code() + alert.message()).second) return;
+  alerts_.push_back(alert);
+  if (observer_.alert) observer_.alert(alert);
+}
+
+void Session::cancel() {
+  if (variant_) variant_->executor->cancel();
+}
+
+std::vector<snapshot::Option> Session::optionList() const {
+  std::vector<snapshot::Option> list;
+  for (const OptionInfo& info : optionTable()) {
+    snapshot::Option option;
+    option.set_name(std::string(info.name));
+    option.set_default_value(std::string(info.defaultValue));
+    option.set_doc(std::string(info.doc));
+    for (const std::string_view choice : info.choices) option.add_choices(std::string(choice));
+    const auto origin = options_.origins.find(std::string(info.name));
+    option.set_value(origin == options_.origins.end() ? std::string(info.defaultValue) : origin->second.value);
+    option.set_set_by(origin == options_.origins.end() ? "default" : origin->second.setBy);
+    if (const auto effect = optionEffects_.find(std::string(info.name)); effect != optionEffects_.end()) option.set_effect(effect->second);
+    list.push_back(std::move(option));
+  }
+  return list;
+}
+
+Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
+  if (stages_.empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
+  for (const Stage& stage : stages_)
+    if (stage.phase == phase || (phase.empty() && &stage == &stages_.back())) return toSnapshot(*stage.graph, stage.phase, parameters_, loss_);
+  std::string names;
+  for (const Stage& stage : stages_) names += (names.empty() ? "" : ", ") + stage.phase;
+  return fail(ErrorCode::kNotFound, fmt::format("graph: no phase '{}'; kept are {}", phase, names));
+}
+
+Result<snapshot::Plan> Session::planSnapshot() const {
+  if (!variant_) return fail(ErrorCode::kNotFound, "plan: nothing was built yet");
+  return toSnapshot(*variant_->executor);
+}
+
+std::vector<snapshot::Determinism> Session::determinism() const {
+  std::vector<snapshot::Determinism> verdicts;
+  if (!variant_) return verdicts;
+  for (const NodeId id : variant_->graph.order()) {
+    const Node& node = variant_->graph.node(id);
+    const OpDef* op = findOp(node.domain, node.op);
+    snapshot::Determinism verdict;
+    verdict.set_node(id.index);
+    if (op && op->determinism == Determinism::kRandomKeyed) {
+      verdict.set_verdict("deterministic, keyed random");
+      verdict.set_reason("numbers depend on seed, micro step, imported node and element only");
+    } else if (op && op->recompute == Recompute::kCostly) {
+      verdict.set_verdict("depends on thread count");
+      verdict.set_reason("the order of its sums is fixed by the number of threads");
+    } else {
+      verdict.set_verdict("deterministic");
+      verdict.set_reason("every element is computed by one thread in a fixed order");
+    }
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
+std::int64_t residentPeakBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace stepscope

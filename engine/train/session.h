@@ -1,0 +1,196 @@
+// A training session: one model, its options, the built step, and the state that training changes.
+//
+// The command line uses it in process, `stepscope worker` behind the wire protocol. Phases of DESIGN §3 appear as spans. All
+// functions but cancel() belong to one thread. Snapshots are protobuf messages, so that both users show the same facts.
+#pragma once
+
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/exec/executor.h"
+#include "engine/ir/graph.h"
+#include "engine/onnx/reader.h"
+#include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/plan.pb.h"
+#include "engine/snapshot/run.pb.h"
+#include "engine/snapshot/tensor.pb.h"
+#include "engine/snapshot/worker.pb.h"
+#include "engine/train/data.h"
+#include "engine/train/optimizer.h"
+#include "engine/train/options.h"
+#include "engine/train/session_edit.h"
+#include "engine/train/state.h"
+#include "engine/train/trained_set.h"
+
+namespace stepscope {
+
+// Told about what happens while a call runs. Calls come on the session's thread; all are optional.
+struct Observer {
+  std::function<void(const snapshot::PhaseSpan&)> phase;    // a phase or a child of it has ended
+  std::function<void(const snapshot::Alert&)> alert;
+  std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
+};
+
+// A graph kept at a phase boundary.
+struct Stage {
+  std::string phase;
+  std::shared_ptr<const Graph> graph;
+};
+
+// One variant: the specialised graph and its executor for one signature of input shapes.
+struct Variant {
+  std::string signature, reason;
+  Graph graph;
+  std::unique_ptr<Inference> inference;
+  std::unique_ptr<Executor> executor;
+};
+
+class Session {
+ public:
+  ~Session();
+
+  // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first.
+  static Result<std::unique_ptr<Session>> open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
+                                               std::vector<Problem>* problems = nullptr);
+
+  // --- what the file is
+  snapshot::ModelInfo inspect() const;
+  const Graph& imported() const { return imported_; }
+
+  // --- options. Takes effect with the next build (`rebuild` keeps parameters, optimizer state and random state).
+  const TrainOptions& options() const { return options_; }
+  Status setOptions(TrainOptions options);
+  std::vector<snapshot::Option> optionList() const;
+
+  // Phases attach loss … bind, for the batch of the next step. Build again after options changed: state carries over by name.
+  Status build();
+  // The same without loss, gradient and optimizer: forward only (`stepscope run`).
+  Status buildForward(const std::vector<std::string>& fetch);
+  bool built() const { return variant_ != nullptr; }
+  const std::vector<snapshot::PhaseSpan>& phases() const { return spans_; }
+  const std::vector<Stage>& stages() const { return stages_; }
+  const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
+  // The graph kept at a phase boundary; the newest for "".
+  Result<snapshot::Graph> graphSnapshot(const std::string& phase) const;
+  Result<snapshot::Plan> planSnapshot() const;
+  std::vector<snapshot::Determinism> determinism() const;
+  const std::vector<ParameterChoice>& parameters() const { return parameters_; }
+
+  // --- running. One micro step at full speed; commits at its end.
+  Result<snapshot::StepRecord> step();
+  std::int64_t nextStep() const { return state_.step; }
+  void cancel();  // from any thread
+
+  // --- stepping through one micro step
+  Status beginStep();                                   // at instruction 0; an already begun step is thrown away
+  Result<snapshot::Position> stepInstructions(int count);  // negative = back, by replay
+  Result<snapshot::Position> runTo(int instruction);
+  Result<snapshot::Position> runToBreak(bool backwards);
+  Result<snapshot::Position> stepPhase(bool backwards);
+  Result<snapshot::StepRecord> finishStep();            // runs what is left and commits
+  Status abandonStep();
+  snapshot::Position position() const;
+  Status setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
+  const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
+  void watch(std::vector<ValueId> values) { watched_ = std::move(values); }
+  std::vector<std::int64_t> ring() const;               // micro steps to whose start rewind() can go
+  Status rewind(std::int64_t step);
+
+  // --- values
+  ValueId findValue(std::string_view name) const;       // by name, in the graph that runs
+  const Graph& runningGraph() const { return variant_ ? variant_->graph : imported_; }
+  ValueId lossValue() const { return loss_; }
+  std::vector<ValueId> forwardOutputs() const { return runningGraph().outputs(); }
+  // `begin` and `extent` select a slice; empty = everything, cut to `limit` elements.
+  Result<snapshot::TensorData> fetch(ValueId id, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& extent,
+                                     bool statistics, std::int64_t limit) const;
+  Result<TensorView> value(ValueId id) const;           // valid until the next call that runs something
+  Status edit(ValueId id, const std::vector<std::int64_t>& index, double number, bool fill);
+  Status editData(ValueId id, const TensorView& data);
+  Status pin(ValueId id, bool pinned);                  // replans at the next step boundary; a barrier to passes
+  void keep(std::vector<std::string> names) { keep_ = std::move(names); }  // before build: values to keep until the end of the step
+  void keepGradients(bool on) { keepGradients_ = on; }                     // before build: gradients of trained parameters likewise
+  // Runs the coming micro step twice from one state and compares every value that the plan keeps; commits nothing.
+  Result<snapshot::CompareReply> compareBits();
+
+  // --- state
+  Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, before clipping; after the last step
+  std::map<std::string, TensorView> namedState(bool optimizer) const;
+  Status saveState(const std::filesystem::path& path) const;    // safetensors: parameters, optimizer state, counters
+  Status loadState(const std::filesystem::path& path, bool resume);
+
+ private:
+  explicit Session(Observer observer);
+  class PhaseScope;
+  Status loadPhases(const std::filesystem::path& path, const LoadOptions& load, std::vector<Problem>* problems);
+  Status materialise();
+  Status buildGraph();
+  Status optimise(std::string_view phase, const std::vector<struct Pass>& passes, Graph& graph, Inference& inference);
+  Result<std::unique_ptr<Variant>> specialise(const Batch& batch, std::string reason);
+  Status useVariantFor(const Batch& batch);
+  void keepStage(std::string phase, const Graph& graph);
+  void raise(snapshot::Alert alert);
+  Status feed(const Batch& batch);
+  Executor::RunOptions runOptions() const;
+  Status saveBeforeWrite(int instruction);
+  Result<snapshot::Position> runRange(int end, bool breaks);
+  Result<snapshot::Position> replayTo(int instruction);
+  Status restoreStepStart();
+  Status applyEdits(int instruction);
+  Status writeValue(ValueId id, const TensorView& contents);
+  Result<Tensor> editable(ValueId id) const;
+  Status commit();
+  void remember();
+  snapshot::StepRecord makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const;
+
+  Observer observer_;
+  std::filesystem::path path_;
+  LoadedModel model_;                 // graph moved out
+  Graph imported_;                    // after infer: where every build starts
+  std::unique_ptr<Inference> importedInference_;
+  TrainOptions options_;
+  std::unique_ptr<DataSource> data_;
+  Graph symbolic_;                    // after optimizer: where every variant starts
+  ValueId loss_;
+  OptimizerReport optimizer_;
+  std::vector<ValueId> trained_, gradients_;
+  std::vector<ParameterChoice> parameters_;
+  std::vector<std::string> keep_;
+  bool keepGradients_ = false;
+  std::set<std::string> pinned_;
+  bool forwardOnly_ = false;
+  std::vector<std::unique_ptr<Variant>> variants_;
+  Variant* variant_ = nullptr;
+  StateStore state_;
+  std::vector<snapshot::PhaseSpan> spans_;
+  std::vector<int> openSpans_;
+  std::vector<Stage> stages_;
+  std::vector<snapshot::Alert> alerts_;
+  std::set<std::string> alerted_;
+  std::map<std::string, std::string> optionEffects_;
+
+  // stepping
+  bool inStep_ = false;
+  int position_ = 0;
+  Batch batch_;
+  std::vector<std::pair<ValueId, Tensor>> before_;  // state as it was before this step wrote over it
+  std::vector<SessionEdit> edits_;
+  std::vector<snapshot::Breakpoint> breakpoints_;
+  std::vector<ValueId> watched_;
+  std::string stoppedBy_;
+  int stoppedAt_ = 0;
+  std::vector<Span> lastSpans_;
+  std::vector<bool> expectedInf_;                    // by value id: infinities explained by infinite constants
+  std::deque<StateSnapshot> ring_;
+  std::int64_t ringBytes_ = 0;
+  bool ringWanted_ = false;                          // copies cost time; only stepping asks for them
+  std::int64_t stepBegin_ = 0;
+  mutable std::int64_t touched_ = 0;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,362 @@
+// Phases attach loss … bind.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <omp.h>
+#include <thread>
+
+#include "engine/autodiff/gradient.h"
+#include "engine/passes/pass.h"
+#include "engine/train/attach_loss.h"
+#include "engine/train/density.h"
+#include "engine/train/phase_scope.h"
+#include "engine/train/session.h"
+#include "engine/train/session_parts.h"
+#include "kernels/random.h"
+
+namespace stepscope {
+namespace {
+
+std::string signatureOf(const Batch& batch) {
+  std::string text;
+  for (const auto& [name, tensor] : batch.arrays) text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()));
+  return text;
+}
+
+std::string missingText(const Graph& graph, const std::vector<MissingRule>& missing) {
+  std::string text = fmt::format("gradient: {} node{} on the way to the loss cannot be differentiated; expected a rule for each", missing.size(), missing.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < missing.size() && i < 20; ++i) {
+    const Node& node = graph.node(missing[i].node);
+    text += fmt::format("\n  {}: {}", node.label(), missing[i].reason);
+    if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
+    if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
+    text += "; to the loss: ";
+    for (std::size_t k = 0; k < missing[i].pathToLoss.size() && k < 6; ++k) text += (k ? " → " : "") + graph.node(missing[i].pathToLoss[k]).op;
+    if (missing[i].pathToLoss.size() > 6) text += fmt::format(" … ({} nodes)", missing[i].pathToLoss.size());
+    text += "; hint: freeze the parameters before it (--freeze), or export with other operators";
+  }
+  return text;
+}
+
+}  // namespace
+
+// Fills weights that are not there, by role from the seed, and clones nothing: the state takes over what was read.
+Status Session::materialise() {
+  PhaseScope phase(*this, "materialise");
+  std::int64_t filled = 0;
+  for (std::size_t i = 0; i < imported_.valueCapacity(); ++i) {
+    const Value& value = imported_.value({static_cast<std::int32_t>(i)});
+    if (!value.alive || value.role != ValueRole::kInitializer || value.data || state_.tensors.contains(value.name)) continue;
+    SS_ASSIGN(const Tensor tensor, state_.obtain(value));
+    ++filled;
+    const auto rank = tensor.dims().size();
+    const bool scale = rank == 1 && (value.name.ends_with("weight") || value.name.ends_with("running_var") || value.name.ends_with("gamma"));
+    const double fan = rank >= 2 ? static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(1, tensor.dims()[0])) : 1;
+    const double deviation = rank >= 2 ? std::min(0.02, 1 / std::sqrt(std::max(1.0, fan))) : 0;
+    const RandomKey key{options_.seed, 0, 0x40000000u + static_cast<std::uint32_t>(i)};
+    if (tensor.dtype() == DType::kF32 && rank >= 2) {
+      // Sums of four uniforms are near enough to a normal for weights, and cheap: one block gives four words.
+      float* data = static_cast<float*>(tensor.data());
+      const auto width = static_cast<float>(deviation * std::sqrt(3.0));
+      const std::int64_t blocks = (tensor.elements() + 3) / 4;
+#pragma omp parallel for schedule(static)
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        const auto words = randomBlock(key, static_cast<std::uint64_t>(block));
+        for (std::int64_t k = 0; k < 4 && block * 4 + k < tensor.elements(); ++k) {
+          const std::uint32_t word = words[static_cast<std::size_t>(k)];
+          const float sum = static_cast<float>(word & 0xffu) + static_cast<float>(word >> 8 & 0xffu) + static_cast<float>(word >> 16 & 0xffu) + static_cast<float>(word >> 24);
+          data[block * 4 + k] = (sum / 510.0f - 1.0f) * width * 1.9899749f;
+        }
+      }
+    } else if (isFloating(tensor.dtype())) {
+      for (std::int64_t k = 0; k < tensor.elements(); ++k) storeElement(tensor.view(), k, scale ? 1.0 : deviation * normal01(key, static_cast<std::uint64_t>(k)));
+    }
+  }
+  phase.count(filled);
+  if (filled > 0) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("missing_weights");
+    alert.set_message(fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and gradients mean nothing, times and memory do", filled, options_.seed));
+    raise(alert);
+  }
+  return {};
+}
+
+Status Session::optimise(std::string_view name, const std::vector<Pass>& passes, Graph& graph, Inference& inference) {
+  PhaseScope phase(*this, std::string(name));
+  for (const Pass& pass : passes) {
+    const auto it = options_.passes.find(std::string(pass.name));
+    if (it != options_.passes.end() && !it->second) continue;
+    PhaseScope child(*this, std::string(pass.name));
+    graph.setPass(std::string(pass.name));
+    const std::size_t before = graph.order().size();
+    auto result = pass.run(graph, inference);
+    if (!result) return child.fail(result.error());
+    auto& report = child.pass();
+    report.set_name(std::string(pass.name));
+    report.set_matches(static_cast<int>(result->matches));
+    report.set_nodes_before(static_cast<std::int64_t>(before));
+    report.set_nodes_after(static_cast<std::int64_t>(graph.order().size()));
+    for (const NearMiss& miss : result->nearMisses) {
+      auto& m = *report.add_near_misses();
+      m.set_node(miss.node.index);
+      m.set_condition(miss.condition);
+    }
+    for (const std::string& note : result->notes) report.add_notes(note);
+    child.count(static_cast<std::int64_t>(result->matches));
+    auto& effect = optionEffects_["pass." + std::string(pass.name)];
+    effect += fmt::format("{}{}: {} matches, {} nodes fewer", effect.empty() ? "" : "; ", name, result->matches, before - graph.order().size());
+  }
+  phase.count(static_cast<std::int64_t>(graph.order().size()));
+  return {};
+}
+
+Status Session::build() {
+  SS_TRY(checkOptions(options_));
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  omp_set_dynamic(0);
+  omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(cores));
+  optionEffects_.clear();
+  inStep_ = false;
+  forwardOnly_ = false;
+  SS_TRY(materialise());
+  SS_TRY(buildGraph());
+  if (options_.startStep > 0 && state_.step == 0) state_.step = options_.startStep;
+  SS_ASSIGN(Batch batch, data_->batch(state_.step));
+  variants_.clear();
+  variant_ = nullptr;
+  SS_TRY(useVariantFor(batch));
+  if (ring_.empty()) remember();
+  return {};
+}
+
+Status Session::buildGraph() {
+  Graph graph = imported_;
+  Inference inference = *importedInference_;
+  inference.rebind(graph);
+  std::vector<std::string> notes;
+  {
+    PhaseScope phase(*this, "attach loss");
+    graph.setPass("attach loss");
+    auto choice = attachLoss(graph, inference, options_);
+    if (!choice) return phase.fail(choice.error());
+    loss_ = choice->loss;
+    auto& report = phase.pass();
+    report.set_name("attach loss");
+    report.add_notes(fmt::format("loss '{}': {}", graph.value(loss_).name, choice->reason));
+    // Only the loss and what the user wants to see keeps the step alive; other outputs of the model are not computed for it.
+    std::vector<ValueId> outputs{loss_};
+    for (const std::string& name : keep_) {
+      const ValueId id = graph.findValue(name);
+      if (id && id != loss_ && graph.value(id).role == ValueRole::kNodeOutput) outputs.push_back(id);
+    }
+    for (const std::string& name : pinned_) {
+      const ValueId id = graph.findValue(name);
+      if (id && graph.value(id).role == ValueRole::kNodeOutput && std::find(outputs.begin(), outputs.end(), id) == outputs.end()) outputs.push_back(id);
+    }
+    graph.mutableOutputs() = outputs;
+    auto chosen = chooseTrained(graph, loss_, options_);
+    if (!chosen) return phase.fail(chosen.error());
+    parameters_ = std::move(*chosen);
+    trained_.clear();
+    for (const ParameterChoice& parameter : parameters_)
+      if (parameter.trained) trained_.push_back(parameter.value);
+    if (trained_.empty())
+      return phase.fail({ErrorCode::kInvalidArgument, fmt::format("loss '{}': no initializer that is trained reaches it; expected at least one; "
+                                                                  "`stepscope inspect` lists why each is not trained", graph.value(loss_).name)});
+    // Statistics that a training BatchNormalization writes.
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      if (!node.domain.empty() || node.op != "BatchNormalization" || node.attrs.integer("training_mode", 0) == 0) continue;
+      for (const std::size_t slot : {1u, 2u})
+        if (node.output(slot) && node.input(slot + 2) && graph.value(node.input(slot + 2)).role == ValueRole::kInitializer)
+          graph.stateUpdates.push_back({node.input(slot + 2), node.output(slot)});
+    }
+    graph.removeDeadNodes();
+    phase.count(static_cast<std::int64_t>(trained_.size()));
+  }
+  keepStage("attach loss", graph);
+  {
+    PhaseScope phase(*this, "inspect inputs");
+    if (!data_) {
+      auto data = openData(graph, options_, &notes);
+      if (!data) return phase.fail(data.error());
+      data_ = std::move(*data);
+    }
+    auto batch = data_->batch(state_.step);
+    if (!batch) return phase.fail(batch.error());
+    auto& report = phase.pass();
+    report.set_name("inspect inputs");
+    for (const std::string& note : notes) report.add_notes(note);
+    for (const std::string& note : inspectDensity(graph, *batch, options_)) report.add_notes(note);
+    phase.count(static_cast<std::int64_t>(batch->arrays.size()));
+  }
+  SS_TRY(optimise("pre-grad passes", preGradientPasses(), graph, inference));
+  keepStage("pre-grad passes", graph);
+  {
+    PhaseScope phase(*this, "gradient");
+    graph.setPass("gradient");
+    const GradientRequest request{loss_, trained_};
+    const auto missing = checkGradientRules(graph, request);
+    if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingText(graph, missing)});
+    auto report = buildGradient(graph, inference, request);
+    if (!report) return phase.fail(report.error());
+    gradients_ = report->gradients;
+    if (options_.accumulate > 1) {
+      // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
+      const ValueId seed = graph.findValue(graph.value(loss_).name + "_grad");
+      const Tensor scaled = graph.value(seed).data->clone();
+      storeElement(scaled.view(), 0, 1.0 / static_cast<double>(options_.accumulate));
+      graph.mutableValue(seed).data = std::make_shared<const Tensor>(scaled);
+      inference.setConstant(seed, graph.value(seed).data);
+    }
+    auto& pass = phase.pass();
+    pass.set_name("gradient");
+    for (const CutEdge& cut : report->cuts) {
+      auto& miss = *pass.add_near_misses();
+      miss.set_node(cut.node.index);
+      miss.set_condition(fmt::format("input {}: {}", cut.input, cut.reason));
+    }
+    phase.count(static_cast<std::int64_t>(graph.order().size()));
+    for (std::size_t i = 0; i < trained_.size(); ++i)
+      if (gradients_[i]) graph.mutableOutputs().push_back(gradients_[i]);
+  }
+  keepStage("gradient", graph);
+  SS_TRY(optimise("post-grad passes", postGradientPasses(), graph, inference));
+  keepStage("post-grad passes", graph);
+  {
+    PhaseScope phase(*this, "optimizer");
+    graph.setPass("optimizer");
+    // Passes may have merged gradients (tied parameters that are used alike); the outputs know the present ones.
+    std::size_t next = graph.outputs().size() - static_cast<std::size_t>(std::count_if(gradients_.begin(), gradients_.end(), [](ValueId g) { return g.valid(); }));
+    for (ValueId& gradient : gradients_)
+      if (gradient) gradient = graph.outputs()[next++];
+    auto report = addOptimizer(graph, inference, options_, trained_, gradients_);
+    if (!report) return phase.fail(report.error());
+    optimizer_ = std::move(*report);
+    std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().end() - std::count_if(gradients_.begin(), gradients_.end(), [](ValueId g) { return g.valid(); }));
+    if (optimizer_.gradientNorm) outputs.push_back(optimizer_.gradientNorm);
+    // Outputs keep their ids through the passes of every variant, and their memory until the end of the step.
+    for (const ValueId gradient : optimizer_.accumulated)
+      if (gradient && keepGradients_ && std::find(outputs.begin(), outputs.end(), gradient) == outputs.end()) outputs.push_back(gradient);
+    graph.mutableOutputs() = outputs;
+    phase.count(static_cast<std::int64_t>(trained_.size()));
+  }
+  keepStage("optimizer", graph);
+  symbolic_ = std::move(graph);
+  return {};
+}
+
+Status Session::useVariantFor(const Batch& batch) {
+  const std::string signature = signatureOf(batch);
+  for (const auto& variant : variants_)
+    if (variant->signature == signature) {
+      variant_ = variant.get();
+      return {};
+    }
+  SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
+  variants_.push_back(std::move(variant));
+  variant_ = variants_.back().get();
+  return {};
+}
+
+Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::string reason) {
+  auto variant = std::make_unique<Variant>();
+  variant->signature = signatureOf(batch);
+  variant->reason = std::move(reason);
+  variant->graph = symbolic_;
+  Graph& graph = variant->graph;
+  {
+    PhaseScope phase(*this, "specialise");
+    graph.setPass("specialise");
+    for (const ValueId id : graph.inputs()) {
+      Value& value = graph.mutableValue(id);
+      const auto it = batch.arrays.find(value.name);
+      if (it != batch.arrays.end()) value.type.shape = shapeOf(it->second.dims());
+    }
+    constexpr std::int64_t kFoldElements = 1 << 20;
+    variant->inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = kFoldElements});
+    if (Status status = variant->inference->run(); !status) return phase.fail(status.error());
+    SS_TRY(optimise("fold", specialisePasses(), graph, *variant->inference));
+    phase.count(static_cast<std::int64_t>(graph.order().size()));
+  }
+  keepStage("specialise", graph);
+  ExecutionPlan plan;
+  {
+    PhaseScope phase(*this, "plan");
+    PlanOptions planOptions;
+    planOptions.inPlace = options_.inPlace;
+    planOptions.reuse = options_.reuse;
+    planOptions.trained = trained_;
+    planOptions.threads = omp_get_max_threads();
+    for (const std::string& name : keep_) planOptions.pinned.push_back(graph.findValue(name));
+    for (const std::string& name : pinned_) planOptions.pinned.push_back(graph.findValue(name));
+    std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
+    auto made = makePlan(graph, *variant->inference, planOptions);
+    if (!made) return phase.fail(made.error());
+    plan = std::move(*made);
+    plan.signature = variant->signature;
+    plan.reason = variant->reason;
+    phase.count(static_cast<std::int64_t>(plan.instructions.size()));
+    std::int64_t inPlace = 0;
+    for (const Buffer& buffer : plan.buffers)
+      if (buffer.shares >= 0 && buffer.decision.starts_with("in place")) inPlace += buffer.bytes;
+    optionEffects_["memory.inplace"] = fmt::format("{} bytes of values take over the memory of an input", inPlace);
+  }
+  {
+    PhaseScope phase(*this, "bind");
+    // The state's tensors are obtained in value order, so that their memory does not depend on the plan.
+    for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
+      const Value& value = graph.value({static_cast<std::int32_t>(i)});
+      if (!value.alive || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
+      if (auto tensor = state_.obtain(value); !tensor) return phase.fail(tensor.error());
+    }
+    Graph& stable = variant->graph;
+    variant->executor = std::make_unique<Executor>(stable, std::move(plan), [this, &stable](ValueId id) { return state_.tensors.at(stable.value(id).name); },
+                                                   options_.referenceKernels ? Backend::kReference : Backend::kCpu);
+    if (Status status = variant->executor->bind(options_.reuse, options_.memoryLimit); !status) return phase.fail(status.error());
+    phase.count(static_cast<std::int64_t>(variant->executor->boundKernels().size()));
+    optionEffects_["memory.reuse"] = fmt::format("arena of {} bytes, lower bound {}", variant->executor->plan().arenaBytes, variant->executor->plan().lowerBoundBytes);
+  }
+  return variant;
+}
+
+Status Session::buildForward(const std::vector<std::string>& fetch) {
+  omp_set_dynamic(0);
+  omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  forwardOnly_ = true;
+  optionEffects_.clear();
+  SS_TRY(materialise());
+  Graph graph = imported_;
+  Inference inference = *importedInference_;
+  inference.rebind(graph);
+  for (const std::string& name : fetch) {
+    const ValueId id = graph.findValue(name);
+    if (!id) return fail(ErrorCode::kNotFound, fmt::format("value '{}': not in the model; expected a value's name", name));
+    if (std::find(graph.outputs().begin(), graph.outputs().end(), id) == graph.outputs().end()) graph.mutableOutputs().push_back(id);
+  }
+  keep_ = fetch;
+  loss_ = {};
+  trained_.clear();
+  gradients_.clear();
+  optimizer_ = {};
+  {
+    PhaseScope phase(*this, "inspect inputs");
+    if (!data_) {
+      auto data = openData(graph, options_, nullptr);
+      if (!data) return phase.fail(data.error());
+      data_ = std::move(*data);
+    }
+  }
+  SS_TRY(optimise("pre-grad passes", preGradientPasses(), graph, inference));
+  keepStage("pre-grad passes", graph);
+  symbolic_ = std::move(graph);
+  SS_ASSIGN(const Batch batch, data_->batch(state_.step));
+  variants_.clear();
+  variant_ = nullptr;
+  return useVariantFor(batch);
+}
+
+}  // namespace stepscope

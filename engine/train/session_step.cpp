@@ -1,0 +1,425 @@
+// Running: one micro step at full speed, and stepping through one both ways.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+#include "engine/train/breakpoint.h"
+#include "engine/train/phase_scope.h"
+#include "engine/train/schedule.h"
+#include "engine/train/session.h"
+#include "engine/train/session_edit.h"
+#include "engine/train/snapshots.h"
+
+namespace stepscope {
+namespace {
+
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+}  // namespace
+
+Status Session::feed(const Batch& batch) {
+  Executor& executor = *variant_->executor;
+  for (const ValueId id : variant_->graph.inputs()) {
+    const auto it = batch.arrays.find(variant_->graph.value(id).name);
+    if (it != batch.arrays.end()) SS_TRY(executor.setInput(id, it->second.view()));
+  }
+  if (forwardOnly_) return {};
+  for (const LearningRateInput& rate : optimizer_.learningRates)
+    SS_TRY(executor.setInput(rate.input, Tensor::scalar(DType::kF32, rate.base * scheduleFactor(options_, state_.updates)).view()));
+  if (optimizer_.update) SS_TRY(executor.setInput(optimizer_.update, Tensor::scalar(DType::kI64, static_cast<double>(state_.updates + 1)).view()));
+  if (optimizer_.firstMicro) SS_TRY(executor.setInput(optimizer_.firstMicro, Tensor::scalar(DType::kBool, state_.micro == 0).view()));
+  return {};
+}
+
+Executor::RunOptions Session::runOptions() const {
+  Executor::RunOptions options;
+  options.key = {options_.seed, static_cast<std::uint64_t>(state_.step), 0};
+  options.update = !forwardOnly_ && state_.micro + 1 >= options_.accumulate;
+  return options;
+}
+
+Result<snapshot::StepRecord> Session::step() {
+  if (!variant_) return invalid("step: nothing was built; build first");
+  if (inStep_) return finishStep();
+  SS_ASSIGN(const Batch batch, data_->batch(state_.step));
+  SS_TRY(useVariantFor(batch));
+  Executor& executor = *variant_->executor;
+  executor.clearCancel();
+  SS_TRY(feed(batch));
+  batch_ = batch;
+  const int count = static_cast<int>(executor.plan().instructions.size());
+  Executor::RunOptions options = runOptions();
+  lastSpans_.clear();
+  if (options_.record == "instructions") {
+    lastSpans_.reserve(static_cast<std::size_t>(count));
+    options.spans = &lastSpans_;
+  }
+  const std::int64_t begin = monotonicNs();
+  // A cancelled step is thrown away, so it may only be cancelled before the optimizer writes over the parameters.
+  const int firstOptimizer = executor.plan().firstOptimizer;
+  SS_TRY(executor.run(0, firstOptimizer, options));
+  executor.clearCancel();
+  SS_TRY(executor.run(firstOptimizer, count, options));
+  const std::int64_t end = monotonicNs();
+  snapshot::StepRecord record = makeRecord(begin, end, lastSpans_);
+  position_ = count;
+  SS_TRY(commit());
+  return record;
+}
+
+snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const {
+  const Executor& executor = *variant_->executor;
+  snapshot::StepRecord record;
+  record.set_step(state_.step);
+  record.set_begin_ns(begin);
+  record.set_ns(end - begin);
+  if (loss_) {
+    record.set_loss(elementAsDouble(executor.view(loss_), 0));
+    record.set_has_loss(true);
+  }
+  record.set_learning_rate(options_.lr * scheduleFactor(options_, state_.updates));
+  record.set_updated(runOptions().update);
+  if (optimizer_.gradientNorm && record.updated()) {
+    record.set_gradient_norm(elementAsDouble(executor.view(optimizer_.gradientNorm), 0));
+    record.set_has_gradient_norm(true);
+  }
+  if (!variant_->graph.inputs().empty()) {
+    const Value& first = variant_->graph.value(variant_->graph.inputs().front());
+    if (const auto it = batch_.arrays.find(first.name); it != batch_.arrays.end() && !it->second.dims().empty()) {
+      record.set_samples(it->second.dims()[0]);
+      if (isInteger(it->second.dtype()) && it->second.dims().size() == 2) record.set_tokens(it->second.elements());
+    }
+  }
+  record.set_planned_bytes(executor.plannedBytes());
+  // Pages stay touched, so they are counted while they can still grow, and now and then after that.
+  if (touched_ == 0 || state_.step % 64 < 2) touched_ = executor.touchedBytes();
+  record.set_peak_bytes(executor.plan().persistentBytes + touched_ + executor.dynamicBytes());
+  record.set_batch(batch_.label);
+  for (const Span& span : spans) {
+    auto& s = *record.add_spans();
+    s.set_instruction(span.instruction);
+    s.set_node(executor.plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
+    s.set_begin_ns(span.begin);
+    s.set_end_ns(span.end);
+  }
+  return record;
+}
+
+Status Session::commit() {
+  Executor& executor = *variant_->executor;
+  const bool updated = runOptions().update;
+  for (const StateUpdate& update : variant_->graph.stateUpdates) {
+    const Value& next = variant_->graph.value(update.next);
+    const bool optimizerUpdate = next.producer && variant_->graph.node(next.producer).phase == Phase::kOptimizer;
+    if (optimizerUpdate && !updated) continue;
+    const TensorView from = executor.view(update.next), to = executor.view(update.state);
+    if (from.data && to.data && from.data != to.data && from.bytes() == to.bytes()) std::memcpy(to.data, from.data, to.bytes());
+  }
+  ++state_.step;
+  if (updated) {
+    ++state_.updates;
+    state_.micro = 0;
+  } else {
+    ++state_.micro;
+  }
+  inStep_ = false;
+  before_.clear();
+  edits_.clear();
+  if (!forwardOnly_ && options_.ringBytes > 0 && ringWanted_) remember();
+  return {};
+}
+
+void Session::remember() {
+  StateSnapshot copy = state_.copy();
+  const std::int64_t bytes = copy.bytes();
+  if (bytes > options_.ringBytes) return;
+  ring_.push_back(std::move(copy));
+  ringBytes_ += bytes;
+  while (ringBytes_ > options_.ringBytes && ring_.size() > 1) {
+    // The oldest but one goes: the first state of the run stays within reach as long as it fits.
+    const auto victim = ring_.size() > 2 ? ring_.begin() + 1 : ring_.begin();
+    ringBytes_ -= victim->bytes();
+    ring_.erase(victim);
+  }
+}
+
+std::vector<std::int64_t> Session::ring() const {
+  std::vector<std::int64_t> steps;
+  for (const StateSnapshot& snapshot : ring_) steps.push_back(snapshot.step);
+  return steps;
+}
+
+Status Session::rewind(std::int64_t step) {
+  SS_TRY(abandonStep());
+  const auto it = std::find_if(ring_.begin(), ring_.end(), [&](const StateSnapshot& s) { return s.step == step; });
+  if (it == ring_.end()) {
+    std::string known;
+    for (const StateSnapshot& s : ring_) known += fmt::format("{}{}", known.empty() ? "" : ", ", s.step);
+    return fail(ErrorCode::kNotFound, fmt::format("rewind: no state is kept for step {}; kept are {}", step, known.empty() ? "none" : known));
+  }
+  state_.restore(*it);
+  while (ring_.size() > static_cast<std::size_t>(it - ring_.begin()) + 1) {
+    ringBytes_ -= ring_.back().bytes();
+    ring_.pop_back();
+  }
+  return {};
+}
+
+// --- stepping -------------------------------------------------------------------------------------------------------------
+
+Status Session::beginStep() {
+  if (!variant_) return invalid("step: nothing was built; build first");
+  SS_TRY(abandonStep());
+  ringWanted_ = true;
+  SS_ASSIGN(batch_, data_->batch(state_.step));
+  SS_TRY(useVariantFor(batch_));
+  variant_->executor->clearCancel();
+  if (ring_.empty() || ring_.back().step != state_.step) remember();
+  SS_TRY(feed(batch_));
+  inStep_ = true;
+  position_ = 0;
+  stepBegin_ = monotonicNs();
+  lastSpans_.clear();
+  stoppedBy_ = "step";
+  expectedInf_.assign(variant_->graph.valueCapacity(), false);
+  return {};
+}
+
+Status Session::saveBeforeWrite(int instruction) {
+  const Executor& executor = *variant_->executor;
+  for (const int b : executor.plan().instructions[static_cast<std::size_t>(instruction)].outputs) {
+    if (b < 0) continue;
+    const Buffer& root = executor.plan().buffers[static_cast<std::size_t>(executor.plan().root(b))];
+    if (root.home != Home::kState) continue;
+    const bool saved = std::any_of(before_.begin(), before_.end(), [&](const auto& entry) { return entry.first == root.value; });
+    if (!saved) before_.emplace_back(root.value, state_.tensors.at(variant_->graph.value(root.value).name).clone());
+  }
+  return {};
+}
+
+Status Session::restoreStepStart() {
+  for (const auto& [id, tensor] : before_) {
+    const Tensor target = state_.tensors.at(variant_->graph.value(id).name);
+    if (target.bytes() > 0) std::memcpy(target.data(), tensor.data(), target.bytes());
+  }
+  before_.clear();
+  return {};
+}
+
+Status Session::abandonStep() {
+  if (!inStep_) return {};
+  SS_TRY(restoreStepStart());
+  edits_.clear();
+  inStep_ = false;
+  position_ = 0;
+  return {};
+}
+
+// Applies the edits that the user made when the next instruction was `instruction`.
+Status Session::applyEdits(int instruction) {
+  for (const SessionEdit& edit : edits_)
+    if (edit.position == instruction) SS_TRY(writeValue(edit.value, edit.contents.view()));
+  return {};
+}
+
+Result<snapshot::Position> Session::runRange(int end, bool breaks) {
+  Executor& executor = *variant_->executor;
+  executor.clearCancel();
+  Executor::RunOptions options = runOptions();
+  std::vector<Span> spans;
+  spans.reserve(static_cast<std::size_t>(std::max(0, end - position_)));
+  options.spans = &spans;
+  std::string reason;
+  int breakpointId = 0;
+  const int start = position_;
+  options.before = [&](int i) {
+    if (!reason.empty()) return false;
+    if (breaks && i != start) {
+      reason = breakBefore(*variant_, breakpoints_, i, &breakpointId);
+      if (!reason.empty()) return false;
+    }
+    return saveBeforeWrite(i).has_value();
+  };
+  options.after = [&](int i) -> Status {
+    if (breaks) reason = breakAfter(*variant_, breakpoints_, i, expectedInf_, &breakpointId);
+    return {};
+  };
+  auto next = executor.run(position_, end, options);
+  if (!next) {
+    // The instruction that failed or was cancelled has not been counted; what ran before it stands.
+    position_ = start + static_cast<int>(spans.size());
+    if (next.error().code != ErrorCode::kCancelled) return tl::make_unexpected(next.error());
+    reason = "cancelled";
+    executor.clearCancel();
+    next = position_;
+  }
+  position_ = *next;
+  lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(start)));
+  lastSpans_.insert(lastSpans_.end(), spans.begin(), spans.end());
+  const int count = static_cast<int>(executor.plan().instructions.size());
+  stoppedBy_ = !reason.empty() ? reason : position_ == count ? "end of step" : "step";
+  stoppedAt_ = breakpointId;
+  snapshot::Position answer = position();
+  for (const Span& span : spans) {
+    auto& s = *answer.add_spans();
+    s.set_instruction(span.instruction);
+    s.set_node(executor.plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
+    s.set_begin_ns(span.begin);
+    s.set_end_ns(span.end);
+  }
+  return answer;
+}
+
+// Back is forward from the start of the step: parameters as they were, the same batch, the same random keys, the user's edits.
+Result<snapshot::Position> Session::replayTo(int instruction) {
+  SS_TRY(restoreStepStart());
+  SS_TRY(feed(batch_));
+  std::fill(expectedInf_.begin(), expectedInf_.end(), false);
+  std::erase_if(edits_, [&](const SessionEdit& edit) { return edit.position > instruction; });
+  position_ = 0;
+  std::vector<int> stops;
+  for (const SessionEdit& edit : edits_) stops.push_back(edit.position);
+  std::sort(stops.begin(), stops.end());
+  stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
+  for (const int stop : stops) {
+    if (stop > position_) SS_TRY(runRange(stop, false));
+    SS_TRY(applyEdits(stop));
+  }
+  if (instruction > position_) SS_TRY(runRange(instruction, false));
+  stoppedBy_ = "step";
+  return position();
+}
+
+Result<snapshot::Position> Session::runTo(int instruction) {
+  if (!inStep_) SS_TRY(beginStep());
+  const int count = static_cast<int>(variant_->executor->plan().instructions.size());
+  const int target = std::clamp(instruction, 0, count);
+  if (target < position_) return replayTo(target);
+  return runRange(target, false);
+}
+
+Result<snapshot::Position> Session::stepInstructions(int count) {
+  if (!inStep_) SS_TRY(beginStep());
+  return runTo(position_ + count);
+}
+
+Result<snapshot::Position> Session::runToBreak(bool backwards) {
+  if (!inStep_) SS_TRY(beginStep());
+  const int count = static_cast<int>(variant_->executor->plan().instructions.size());
+  if (!backwards) return runRange(count, true);
+  // The last break before the present place: replayed once to find it, once more to stand there.
+  const int limit = position_;
+  int found = 0;
+  std::string reason;
+  int id = 0;
+  SS_TRY(replayTo(0));
+  while (position_ < limit) {
+    SS_ASSIGN(const snapshot::Position stop, runRange(limit, true));
+    if (position_ < limit && stop.stopped_by() != "step" && stop.stopped_by() != "end of step") {
+      found = position_;
+      reason = stop.stopped_by();
+      id = stop.breakpoint();
+    } else if (position_ >= limit) {
+      break;
+    }
+  }
+  SS_TRY(replayTo(found));
+  stoppedBy_ = reason.empty() ? "start of step" : reason;
+  stoppedAt_ = id;
+  return position();
+}
+
+Result<snapshot::Position> Session::stepPhase(bool backwards) {
+  if (!inStep_) SS_TRY(beginStep());
+  const ExecutionPlan& plan = variant_->executor->plan();
+  const int count = static_cast<int>(plan.instructions.size());
+  int target = backwards ? 0 : count;
+  for (const int boundary : {0, plan.firstBackward, plan.firstOptimizer, count}) {
+    if (backwards && boundary < position_) target = std::max(target, boundary);
+    if (!backwards && boundary > position_) target = std::min(target, boundary);
+  }
+  return runTo(target);
+}
+
+Result<snapshot::StepRecord> Session::finishStep() {
+  if (!inStep_) return step();
+  SS_TRY(runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false));
+  const snapshot::StepRecord record = makeRecord(stepBegin_, monotonicNs(), lastSpans_);
+  SS_TRY(commit());
+  return record;
+}
+
+snapshot::Position Session::position() const {
+  snapshot::Position p;
+  p.set_in_step(inStep_);
+  p.set_step(state_.step);
+  p.set_instruction(inStep_ ? position_ : 0);
+  p.set_stopped_by(stoppedBy_);
+  p.set_breakpoint(stoppedAt_);
+  if (inStep_ && loss_ && variant_ && variant_->executor->unavailable(loss_, position_).empty()) {
+    p.set_loss(elementAsDouble(variant_->executor->view(loss_), 0));
+    p.set_has_loss(true);
+  }
+  for (const ValueId id : watched_) {
+    auto data = fetch(id, {}, {}, true, 0);
+    if (data) *p.add_watched() = std::move(*data);
+  }
+  return p;
+}
+
+Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
+  int next = 1;
+  for (const snapshot::Breakpoint& b : breakpoints) next = std::max(next, b.id() + 1);
+  for (snapshot::Breakpoint& b : breakpoints) {
+    if (b.id() == 0) b.set_id(next++);
+    if (b.condition_case() == snapshot::Breakpoint::kPredicate) SS_TRY(parsePredicate(b.predicate()));
+    if (b.condition_case() == snapshot::Breakpoint::CONDITION_NOT_SET) return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
+  }
+  breakpoints_ = std::move(breakpoints);
+  return {};
+}
+
+Result<snapshot::CompareReply> Session::compareBits() {
+  if (!variant_) return invalid("compare: nothing was built; build first");
+  const StateSnapshot start = [&] {
+    (void)abandonStep();
+    return state_.copy();
+  }();
+  SS_ASSIGN(const Batch batch, data_->batch(state_.step));
+  SS_TRY(useVariantFor(batch));
+  batch_ = batch;
+  Executor& executor = *variant_->executor;
+  executor.clearCancel();
+  const ExecutionPlan& plan = executor.plan();
+  // Every value is compared as soon as it is made: buffers are reused later.
+  std::vector<Tensor> first(variant_->graph.valueCapacity());
+  snapshot::CompareReply reply;
+  reply.set_equal(true);
+  for (const int round : {0, 1}) {
+    SS_TRY(feed(batch));
+    Executor::RunOptions options = runOptions();
+    options.after = [&](int i) -> Status {
+      for (const int b : plan.instructions[static_cast<std::size_t>(i)].outputs) {
+        if (b < 0) continue;
+        const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
+        const TensorView view = executor.view(id);
+        if (!view.data) continue;
+        if (round == 0) {
+          first[at(id)] = Tensor(view.dtype, view.dims, nullptr, view.data).clone();
+          continue;
+        }
+        snapshot::ComparisonResult result = compareTensors(variant_->graph.value(id).name, first[at(id)].view(), view);
+        if (!result.equal_bits()) reply.set_equal(false);
+        *reply.add_values() = std::move(result);
+      }
+      return {};
+    };
+    const auto ran = executor.run(0, static_cast<int>(plan.instructions.size()), options);
+    state_.restore(start);
+    if (!ran) return tl::make_unexpected(ran.error());
+  }
+  return reply;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,22 @@
+// Engine structures as snapshot messages.
+#pragma once
+
+#include "engine/exec/executor.h"
+#include "engine/ir/graph.h"
+#include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/plan.pb.h"
+#include "engine/snapshot/run.pb.h"
+#include "engine/snapshot/tensor.pb.h"
+#include "engine/train/trained_set.h"
+
+namespace stepscope {
+
+snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters, ValueId loss);
+snapshot::Plan toSnapshot(const Executor& executor);
+// Colour group of a node: "matmul", "normalization", … as graph.proto says.
+std::string nodeCategory(const Node& node);
+snapshot::TensorStatistics tensorStatistics(const TensorView& view);
+// Compares in f64: NaN equals NaN, an infinity its equal.
+snapshot::ComparisonResult compareTensors(const std::string& name, const TensorView& a, const TensorView& b);
+
+}  // namespace stepscope

@@ -1,0 +1,24 @@
+// Which initializers are trained, and why (or why not).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/train/options.h"
+
+namespace stepscope {
+
+struct ParameterChoice {
+  ValueId value;
+  bool trained = false;
+  std::string reason;
+};
+
+// Default: float initializers that reach the loss through differentiable edges, except running statistics of
+// BatchNormalization, scalars that an exporter stored (rank 0 and a generated name: factors, epsilons), and names of well-known buffers
+// (inv_freq, position_ids, …). `--freeze` takes away, `--train` selects; both are searched in the name.
+// Error: a malformed regular expression, or one that matches nothing.
+Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId loss, const TrainOptions& options);
+
+}  // namespace stepscope

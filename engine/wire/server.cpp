@@ -1,0 +1,384 @@
+#include "engine/wire/server.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <fmt/format.h>
+#include <mutex>
+#include <thread>
+
+#include "engine/data/npy.h"
+#include "engine/train/session.h"
+#include "engine/wire/framing.h"
+
+namespace stepscope {
+namespace {
+
+class Server {
+ public:
+  Server(int in, int out, const snapshot::MachineInfo& machine) : in_(in), out_(out), machine_(machine) {}
+
+  Status run() {
+    std::thread reader([this] { readLoop(); });
+    while (true) {
+      snapshot::Request request;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return !queue_.empty() || ended_; });
+        if (queue_.empty()) break;
+        request = std::move(queue_.front());
+        queue_.pop_front();
+      }
+      if (request.request_case() == snapshot::Request::kShutdown) {
+        snapshot::Response response;
+        response.mutable_state();
+        send(request.id(), std::move(response), true);
+        break;
+      }
+      if (takeCancelled(request.id())) {
+        sendError(request.id(), {ErrorCode::kCancelled, "request: cancelled before it began"});
+        continue;
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        serving_ = request.id();
+      }
+      if (Status status = handle(request); !status) sendError(request.id(), status.error());
+      const std::lock_guard lock(mutex_);
+      serving_ = 0;
+    }
+    // The reader may still wait for input; its thread ends with the stream.
+    const std::lock_guard lock(mutex_);
+    if (ended_) {
+      reader.join();
+    } else {
+      reader.detach();
+    }
+    return broken_;
+  }
+
+ private:
+  void readLoop() {
+    while (true) {
+      auto frame = readFrame(in_);
+      if (!frame) {
+        const std::lock_guard lock(mutex_);
+        if (frame.error().code != ErrorCode::kNotFound) broken_ = tl::make_unexpected(frame.error());
+        ended_ = true;
+        if (session_) session_->cancel();  // nobody listens any more
+        wake_.notify_one();
+        return;
+      }
+      snapshot::Request request;
+      if (!request.ParseFromString(*frame) || request.request_case() == snapshot::Request::REQUEST_NOT_SET) {
+        sendError(request.id(), {ErrorCode::kCorrupt, fmt::format("message: {} bytes are not a request; expected worker.proto's Request", frame->size())});
+        continue;
+      }
+      const std::lock_guard lock(mutex_);
+      if (request.request_case() == snapshot::Request::kCancel) {
+        if (serving_ == request.cancel().id() || request.cancel().id() == 0) {
+          cancelling_ = true;
+          if (session_) session_->cancel();
+        } else {
+          cancelled_.insert(request.cancel().id());
+        }
+        snapshot::Response response;
+        response.mutable_state();
+        send(request.id(), std::move(response), true);
+        continue;
+      }
+      queue_.push_back(std::move(request));
+      wake_.notify_one();
+    }
+  }
+
+  bool takeCancelled(std::uint64_t id) {
+    const std::lock_guard lock(mutex_);
+    return cancelled_.erase(id) > 0;
+  }
+
+  void send(std::uint64_t id, snapshot::Response response, bool done) {
+    response.set_id(id);
+    response.set_done(done);
+    const std::string bytes = response.SerializeAsString();
+    const std::lock_guard lock(writing_);
+    // A client that is gone ends the input stream too; there is nobody to tell.
+    (void)writeFrame(out_, bytes);
+  }
+
+  void sendError(std::uint64_t id, const Error& error) {
+    snapshot::Response response;
+    response.mutable_error()->set_code(std::string(errorCodeName(error.code)));
+    response.mutable_error()->set_message(error.message);
+    send(id, std::move(response), true);
+  }
+
+  Observer observer() {
+    Observer o;
+    o.phase = [this](const snapshot::PhaseSpan& span) {
+      snapshot::Response event;
+      *event.mutable_phase() = span;
+      send(0, std::move(event), false);
+    };
+    o.alert = [this](const snapshot::Alert& alert) {
+      snapshot::Response event;
+      *event.mutable_alert() = alert;
+      send(0, std::move(event), false);
+    };
+    return o;
+  }
+
+  Status needSession() const {
+    if (!session_) return invalid("session: no model is open; open one first");
+    return {};
+  }
+
+  Status answerPosition(std::uint64_t id, Result<snapshot::Position> position) {
+    if (!position) return tl::make_unexpected(position.error());
+    snapshot::Response response;
+    *response.mutable_position() = std::move(*position);
+    send(id, std::move(response), true);
+    return {};
+  }
+
+  Status open(const snapshot::Request& request) {
+    LoadOptions load;
+    if (request.open().missing_weights() == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
+    for (const std::string& path : request.open().search_paths()) load.searchPaths.emplace_back(path);
+    std::vector<Problem> problems;
+    auto session = Session::open(request.open().path(), load, observer(), &problems);
+    snapshot::Response response;
+    if (!session) {
+      if (problems.empty()) return tl::make_unexpected(session.error());
+      // The window shows every problem with its place, so the answer carries them beside the error.
+      auto& model = *response.mutable_model();
+      model.set_path(request.open().path());
+      for (const Problem& p : problems) {
+        auto& problem = *model.add_problems();
+        problem.set_where(p.where);
+        problem.set_message(p.message);
+        problem.set_hint(p.hint);
+        problem.set_node(-1);
+      }
+      send(request.id(), std::move(response), false);
+      return tl::make_unexpected(session.error());
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      session_ = std::move(*session);
+    }
+    options_ = TrainOptions{};
+    options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
+    *response.mutable_model() = session_->inspect();
+    send(request.id(), std::move(response), true);
+    return {};
+  }
+
+  Status configure(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    TrainOptions options;
+    options.missingWeights = options_.missingWeights;
+    for (const snapshot::Setting& setting : request.configure().settings()) {
+      const auto equals = setting.value().find('=');
+      if (setting.name() == "set" && equals != std::string::npos)
+        SS_TRY(applySetting(options, setting.value().substr(0, equals), setting.value().substr(equals + 1), "window"));
+      else
+        SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
+    }
+    SS_TRY(session_->setOptions(options));
+    options_ = options;
+    return answerOptions(request.id());
+  }
+
+  Status answerOptions(std::uint64_t id) {
+    snapshot::Response response;
+    auto& list = *response.mutable_options();
+    for (snapshot::Option& option : session_->optionList()) *list.add_options() = std::move(option);
+    send(id, std::move(response), true);
+    return {};
+  }
+
+  Status build(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    SS_TRY(session_->build());
+    snapshot::Response response;
+    auto& reply = *response.mutable_build();
+    for (const snapshot::PhaseSpan& span : session_->phases()) *reply.add_phases() = span;
+    for (const snapshot::Alert& alert : session_->alerts()) *reply.add_alerts() = alert;
+    for (const Stage& stage : session_->stages()) reply.add_stages(stage.phase);
+    reply.set_loss(session_->lossValue().index);
+    send(request.id(), std::move(response), true);
+    return {};
+  }
+
+  Status train(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    const std::int64_t steps = request.train().steps();
+    cancelling_ = false;
+    for (std::int64_t i = 0; i < steps; ++i) {
+      if (cancelling_) return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} of {} steps", i, steps));
+      SS_ASSIGN(snapshot::StepRecord record, session_->step());
+      if (!request.train().record()) record.clear_spans();
+      snapshot::Response response;
+      *response.mutable_step() = std::move(record);
+      send(request.id(), std::move(response), i + 1 == steps);
+    }
+    if (steps <= 0) return answerPosition(request.id(), session_->position());
+    return {};
+  }
+
+  ValueId valueOf(std::int32_t id, const std::string& name) const { return name.empty() ? ValueId{id} : session_->findValue(name); }
+
+  Status fetch(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    const snapshot::FetchTensor& f = request.fetch();
+    const std::vector<std::int64_t> begin(f.begin().begin(), f.begin().end()), extent(f.extent().begin(), f.extent().end());
+    constexpr std::int64_t kWindowElements = 1 << 16, kAll = std::int64_t{1} << 27;
+    SS_ASSIGN(snapshot::TensorData data, session_->fetch(valueOf(f.value(), f.name()), begin, extent, f.statistics(), f.whole() ? kAll : kWindowElements));
+    snapshot::Response response;
+    *response.mutable_tensor() = std::move(data);
+    send(request.id(), std::move(response), true);
+    return {};
+  }
+
+  Status editValue(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    const snapshot::EditTensor& e = request.edit();
+    const ValueId id{e.value()};
+    if (!e.data().empty()) {
+      SS_ASSIGN(const TensorView view, session_->value(id));
+      if (view.bytes() != e.data().size()) return invalid(fmt::format("edit: found {} bytes; expected {}", e.data().size(), view.bytes()));
+      std::string bytes = e.data();
+      SS_TRY(session_->editData(id, {bytes.data(), view.dtype, view.dims}));
+    } else {
+      SS_TRY(session_->edit(id, {e.index().begin(), e.index().end()}, e.number(), e.fill()));
+    }
+    return answerPosition(request.id(), session_->position());
+  }
+
+  Status state(std::uint64_t id) {
+    snapshot::Response response;
+    auto& s = *response.mutable_state();
+    s.set_open(session_ != nullptr);
+    if (session_) {
+      s.set_built(session_->built());
+      *s.mutable_position() = session_->position();
+      for (const std::int64_t step : session_->ring()) s.add_ring(step);
+      for (const snapshot::Breakpoint& b : session_->breakpoints()) *s.add_breakpoints() = b;
+    }
+    send(id, std::move(response), true);
+    return {};
+  }
+
+  Status handle(const snapshot::Request& request) {
+    using R = snapshot::Request;
+    const std::uint64_t id = request.id();
+    snapshot::Response response;
+    switch (request.request_case()) {
+      case R::kHello:
+        if (request.hello().protocol() != 1) return unsupported(fmt::format("protocol {}: expected 1", request.hello().protocol()));
+        response.mutable_hello()->set_protocol(1);
+        response.mutable_hello()->set_version(machine_.version());
+        *response.mutable_hello()->mutable_machine() = machine_;
+        break;
+      case R::kOpen: return open(request);
+      case R::kConfigure: return configure(request);
+      case R::kBuild: return build(request);
+      case R::kGraph: {
+        SS_TRY(needSession());
+        SS_ASSIGN(*response.mutable_graph(), session_->graphSnapshot(request.graph().phase()));
+        break;
+      }
+      case R::kPlan: {
+        SS_TRY(needSession());
+        SS_ASSIGN(*response.mutable_plan(), session_->planSnapshot());
+        break;
+      }
+      case R::kOptions: SS_TRY(needSession()); return answerOptions(id);
+      case R::kMachine: *response.mutable_machine() = machine_; break;
+      case R::kDeterminism:
+        SS_TRY(needSession());
+        response.mutable_determinism();
+        for (snapshot::Determinism& verdict : session_->determinism()) *response.mutable_determinism()->add_nodes() = std::move(verdict);
+        break;
+      case R::kTrain: return train(request);
+      case R::kBeginStep: SS_TRY(needSession()); SS_TRY(session_->beginStep()); return answerPosition(id, session_->position());
+      case R::kStep: SS_TRY(needSession()); return answerPosition(id, session_->stepInstructions(request.step().count()));
+      case R::kRunTo: SS_TRY(needSession()); return answerPosition(id, session_->runTo(request.run_to().instruction()));
+      case R::kRunToBreak: SS_TRY(needSession()); return answerPosition(id, session_->runToBreak(request.run_to_break().backwards()));
+      case R::kStepPhase: SS_TRY(needSession()); return answerPosition(id, session_->stepPhase(request.step_phase().backwards()));
+      case R::kFinishStep: {
+        SS_TRY(needSession());
+        SS_ASSIGN(*response.mutable_step(), session_->finishStep());
+        break;
+      }
+      case R::kAbandonStep: SS_TRY(needSession()); SS_TRY(session_->abandonStep()); return answerPosition(id, session_->position());
+      case R::kRewind: SS_TRY(needSession()); SS_TRY(session_->rewind(request.rewind().step())); return answerPosition(id, session_->position());
+      case R::kBreakpoints: {
+        SS_TRY(needSession());
+        SS_TRY(session_->setBreakpoints({request.breakpoints().breakpoints().begin(), request.breakpoints().breakpoints().end()}));
+        response.mutable_breakpoints();
+        for (const snapshot::Breakpoint& b : session_->breakpoints()) *response.mutable_breakpoints()->add_breakpoints() = b;
+        break;
+      }
+      case R::kFetch: return fetch(request);
+      case R::kEdit: return editValue(request);
+      case R::kPin: SS_TRY(needSession()); SS_TRY(session_->pin(ValueId{request.pin().value()}, request.pin().pinned())); return answerPosition(id, session_->position());
+      case R::kWatch: {
+        SS_TRY(needSession());
+        std::vector<ValueId> values;
+        for (const std::int32_t v : request.watch().values()) values.push_back(ValueId{v});
+        session_->watch(std::move(values));
+        return answerPosition(id, session_->position());
+      }
+      case R::kSetOption:
+        SS_TRY(needSession());
+        SS_TRY(applySetting(options_, request.set_option().name(), request.set_option().value(), "window"));
+        SS_TRY(session_->setOptions(options_));
+        return answerOptions(id);
+      case R::kCompareBits: {
+        SS_TRY(needSession());
+        SS_ASSIGN(*response.mutable_compare(), session_->compareBits());
+        break;
+      }
+      case R::kSaveTensor: {
+        SS_TRY(needSession());
+        SS_ASSIGN(const TensorView view, session_->value(ValueId{request.save_tensor().value()}));
+        SS_TRY(writeNpy(request.save_tensor().path(), view));
+        return state(id);
+      }
+      case R::kSaveState: SS_TRY(needSession()); SS_TRY(session_->saveState(request.save_state().path())); return state(id);
+      case R::kLoadState: SS_TRY(needSession()); SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume())); return answerPosition(id, session_->position());
+      case R::kState: return state(id);
+      case R::kCancel:
+      case R::kShutdown:
+      case R::REQUEST_NOT_SET: return fail(ErrorCode::kInternal, "request: handled by the reader");
+    }
+    send(id, std::move(response), true);
+    return {};
+  }
+
+  int in_, out_;
+  const snapshot::MachineInfo& machine_;
+  std::mutex mutex_;      // queue, session pointer, cancellation
+  std::mutex writing_;    // the output stream
+  std::condition_variable wake_;
+  std::deque<snapshot::Request> queue_;
+  std::set<std::uint64_t> cancelled_;
+  std::uint64_t serving_ = 0;
+  std::atomic<bool> cancelling_ = false;
+  bool ended_ = false;
+  Status broken_;
+  std::unique_ptr<Session> session_;
+  TrainOptions options_;
+};
+
+}  // namespace
+
+Status serveWorker(int in, int out, const snapshot::MachineInfo& machine) {
+  // The reader thread may outlive this call when it is ended by Shutdown, so the server is never destroyed.
+  auto* server = new Server(in, out, machine);
+  return server->run();
+}
+
+}  // namespace stepscope
