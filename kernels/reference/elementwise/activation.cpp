@@ -125,19 +125,19 @@ Status clip(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> activationKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Celu", plain<withAttributes<Celu>>},
-      {"", "Clip", plain<clip>},
-      {"", "Elu", plain<withAttributes<Elu>>},
-      {"", "Gelu", plain<withAttributes<Gelu>>},
-      {"", "HardSigmoid", plain<withAttributes<HardSigmoid>>},
-      {"", "LeakyRelu", plain<withAttributes<LeakyRelu>>},
-      {"", "Selu", plain<withAttributes<Selu>>},
-      {"", "Shrink", plain<shrink>},
-      {"", "ThresholdedRelu", plain<withAttributes<ThresholdedRelu>>},
-      {"com.microsoft", "BiasGelu", plain<biasedGelu<geluErf>>},
-      {"com.microsoft", "FastGelu", plain<biasedGelu<geluTanh>>},
-      {"com.microsoft", "Gelu", plain<biasedGelu<geluErf>>},
-      {"com.microsoft", "QuickGelu", plain<withAttributes<QuickGelu>>},
+      {"", "Celu", reading<1, withAttributes<Celu>>},
+      {"", "Clip", reading<1, clip>},
+      {"", "Elu", reading<1, withAttributes<Elu>>},
+      {"", "Gelu", reading<1, withAttributes<Gelu>>},
+      {"", "HardSigmoid", reading<1, withAttributes<HardSigmoid>>},
+      {"", "LeakyRelu", reading<1, withAttributes<LeakyRelu>>},
+      {"", "Selu", reading<1, withAttributes<Selu>>},
+      {"", "Shrink", reading<1, shrink>},
+      {"", "ThresholdedRelu", reading<1, withAttributes<ThresholdedRelu>>},
+      {"com.microsoft", "BiasGelu", reading<1, biasedGelu<geluErf>>},
+      {"com.microsoft", "FastGelu", reading<1, biasedGelu<geluTanh>>},
+      {"com.microsoft", "Gelu", reading<1, biasedGelu<geluErf>>},
+      {"com.microsoft", "QuickGelu", reading<1, withAttributes<QuickGelu>>},
   };
   return kEntries;
 }

@@ -215,18 +215,18 @@ Status pow(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> binaryKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Add", plain<binary<Add>>},
-      {"", "BitShift", plain<bitwise<Shift>>},
-      {"", "BitwiseAnd", plain<bitwise<BitAnd>>},
-      {"", "BitwiseNot", plain<bitwiseNot>},
-      {"", "BitwiseOr", plain<bitwise<BitOr>>},
-      {"", "BitwiseXor", plain<bitwise<BitXor>>},
-      {"", "Div", plain<binary<Div>>},
-      {"", "Mod", plain<binary<Mod>>},
-      {"", "Mul", plain<binary<Mul>>},
-      {"", "PRelu", plain<binary<PRelu>>},
-      {"", "Pow", plain<pow>},
-      {"", "Sub", plain<binary<Sub>>},
+      {"", "Add", reading<2, binary<Add>>},
+      {"", "BitShift", reading<2, bitwise<Shift>>},
+      {"", "BitwiseAnd", reading<2, bitwise<BitAnd>>},
+      {"", "BitwiseNot", reading<1, bitwiseNot>},
+      {"", "BitwiseOr", reading<2, bitwise<BitOr>>},
+      {"", "BitwiseXor", reading<2, bitwise<BitXor>>},
+      {"", "Div", reading<2, binary<Div>>},
+      {"", "Mod", reading<2, binary<Mod>>},
+      {"", "Mul", reading<2, binary<Mul>>},
+      {"", "PRelu", reading<2, binary<PRelu>>},
+      {"", "Pow", reading<2, pow>},
+      {"", "Sub", reading<2, binary<Sub>>},
   };
   return kEntries;
 }

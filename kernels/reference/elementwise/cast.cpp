@@ -113,9 +113,9 @@ Status identity(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> castKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Cast", plain<cast>},
-      {"", "CastLike", plain<cast>},
-      {"", "Identity", plain<identity>},
+      {"", "Cast", reading<1, cast>},
+      {"", "CastLike", reading<2, cast>},
+      {"", "Identity", reading<1, identity>},
   };
   return kEntries;
 }

@@ -77,17 +77,17 @@ Status isInf(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> compareKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "And", plain<logical<both>>},
-      {"", "Equal", plain<compare<std::equal_to<>>>},
-      {"", "Greater", plain<compare<std::greater<>>>},
-      {"", "GreaterOrEqual", plain<compare<std::greater_equal<>>>},
-      {"", "IsInf", plain<isInf>},
-      {"", "IsNaN", plain<isNaN>},
-      {"", "Less", plain<compare<std::less<>>>},
-      {"", "LessOrEqual", plain<compare<std::less_equal<>>>},
-      {"", "Not", plain<logicalNot>},
-      {"", "Or", plain<logical<either>>},
-      {"", "Xor", plain<logical<differ>>},
+      {"", "And", reading<2, logical<both>>},
+      {"", "Equal", reading<2, compare<std::equal_to<>>>},
+      {"", "Greater", reading<2, compare<std::greater<>>>},
+      {"", "GreaterOrEqual", reading<2, compare<std::greater_equal<>>>},
+      {"", "IsInf", reading<1, isInf>},
+      {"", "IsNaN", reading<1, isNaN>},
+      {"", "Less", reading<2, compare<std::less<>>>},
+      {"", "LessOrEqual", reading<2, compare<std::less_equal<>>>},
+      {"", "Not", reading<1, logicalNot>},
+      {"", "Or", reading<2, logical<either>>},
+      {"", "Xor", reading<2, logical<differ>>},
   };
   return kEntries;
 }

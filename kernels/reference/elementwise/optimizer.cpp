@@ -58,8 +58,33 @@ Status checkOperands(const KernelSpec& spec, const KernelCall& call, std::size_t
   return {};
 }
 
+// Access to elements: of one type known at compile time, or of whatever type each operand has.
+template <typename T>
+struct Uniform {
+  static double load(const TensorView& x, std::int64_t i) { return widen(static_cast<const T*>(x.data)[i]); }
+  static void store(const TensorView& y, std::int64_t i, double value) { static_cast<T*>(y.data)[i] = narrow<T>(value); }
+};
+struct Mixed {
+  static double load(const TensorView& x, std::int64_t i) { return elementAsDouble(x, i); }
+  static void store(const TensorView& y, std::int64_t i, double value) { storeElement(y, i, value); }
+};
+
+// Calls `update` with Uniform<T> when the first `tensors` inputs and all outputs share their type, else with Mixed.
+template <typename F>
+void withElements(const KernelCall& call, std::size_t tensors, F update) {
+  const DType dtype = call.inputs[0].dtype;
+  bool uniform = true;
+  for (std::size_t i = 0; i < tensors; ++i) uniform &= !call.inputPresent(i) || call.inputs[i].dtype == dtype;
+  for (const TensorView& y : call.outputs) uniform &= !y.present() || y.dtype == dtype;
+  if (uniform)
+    dispatchFloat(dtype, [&](auto tag) { update(Uniform<decltype(tag)>{}); });
+  else
+    update(Mixed{});
+}
+
+template <typename E>
 void storeOutput(const KernelCall& call, std::size_t output, std::int64_t i, double value) {
-  if (call.outputPresent(output)) storeElement(call.outputs[output], i, value);
+  if (call.outputPresent(output)) E::store(call.outputs[output], i, value);
 }
 
 Status sgdUpdate(const KernelSpec& spec, const KernelCall& call) {
@@ -75,18 +100,21 @@ Status sgdUpdate(const KernelSpec& spec, const KernelCall& call) {
     SS_ASSIGN(const double step, scalarInput(spec, call, 5));
     first = step <= 1;
   }
-  const std::int64_t count = call.inputs[0].elements();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double p = elementAsDouble(call.inputs[0], i);
-    double g = elementAsDouble(call.inputs[1], i) * scale + params.weightDecay * p;
-    if (call.inputPresent(2)) {
-      const double old = elementAsDouble(call.inputs[2], i);
-      const double buffer = first ? g : params.momentum * old + (1 - params.dampening) * g;
-      storeOutput(call, 1, i, buffer);
-      g = params.nesterov ? g + params.momentum * buffer : buffer;
+  withElements(call, 3, [&](auto elements) {
+    using E = decltype(elements);
+    const std::int64_t count = call.inputs[0].elements();
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double p = E::load(call.inputs[0], i);
+      double g = E::load(call.inputs[1], i) * scale + params.weightDecay * p;
+      if (call.inputPresent(2)) {
+        const double old = E::load(call.inputs[2], i);
+        const double buffer = first ? g : params.momentum * old + (1 - params.dampening) * g;
+        storeOutput<E>(call, 1, i, buffer);
+        g = params.nesterov ? g + params.momentum * buffer : buffer;
+      }
+      E::store(call.outputs[0], i, p - lr * g);
     }
-    storeElement(call.outputs[0], i, p - lr * g);
-  }
+  });
   return {};
 }
 
@@ -110,49 +138,56 @@ Result<AdamInputs> adamInputs(const KernelSpec& spec, const KernelCall& call, co
 Status adamUpdate(const KernelSpec& spec, const KernelCall& call) {
   const AdamParams params(spec.attrs);
   SS_ASSIGN(const AdamInputs in, adamInputs(spec, call, params));
-  const std::int64_t count = call.inputs[0].elements();
-  for (std::int64_t i = 0; i < count; ++i) {
-    double p = elementAsDouble(call.inputs[0], i);
-    double g = elementAsDouble(call.inputs[1], i) * in.scale;
-    if (params.decoupled)
-      p *= 1 - in.lr * params.weightDecay;
-    else
-      g += params.weightDecay * p;
-    const double m = params.beta1 * elementAsDouble(call.inputs[2], i) + (1 - params.beta1) * g;
-    const double v = params.beta2 * elementAsDouble(call.inputs[3], i) + (1 - params.beta2) * g * g;
-    const double denominator = std::sqrt(v) / std::sqrt(in.correction2) + params.eps;
-    storeElement(call.outputs[0], i, p - in.lr / in.correction1 * m / denominator);
-    storeOutput(call, 1, i, m);
-    storeOutput(call, 2, i, v);
-  }
+  withElements(call, 4, [&](auto elements) {
+    using E = decltype(elements);
+    const std::int64_t count = call.inputs[0].elements();
+    for (std::int64_t i = 0; i < count; ++i) {
+      double p = E::load(call.inputs[0], i);
+      double g = E::load(call.inputs[1], i) * in.scale;
+      if (params.decoupled)
+        p *= 1 - in.lr * params.weightDecay;
+      else
+        g += params.weightDecay * p;
+      const double m = params.beta1 * E::load(call.inputs[2], i) + (1 - params.beta1) * g;
+      const double v = params.beta2 * E::load(call.inputs[3], i) + (1 - params.beta2) * g * g;
+      const double denominator = std::sqrt(v) / std::sqrt(in.correction2) + params.eps;
+      E::store(call.outputs[0], i, p - in.lr / in.correction1 * m / denominator);
+      storeOutput<E>(call, 1, i, m);
+      storeOutput<E>(call, 2, i, v);
+    }
+  });
   return {};
 }
 
 Status lambUpdate(const KernelSpec& spec, const KernelCall& call) {
   const AdamParams params(spec.attrs);
   SS_ASSIGN(const AdamInputs in, adamInputs(spec, call, params));
-  const std::int64_t count = call.inputs[0].elements();
-  double m = 0, v = 0, p = 0;
-  const auto update = [&](std::int64_t i) {
-    p = elementAsDouble(call.inputs[0], i);
-    const double g = elementAsDouble(call.inputs[1], i) * in.scale;
-    m = params.beta1 * elementAsDouble(call.inputs[2], i) + (1 - params.beta1) * g;
-    v = params.beta2 * elementAsDouble(call.inputs[3], i) + (1 - params.beta2) * g * g;
-    return m / in.correction1 / (std::sqrt(v / in.correction2) + params.eps) + params.weightDecay * p;
-  };
-  double parameterSquares = 0, updateSquares = 0;
-  for (std::int64_t i = 0; i < count; ++i) {  // nothing is written before both norms are known: outputs may lie over inputs
-    const double u = update(i);
-    parameterSquares += p * p;
-    updateSquares += u * u;
-  }
-  const double trust = parameterSquares > 0 && updateSquares > 0 ? std::sqrt(parameterSquares / updateSquares) : 1;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double u = update(i);
-    storeElement(call.outputs[0], i, p - in.lr * trust * u);
-    storeOutput(call, 1, i, m);
-    storeOutput(call, 2, i, v);
-  }
+  withElements(call, 4, [&](auto elements) {
+    using E = decltype(elements);
+    const std::int64_t count = call.inputs[0].elements();
+    double m = 0, v = 0, p = 0;
+    const auto update = [&](std::int64_t i) {
+      p = E::load(call.inputs[0], i);
+      const double g = E::load(call.inputs[1], i) * in.scale;
+      m = params.beta1 * E::load(call.inputs[2], i) + (1 - params.beta1) * g;
+      v = params.beta2 * E::load(call.inputs[3], i) + (1 - params.beta2) * g * g;
+      return m / in.correction1 / (std::sqrt(v / in.correction2) + params.eps) + params.weightDecay * p;
+    };
+    double parameterSquares = 0, updateSquares = 0;
+    // Nothing is written before both norms are known: outputs may lie over inputs.
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double u = update(i);
+      parameterSquares += p * p;
+      updateSquares += u * u;
+    }
+    const double trust = parameterSquares > 0 && updateSquares > 0 ? std::sqrt(parameterSquares / updateSquares) : 1;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double u = update(i);
+      E::store(call.outputs[0], i, p - in.lr * trust * u);
+      storeOutput<E>(call, 1, i, m);
+      storeOutput<E>(call, 2, i, v);
+    }
+  });
   return {};
 }
 
@@ -174,10 +209,10 @@ Status squareSum(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> optimizerKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"stepscope", "AdamUpdate", plain<adamUpdate>},
-      {"stepscope", "LambUpdate", plain<lambUpdate>},
-      {"stepscope", "SgdUpdate", plain<sgdUpdate>},
-      {"stepscope", "SquareSum", plain<squareSum>},
+      {"stepscope", "AdamUpdate", reading<1, adamUpdate>},
+      {"stepscope", "LambUpdate", reading<1, lambUpdate>},
+      {"stepscope", "SgdUpdate", reading<1, sgdUpdate>},
+      {"stepscope", "SquareSum", reading<1, squareSum>},
   };
   return kEntries;
 }

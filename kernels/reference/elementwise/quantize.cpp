@@ -167,10 +167,10 @@ Status fakeQuant(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> quantizeKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "DequantizeLinear", plain<dequantizeLinear>},
-      {"", "DynamicQuantizeLinear", plain<dynamicQuantizeLinear>},
-      {"", "QuantizeLinear", plain<quantizeLinear>},
-      {"com.microsoft", "FakeQuant", plain<fakeQuant>},
+      {"", "DequantizeLinear", reading<2, dequantizeLinear>},
+      {"", "DynamicQuantizeLinear", reading<1, dynamicQuantizeLinear>},
+      {"", "QuantizeLinear", reading<2, quantizeLinear>},
+      {"com.microsoft", "FakeQuant", reading<3, fakeQuant>},
   };
   return kEntries;
 }

@@ -118,13 +118,13 @@ Status multinomial(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> randomKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Bernoulli", plain<bernoulli>},
-      {"", "Dropout", plain<dropout>},
-      {"", "Multinomial", plain<multinomial>},
-      {"", "RandomNormal", plain<randomNormal>},
-      {"", "RandomNormalLike", plain<randomNormal>},
-      {"", "RandomUniform", plain<randomUniform>},
-      {"", "RandomUniformLike", plain<randomUniform>},
+      {"", "Bernoulli", reading<1, bernoulli>},
+      {"", "Dropout", reading<1, dropout>},
+      {"", "Multinomial", reading<1, multinomial>},
+      {"", "RandomNormal", reading<0, randomNormal>},
+      {"", "RandomNormalLike", reading<1, randomNormal>},
+      {"", "RandomUniform", reading<0, randomUniform>},
+      {"", "RandomUniformLike", reading<1, randomUniform>},
   };
   return kEntries;
 }

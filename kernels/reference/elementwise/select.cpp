@@ -80,10 +80,10 @@ Status stringConcat(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> selectKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "StringConcat", plain<stringConcat>},
-      {"", "Where", plain<where>},
-      {"stepscope", "Gate", plain<gate>},
-      {"stepscope", "Select", plain<select>},
+      {"", "StringConcat", reading<2, stringConcat>},
+      {"", "Where", reading<3, where>},
+      {"stepscope", "Gate", reading<2, gate>},
+      {"stepscope", "Select", reading<3, select>},
   };
   return kEntries;
 }

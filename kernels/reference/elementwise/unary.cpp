@@ -80,21 +80,21 @@ double roundHalfEven(double x) { return std::nearbyint(x); }
 
 std::span<const KernelEntry> unaryKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Abs", plain<numeric<Absolute>>},    {"", "Acos", plain<unary<arcCosine>>},
-      {"", "Acosh", plain<unary<acoshOf>>},     {"", "Asin", plain<unary<arcSine>>},
-      {"", "Asinh", plain<unary<asinhOf>>},     {"", "Atan", plain<unary<arcTangent>>},
-      {"", "Atanh", plain<unary<atanhOf>>},     {"", "Ceil", plain<unary<ceilOf>>},
-      {"", "Cos", plain<unary<cosine>>},        {"", "Cosh", plain<unary<coshOf>>},
-      {"", "Erf", plain<unary<errorFunction>>}, {"", "Exp", plain<unary<naturalExp>>},
-      {"", "Floor", plain<unary<floorOf>>},     {"", "HardSwish", plain<unary<hardSwish>>},
-      {"", "Log", plain<unary<naturalLog>>},    {"", "Mish", plain<unary<mish>>},
-      {"", "Neg", plain<numeric<Negate>>},      {"", "Reciprocal", plain<unary<reciprocal>>},
-      {"", "Relu", plain<numeric<Rectify>>},    {"", "Round", plain<unary<roundHalfEven>>},
-      {"", "Sigmoid", plain<unary<sigmoid>>},   {"", "Sign", plain<numeric<SignOf>>},
-      {"", "Sin", plain<unary<sine>>},          {"", "Sinh", plain<unary<sinhOf>>},
-      {"", "Softplus", plain<unary<softplus>>}, {"", "Softsign", plain<unary<softsign>>},
-      {"", "Sqrt", plain<unary<squareRoot>>},   {"", "Tan", plain<unary<tangent>>},
-      {"", "Tanh", plain<unary<tanhOf>>},
+      {"", "Abs", reading<1, numeric<Absolute>>},    {"", "Acos", reading<1, unary<arcCosine>>},
+      {"", "Acosh", reading<1, unary<acoshOf>>},     {"", "Asin", reading<1, unary<arcSine>>},
+      {"", "Asinh", reading<1, unary<asinhOf>>},     {"", "Atan", reading<1, unary<arcTangent>>},
+      {"", "Atanh", reading<1, unary<atanhOf>>},     {"", "Ceil", reading<1, unary<ceilOf>>},
+      {"", "Cos", reading<1, unary<cosine>>},        {"", "Cosh", reading<1, unary<coshOf>>},
+      {"", "Erf", reading<1, unary<errorFunction>>}, {"", "Exp", reading<1, unary<naturalExp>>},
+      {"", "Floor", reading<1, unary<floorOf>>},     {"", "HardSwish", reading<1, unary<hardSwish>>},
+      {"", "Log", reading<1, unary<naturalLog>>},    {"", "Mish", reading<1, unary<mish>>},
+      {"", "Neg", reading<1, numeric<Negate>>},      {"", "Reciprocal", reading<1, unary<reciprocal>>},
+      {"", "Relu", reading<1, numeric<Rectify>>},    {"", "Round", reading<1, unary<roundHalfEven>>},
+      {"", "Sigmoid", reading<1, unary<sigmoid>>},   {"", "Sign", reading<1, numeric<SignOf>>},
+      {"", "Sin", reading<1, unary<sine>>},          {"", "Sinh", reading<1, unary<sinhOf>>},
+      {"", "Softplus", reading<1, unary<softplus>>}, {"", "Softsign", reading<1, unary<softsign>>},
+      {"", "Sqrt", reading<1, unary<squareRoot>>},   {"", "Tan", reading<1, unary<tangent>>},
+      {"", "Tanh", reading<1, unary<tanhOf>>},
   };
   return kEntries;
 }

@@ -64,10 +64,10 @@ Status variadic(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> variadicKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Max", plain<variadic<Largest>>},
-      {"", "Mean", plain<variadic<Average>>},
-      {"", "Min", plain<variadic<Smallest>>},
-      {"", "Sum", plain<variadic<Total>>},
+      {"", "Max", reading<1, variadic<Largest>>},
+      {"", "Mean", reading<1, variadic<Average>>},
+      {"", "Min", reading<1, variadic<Smallest>>},
+      {"", "Sum", reading<1, variadic<Total>>},
   };
   return kEntries;
 }
