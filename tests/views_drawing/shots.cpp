@@ -7,7 +7,11 @@
 
 #include "tests/views_drawing/generated_graph.h"
 #include "views/common/tokens.h"
+#include "views/flame/flame_view.h"
 #include "views/graph/graph_view.h"
+#include "views/memory/memory_view.h"
+#include "views/startup_chart/startup_chart_view.h"
+#include "views/timeline/timeline_view.h"
 
 using namespace stepscope;
 
@@ -25,6 +29,13 @@ void wait(GraphView& view) {
   QObject::connect(&view, &GraphView::laidOut, &loop, &QEventLoop::quit);
   if (view.busy()) loop.exec();
   QApplication::processEvents();
+}
+
+template <typename T>
+void waitFor(T& view, void (T::*signal)()) {
+  QEventLoop loop;
+  QObject::connect(&view, signal, &loop, &QEventLoop::quit);
+  loop.exec();
 }
 
 void save(QWidget& widget, const QString& folder, const QString& name, QSize size, const Tokens& t) {
@@ -94,6 +105,45 @@ int main(int argc, char** argv) {
       view.exportTo(folder + "/graph.svg");
       view.exportTo(folder + "/graph.pdf");
       view.exportTo(folder + "/graph.png");
+    }
+    if (only.isEmpty() || only == "memory") {
+      MemoryView view(w.context());
+      w.selection.setCurrentInstruction(position.instruction());
+      view.show();
+      save(view, folder, "memory-strip", {904, 226}, t);
+      int stash = -1;
+      for (const auto& buffer : plan->plan().buffers()) {
+        if (buffer.buffer_class() == snapshot::CLASS_STASH && buffer.first() > 200 && buffer.bytes() > 500000) stash = buffer.index();
+      }
+      w.selection.select(Selection::ofBuffer(stash));
+      save(view, folder, "memory", {1200, 560}, t);
+      view.focusSelection();
+      save(view, folder, "memory-zoom", {1200, 560}, t);
+    }
+    if (only.isEmpty() || only == "timeline") {
+      TimelineView view(w.context());
+      view.show();
+      waitFor(view, &TimelineView::modelReady);
+      save(view, folder, "timeline-strip", {904, 226}, t);
+      int softmax = -1;
+      for (const auto& n : graph.nodes()) {
+        if (n.op() == "Softmax") softmax = n.id();
+      }
+      w.selection.select(Selection::ofNode(softmax));
+      w.selection.setRange(1'075'000'000, 1'090'000'000);
+      save(view, folder, "timeline", {1200, 400}, t);
+      view.focusSelection();
+      save(view, folder, "timeline-zoom", {1200, 400}, t);
+      FlameView flame(w.context());
+      flame.show();
+      waitFor(flame, &FlameView::modelReady);
+      save(flame, folder, "flame-range", {1200, 320}, t);
+      w.selection.setRange(0, 0);
+      waitFor(flame, &FlameView::modelReady);
+      save(flame, folder, "flame", {1200, 320}, t);
+      StartupChartView startup(w.context());
+      startup.show();
+      save(startup, folder, "startup", {1000, 200}, t);
     }
   }
   return 0;

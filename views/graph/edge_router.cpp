@@ -13,6 +13,7 @@ constexpr float kBracketGap = 14;   // between a bracket and the boxes it goes a
 constexpr float kLaneStep = 8;      // between two brackets
 constexpr float kFarthest = 300;    // sideways
 constexpr float kTurn = 24;         // height of a bracket's bend
+constexpr float kTurnWidth = 30;    // of an edge into a side lane
 constexpr float kMargin = 3;        // clearance of lines
 
 class Router {
@@ -51,28 +52,19 @@ class Router {
     scene_.points.push_back({x, y});
   }
 
-  // To things that stand beside their source: out of the side, into the side (same height) or into the bottom or top.
+  // To things that stand beside their source: out of the side, into the side, turning in the gap before the target's lane.
   bool sideways(const BoxF& a, const BoxF& b) {
-    if (std::abs(a.centerY() - b.centerY()) < 4) {
-      const bool right = b.x >= a.right();
-      const float x1 = right ? a.right() : a.x, x2 = right ? b.x : b.right();
-      if (std::abs(x2 - x1) > kFarthest || (!right && b.right() > a.x) || inTheWay(std::min(x1, x2), a.centerY(), std::max(x1, x2), a.centerY())) return false;
-      const float k = (x2 - x1) / 3;
-      start(x1, a.centerY());
-      curve(x1 + k, a.centerY(), x2 - k, a.centerY(), x2, a.centerY());
-      return true;
-    }
-    const bool up = b.bottom() <= a.y + a.h / 2;
-    const float y2 = up ? b.bottom() : b.y;
-    if (std::abs(y2 - a.centerY()) > kLongest / 4) return false;
-    if (std::abs(a.centerX() - b.centerX()) < 30) return upright(a, b);
-    const bool right = b.centerX() > a.centerX();
-    const float x1 = right ? a.right() : a.x, x2 = b.centerX();
-    if ((right ? x2 < x1 + 6 : x2 > x1 - 6) || std::abs(x2 - x1) > kFarthest) return false;
-    if (inTheWay(std::min(x1, x2), a.centerY(), std::max(x1, x2), a.centerY())) return upright(a, b);
-    const float k = std::min(40.0F, std::abs(x2 - x1) * 0.6F) * (right ? 1.0F : -1.0F);
-    start(x1, a.centerY());
-    curve(x1 + k, a.centerY(), x2, y2 + (up ? 22.0F : -22.0F), x2, y2);
+    const bool right = b.x >= a.right() + 4;
+    if (!right) return upright(a, b);
+    const float y1 = a.centerY(), y2 = b.centerY(), gap = b.x - a.right();
+    if (gap > kFarthest || std::abs(y2 - y1) > kLongest / 3) return false;
+    const float turn = std::min(gap, kTurnWidth);
+    const PointF2 corner{b.x - turn, y1};
+    if (corner.x > a.right() + 1 && !segmentIsFree({a.right(), y1}, corner)) return false;
+    if (!curveIsFree(corner, {corner.x + turn / 2, y1}, {b.x - turn / 2, y2}, {b.x, y2})) return false;
+    start(a.right(), y1);
+    if (corner.x > a.right() + 1) curve(a.right() + 1, y1, corner.x - 1, y1, corner.x, y1);
+    curve(corner.x + turn / 2, y1, b.x - turn / 2, y2, b.x, y2);
     return true;
   }
 
@@ -158,8 +150,6 @@ class Router {
     used.emplace_back(top, bottom);
     return true;
   }
-
-  bool inTheWay(float x1, float y1, float x2, float y2) const { return !segmentIsFree({x1, y1}, {x2, y2}); }
 
   bool curveIsFree(PointF2 a, PointF2 b, PointF2 c, PointF2 d) const {
     if (a.x == d.x && b.x == a.x) return segmentIsFree(a, d);

@@ -63,7 +63,7 @@ QString GraphLabels::makeSub(int modelNode) const {
   }
   // Inside a box, the box's path goes without saying.
   int g = m.group;
-  while (g > 0 && model_->groups()[static_cast<std::size_t>(g)].transparent) g = model_->groups()[static_cast<std::size_t>(g)].parent;
+  while (g > 0 && model_->groups()[static_cast<std::size_t>(g)].transparent && model_->groups()[static_cast<std::size_t>(g)].forwardNodes <= 4) g = model_->groups()[static_cast<std::size_t>(g)].parent;
   const QStringList box = format::visible(model_->groups()[static_cast<std::size_t>(g)].path).split('.', Qt::SkipEmptyParts);
   const qsizetype mark = text.indexOf(QStringLiteral(" · "));
   QStringList path = (mark < 0 ? text : text.left(mark)).split('.', Qt::SkipEmptyParts);

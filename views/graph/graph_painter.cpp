@@ -522,9 +522,7 @@ void GraphPainter::paintOverlay(QPainter& painter, const Viewport& view) {
   };
   if (scene_.columnGap > 0) {
     const QRectF band(0, 0, view.size.width(), 27);
-    QColor back = t_.panel;
-    back.setAlphaF(0.94F);
-    painter.fillRect(band, back);
+    painter.fillRect(band, t_.panel);
     column(0, scene_.columnGap, QStringLiteral("Forward  ↓"));
     column(scene_.columnGap, scene_.bounds.w, QStringLiteral("Gradient  ↑"));
   }

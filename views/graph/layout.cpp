@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kSweeps = 6;
 constexpr std::size_t kWidest = 4;       // nodes of one anchor beside each other before they wrap
-constexpr float kInputPull = 0.05F;      // weight of an edge from an input: it follows its reader, not the other way round
+constexpr float kInputPull = 0.002F;      // weight of an edge from an input: it follows its reader, not the other way round
 constexpr float kLongPull = 0.1F;        // weight of an edge over several ranks
 
 struct Neighbour {

@@ -16,7 +16,8 @@
 namespace stepscope {
 namespace {
 
-constexpr double kHeadroom = 1.1;  // addresses above the highest one: room for labels
+constexpr double kHeadroom = 1.1;          // above the highest address: room for labels
+constexpr double kPersistentShare = 0.3;   // of the height, at most: the arena is what the plan decides
 
 QString mebibytes(std::int64_t bytes) { return bytes == 0 ? QStringLiteral("0") : format::bytes(bytes); }
 
@@ -28,6 +29,9 @@ void MemoryCanvas::setModel(std::shared_ptr<const MemoryModel> model) {
   model_ = std::move(model);
   hovered_ = -1;
   if (model_) {
+    const double below = static_cast<double>(model_->persistent()), arena = static_cast<double>(model_->top()) - below;
+    const double share = kPersistentShare / (1 - kPersistentShare) * arena * kHeadroom;
+    squeeze_ = arena > 0 && below > share ? share / below : 1;
     setLimits(0, std::max(1, model_->instructions()));
     fitAll();
   }
@@ -35,10 +39,22 @@ void MemoryCanvas::setModel(std::shared_ptr<const MemoryModel> model) {
 }
 
 void MemoryCanvas::fitAll() {
-  lowBytes_ = 0;
-  highBytes_ = model_ ? static_cast<double>(model_->top()) * kHeadroom : 1;
+  low_ = 0;
+  high_ = unitsTop();
   fit();
 }
+
+double MemoryCanvas::toUnits(double bytes) const {
+  const double below = static_cast<double>(model_->persistent());
+  return bytes <= below ? bytes * squeeze_ : below * squeeze_ + bytes - below;
+}
+
+double MemoryCanvas::toBytes(double units) const {
+  const double below = static_cast<double>(model_->persistent());
+  return units <= below * squeeze_ ? units / squeeze_ : below + units - below * squeeze_;
+}
+
+double MemoryCanvas::unitsTop() const { return model_ ? std::max(1.0, toUnits(static_cast<double>(model_->top())) * kHeadroom) : 1; }
 
 void MemoryCanvas::setCurrent(int instruction) {
   if (current_ == instruction) return;
@@ -72,19 +88,19 @@ QRectF MemoryCanvas::plot() const {
 
 double MemoryCanvas::toY(double bytes) const {
   const QRectF area = this->area();
-  return area.bottom() - (bytes - lowBytes_) / (highBytes_ - lowBytes_) * area.height();
+  return area.bottom() - (toUnits(bytes) - low_) / (high_ - low_) * area.height();
 }
 
-double MemoryCanvas::toBytes(double y) const {
+double MemoryCanvas::toUnitsAt(double y) const {
   const QRectF area = this->area();
-  return lowBytes_ + (area.bottom() - y) / area.height() * (highBytes_ - lowBytes_);
+  return low_ + (area.bottom() - y) / area.height() * (high_ - low_);
 }
 
 void MemoryCanvas::clampAddresses() {
-  const double most = model_ ? static_cast<double>(model_->top()) * kHeadroom : 1;
-  const double span = std::clamp(highBytes_ - lowBytes_, std::min(most, 4096.0), most);
-  lowBytes_ = std::clamp(lowBytes_, 0.0, most - span);
-  highBytes_ = lowBytes_ + span;
+  const double most = unitsTop();
+  const double span = std::clamp(high_ - low_, std::min(most, 4096.0), most);
+  low_ = std::clamp(low_, 0.0, most - span);
+  high_ = low_ + span;
 }
 
 QRectF MemoryCanvas::rectOf(const MemoryBox& b) const {
@@ -117,25 +133,24 @@ void MemoryCanvas::hover(QPointF pixel, bool inside) {
 }
 
 bool MemoryCanvas::scroll(double pixels) {
-  const double most = model_ ? static_cast<double>(model_->top()) * kHeadroom : 1;
-  if (highBytes_ - lowBytes_ >= most * 0.999) return false;
-  const double by = -pixels / area().height() * (highBytes_ - lowBytes_);
-  lowBytes_ += by;
-  highBytes_ += by;
+  if (!model_ || high_ - low_ >= unitsTop() * 0.999) return false;
+  const double by = -pixels / area().height() * (high_ - low_);
+  low_ += by;
+  high_ += by;
   clampAddresses();
   update();
   return true;
 }
 
 void MemoryCanvas::wheelEvent(QWheelEvent* event) {
-  if (!(event->modifiers() & Qt::ControlModifier) || !(event->modifiers() & Qt::ShiftModifier)) {
+  if (!model_ || !(event->modifiers() & Qt::ControlModifier) || !(event->modifiers() & Qt::ShiftModifier)) {
     AxisCanvas::wheelEvent(event);
     return;
   }
   const double turn = event->angleDelta().y() != 0 ? event->angleDelta().y() : event->angleDelta().x();
-  const double at = toBytes(event->position().y()), factor = std::pow(0.9985, turn);
-  lowBytes_ = at - (at - lowBytes_) * factor;
-  highBytes_ = at + (highBytes_ - at) * factor;
+  const double at = toUnitsAt(event->position().y()), factor = std::pow(0.9985, turn);
+  low_ = at - (at - low_) * factor;
+  high_ = at + (high_ - at) * factor;
   clampAddresses();
   update();
   event->accept();
@@ -191,7 +206,22 @@ void MemoryCanvas::paintOn(QPainter& p) {
 void MemoryCanvas::paintAxes(QPainter& p, const Tokens& t) {
   const QRectF area = this->area();
   const QFontMetricsF metrics(text_.font());
-  for (const double tick : binaryTicks(lowBytes_, highBytes_, std::max(2, static_cast<int>(area.height() / 34)))) {
+  const double border = static_cast<double>(model_->persistent()), from = toBytes(low_), to = toBytes(high_);
+  const auto ticksOf = [&](double a, double b) {
+    return b <= a ? std::vector<double>() : binaryTicks(a, b, std::max(1, static_cast<int>((toY(a) - toY(b)) / 34)));
+  };
+  std::vector<double> ticks = squeeze_ == 1 ? ticksOf(from, to) : ticksOf(std::max(from, border), to);
+  if (squeeze_ != 1 && from < border) {
+    // Below the break the scale is another one, so it gets its own numbers and the break its sign.
+    std::erase_if(ticks, [&](double v) { return std::abs(toY(v) - toY(border)) < 10; });
+    ticks.push_back(0);
+    ticks.push_back(border);
+    p.setPen(t.muted);
+    const double y = toY(border);
+    for (const double dy : {-3.0, 1.0}) p.drawLine(QPointF(area.left() - 4, y + dy + 2.5), QPointF(area.left() + 4, y + dy - 0.5));
+  }
+  for (const double tick : ticks) {
+    if (tick < from || tick > to) continue;
     const double y = toY(tick);
     p.setPen(t.grid);
     p.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
@@ -234,7 +264,7 @@ void MemoryCanvas::paintBoxes(QPainter& p, const Tokens& t) {
   const QRectF area = this->area();
   for (const MemoryBox& b : model_->boxes()) {
     if (b.low < model_->persistent()) continue;  // a band of its class
-    if (b.end < viewBegin() || b.first > viewEnd() || static_cast<double>(b.high) < lowBytes_ || static_cast<double>(b.low) > highBytes_) continue;
+    if (b.end < viewBegin() || b.first > viewEnd() || toUnits(static_cast<double>(b.high)) < low_ || toUnits(static_cast<double>(b.low)) > high_) continue;
     const QRectF r = rectOf(b) & area;
     if (r.isEmpty()) continue;
     batches[b.bufferClass].push_back(r);
@@ -309,9 +339,9 @@ void MemoryCanvas::paintSelected(QPainter& p, const Tokens& t) {
     if (in == nullptr || user < viewBegin() - 1 || user > viewEnd()) continue;
     bool writes = false;
     for (const auto& out : in->outputs()) writes |= out.buffer() == selected_;
-    const double x = (toX(user) + toX(user + 1)) / 2, y = writes ? r.bottom() + 8 : r.bottom() + 3;
-    const double tip = writes ? -5 : 5;
-    const QPointF corners[3] = {{x - 3, y}, {x + 3, y}, {x, y + tip}};
+    const double x = (toX(user) + toX(user + 1)) / 2, y = writes ? r.bottom() + 9 : r.bottom() + 3;
+    const double tip = writes ? -6 : 6;
+    const QPointF corners[3] = {{x - 4, y}, {x + 4, y}, {x, y + tip}};
     p.setPen(QPen(t.panel, 0.8));
     p.setBrush(writes ? t.accent : mixed(t.accent, t.panel, 0.75));
     p.drawConvexPolygon(corners, 3);

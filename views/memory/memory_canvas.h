@@ -44,7 +44,10 @@ class MemoryCanvas : public AxisCanvas {
 
  private:
   double toY(double bytes) const;
-  double toBytes(double y) const;
+  double toUnits(double bytes) const;               // bytes, those below the arena scaled by squeeze_
+  double toBytes(double units) const;
+  double toUnitsAt(double y) const;
+  double unitsTop() const;
   void clampAddresses();
   QRectF rectOf(const MemoryBox& box) const;
   void paintAxes(QPainter& p, const Tokens& t);
@@ -58,7 +61,8 @@ class MemoryCanvas : public AxisCanvas {
   std::shared_ptr<const MemoryModel> model_;
   int current_ = -1, selected_ = -1, selectedInstruction_ = -1, hovered_ = -1;
   std::int64_t measured_ = 0;
-  double lowBytes_ = 0, highBytes_ = 1;             // shown addresses
+  double squeeze_ = 1;                              // persistent memory never takes most of the height
+  double low_ = 0, high_ = 1;                       // shown addresses, in units
   TextCache text_;
 };
 

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <numeric>
+#include <random>
+
+#include "tests/views_drawing/generated_graph.h"
+#include "views/common/tokens.h"
+#include "views/drawing/axis_ticks.h"
+#include "views/flame/flame_view.h"
+#include "views/graph/graph_view.h"
+#include "views/memory/memory_view.h"
+#include "views/startup_chart/startup_chart_view.h"
+#include "views/timeline/timeline_view.h"
+
+using namespace stepscope;
+
+namespace {
+
+struct Window {
+  SnapshotStore store;
+  SelectionModel selection;
+  Wishes wishes;
+  ViewContext context() { return {store, selection, wishes}; }
+
+  void fill(int blocks = 4, int steps = 3) {
+    const snapshot::Graph graph = generated::step({.blocks = blocks});
+    const auto plan = PlanSnapshot::make(generated::plan(graph));
+    store.setStages({"infer", "pre-grad", "optimizer"});
+    store.addStage("pre-grad", GraphSnapshot::make(generated::step({.blocks = blocks, .gradient = false, .optimizer = false})));
+    store.setGraph(GraphSnapshot::make(graph));
+    store.setPlan(plan);
+    store.setPhases(generated::phases());
+    for (int s = 0; s < steps; ++s) store.addStep(std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), s, 1'000'000'000LL * (s + 1))));
+  }
+};
+
+bool settle(GraphView& view) {
+  if (!view.busy()) return true;
+  QSignalSpy spy(&view, &GraphView::laidOut);
+  return spy.wait(10'000);
+}
+
+snapshot::Plan wildPlan(unsigned seed) {
+  std::mt19937_64 random(seed);
+  const auto any = [&] { return static_cast<std::int64_t>(random()) >> (random() % 60); };
+  snapshot::Plan plan;
+  for (int i = 0; i < 30; ++i) {
+    auto* b = plan.add_buffers();
+    b->set_index(static_cast<int>(any()));
+    b->set_value(static_cast<int>(any()));
+    b->set_buffer_class(static_cast<snapshot::BufferClass>(random() % 14));
+    b->set_in_arena(random() % 3 != 0);
+    b->set_offset(any());
+    b->set_bytes(any());
+    b->set_first(static_cast<int>(any()));
+    b->set_last(static_cast<int>(any()));
+    b->set_shares(static_cast<int>(random() % 40) - 5);
+    b->set_decision(random() % 2 == 0 ? "view of input 0" : "in place of 'x'");
+  }
+  for (int i = 0; i < 25; ++i) {
+    auto* in = plan.add_instructions();
+    in->set_index(static_cast<int>(any()));
+    in->set_node(static_cast<int>(any()));
+    in->add_outputs()->set_buffer(static_cast<int>(random() % 40) - 5);
+    in->add_inputs()->set_buffer(static_cast<int>(any()));
+  }
+  plan.set_arena_bytes(any());
+  plan.set_lower_bound_bytes(any());
+  plan.set_persistent_bytes(any());
+  plan.set_peak_instruction(static_cast<int>(any()));
+  plan.set_first_backward(static_cast<int>(any()));
+  plan.add_peak_owners()->set_bytes(any());
+  return plan;
+}
+
+}  // namespace
+
+class DrawnViewsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void graphShowsItselfAndSaysWhatIsMissing() {
+    Window w;
+    GraphView view(w.context());
+    QVERIFY(!view.emptyText().isEmpty());
+    w.fill();
+    QVERIFY(settle(view));
+    QVERIFY(view.emptyText().isEmpty());
+    QVERIFY(view.headerText().contains("nodes"));
+  }
+
+  void selectingElsewhereOpensTheGroupAndTheNextSelectionClosesIt() {
+    Window w;
+    w.fill(12);
+    GraphView view(w.context());
+    view.resize(900, 600);
+    view.show();
+    QVERIFY(settle(view));
+    const auto nodeIn = [&](const std::string& path) {
+      for (const auto& n : w.store.graph()->graph().nodes()) {
+        if (n.provenance().module_path() == path) return n.id();
+      }
+      return -1;
+    };
+    const auto openGroups = [&] { return view.canvas().scene()->openGroups.size(); };
+    w.selection.select(Selection::ofNode(nodeIn("transformer.h.3.mlp.act")));
+    QVERIFY(settle(view));
+    const auto opened = openGroups();
+    QVERIFY(opened > 0);
+    const int box = view.canvas().scene()->boxOfNode[static_cast<std::size_t>(view.canvas().selected())];
+    QCOMPARE(view.canvas().scene()->boxes[static_cast<std::size_t>(box)].node, view.canvas().selected());
+    w.selection.select(Selection::ofNode(nodeIn("transformer.h.7.mlp.act")));
+    QVERIFY(settle(view));
+    QCOMPARE(openGroups(), opened);
+  }
+
+  void doubleClickOpensAndItsTitleCloses() {
+    Window w;
+    w.fill(6);
+    GraphView view(w.context());
+    view.resize(900, 700);
+    view.show();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    const auto centreOf = [&](BoxKind kind, double dy) {
+      for (const SceneBox& b : canvas.scene()->boxes) {
+        if (b.kind == kind && !b.gradient) return canvas.viewport().toPixel(QPointF(b.at.centerX(), b.at.y + dy)).toPoint();
+      }
+      return QPoint(-1, -1);
+    };
+    QTest::mouseDClick(&canvas, Qt::LeftButton, {}, centreOf(BoxKind::kClosedGroup, 12));
+    QVERIFY(settle(view));
+    QVERIFY(!canvas.scene()->openGroups.empty());
+    view.fitAll();
+    QTest::mouseDClick(&canvas, Qt::LeftButton, {}, centreOf(BoxKind::kOpenGroup, 12));
+    QVERIFY(settle(view));
+    QVERIFY(canvas.scene()->openGroups.empty());
+  }
+
+  void clickSelectsAndKeysWalk() {
+    Window w;
+    w.fill(2);
+    GraphView view(w.context());
+    view.resize(900, 700);
+    view.show();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    int target = -1;
+    for (std::size_t i = 0; i < canvas.scene()->boxes.size(); ++i) {
+      if (canvas.scene()->boxes[i].kind == BoxKind::kNode) target = static_cast<int>(i);
+    }
+    const BoxF at = canvas.scene()->boxes[static_cast<std::size_t>(target)].at;
+    canvas.showBox(target);
+    QTest::mouseClick(&canvas, Qt::LeftButton, {}, canvas.viewport().toPixel(QPointF(at.centerX(), at.centerY())).toPoint());
+    const int first = w.selection.selection().node;
+    QCOMPARE(first, canvas.scene()->model->node(canvas.scene()->boxes[static_cast<std::size_t>(target)].node)->id());
+    QTest::keyClick(&canvas, Qt::Key_Up);
+    QTest::keyClick(&canvas, Qt::Key_Left);
+    QVERIFY(w.selection.selection().node >= 0);
+  }
+
+  void phasesAskForWhatIsNotThereAndShowTheDifference() {
+    Window w;
+    w.fill(2);
+    GraphView view(w.context());
+    QVERIFY(settle(view));
+    QSignalSpy asked(&w.wishes, &Wishes::stageGraph);
+    view.showStage("infer", "");
+    QCOMPARE(asked.count(), 1);
+    view.showStage("optimizer", "pre-grad");
+    QVERIFY(settle(view));
+    int added = 0;
+    for (const NodeMarks& m : view.canvas().marks().nodes) added += m.difference == Difference::kAdded;
+    QVERIFY(added > 10);
+  }
+
+  void exportsWritePicturesAndRefuseWhatTheyCannot() {
+    Window w;
+    w.fill(2);
+    GraphView view(w.context());
+    QVERIFY(settle(view));
+    QTemporaryDir folder;
+    for (const char* name : {"graph.svg", "graph.png", "graph.pdf"}) {
+      const QString path = folder.filePath(QLatin1String(name));
+      QCOMPARE(view.exportTo(path), QString());
+      QVERIFY(QFileInfo(path).size() > 2000);
+    }
+    QVERIFY(view.exportTo(folder.filePath("graph.bmp")).contains("expected svg, png or pdf"));
+    QVERIFY(!view.exportTo("/nowhere/at/all.svg").isEmpty());
+  }
+
+  void everyZoomPaintsInBothThemes() {
+    Window w;
+    w.fill(8);
+    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+      applyTheme(*qApp, theme);
+      GraphView view(w.context());
+      view.resize(800, 500);
+      view.show();
+      QVERIFY(settle(view));
+      for (int i = 0; i < 20; ++i) {
+        view.canvas().zoomBy(0.7);
+        QVERIFY(!view.canvas().grab().isNull());
+      }
+      for (int i = 0; i < 30; ++i) {
+        view.canvas().zoomBy(1.4);
+        QVERIFY(!view.canvas().grab().isNull());
+      }
+    }
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void memoryMapPlacesEveryBufferWithoutOverlap() {
+    const auto plan = PlanSnapshot::make(generated::plan(generated::step({.blocks = 3})));
+    const auto model = MemoryModel::make(plan);
+    for (const MemoryBox& b : model->boxes()) {
+      QVERIFY(b.high > b.low && b.end > b.first);
+      QVERIFY(b.high <= model->top());
+    }
+    for (std::size_t i = 0; i < model->boxes().size(); ++i) {
+      for (std::size_t k = i + 1; k < model->boxes().size(); ++k) {
+        const MemoryBox &a = model->boxes()[i], &b = model->boxes()[k];
+        const bool apart = a.end <= b.first || b.end <= a.first || a.high <= b.low || b.high <= a.low;
+        QVERIFY2(apart || a.inPlace || b.inPlace, "two boxes share memory at one time");
+      }
+    }
+    QVERIFY(*std::max_element(model->live().begin(), model->live().end()) <= model->top());
+  }
+
+  void memoryMapAnswersWhyAndFollowsTheSelection() {
+    Window w;
+    w.fill();
+    MemoryView view(w.context());
+    view.resize(900, 400);
+    view.show();
+    QVERIFY(view.headerText().contains("lower bound"));
+    const QPixmap before = view.canvas().grab();
+    w.selection.select(Selection::ofBuffer(w.store.plan()->bufferOfValue(w.store.plan()->plan().instructions(20).outputs(0).value())));
+    QVERIFY(view.canvas().grab().toImage() != before.toImage());
+    const QPoint middle(view.width() / 2, view.height() / 2);
+    QTest::mouseClick(&view.canvas(), Qt::LeftButton, {}, middle);
+    QVERIFY(w.selection.selection().buffer >= 0 || w.selection.selection().instruction >= 0);
+  }
+
+  void hostilePlansAreOnlyOddPictures() {
+    for (unsigned seed = 0; seed < 60; ++seed) {
+      Window w;
+      w.store.setPlan(PlanSnapshot::make(wildPlan(seed)));
+      MemoryView view(w.context());
+      view.resize(500, 300);
+      view.canvas().setSelected(static_cast<int>(seed) % 35, 3);
+      QVERIFY(!view.canvas().grab().isNull());
+    }
+  }
+
+  void timelineMipmapKeepsEveryNanosecond() {
+    Window w;
+    w.fill(8);
+    const auto model = TimelineModel::make(w.store.steps(), w.store.plan(), w.store.graph());
+    QVERIFY(model->rows().size() >= 3);
+    for (const TimelineRow& row : model->rows()) {
+      const auto busy = std::accumulate(row.slices.begin(), row.slices.end(), std::int64_t{0}, [](auto sum, const Slice& s) { return sum + s.end - s.begin; });
+      for (const auto& level : row.levels) {
+        QCOMPARE(std::accumulate(level.begin(), level.end(), std::int64_t{0}, [](auto sum, const SliceGroup& s) { return sum + s.busy; }), busy);
+        QCOMPARE(level.back().last, static_cast<int>(row.slices.size()));
+      }
+      const Slice& s = row.slices[row.slices.size() / 2];
+      QCOMPARE(row.slices[static_cast<std::size_t>(model->at(row, s.begin))].begin, s.begin);
+      QCOMPARE(model->at(row, row.slices.front().begin - 1), -1);
+    }
+  }
+
+  void draggingPicksARangeThatTheFlameGraphFollows() {
+    Window w;
+    w.fill();
+    TimelineView timeline(w.context());
+    FlameView flame(w.context());
+    timeline.resize(900, 300);
+    timeline.show();
+    QSignalSpy ready(&timeline, &TimelineView::modelReady), flameReady(&flame, &FlameView::modelReady);
+    QVERIFY(ready.wait(5000) || ready.count() > 0);
+    QTRY_VERIFY(flameReady.count() > 0);
+    QVERIFY(timeline.emptyText().isEmpty());
+    const QString all = flame.headerText();
+    QTest::mousePress(&timeline.canvas(), Qt::LeftButton, {}, QPoint(300, 120));
+    QTest::mouseMove(&timeline.canvas(), QPoint(400, 120));
+    QMouseEvent move(QEvent::MouseMove, QPointF(420, 120), timeline.canvas().mapToGlobal(QPointF(420, 120)), Qt::LeftButton, Qt::LeftButton, {});
+    QApplication::sendEvent(&timeline.canvas(), &move);
+    QTest::mouseRelease(&timeline.canvas(), Qt::LeftButton, {}, QPoint(420, 120));
+    QVERIFY(w.selection.rangeEnd() > w.selection.rangeBegin());
+    const auto count = flameReady.count();
+    QTRY_VERIFY(flameReady.count() > count);
+    QVERIFY(flame.headerText() != all);
+  }
+
+  void flameGraphAddsUp() {
+    Window w;
+    w.fill();
+    const FlameTree tree = FlameTree::make(w.store.steps(), w.store.plan().get(), w.store.graph().get(), 0, 0);
+    std::int64_t spans = 0;
+    for (const auto& step : w.store.steps()) {
+      for (const auto& span : step->spans()) spans += span.end_ns() - span.begin_ns();
+    }
+    QCOMPARE(tree.ns, spans);
+    for (std::size_t i = 1; i < tree.nodes.size(); ++i) {
+      const FlameNode &n = tree.nodes[i], &p = tree.nodes[static_cast<std::size_t>(n.parent)];
+      QVERIFY(n.begin >= p.begin && n.begin + n.ns <= p.begin + p.ns);
+    }
+  }
+
+  void startupChartShowsPhases() {
+    Window w;
+    StartupChartView view(w.context());
+    QVERIFY(!view.emptyText().isEmpty());
+    w.store.setPhases(generated::phases());
+    QVERIFY(view.emptyText().isEmpty());
+    QVERIFY(view.headerText().contains("ms"));
+    view.resize(700, 200);
+    QVERIFY(!view.grab().isNull());
+  }
+
+  void ticksAreRoundAndFew() {
+    for (const double t : decimalTicks(0, 97, 5)) QVERIFY(std::abs(t / 20 - std::round(t / 20)) < 1e-9);
+    QVERIFY(decimalTicks(0, 97, 5).size() <= 6);
+    QVERIFY(decimalTicks(1, 1, 5).empty());
+    QVERIFY(binaryTicks(0, 100e6, 4).size() <= 5);
+  }
+};
+
+QTEST_MAIN(DrawnViewsTest)
+#include "tst_drawn_views.moc"

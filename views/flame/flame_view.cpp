@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/flame/flame_view.h"
+
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+constexpr std::size_t kMostSteps = 64;
+}
+
+FlameView::FlameView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("flame"), tr("Flame graph"), parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  canvas_ = new FlameCanvas(this);
+  canvas_->setObjectName(QStringLiteral("flame_canvas"));
+  canvas_->setAccessibleName(tr("Flame graph"));
+  column->addWidget(canvas_);
+  setFocusProxy(canvas_);
+  pool_.setMaxThreadCount(1);
+  soon_.setSingleShot(true);
+  soon_.setInterval(120);
+  connect(&soon_, &QTimer::timeout, this, &FlameView::rebuild);
+  const auto later = [this] {
+    if (!soon_.isActive()) soon_.start();
+  };
+  connect(&store(), &SnapshotStore::stepsChanged, this, later);
+  connect(&store(), &SnapshotStore::planChanged, this, later);
+  connect(&selection(), &SelectionModel::rangeChanged, this, later);
+  connect(canvas_, &FlameCanvas::chosen, this, [this](int id) {
+    if (id >= 0 && id < static_cast<int>(tree_.nodes.size()) && tree_.nodes[static_cast<std::size_t>(id)].node >= 0) {
+      selection().select(Selection::ofNode(tree_.nodes[static_cast<std::size_t>(id)].node));
+    }
+  });
+  rebuild();
+}
+
+FlameView::~FlameView() { pool_.waitForDone(); }
+
+QString FlameView::headerText() const {
+  if (tree_.ns == 0) return {};
+  const bool ranged = selection().rangeEnd() > selection().rangeBegin();
+  return (ranged ? tr("%1 in the range of %2").arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
+                 : tr("%1 in %2 steps").arg(format::time(tree_.ns)).arg(std::min(kMostSteps, store().steps().size())));
+}
+
+QString FlameView::emptyText() const {
+  if (tree_.ns > 0) return {};
+  return selection().rangeEnd() > selection().rangeBegin() ? tr("No instruction ran in the picked range. Pick another one in the timeline.")
+                                                           : tr("Nothing recorded yet. Run a training step; its time appears here by module.");
+}
+
+void FlameView::rebuild() {
+  const int request = ++request_;
+  const auto& all = store().steps();
+  std::vector<StepPtr> steps(all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostSteps)), all.end());
+  pool_.start([this, request, steps = std::move(steps), plan = store().plan(), graph = store().graph(), begin = selection().rangeBegin(), end = selection().rangeEnd()] {
+    auto tree = FlameTree::make(steps, plan.get(), graph.get(), begin, end);
+    QMetaObject::invokeMethod(
+        this,
+        [this, request, tree = std::move(tree)] {
+          if (request == request_) showTree(tree);
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+void FlameView::showTree(FlameTree tree) {
+  tree_ = std::move(tree);
+  std::vector<FlameBox> boxes;
+  boxes.reserve(tree_.nodes.size());
+  for (std::size_t i = 0; i < tree_.nodes.size() && tree_.ns > 0; ++i) {
+    const FlameNode& node = tree_.nodes[i];
+    FlameBox box;
+    box.begin = static_cast<double>(node.begin);
+    box.end = static_cast<double>(node.begin + node.ns);
+    box.depth = node.depth;
+    box.name = format::visible(node.name);
+    box.detail = format::time(node.ns) + QStringLiteral(" · ") + format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns));
+    box.category = QString::fromStdString(node.category);
+    // One hue per module, the same for its forward and its backward part.
+    if (node.category.empty() && node.depth > 1) box.colourName = format::visible(node.path);
+    box.id = static_cast<int>(i);
+    boxes.push_back(std::move(box));
+  }
+  canvas_->setBoxes(std::move(boxes), {}, [this](const FlameBox& box) {
+    const FlameNode& node = tree_.nodes[static_cast<std::size_t>(box.id)];
+    return tr("%1%2\n%3 (%4)\n%5 of the shown time · %6 spans")
+        .arg(node.path.empty() || node.category.empty() ? QString() : format::visible(node.path) + QStringLiteral(" / "), node.category.empty() && !node.path.empty() ? format::visible(node.path) : box.name)
+        .arg(format::time(node.ns), format::timeExact(node.ns), format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns)), format::count(node.spans));
+  });
+  emit headerChanged();
+  emit emptyChanged();
+  emit modelReady();
+}
+
+void FlameView::fitAll() { canvas_->fit(); }
+void FlameView::drawPicture(QPainter& painter) { canvas_->paintOn(painter); }
+
+}  // namespace stepscope

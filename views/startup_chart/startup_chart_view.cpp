@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/startup_chart/startup_chart_view.h"
+
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/common/format.h"
+
+namespace stepscope {
+
+StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("startup_chart"), tr("Start-up"), parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  canvas_ = new FlameCanvas(this);
+  canvas_->setObjectName(QStringLiteral("startup_chart_canvas"));
+  canvas_->setAccessibleName(tr("Phases of the build over time"));
+  column->addWidget(canvas_);
+  setFocusProxy(canvas_);
+  connect(&store(), &SnapshotStore::phasesChanged, this, &StartupChartView::rebuild);
+  connect(canvas_, &FlameCanvas::chosen, this, [this](int id) {
+    // A phase shows the graph that it left, where one is kept.
+    const auto& phases = store().phases();
+    if (id >= 0 && id < static_cast<int>(phases.size()) && store().stages().contains(QString::fromStdString(phases[static_cast<std::size_t>(id)].name()))) {
+      emit wishes().stageGraph(QString::fromStdString(phases[static_cast<std::size_t>(id)].name()));
+    }
+  });
+  rebuild();
+}
+
+QString StartupChartView::headerText() const {
+  std::int64_t begin = 0, end = 0;
+  bool first = true;
+  for (const auto& span : store().phases()) {
+    begin = first ? span.begin_ns() : std::min(begin, span.begin_ns());
+    end = first ? span.begin_ns() + span.ns() : std::max(end, span.begin_ns() + span.ns());
+    first = false;
+  }
+  return first ? QString() : tr("%1 from file to plan").arg(format::time(end - begin));
+}
+
+QString StartupChartView::emptyText() const {
+  return store().phases().empty() ? tr("No build yet. Open a model and build its training step; every phase appears here with its time.") : QString();
+}
+
+void StartupChartView::rebuild() {
+  const auto& phases = store().phases();
+  std::vector<FlameBox> boxes;
+  std::vector<double> rowEnd;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const snapshot::PhaseSpan& span = phases[i];
+    FlameBox box;
+    box.depth = std::clamp(span.depth(), 0, 40);
+    box.begin = static_cast<double>(span.begin_ns());
+    box.end = box.begin + static_cast<double>(std::max<std::int64_t>(0, span.ns()));
+    box.name = format::visible(span.name());
+    box.detail = format::time(span.ns());
+    if (span.has_pass() && span.pass().matches() > 0) box.detail += tr(" · %1 matches").arg(format::count(span.pass().matches()));
+    box.colourName = box.name;
+    box.failed = !span.error().empty();
+    box.id = static_cast<int>(i);
+    // Clocks of children may touch: a row never overlaps itself.
+    if (rowEnd.size() <= static_cast<std::size_t>(box.depth)) rowEnd.resize(static_cast<std::size_t>(box.depth) + 1, -1e300);
+    double& end = rowEnd[static_cast<std::size_t>(box.depth)];
+    box.begin = std::max(box.begin, end);
+    box.end = std::max(box.begin, box.end);
+    end = box.end;
+    boxes.push_back(std::move(box));
+  }
+  canvas_->setBoxes(std::move(boxes), [](double ns) { return format::time(static_cast<std::int64_t>(ns)); }, [this](const FlameBox& box) { return tip(box); });
+  emit headerChanged();
+  emit emptyChanged();
+}
+
+QString StartupChartView::tip(const FlameBox& box) const {
+  if (box.id < 0 || box.id >= static_cast<int>(store().phases().size())) return {};
+  const snapshot::PhaseSpan& span = store().phases()[static_cast<std::size_t>(box.id)];
+  QStringList lines{box.name, tr("%1 (%2)").arg(format::time(span.ns()), format::timeExact(span.ns()))};
+  if (span.count() > 0) lines << tr("%1 items").arg(format::count(span.count()));
+  if (span.peak_bytes() > 0) lines << tr("%1 resident at its end").arg(format::bytes(span.peak_bytes()));
+  if (span.has_pass()) {
+    const snapshot::PassReport& pass = span.pass();
+    lines << tr("%1 matches · %2 near misses · %3 → %4 nodes")
+                 .arg(format::count(pass.matches()), format::count(pass.near_misses_size()), format::count(pass.nodes_before()), format::count(pass.nodes_after()));
+    for (int i = 0; i < std::min(4, pass.near_misses_size()); ++i) lines << tr("near miss: %1").arg(format::visible(pass.near_misses(i).condition()));
+    for (int i = 0; i < std::min(4, pass.notes_size()); ++i) lines << format::visible(pass.notes(i));
+  }
+  if (!span.error().empty()) lines << tr("failed: %1").arg(format::visible(span.error()));
+  return lines.join('\n');
+}
+
+void StartupChartView::fitAll() { canvas_->fit(); }
+void StartupChartView::drawPicture(QPainter& painter) { canvas_->paintOn(painter); }
+
+}  // namespace stepscope

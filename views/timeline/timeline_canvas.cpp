@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/timeline/timeline_canvas.h"
+
+#include <QPainter>
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/drawing/axis_ticks.h"
+
+namespace stepscope {
+
+TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) { setAccessibleName(tr("Timeline")); }
+
+void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
+  model_ = std::move(model);
+  hoveredRow_ = hoveredSlice_ = -1;
+  if (model_) setLimits(static_cast<double>(model_->begin()), static_cast<double>(model_->end()));
+  scroll(0);
+  update();
+}
+
+void TimelineCanvas::setSelected(int instruction, std::vector<int> related) {
+  selected_ = instruction;
+  related_ = std::move(related);
+  update();
+}
+
+void TimelineCanvas::setRange(std::int64_t begin, std::int64_t end) {
+  rangeBegin_ = begin;
+  rangeEnd_ = end;
+  update();
+}
+
+void TimelineCanvas::showInstruction(int instruction) {
+  int row = 0, slice = 0;
+  if (!model_ || !model_->find(instruction, &row, &slice)) return;
+  const Slice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  const double span = std::max(2000.0, 12.0 * static_cast<double>(s.end - s.begin)), middle = (static_cast<double>(s.begin) + static_cast<double>(s.end)) / 2;
+  showRange(middle - span / 2, middle + span / 2);
+}
+
+double TimelineCanvas::rowHeight() const {
+  const double unit = Metrics::current().unit;
+  const auto count = static_cast<double>(std::max<std::size_t>(1, model_ ? model_->rows().size() : 1));
+  return std::clamp(std::floor((height() - 3.7 * unit) / count), 1.8 * unit, 3.2 * unit);
+}
+
+QRectF TimelineCanvas::plot() const {
+  const double unit = Metrics::current().unit;
+  return {9.5 * unit, 3.2 * unit, std::max(20.0, width() - 10.3 * unit), std::max(20.0, height() - 3.6 * unit)};
+}
+
+double TimelineCanvas::rowTop(int row) const { return area().top() + row * rowHeight() - offset_; }
+
+bool TimelineCanvas::dragPicks(QPointF pixel) const { return pixel.y() >= area().top(); }
+
+bool TimelineCanvas::scroll(double pixels) {
+  const double most = model_ ? std::max(0.0, static_cast<double>(model_->rows().size()) * rowHeight() - area().height()) : 0;
+  const double before = offset_;
+  offset_ = std::clamp(offset_ + pixels, 0.0, most);
+  if (offset_ != before) update();
+  return most > 0;
+}
+
+QRectF TimelineCanvas::rectOf(int row, const Slice& s) const {
+  const double x0 = toX(static_cast<double>(s.begin)), x1 = toX(static_cast<double>(s.end));
+  return {x0, rowTop(row) + 3, std::max(1.5, x1 - x0 - (x1 - x0 > 3 ? 0.7 : 0)), rowHeight() - 6};
+}
+
+bool TimelineCanvas::sliceAt(QPointF pixel, int* row, int* slice) const {
+  if (!model_ || !area().contains(pixel)) return false;
+  *row = static_cast<int>((pixel.y() - area().top() + offset_) / rowHeight());
+  if (*row < 0 || *row >= static_cast<int>(model_->rows().size())) return false;
+  const TimelineRow& r = model_->rows()[static_cast<std::size_t>(*row)];
+  *slice = model_->at(r, static_cast<std::int64_t>(toValue(pixel.x())));
+  if (*slice < 0) *slice = model_->at(r, static_cast<std::int64_t>(toValue(pixel.x() - 2)));
+  return *slice >= 0;
+}
+
+int TimelineCanvas::stepAt(QPointF pixel) const {
+  if (!model_ || pixel.y() >= area().top()) return -1;
+  const double at = toValue(pixel.x());
+  for (std::size_t i = 0; i < model_->steps().size(); ++i) {
+    if (at >= static_cast<double>(model_->steps()[i].begin) && at <= static_cast<double>(model_->steps()[i].end)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+void TimelineCanvas::hover(QPointF pixel, bool inside) {
+  int row = -1, slice = -1;
+  if (!inside || !sliceAt(pixel, &row, &slice)) row = slice = -1;
+  if (row == hoveredRow_ && slice == hoveredSlice_) return;
+  hoveredRow_ = row;
+  hoveredSlice_ = slice;
+  setCursor(slice >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
+  update();
+}
+
+QString TimelineCanvas::nameOf(int instruction) const {
+  const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
+  return in == nullptr ? tr("instruction %1").arg(instruction) : format::visible(in->label().empty() ? in->op() : in->label());
+}
+
+QString TimelineCanvas::tipAt(QPointF pixel) const {
+  int row = 0, slice = 0;
+  if (!sliceAt(pixel, &row, &slice)) {
+    const int step = stepAt(pixel);
+    if (step < 0) return {};
+    const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
+    return tr("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) + (s.hasLoss ? tr("\nloss %1").arg(format::number(s.loss)) : QString());
+  }
+  const Slice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.instruction), nameOf(s.instruction)), tr("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
+  if (const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(s.instruction) : nullptr) {
+    if (const QString rate = format::flopRate(in->flops(), s.end - s.begin); !rate.isEmpty()) lines << rate;
+    lines << tr("%1 read, %2 written · %3").arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()), format::visible(in->implementation()));
+  }
+  lines << tr("step %1 · %2 after its begin").arg(model_->steps()[static_cast<std::size_t>(s.step)].step).arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
+  return lines.join('\n');
+}
+
+void TimelineCanvas::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  paintOn(painter);
+}
+
+void TimelineCanvas::paintOn(QPainter& p) {
+  const Tokens& t = Tokens::current();
+  p.fillRect(rect(), t.panel);
+  if (!model_ || model_->rows().empty()) return;
+  p.setFont(text_.font());
+  p.save();
+  p.setClipRect(QRectF(0, area().top(), width(), area().height() + 4));
+  for (int row = 0; row < static_cast<int>(model_->rows().size()); ++row) {
+    if (rowTop(row) < height() && rowTop(row) + rowHeight() > area().top()) paintRow(p, t, row);
+  }
+  paintArrows(p, t);
+  p.restore();
+  paintRuler(p, t);
+  paintRange(p, t);
+}
+
+void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
+  const TimelineRow& row = model_->rows()[static_cast<std::size_t>(index)];
+  const QRectF area = this->area();
+  const QFontMetricsF metrics(text_.font());
+  const double top = rowTop(index), high = rowHeight();
+  p.setPen(t.grid);
+  p.drawLine(QPointF(0, top + high - 0.5), QPointF(width(), top + high - 0.5));
+  const double unit = Metrics::current().unit, baseline = top + high / 2 + metrics.ascent() / 2 - 1.5;
+  p.setPen(t.text);
+  p.drawText(QPointF(unit * 0.8, baseline), names::phase(row.phase));
+  p.setPen(t.faint);
+  const QString thread = row.thread == 0 ? tr("main") : tr("thread %1").arg(row.thread);
+  p.drawText(QPointF(area.left() - metrics.horizontalAdvance(thread) - 10, baseline), thread);
+
+  p.save();
+  p.setClipRect(QRectF(area.left(), top, area.width(), high), Qt::IntersectClip);
+  const double perPixel = (viewEnd() - viewBegin()) / std::max(1.0, area.width());
+  // The finest level whose entries are mostly wider than a pixel and a half.
+  const double average = row.slices.empty() ? 1 : static_cast<double>(row.slices.back().end - row.slices.front().begin) / static_cast<double>(row.slices.size());
+  int level = -1;
+  for (double width = average; width < perPixel * 1.5 && level + 1 < static_cast<int>(row.levels.size()); width *= 4) ++level;
+  std::vector<std::vector<QRectF>> batches(model_->categories().size());
+  std::vector<std::pair<QRectF, int>> wide;
+  const double y = top + 3, h = high - 6;
+  if (level < 0) {
+    auto it = std::lower_bound(row.slices.begin(), row.slices.end(), viewBegin(), [](const Slice& s, double v) { return static_cast<double>(s.end) < v; });
+    for (; it != row.slices.end() && static_cast<double>(it->begin) <= viewEnd(); ++it) {
+      const QRectF r = rectOf(index, *it) & QRectF(area.left(), y, area.width(), h);
+      if (r.isEmpty()) continue;
+      batches[it->category].push_back(r);
+      if (r.width() > 30) wide.emplace_back(r, it->instruction);
+    }
+  } else {
+    const std::vector<SliceGroup>& groups = row.levels[static_cast<std::size_t>(level)];
+    auto it = std::lower_bound(groups.begin(), groups.end(), viewBegin(), [](const SliceGroup& s, double v) { return static_cast<double>(s.end) < v; });
+    for (; it != groups.end() && static_cast<double>(it->begin) <= viewEnd(); ++it) {
+      const double x0 = toX(static_cast<double>(it->begin)), x1 = toX(static_cast<double>(it->end));
+      // Height by how busy it is, so that gaps are seen even where slices are merged.
+      const double busy = it->end > it->begin ? static_cast<double>(it->busy) / static_cast<double>(it->end - it->begin) : 1;
+      const double used = std::max(2.0, h * std::clamp(busy, 0.0, 1.0));
+      batches[it->category].push_back(QRectF(x0, y + h - used, std::max(1.0, x1 - x0), used));
+    }
+  }
+  p.setPen(Qt::NoPen);
+  for (std::size_t c = 0; c < batches.size(); ++c) {
+    if (batches[c].empty()) continue;
+    p.setBrush(mixed(t.category(QString::fromStdString(model_->categories()[c])), t.panel, 0.62));
+    p.drawRects(batches[c].data(), static_cast<int>(batches[c].size()));
+  }
+  for (const auto& [r, instruction] : wide) {
+    const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
+    if (in == nullptr) continue;
+    p.setPen(t.text);
+    p.drawText(QPointF(r.x() + 4, baseline), text_.elided(format::visible(in->op()), r.width() - 7));
+  }
+  if (index == hoveredRow_ && hoveredSlice_ >= 0 && hoveredSlice_ < static_cast<int>(row.slices.size())) {
+    p.setPen(QPen(t.text, 1));
+    p.setBrush(Qt::NoBrush);
+    p.drawRect(rectOf(index, row.slices[static_cast<std::size_t>(hoveredSlice_)]));
+  }
+  p.restore();
+}
+
+void TimelineCanvas::paintArrows(QPainter& p, const Tokens& t) {
+  int row = 0, slice = 0;
+  if (selected_ < 0 || !model_->find(selected_, &row, &slice)) return;
+  const Slice& from = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  const QRectF a = rectOf(row, from);
+  p.save();
+  p.setClipRect(area(), Qt::IntersectClip);
+  p.setRenderHint(QPainter::Antialiasing);
+  for (const int other : related_) {
+    int otherRow = 0, otherSlice = 0;
+    if (!model_->find(other, &otherRow, &otherSlice)) continue;
+    const Slice& to = model_->rows()[static_cast<std::size_t>(otherRow)].slices[static_cast<std::size_t>(otherSlice)];
+    const QRectF b = rectOf(otherRow, to);
+    const bool forward = from.begin <= to.begin;
+    const QPointF begin = forward ? QPointF(a.right(), a.center().y()) : QPointF(b.right(), b.center().y());
+    const QPointF end = forward ? QPointF(b.left(), b.center().y()) : QPointF(a.left(), a.center().y());
+    const double k = std::clamp((end.x() - begin.x()) * 0.4, 14.0, 160.0);
+    QPainterPath path(begin);
+    path.cubicTo(begin + QPointF(k, 0), end - QPointF(k, 0), end);
+    p.setPen(QPen(t.accent, 1.4));
+    p.setBrush(Qt::NoBrush);
+    p.drawPath(path);
+    const QPointF head[3] = {end, end + QPointF(-6, -3), end + QPointF(-6, 3)};
+    p.setPen(Qt::NoPen);
+    p.setBrush(t.accent);
+    p.drawConvexPolygon(head, 3);
+    p.setPen(QPen(t.accent, 1.2));
+    p.setBrush(Qt::NoBrush);
+    p.drawRect(b.adjusted(-0.5, -0.5, 0.5, 0.5));
+  }
+  p.setPen(QPen(t.accent, 2));
+  p.setBrush(Qt::NoBrush);
+  p.drawRect(a.adjusted(-1, -1, 1, 1));
+  p.restore();
+}
+
+void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
+  const QRectF area = this->area();
+  const QFontMetricsF metrics(text_.font());
+  const double unit = Metrics::current().unit;
+  p.fillRect(QRectF(0, 0, width(), area.top()), t.raised);
+  // Times count from the begin of the step under the left edge, which is what people compare.
+  std::size_t origin = 0;
+  for (std::size_t i = 0; i < model_->steps().size(); ++i) {
+    if (static_cast<double>(model_->steps()[i].begin) <= viewBegin() + (viewEnd() - viewBegin()) * 0.02) origin = i;
+  }
+  const double zero = model_->steps().empty() ? viewBegin() : static_cast<double>(model_->steps()[origin].begin);
+  for (const double tick : decimalTicks(viewBegin() - zero, viewEnd() - zero, std::max(2, static_cast<int>(area.width() / 95)))) {
+    const double x = toX(zero + tick);
+    p.setPen(t.border);
+    p.drawLine(QPointF(x, area.top() - 5), QPointF(x, area.top()));
+    p.setPen(t.grid);
+    p.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+    p.setPen(t.faint);
+    const QString words = tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick)) : format::time(static_cast<std::int64_t>(tick));
+    if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
+  }
+  for (std::size_t i = 0; i < model_->steps().size(); ++i) {
+    const TimelineStep& step = model_->steps()[i];
+    const double x0 = std::max(area.left(), toX(static_cast<double>(step.begin))), x1 = std::min(area.right(), toX(static_cast<double>(step.end)));
+    if (x1 <= x0) continue;
+    const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
+    p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
+    QString words = tr("step %1").arg(step.step);
+    const QString time = format::time(step.end - step.begin);
+    p.setPen(t.muted);
+    if (r.width() > metrics.horizontalAdvance(words) + 10) {
+      p.drawText(QPointF(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5), words);
+      const double used = metrics.horizontalAdvance(words) + 14;
+      p.setPen(t.faint);
+      if (r.width() > used + metrics.horizontalAdvance(time) + 8) p.drawText(QPointF(r.x() + used, r.center().y() + metrics.ascent() / 2 - 1.5), time);
+    }
+  }
+  p.setPen(t.border);
+  p.drawLine(QPointF(0, area.top() - 0.5), QPointF(width(), area.top() - 0.5));
+  p.drawLine(QPointF(area.left() - 0.5, area.top()), QPointF(area.left() - 0.5, height()));
+}
+
+void TimelineCanvas::paintRange(QPainter& p, const Tokens& t) {
+  double begin = static_cast<double>(rangeBegin_), end = static_cast<double>(rangeEnd_);
+  if (pickEnd() > pickBegin()) {
+    begin = pickBegin();
+    end = pickEnd();
+  }
+  if (end <= begin) return;
+  const QRectF area = this->area();
+  const double x0 = std::max(area.left(), toX(begin)), x1 = std::min(area.right(), toX(end));
+  if (x1 <= x0) return;
+  QColor shade = t.accent;
+  shade.setAlphaF(0.1F);
+  p.fillRect(QRectF(x0, area.top(), x1 - x0, area.height()), shade);
+  p.setPen(QPen(t.accent, 1));
+  p.drawLine(QPointF(x0, area.top() - 8), QPointF(x0, area.bottom()));
+  p.drawLine(QPointF(x1, area.top() - 8), QPointF(x1, area.bottom()));
+  const QString words = format::time(static_cast<std::int64_t>(end - begin));
+  const QFontMetricsF metrics(text_.font());
+  const double width = metrics.horizontalAdvance(words) + 12;
+  if (x1 - x0 < width + 10) return;
+  const QRectF label((x0 + x1 - width) / 2, area.bottom() - metrics.height() - 2, width, metrics.height() + 1);
+  p.fillRect(label, t.panel);
+  p.setPen(t.accent);
+  p.drawText(label, Qt::AlignCenter, words);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Paints a timeline: steps along the top, one row per thread and phase, arrows from a forward slice to its gradients. Knows no
+// store; TimelineView connects it. Dragging in the rows picks a range of time, dragging in the ruler moves.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "views/common/tokens.h"
+#include "views/drawing/axis_canvas.h"
+#include "views/drawing/text_cache.h"
+#include "views/timeline/timeline_model.h"
+
+namespace stepscope {
+
+class TimelineCanvas : public AxisCanvas {
+  Q_OBJECT
+
+ public:
+  explicit TimelineCanvas(QWidget* parent = nullptr);
+
+  void setModel(std::shared_ptr<const TimelineModel> model);
+  const std::shared_ptr<const TimelineModel>& model() const { return model_; }
+  // The selected instruction and those that belong to it (its gradients, or its forward node); -1 for none.
+  void setSelected(int instruction, std::vector<int> related);
+  void setRange(std::int64_t begin, std::int64_t end);   // equal: none
+  void showInstruction(int instruction);                 // zooms to its slice
+
+  bool sliceAt(QPointF pixel, int* row, int* slice) const;
+  int stepAt(QPointF pixel) const;                       // in the ruler; -1
+  void paintOn(QPainter& painter);
+  QSize sizeHint() const override { return {640, 200}; }
+
+ protected:
+  QRectF plot() const override;
+  bool dragPicks(QPointF pixel) const override;
+  void hover(QPointF pixel, bool inside) override;
+  bool scroll(double pixels) override;
+  double narrowest() const override { return 200; }
+  QString tipAt(QPointF pixel) const override;
+  void paintEvent(QPaintEvent*) override;
+  void resizeEvent(QResizeEvent*) override { scroll(0); }
+
+ private:
+  double rowHeight() const;
+  double rowTop(int row) const;
+  void paintRow(QPainter& p, const Tokens& t, int row);
+  void paintRuler(QPainter& p, const Tokens& t);
+  void paintArrows(QPainter& p, const Tokens& t);
+  void paintRange(QPainter& p, const Tokens& t);
+  QRectF rectOf(int row, const Slice& slice) const;
+  QString nameOf(int instruction) const;
+
+  std::shared_ptr<const TimelineModel> model_;
+  std::vector<int> related_;
+  int selected_ = -1, hoveredRow_ = -1, hoveredSlice_ = -1;
+  std::int64_t rangeBegin_ = 0, rangeEnd_ = 0;
+  double offset_ = 0;
+  TextCache text_;
+};
+
+}  // namespace stepscope

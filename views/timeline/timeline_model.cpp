@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/timeline/timeline_model.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kFan = 4;
+
+void addLevels(TimelineRow& row) {
+  const auto join = [](SliceGroup& into, const SliceGroup& part, std::array<std::int64_t, 256>& busy) {
+    into.end = std::max(into.end, part.end);
+    into.busy += part.busy;
+    into.last = part.last;
+    busy[part.category] += part.busy;
+    if (busy[part.category] > busy[into.category]) into.category = part.category;
+  };
+  std::vector<SliceGroup> below;
+  below.reserve(row.slices.size());
+  for (std::size_t i = 0; i < row.slices.size(); ++i) {
+    const Slice& s = row.slices[i];
+    below.push_back({s.begin, s.end, s.end - s.begin, static_cast<int>(i), static_cast<int>(i) + 1, s.category});
+  }
+  while (below.size() > 64) {
+    std::vector<SliceGroup> level;
+    for (std::size_t i = 0; i < below.size(); i += kFan) {
+      SliceGroup group = below[i];
+      std::array<std::int64_t, 256> busy{};
+      busy[group.category] = group.busy;
+      for (std::size_t k = i + 1; k < std::min(below.size(), i + kFan); ++k) join(group, below[k], busy);
+      level.push_back(group);
+    }
+    row.levels.push_back(level);
+    below = std::move(level);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, std::shared_ptr<const PlanSnapshot> plan,
+                                                         std::shared_ptr<const GraphSnapshot> graph, std::size_t most) {
+  auto model = std::make_shared<TimelineModel>();
+  model->plan_ = std::move(plan);
+  model->categories_.emplace_back("other");
+  std::map<std::string, std::uint8_t> known{{"other", 0}};
+  const auto categoryOf = [&](int nodeId) -> std::uint8_t {
+    const snapshot::Node* node = graph ? graph->node(nodeId) : nullptr;
+    if (node != nullptr && node->phase() == snapshot::BACKWARD) {
+      if (const snapshot::Node* forward = graph->node(graph->forwardOf(nodeId))) node = forward;
+    }
+    if (node == nullptr) return 0;
+    const auto [at, fresh] = known.emplace(node->category(), static_cast<std::uint8_t>(model->categories_.size()));
+    if (fresh) {
+      if (model->categories_.size() >= 255) return at->second = 0;
+      model->categories_.push_back(node->category());
+    }
+    return at->second;
+  };
+  std::vector<const snapshot::StepRecord*> used;
+  for (auto it = steps.rbegin(); it != steps.rend() && used.size() < most; ++it) {
+    if (*it && (*it)->spans_size() > 0) used.push_back(it->get());
+  }
+  std::reverse(used.begin(), used.end());
+  std::map<std::pair<int, int>, TimelineRow> rows;
+  bool first = true;
+  for (const snapshot::StepRecord* record : used) {
+    const int step = static_cast<int>(model->steps_.size());
+    TimelineStep entry{.step = record->step(), .begin = record->begin_ns(), .end = record->begin_ns() + std::max<std::int64_t>(0, record->ns()), .loss = record->loss(), .hasLoss = record->has_loss()};
+    for (const auto& span : record->spans()) {
+      if (span.end_ns() < span.begin_ns()) continue;  // a clock that went backwards says nothing
+      const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(span.instruction()) : nullptr;
+      const int phase = in != nullptr ? in->phase() : snapshot::FORWARD;
+      TimelineRow& row = rows[{span.thread(), phase}];
+      row.thread = span.thread();
+      row.phase = static_cast<snapshot::Phase>(phase);
+      row.slices.push_back({span.begin_ns(), span.end_ns(), span.instruction(), step, categoryOf(span.node())});
+      entry.begin = std::min(entry.begin, span.begin_ns());
+      entry.end = std::max(entry.end, span.end_ns());
+    }
+    model->begin_ = first ? entry.begin : std::min(model->begin_, entry.begin);
+    model->end_ = first ? entry.end : std::max(model->end_, entry.end);
+    first = false;
+    model->steps_.push_back(entry);
+  }
+  model->end_ = std::max(model->end_, model->begin_ + 1);
+  for (auto& [key, row] : rows) {
+    std::stable_sort(row.slices.begin(), row.slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+    // Overlapping spans of one row would hide each other: the earlier one is cut.
+    for (std::size_t i = 0; i + 1 < row.slices.size(); ++i) row.slices[i].end = std::min(row.slices[i].end, row.slices[i + 1].begin);
+    model->count_ += static_cast<std::int64_t>(row.slices.size());
+    addLevels(row);
+    model->rows_.push_back(std::move(row));
+  }
+  return model;
+}
+
+int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {
+  auto it = std::upper_bound(row.slices.begin(), row.slices.end(), ns, [](std::int64_t v, const Slice& s) { return v < s.begin; });
+  if (it == row.slices.begin()) return -1;
+  --it;
+  return ns <= it->end ? static_cast<int>(it - row.slices.begin()) : -1;
+}
+
+bool TimelineModel::find(int instruction, int* row, int* slice) const {
+  int best = -1;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t i = rows_[r].slices.size(); i-- > 0;) {
+      const Slice& s = rows_[r].slices[i];
+      if (s.instruction != instruction || s.step <= best) continue;
+      best = s.step;
+      *row = static_cast<int>(r);
+      *slice = static_cast<int>(i);
+      break;
+    }
+  }
+  return best >= 0;
+}
+
+}  // namespace stepscope

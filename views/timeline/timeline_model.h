@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Recorded spans as rows of slices, one row per thread and phase, with a mipmap so that a frame costs what is seen.
+//
+// Level 0 holds the slices; level k joins 4^k neighbours into one entry with the sum of their busy time and the category that
+// took most of it. Immutable; made off the GUI thread from snapshots. Times are nanoseconds of the worker's clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/snapshot/run.pb.h"
+#include "views/common/snapshots.h"
+
+namespace stepscope {
+
+struct Slice {
+  std::int64_t begin = 0, end = 0;
+  int instruction = -1;
+  int step = 0;               // index into steps()
+  std::uint8_t category = 0;  // index into categories()
+};
+
+struct SliceGroup {           // of a mipmap level
+  std::int64_t begin = 0, end = 0, busy = 0;
+  int first = 0, last = 0;    // slices [first, last)
+  std::uint8_t category = 0;  // of the longest part
+};
+
+struct TimelineRow {
+  int thread = 0;
+  snapshot::Phase phase = snapshot::FORWARD;
+  std::vector<Slice> slices;                     // by begin, not overlapping
+  std::vector<std::vector<SliceGroup>> levels;   // levels[k] joins 4^(k+1) slices
+};
+
+struct TimelineStep {
+  std::int64_t step = 0, begin = 0, end = 0;
+  double loss = 0;
+  bool hasLoss = false;
+};
+
+using StepPtrs = std::vector<std::shared_ptr<const snapshot::StepRecord>>;
+
+class TimelineModel {
+ public:
+  // Of the newest `most` steps that have spans. The plan gives phases and, with the graph, categories; either may be null.
+  static std::shared_ptr<const TimelineModel> make(const StepPtrs& steps, std::shared_ptr<const PlanSnapshot> plan,
+                                                   std::shared_ptr<const GraphSnapshot> graph, std::size_t most = 16);
+
+  const std::vector<TimelineRow>& rows() const { return rows_; }
+  const std::vector<TimelineStep>& steps() const { return steps_; }
+  const std::vector<std::string>& categories() const { return categories_; }
+  const std::shared_ptr<const PlanSnapshot>& plan() const { return plan_; }
+  std::int64_t begin() const { return begin_; }
+  std::int64_t end() const { return end_; }
+  std::int64_t sliceCount() const { return count_; }
+
+  // The slice of a row at a time; -1.
+  int at(const TimelineRow& row, std::int64_t ns) const;
+  // Row and slice of an instruction in the newest step that has it; false when there is none.
+  bool find(int instruction, int* row, int* slice) const;
+
+ private:
+  std::vector<TimelineRow> rows_;
+  std::vector<TimelineStep> steps_;
+  std::vector<std::string> categories_;
+  std::shared_ptr<const PlanSnapshot> plan_;
+  std::int64_t begin_ = 0, end_ = 1, count_ = 0;
+};
+
+}  // namespace stepscope

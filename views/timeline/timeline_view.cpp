@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/timeline/timeline_view.h"
+
+#include <QKeyEvent>
+#include <QMenu>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+constexpr int kRefresh = 120;  // milliseconds between two models while a run records
+}
+
+TimelineView::TimelineView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("timeline"), tr("Timeline"), parent) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  canvas_ = new TimelineCanvas(this);
+  canvas_->setObjectName(QStringLiteral("timeline_canvas"));
+  column->addWidget(canvas_);
+  setFocusProxy(canvas_);
+  pool_.setMaxThreadCount(1);
+  soon_.setSingleShot(true);
+  soon_.setInterval(kRefresh);
+  connect(&soon_, &QTimer::timeout, this, &TimelineView::rebuild);
+  const auto later = [this] {
+    if (!soon_.isActive()) soon_.start();
+  };
+  connect(&store(), &SnapshotStore::stepsChanged, this, later);
+  connect(&store(), &SnapshotStore::planChanged, this, later);
+  connect(&store(), &SnapshotStore::graphChanged, this, later);
+  connect(&selection(), &SelectionModel::selectionChanged, this, &TimelineView::showSelection);
+  connect(&selection(), &SelectionModel::rangeChanged, canvas_, &TimelineCanvas::setRange);
+  connect(canvas_, &AxisCanvas::rangePicked, this,
+          [this](double begin, double end) { selection().setRange(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)); });
+  connect(canvas_, &AxisCanvas::clicked, this, [this](QPointF pixel) {
+    int row = 0, slice = 0;
+    if (canvas_->sliceAt(pixel, &row, &slice)) {
+      selection().select(Selection::ofInstruction(canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction));
+    } else if (const int step = canvas_->stepAt(pixel); step >= 0) {
+      const TimelineStep& s = canvas_->model()->steps()[static_cast<std::size_t>(step)];
+      selection().setRange(s.begin, s.end);
+    } else {
+      selection().setRange(0, 0);
+    }
+  });
+  connect(canvas_, &AxisCanvas::doubleClicked, this, [this](QPointF pixel) {
+    int row = 0, slice = 0;
+    if (canvas_->sliceAt(pixel, &row, &slice)) {
+      focusSelection();
+    } else if (const int step = canvas_->stepAt(pixel); step >= 0) {
+      const TimelineStep& s = canvas_->model()->steps()[static_cast<std::size_t>(step)];
+      canvas_->showRange(static_cast<double>(s.begin), static_cast<double>(s.end));
+    } else {
+      canvas_->fit();
+    }
+  });
+  connect(canvas_, &AxisCanvas::menuWanted, this, [this](QPointF pixel, const QPoint& at) {
+    QMenu menu(this);
+    int row = 0, slice = 0;
+    if (canvas_->sliceAt(pixel, &row, &slice)) {
+      const int instruction = canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction;
+      menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this, [this, instruction] { selection().select(Selection::ofInstruction(instruction)); });
+      menu.addAction(tr("Run to %1").arg(format::count(instruction)), this, [this, instruction] { emit wishes().runTo(instruction); })->setEnabled(!store().readOnly());
+    }
+    if (selection().rangeEnd() > selection().rangeBegin()) {
+      menu.addAction(tr("Zoom to the range\tR"), this, [this] { canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd())); });
+      menu.addAction(tr("Forget the range\tEsc"), this, [this] { selection().setRange(0, 0); });
+    }
+    menu.addAction(tr("Show all\tSpace"), this, [this] { fitAll(); });
+    menu.exec(at);
+  });
+  canvas_->setRange(selection().rangeBegin(), selection().rangeEnd());
+  rebuild();
+}
+
+TimelineView::~TimelineView() { pool_.waitForDone(); }
+
+QString TimelineView::headerText() const {
+  const auto& model = canvas_->model();
+  if (!model || model->steps().empty()) return {};
+  return tr("%1 steps · %2 spans").arg(format::count(static_cast<std::int64_t>(model->steps().size())), format::count(model->sliceCount()));
+}
+
+QString TimelineView::emptyText() const {
+  for (const StepPtr& step : store().steps()) {
+    if (step && step->spans_size() > 0) return {};
+  }
+  return store().steps().empty() ? tr("Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
+                                 : tr("The steps of this run were recorded without instruction times. Turn recording on and run a step.");
+}
+
+void TimelineView::rebuild() {
+  const int request = ++request_;
+  const auto& all = store().steps();
+  const StepPtrs steps(all.end() - static_cast<std::ptrdiff_t>(std::min<std::size_t>(all.size(), 64)), all.end());
+  pool_.start([this, request, steps, plan = store().plan(), graph = store().graph()] {
+    auto model = TimelineModel::make(steps, plan, graph);
+    QMetaObject::invokeMethod(
+        this,
+        [this, request, model = std::move(model)] {
+          if (request != request_) return;
+          canvas_->setModel(model);
+          showSelection();
+          emit headerChanged();
+          emit emptyChanged();
+          emit modelReady();
+        },
+        Qt::QueuedConnection);
+  });
+}
+
+void TimelineView::showSelection() {
+  const PlanPtr& plan = store().plan();
+  if (!plan) return;
+  const Selection& s = selection().selection();
+  int instruction = s.instruction;
+  if (instruction < 0 && s.node >= 0) instruction = plan->instructionOfNode(s.node);
+  std::vector<int> related;
+  const snapshot::Instruction* in = plan->instruction(instruction);
+  if (in != nullptr && store().graph()) {
+    for (const int node : store().graph()->mirrored(in->node())) related.push_back(plan->instructionOfNode(node));
+    if (const int forward = store().graph()->forwardOf(in->node()); forward >= 0) related.push_back(plan->instructionOfNode(forward));
+    std::erase(related, -1);
+  }
+  canvas_->setSelected(instruction, std::move(related));
+}
+
+void TimelineView::focusSelection() {
+  int instruction = selection().selection().instruction;
+  if (instruction < 0 && store().plan()) instruction = store().plan()->instructionOfNode(selection().selection().node);
+  canvas_->showInstruction(instruction);
+}
+
+void TimelineView::fitAll() { canvas_->fit(); }
+void TimelineView::drawPicture(QPainter& painter) { canvas_->paintOn(painter); }
+
+void TimelineView::keyPressEvent(QKeyEvent* event) {
+  const bool ranged = selection().rangeEnd() > selection().rangeBegin();
+  if (event->key() == Qt::Key_R && event->modifiers() == Qt::NoModifier && ranged) {
+    canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd()));
+  } else if (event->key() == Qt::Key_Escape && ranged) {
+    selection().setRange(0, 0);
+  } else {
+    View::keyPressEvent(event);
+  }
+}
+
+}  // namespace stepscope
