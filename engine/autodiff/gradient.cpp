@@ -272,12 +272,12 @@ Result<GradientReport> Builder::build() {
                                                                     : "the operator passes no gradient to this input"});
     }
   }
-  // Seed: d loss / d loss = 1, typed and shaped like the loss.
+  // The seed is typed and shaped like the loss.
   contributions_.resize(graph_.valueCapacity());
   const ValueType lossType = graph_.value(request_.loss).type;
   Dims seedDims(lossType.shape ? lossType.shape->size() : 0, 1);
   Tensor one(lossType.dtype, seedDims);
-  storeElement(one.view(), 0, 1.0);
+  storeElement(one.view(), 0, request_.seed);
   const ValueId seed = graph_.addConstant(graph_.value(request_.loss).name + "_grad", std::move(one));
   contributions_.resize(graph_.valueCapacity());
   contributions_[at(request_.loss)].push_back(seed);

@@ -34,6 +34,7 @@ struct CutEdge {
 struct GradientRequest {
   ValueId loss;                     // scalar or [1], float
   std::vector<ValueId> trained;
+  double seed = 1;                  // d loss / d loss: 1, or 1 / N when N micro steps are accumulated
 };
 
 struct GradientReport {

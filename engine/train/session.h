@@ -145,6 +145,7 @@ class Session {
   Status writeValue(ValueId id, const TensorView& contents);
   Result<Tensor> editable(ValueId id) const;
   Status commit();
+  bool traceCountedFirstBatch() const;
   void remember();
   snapshot::StepRecord makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const;
 
@@ -176,6 +177,7 @@ class Session {
 
   // stepping
   bool inStep_ = false;
+  bool resumed_ = false;              // state came from a file that a run wrote
   int position_ = 0;
   Batch batch_;
   std::vector<std::pair<ValueId, Tensor>> before_;  // state as it was before this step wrote over it

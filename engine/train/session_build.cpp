@@ -198,20 +198,13 @@ Status Session::buildGraph() {
   {
     PhaseScope phase(*this, "gradient");
     graph.setPass("gradient");
-    const GradientRequest request{loss_, trained_};
+    // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
+    const GradientRequest request{loss_, trained_, 1.0 / static_cast<double>(options_.accumulate)};
     const auto missing = checkGradientRules(graph, request);
     if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingText(graph, missing)});
     auto report = buildGradient(graph, inference, request);
     if (!report) return phase.fail(report.error());
     gradients_ = report->gradients;
-    if (options_.accumulate > 1) {
-      // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
-      const ValueId seed = graph.findValue(graph.value(loss_).name + "_grad");
-      const Tensor scaled = graph.value(seed).data->clone();
-      storeElement(scaled.view(), 0, 1.0 / static_cast<double>(options_.accumulate));
-      graph.mutableValue(seed).data = std::make_shared<const Tensor>(scaled);
-      inference.setConstant(seed, graph.value(seed).data);
-    }
     auto& pass = phase.pass();
     pass.set_name("gradient");
     for (const CutEdge& cut : report->cuts) {

@@ -106,14 +106,55 @@ snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, c
   return record;
 }
 
+// The TorchScript exporter traces a model in training mode on its sample batch, so the statistics that it writes already count
+// that batch once. Where the file's statistics are the defaults (mean 0, variance 1) moved by exactly the first batch, for every
+// channel of every BatchNormalization (with PyTorch's sample variance or ONNX's population variance), counting it again would
+// leave PyTorch's result: the first update then starts from the defaults, and that is told.
+bool Session::traceCountedFirstBatch() const {
+  if (state_.step != options_.startStep || resumed_ || forwardOnly_) return false;
+  bool any = false;
+  for (const StateUpdate& update : variant_->graph.stateUpdates) {
+    const Value& next = variant_->graph.value(update.next);
+    const Node& node = variant_->graph.node(next.producer);
+    if (node.op != "BatchNormalization") continue;
+    const double momentum = node.attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
+    const TensorView before = variant_->executor->view(update.state), after = variant_->executor->view(update.next);
+    const double count = static_cast<double>(variant_->executor->view(node.input(0)).elements()) / static_cast<double>(std::max<std::int64_t>(1, before.elements()));
+    const double sample = next.outputIndex == 2 && count > 1 ? count / (count - 1) : 1.0;
+    for (std::int64_t c = 0; c < before.elements(); ++c) {
+      const double old = elementAsDouble(before, c);
+      const double ofBatch = elementAsDouble(after, c) - momentum * old;  // (1 - momentum) times the batch's statistic
+      const double tolerance = 1e-5 * (std::abs(initial) + std::abs(old)) + 1e-7;
+      if (std::abs(old - (momentum * initial + ofBatch)) > tolerance && std::abs(old - (momentum * initial + ofBatch * sample)) > tolerance) return false;
+      any = true;
+    }
+  }
+  return any;
+}
+
 Status Session::commit() {
   Executor& executor = *variant_->executor;
   const bool updated = runOptions().update;
+  const bool counted = traceCountedFirstBatch();
+  if (counted) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("statistics_counted");
+    alert.set_message("running statistics in the file already count the first batch (the exporter traced the model in training mode): "
+                      "this step counts it once, from mean 0 and variance 1");
+    alert.set_node(-1);
+    raise(alert);
+  }
   for (const StateUpdate& update : variant_->graph.stateUpdates) {
     const Value& next = variant_->graph.value(update.next);
     const bool optimizerUpdate = next.producer && variant_->graph.node(next.producer).phase == Phase::kOptimizer;
     if (optimizerUpdate && !updated) continue;
     const TensorView from = executor.view(update.next), to = executor.view(update.state);
+    if (counted && variant_->graph.node(next.producer).op == "BatchNormalization") {
+      const double momentum = variant_->graph.node(next.producer).attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
+      for (std::int64_t c = 0; c < to.elements(); ++c) storeElement(to, c, elementAsDouble(from, c) + momentum * (initial - elementAsDouble(to, c)));
+      continue;
+    }
     if (from.data && to.data && from.data != to.data && from.bytes() == to.bytes()) std::memcpy(to.data, from.data, to.bytes());
   }
   ++state_.step;

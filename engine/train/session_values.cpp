@@ -226,6 +226,7 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   }
   ring_.clear();
   ringBytes_ = 0;
+  resumed_ = true;
   return {};
 }
 

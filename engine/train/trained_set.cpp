@@ -56,12 +56,11 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
   }
   const std::vector<bool> reaches = reachesLoss(graph, loss, candidates);
   std::vector<ParameterChoice> choices;
-  bool trainMatched = false, freezeMatched = false;
+  bool trainMatched = false;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Value& value = graph.value(candidates[i]);
     const bool selected = train && std::regex_search(value.name, *train), frozen = freeze && std::regex_search(value.name, *freeze);
     trainMatched |= selected;
-    freezeMatched |= frozen;
     ParameterChoice choice{value.id, false, ""};
     if (!isFloating(value.type.dtype))
       choice.reason = fmt::format("{} cannot carry a gradient", dtypeName(value.type.dtype));
@@ -84,7 +83,6 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
     choices.push_back(std::move(choice));
   }
   if (train && !trainMatched) return invalid(fmt::format("option 'train': '{}' matches no initializer; `stepscope inspect` lists them", options.train));
-  if (freeze && !freezeMatched) return invalid(fmt::format("option 'freeze': '{}' matches no initializer; `stepscope inspect` lists them", options.freeze));
   return choices;
 }
 
