@@ -158,7 +158,8 @@ void FlameCanvas::paintOn(QPainter& p) {
         const double room = box.width() - 10;
         p.setPen(t.text);
         const QString& name = text_.elided(b.name, room);
-        p.drawText(QPointF(box.x() + 6, y + row / 2 + metrics.ascent() / 2 - 2), name);
+        // "…" alone says nothing.
+        if (name.size() > 2 || name == b.name) p.drawText(QPointF(box.x() + 6, y + row / 2 + metrics.ascent() / 2 - 2), name);
         const double used = std::min(room, text_.width(b.name));
         if (!b.detail.isEmpty() && room - used > text_.width(b.detail) + 10) {
           p.setPen(t.muted);

@@ -2,6 +2,7 @@
 #include "views/flame/flame_model.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <unordered_map>
 
@@ -60,7 +61,17 @@ class Builder {
       const int index = static_cast<int>(tree.nodes.size());
       tree.nodes.push_back(node);
       std::vector<int>& list = below[static_cast<std::size_t>(i)];
-      std::stable_sort(list.begin(), list.end(), [&](int a, int b) { return nodes_[static_cast<std::size_t>(a)].ns > nodes_[static_cast<std::size_t>(b)].ns; });
+      // Numbered blocks keep their order, so that they can be compared; all else by time.
+      const auto numberOf = [&](int n) {
+        const std::string& name = nodes_[static_cast<std::size_t>(n)].name;
+        int number = -1;
+        const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+        return error == std::errc() && stop == name.data() + name.size() ? number : -1;
+      };
+      const bool numbered = std::all_of(list.begin(), list.end(), [&](int n) { return numberOf(n) >= 0; });
+      std::stable_sort(list.begin(), list.end(), [&](int a, int b) {
+        return numbered ? numberOf(a) < numberOf(b) : nodes_[static_cast<std::size_t>(a)].ns > nodes_[static_cast<std::size_t>(b)].ns;
+      });
       std::int64_t x = nodes_[static_cast<std::size_t>(i)].begin;
       for (const int c : list) {
         nodes_[static_cast<std::size_t>(c)].begin = x;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Where the time of a range went, as a tree: phase → module → … → operator. Pure; any thread.
 //
-// A span counts with the part of it that lies in the range. Siblings stand in descending order of time; modules keep their path.
+// A span counts with the part of it that lies in the range. Siblings stand in descending order of time,
+// numbered blocks in that of their numbers.
 #pragma once
 
 #include <cstdint>

@@ -79,8 +79,7 @@ void FlameView::showTree(FlameTree tree) {
     box.name = format::visible(node.name);
     box.detail = format::time(node.ns) + QStringLiteral(" · ") + format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns));
     box.category = QString::fromStdString(node.category);
-    // One hue per module, the same for its forward and its backward part.
-    if (node.category.empty() && node.depth > 1) box.colourName = format::visible(node.path);
+    // Modules stay neutral: colour is for the category of an op.
     box.id = static_cast<int>(i);
     boxes.push_back(std::move(box));
   }

@@ -55,7 +55,7 @@ class Router {
   // To things that stand beside their source: out of the side, into the side, turning in the gap before the target's lane.
   bool sideways(const BoxF& a, const BoxF& b) {
     const bool right = b.x >= a.right() + 4;
-    if (!right) return upright(a, b);
+    if (!right) return upright(a, b, false);
     const float y1 = a.centerY(), y2 = b.centerY(), gap = b.x - a.right();
     if (gap > kFarthest || std::abs(y2 - y1) > kLongest / 3) return false;
     const float turn = std::min(gap, kTurnWidth);
@@ -68,7 +68,7 @@ class Router {
     return true;
   }
 
-  bool upright(const BoxF& a, const BoxF& b) {
+  bool upright(const BoxF& a, const BoxF& b, bool mayGoAround = true) {
     const bool down = b.y >= a.bottom() - 1, up = b.bottom() <= a.y + 1;
     if (!down && !up) return between(a, b);
     const float x1 = a.centerX(), x2 = b.centerX();
@@ -81,7 +81,7 @@ class Router {
       edge_->straight = std::abs(x1 - x2) < 5 && std::abs(y2 - y1) >= 16;
       return true;
     }
-    return bracket(a, b);
+    return mayGoAround && bracket(a, b);
   }
 
   // Two boxes of one row.

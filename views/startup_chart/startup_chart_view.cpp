@@ -55,7 +55,7 @@ void StartupChartView::rebuild() {
     box.name = format::visible(span.name());
     box.detail = format::time(span.ns());
     if (span.has_pass() && span.pass().matches() > 0) box.detail += tr(" · %1 matches").arg(format::count(span.pass().matches()));
-    box.colourName = box.name;
+    box.category = box.depth == 0 ? QStringLiteral("elementwise") : span.has_pass() ? QStringLiteral("reduction") : QStringLiteral("movement");
     box.failed = !span.error().empty();
     box.id = static_cast<int>(i);
     // Clocks of children may touch: a row never overlaps itself.

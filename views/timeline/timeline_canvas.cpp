@@ -50,7 +50,7 @@ double TimelineCanvas::rowHeight() const {
 
 QRectF TimelineCanvas::plot() const {
   const double unit = Metrics::current().unit;
-  return {9.5 * unit, 3.2 * unit, std::max(20.0, width() - 10.3 * unit), std::max(20.0, height() - 3.6 * unit)};
+  return {11.5 * unit, 3.2 * unit, std::max(20.0, width() - 12.3 * unit), std::max(20.0, height() - 3.6 * unit)};
 }
 
 double TimelineCanvas::rowTop(int row) const { return area().top() + row * rowHeight() - offset_; }
