@@ -63,15 +63,15 @@ std::string polyline(const Frame& f, const std::vector<ChartPoint>& points, cons
   return text + "\"/>";
 }
 
+// Centred, so that the line does not lag behind a falling loss; the window narrows at both ends.
 std::vector<ChartPoint> smoothed(const std::vector<ChartPoint>& points) {
-  // The window grows with the run; the mean is corrected for its start.
-  const double keep = 1 - 2 / (std::clamp(static_cast<double>(points.size()) / 20, 5.0, 100.0) + 1);
+  const std::size_t reach = std::clamp<std::size_t>(points.size() / 25, 2, 200);
+  std::vector<double> sums = {0};
+  for (const ChartPoint& p : points) sums.push_back(sums.back() + p.y);
   std::vector<ChartPoint> result;
-  double sum = 0, weight = 0;
-  for (const ChartPoint& p : points) {
-    sum = keep * sum + p.y;
-    weight = keep * weight + 1;
-    result.push_back({p.x, sum / weight});
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const std::size_t side = std::min({reach, i, points.size() - 1 - i});
+    result.push_back({points[i].x, (sums[i + side + 1] - sums[i - side]) / static_cast<double>(2 * side + 1)});
   }
   return result;
 }
@@ -90,7 +90,8 @@ std::string axes(const LineChart& chart, const Frame& f) {
     text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=middle>{}</text>", f.x(tick), bottom + 17,
                         countText(std::llround(tick)));
   }
-  text += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=end>{}</text>", kLeft - 8, bottom + 17, html(chart.xLabel));
+  text +=
+      fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=end>{}</text>", kLeft - 8, bottom + 17, html(chart.xLabel));
   return text;
 }
 

@@ -18,7 +18,7 @@ struct LineChart {
   double width = 1076, height = 240;  // of the view box
   int xTicks = 8, yTicks = 5;
   bool fromZero = false;                    // y axis starts at 0
-  bool smooth = false;                      // raw values faint, their exponential mean on top
+  bool smooth = false;                      // raw values faint, their moving mean on top
   std::function<std::string(double)> text;  // of a y
 };
 

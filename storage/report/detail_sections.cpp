@@ -116,7 +116,7 @@ std::string machineSection(const ReportData& data) {
   const snapshot::MachineInfo& m = data.machine;
   const std::string machine =
       fact("Processor", html(m.cpu())) +
-      fact("Cores", m.cores() > 0 ? fmt::format("{}, {} used", m.cores(), data.run.threads) : "") +
+      fact("Cores", m.cores() > 0 ? fmt::format("{}, {} threads used", m.cores(), data.run.threads) : "") +
       fact("Features", joined(m.cpu_features(), " ")) +
       fact("Memory", m.memory_bytes() > 0 ? bytesText(m.memory_bytes()) : "") +
       fact("GPU",

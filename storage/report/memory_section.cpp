@@ -98,9 +98,11 @@ std::string marks(const Map& map) {
   std::string text;
   const auto phase = [&](int instruction, const char* name) {
     if (instruction <= 0 || instruction >= map.instructions) return;
-    text += fmt::format(
-        "<line class=axis x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{3:.1f}\" y=\"{4}\">{5}</text>",
-        map.x(instruction), kTop, bottom + 24, map.x(instruction) + 4, bottom + 32, name);
+    const bool left = map.x(instruction) > kWidth - 70;
+    text += fmt::format("<line class=axis x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", map.x(instruction), kTop,
+                        bottom + 34);
+    text += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor={}>{}</text>", map.x(instruction) + (left ? -5 : 5),
+                        bottom + 32, left ? "end" : "start", name);
   };
   text += fmt::format("<text x=\"{}\" y=\"{}\">forward</text>", kLeft, bottom + 32);
   phase(map.plan.first_backward(), "backward");
@@ -123,20 +125,22 @@ std::string marks(const Map& map) {
 std::string arenaMap(const snapshot::Plan& plan) {
   if (plan.arena_bytes() <= 0 || plan.instructions_size() == 0) return {};
   const Map map{plan, static_cast<double>(plan.instructions_size()), static_cast<double>(plan.arena_bytes())};
-  std::map<std::string_view, std::int64_t> classes;
-  for (const snapshot::Buffer& b : plan.buffers())
-    if (hasOwnMemory(b))
-      classes[bufferClassName(b.buffer_class())] = saturatingAdd(classes[bufferClassName(b.buffer_class())], b.bytes());
+  const int peak = plan.peak_instruction();
+  std::map<std::string_view, std::int64_t> live;  // of each class that is drawn, at the peak
+  for (const snapshot::Buffer& b : plan.buffers()) {
+    if (!hasOwnMemory(b)) continue;
+    std::int64_t& bytes = live[bufferClassName(b.buffer_class())];
+    if (b.first() <= peak && peak <= b.last()) bytes = saturatingAdd(bytes, b.bytes());
+  }
   std::string legend;
-  for (const auto& [name, bytes] : classes) legend += legendItem(name, bytes);
+  for (const auto& [name, bytes] : live) legend += legendItem(name, bytes);
   legend += "<span><i class=k style=\"background:var(--ok);height:2px;vertical-align:4px\"></i>lower bound</span>";
   std::size_t left = 0;
   std::string text = fmt::format(
       "<h3>Arena: address over instructions</h3><svg viewBox=\"0 0 {} {}\" role=img aria-label=\"Memory map of the arena\">",
       kWidth, kTop + kHeight + kBottom);
   text += axes(map) + boxes(map, left) + marks(map) + "</svg>";
-  text +=
-      fmt::format("<div class=legend title=\"sum over all buffers; they do not live at the same time\">{}</div>", legend);
+  text += fmt::format("<div class=legend><span>Live at the peak:</span>{}</div>", legend);
   if (left > 0)
     text += fmt::format("<p class=sub>{} smaller buffers are not drawn.</p>", countText(static_cast<std::int64_t>(left)));
   return text;

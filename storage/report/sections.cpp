@@ -24,9 +24,9 @@ std::string bytesCell(std::int64_t bytes) {
   return fmt::format("<td title=\"{} bytes\">{}</td>", countText(bytes), bytesText(bytes));
 }
 
-std::string shareCell(double share, std::string_view colour) {
-  const double width = std::clamp(share, 0.0, 1.0) * 100;
-  return fmt::format("<td class=bar><i style=\"width:{:.2f}%;background:var(--{})\"></i><span>{}</span></td>", width, colour,
+std::string shareCell(double share, std::string_view colour, double largest) {
+  const double width = largest > 0 ? std::clamp(share / largest, 0.0, 1.0) : 0;
+  return fmt::format("<td class=bar><i style=\"--w:{:.4f};background:var(--{})\"></i><span>{}</span></td>", width, colour,
                      percentText(share));
 }
 

@@ -31,7 +31,8 @@ std::string emptyNote(std::string_view text);  // plain text
 // Table cells. Raw values are in the tooltip.
 std::string timeCell(double ns);
 std::string bytesCell(std::int64_t bytes);
-std::string shareCell(double share, std::string_view colour = "accent");
+// The bar is as long as the share is of `largest`, so that a table of small shares still compares.
+std::string shareCell(double share, std::string_view colour = "accent", double largest = 1);
 // Header cell: numbers are right aligned; the tooltip defines the quantity and its unit.
 std::string head(std::string_view label, std::string_view tooltip, bool number = true);
 std::string statsHead();  // n, total, mean, median, p95, min, max

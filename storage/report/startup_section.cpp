@@ -36,10 +36,13 @@ std::string flameChart(const ReportData& data) {
   const double height = kAxis + (deepest + 1) * kRow;
   std::string text =
       fmt::format("<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"Flame chart of the start-up\">", kWidth, height);
-  for (double tick : roundTicks(0, span, 8))
-    text += fmt::format(
-        "<line class=grid x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{3:.1f}\" y=\"12\">{4}</text>",
-        tick / span * kWidth, 4, height, tick / span * kWidth + 4, tick == 0 ? "0" : timeText(tick));
+  for (double tick : roundTicks(0, span, 8)) {
+    const double at = tick / span * kWidth;
+    const bool left = at > kWidth - 60;
+    text += fmt::format("<line class=grid x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"4\" y2=\"{1}\"/>", at, height);
+    text += fmt::format("<text x=\"{:.1f}\" y=\"12\" text-anchor={}>{}</text>", at + (left ? -4 : 4), left ? "end" : "start",
+                        tick == 0 ? "0" : timeText(tick));
+  }
   std::size_t boxes = 0;
   for (const PhaseRow& phase : data.phases) {
     if (phase.depth < 0 || phase.depth > kMaxDepth || ++boxes > kMaxBoxes) continue;
@@ -52,7 +55,7 @@ std::string flameChart(const ReportData& data) {
         left, top, width, kRow - 2, phase.error.empty() ? fmt::format("flame{}", std::min(phase.depth, 2)) : "error",
         tooltip(phase));
     const auto letters = static_cast<std::size_t>(std::max(0.0, (width - 8) / 6.4));
-    if (letters >= 4)
+    if (letters >= 7 || letters >= phase.name.size())
       text += fmt::format("<text class=lab x=\"{:.1f}\" y=\"{:.1f}\" pointer-events=none>{}</text>", left + 5, top + 15,
                           htmlElided(phase.name, letters));
     text += "</g>";

@@ -30,7 +30,7 @@ header{padding:30px 0 22px}
 h1{font-size:25px;line-height:32px;font-weight:650;margin:0 0 4px;letter-spacing:-.01em;overflow-wrap:anywhere}
 h2{font-size:16px;line-height:22px;font-weight:650;margin:0}
 h3{font-size:13px;line-height:18px;font-weight:600;margin:22px 0 6px}
-.meta{color:var(--muted)}.meta span+span::before{content:"·";margin:0 8px;color:var(--faint)}
+.meta{color:var(--muted)}.meta .chip{margin-right:12px}.meta span:not(.chip)+span::before{content:"·";margin:0 8px;color:var(--faint)}
 .chip{display:inline-block;border:1px solid var(--border);border-radius:4px;padding:0 7px;font-size:12px;line-height:18px;color:var(--muted);vertical-align:1px}
 .chip.finished{color:var(--ok);border-color:var(--ok)}.chip.failed,.chip.error{color:var(--error);border-color:var(--error)}
 .chip.interrupted,.chip.cancelled,.chip.warning{color:var(--warn);border-color:var(--warn)}.chip.running{color:var(--accent);border-color:var(--accent)}
@@ -48,10 +48,10 @@ th{font-weight:500;font-size:12px;color:var(--muted);text-align:right;padding:5p
 td{text-align:right;padding:5px 8px;border-bottom:1px solid var(--grid);white-space:nowrap;vertical-align:top}
 tbody tr:last-child td{border-bottom:0}tbody tr:hover td{background:var(--raised)}
 th:first-child,td:first-child{padding-left:0}th:last-child,td:last-child{padding-right:0}
-th.l,td.l{text-align:left}td.w{white-space:normal;overflow-wrap:anywhere}td.l.w{min-width:180px}td.cut{max-width:270px;overflow:hidden;text-overflow:ellipsis}
+th.l,td.l{text-align:left}td.w{white-space:normal;overflow-wrap:anywhere}td.l.w{min-width:180px}td.cut{max-width:236px;overflow:hidden;text-overflow:ellipsis}td.cut.mono{max-width:170px}.under{margin-left:17px}
 .dim{color:var(--muted)}td.dim{color:var(--muted)}.bad{color:var(--error)}
 .k{display:inline-block;width:9px;height:9px;border-radius:2px;margin-right:8px}
-td.bar{position:relative;min-width:124px;padding-left:14px}td.bar i{position:absolute;left:14px;top:6px;bottom:6px;border-radius:2px;opacity:.28;max-width:calc(100% - 22px);min-width:1px}
+td.bar{position:relative;min-width:130px;padding-left:14px}td.bar i{position:absolute;left:14px;top:6px;height:16px;border-radius:2px;opacity:.32;min-width:1px;width:calc((100% - 78px)*var(--w))}
 td.bar span{position:relative}
 code,.mono{font-family:ui-monospace,"JetBrains Mono",SFMono-Regular,Menlo,Consolas,monospace;font-size:.92em}
 details{margin-top:4px}summary{cursor:pointer;color:var(--accent);width:max-content;max-width:100%}summary:focus-visible{outline:2px solid var(--accent);outline-offset:2px;border-radius:3px}

@@ -20,9 +20,9 @@ std::string lossTile(const ReportData& data) {
   const double last = *data.run.lastLoss;
   const std::string value =
       data.run.steps > 1 ? fmt::format("<small>{} →</small> {}", numberText(first), numberText(last)) : numberText(last);
-  std::string foot = fmt::format("first → last of {} steps", countText(data.run.steps));
+  std::string foot = fmt::format("over {} steps", countText(data.run.steps));
   if (first > 0 && last >= 0 && data.run.steps > 1)
-    foot += fmt::format(", {}{:.1f} %", last <= first ? "−" : "+", std::abs(last - first) / first * 100);
+    foot = fmt::format("{}{:.1f} % {}", last <= first ? "−" : "+", std::abs(last - first) / first * 100, foot);
   return tile("Loss", value, foot, "value that is minimised, at the first and the last step");
 }
 
@@ -30,8 +30,7 @@ std::string stepTile(const ReportData& data) {
   const TimeStats& t = data.timing.step;
   if (t.n == 0) return tile("Step", "–", "no step was recorded", "wall time of one micro step");
   return tile("Step, median", timeText(static_cast<double>(t.median)),
-              fmt::format("p95 {} · min {} · n {}", timeText(static_cast<double>(t.p95)),
-                          timeText(static_cast<double>(t.min)), countText(t.n)),
+              fmt::format("p95 {} · n {}", timeText(static_cast<double>(t.p95)), countText(t.n)),
               "wall time of one micro step, without warm-up");
 }
 
@@ -72,16 +71,13 @@ std::string memoryTile(const ReportData& data) {
 
 std::string startUpTile(const ReportData& data) {
   const PhaseRow* longest = nullptr;
-  int count = 0;
   for (const PhaseRow& phase : data.phases) {
     if (phase.depth != 0) continue;
-    ++count;
     if (!longest || phase.ns > longest->ns) longest = &phase;
   }
   if (!longest) return tile("Start-up", "–", "no phase was recorded", "from the file to the first step");
   return tile("Start-up", timeText(static_cast<double>(data.startUpNs())),
-              fmt::format("{} phases, longest {} {}", count, htmlElided(longest->name, 24),
-                          timeText(static_cast<double>(longest->ns))),
+              fmt::format("longest: {} {}", htmlElided(longest->name, 20), timeText(static_cast<double>(longest->ns))),
               "sum of the phases from the file to the first step");
 }
 

@@ -75,11 +75,11 @@ std::string opsSection(const ReportData& data) {
         "<tr><td class=l><i class=k style=\"background:var(--{})\"></i>{}</td><td class=\"l "
         "dim\">{}</td><td>{}</td>{}{}</tr>\n",
         categoryToken(op.category), htmlElided(op.op, 48), html(op.phase), countText(op.instructions),
-        shareCell(op.share, categoryToken(op.category)), statsCells(op.time));
+        shareCell(op.share, categoryToken(op.category), data.timing.ops.front().share), statsCells(op.time));
   }
   if (rest > 0)
     rows += fmt::format("<tr><td class=\"l dim\" colspan=3>{} more operators</td>{}<td colspan=7></td></tr>\n",
-                        data.timing.ops.size() - kShown, shareCell(rest, "other"));
+                        data.timing.ops.size() - kShown, shareCell(rest, "other", data.timing.ops.front().share));
   const std::string table =
       fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
                   head("Operator", "operator of the step graph", false), head("phase", "part of the step", false),
@@ -101,26 +101,27 @@ std::string instructionSection(const ReportData& data) {
   std::string rows;
   for (const InstructionTime* row : slowest) {
     const auto median = static_cast<double>(row->time.median);
+    const std::string where = row->modulePath.empty() ? std::string(row->phase) : row->modulePath + " · " + row->phase;
     rows += fmt::format(
-        "<tr><td>{}</td><td class=\"l cut\" title=\"{}\">{}{}</td><td class=\"l dim\">{}</td>{}{}{}{}{}<td>{}</td><td>{}</td><td class=\"l "
-        "dim mono\">{}</td></tr>\n",
-        row->position, html(row->label), htmlElided(row->label, 60),
-        row->modulePath.empty() ? "" : fmt::format("<br><span class=dim>{}</span>", htmlElided(row->modulePath, 70)),
-        html(row->phase), shareCell(row->share, phaseToken(row->phase)), timeCell(median),
-        timeCell(static_cast<double>(row->time.p95)), timeCell(static_cast<double>(row->time.min)),
-        timeCell(static_cast<double>(row->time.max)), rate(row->flops, median, "GFLOP/s"),
-        rate(static_cast<double>(row->bytesRead) + static_cast<double>(row->bytesWritten), median, "GB/s"),
-        htmlElided(row->implementation, 32));
+        "<tr><td>{}</td><td class=\"l cut\" title=\"{}\"><i class=k style=\"background:var(--{})\"></i>{}<br><span "
+        "class=\"dim under\">{}</span></td>",
+        row->position, html(row->label), phaseToken(row->phase), htmlElided(row->label, 60), htmlElided(where, 60));
+    rows += shareCell(row->share, phaseToken(row->phase), slowest.front()->share) + timeCell(median) +
+            timeCell(static_cast<double>(row->time.p95)) + timeCell(static_cast<double>(row->time.min)) +
+            timeCell(static_cast<double>(row->time.max));
+    rows += fmt::format("<td>{}</td><td>{}</td><td class=\"l dim mono cut\" title=\"{}\">{}</td></tr>\n",
+                        rate(row->flops, median, "GFLOP/s"),
+                        rate(static_cast<double>(row->bytesRead) + static_cast<double>(row->bytesWritten), median, "GB/s"),
+                        html(row->implementation), htmlElided(row->implementation, 40));
   }
-  const std::string table =
-      fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-                  head("#", "position in the execution plan"), head("Instruction", "operator, name and module", false),
-                  head("phase", "part of the step", false), head("share", "of the time of all instructions"),
-                  head("median", "half of the executions are shorter"), head("p95", "95 % of the executions are shorter"),
-                  head("min", "shortest execution"), head("max", "longest execution"),
-                  head("compute", "floating-point operations per second at the median; a multiply-add counts as two"),
-                  head("traffic", "bytes read and written per second at the median"),
-                  head("kernel", "implementation that was chosen", false), rows);
+  const std::string table = fmt::format(
+      "<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
+      head("#", "position in the execution plan"), head("Instruction", "operator, name, module and part of the step", false),
+      head("share", "of the time of all instructions"), head("median", "half of the executions are shorter"),
+      head("p95", "95 % of the executions are shorter"), head("min", "shortest execution"), head("max", "longest execution"),
+      head("compute", "floating-point operations per second at the median; a multiply-add counts as two"),
+      head("traffic", "bytes read and written per second at the median"),
+      head("kernel", "implementation that was chosen", false), rows);
   return section("instructions", "Instructions",
                  fmt::format("The {} slowest of {} instructions of the plan.", slowest.size(),
                              countText(static_cast<std::int64_t>(all))),

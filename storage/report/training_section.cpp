@@ -12,7 +12,7 @@ std::string small(const char* title, LineChart chart) {
   chart.width = 344;
   chart.height = 150;
   chart.xTicks = 4;
-  chart.yTicks = 3;
+  chart.yTicks = 4;
   chart.label = title;
   return fmt::format("<div><h3>{}</h3>{}</div>", title, lineChart(chart));
 }
@@ -44,7 +44,7 @@ std::string lossSection(const ReportData& data) {
       "Loss{} over {} steps.",
       data.run.lossName.empty() ? "" : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),
       countText(static_cast<std::int64_t>(data.steps.size())));
-  if (loss.points.size() >= 40) sub += " Faint: every step; strong: exponential mean.";
+  if (loss.points.size() >= 40) sub += " Faint: every step; strong: moving mean.";
   return section("loss", "Training", sub, body);
 }
 
