@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Renders every drawn view in both themes, with made-up data: views_shots FOLDER [light|dark] [graph|memory|timeline], or with a
-// model that a worker builds: views_shots FOLDER light|dark STEPSCOPE MODEL. Run with QT_QPA_PLATFORM=offscreen.
+// model that a worker builds: views_shots FOLDER light|dark STEPSCOPE MODEL [SETTING=VALUE …]. Run with QT_QPA_PLATFORM=offscreen.
 #include <QApplication>
 #include <QDir>
 #include <QElapsedTimer>
@@ -95,13 +95,20 @@ class Worker {
   quint64 id_ = 0;
 };
 
-void shootModel(const QString& program, const QString& model, const QString& folder, const Tokens& t) {
+void shootModel(const QString& program, const QString& model, const QStringList& settings, const QString& folder, const Tokens& t) {
   Worker worker(program);
   Window w;
   snapshot::Request request;
   request.mutable_hello()->set_protocol(1);
   worker.ask(request);
   request.mutable_open()->set_path(model.toStdString());
+  worker.ask(request);
+  request.mutable_configure();
+  for (const QString& setting : settings) {
+    auto* s = request.mutable_configure()->add_settings();
+    s->set_name(setting.section('=', 0, 0).toStdString());
+    s->set_value(setting.section('=', 1).toStdString());
+  }
   worker.ask(request);
   request.mutable_build();
   const snapshot::BuildReply build = worker.ask(request).back().build();
@@ -178,7 +185,7 @@ int main(int argc, char** argv) {
     applyTheme(app, theme);
     const Tokens& t = Tokens::current();
     if (argc > 4) {
-      shootModel(QString::fromLocal8Bit(argv[3]), QString::fromLocal8Bit(argv[4]), folder, t);
+      shootModel(QString::fromLocal8Bit(argv[3]), QString::fromLocal8Bit(argv[4]), app.arguments().mid(5), folder, t);
       continue;
     }
     Window w;

@@ -185,10 +185,16 @@ void GraphCanvas::showBox(int box) {
   if (!scene_ || box < 0) return;
   const BoxF& b = scene_->boxes[static_cast<std::size_t>(box)].at;
   const QRectF on = view_.toPixel(QRectF(b.x, b.y, b.w, b.h));
-  if (QRectF(rect()).adjusted(8, 34, -8, -8).contains(on)) return;
+  // A box too small to be read is not shown yet.
+  const bool readable = view_.scaleX >= 0.5 * base();
+  if (readable && QRectF(rect()).adjusted(8, 34, -8, -8).contains(on)) return;
   fitted_ = false;
+  if (!readable) {
+    view_.scaleX = view_.scaleY = 0.7 * base();
+    view_.origin.setX(b.centerX() - view_.visible().width() / 2);
+  }
   const QRectF visible = view_.visible();
-  if (on.width() < width() * 0.9) view_.origin.setX(b.centerX() - visible.width() / 2);
+  if (readable && on.width() < width() * 0.9) view_.origin.setX(b.centerX() - visible.width() / 2);
   view_.origin.setY(on.height() < height() * 0.9 ? b.centerY() - visible.height() / 2 : b.y - 40 / view_.scaleY);
   // Keep both columns in view where there is room for them.
   if (scene_->bounds.w <= visible.width()) view_.origin.setX((scene_->bounds.w - visible.width()) / 2);

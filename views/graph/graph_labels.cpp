@@ -177,7 +177,7 @@ QString GraphLabels::foldedLine(const SceneBox& box) const {
 
 QStringList GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks) const {
   std::int64_t ns = 0, stash = 0;
-  int waiting = 0, nodes = 0;
+  int waiting = 0, nodes = 0, differences = 0;
   bool timed = false;
   const int column = box.gradient ? 1 : 0;
   const ModelGroup& first = model_->groups()[static_cast<std::size_t>(box.group)];
@@ -190,9 +190,11 @@ QStringList GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks
     timed |= m.timed[column];
     stash += m.stashBytes;
     waiting += m.waiting[column];
+    differences += m.differences[column];
     nodes += column == 0 ? group.forwardNodes : group.gradientNodes;
   }
   QStringList facts;
+  if (differences > 0) facts << (differences == 1 ? QStringLiteral("1 difference") : QStringLiteral("%1 differences").arg(format::count(differences)));
   if (waiting > 0 && waiting == nodes) facts << QStringLiteral("not reached in this step");
   if (timed) facts << (waiting > 0 && waiting == nodes ? QStringLiteral("last time ") : QString()) + format::time(ns);
   if (!box.gradient && stash > 0) facts << format::bytes(stash) + QStringLiteral(" stashed");

@@ -30,7 +30,7 @@ struct GroupMarks {
   bool timed[2] = {false, false};
   bool breakpoint[2] = {false, false};
   float heat[2] = {-1, -1};
-  int differences = 0;
+  int differences[2] = {0, 0};         // nodes added, removed or changed
 };
 
 struct GraphMarks {

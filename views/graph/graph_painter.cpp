@@ -13,7 +13,7 @@ namespace stepscope {
 namespace {
 
 // Zooms from which on things are shown.
-constexpr double kBoxesFrom = 0.16, kFramesFrom = 0.32, kTitlesFrom = 0.42, kDetailsFrom = 0.6;
+constexpr double kBoxesFrom = 0.16, kFramesFrom = 0.32, kTitlesFrom = 0.42, kDetailsFrom = 0.55;
 constexpr double kLinesFrom = 0.1, kCurvesFrom = 0.28, kArrowsFrom = 0.42;
 
 QRectF rect(const BoxF& b) { return {b.x, b.y, b.w, b.h}; }
@@ -359,7 +359,8 @@ void GraphPainter::paintClosed(int index) {
   const float heat = heatOf(box);
   const QColor fill = heat >= 0 ? t_.heat(heat) : t_.panel;
   const GroupMarks& marks = marks_.groups[static_cast<std::size_t>(box.group)];
-  p_->setPen(QPen(index == state_->hovered ? t_.edge : t_.border, 1));
+  const bool differs = marks.differences[box.gradient ? 1 : 0] > 0;
+  p_->setPen(QPen(differs ? t_.changed : index == state_->hovered ? t_.edge : t_.border, 1));
   p_->setBrush(box.folded > 1 ? t_.panel : heat >= 0 ? fill : t_.raised);
   p_->drawRoundedRect(r, 6, 6);
   const bool words = zoom_ >= 0.3;

@@ -230,7 +230,12 @@ void GraphView::updateMarks() {
     for (int i = 0; i < model.size(); ++i) {
       const snapshot::Node* node = model.node(i);
       const auto found = node == nullptr ? diff_.byNode.end() : diff_.byNode.find(node->id());
-      if (found != diff_.byNode.end()) marks.nodes[static_cast<std::size_t>(i)].difference = found->second;
+      if (found == diff_.byNode.end()) continue;
+      marks.nodes[static_cast<std::size_t>(i)].difference = found->second;
+      const int column = node->phase() == snapshot::FORWARD ? 0 : 1;
+      for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
+        ++marks.groups[static_cast<std::size_t>(g)].differences[column];
+      }
     }
   }
   canvas_->setMarks(std::move(marks));

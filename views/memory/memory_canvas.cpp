@@ -427,7 +427,9 @@ void MemoryCanvas::paintMarks(QPainter& p, const Tokens& t) {
     QStringList owners;
     std::int64_t total = 0, named = 0;
     for (const auto& owner : plan.peak_owners()) total += std::max<std::int64_t>(0, owner.bytes());
-    for (const auto& owner : plan.peak_owners()) {
+    std::vector<snapshot::MemoryOwner> sorted(plan.peak_owners().begin(), plan.peak_owners().end());
+    std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
+    for (const auto& owner : sorted) {
       if (owners.size() == 3) break;
       owners << format::visible(owner.owner()) + ' ' + format::bytes(owner.bytes());
       named += owner.bytes();

@@ -257,8 +257,6 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     const double x = toX(zero + tick);
     p.setPen(t.border);
     p.drawLine(QPointF(x, area.top() - 5), QPointF(x, area.top()));
-    p.setPen(t.grid);
-    p.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
     p.setPen(t.faint);
     const QString words = tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick)) : format::time(static_cast<std::int64_t>(tick));
     if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
