@@ -6,16 +6,20 @@
 #include "views/buffer/buffer_view.h"
 #include "views/buffers/buffers_view.h"
 #include "views/determinism/determinism_view.h"
+#include "views/flame/flame_view.h"
 #include "views/graph/graph_view.h"
 #include "views/hot_ops/hot_ops_view.h"
 #include "views/instructions/instructions_view.h"
 #include "views/log/log_view.h"
+#include "views/memory/memory_view.h"
 #include "views/model_tree/model_tree_view.h"
 #include "views/node/node_view.h"
 #include "views/options/options_view.h"
 #include "views/source/source_view.h"
+#include "views/startup_chart/startup_chart_view.h"
 #include "views/startup_table/startup_table_view.h"
 #include "views/tensors/tensors_view.h"
+#include "views/timeline/timeline_view.h"
 #include "views/watch/watch_view.h"
 
 namespace stepscope {
@@ -35,16 +39,20 @@ const std::vector<ViewEntry>& viewList() {
       {"buffer", "Buffer", make<BufferView>},
       {"buffers", "Buffers", make<BuffersView>},
       {"determinism", "Determinism", make<DeterminismView>},
+      {"flame", "Flame graph", make<FlameView>},
       {"graph", "Graph", make<GraphView>},
       {"hot_ops", "Time per op", make<HotOpsView>},
       {"instructions", "Instructions", make<InstructionsView>},
       {"log", "Log", make<LogView>},
+      {"memory", "Memory", make<MemoryView>},
       {"model", "Model", make<ModelTreeView>},
       {"node", "Node", make<NodeView>},
       {"options", "Optimisations", make<OptionsView>},
       {"source", "Source", make<SourceView>},
+      {"startup_chart", "Start-up over time", make<StartupChartView>},
       {"startup_table", "Start-up", make<StartupTableView>},
       {"tensors", "Tensor", make<TensorsView>},
+      {"timeline", "Timeline", make<TimelineView>},
       {"watch", "Watch", make<WatchView>},
   };
   return kViews;
