@@ -13,6 +13,12 @@ namespace {
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
+// Kernels begin their messages with the op, which the label of the node says already.
+std::string withLabel(const Node& node, const std::string& message) {
+  const std::string op = node.op + ": ";
+  return node.label() + ": " + (message.starts_with(op) ? message.substr(op.size()) : message);
+}
+
 std::string peakOwners(const ExecutionPlan& plan) {
   std::map<std::string_view, std::int64_t> owners;
   for (const Buffer& buffer : plan.buffers)
@@ -48,7 +54,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     }
     const std::int64_t begin = monotonicNs();
     auto kernel = makeKernel(backend_, instruction.spec);
-    if (!kernel) return fail(kernel.error().code, node.label() + ": " + kernel.error().message);
+    if (!kernel) return fail(kernel.error().code, withLabel(node, kernel.error().message));
     instructions_[i].kernel = std::move(*kernel);
     implementations_[i] = instructions_[i].kernel->implementation();
     bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});
@@ -137,8 +143,7 @@ std::string Executor::unavailable(ValueId id, int position) const {
   for (std::size_t i = 0; i < plan_.instructions.size() && producer < 0; ++i)
     if (plan_.instructions[i].node == value.producer) producer = static_cast<int>(i);
   if (position <= producer) return fmt::format("not computed yet: instruction {} makes it", producer);
-  for (const auto& [condition, expected] : instructions_[at(producer)].predicates)
-    if (*condition != expected) return "its branch of If did not run";
+  if (!conditionsHold(producer)) return "its branch of If did not run";
   // Somebody else's memory by now?
   const int root = plan_.root(index);
   for (int i = producer + 1; i < position; ++i) {
@@ -172,14 +177,19 @@ Status Executor::setInput(ValueId id, const TensorView& view) {
   return {};
 }
 
+bool Executor::conditionsHold(int instruction) const {
+  for (const auto& [condition, expected] : instructions_[at(instruction)].predicates)
+    if (*condition != expected) return false;
+  return true;
+}
+
 Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   for (int i = begin; i < end; ++i) {
     if (cancelled_.load(std::memory_order_relaxed)) return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
     if (options.before && !options.before(i)) return i;
     const Instruction& instruction = plan_.instructions[at(i)];
     const std::int64_t from = options.spans ? monotonicNs() : 0;
-    bool active = !instruction.updateEntry || options.update;
-    for (const auto& [condition, expected] : instructions_[at(i)].predicates) active = active && *condition == expected;
+    const bool active = (!instruction.updateEntry || options.update) && conditionsHold(i);
     if (active && !instruction.view) SS_TRY(runInstruction(i, options));
     if (options.spans) options.spans->push_back({i, from, monotonicNs()});
     if (options.after) SS_TRY(options.after(i));
@@ -194,7 +204,7 @@ Status Executor::runInstruction(int index, const RunOptions& options) {
   if (plan_.instructions[at(index)].dynamic) return runDynamic(index, key);
   const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, {}};
   if (Status status = bound.kernel->run(call); !status)
-    return fail(status.error().code, graph_.node(plan_.instructions[at(index)].node).label() + ": " + status.error().message);
+    return fail(status.error().code, withLabel(graph_.node(plan_.instructions[at(index)].node), status.error().message));
   return {};
 }
 
@@ -241,7 +251,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
     spec.outputs[o] = {outputs.back().dtype, outputs.back().dims, false, {}};
   }
   auto kernel = makeKernel(backend_, spec);
-  if (!kernel) return fail(kernel.error().code, label() + kernel.error().message);
+  if (!kernel) return fail(kernel.error().code, withLabel(node, kernel.error().message));
   std::vector<std::byte> workspace((*kernel)->workspaceBytes() + 64);
   const auto pad = (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64) % 64;
   KernelCall call{inputs, outputs, std::span(workspace).subspan(pad), key, {}};
@@ -251,7 +261,7 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
     outputs[o] = dynamic_[at(instruction.outputs[o])].view();
     return {};
   };
-  if (Status status = (*kernel)->run(call); !status) return fail(status.error().code, label() + status.error().message);
+  if (Status status = (*kernel)->run(call); !status) return fail(status.error().code, withLabel(node, status.error().message));
   std::int64_t live = 0;
   for (std::size_t b = 0; b < dynamic_.size(); ++b) {
     if (plan_.buffers[b].home == Home::kDynamic && plan_.buffers[b].last < index) dynamic_[b] = Tensor();

@@ -78,6 +78,9 @@ class Executor {
   // Whether the value's contents are intact when the next instruction to run is `position`; else why not.
   std::string unavailable(ValueId id, int position) const;
 
+  // Whether the conditions of If let the instruction run, as they stand now.
+  bool conditionsHold(int instruction) const;
+
   std::int64_t plannedBytes() const { return plan_.persistentBytes + plan_.arenaBytes; }
   std::int64_t touchedBytes() const { return arena_.touchedBytes(); }
   std::int64_t dynamicBytes() const { return dynamicPeak_; }  // largest sum of dynamic buffers

@@ -441,6 +441,7 @@ Result<snapshot::CompareReply> Session::compareBits() {
     SS_TRY(feed(batch));
     Executor::RunOptions options = runOptions();
     options.after = [&](int i) -> Status {
+      if (!executor.conditionsHold(i)) return {};  // a branch that did not run made nothing
       for (const int b : plan.instructions[static_cast<std::size_t>(i)].outputs) {
         if (b < 0) continue;
         const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;

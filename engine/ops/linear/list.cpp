@@ -33,6 +33,7 @@ std::span<const OpDef* const> linearOps() {
       &kMatMulOp,
       &kMaxPoolGradOp,
       &kMaxPoolOp,
+      &kMaxUnpoolGradOp,
       &kMaxUnpoolOp,
       &kQLinearConvOp,
       &kQLinearMatMulOp,

@@ -32,11 +32,8 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
-// MaxUnpool copies each element to the place its index names, so its gradient reads that place back.
 Status gradient(GradientContext& g) {
-  if (!g.needs(0)) return {};
-  const ValueId flat = g.op("Reshape", {g.dy(0), g.ints({-1})});
-  g.setGradient(0, g.op("Gather", {flat, g.x(1)}, {{"axis", std::int64_t{0}}}));
+  if (g.needs(0)) g.setGradient(0, g.internal("MaxUnpoolGrad", {g.dy(0), g.x(1)}, g.attrs()));
   return {};
 }
 
@@ -44,7 +41,7 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kMaxUnpoolOp{
     .name = "MaxUnpool",
-    .doc = "y[indices[o]] = x[o] in the flattened output, 0 elsewhere.",
+    .doc = "y = x at the places that the indices name in the shape the window implies, 0 elsewhere; output_shape adds zeros at the end.",
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -33,6 +33,7 @@ extern const OpDef kMatMulIntegerOp;
 extern const OpDef kMatMulOp;
 extern const OpDef kMaxPoolGradOp;
 extern const OpDef kMaxPoolOp;
+extern const OpDef kMaxUnpoolGradOp;
 extern const OpDef kMaxUnpoolOp;
 extern const OpDef kQLinearConvOp;
 extern const OpDef kQLinearMatMulOp;

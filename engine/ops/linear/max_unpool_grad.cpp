@@ -1,0 +1,22 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  c.setOutput(0, c.inputDType(0), c.inputShape(1));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kMaxUnpoolGradOp{
+    .name = "MaxUnpoolGrad",
+    .domain = kInternalDomain,
+    .doc = "dx of MaxUnpool: dy read at the places of the indices; inputs dy, indices, attributes of the MaxUnpool.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+};
+
+}  // namespace stepscope::ops

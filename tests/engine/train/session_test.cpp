@@ -1,0 +1,361 @@
+// A session on real models: stepping both ways, equality of runs, plans against independent bounds, breakpoints.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "engine/train/session.h"
+#include "tests/support/models.h"
+
+namespace stepscope {
+namespace {
+
+using testing::TestModel;
+using testing::testModels;
+
+struct Settings {
+  std::vector<std::pair<std::string, std::string>> list;
+};
+
+std::unique_ptr<Session> open(const TestModel& model, const Settings& settings = {}) {
+  auto session = Session::open(model.model, {}, {});
+  EXPECT_TRUE(session.has_value()) << session.error().message;
+  if (!session) return nullptr;
+  TrainOptions options;
+  const auto set = [&](const std::string& name, const std::string& value) {
+    const Status status = applySetting(options, name, value, "test");
+    EXPECT_TRUE(status.has_value()) << status.error().message;
+  };
+  set("data", model.data.string());
+  set("loss", model.loss);
+  set("optimizer", "adamw");
+  set("lr", "0.001");
+  set("threads", "2");
+  for (const auto& [name, value] : settings.list) set(name, value);
+  EXPECT_TRUE((*session)->setOptions(options).has_value());
+  const Status built = (*session)->build();
+  EXPECT_TRUE(built.has_value()) << built.error().message;
+  if (!built) return nullptr;
+  return std::move(*session);
+}
+
+// Bits of every value that instruction i has just made.
+std::string outputBits(Session& session, int i) {
+  const auto plan = session.planSnapshot();
+  std::string bits;
+  for (const auto& out : plan->instructions(i).outputs()) {
+    if (out.value() < 0) continue;
+    const auto view = session.value(ValueId{out.value()});
+    if (view && view->dtype != DType::kString) bits.append(static_cast<const char*>(view->data), view->bytes());
+  }
+  return bits;
+}
+
+std::string stateBits(const Session& session) {
+  std::string bits;
+  for (const auto& [name, view] : session.namedState(true)) {
+    bits += name;
+    bits.append(static_cast<const char*>(view.data), view.bytes());
+  }
+  return bits;
+}
+
+class SessionOnModel : public ::testing::TestWithParam<TestModel> {};
+
+TEST_P(SessionOnModel, StepsToAnyInstructionAndBackWithTheSameBits) {
+  auto session = open(GetParam(), {{{"accumulate", "2"}, {"clip-grad-norm", "1"}}});
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->step().has_value());  // the second micro step updates
+  const std::string before = stateBits(*session);
+  ASSERT_TRUE(session->beginStep().has_value());
+  const int count = session->planSnapshot()->instructions_size();
+  // Places spread over the step, the optimizer phase included.
+  std::vector<int> places;
+  const int stride = std::max(1, count / 24);
+  for (int i = 1; i <= count; i += stride) places.push_back(i);
+  places.push_back(count);
+  std::vector<std::string> forward;
+  for (const int place : places) {
+    const auto position = session->runTo(place);
+    ASSERT_TRUE(position.has_value()) << position.error().message;
+    ASSERT_EQ(position->instruction(), place);
+    forward.push_back(outputBits(*session, place - 1));
+  }
+  for (std::size_t k = places.size(); k-- > 0;) {
+    const auto position = session->runTo(places[k]);
+    ASSERT_TRUE(position.has_value()) << position.error().message;
+    EXPECT_EQ(outputBits(*session, places[k] - 1) == forward[k], true) << "instruction " << places[k] - 1;
+  }
+  ASSERT_TRUE(session->abandonStep().has_value());
+  EXPECT_EQ(stateBits(*session) == before, true) << "a step that was thrown away left traces";
+}
+
+TEST_P(SessionOnModel, SteppedAndFullSpeedRunsAreBitEqual) {
+  auto fast = open(GetParam(), {{{"record", "off"}}}), stepped = open(GetParam(), {{{"record", "instructions"}}});
+  ASSERT_TRUE(fast && stepped);
+  for (int step = 0; step < 3; ++step) {
+    const auto a = fast->step();
+    ASSERT_TRUE(a.has_value()) << a.error().message;
+    ASSERT_TRUE(stepped->beginStep().has_value());
+    ASSERT_TRUE(stepped->stepInstructions(5).has_value());
+    ASSERT_TRUE(stepped->stepInstructions(-2).has_value());
+    ASSERT_TRUE(stepped->stepPhase(false).has_value());
+    const auto b = stepped->finishStep();
+    ASSERT_TRUE(b.has_value()) << b.error().message;
+    const double x = a->loss(), y = b->loss();
+    EXPECT_EQ(std::memcmp(&x, &y, sizeof x), 0) << "step " << step << ": " << x << " and " << y;
+  }
+  EXPECT_EQ(stateBits(*fast) == stateBits(*stepped), true);
+}
+
+TEST_P(SessionOnModel, RunTwiceComparesBitEqual) {
+  auto session = open(GetParam());
+  ASSERT_NE(session, nullptr);
+  const auto reply = session->compareBits();
+  ASSERT_TRUE(reply.has_value()) << reply.error().message;
+  EXPECT_GT(reply->values_size(), 0);
+  EXPECT_TRUE(reply->equal());
+}
+
+TEST_P(SessionOnModel, InPlaceAndReuseChangeNoBit) {
+  auto shared = open(GetParam()), apart = open(GetParam(), {{{"memory.inplace", "off"}, {"memory.reuse", "off"}}});
+  ASSERT_TRUE(shared && apart);
+  for (int step = 0; step < 2; ++step) {
+    ASSERT_TRUE(shared->step().has_value());
+    ASSERT_TRUE(apart->step().has_value());
+  }
+  EXPECT_EQ(stateBits(*shared) == stateBits(*apart), true);
+  EXPECT_LT(shared->planSnapshot()->arena_bytes(), apart->planSnapshot()->arena_bytes());
+}
+
+// The bound is computed here from lifetimes alone: the largest sum of bytes that are alive at one instruction.
+TEST_P(SessionOnModel, ArenaIsWithinTenPercentOfTheLowerBound) {
+  auto session = open(GetParam());
+  ASSERT_NE(session, nullptr);
+  const auto plan = session->planSnapshot();
+  ASSERT_TRUE(plan.has_value());
+  std::int64_t bound = 0;
+  for (int i = 0; i < plan->instructions_size(); ++i) {
+    std::int64_t live = 0;
+    for (const auto& buffer : plan->buffers())
+      if (buffer.in_arena() && buffer.shares() < 0 && buffer.first() <= i && i <= buffer.last()) live += (buffer.bytes() + 63) / 64 * 64;
+    bound = std::max(bound, live);
+  }
+  EXPECT_LE(static_cast<double>(plan->arena_bytes()), 1.10 * static_cast<double>(bound));
+  EXPECT_GE(plan->arena_bytes(), bound * 9 / 10);
+}
+
+TEST_P(SessionOnModel, BuffersThatAreAliveTogetherDoNotOverlap) {
+  auto session = open(GetParam());
+  ASSERT_NE(session, nullptr);
+  const auto plan = session->planSnapshot();
+  std::vector<const snapshot::Buffer*> roots;
+  for (const auto& buffer : plan->buffers())
+    if (buffer.in_arena() && buffer.shares() < 0 && buffer.first() >= 0 && buffer.bytes() > 0) roots.push_back(&buffer);
+  for (std::size_t a = 0; a < roots.size(); ++a)
+    for (std::size_t b = a + 1; b < roots.size(); ++b) {
+      const bool together = roots[a]->first() <= roots[b]->last() && roots[b]->first() <= roots[a]->last();
+      const bool overlap = roots[a]->offset() < roots[b]->offset() + roots[b]->bytes() && roots[b]->offset() < roots[a]->offset() + roots[a]->bytes();
+      if (GetParam().name == "branching") continue;  // branches of one If share memory as alternatives
+      EXPECT_FALSE(together && overlap) << roots[a]->name() << " and " << roots[b]->name();
+    }
+}
+
+TEST_P(SessionOnModel, PlannedPeakIsWhatIsTouched) {
+  auto session = open(GetParam());
+  ASSERT_NE(session, nullptr);
+  const auto record = session->step();
+  ASSERT_TRUE(record.has_value());
+  if (session->planSnapshot()->arena_bytes() < (1 << 20)) GTEST_SKIP() << "the arena is smaller than what pages can resolve to 2 %";
+  EXPECT_NEAR(static_cast<double>(record->peak_bytes()), static_cast<double>(record->planned_bytes()), 0.02 * static_cast<double>(record->planned_bytes()));
+}
+
+TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
+  auto session = open(GetParam());
+  ASSERT_NE(session, nullptr);
+  ASSERT_GE(session->stages().size(), 8u);
+  for (const Stage& stage : session->stages())
+    for (const std::string& problem : stage.graph->verify()) ADD_FAILURE() << stage.phase << ": " << problem;
+  std::set<std::string> names;
+  for (const auto& span : session->phases())
+    if (span.depth() == 0) names.insert(span.name());
+  for (const char* name : {"load", "check", "inline", "infer", "attach loss", "inspect inputs", "pre-grad passes", "gradient", "post-grad passes", "optimizer", "specialise", "plan", "bind"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST_P(SessionOnModel, EveryNodeOfTheStepKnowsWhereItCameFrom) {
+  auto session = open(GetParam());
+  ASSERT_NE(session, nullptr);
+  for (const NodeId id : session->runningGraph().order()) {
+    const Node& node = session->runningGraph().node(id);
+    EXPECT_FALSE(node.provenance.pass.empty()) << node.label();
+    if (node.phase == Phase::kBackward && node.provenance.pass == "gradient") EXPECT_TRUE(node.provenance.forward.valid()) << node.label();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SessionOnModel, ::testing::ValuesIn(testModels()), [](const auto& info) { return info.param.name; });
+
+TestModel digits() { return testModels()[1]; }
+TestModel languageModel() { return testModels()[0]; }
+
+TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
+  auto session = open(languageModel());
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint nan, inf;
+  nan.set_nan(true);
+  nan.set_enabled(true);
+  inf.set_new_inf(true);
+  inf.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({nan, inf}).has_value());
+  auto stop = session->runToBreak(false);  // the causal mask holds −∞: no reason to stop
+  ASSERT_TRUE(stop.has_value()) << stop.error().message;
+  EXPECT_EQ(stop->stopped_by(), "end of step");
+  ASSERT_TRUE(session->runTo(0).has_value());
+  const ValueId weight = session->findValue("wte.weight");
+  ASSERT_TRUE(weight.valid());
+  ASSERT_TRUE(session->edit(weight, {}, std::numeric_limits<double>::quiet_NaN(), true).has_value());
+  stop = session->runToBreak(false);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_NE(stop->stopped_by().find("NaN in"), std::string::npos) << stop->stopped_by();
+  EXPECT_GT(stop->instruction(), 0);
+  ASSERT_TRUE(session->abandonStep().has_value());
+  const auto record = session->step();  // the edit went with the step
+  ASSERT_TRUE(record.has_value());
+  EXPECT_TRUE(std::isfinite(record->loss()));
+}
+
+TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
+  auto session = open(digits());
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint op, phase, predicate;
+  op.set_op("MaxPool");
+  op.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({op}).has_value());
+  ASSERT_TRUE(session->beginStep().has_value());
+  const auto first = session->runToBreak(false), second = session->runToBreak(false);
+  ASSERT_TRUE(first && second);
+  EXPECT_LT(first->instruction(), second->instruction());
+  const auto back = session->runToBreak(true);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->instruction(), first->instruction());
+  phase.set_phase(snapshot::BACKWARD);
+  phase.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({phase}).has_value());
+  const auto boundary = session->runToBreak(false);
+  ASSERT_TRUE(boundary.has_value());
+  EXPECT_EQ(boundary->instruction(), session->planSnapshot()->first_backward());
+  ASSERT_TRUE(session->abandonStep().has_value());
+  predicate.set_predicate("loss value > 0");
+  predicate.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  const auto stop = session->runToBreak(false);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_TRUE(stop->has_loss());
+  predicate.set_predicate("loss bigger 3");
+  EXPECT_FALSE(session->setBreakpoints({predicate}).has_value());
+}
+
+TEST(Session, EditsAreReplayedWhenSteppingBackOverThem) {
+  auto session = open(digits());
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->runTo(3).has_value());
+  const auto plan = session->planSnapshot();
+  const ValueId value{plan->instructions(2).outputs(0).value()};
+  ASSERT_TRUE(session->edit(value, {}, 0.25, true).has_value());
+  ASSERT_TRUE(session->runTo(12).has_value());
+  ASSERT_TRUE(session->runTo(4).has_value());
+  ASSERT_TRUE(session->runTo(3).has_value());
+  const auto view = session->value(value);
+  ASSERT_TRUE(view.has_value()) << view.error().message;
+  EXPECT_FLOAT_EQ(static_cast<float>(elementAsDouble(*view, 0)), 0.25F);
+}
+
+TEST(Session, RewindsToAnEarlierStep) {
+  auto session = open(digits());
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  const auto first = session->finishStep();
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->finishStep().has_value());
+  ASSERT_FALSE(session->ring().empty());
+  ASSERT_TRUE(session->rewind(0).has_value());
+  const auto again = session->step();
+  ASSERT_TRUE(first && again);
+  EXPECT_EQ(first->loss(), again->loss());
+  EXPECT_FALSE(session->rewind(99).has_value());
+}
+
+TEST(Session, AToggledOptionKeepsParametersAndAgrees) {
+  auto session = open(digits()), reference = open(digits());
+  ASSERT_TRUE(session && reference);
+  ASSERT_TRUE(session->step().has_value());
+  ASSERT_TRUE(reference->step().has_value());
+  TrainOptions options = session->options();
+  ASSERT_TRUE(applySetting(options, "pass.cse", "off", "test").has_value());
+  ASSERT_TRUE(applySetting(options, "memory.inplace", "off", "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  ASSERT_TRUE(session->build().has_value());
+  const auto a = session->step(), b = reference->step();
+  ASSERT_TRUE(a && b);
+  EXPECT_NEAR(a->loss(), b->loss(), 1e-6 * std::abs(b->loss()));
+}
+
+TEST(Session, SavesAndResumesWithTheSameBits) {
+  const auto file = std::filesystem::temp_directory_path() / "stepscope_session_test.safetensors";
+  auto straight = open(digits());
+  ASSERT_NE(straight, nullptr);
+  ASSERT_TRUE(straight->step().has_value());
+  ASSERT_TRUE(straight->step().has_value());
+  ASSERT_TRUE(straight->saveState(file).has_value());
+  const auto expected = straight->step();
+  auto resumed = open(digits());
+  ASSERT_NE(resumed, nullptr);
+  const Status loaded = resumed->loadState(file, true);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(resumed->nextStep(), 2);
+  const auto found = resumed->step();
+  ASSERT_TRUE(expected && found);
+  EXPECT_EQ(expected->loss(), found->loss());
+  std::filesystem::remove(file);
+}
+
+TEST(Session, StepBackAnswersWithinATenthOfASecond) {
+  const auto models = testModels();
+  const auto it = std::find_if(models.begin(), models.end(), [](const TestModel& m) { return m.name == "gpt2_lm"; });
+  if (it == models.end()) GTEST_SKIP() << "the corpus is not beside the source tree";
+  auto session = open(*it);
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->runTo(session->planSnapshot()->instructions_size()).has_value());
+  double best = 1e9;  // the machine may be busy with other tests: the best of some tries
+  for (int i = 0; i < 8; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(session->stepInstructions(-1).has_value());
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  EXPECT_LE(best, 0.1);
+}
+
+TEST(Session, SaysWhatCannotBeDifferentiatedBeforeBuilding) {
+  const Status wrong = [] {
+    TrainOptions options;
+    return applySetting(options, "optimizer", "sgdd", "test");
+  }();
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_NE(wrong.error().message.find("'sgdd'"), std::string::npos);
+  auto session = Session::open(digits().model, {}, {});
+  ASSERT_TRUE(session.has_value());
+  TrainOptions options;
+  ASSERT_TRUE(applySetting(options, "loss", "logits", "test").has_value());
+  ASSERT_TRUE((*session)->setOptions(options).has_value());
+  const Status built = (*session)->build();
+  ASSERT_FALSE(built.has_value());
+  EXPECT_NE(built.error().message.find("expected a float scalar"), std::string::npos) << built.error().message;
+}
+
+}  // namespace
+}  // namespace stepscope
