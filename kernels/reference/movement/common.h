@@ -69,6 +69,28 @@ void copyRun(T* to, const T* from, std::int64_t count) {
   }
 }
 
+// Calls f(offset in the one, offset in the other) for every index of `dims`, row-major; no extent is 0.
+template <typename F>
+void forEachOffset(std::size_t rank, const Extents& dims, const Extents& oneStrides, const Extents& otherStrides, F&& f) {
+  Extents index{};
+  std::int64_t one = 0, other = 0;
+  while (true) {
+    f(one, other);
+    std::size_t a = rank;
+    while (a > 0) {
+      --a;
+      one += oneStrides[a];
+      other += otherStrides[a];
+      if (++index[a] < dims[a]) break;
+      one -= oneStrides[a] * dims[a];
+      other -= otherStrides[a] * dims[a];
+      index[a] = 0;
+      if (a == 0) return;
+    }
+    if (rank == 0) return;
+  }
+}
+
 // to[sum i_a*toStrides[a]] = from[sum i_a*fromStrides[a]] for every index of `dims`. Strides in elements, may be 0 or negative.
 template <typename T>
 void stridedCopy(std::size_t rank, Extents dims, T* to, Extents toStrides, const T* from, Extents fromStrides) {
@@ -93,29 +115,37 @@ void stridedCopy(std::size_t rank, Extents dims, T* to, Extents toStrides, const
     *to = *from;
     return;
   }
+  // Where the source is contiguous along another axis than the result, both are walked in tiles that stay in the cache.
+  std::size_t tiled = merged;
+  for (std::size_t a = 0; a + 1 < merged; ++a)
+    if (fromStrides[a] == 1 && toStrides[merged - 1] == 1 && fromStrides[merged - 1] > 1) tiled = a;
+  if (tiled < merged) {
+    constexpr std::int64_t kTile = 16;
+    const std::size_t inner = merged - 1;
+    const std::int64_t rows = dims[tiled], columns = dims[inner], toRow = toStrides[tiled], fromColumn = fromStrides[inner];
+    dims[tiled] = dims[inner] = 1;
+    forEachOffset(merged, dims, toStrides, fromStrides, [&](std::int64_t toOffset, std::int64_t fromOffset) {
+      for (std::int64_t r0 = 0; r0 < rows; r0 += kTile)
+        for (std::int64_t c0 = 0; c0 < columns; c0 += kTile)
+          for (std::int64_t r = r0; r < std::min(r0 + kTile, rows); ++r)
+            for (std::int64_t c = c0; c < std::min(c0 + kTile, columns); ++c)
+              to[toOffset + r * toRow + c] = from[fromOffset + r + c * fromColumn];
+    });
+    return;
+  }
   const std::size_t last = merged - 1;
   const std::int64_t count = dims[last], toStep = toStrides[last], fromStep = fromStrides[last];
-  Extents index{};
-  while (true) {
+  dims[last] = 1;
+  forEachOffset(merged, dims, toStrides, fromStrides, [&](std::int64_t toOffset, std::int64_t fromOffset) {
+    T* target = to + toOffset;
+    const T* source = from + fromOffset;
     if (toStep == 1 && fromStep == 1)
-      copyRun(to, from, count);
+      copyRun(target, source, count);
     else if (toStep == 1 && fromStep == 0)
-      std::fill_n(to, count, *from);
+      std::fill_n(target, count, *source);
     else
-      for (std::int64_t i = 0; i < count; ++i) to[i * toStep] = from[i * fromStep];
-    std::size_t a = last;
-    while (a > 0) {
-      --a;
-      to += toStrides[a];
-      from += fromStrides[a];
-      if (++index[a] < dims[a]) break;
-      to -= toStrides[a] * dims[a];
-      from -= fromStrides[a] * dims[a];
-      index[a] = 0;
-      if (a == 0) return;
-    }
-    if (last == 0) return;
-  }
+      for (std::int64_t i = 0; i < count; ++i) target[i * toStep] = source[i * fromStep];
+  });
 }
 
 // --- gradients that add into places: float16 and bfloat16 accumulate in a float32 workspace, other types in the output.

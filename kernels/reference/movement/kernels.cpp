@@ -20,6 +20,7 @@ Status gatherGradKernel(const KernelSpec& spec, const KernelCall& call);
 Status gatherKernel(const KernelSpec& spec, const KernelCall& call);
 Status gatherNdGradKernel(const KernelSpec& spec, const KernelCall& call);
 Status gatherNdKernel(const KernelSpec& spec, const KernelCall& call);
+Status nonMaxSuppressionKernel(const KernelSpec& spec, const KernelCall& call);
 Status nonZeroKernel(const KernelSpec& spec, const KernelCall& call);
 Status oneHotKernel(const KernelSpec& spec, const KernelCall& call);
 Status padAndUnflattenKernel(const KernelSpec& spec, const KernelCall& call);
@@ -35,6 +36,7 @@ Status sliceGradKernel(const KernelSpec& spec, const KernelCall& call);
 Status sliceKernel(const KernelSpec& spec, const KernelCall& call);
 Status spaceToDepthKernel(const KernelSpec& spec, const KernelCall& call);
 Status splitKernel(const KernelSpec& spec, const KernelCall& call);
+Status stringNormalizerKernel(const KernelSpec& spec, const KernelCall& call);
 Status tileGradKernel(const KernelSpec& spec, const KernelCall& call);
 Status tileKernel(const KernelSpec& spec, const KernelCall& call);
 Status transposeKernel(const KernelSpec& spec, const KernelCall& call);
@@ -58,6 +60,7 @@ std::span<const KernelEntry> movementKernels() {
       {"", "Gather", plain<gatherKernel>},
       {"", "GatherElements", plain<gatherElementsKernel>},
       {"", "GatherND", plain<gatherNdKernel>},
+      {"", "NonMaxSuppression", plain<nonMaxSuppressionKernel>},
       {"", "NonZero", plain<nonZeroKernel>},
       {"", "OneHot", plain<oneHotKernel>},
       {"", "Pad", plain<padKernel>},
@@ -72,6 +75,7 @@ std::span<const KernelEntry> movementKernels() {
       {"", "SpaceToDepth", plain<spaceToDepthKernel>},
       {"", "Split", plain<splitKernel>},
       {"", "Squeeze", plain<viewKernel>},
+      {"", "StringNormalizer", plain<stringNormalizerKernel>},
       {"", "Tile", plain<tileKernel>},
       {"", "TopK", makeTopKKernel},
       {"", "Transpose", plain<transposeKernel>},
