@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the folder that `stepscope train FOLDER` takes as it is.
+
+    model.onnx           the model with the loss inside, as it trains: nothing folded, no initializers merged
+    batches.npz          one array per graph input; the leading axis counts the batches
+    capture.json         name of the loss, parameters (trained or not), export time, and with a golden the losses
+    golden.safetensors   "grad/<parameter>": gradients of the first batch (optional)
+"""
+
+import copy
+import inspect
+import json
+import pathlib
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import torch
+from torch import nn
+
+from stepscope_capture.safetensors import save_safetensors
+
+LOSS = "loss"
+LARGEST_PROTO = 2**31 - 2**24  # bytes; above this the weights go into a file beside the model
+
+
+class _WithLoss(nn.Module):
+    """Takes inputs and targets as one flat list and returns the loss; keywords are handed on by name."""
+
+    def __init__(self, model, loss_fn, keywords, positional):
+        super().__init__()
+        self.model = model
+        self._loss_fn, self._keywords, self._positional = loss_fn, keywords, positional
+
+    def forward(self, *values):
+        end = self._positional + len(self._keywords)
+        output = self.model(*values[: self._positional], **dict(zip(self._keywords, values[self._positional : end])))
+        return self._loss_fn(output, *values[end:])
+
+
+def _as_tuple(value):
+    if isinstance(value, torch.Tensor):
+        return (value,)
+    return tuple(value.values()) if isinstance(value, dict) else tuple(value)
+
+
+def _forward_names(model, count):
+    """Names of the first `count` parameters of forward(); input_N for what arrives through *args."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in inspect.signature(model.forward).parameters.values() if p.kind in kinds]
+    return [names[i] if i < len(names) else f"input_{i}" for i in range(count)]
+
+
+def _signature(model, batch):
+    """(names of all graph inputs, keywords of the model, number of its positional inputs) of one batch."""
+    inputs, targets = batch
+    keywords = list(inputs) if isinstance(inputs, dict) else []
+    names = keywords or _forward_names(model, len(_as_tuple(inputs)))
+    positional = 0 if keywords else len(names)
+    if isinstance(targets, dict):
+        names = names + list(targets)
+    else:
+        count = len(_as_tuple(targets))
+        names = names + (["labels"] if count == 1 else [f"labels_{i}" for i in range(count)])
+    if len(set(names)) != len(names) or LOSS in names:
+        raise ValueError(f"inputs {names}: a name stands twice or is '{LOSS}'; expected different names")
+    return names, keywords, positional
+
+
+def _stack(names, batches):
+    """One array per name with a leading axis over the batches."""
+    rows = [_as_tuple(inputs) + _as_tuple(targets) for inputs, targets in batches]
+    arrays = {}
+    for index, name in enumerate(names):
+        values = []
+        for number, row in enumerate(rows):
+            if len(row) != len(names):
+                raise ValueError(f"batch {number}: {len(row)} tensors; expected {len(names)} as in the first")
+            if row[index].shape != rows[0][index].shape or row[index].dtype != rows[0][index].dtype:
+                raise ValueError(
+                    f"input '{name}' of batch {number}: {tuple(row[index].shape)} {row[index].dtype}; expected "
+                    f"{tuple(rows[0][index].shape)} {rows[0][index].dtype} as in the first (pad the batches, or capture each shape by itself)"
+                )
+            values.append(row[index].detach().cpu().numpy())
+        arrays[name] = np.stack(values)
+    return arrays
+
+
+def _export(module, inputs, names, path, exporter, opset):
+    """Exports a module in training mode; the module's buffers change, as its forward pass runs."""
+    if exporter == "dynamo":
+        # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
+        program = torch.onnx.export(
+            module, inputs, None, input_names=names, output_names=[LOSS], opset_version=opset, dynamo=True, optimize=False
+        )
+        program.save(str(path))
+        return
+    options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    torch.onnx.export(
+        module, inputs, str(path), input_names=names, output_names=[LOSS], opset_version=opset,
+        training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, **options,
+    )  # fmt: skip
+
+
+def _restore(proto, state):
+    """Gives every initializer the value that the model had before the export ran its forward pass."""
+    for initializer in proto.graph.initializer:
+        tensor = state.get(initializer.name)
+        if tensor is None:
+            continue
+        array = tensor.detach().cpu().numpy()
+        if array.shape == tuple(initializer.dims) and not np.array_equal(array, onnx.numpy_helper.to_array(initializer)):
+            initializer.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), initializer.name))
+
+
+def _train_batch_norms(proto, module):
+    """Turns BatchNormalization back into its training form where its module trains: the dynamo exporter writes the other one."""
+    modules = dict(module.named_modules())
+    for node in proto.graph.node:
+        if node.op_type != "BatchNormalization" or len(node.input) < 5 or any(a.name == "training_mode" for a in node.attribute):
+            continue
+        owner = modules.get(node.input[3].rpartition(".")[0])
+        if owner is None or not owner.training:
+            continue
+        node.attribute.append(onnx.helper.make_attribute("training_mode", 1))
+        node.output.extend(f"{node.output[0]}_running_{statistic}" for statistic in ("mean", "var"))
+
+
+def _parameters(module, proto):
+    """(initializer name, tensor) of every parameter; a tied parameter stands once, under the name that the file has."""
+    initializers = {t.name for t in proto.graph.initializer}
+    names = {}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(tensor), (tensor, []))[1].append(name)
+    rows, missing = [], []
+    for tensor, known in names.values():
+        exported = next((name for name in known if name in initializers), None)
+        if exported is not None:
+            rows.append((exported, tensor))
+        elif tensor.requires_grad:
+            missing.append(known[0])
+    if missing:
+        print(f"warning: parameters that the loss does not reach: {', '.join(missing)}; not in the captured model")
+    return rows
+
+
+def _golden(module, parameters, rows):
+    """(loss of every batch at the captured parameters, gradients of the first batch by name), in training mode."""
+    losses, gradients = [], {}
+    for number, row in enumerate(rows):
+        module.zero_grad(set_to_none=True)
+        loss = module(*row)
+        losses.append(float(loss.detach().double()))
+        if number == 0:
+            loss.backward()
+            for name, tensor in parameters:
+                if tensor.requires_grad:
+                    gradient = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
+                    gradients[f"grad/{name}"] = gradient.detach().cpu().numpy().copy()
+    return losses, gradients
+
+
+def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, with_golden=True):
+    """Exports `model` with `loss_fn` inside, and everything that `stepscope train FOLDER` needs.
+
+    model      nn.Module; captured as it is now. It is copied, so neither its mode nor its buffers change.
+    loss_fn    called as loss_fn(output, *targets); returns a scalar tensor.
+    batches    list of (inputs, targets), all of the same shapes. `inputs`: a tensor, a tuple (positional) or a dict
+               (keywords of forward; the keys name the graph inputs). `targets`: likewise; () when the model has the loss inside.
+    folder     created; files of an earlier capture in it are replaced.
+    exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript).
+    opset      of the exported file; dynamo needs 18 or more, and the default becomes 18 there.
+    with_golden  also records PyTorch's loss of every batch at the captured parameters, and the first batch's gradients.
+               They can be compared where the model draws no random numbers.
+
+    Returns the folder as a path.
+    """
+    if exporter not in ("torchscript", "dynamo"):
+        raise ValueError(f"exporter '{exporter}': unknown; expected torchscript or dynamo")
+    batches = list(batches)
+    if not batches:
+        raise ValueError("batches: none; expected at least one (inputs, targets)")
+    if exporter == "dynamo":
+        opset = max(opset, 18)
+    names, keywords, positional = _signature(model, batches[0])
+    arrays = _stack(names, batches)
+    rows = [tuple(t.detach().cpu() for t in _as_tuple(inputs) + _as_tuple(targets)) for inputs, targets in batches]
+    module = _WithLoss(copy.deepcopy(model).cpu(), loss_fn, keywords, positional).train()
+    state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in ("model.onnx", "model.onnx.data", "batches.npz", "capture.json", "golden.safetensors"):
+        (folder / old).unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / "model.onnx"
+        begin = time.monotonic_ns()
+        _export(copy.deepcopy(module), rows[0], names, path, exporter, opset)
+        export_ns = time.monotonic_ns() - begin
+        proto = onnx.load(str(path))
+    _restore(proto, state)
+    _train_batch_norms(proto, module)
+    if proto.ByteSize() > LARGEST_PROTO:
+        onnx.save(proto, str(folder / "model.onnx"), save_as_external_data=True, location="model.onnx.data")
+    else:
+        onnx.save(proto, str(folder / "model.onnx"))
+
+    # An exporter drops an input that the loss does not reach; a batch must not have more arrays than the graph has inputs.
+    inputs = {value.name for value in proto.graph.input}
+    np.savez(folder / "batches.npz", **{name: array for name, array in arrays.items() if name in inputs})
+
+    parameters = _parameters(module, proto)
+    description = {
+        "loss": LOSS,
+        "exporter": exporter,
+        "opset": opset,
+        "torch": torch.__version__,
+        "export_ns": export_ns,
+        "parameters": [{"name": name, "trained": tensor.requires_grad} for name, tensor in parameters],
+    }
+    if with_golden:
+        losses, gradients = _golden(module, parameters, rows)
+        description["losses"] = losses
+        save_safetensors(folder / "golden.safetensors", gradients)
+    (folder / "capture.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
+    return folder

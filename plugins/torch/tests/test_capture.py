@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Captures small models with both exporters and trains them: losses and gradients agree with PyTorch.
+
+    test_capture.py STEPSCOPE
+
+Exit code 77 where this Python has no torch or no onnx.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+try:
+    import numpy as np
+    import onnx
+    import torch
+    from torch import nn
+except ImportError as error:
+    print(f"skipped: {error}; needs torch and onnx")
+    sys.exit(77)
+try:
+    import onnxscript  # noqa: F401  the dynamo exporter is written on it
+
+    EXPORTERS = ("torchscript", "dynamo")
+except ImportError:
+    EXPORTERS = ("torchscript",)
+
+from stepscope_capture import capture  # noqa: E402
+from stepscope_capture.safetensors import load_safetensors  # noqa: E402
+
+
+class Classifier(nn.Module):
+    """Convolution and BatchNormalization, two layers of equal contents, and a frozen one."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution = nn.Conv2d(1, 4, 3)
+        self.norm = nn.BatchNorm2d(4)
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.second.load_state_dict(self.first.state_dict())
+        self.frozen = nn.Linear(4, 3).requires_grad_(False)
+
+    def forward(self, image):
+        x = torch.relu(self.norm(self.convolution(image))).mean((2, 3))
+        return self.frozen(self.second(torch.tanh(self.first(x))))
+
+
+def train(stepscope, folder, *arguments):
+    """Losses of a run of the captured folder."""
+    command = [stepscope, "train", str(folder), *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [event["loss"] for event in events if event.get("event") == "step"]
+
+
+def check(stepscope, exporter, folder):
+    torch.manual_seed(3)
+    model = Classifier()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    batches = [(torch.randn(4, 1, 6, 6), torch.randint(0, 3, (4,))) for _ in range(3)]
+    capture(model, nn.functional.cross_entropy, batches, folder, exporter=exporter)
+
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[name]), f"capture changed '{name}' of the model"
+    description = json.loads((folder / "capture.json").read_text())
+    initializers = {t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(str(folder / "model.onnx")).graph.initializer}
+    for name in ("model.norm.running_mean", "model.norm.running_var", "model.first.weight", "model.second.weight"):
+        assert np.array_equal(initializers[name], before[name.removeprefix("model.")].numpy()), f"'{name}' differs in the file"
+    trained = {row["name"] for row in description["parameters"] if row["trained"]}
+    frozen = {row["name"] for row in description["parameters"] if not row["trained"]}
+    assert {"model.first.weight", "model.second.weight"} <= trained and frozen == {"model.frozen.weight", "model.frozen.bias"}
+
+    losses = train(stepscope, folder, "--steps", "3", "--lr", "0")
+    assert np.allclose(losses, description["losses"], rtol=1e-5), f"losses {losses}; expected {description['losses']}"
+    train(stepscope, folder, "--steps", "1", "--dump-grads", str(folder / "grads.safetensors"))
+    golden = load_safetensors(folder / "golden.safetensors")
+    found = load_safetensors(folder / "grads.safetensors")
+    assert set(found) == trained, f"gradients of {sorted(found)}; expected {sorted(trained)}"
+    for name, gradient in golden.items():
+        ours = found[name.removeprefix("grad/")]
+        assert np.allclose(ours, gradient, rtol=1e-4, atol=1e-6), f"{name}: largest difference {np.abs(ours - gradient).max()}"
+    print(f"ok  {exporter}: {len(golden)} gradients, losses {losses}")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for exporter in EXPORTERS:
+        with tempfile.TemporaryDirectory() as folder:
+            check(sys.argv[1], exporter, pathlib.Path(folder) / "captured")
+
+
+if __name__ == "__main__":
+    main()
