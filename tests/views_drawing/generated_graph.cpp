@@ -15,13 +15,33 @@ using snapshot::Value;
 constexpr std::int64_t kBatch = 2, kSequence = 128, kWidth = 192, kVocabulary = 8192;
 
 const std::map<std::string, std::string>& categories() {
-  static const std::map<std::string, std::string> kMap{
-      {"MatMul", "matmul"}, {"LayerNormalization", "normalization"}, {"LayerNormalizationGrad", "normalization"}, {"Gelu", "activation"},
-      {"GeluGrad", "activation"}, {"BiasGelu", "activation"}, {"BiasGeluGrad", "activation"}, {"Softmax", "activation"},
-      {"SoftmaxGrad", "activation"}, {"Add", "elementwise"}, {"Mul", "elementwise"}, {"Where", "elementwise"}, {"Reshape", "movement"},
-      {"Transpose", "movement"}, {"Split", "movement"}, {"Concat", "movement"}, {"Gather", "movement"}, {"GatherGrad", "movement"},
-      {"ReduceSum", "reduction"}, {"SoftmaxCrossEntropyLoss", "loss"}, {"SoftmaxCrossEntropyLossGrad", "loss"}, {"AdamW", "optimizer"},
-      {"Constant", "other"}, {"Shape", "other"}, {"Dropout", "random"}, {"DropoutGrad", "random"}, {"Sqrt", "elementwise"}};
+  static const std::map<std::string, std::string> kMap{{"MatMul", "matmul"},
+                                                       {"LayerNormalization", "normalization"},
+                                                       {"LayerNormalizationGrad", "normalization"},
+                                                       {"Gelu", "activation"},
+                                                       {"GeluGrad", "activation"},
+                                                       {"BiasGelu", "activation"},
+                                                       {"BiasGeluGrad", "activation"},
+                                                       {"Softmax", "activation"},
+                                                       {"SoftmaxGrad", "activation"},
+                                                       {"Add", "elementwise"},
+                                                       {"Mul", "elementwise"},
+                                                       {"Where", "elementwise"},
+                                                       {"Reshape", "movement"},
+                                                       {"Transpose", "movement"},
+                                                       {"Split", "movement"},
+                                                       {"Concat", "movement"},
+                                                       {"Gather", "movement"},
+                                                       {"GatherGrad", "movement"},
+                                                       {"ReduceSum", "reduction"},
+                                                       {"SoftmaxCrossEntropyLoss", "loss"},
+                                                       {"SoftmaxCrossEntropyLossGrad", "loss"},
+                                                       {"AdamW", "optimizer"},
+                                                       {"Constant", "other"},
+                                                       {"Shape", "other"},
+                                                       {"Dropout", "random"},
+                                                       {"DropoutGrad", "random"},
+                                                       {"Sqrt", "elementwise"}};
   return kMap;
 }
 
@@ -32,7 +52,8 @@ class Builder {
   Graph build() {
     graph_.set_name("decoder");
     graph_.set_phase(options_.optimizer ? "optimizer" : options_.gradient ? "gradient" : options_.fused ? "fuse" : "infer");
-    const int ids = input("input_ids", {"2", "128"}), labels = input("labels", {"2", "128"}), mask = input("attention_mask", {"2", "128"});
+    const int ids = input("input_ids", {"2", "128"}), labels = input("labels", {"2", "128"}),
+              mask = input("attention_mask", {"2", "128"});
     path_ = "transformer.wte";
     int x = gather("wte.weight", ids);
     path_ = "transformer.wpe";
@@ -57,7 +78,8 @@ class Builder {
 
  private:
   using Dims = std::vector<std::string>;
-  inline static const Dims kHidden{"2", "128", "192"}, kWide{"2", "128", "768"}, kHeads{"2", "6", "128", "32"}, kScores{"2", "6", "128", "128"};
+  inline static const Dims kHidden{"2", "128", "192"}, kWide{"2", "128", "768"}, kHeads{"2", "6", "128", "32"},
+      kScores{"2", "6", "128", "128"};
 
   int value(const std::string& name, const Dims& dims, snapshot::ValueRole role) {
     Value* v = graph_.add_values();
@@ -85,7 +107,8 @@ class Builder {
     parameters_.push_back(id);
     return id;
   }
-  int emit(const std::string& op, const std::vector<int>& inputs, const Dims& dims, snapshot::Phase phase, int forward, const std::string& name = {}) {
+  int emit(const std::string& op, const std::vector<int>& inputs, const Dims& dims, snapshot::Phase phase, int forward,
+           const std::string& name = {}) {
     Node* n = graph_.add_nodes();
     // Both graphs of a pass keep the ids of what they share.
     n->set_id(phase == snapshot::FORWARD ? nextNode_++ : 1'000'000 + nextNode_++);
@@ -108,11 +131,14 @@ class Builder {
     producer_[out] = graph_.nodes_size() - 1;
     return out;
   }
-  int node(const std::string& op, const std::vector<int>& inputs, const Dims& dims) { return emit(op, inputs, dims, snapshot::FORWARD, -1); }
+  int node(const std::string& op, const std::vector<int>& inputs, const Dims& dims) {
+    return emit(op, inputs, dims, snapshot::FORWARD, -1);
+  }
 
   int gather(const std::string& name, int ids) { return node("Gather", {parameter(name, {"8192", "192"}), ids}, kHidden); }
   int norm(const std::string& name, int x) {
-    return node("LayerNormalization", {x, parameter(name + ".weight", {"192"}), parameter(name + ".bias", {"192"})}, kHidden);
+    return node("LayerNormalization", {x, parameter(name + ".weight", {"192"}), parameter(name + ".bias", {"192"})},
+                kHidden);
   }
   int linear(const std::string& name, int x, const Dims& weight, const Dims& out) {
     const int product = node("MatMul", {x, parameter(name + ".weight", weight)}, out);
@@ -197,7 +223,8 @@ class Builder {
       } else if (op == "MatMul") {
         int a = n.inputs(0);
         if (options_.recompute && a == recomputable_) a = recomputedValue_;
-        if (options_.recompute && producer_.contains(a) && graph_.nodes(producer_[a]).category() == "activation" && dims(a) == kWide) {
+        if (options_.recompute && producer_.contains(a) && graph_.nodes(producer_[a]).category() == "activation" &&
+            dims(a) == kWide) {
           const Node& act = graph_.nodes(producer_[a]);
           const std::vector<int> inputs(act.inputs().begin(), act.inputs().end());
           a = emit(act.op(), inputs, kWide, snapshot::RECOMPUTE, act.id());
@@ -236,7 +263,8 @@ class Builder {
     for (const int p : parameters_) {
       const auto found = gradients_.find(p);
       if (found == gradients_.end()) continue;
-      const int m = value(graph_.values(p).name() + ".m", dims(p), snapshot::STATE), v = value(graph_.values(p).name() + ".v", dims(p), snapshot::STATE);
+      const int m = value(graph_.values(p).name() + ".m", dims(p), snapshot::STATE),
+                v = value(graph_.values(p).name() + ".v", dims(p), snapshot::STATE);
       emit("AdamW", {p, found->second, m, v}, dims(p), snapshot::OPTIMIZER, -1);
     }
   }
@@ -280,8 +308,10 @@ snapshot::Plan plan(const Graph& graph) {
     if (found != bufferOf.end()) {
       snapshot::Buffer* b = plan.mutable_buffers(found->second);
       if (b->in_arena()) b->set_last(at);
-      if (b->buffer_class() == snapshot::CLASS_ACTIVATION && node.phase() != snapshot::FORWARD) b->set_buffer_class(snapshot::CLASS_STASH);
-      if (b->buffer_class() == snapshot::CLASS_BACKWARD && node.phase() == snapshot::OPTIMIZER) b->set_buffer_class(snapshot::CLASS_GRADIENT);
+      if (b->buffer_class() == snapshot::CLASS_ACTIVATION && node.phase() != snapshot::FORWARD)
+        b->set_buffer_class(snapshot::CLASS_STASH);
+      if (b->buffer_class() == snapshot::CLASS_BACKWARD && node.phase() == snapshot::OPTIMIZER)
+        b->set_buffer_class(snapshot::CLASS_GRADIENT);
       return found->second;
     }
     const Value& v = graph.values(positionOf[value]);
@@ -295,9 +325,9 @@ snapshot::Plan plan(const Graph& graph) {
     b->set_shares(-1);
     b->set_in_arena(v.role() == snapshot::NODE_OUTPUT);
     b->set_decision("own memory");
-    b->set_buffer_class(v.role() == snapshot::INITIALIZER ? snapshot::CLASS_PARAMETER
-                        : v.role() == snapshot::STATE     ? snapshot::CLASS_OPTIMIZER_STATE
-                        : v.role() == snapshot::INPUT     ? snapshot::CLASS_INPUT_DATA
+    b->set_buffer_class(v.role() == snapshot::INITIALIZER   ? snapshot::CLASS_PARAMETER
+                        : v.role() == snapshot::STATE       ? snapshot::CLASS_OPTIMIZER_STATE
+                        : v.role() == snapshot::INPUT       ? snapshot::CLASS_INPUT_DATA
                         : node.phase() == snapshot::FORWARD ? snapshot::CLASS_ACTIVATION
                                                             : snapshot::CLASS_BACKWARD);
     if (!b->in_arena()) {
@@ -344,7 +374,8 @@ snapshot::Plan plan(const Graph& graph) {
         out->set_shares(in->inputs(0).buffer());
         out->set_decision(in->view() ? "view of input 0" : "in place of '" + plan.buffers(out->shares()).name() + "'");
       } else if (elementwise) {
-        out->add_refusals("input 0 '" + plan.buffers(in->inputs(0).buffer()).name() + "' is read again by a later instruction");
+        out->add_refusals("input 0 '" + plan.buffers(in->inputs(0).buffer()).name() +
+                          "' is read again by a later instruction");
       }
     }
     in->set_flops(n.op() == "MatMul" ? flops * 192 : flops);
@@ -355,7 +386,8 @@ snapshot::Plan plan(const Graph& graph) {
   for (int i = 0; i < plan.buffers_size(); ++i) {
     snapshot::Buffer* b = plan.mutable_buffers(i);
     const int s = b->shares();
-    if (s >= 0 && s < i && plan.buffers(root[static_cast<std::size_t>(s)]).in_arena() && plan.buffers(root[static_cast<std::size_t>(s)]).bytes() >= b->bytes()) {
+    if (s >= 0 && s < i && plan.buffers(root[static_cast<std::size_t>(s)]).in_arena() &&
+        plan.buffers(root[static_cast<std::size_t>(s)]).bytes() >= b->bytes()) {
       root[static_cast<std::size_t>(i)] = root[static_cast<std::size_t>(s)];
     } else {
       root[static_cast<std::size_t>(i)] = i;
@@ -370,7 +402,10 @@ snapshot::Plan plan(const Graph& graph) {
     int& l = last[static_cast<std::size_t>(root[static_cast<std::size_t>(i)])];
     l = std::max(l, plan.buffers(i).last());
   }
-  struct Block { std::int64_t offset, bytes; int last; };
+  struct Block {
+    std::int64_t offset, bytes;
+    int last;
+  };
   std::vector<Block> live;
   std::int64_t arena = 0, peakLive = 0;
   int peakAt = 0;
@@ -418,7 +453,8 @@ snapshot::StepRecord record(const snapshot::Plan& plan, std::int64_t step, std::
   std::int64_t now = beginNs + 20'000;
   for (const auto& in : plan.instructions()) {
     const std::uint32_t noise = scramble(static_cast<std::uint32_t>(in.index()) * 31U + static_cast<std::uint32_t>(step));
-    const auto base = static_cast<std::int64_t>(in.view() ? 300 : 3000 + in.flops() / 40 + static_cast<double>(in.bytes_written()) / 8);
+    const auto base =
+        static_cast<std::int64_t>(in.view() ? 300 : 3000 + in.flops() / 40 + static_cast<double>(in.bytes_written()) / 8);
     const std::int64_t ns = base + static_cast<std::int64_t>(noise % 1000) * base / 4000;
     auto* span = record.add_spans();
     span->set_instruction(in.index());
@@ -437,7 +473,8 @@ snapshot::StepRecord record(const snapshot::Plan& plan, std::int64_t step, std::
 std::vector<snapshot::PhaseSpan> phases() {
   std::vector<snapshot::PhaseSpan> list;
   std::int64_t now = 1'000'000;
-  const auto add = [&](const std::string& name, std::int64_t ns, const std::vector<std::pair<std::string, std::int64_t>>& children) {
+  const auto add = [&](const std::string& name, std::int64_t ns,
+                       const std::vector<std::pair<std::string, std::int64_t>>& children) {
     const int parent = static_cast<int>(list.size());
     auto& span = list.emplace_back();
     span.set_name(name);
@@ -463,7 +500,8 @@ std::vector<snapshot::PhaseSpan> phases() {
   add("inline", 700'000, {});
   add("infer", 6'400'000, {});
   add("attach loss", 300'000, {});
-  add("pre-grad", 11'800'000, {{"fold_constants", 6'100'000}, {"fuse_gelu", 1'700'000}, {"fuse_bias_gelu", 900'000}, {"remove_dead", 1'200'000}});
+  add("pre-grad", 11'800'000,
+      {{"fold_constants", 6'100'000}, {"fuse_gelu", 1'700'000}, {"fuse_bias_gelu", 900'000}, {"remove_dead", 1'200'000}});
   add("gradient", 5'500'000, {});
   add("post-grad", 3'100'000, {{"fuse_layernorm_grad", 1'200'000}, {"remove_dead", 900'000}});
   add("optimizer", 2'400'000, {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Made-up training steps of any size for tests, benchmarks and pictures of the drawn views: a GPT-like decoder with its gradient
-// and AdamW, a plan with addresses, and times. Deterministic; the numbers mean nothing.
+// Made-up training steps of any size for tests, benchmarks and pictures of the drawn views: a GPT-like decoder with its
+// gradient and AdamW, a plan with addresses, and times. Deterministic; the numbers mean nothing.
 #pragma once
 
 #include "engine/snapshot/graph.pb.h"
@@ -13,8 +13,8 @@ struct StepOptions {
   int blocks = 12;
   bool gradient = true;
   bool optimizer = true;
-  bool recompute = false;    // activations of the MLP are recomputed in the backward phase
-  bool fused = true;         // bias and GELU as one node; false: the graph before that pass
+  bool recompute = false;  // activations of the MLP are recomputed in the backward phase
+  bool fused = true;       // bias and GELU as one node; false: the graph before that pass
   bool modulePaths = true;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Renders every drawn view in both themes, with made-up data: views_shots FOLDER [light|dark] [graph|memory|timeline], or with a
-// model that a worker builds: views_shots FOLDER light|dark STEPSCOPE MODEL [SETTING=VALUE …]. Run with QT_QPA_PLATFORM=offscreen.
+// Renders every drawn view in both themes, with made-up data: views_shots FOLDER [light|dark] [graph|memory|timeline], or
+// with a model that a worker builds: views_shots FOLDER light|dark STEPSCOPE MODEL [SETTING=VALUE …]. Run with
+// QT_QPA_PLATFORM=offscreen.
 #include <QApplication>
 #include <QDir>
 #include <QElapsedTimer>
@@ -95,7 +96,8 @@ class Worker {
   quint64 id_ = 0;
 };
 
-void shootModel(const QString& program, const QString& model, const QStringList& settings, const QString& folder, const Tokens& t) {
+void shootModel(const QString& program, const QString& model, const QStringList& settings, const QString& folder,
+                const Tokens& t) {
   Worker worker(program);
   Window w;
   snapshot::Request request;
@@ -211,7 +213,9 @@ int main(int argc, char** argv) {
     w.store.setGraph(GraphSnapshot::make(graph));
     w.store.setPlan(plan);
     w.store.setPhases(generated::phases());
-    for (int s = 0; s < 3; ++s) w.store.addStep(std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), s, 1'000'000'000 + s * 400'000'000)));
+    for (int s = 0; s < 3; ++s)
+      w.store.addStep(
+          std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), s, 1'000'000'000 + s * 400'000'000)));
     snapshot::Position position;
     position.set_in_step(true);
     position.set_step(3);
@@ -259,7 +263,8 @@ int main(int argc, char** argv) {
       save(view, folder, "memory-strip", {904, 226}, t);
       int stash = -1;
       for (const auto& buffer : plan->plan().buffers()) {
-        if (buffer.buffer_class() == snapshot::CLASS_STASH && buffer.first() > 200 && buffer.bytes() > 500000) stash = buffer.index();
+        if (buffer.buffer_class() == snapshot::CLASS_STASH && buffer.first() > 200 && buffer.bytes() > 500000)
+          stash = buffer.index();
       }
       w.selection.select(Selection::ofBuffer(stash));
       save(view, folder, "memory", {1200, 560}, t);

@@ -29,11 +29,13 @@ struct Window {
     const snapshot::Graph graph = generated::step({.blocks = blocks});
     const auto plan = PlanSnapshot::make(generated::plan(graph));
     store.setStages({"infer", "pre-grad", "optimizer"});
-    store.addStage("pre-grad", GraphSnapshot::make(generated::step({.blocks = blocks, .gradient = false, .optimizer = false})));
+    store.addStage("pre-grad",
+                   GraphSnapshot::make(generated::step({.blocks = blocks, .gradient = false, .optimizer = false})));
     store.setGraph(GraphSnapshot::make(graph));
     store.setPlan(plan);
     store.setPhases(generated::phases());
-    for (int s = 0; s < steps; ++s) store.addStep(std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), s, 1'000'000'000LL * (s + 1))));
+    for (int s = 0; s < steps; ++s)
+      store.addStep(std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), s, 1'000'000'000LL * (s + 1))));
   }
 };
 
@@ -240,7 +242,8 @@ class DrawnViewsTest : public QObject {
     view.show();
     QVERIFY(view.headerText().contains("lower bound"));
     const QPixmap before = view.canvas().grab();
-    w.selection.select(Selection::ofBuffer(w.store.plan()->bufferOfValue(w.store.plan()->plan().instructions(20).outputs(0).value())));
+    w.selection.select(
+        Selection::ofBuffer(w.store.plan()->bufferOfValue(w.store.plan()->plan().instructions(20).outputs(0).value())));
     QVERIFY(view.canvas().grab().toImage() != before.toImage());
     const QPoint middle(view.width() / 2, view.height() / 2);
     QTest::mouseClick(&view.canvas(), Qt::LeftButton, {}, middle);
@@ -264,12 +267,15 @@ class DrawnViewsTest : public QObject {
     const auto model = TimelineModel::make(w.store.steps(), w.store.plan(), w.store.graph());
     QVERIFY(model->rows().size() >= 3);
     for (const TimelineRow& row : model->rows()) {
-      const auto busy = std::accumulate(row.slices.begin(), row.slices.end(), std::int64_t{0}, [](auto sum, const Slice& s) { return sum + s.end - s.begin; });
+      const auto busy = std::accumulate(row.slices.begin(), row.slices.end(), std::int64_t{0},
+                                        [](auto sum, const TimelineSlice& s) { return sum + s.end - s.begin; });
       for (const auto& level : row.levels) {
-        QCOMPARE(std::accumulate(level.begin(), level.end(), std::int64_t{0}, [](auto sum, const SliceGroup& s) { return sum + s.busy; }), busy);
+        QCOMPARE(std::accumulate(level.begin(), level.end(), std::int64_t{0},
+                                 [](auto sum, const SliceGroup& s) { return sum + s.busy; }),
+                 busy);
         QCOMPARE(level.back().last, static_cast<int>(row.slices.size()));
       }
-      const Slice& s = row.slices[row.slices.size() / 2];
+      const TimelineSlice& s = row.slices[row.slices.size() / 2];
       QCOMPARE(row.slices[static_cast<std::size_t>(model->at(row, s.begin))].begin, s.begin);
       QCOMPARE(model->at(row, row.slices.front().begin - 1), -1);
     }
@@ -289,7 +295,8 @@ class DrawnViewsTest : public QObject {
     const QString all = flame.headerText();
     QTest::mousePress(&timeline.canvas(), Qt::LeftButton, {}, QPoint(300, 120));
     QTest::mouseMove(&timeline.canvas(), QPoint(400, 120));
-    QMouseEvent move(QEvent::MouseMove, QPointF(420, 120), timeline.canvas().mapToGlobal(QPointF(420, 120)), Qt::LeftButton, Qt::LeftButton, {});
+    QMouseEvent move(QEvent::MouseMove, QPointF(420, 120), timeline.canvas().mapToGlobal(QPointF(420, 120)), Qt::LeftButton,
+                     Qt::LeftButton, {});
     QApplication::sendEvent(&timeline.canvas(), &move);
     QTest::mouseRelease(&timeline.canvas(), Qt::LeftButton, {}, QPoint(420, 120));
     QVERIFY(w.selection.rangeEnd() > w.selection.rangeBegin());

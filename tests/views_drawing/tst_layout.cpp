@@ -85,7 +85,8 @@ class LayoutTest : public QObject {
   }
 
   void rowGivesEveryoneItsWishWhereThereIsRoom() {
-    std::vector<RowEntry> row{{.item = 0, .wish = 300, .left = 10, .right = 10}, {.item = 1, .wish = -300, .left = 10, .right = 10}};
+    std::vector<RowEntry> row{{.item = 0, .wish = 300, .left = 10, .right = 10},
+                              {.item = 1, .wish = -300, .left = 10, .right = 10}};
     placeRow(row, 4);
     QCOMPARE(row[0].item, 1);
     QCOMPARE(row[0].x, -300.0F);
@@ -143,7 +144,8 @@ class LayoutTest : public QObject {
     for (const SceneBox& box : scene->boxes) {
       if (box.node < 0 || !box.gradient || box.lane != Lane::kGradient) continue;
       const int forward = model->ofNodeId(graph.forwardOf(model->node(box.node)->id()));
-      if (forward < 0 || graph.graph().nodes(model->nodes()[static_cast<std::size_t>(forward)].graphNode).op() == "Gather") continue;
+      if (forward < 0 || graph.graph().nodes(model->nodes()[static_cast<std::size_t>(forward)].graphNode).op() == "Gather")
+        continue;
       const SceneBox& mirror = scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(forward)])];
       QVERIFY(box.at.x > scene->columnGap && mirror.at.right() < scene->columnGap);
       QVERIFY2(std::abs(box.at.centerY() - mirror.at.centerY()) < 120, "rows differ");
@@ -157,8 +159,12 @@ class LayoutTest : public QObject {
     const auto scene = layoutOf(model, allGroups(*model));
     int up = 0, down = 0;
     for (const ModelEdge& e : model->edges()) {
-      if (model->nodes()[static_cast<std::size_t>(e.from)].lane != Lane::kGradient || model->nodes()[static_cast<std::size_t>(e.to)].lane != Lane::kGradient) continue;
-      const auto y = [&](int n) { return scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(n)])].at.centerY(); };
+      if (model->nodes()[static_cast<std::size_t>(e.from)].lane != Lane::kGradient ||
+          model->nodes()[static_cast<std::size_t>(e.to)].lane != Lane::kGradient)
+        continue;
+      const auto y = [&](int n) {
+        return scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(n)])].at.centerY();
+      };
       up += y(e.to) < y(e.from) - 1;
       down += y(e.to) > y(e.from) + 1;  // branches of one row may join sideways
     }
@@ -168,7 +174,8 @@ class LayoutTest : public QObject {
 
   void sameInputGivesTheSamePicture() {
     const auto model = modelOf(generated::step({.blocks = 5}));
-    const auto a = layoutOf(model, allGroups(*model)), b = layoutOf(modelOf(generated::step({.blocks = 5})), allGroups(*model));
+    const auto a = layoutOf(model, allGroups(*model)),
+               b = layoutOf(modelOf(generated::step({.blocks = 5})), allGroups(*model));
     QCOMPARE(a->boxes.size(), b->boxes.size());
     for (std::size_t i = 0; i < a->boxes.size(); ++i) QVERIFY(a->boxes[i].at == b->boxes[i].at);
   }
@@ -192,7 +199,8 @@ class LayoutTest : public QObject {
     const auto scene = layoutOf(model, allGroups(*model));
     int stashes = 0;
     for (const SceneEdge& edge : scene->edges) {
-      const bool crosses = scene->boxes[static_cast<std::size_t>(edge.from)].gradient != scene->boxes[static_cast<std::size_t>(edge.to)].gradient;
+      const bool crosses = scene->boxes[static_cast<std::size_t>(edge.from)].gradient !=
+                           scene->boxes[static_cast<std::size_t>(edge.to)].gradient;
       QCOMPARE(edge.kind == EdgeKind::kStash, crosses);
       QCOMPARE(edge.points >= 4, edge.kind == EdgeKind::kFlow);
       stashes += crosses;

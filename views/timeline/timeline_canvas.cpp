@@ -12,7 +12,9 @@
 
 namespace stepscope {
 
-TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) { setAccessibleName(tr("Timeline")); }
+TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smallFont()) {
+  setAccessibleName(tr("Timeline"));
+}
 
 void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
   model_ = std::move(model);
@@ -37,8 +39,9 @@ void TimelineCanvas::setRange(std::int64_t begin, std::int64_t end) {
 void TimelineCanvas::showInstruction(int instruction) {
   int row = 0, slice = 0;
   if (!model_ || !model_->find(instruction, &row, &slice)) return;
-  const Slice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
-  const double span = std::max(2000.0, 12.0 * static_cast<double>(s.end - s.begin)), middle = (static_cast<double>(s.begin) + static_cast<double>(s.end)) / 2;
+  const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  const double span = std::max(2000.0, 12.0 * static_cast<double>(s.end - s.begin)),
+               middle = (static_cast<double>(s.begin) + static_cast<double>(s.end)) / 2;
   showRange(middle - span / 2, middle + span / 2);
 }
 
@@ -65,7 +68,7 @@ bool TimelineCanvas::scroll(double pixels) {
   return most > 0;
 }
 
-QRectF TimelineCanvas::rectOf(int row, const Slice& s) const {
+QRectF TimelineCanvas::rectOf(int row, const TimelineSlice& s) const {
   const double x0 = toX(static_cast<double>(s.begin)), x1 = toX(static_cast<double>(s.end));
   return {x0, rowTop(row) + 3, std::max(1.5, x1 - x0 - (x1 - x0 > 3 ? 0.7 : 0)), rowHeight() - 6};
 }
@@ -84,7 +87,8 @@ int TimelineCanvas::stepAt(QPointF pixel) const {
   if (!model_ || pixel.y() >= area().top()) return -1;
   const double at = toValue(pixel.x());
   for (std::size_t i = 0; i < model_->steps().size(); ++i) {
-    if (at >= static_cast<double>(model_->steps()[i].begin) && at <= static_cast<double>(model_->steps()[i].end)) return static_cast<int>(i);
+    if (at >= static_cast<double>(model_->steps()[i].begin) && at <= static_cast<double>(model_->steps()[i].end))
+      return static_cast<int>(i);
   }
   return -1;
 }
@@ -101,7 +105,8 @@ void TimelineCanvas::hover(QPointF pixel, bool inside) {
 
 QString TimelineCanvas::nameOf(int instruction) const {
   const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
-  return in == nullptr ? tr("instruction %1").arg(instruction) : format::visible(in->label().empty() ? in->op() : in->label());
+  return in == nullptr ? tr("instruction %1").arg(instruction)
+                       : format::visible(in->label().empty() ? in->op() : in->label());
 }
 
 QString TimelineCanvas::tipAt(QPointF pixel) const {
@@ -110,15 +115,21 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
     const int step = stepAt(pixel);
     if (step < 0) return {};
     const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
-    return tr("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) + (s.hasLoss ? tr("\nloss %1").arg(format::number(s.loss)) : QString());
+    return tr("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
+           (s.hasLoss ? tr("\nloss %1").arg(format::number(s.loss)) : QString());
   }
-  const Slice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
-  QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.instruction), nameOf(s.instruction)), tr("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
+  const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  QStringList lines{QStringLiteral("%1  %2").arg(format::count(s.instruction), nameOf(s.instruction)),
+                    tr("%1 (%2)").arg(format::time(s.end - s.begin), format::timeExact(s.end - s.begin))};
   if (const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(s.instruction) : nullptr) {
     if (const QString rate = format::flopRate(in->flops(), s.end - s.begin); !rate.isEmpty()) lines << rate;
-    lines << tr("%1 read, %2 written · %3").arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()), format::visible(in->implementation()));
+    lines << tr("%1 read, %2 written · %3")
+                 .arg(format::bytes(in->bytes_read()), format::bytes(in->bytes_written()),
+                      format::visible(in->implementation()));
   }
-  lines << tr("step %1 · %2 after its begin").arg(model_->steps()[static_cast<std::size_t>(s.step)].step).arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
+  lines << tr("step %1 · %2 after its begin")
+               .arg(model_->steps()[static_cast<std::size_t>(s.step)].step)
+               .arg(format::time(s.begin - model_->steps()[static_cast<std::size_t>(s.step)].begin));
   return lines.join('\n');
 }
 
@@ -161,14 +172,18 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   p.setClipRect(QRectF(area.left(), top, area.width(), high), Qt::IntersectClip);
   const double perPixel = (viewEnd() - viewBegin()) / std::max(1.0, area.width());
   // The finest level whose entries are mostly wider than a pixel and a half.
-  const double average = row.slices.empty() ? 1 : static_cast<double>(row.slices.back().end - row.slices.front().begin) / static_cast<double>(row.slices.size());
+  const double average = row.slices.empty() ? 1
+                                            : static_cast<double>(row.slices.back().end - row.slices.front().begin) /
+                                                  static_cast<double>(row.slices.size());
   int level = -1;
-  for (double width = average; width < perPixel * 1.5 && level + 1 < static_cast<int>(row.levels.size()); width *= 4) ++level;
+  for (double width = average; width < perPixel * 1.5 && level + 1 < static_cast<int>(row.levels.size()); width *= 4)
+    ++level;
   std::vector<std::vector<QRectF>> batches(model_->categories().size());
   std::vector<std::pair<QRectF, int>> wide;
   const double y = top + 3, h = high - 6;
   if (level < 0) {
-    auto it = std::lower_bound(row.slices.begin(), row.slices.end(), viewBegin(), [](const Slice& s, double v) { return static_cast<double>(s.end) < v; });
+    auto it = std::lower_bound(row.slices.begin(), row.slices.end(), viewBegin(),
+                               [](const TimelineSlice& s, double v) { return static_cast<double>(s.end) < v; });
     for (; it != row.slices.end() && static_cast<double>(it->begin) <= viewEnd(); ++it) {
       const QRectF r = rectOf(index, *it) & QRectF(area.left(), y, area.width(), h);
       if (r.isEmpty()) continue;
@@ -177,7 +192,8 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
     }
   } else {
     const std::vector<SliceGroup>& groups = row.levels[static_cast<std::size_t>(level)];
-    auto it = std::lower_bound(groups.begin(), groups.end(), viewBegin(), [](const SliceGroup& s, double v) { return static_cast<double>(s.end) < v; });
+    auto it = std::lower_bound(groups.begin(), groups.end(), viewBegin(),
+                               [](const SliceGroup& s, double v) { return static_cast<double>(s.end) < v; });
     for (; it != groups.end() && static_cast<double>(it->begin) <= viewEnd(); ++it) {
       const double x0 = toX(static_cast<double>(it->begin)), x1 = toX(static_cast<double>(it->end));
       // Height by how busy it is, so that gaps are seen even where slices are merged.
@@ -209,7 +225,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
 void TimelineCanvas::paintArrows(QPainter& p, const Tokens& t) {
   int row = 0, slice = 0;
   if (selected_ < 0 || !model_->find(selected_, &row, &slice)) return;
-  const Slice& from = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+  const TimelineSlice& from = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
   const QRectF a = rectOf(row, from);
   p.save();
   p.setClipRect(area(), Qt::IntersectClip);
@@ -217,7 +233,7 @@ void TimelineCanvas::paintArrows(QPainter& p, const Tokens& t) {
   for (const int other : related_) {
     int otherRow = 0, otherSlice = 0;
     if (!model_->find(other, &otherRow, &otherSlice)) continue;
-    const Slice& to = model_->rows()[static_cast<std::size_t>(otherRow)].slices[static_cast<std::size_t>(otherSlice)];
+    const TimelineSlice& to = model_->rows()[static_cast<std::size_t>(otherRow)].slices[static_cast<std::size_t>(otherSlice)];
     const QRectF b = rectOf(otherRow, to);
     const bool forward = from.begin <= to.begin;
     const QPointF begin = forward ? QPointF(a.right(), a.center().y()) : QPointF(b.right(), b.center().y());
@@ -253,17 +269,20 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     if (static_cast<double>(model_->steps()[i].begin) <= viewBegin() + (viewEnd() - viewBegin()) * 0.02) origin = i;
   }
   const double zero = model_->steps().empty() ? viewBegin() : static_cast<double>(model_->steps()[origin].begin);
-  for (const double tick : decimalTicks(viewBegin() - zero, viewEnd() - zero, std::max(2, static_cast<int>(area.width() / 95)))) {
+  for (const double tick :
+       decimalTicks(viewBegin() - zero, viewEnd() - zero, std::max(2, static_cast<int>(area.width() / 95)))) {
     const double x = toX(zero + tick);
     p.setPen(t.border);
     p.drawLine(QPointF(x, area.top() - 5), QPointF(x, area.top()));
     p.setPen(t.faint);
-    const QString words = tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick)) : format::time(static_cast<std::int64_t>(tick));
+    const QString words = tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick))
+                                   : format::time(static_cast<std::int64_t>(tick));
     if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
   }
   for (std::size_t i = 0; i < model_->steps().size(); ++i) {
     const TimelineStep& step = model_->steps()[i];
-    const double x0 = std::max(area.left(), toX(static_cast<double>(step.begin))), x1 = std::min(area.right(), toX(static_cast<double>(step.end)));
+    const double x0 = std::max(area.left(), toX(static_cast<double>(step.begin))),
+                 x1 = std::min(area.right(), toX(static_cast<double>(step.end)));
     if (x1 <= x0) continue;
     const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
     p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
@@ -274,7 +293,8 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
       p.drawText(QPointF(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5), words);
       const double used = metrics.horizontalAdvance(words) + 14;
       p.setPen(t.faint);
-      if (r.width() > used + metrics.horizontalAdvance(time) + 8) p.drawText(QPointF(r.x() + used, r.center().y() + metrics.ascent() / 2 - 1.5), time);
+      if (r.width() > used + metrics.horizontalAdvance(time) + 8)
+        p.drawText(QPointF(r.x() + used, r.center().y() + metrics.ascent() / 2 - 1.5), time);
     }
   }
   p.setPen(t.border);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Paints a timeline: steps along the top, one row per thread and phase, arrows from a forward slice to its gradients. Knows no
-// store; TimelineView connects it. Dragging in the rows picks a range of time, dragging in the ruler moves.
+// Paints a timeline: steps along the top, one row per thread and phase, arrows from a forward slice to its gradients. Knows
+// no store; TimelineView connects it. Dragging in the rows picks a range of time, dragging in the ruler moves.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,11 @@ class TimelineCanvas : public AxisCanvas {
   const std::shared_ptr<const TimelineModel>& model() const { return model_; }
   // The selected instruction and those that belong to it (its gradients, or its forward node); -1 for none.
   void setSelected(int instruction, std::vector<int> related);
-  void setRange(std::int64_t begin, std::int64_t end);   // equal: none
-  void showInstruction(int instruction);                 // zooms to its slice
+  void setRange(std::int64_t begin, std::int64_t end);  // equal: none
+  void showInstruction(int instruction);                // zooms to its slice
 
   bool sliceAt(QPointF pixel, int* row, int* slice) const;
-  int stepAt(QPointF pixel) const;                       // in the ruler; -1
+  int stepAt(QPointF pixel) const;  // in the ruler; -1
   void paintOn(QPainter& painter);
   QSize sizeHint() const override { return {640, 200}; }
 
@@ -48,7 +48,7 @@ class TimelineCanvas : public AxisCanvas {
   void paintRuler(QPainter& p, const Tokens& t);
   void paintArrows(QPainter& p, const Tokens& t);
   void paintRange(QPainter& p, const Tokens& t);
-  QRectF rectOf(int row, const Slice& slice) const;
+  QRectF rectOf(int row, const TimelineSlice& slice) const;
   QString nameOf(int instruction) const;
 
   std::shared_ptr<const TimelineModel> model_;

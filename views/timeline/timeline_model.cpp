@@ -21,7 +21,7 @@ void addLevels(TimelineRow& row) {
   std::vector<SliceGroup> below;
   below.reserve(row.slices.size());
   for (std::size_t i = 0; i < row.slices.size(); ++i) {
-    const Slice& s = row.slices[i];
+    const TimelineSlice& s = row.slices[i];
     below.push_back({s.begin, s.end, s.end - s.begin, static_cast<int>(i), static_cast<int>(i) + 1, s.category});
   }
   while (below.size() > 64) {
@@ -68,7 +68,11 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
   bool first = true;
   for (const snapshot::StepRecord* record : used) {
     const int step = static_cast<int>(model->steps_.size());
-    TimelineStep entry{.step = record->step(), .begin = record->begin_ns(), .end = record->begin_ns() + std::max<std::int64_t>(0, record->ns()), .loss = record->loss(), .hasLoss = record->has_loss()};
+    TimelineStep entry{.step = record->step(),
+                       .begin = record->begin_ns(),
+                       .end = record->begin_ns() + std::max<std::int64_t>(0, record->ns()),
+                       .loss = record->loss(),
+                       .hasLoss = record->has_loss()};
     for (const auto& span : record->spans()) {
       if (span.end_ns() < span.begin_ns()) continue;  // a clock that went backwards says nothing
       const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(span.instruction()) : nullptr;
@@ -87,9 +91,10 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
   }
   model->end_ = std::max(model->end_, model->begin_ + 1);
   for (auto& [key, row] : rows) {
-    std::stable_sort(row.slices.begin(), row.slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+    std::stable_sort(row.slices.begin(), row.slices.end(), [](const TimelineSlice& a, const TimelineSlice& b) { return a.begin < b.begin; });
     // Overlapping spans of one row would hide each other: the earlier one is cut.
-    for (std::size_t i = 0; i + 1 < row.slices.size(); ++i) row.slices[i].end = std::min(row.slices[i].end, row.slices[i + 1].begin);
+    for (std::size_t i = 0; i + 1 < row.slices.size(); ++i)
+      row.slices[i].end = std::min(row.slices[i].end, row.slices[i + 1].begin);
     model->count_ += static_cast<std::int64_t>(row.slices.size());
     addLevels(row);
     model->rows_.push_back(std::move(row));
@@ -98,7 +103,8 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
 }
 
 int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {
-  auto it = std::upper_bound(row.slices.begin(), row.slices.end(), ns, [](std::int64_t v, const Slice& s) { return v < s.begin; });
+  auto it =
+      std::upper_bound(row.slices.begin(), row.slices.end(), ns, [](std::int64_t v, const TimelineSlice& s) { return v < s.begin; });
   if (it == row.slices.begin()) return -1;
   --it;
   return ns <= it->end ? static_cast<int>(it - row.slices.begin()) : -1;
@@ -108,7 +114,7 @@ bool TimelineModel::find(int instruction, int* row, int* slice) const {
   int best = -1;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     for (std::size_t i = rows_[r].slices.size(); i-- > 0;) {
-      const Slice& s = rows_[r].slices[i];
+      const TimelineSlice& s = rows_[r].slices[i];
       if (s.instruction != instruction || s.step <= best) continue;
       best = s.step;
       *row = static_cast<int>(r);

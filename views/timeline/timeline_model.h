@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Recorded spans as rows of slices, one row per thread and phase, with a mipmap so that a frame costs what is seen.
 //
-// Level 0 holds the slices; level k joins 4^k neighbours into one entry with the sum of their busy time and the category that
-// took most of it. Immutable; made off the GUI thread from snapshots. Times are nanoseconds of the worker's clock.
+// Level 0 holds the slices; level k joins 4^k neighbours into one entry with the sum of their busy time and the category
+// that took most of it. Immutable; made off the GUI thread from snapshots. Times are nanoseconds of the worker's clock.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace stepscope {
 
-struct Slice {
+struct TimelineSlice {
   std::int64_t begin = 0, end = 0;
   int instruction = -1;
   int step = 0;               // index into steps()
   std::uint8_t category = 0;  // index into categories()
 };
 
-struct SliceGroup {           // of a mipmap level
+struct SliceGroup {  // of a mipmap level
   std::int64_t begin = 0, end = 0, busy = 0;
   int first = 0, last = 0;    // slices [first, last)
   std::uint8_t category = 0;  // of the longest part
@@ -31,8 +31,8 @@ struct SliceGroup {           // of a mipmap level
 struct TimelineRow {
   int thread = 0;
   snapshot::Phase phase = snapshot::FORWARD;
-  std::vector<Slice> slices;                     // by begin, not overlapping
-  std::vector<std::vector<SliceGroup>> levels;   // levels[k] joins 4^(k+1) slices
+  std::vector<TimelineSlice> slices;                    // by begin, not overlapping
+  std::vector<std::vector<SliceGroup>> levels;  // levels[k] joins 4^(k+1) slices
 };
 
 struct TimelineStep {

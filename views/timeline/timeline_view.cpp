@@ -12,7 +12,8 @@ namespace {
 constexpr int kRefresh = 120;  // milliseconds between two models while a run records
 }
 
-TimelineView::TimelineView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("timeline"), tr("Timeline"), parent) {
+TimelineView::TimelineView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("timeline"), tr("Timeline"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new TimelineCanvas(this);
@@ -31,12 +32,14 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent) : View(c
   connect(&store(), &SnapshotStore::graphChanged, this, later);
   connect(&selection(), &SelectionModel::selectionChanged, this, &TimelineView::showSelection);
   connect(&selection(), &SelectionModel::rangeChanged, canvas_, &TimelineCanvas::setRange);
-  connect(canvas_, &AxisCanvas::rangePicked, this,
-          [this](double begin, double end) { selection().setRange(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)); });
+  connect(canvas_, &AxisCanvas::rangePicked, this, [this](double begin, double end) {
+    selection().setRange(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
+  });
   connect(canvas_, &AxisCanvas::clicked, this, [this](QPointF pixel) {
     int row = 0, slice = 0;
     if (canvas_->sliceAt(pixel, &row, &slice)) {
-      selection().select(Selection::ofInstruction(canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction));
+      selection().select(Selection::ofInstruction(
+          canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction));
     } else if (const int step = canvas_->stepAt(pixel); step >= 0) {
       const TimelineStep& s = canvas_->model()->steps()[static_cast<std::size_t>(step)];
       selection().setRange(s.begin, s.end);
@@ -59,12 +62,18 @@ TimelineView::TimelineView(const ViewContext& context, QWidget* parent) : View(c
     QMenu menu(this);
     int row = 0, slice = 0;
     if (canvas_->sliceAt(pixel, &row, &slice)) {
-      const int instruction = canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction;
-      menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this, [this, instruction] { selection().select(Selection::ofInstruction(instruction)); });
-      menu.addAction(tr("Run to %1").arg(format::count(instruction)), this, [this, instruction] { emit wishes().runTo(instruction); })->setEnabled(!store().readOnly());
+      const int instruction =
+          canvas_->model()->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)].instruction;
+      menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this,
+                     [this, instruction] { selection().select(Selection::ofInstruction(instruction)); });
+      menu.addAction(tr("Run to %1").arg(format::count(instruction)), this,
+                     [this, instruction] { emit wishes().runTo(instruction); })
+          ->setEnabled(!store().readOnly());
     }
     if (selection().rangeEnd() > selection().rangeBegin()) {
-      menu.addAction(tr("Zoom to the range\tR"), this, [this] { canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd())); });
+      menu.addAction(tr("Zoom to the range\tR"), this, [this] {
+        canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd()));
+      });
       menu.addAction(tr("Forget the range\tEsc"), this, [this] { selection().setRange(0, 0); });
     }
     menu.addAction(tr("Show all\tSpace"), this, [this] { fitAll(); });
@@ -79,15 +88,17 @@ TimelineView::~TimelineView() { pool_.waitForDone(); }
 QString TimelineView::headerText() const {
   const auto& model = canvas_->model();
   if (!model || model->steps().empty()) return {};
-  return tr("%1 steps · %2 spans").arg(format::count(static_cast<std::int64_t>(model->steps().size())), format::count(model->sliceCount()));
+  return tr("%1 steps · %2 spans")
+      .arg(format::count(static_cast<std::int64_t>(model->steps().size())), format::count(model->sliceCount()));
 }
 
 QString TimelineView::emptyText() const {
   for (const StepPtr& step : store().steps()) {
     if (step && step->spans_size() > 0) return {};
   }
-  return store().steps().empty() ? tr("Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
-                                 : tr("The steps of this run were recorded without instruction times. Turn recording on and run a step.");
+  return store().steps().empty()
+             ? tr("Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
+             : tr("The steps of this run were recorded without instruction times. Turn recording on and run a step.");
 }
 
 void TimelineView::rebuild() {
@@ -120,7 +131,8 @@ void TimelineView::showSelection() {
   const snapshot::Instruction* in = plan->instruction(instruction);
   if (in != nullptr && store().graph()) {
     for (const int node : store().graph()->mirrored(in->node())) related.push_back(plan->instructionOfNode(node));
-    if (const int forward = store().graph()->forwardOf(in->node()); forward >= 0) related.push_back(plan->instructionOfNode(forward));
+    if (const int forward = store().graph()->forwardOf(in->node()); forward >= 0)
+      related.push_back(plan->instructionOfNode(forward));
     std::erase(related, -1);
   }
   canvas_->setSelected(instruction, std::move(related));
