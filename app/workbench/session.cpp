@@ -56,10 +56,9 @@ void Session::absorb(const Delivery& d) {
       QStringList stages;
       for (const std::string& s : r.build().stages()) stages << format::visible(s);
       store_.setStages(stages);
-      for (const auto& alert : r.build().alerts()) {
-        store_.addAlert(alert);
-        emit alertRaised(alert);
-      }
+      // The reply lists all alerts, those that came as events among them.
+      store_.clearAlerts();
+      for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
       break;
     }
     case snapshot::Response::kGraph: store_.setGraph(d.graph); break;
@@ -200,13 +199,31 @@ void Session::build(const snapshot::Configure& configuration) {
           const auto wanted = store_.breakpoints();
           setBreakpoints(wanted);
           emit builtChanged();
-          if (!returnTo_) return;
-          const snapshot::Position goal = *returnTo_;
-          returnTo_.reset();
-          if (goal.in_step()) runTo(goal.instruction());
+          comeBack();
         });
       });
     });
+  });
+}
+
+void Session::comeBack() {
+  if (!returnTo_) return;
+  const snapshot::Position goal = *returnTo_;
+  returnTo_.reset();
+  const auto walk = [this, goal] {
+    if (goal.in_step() && store_.position().step() == goal.step()) runTo(goal.instruction());
+  };
+  if (keptStep_ <= 0) {
+    walk();
+    return;
+  }
+  snapshot::Request load;
+  load.mutable_load_state()->set_path(scratch_.filePath(QStringLiteral("state.safetensors")).toStdString());
+  load.mutable_load_state()->set_resume(true);
+  move(std::move(load), tr("returning to step %1").arg(keptStep_), [this, walk] {
+    snapshot::Request state;
+    state.mutable_state();
+    move(std::move(state), tr("reading the state"), walk);
   });
 }
 
@@ -262,20 +279,7 @@ void Session::restart() {
         emit modelInspected();
         return;
       }
-      snapshot::Configure configuration = configuration_;
-      if (keptStep_ > 0) {
-        const auto set = [&configuration](const std::string& name, const std::string& value) {
-          auto* s = configuration.add_settings();
-          s->set_name(name);
-          s->set_value(value);
-        };
-        set("init-from", scratch_.filePath(QStringLiteral("state.safetensors")).toStdString());
-        set("resume", "true");
-        set("start-step", std::to_string(keptStep_));
-      }
-      const snapshot::Configure original = configuration_;
-      build(configuration);
-      configuration_ = original;
+      build(configuration_);
     });
   };
   if (client_.alive()) {
@@ -359,9 +363,9 @@ void Session::runOn() {
           move(
               std::move(finish), tr("finishing the step"),
               [this] {
-                stopped();
-                keepState();
-                if (running_) runOn();
+                settle([this] {
+                  if (running_) runOn();
+                });
               },
               [this] { stopped(); });
         },
@@ -410,10 +414,17 @@ void Session::finishStep() {
   inStep([this] {
     snapshot::Request request;
     request.mutable_finish_step();
-    move(std::move(request), tr("finishing the step"), [this] {
-      stopped();
-      keepState();
-    });
+    move(std::move(request), tr("finishing the step"), [this] { settle({}); });
+  });
+}
+
+void Session::settle(Then then) {
+  snapshot::Request state;
+  state.mutable_state();
+  move(std::move(state), tr("reading the state"), [this, then] {
+    stopped();
+    keepState();
+    if (then) then();
   });
 }
 
@@ -454,12 +465,7 @@ void Session::train(std::int64_t steps) {
     emit busyChanged();
     const auto ended = [this] {
       running_ = false;
-      snapshot::Request state;
-      state.mutable_state();
-      move(std::move(state), tr("reading the state"), [this] {
-        stopped();
-        keepState();
-      });
+      settle({});
     };
     move(std::move(request), tr("training"), ended, [this, ended] { if (client_.alive()) ended(); });
   };
@@ -583,7 +589,7 @@ void Session::editTensor(int value, const std::vector<qint64>& index, double num
   for (const qint64 i : index) edit->add_index(i);
   edit->set_number(number);
   edit->set_fill(fill);
-  move(std::move(request), tr("editing"), [this, value] { fetchTensor(value, {}, {}); });
+  move(std::move(request), tr("editing"));
 }
 
 void Session::setOption(const QString& name, const QString& value) {

@@ -87,6 +87,8 @@ class Session : public QObject {
   void refreshBuild(Then then);
   void runOn();
   void stopped();          // the selection follows the new position
+  void settle(Then then);  // reads the position after a step was committed
+  void comeBack();         // to where the worker was that died
   void keepState();        // writes the state for coming back after a crash
   void begin(const Then& then);
 

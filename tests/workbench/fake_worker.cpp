@@ -351,11 +351,11 @@ class Worker {
     s->set_planned_bytes(model_.plan.arena_bytes() + model_.plan.persistent_bytes());
     s->set_peak_bytes(s->planned_bytes());
     s->set_batch("entry " + std::to_string(step_ % 8) + " of 8");
-    send(record);
     ++step_;
     inStep_ = false;
     instruction_ = 0;
-    fill(done->mutable_position(), "end of step");
+    *done = record;
+    done->set_done(true);
   }
 
   void fault() {
@@ -496,7 +496,13 @@ class Worker {
         fill(r.mutable_position(), "step");
         break;
       case Request::kTrain:
-        for (std::int64_t i = 0; i < q.train().steps(); ++i) finish(&r, q);
+        for (std::int64_t i = 0; i < q.train().steps(); ++i) {
+          finish(&r, q);
+          if (i + 1 < q.train().steps()) {
+            r.set_done(false);
+            send(r);
+          }
+        }
         break;
       case Request::kBreakpoints:
         breakpoints_.assign(q.breakpoints().breakpoints().begin(), q.breakpoints().breakpoints().end());

@@ -11,7 +11,7 @@ constexpr std::int64_t kTensorCacheBytes = 256LL << 20;
 const Timing kNever;
 }  // namespace
 
-SnapshotStore::SnapshotStore(QObject* parent) : QObject(parent) {}
+SnapshotStore::SnapshotStore(QObject* parent) : QObject(parent), project_(new ProjectFacts(this)) {}
 
 GraphPtr SnapshotStore::graphOf(const QString& stage) const {
   const auto it = stageGraphs_.find(stage);

@@ -15,6 +15,7 @@
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
 #include "engine/snapshot/worker.pb.h"
+#include "views/common/project_facts.h"
 #include "views/common/snapshots.h"
 
 namespace stepscope {
@@ -55,6 +56,9 @@ class SnapshotStore : public QObject {
 
  public:
   explicit SnapshotStore(QObject* parent = nullptr);
+
+  // Files, runs and SQL answers; not of the open model.
+  ProjectFacts& project() const { return *project_; }
 
   // The newest graph (after the last phase), and those of other stages that were asked for.
   const GraphPtr& graph() const { return graph_; }
@@ -131,6 +135,7 @@ class SnapshotStore : public QObject {
   void workerChanged();
 
  private:
+  ProjectFacts* project_;
   GraphPtr graph_;
   std::map<QString, GraphPtr> stageGraphs_;
   QStringList stages_;

@@ -123,6 +123,10 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 QAbstractScrollArea::corner { background: transparent; border: 0; }
 QProgressBar { border: 0; border-radius: 2px; background: %grid; max-height: 4px; text-align: right; }
 QProgressBar::chunk { background: %accent; border-radius: 2px; }
+QTabBar::tab { background: transparent; border: 0; border-bottom: 2px solid transparent; padding: 5px 9px; color: %muted; }
+QTabBar::tab:selected { color: %text; border-bottom: 2px solid %accent; }
+QTabBar::tab:hover { color: %text; }
+QTabWidget::pane { border: 0; border-top: 1px solid %border; }
 QLabel[role="muted"] { color: %muted; }
 QLabel[role="faint"] { color: %faint; }
 QLabel[role="warn"] { color: %warn; }

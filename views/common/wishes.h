@@ -44,6 +44,10 @@ class Wishes : public QObject {
   void setOption(const QString& name, const QString& value);
   void command(const QString& actionId);                           // an action of the workbench by its object name
   void sql(const QString& query);                                  // opens the SQL view with it, without running it
+  void runSql(const QString& query);
+  void cancelSql();
+  void exportTable(const QString& name, const QString& csv);       // asks for the file
+  void openRun(qint64 run);                                        // of the open project, read-only
   void status(const QString& text);                                // short note in the status bar
 };
 

@@ -5,6 +5,8 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <numeric>
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -73,7 +75,14 @@ const snapshot::Option* OptionsView::option(int row) const {
 void OptionsView::refill() {
   const int chosen = chosenRow();
   std::vector<TableRow> rows;
-  for (std::size_t i = 0; i < store().options().size(); ++i) {
+  // What changes the build first; the settings of the training after it.
+  std::vector<std::size_t> order(store().options().size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
+    const auto rank = [](const std::string& n) { return n.starts_with("pass.") ? 0 : n.starts_with("memory.") || n == "kernels" ? 1 : 2; };
+    return rank(store().options()[a].name()) < rank(store().options()[b].name());
+  });
+  for (const std::size_t i : order) {
     const auto& o = store().options()[i];
     const QString value = format::visible(o.value()), doc = format::visible(o.doc()), effect = format::visible(o.effect());
     TableRow row;

@@ -22,7 +22,7 @@
 
 namespace stepscope {
 namespace {
-constexpr std::int64_t kMostElements = 256 * 1024;  // of one plane: a megabyte on the wire
+constexpr std::int64_t kMostElements = 64 * 1024;  // of one plane; the most the worker sends as one window
 }
 
 TensorsView::TensorsView(const ViewContext& context, QWidget* parent)

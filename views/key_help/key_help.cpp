@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/key_help/key_help.h"
+
+#include <QHBoxLayout>
+
+#include "views/common/details.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(parent) {
+  setObjectName(QStringLiteral("key_help"));
+  setWindowTitle(tr("Keys"));
+  setAttribute(Qt::WA_DeleteOnClose);
+  const Metrics m = Metrics::current();
+  resize(76 * m.unit, 52 * m.unit);
+  auto* layout = new QHBoxLayout(this);
+  layout->setContentsMargins(m.unit, m.unit, m.unit, m.unit);
+  layout->setSpacing(m.unit);
+  const QList<QStringList> columns = {{QStringLiteral("Run"), QStringLiteral("Tools")}, {QStringLiteral("Select"), QStringLiteral("View")}, {QStringLiteral("File"), QStringLiteral("Layouts"), QStringLiteral("Timeline")}};
+  for (const QStringList& groups : columns) {
+    auto* page = new Details;
+    page->begin();
+    for (const QString& group : groups) {
+      page->heading(tr(qPrintable(group)));
+      if (group == u"Timeline") {
+        page->row(QStringLiteral("W A S D"), Details::text(tr("zoom and pan in time")));
+        page->row(QStringLiteral("Ctrl+wheel"), Details::text(tr("zoom at the pointer")));
+        page->row(QStringLiteral("M"), Details::text(tr("mark")));
+        page->row(QStringLiteral("Esc"), Details::text(tr("close or cancel")));
+        continue;
+      }
+      for (const QAction* action : actions) {
+        if (action->property("group").toString() != group || action->shortcuts().isEmpty()) continue;
+        QStringList keys;
+        for (const QKeySequence& key : action->shortcuts()) keys << key.toString(QKeySequence::NativeText);
+        page->row(keys.join(QStringLiteral(", ")), Details::text(action->text()));
+      }
+    }
+    page->end();
+    layout->addWidget(page);
+  }
+}
+
+}  // namespace stepscope

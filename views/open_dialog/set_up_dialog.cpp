@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/open_dialog/set_up_dialog.h"
+
+#include <QDialogButtonBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QRegularExpression>
+#include <QScrollArea>
+#include <QSortFilterProxyModel>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+QLabel* quiet(const QString& text) {
+  auto* label = new QLabel(text);
+  label->setTextFormat(Qt::PlainText);
+  label->setProperty("role", "muted");
+  label->setFont(smallFont());
+  label->setWordWrap(true);
+  return label;
+}
+
+QWidget* column(std::initializer_list<QWidget*> widgets) {
+  auto* box = new QWidget;
+  auto* layout = new QVBoxLayout(box);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(3);
+  for (QWidget* w : widgets) layout->addWidget(w);
+  return box;
+}
+
+QWidget* line(std::initializer_list<std::pair<QString, QWidget*>> widgets) {
+  auto* box = new QWidget;
+  auto* layout = new QHBoxLayout(box);
+  layout->setContentsMargins(0, 0, 0, 0);
+  for (const auto& [text, w] : widgets) {
+    if (!text.isEmpty()) {
+      auto* label = quiet(text);
+      label->setWordWrap(false);
+      layout->addWidget(label);
+    }
+    layout->addWidget(w, 1);
+  }
+  return box;
+}
+
+template <typename Repeated>
+QString dimsText(const Repeated& dims) {
+  return format::shapeOf(dims);
+}
+
+}  // namespace
+
+QString SetUpDialog::value(const snapshot::Configure& configuration, const char* name) {
+  QString found;
+  for (const auto& s : configuration.settings()) {
+    if (s.name() == name) found = QString::fromStdString(s.value());
+  }
+  return found;
+}
+
+SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWidget* parent) : QDialog(parent), model_(std::move(model)) {
+  const Metrics m = Metrics::current();
+  setObjectName(QStringLiteral("set_up"));
+  setWindowTitle(tr("Set up %1").arg(format::visible(QString::fromStdString(model_->path()).section('/', -1))));
+  resize(62 * m.unit, 56 * m.unit);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(qRound(1.4 * m.unit), qRound(1.2 * m.unit), qRound(1.4 * m.unit), qRound(1.2 * m.unit));
+  layout->setSpacing(m.unit);
+  auto* title = new QLabel(format::visible(QString::fromStdString(model_->path()).section('/', -1)));
+  title->setTextFormat(Qt::PlainText);
+  QFont large = title->font();
+  large.setPointSizeF(large.pointSizeF() * 1.35);
+  large.setWeight(QFont::DemiBold);
+  title->setFont(large);
+  QStringList opsets;
+  for (const auto& [domain, version] : model_->opsets()) opsets << (domain.empty() ? QStringLiteral("opset %1").arg(version) : QStringLiteral("%1 %2").arg(format::visible(domain)).arg(version));
+  layout->addWidget(title);
+  layout->addWidget(quiet(tr("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
+                              .arg(format::bytes(model_->file_bytes()), format::visible(model_->producer()).isEmpty() ? tr("unknown producer") : format::visible(model_->producer()),
+                                   opsets.join(QStringLiteral(", ")), format::count(model_->node_count()), format::countShort(static_cast<double>(model_->parameter_count())),
+                                   format::count(model_->parameters_size()))));
+  auto* tabs = new QTabWidget;
+  tabs->setDocumentMode(true);
+  tabs->addTab(trainingPage(before), tr("Training"));
+
+  std::vector<TableRow> inputs, parameters, ops, problems;
+  for (const auto& i : model_->inputs()) {
+    TableRow row;
+    row.cells = {format::visible(i.name()), dimsText(i.dims()) + QStringLiteral(" · ") + format::visible(i.dtype()), format::visible(i.role()), format::visible(i.reason())};
+    row.cells[3].role = QStringLiteral("muted");
+    inputs.push_back(row);
+  }
+  int missing = 0;
+  for (const auto& p : model_->parameters()) {
+    TableRow row;
+    TableCell trained(p.trained() ? tr("✓ trained") : tr("– frozen"));
+    trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
+    TableCell reason(p.missing() ? tr("its data is not there") : format::visible(p.reason()));
+    reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
+    missing += p.missing();
+    row.cells = {format::visible(p.name()), dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()), {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())}, trained, reason};
+    parameters.push_back(row);
+  }
+  int without = 0;
+  for (const auto& o : model_->ops()) {
+    const auto mark = [](bool yes) {
+      TableCell cell(yes ? QStringLiteral("✓") : QStringLiteral("–"));
+      cell.role = yes ? QStringLiteral("ok") : QStringLiteral("error");
+      return cell;
+    };
+    without += !o.has_kernel() || !o.has_gradient();
+    TableRow row;
+    TableCell fast = mark(o.has_fast_kernel());
+    if (!o.has_fast_kernel()) fast.role = QStringLiteral("faint");
+    row.cells = {(o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()), {format::count(o.count()), o.count()}, mark(o.has_gradient()), mark(o.has_kernel()), fast, format::visible(o.note())};
+    ops.push_back(row);
+  }
+  for (const auto& p : model_->problems()) {
+    TableRow row;
+    TableCell message(format::visible(p.message()), {}, format::visible(p.message()));
+    message.role = QStringLiteral("error");
+    QString where = format::visible(p.where());
+    if (!p.source().empty()) where += QStringLiteral("  ") + format::visible(p.source());
+    row.cells = {where, message, format::visible(p.hint())};
+    problems.push_back(row);
+  }
+  tabs->addTab(tablePage({{tr("Input"), {}, false, 14}, {tr("Shape, type"), {}, false, 16}, {tr("Meaning"), tr("What synthetic data will hold"), false, 14}, {tr("Reason"), tr("How the meaning was found"), false, 14}}, std::move(inputs)), tr("Inputs %1").arg(model_->inputs_size()));
+  tabs->addTab(tablePage({{tr("Parameter"), {}, false, 20}, {tr("Shape, type"), {}, false, 14}, {tr("Bytes"), {}, true, 6}, {tr("Trained"), {}, false, 7}, {tr("Reason"), {}, false, 14}}, std::move(parameters)), tr("Parameters %1").arg(format::count(model_->parameters_size())));
+  tabs->addTab(tablePage({{tr("Operator"), {}, false, 16}, {tr("Count"), {}, true, 5}, {tr("Gradient"), tr("There is a gradient rule"), false, 6}, {tr("Kernel"), tr("It can run"), false, 5}, {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5}, {tr("Note"), {}, false, 20}}, std::move(ops)),
+               without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()));
+  if (model_->problems_size() > 0) {
+    const int page = tabs->addTab(tablePage({{tr("Where"), {}, false, 16}, {tr("Problem"), {}, false, 26}, {tr("Hint"), {}, false, 14}}, std::move(problems)), tr("Problems %1").arg(model_->problems_size()));
+    tabs->setCurrentIndex(page);
+  }
+  layout->addWidget(tabs, 1);
+  problem_ = new QLabel;
+  problem_->setTextFormat(Qt::PlainText);
+  problem_->setWordWrap(true);
+  problem_->setProperty("role", "error");
+  problem_->hide();
+  layout->addWidget(problem_);
+  auto* buttons = new QDialogButtonBox;
+  build_ = buttons->addButton(tr("Build"), QDialogButtonBox::AcceptRole);
+  build_->setDefault(true);
+  build_->setObjectName(QStringLiteral("set_up_build"));
+  buttons->addButton(QDialogButtonBox::Cancel);
+  if (missing > 0) {
+    auto* random = buttons->addButton(tr("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
+    connect(random, &QPushButton::clicked, this, [this] {
+      emit openWithRandomWeights();
+      reject();
+    });
+  }
+  layout->addWidget(buttons);
+  connect(buttons, &QDialogButtonBox::accepted, this, [this] {
+    emit buildWanted(configuration());
+    accept();
+  });
+  connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+  update();
+}
+
+QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
+  const Metrics m = Metrics::current();
+  const auto edit = [&before](const char* name, const QString& placeholder) {
+    auto* e = new QLineEdit(value(before, name));
+    e->setPlaceholderText(placeholder);
+    e->setObjectName(QStringLiteral("set_up_") + QLatin1String(name));
+    e->setAccessibleName(QLatin1String(name));
+    return e;
+  };
+  data_ = edit("data", tr("synthetic, from the seed"));
+  auto* browse = new QPushButton(tr("Choose…"));
+  connect(browse, &QPushButton::clicked, this, &SetUpDialog::chooseData);
+  dataReason_ = quiet({});
+  loss_ = new QComboBox;
+  loss_->setAccessibleName(tr("Loss"));
+  if (!model_->proposed_loss().empty()) loss_->addItem(tr("%1  (output of the model)").arg(format::visible(model_->proposed_loss())), QStringLiteral("out:") + QString::fromStdString(model_->proposed_loss()));
+  for (const auto& c : model_->loss_candidates()) loss_->addItem(tr("attach to %1").arg(format::visible(c)), QStringLiteral("at:") + QString::fromStdString(c));
+  lossFunction_ = new QComboBox;
+  lossFunction_->setAccessibleName(tr("Loss function"));
+  lossFunction_->addItem(tr("cross entropy"), QStringLiteral("cross_entropy"));
+  lossFunction_->addItem(tr("mean squared error"), QStringLiteral("mse"));
+  lossFunction_->addItem(tr("mean absolute error"), QStringLiteral("l1"));
+  lossFunction_->addItem(tr("binary cross entropy with logits"), QStringLiteral("bce_with_logits"));
+  if (const QString logits = value(before, "logits"); !logits.isEmpty()) loss_->setCurrentIndex(std::max(0, loss_->findData(QStringLiteral("at:") + logits)));
+  lossFunction_->setCurrentIndex(std::max(0, lossFunction_->findData(value(before, "loss-fn"))));
+  lossReason_ = quiet({});
+  optimizer_ = new QComboBox;
+  optimizer_->setAccessibleName(tr("Optimizer"));
+  for (const char* name : {"sgd", "adamw", "adam", "lamb"}) optimizer_->addItem(QString::fromLatin1(name).toUpper().replace(QStringLiteral("ADAMW"), QStringLiteral("AdamW")).replace(QStringLiteral("ADAM"), QStringLiteral("Adam")), QString::fromLatin1(name));
+  optimizer_->setCurrentIndex(std::max(0, optimizer_->findData(value(before, "optimizer"))));
+  rate_ = edit("lr", QStringLiteral("0.01"));
+  decay_ = edit("weight-decay", tr("default"));
+  momentum_ = edit("momentum", QStringLiteral("0"));
+  clip_ = edit("clip-grad-norm", tr("off"));
+  accumulate_ = edit("accumulate", QStringLiteral("1"));
+  train_ = edit("train", tr("regular expression: only these"));
+  freeze_ = edit("freeze", tr("regular expression: not these"));
+  seed_ = edit("seed", QStringLiteral("0"));
+  threads_ = edit("threads", tr("all cores"));
+  dims_ = edit("dim", tr("batch=8 sequence=128"));
+  QStringList dims;
+  for (const auto& s : before.settings()) {
+    if (s.name() == "dim") dims << QString::fromStdString(s.value());
+  }
+  dims_->setText(dims.join(' '));
+  device_ = new QComboBox;
+  device_->setAccessibleName(tr("Device"));
+  device_->addItem(tr("CPU · fp32"), QStringLiteral("cpu"));
+  trained_ = quiet({});
+
+  auto* form = new QFormLayout;
+  form->setContentsMargins(m.padding, m.padding, m.padding, m.padding);
+  form->setHorizontalSpacing(qRound(1.2 * m.unit));
+  form->setVerticalSpacing(qRound(0.9 * m.unit));
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  form->addRow(tr("Data"), column({line({{{}, data_}, {{}, browse}}), dataReason_}));
+  form->addRow(tr("Dimensions"), column({dims_, quiet(tr("Extents of symbolic dimensions of synthetic data; 2 for a first axis and 128 for others where none is given"))}));
+  form->addRow(tr("Loss"), column({line({{{}, loss_}, {{}, lossFunction_}}), lossReason_}));
+  form->addRow(tr("Optimizer"), column({line({{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}), line({{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}})}));
+  form->addRow(tr("Trained"), column({line({{tr("train"), train_}, {tr("freeze"), freeze_}}), trained_}));
+  form->addRow(tr("Run"), line({{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}));
+  auto* page = new QWidget;
+  page->setLayout(form);
+  auto* scroll = new QScrollArea;
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setWidget(page);
+  for (QLineEdit* e : {data_, train_, freeze_}) connect(e, &QLineEdit::textChanged, this, &SetUpDialog::update);
+  connect(loss_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
+  connect(optimizer_, &QComboBox::currentIndexChanged, this, &SetUpDialog::update);
+  return scroll;
+}
+
+QWidget* SetUpDialog::tablePage(std::vector<TableColumn> columns, std::vector<TableRow> rows) {
+  auto* view = new RowTableView;
+  auto* table = new RowTableModel(columns, view);
+  auto* proxy = new QSortFilterProxyModel(view);
+  proxy->setSourceModel(table);
+  proxy->setSortRole(RowTableModel::kSortRole);
+  table->setRows(std::move(rows));
+  view->setModel(proxy);
+  view->setSortingEnabled(true);
+  view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  proxy->sort(-1);
+  view->sizeColumns(columns);
+  return view;
+}
+
+void SetUpDialog::chooseData() {
+  auto* dialog = new QFileDialog(this, tr("Batches"), QString::fromStdString(model_->path()).section('/', 0, -2), tr("Batches (*.npz *.safetensors);;All files (*)"));
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setFileMode(QFileDialog::ExistingFile);
+  connect(dialog, &QFileDialog::fileSelected, data_, &QLineEdit::setText);
+  dialog->open();
+}
+
+void SetUpDialog::update() {
+  const bool attach = loss_->currentData().toString().startsWith(u"at:");
+  lossFunction_->setVisible(attach);
+  lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from") : attach ? tr("A loss is attached to this output; its labels become an input where the model has none") : format::visible(model_->loss_reason()));
+  dataReason_->setText(data_->text().trimmed().isEmpty() ? tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") : tr("Arrays are named after the inputs; a leading extra axis means one entry per step"));
+  momentum_->setEnabled(optimizer_->currentData() == QStringLiteral("sgd"));
+  QString wrong;
+  int trained = 0;
+  std::int64_t bytes = 0;
+  const QRegularExpression only(train_->text()), not_(freeze_->text());
+  if (!only.isValid()) wrong = tr("train '%1': %2").arg(train_->text(), only.errorString());
+  if (!not_.isValid()) wrong = tr("freeze '%1': %2").arg(freeze_->text(), not_.errorString());
+  for (const auto& p : model_->parameters()) {
+    const QString name = QString::fromStdString(p.name());
+    bool on = p.trained();
+    if (!train_->text().isEmpty()) on = only.isValid() && only.match(name).hasMatch();
+    if (!freeze_->text().isEmpty() && not_.isValid() && not_.match(name).hasMatch()) on = false;
+    trained += on;
+    if (on) bytes += p.bytes();
+  }
+  trained_->setText(wrong.isEmpty() ? tr("%1 of %2 tensors, %3; the list of parameters gives each reason").arg(format::count(trained), format::count(model_->parameters_size()), format::bytes(bytes)) : wrong);
+  trained_->setProperty("role", wrong.isEmpty() ? "muted" : "error");
+  if (!build_) return;
+  const bool possible = loss_->count() > 0 && model_->problems_size() == 0 && wrong.isEmpty();
+  build_->setEnabled(possible);
+  problem_->setText(model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places") : loss_->count() == 0 ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to") : QString());
+  problem_->setVisible(!problem_->text().isEmpty());
+}
+
+snapshot::Configure SetUpDialog::configuration() const {
+  snapshot::Configure out;
+  const auto set = [&out](const char* name, const QString& text) {
+    if (text.trimmed().isEmpty()) return;
+    auto* s = out.add_settings();
+    s->set_name(name);
+    s->set_value(text.trimmed().toStdString());
+  };
+  set("data", data_->text());
+  for (const QString& dim : dims_->text().split(QRegularExpression(QStringLiteral("[\\s,]+")), Qt::SkipEmptyParts)) set("dim", dim);
+  const QString loss = loss_->currentData().toString();
+  if (loss.startsWith(u"out:")) set("loss", loss.mid(4));
+  if (loss.startsWith(u"at:")) {
+    set("logits", loss.mid(3));
+    set("loss-fn", lossFunction_->currentData().toString());
+  }
+  set("optimizer", optimizer_->currentData().toString());
+  set("lr", rate_->text());
+  set("weight-decay", decay_->text());
+  if (momentum_->isEnabled()) set("momentum", momentum_->text());
+  set("clip-grad-norm", clip_->text());
+  set("accumulate", accumulate_->text());
+  set("train", train_->text());
+  set("freeze", freeze_->text());
+  set("seed", seed_->text());
+  set("threads", threads_->text());
+  set("device", device_->currentData().toString());
+  return out;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How an opened model is trained: data, loss, trained parameters, optimizer, device. Everything is proposed from what
+// inspection found, with the reason; anything can be changed. Problems of the file are listed with their places.
+#pragma once
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTabWidget>
+
+#include "views/common/row_table.h"
+#include "views/common/snapshot_store.h"
+
+class QFormLayout;
+
+namespace stepscope {
+
+class SetUpDialog : public QDialog {
+  Q_OBJECT
+
+ public:
+  // `before`: the settings of the last build of this model, empty the first time.
+  SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWidget* parent = nullptr);
+
+  // The settings as they stand, in the names of the command line.
+  snapshot::Configure configuration() const;
+
+ signals:
+  void buildWanted(const stepscope::snapshot::Configure& configuration);
+  // The file misses its weights and the user wants them filled from the seed.
+  void openWithRandomWeights();
+
+ private:
+  QWidget* trainingPage(const snapshot::Configure& before);
+  QWidget* tablePage(std::vector<TableColumn> columns, std::vector<TableRow> rows);
+  void chooseData();
+  void update();
+  static QString value(const snapshot::Configure& configuration, const char* name);
+
+  ModelPtr model_;
+  QLineEdit* data_;
+  QComboBox* loss_;
+  QComboBox* lossFunction_;
+  QComboBox* optimizer_;
+  QLineEdit *rate_, *decay_, *momentum_, *clip_, *accumulate_;
+  QLineEdit *train_, *freeze_, *seed_, *threads_, *dims_;
+  QComboBox* device_;
+  QLabel *lossReason_, *dataReason_, *trained_, *problem_;
+  QPushButton* build_ = nullptr;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The runs of the project: when, how many steps, how fast, how the loss went.
+#pragma once
+
+#include "views/common/row_table.h"
+
+namespace stepscope {
+
+class RunsView : public TablePanel {
+  Q_OBJECT
+
+ public:
+  explicit RunsView(const ViewContext& context, QWidget* parent = nullptr);
+  QString emptyText() const override;
+
+ protected:
+  void refill() override;
+  void activated(int row) override;
+};
+
+}  // namespace stepscope

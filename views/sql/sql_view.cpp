@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/sql/sql_view.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QShortcut>
+#include <QSortFilterProxyModel>
+#include <QSplitter>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+SqlView::SqlView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("sql"), tr("SQL"), parent),
+      tables_(new QTreeWidget),
+      editor_(new QPlainTextEdit),
+      run_(new QPushButton(tr("Run"))),
+      cancel_(new QPushButton(tr("Cancel"))),
+      export_(new QPushButton(tr("Export…"))),
+      state_(new QLabel),
+      model_(new RowTableModel({}, this)),
+      result_(new RowTableView) {
+  const Metrics m = Metrics::current();
+  tables_->setHeaderHidden(true);
+  tables_->setFrameShape(QFrame::NoFrame);
+  tables_->setAccessibleName(tr("Tables of the project"));
+  tables_->setIndentation(m.unit);
+  tables_->setToolTip(tr("Double-click writes the name into the query"));
+  editor_->setFont(monoFont());
+  editor_->setAccessibleName(tr("Query"));
+  editor_->setObjectName(QStringLiteral("sql_editor"));
+  editor_->setPlaceholderText(tr("SELECT step, loss, ns FROM steps ORDER BY step DESC LIMIT 20"));
+  editor_->setTabChangesFocus(true);
+  auto* proxy = new QSortFilterProxyModel(this);
+  proxy->setSourceModel(model_);
+  proxy->setSortRole(RowTableModel::kSortRole);
+  result_->setModel(proxy);
+  result_->setSortingEnabled(true);
+  result_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  proxy->sort(-1);
+  result_->setAccessibleName(tr("Result"));
+  state_->setTextFormat(Qt::PlainText);
+  state_->setWordWrap(true);
+  run_->setToolTip(tr("Ctrl+Return"));
+  auto* right = new QWidget;
+  auto* column = new QVBoxLayout(right);
+  column->setContentsMargins(m.padding, qRound(0.6 * m.unit), m.padding, 0);
+  column->setSpacing(qRound(0.5 * m.unit));
+  editor_->setMaximumHeight(qRound(6.5 * m.unit));
+  column->addWidget(editor_);
+  auto* line = new QHBoxLayout;
+  line->addWidget(run_);
+  line->addWidget(cancel_);
+  line->addWidget(state_, 1);
+  line->addWidget(export_);
+  column->addLayout(line);
+  column->addWidget(result_, 1);
+  auto* splitter = new QSplitter;
+  splitter->setHandleWidth(1);
+  splitter->addWidget(tables_);
+  splitter->addWidget(right);
+  splitter->setSizes({200, 600});
+  splitter->setStretchFactor(1, 1);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->addWidget(splitter);
+  connect(run_, &QPushButton::clicked, this, &SqlView::run);
+  connect(cancel_, &QPushButton::clicked, &wishes(), &Wishes::cancelSql);
+  connect(export_, &QPushButton::clicked, this, [this] { emit wishes().exportTable(QStringLiteral("query.csv"), asCsv()); });
+  connect(new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return), editor_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this, &SqlView::run);
+  connect(tables_, &QTreeWidget::itemDoubleClicked, this, [this](QTreeWidgetItem* item) {
+    const QString name = item->data(0, Qt::UserRole).toString();
+    if (!item->parent() && editor_->toPlainText().trimmed().isEmpty()) {
+      editor_->setPlainText(QStringLiteral("SELECT * FROM %1 LIMIT 100").arg(name));
+    } else {
+      editor_->insertPlainText(name);
+    }
+    editor_->setFocus();
+  });
+  ProjectFacts& project = store().project();
+  connect(&project, &ProjectFacts::sqlChanged, this, &SqlView::showAnswer);
+  connect(&project, &ProjectFacts::projectChanged, this, [this] {
+    emit emptyChanged();
+    emit headerChanged();
+  });
+  connect(&project, &ProjectFacts::sqlTextChanged, this, [this] {
+    editor_->setPlainText(store().project().sqlText());
+    editor_->setFocus();
+  });
+  showAnswer();
+}
+
+QString SqlView::headerText() const { return format::visible(store().project().projectPath().section('/', -1)); }
+
+QString SqlView::emptyText() const {
+  return store().project().projectPath().isEmpty() ? tr("No project is open.\nA run is recorded into a project as soon as its model is built; its tables can be asked here.") : QString();
+}
+
+void SqlView::find() { editor_->setFocus(); }
+QString SqlView::saveState() const { return editor_->toPlainText().left(10'000); }
+void SqlView::restoreState(const QString& state) { editor_->setPlainText(state.left(10'000)); }
+
+void SqlView::run() {
+  const QString query = editor_->toPlainText().trimmed();
+  if (!query.isEmpty()) emit wishes().runSql(query);
+}
+
+void SqlView::showTables() {
+  if (tables_->topLevelItemCount() > 0) return;
+  for (const SqlTable& table : store().project().tables()) {
+    auto* item = new QTreeWidgetItem(tables_, {table.name});
+    item->setData(0, Qt::UserRole, table.name);
+    item->setToolTip(0, table.doc.toHtmlEscaped());
+    for (const auto& [name, doc] : table.columns) {
+      auto* child = new QTreeWidgetItem(item, {doc.isEmpty() ? name : name + QStringLiteral("   ") + doc});
+      child->setData(0, Qt::UserRole, name);
+      child->setToolTip(0, doc.toHtmlEscaped());
+      child->setForeground(0, Tokens::current().muted);
+    }
+  }
+}
+
+void SqlView::showAnswer() {
+  showTables();
+  const ProjectFacts& project = store().project();
+  run_->setEnabled(!project.sqlRunning());
+  cancel_->setVisible(project.sqlRunning());
+  const SqlAnswer& answer = project.sql();
+  export_->setEnabled(!answer.rows.empty());
+  if (project.sqlRunning()) {
+    state_->setText(tr("Running …"));
+    state_->setProperty("role", "muted");
+    state_->setStyleSheet(QString());
+    return;
+  }
+  state_->setProperty("role", answer.error.isEmpty() ? "muted" : "error");
+  state_->setStyleSheet(QString());
+  if (!answer.error.isEmpty()) {
+    state_->setText(answer.error);
+    return;
+  }
+  if (answer.columns.isEmpty()) {
+    state_->setText(tr("Read-only: one SELECT at a time"));
+    return;
+  }
+  state_->setText(tr("%1 rows in %2%3").arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns), answer.truncated ? tr(", more were left out") : QString()));
+  std::vector<TableColumn> columns;
+  for (qsizetype c = 0; c < answer.columns.size(); ++c) {
+    const bool numeric = static_cast<std::size_t>(c) < answer.numeric.size() && answer.numeric[static_cast<std::size_t>(c)];
+    columns.push_back({format::visible(answer.columns[c]), {}, numeric, numeric ? 9 : 14});
+  }
+  std::vector<TableRow> rows;
+  rows.reserve(answer.rows.size());
+  for (const QStringList& cells : answer.rows) {
+    TableRow row;
+    for (qsizetype c = 0; c < cells.size(); ++c) {
+      const bool numeric = columns[static_cast<std::size_t>(c)].number;
+      const QString text = format::visible(cells[c]);
+      row.cells.push_back({text, numeric ? QVariant(cells[c].toDouble()) : QVariant(text), text});
+    }
+    rows.push_back(std::move(row));
+  }
+  model_->setColumns(columns, std::move(rows));
+  result_->sizeColumns(columns);
+}
+
+QString SqlView::asCsv() const {
+  const auto quoted = [](QString s) {
+    // A cell that a spreadsheet would take for a formula stays text.
+    if (!s.isEmpty() && QStringLiteral("=+@").contains(s[0])) s.prepend('\'');
+    return s.contains(',') || s.contains('"') || s.contains('\n') ? '"' + s.replace('"', QStringLiteral("\"\"")) + '"' : s;
+  };
+  const auto lineOf = [&quoted](const QStringList& cells) {
+    QStringList out;
+    for (const QString& c : cells) out << quoted(c);
+    return out.join(',') + QStringLiteral("\r\n");
+  };
+  QString csv = lineOf(store().project().sql().columns);
+  for (const QStringList& row : store().project().sql().rows) csv += lineOf(row);
+  return csv;
+}
+
+}  // namespace stepscope

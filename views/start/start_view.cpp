@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/start/start_view.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QStyledItemDelegate>
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/icons.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+// A file as two lines: its name, and where it is.
+class FileDelegate : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {100, qRound(3.3 * Metrics::current().unit)}; }
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    const Tokens& t = Tokens::current();
+    const Metrics m = Metrics::current();
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    if (option.state & (QStyle::State_Selected | QStyle::State_MouseOver)) {
+      painter->setPen(Qt::NoPen);
+      painter->setBrush(option.state & QStyle::State_Selected ? t.select : t.hover);
+      painter->drawRoundedRect(option.rect.adjusted(0, 1, 0, -1), 5, 5);
+    }
+    const QRect r = option.rect.adjusted(m.padding, 0, -m.padding, 0);
+    const bool project = index.data(Qt::UserRole).toString().endsWith(QStringLiteral(".stepscope"));
+    painter->drawPixmap(r.left(), r.center().y() - m.icon / 2, iconPixmap(project ? QStringLiteral("save") : QStringLiteral("model"), t.muted, m.icon, painter->device()->devicePixelRatioF()));
+    const QRect text = r.adjusted(m.icon + m.padding, 4, 0, -4);
+    painter->setPen(t.text);
+    painter->drawText(text, Qt::AlignTop | Qt::AlignLeft, option.fontMetrics.elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
+    painter->setFont(smallFont());
+    painter->setPen(t.muted);
+    painter->drawText(text, Qt::AlignBottom | Qt::AlignLeft, QFontMetrics(smallFont()).elidedText(index.data(Qt::UserRole + 1).toString(), Qt::ElideMiddle, text.width()));
+    painter->restore();
+  }
+};
+
+QWidget* heading(const QString& text) {
+  auto* label = new QLabel(text);
+  QFont strong = label->font();
+  strong.setWeight(QFont::DemiBold);
+  label->setFont(strong);
+  label->setProperty("role", "muted");
+  label->setTextFormat(Qt::PlainText);
+  return label;
+}
+
+// Says that files can be dropped on the window; the window takes them.
+class DropArea : public QPushButton {
+ public:
+  DropArea() {
+    setAccessibleName(tr("Open a model or a project"));
+    setMinimumHeight(qRound(8.5 * Metrics::current().unit));
+    setCursor(Qt::PointingHandCursor);
+  }
+
+ protected:
+  void paintEvent(QPaintEvent*) override {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    const Tokens& t = Tokens::current();
+    const Metrics m = Metrics::current();
+    painter.setPen(QPen(underMouse() || hasFocus() ? t.accent : t.edge, 1.2, Qt::DashLine));
+    painter.setBrush(underMouse() ? t.hover : t.panel);
+    painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
+    const int size = 2 * m.icon;
+    painter.drawPixmap((width() - size) / 2, qRound(1.3 * m.unit), iconPixmap(QStringLiteral("open"), t.accent, size, devicePixelRatioF()));
+    painter.setPen(t.text);
+    painter.drawText(QRect(0, qRound(1.3 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter, tr("Open a model or a project, or drop it here"));
+    painter.setPen(t.muted);
+    painter.setFont(smallFont());
+    painter.drawText(QRect(0, qRound(3.0 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter, tr(".onnx  ·  .stepscope       Ctrl+O"));
+  }
+};
+
+}  // namespace
+
+StartView::StartView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("start"), tr("Start"), parent),
+      recent_(new QListWidget),
+      samples_(new QListWidget),
+      recentTitle_(heading(tr("Recent"))),
+      samplesTitle_(heading(tr("Samples"))),
+      machine_(new Details) {
+  const Metrics m = Metrics::current();
+  auto* title = new QLabel(QStringLiteral("Stepscope"));
+  QFont large = title->font();
+  large.setPointSizeF(large.pointSizeF() * 2.0);
+  large.setWeight(QFont::DemiBold);
+  title->setFont(large);
+  auto* about = new QLabel(tr("Open a model, build its training step in the open, and run it one node at a time or at full speed."));
+  about->setProperty("role", "muted");
+  about->setWordWrap(true);
+  auto* drop = new DropArea;
+  connect(drop, &QPushButton::clicked, &wishes(), &Wishes::openDialog);
+  for (QListWidget* list : {recent_, samples_}) {
+    list->setItemDelegate(new FileDelegate(list));
+    list->setFrameShape(QFrame::NoFrame);
+    list->setMouseTracking(true);
+    list->setTextElideMode(Qt::ElideMiddle);
+    list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    list->viewport()->setAutoFillBackground(false);
+    list->setStyleSheet(QStringLiteral("QListWidget { background: transparent; }"));
+    connect(list, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
+    connect(list, &QListWidget::itemClicked, this, [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
+  }
+  recent_->setAccessibleName(tr("Recent models and projects"));
+  samples_->setAccessibleName(tr("Sample models"));
+  machine_->setAccessibleName(tr("This machine"));
+  machine_->setStyleSheet(QStringLiteral("QTextBrowser { background: transparent; border: 0; padding: 0; }"));
+  machine_->document()->setDocumentMargin(0);
+
+  auto* left = new QVBoxLayout;
+  left->setSpacing(qRound(0.6 * m.unit));
+  left->addWidget(title);
+  left->addWidget(about);
+  left->addSpacing(m.unit);
+  left->addWidget(drop);
+  left->addSpacing(m.unit);
+  left->addWidget(recentTitle_);
+  left->addWidget(recent_, 2);
+  auto* right = new QVBoxLayout;
+  right->setSpacing(qRound(0.6 * m.unit));
+  right->addSpacing(qRound(3.4 * m.unit));
+  right->addWidget(samplesTitle_);
+  right->addWidget(samples_, 1);
+  right->addSpacing(m.unit);
+  right->addWidget(heading(tr("This machine")));
+  right->addWidget(machine_, 1);
+  auto* columns = new QHBoxLayout;
+  columns->setSpacing(4 * m.unit);
+  columns->addLayout(left, 3);
+  columns->addLayout(right, 2);
+  auto* middle = new QWidget;
+  middle->setLayout(columns);
+  middle->setMaximumWidth(86 * m.unit);
+  auto* outer = new QHBoxLayout(this);
+  outer->setContentsMargins(3 * m.unit, qRound(3.2 * m.unit), 3 * m.unit, 2 * m.unit);
+  outer->addStretch(1);
+  outer->addWidget(middle, 20);
+  outer->addStretch(1);
+  connect(&store().project(), &ProjectFacts::filesChanged, this, &StartView::fillFiles);
+  connect(&store(), &SnapshotStore::machineChanged, this, &StartView::fillMachine);
+  connect(&store(), &SnapshotStore::workerChanged, this, &StartView::fillMachine);
+  fillFiles();
+  fillMachine();
+}
+
+void StartView::fillFiles() {
+  recent_->clear();
+  samples_->clear();
+  for (const FileEntry& file : store().project().files()) {
+    auto* item = new QListWidgetItem(format::visible(file.path.section('/', -1)), file.sample ? samples_ : recent_);
+    item->setData(Qt::UserRole, file.path);
+    item->setData(Qt::UserRole + 1, file.detail.isEmpty() ? format::visible(QFileInfo(file.path).path()) : format::visible(file.detail));
+    item->setToolTip(format::visible(file.path).toHtmlEscaped());
+    // Samples are all called model.onnx: their folder tells them apart.
+    if (file.sample) item->setText(format::visible(QFileInfo(file.path).dir().dirName()));
+  }
+  recentTitle_->setVisible(recent_->count() > 0);
+  samplesTitle_->setVisible(samples_->count() > 0);
+  samples_->setVisible(samples_->count() > 0);
+}
+
+void StartView::fillMachine() {
+  const Tokens& t = Tokens::current();
+  machine_->begin();
+  if (const MachinePtr& machine = store().machine()) {
+    machine_->row(tr("Processor"), Details::text(format::visible(machine->cpu())) + Details::quiet(tr("  %1 cores").arg(machine->cores())));
+    machine_->row(tr("Memory"), Details::text(format::bytes(machine->memory_bytes())));
+    QStringList features;
+    for (const auto& f : machine->cpu_features()) features << format::visible(f);
+    machine_->row(tr("Features"), Details::quiet(features.join(QStringLiteral(" "))));
+    machine_->row(tr("GPU"), machine->gpu().empty() ? Details::quiet(machine->gpu_note().empty() ? tr("none") : format::visible(machine->gpu_note())) : Details::text(format::visible(machine->gpu())) + Details::quiet(QStringLiteral("  ") + format::visible(machine->gpu_note())));
+    QStringList libraries;
+    for (const auto& l : machine->libraries()) libraries << format::visible(l);
+    if (!libraries.isEmpty()) machine_->row(tr("Libraries"), Details::quiet(libraries.join(QStringLiteral(", "))));
+    machine_->row(tr("Stepscope"), Details::text(format::visible(machine->version())));
+  } else if (store().workerState() == WorkerState::kDead) {
+    machine_->paragraph(Details::coloured(store().workerText(), t.error));
+  } else {
+    machine_->paragraph(Details::quiet(tr("Asking the worker …")));
+  }
+  machine_->end();
+}
+
+void StartView::paintEvent(QPaintEvent*) { QPainter(this).fillRect(rect(), Tokens::current().window); }
+
+}  // namespace stepscope

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The first page: open something, continue with something, see what this machine has. After a model was read: its set-up.
+#pragma once
+
+#include <QListWidget>
+#include <QStackedWidget>
+
+#include "views/common/details.h"
+#include "views/common/view.h"
+
+namespace stepscope {
+
+class StartView : public View {
+  Q_OBJECT
+
+ public:
+  explicit StartView(const ViewContext& context, QWidget* parent = nullptr);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void fillFiles();
+  void fillMachine();
+
+  QListWidget* recent_;
+  QListWidget* samples_;
+  QWidget* recentTitle_;
+  QWidget* samplesTitle_;
+  Details* machine_;
+};
+
+}  // namespace stepscope
