@@ -61,7 +61,7 @@ const std::vector<Layout>& shippedLayouts() {
         layout("Explore", {"model", "instructions"}, {"graph"}, {}, {"node", "tensors", "source"},
                {"alerts", "log", "startup_table", "determinism"}),
         layout("Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
-               {"memory", "timeline", "training", "batch", "source", "alerts"}),
+               {"memory", "timeline", "training", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
                {"flame", "hot_ops", "startup_table", "training", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"}, {"graph", "options"}),

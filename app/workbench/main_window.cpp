@@ -21,6 +21,7 @@ namespace stepscope {
 MainWindow::MainWindow(bool remember)
     : remember_(remember),
       session_(store_, selection_),
+      recording_(store_),
       actions_(new Actions(this)),
       toolbar_(new Toolbar(*actions_)),
       notice_(new NoticeBar),
@@ -51,6 +52,7 @@ MainWindow::MainWindow(bool remember)
   restore();
   makeMenus();
   connectActions();
+  connectFiles();
   if (layoutName_.isEmpty()) applyLayout(QStringLiteral("Step"));
   showStartPage(true);
   updateActions();
@@ -111,16 +113,6 @@ Selection MainWindow::complete(Selection s) const {
   return s;
 }
 
-void MainWindow::openPath(const QString& path) {
-  notice_->clear();
-  session_.inspect(QFileInfo(path).absoluteFilePath(), {});
-}
-
-void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
-  notice_->clear();
-  session_.openAndBuild(QFileInfo(path).absoluteFilePath(), configuration);
-}
-
 void MainWindow::showStartPage(bool show) {
   if (start_) pages_->setCurrentWidget(show ? static_cast<QWidget*>(start_) : board_);
   updateActions();
@@ -151,7 +143,7 @@ void MainWindow::applyLayout(const QString& name) {
   }
 }
 
-bool MainWindow::idle() const { return !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0; }
+bool MainWindow::idle() const { return recording_.idle() && !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0; }
 
 void MainWindow::connectSession() {
   connect(&session_, &Session::busyChanged, this, [this] {
@@ -195,7 +187,8 @@ void MainWindow::updateProgress() {
 void MainWindow::updateOptions() {
   int on = 0, total = 0;
   for (const auto& option : store_.options()) {
-    const bool isSwitch = option.choices_size() == 2 && option.choices(0) == "on";
+    // Settings of the training, such as Nesterov momentum, are no optimisations.
+    const bool isSwitch = option.choices_size() == 2 && option.choices(0) == "on" && (option.name().starts_with("pass.") || option.name().starts_with("memory."));
     total += isSwitch;
     on += isSwitch && option.value() == "on";
   }

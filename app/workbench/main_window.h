@@ -10,6 +10,7 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
+#include "app/workbench/recording.h"
 #include "app/workbench/session.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
@@ -17,6 +18,8 @@
 class QMenu;
 
 namespace stepscope {
+
+class Palette;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -30,6 +33,9 @@ class MainWindow : public QMainWindow {
   void openPath(const QString& path);
   // A model is built at once with these settings on top of what inspection proposes.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+
+  // Where runs are recorded; empty: a file of the user's data folder, named after the model.
+  void setProjectPath(const QString& path) { projectPath_ = path; }
 
   void applyLayout(const QString& name);
   QStringList layoutNames() const;
@@ -71,12 +77,22 @@ class MainWindow : public QMainWindow {
   void setOptionUndoable(const QString& name, const QString& value);
   void remember();
   void restore();
+  void connectFiles();
+  void showSetUp();
+  void beginRecording();
+  void askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then);
+  void noteFile(const QString& path);
+  void listFiles();
 
   bool remember_;
   SnapshotStore store_;
   SelectionModel selection_;
   Wishes wishes_;
   Session session_;
+  Recording recording_;
+  QTemporaryDir scratch_;   // projects of windows that remember nothing
+  Palette* palette_ = nullptr;
+  bool scripted_ = false;
   QUndoStack undo_;
   Actions* actions_;
   Toolbar* toolbar_;
@@ -90,6 +106,7 @@ class MainWindow : public QMainWindow {
   QMenu* exportMenu_;
   QMenu* breakMenu_;
   QString layoutName_;
+  QString projectPath_;
   std::vector<Layout> saved_;
   int alertPlace_ = -1;
   QTimer progressTimer_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the actions and the views' wishes do.
 #include <QApplication>
-#include <QClipboard>
-#include <QFileDialog>
 #include <QInputDialog>
 #include <QMenu>
 
@@ -58,15 +56,6 @@ void MainWindow::connectActions() {
   on("open", [this] { emit wishes_.openDialog(); });
   on("start_page", [this] { showStartPage(start_ && pages_->currentWidget() != start_); });
   on("quit", [this] { close(); });
-  on("save_state", [this] {
-    QFileDialog::Options options;
-    auto* dialog = new QFileDialog(this, tr("Save parameters"), {}, tr("Safetensors (*.safetensors)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("safetensors"));
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { session_.saveState(path); });
-    dialog->open();
-  });
   on("run", [this] { session_.run(false); });
   on("run_back", [this] { session_.run(true); });
   on("stop", [this] { session_.pause(); });
@@ -215,21 +204,6 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::status, status_, &StatusLine::note);
   connect(&wishes_, &Wishes::command, this, [this](const QString& id) {
     if (QAction* action = actions_->find(id)) action->trigger();
-  });
-  connect(&wishes_, &Wishes::saveTensor, this, [this](int value) {
-    auto* dialog = new QFileDialog(this, tr("Save tensor"), {}, tr("NumPy array (*.npy)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(QStringLiteral("npy"));
-    connect(dialog, &QFileDialog::fileSelected, this, [this, value](const QString& path) { session_.saveTensor(value, path); });
-    dialog->open();
-  });
-  connect(&wishes_, &Wishes::openDialog, this, [this] {
-    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), {}, tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openPath);
-    dialog->open();
   });
   connect(status_, &StatusLine::workerClicked, &session_, &Session::restart);
 }

@@ -2,6 +2,7 @@
 #include "app/workbench/view_list.h"
 
 #include "views/alerts/alerts_view.h"
+#include "views/batch/batch_view.h"
 #include "views/breakpoints/breakpoints_view.h"
 #include "views/buffer/buffer_view.h"
 #include "views/buffers/buffers_view.h"
@@ -15,11 +16,15 @@
 #include "views/model_tree/model_tree_view.h"
 #include "views/node/node_view.h"
 #include "views/options/options_view.h"
+#include "views/runs/runs_view.h"
 #include "views/source/source_view.h"
+#include "views/sql/sql_view.h"
+#include "views/start/start_view.h"
 #include "views/startup_chart/startup_chart_view.h"
 #include "views/startup_table/startup_table_view.h"
 #include "views/tensors/tensors_view.h"
 #include "views/timeline/timeline_view.h"
+#include "views/training/training_view.h"
 #include "views/watch/watch_view.h"
 
 namespace stepscope {
@@ -35,6 +40,7 @@ View* make(const ViewContext& context) {
 const std::vector<ViewEntry>& viewList() {
   static const std::vector<ViewEntry> kViews = {
       {"alerts", "Alerts", make<AlertsView>},
+      {"batch", "Batch", make<BatchView>},
       {"breakpoints", "Breakpoints", make<BreakpointsView>},
       {"buffer", "Buffer", make<BufferView>},
       {"buffers", "Buffers", make<BuffersView>},
@@ -48,11 +54,16 @@ const std::vector<ViewEntry>& viewList() {
       {"model", "Model", make<ModelTreeView>},
       {"node", "Node", make<NodeView>},
       {"options", "Optimisations", make<OptionsView>},
+      {"runs", "Runs", make<RunsView>},
       {"source", "Source", make<SourceView>},
+      {"sql", "SQL", make<SqlView>},
+      {"start", "Start", make<StartView>},
+      {"startup_chart", "Start-up chart", make<StartupChartView>},
       {"startup_chart", "Start-up over time", make<StartupChartView>},
       {"startup_table", "Start-up", make<StartupTableView>},
       {"tensors", "Tensor", make<TensorsView>},
       {"timeline", "Timeline", make<TimelineView>},
+      {"training", "Training", make<TrainingView>},
       {"watch", "Watch", make<WatchView>},
   };
   return kViews;

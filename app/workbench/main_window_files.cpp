@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files: opening models and projects, set-up, recording, reports, pictures; and the boxes that open over the window.
+#include <QCoreApplication>
+#include <QCryptographicHash>
+#include <QDir>
+#include <QFile>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QSettings>
+#include <QStandardPaths>
+
+#include "app/workbench/exports.h"
+#include "app/workbench/main_window.h"
+#include "views/common/format.h"
+#include "views/key_help/key_help.h"
+#include "views/open_dialog/set_up_dialog.h"
+#include "views/palette/palette.h"
+
+namespace stepscope {
+namespace {
+
+constexpr qsizetype kMostRecent = 12;
+
+QString settingOf(const snapshot::Configure& configuration, const char* name) {
+  QString found;
+  for (const auto& s : configuration.settings()) {
+    if (s.name() == name) found = QString::fromStdString(s.value());
+  }
+  return found;
+}
+
+}  // namespace
+
+void MainWindow::openPath(const QString& path) {
+  notice_->clear();
+  scripted_ = false;
+  const QString absolute = QFileInfo(path).absoluteFilePath();
+  if (absolute.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive)) {
+    session_.close();
+    recording_.open(absolute, 0);
+    return;
+  }
+  session_.inspect(absolute, {});
+}
+
+void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+  notice_->clear();
+  scripted_ = true;
+  session_.openAndBuild(QFileInfo(path).absoluteFilePath(), configuration);
+}
+
+void MainWindow::showSetUp() {
+  if (!store_.model()) return;
+  auto* dialog = new SetUpDialog(store_.model(), session_.configuration(), this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  connect(dialog, &SetUpDialog::buildWanted, &session_, &Session::build);
+  connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this] { session_.inspect(session_.modelPath(), QStringLiteral("random")); });
+  dialog->open();
+}
+
+void MainWindow::noteFile(const QString& path) {
+  if (!remember_) return;
+  QSettings settings;
+  QStringList recent = settings.value(QStringLiteral("recent")).toStringList();
+  recent.removeAll(path);
+  recent.prepend(path);
+  settings.setValue(QStringLiteral("recent"), recent.mid(0, kMostRecent));
+  listFiles();
+}
+
+void MainWindow::listFiles() {
+  std::vector<FileEntry> files;
+  if (remember_) {
+    for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
+      if (QFileInfo::exists(path)) files.push_back({path, {}, false});
+    }
+  }
+  // Beside the program when it runs from a build, in the data folder when it is installed.
+  const QDir here(QCoreApplication::applicationDirPath());
+  for (const QString& place : {QStringLiteral("../../../app/samples"), QStringLiteral("../../app/samples"), QStringLiteral("../share/stepscope/samples")}) {
+    const QDir folder(here.filePath(place));
+    for (const QFileInfo& sample : folder.entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name)) {
+      const QStringList models = QDir(sample.filePath()).entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
+      if (!models.isEmpty()) files.push_back({QDir::cleanPath(sample.filePath() + '/' + models.first()), {}, true});
+    }
+  }
+  store_.project().setFiles(std::move(files));
+}
+
+void MainWindow::beginRecording() {
+  const QString model = session_.modelPath();
+  QString path = projectPath_;
+  if (path.isEmpty()) {
+    const QString folder = remember_ ? QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects") : scratch_.path();
+    const QString hash = QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
+    const QFileInfo file(model);
+    path = folder + '/' + (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' + hash + QStringLiteral(".stepscope");
+  }
+  const auto& configuration = session_.configuration();
+  storage::RunInfo info;
+  info.modelPath = model.toStdString();
+  info.device = "cpu";
+  info.threads = settingOf(configuration, "threads").toInt();
+  info.seed = settingOf(configuration, "seed").toLongLong();
+  info.optimizer = settingOf(configuration, "optimizer").isEmpty() ? "sgd" : settingOf(configuration, "optimizer").toStdString();
+  if (const GraphPtr& graph = store_.graph()) {
+    if (const auto* loss = graph->value(graph->graph().loss())) info.lossName = loss->name();
+  }
+  if (store_.model()) info.model = *store_.model();
+  if (store_.machine()) info.machine = *store_.machine();
+  info.options = store_.options();
+  recording_.begin(path, std::move(info));
+}
+
+void MainWindow::askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then) {
+  auto* dialog = new QFileDialog(this, title, name, filter);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setAcceptMode(QFileDialog::AcceptSave);
+  dialog->setDefaultSuffix(QFileInfo(name).suffix());
+  connect(dialog, &QFileDialog::fileSelected, this, then);
+  dialog->open();
+}
+
+void MainWindow::connectFiles() {
+  const auto on = [this](const char* id, auto&& slot) {
+    connect((*actions_)[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
+  };
+  on("configure", [this] { showSetUp(); });
+  on("save_state", [this] {
+    askFile(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"), [this](const QString& path) { session_.saveState(path); });
+  });
+  for (const auto& [id, name] : {std::pair("report_html", "report.html"), std::pair("report_pdf", "report.pdf"), std::pair("report_json", "report.json"),
+                                 std::pair("report_csv", "report.csv"), std::pair("report_trace", "report.trace.json")}) {
+    on(id, [this, name = QString::fromLatin1(name)] {
+      askFile(tr("Report"), name, tr("Report (*.%1)").arg(name.section('.', 1)), [this](const QString& path) { recording_.report(path); });
+    });
+  }
+  on("picture_save", [this] {
+    View* view = board_->activeView();
+    if (!view) return;
+    askFile(tr("Picture of %1").arg(view->title()), view->objectName() + QStringLiteral(".png"), tr("Pictures (*.png *.svg *.pdf)"), [this, view = QPointer<View>(view)](const QString& path) {
+      if (!view) return;
+      const QString why = writePicture(*view, path);
+      if (why.isEmpty()) {
+        status_->note(tr("Saved %1").arg(format::visible(path)));
+      } else {
+        notice_->showProblem(why, {}, {});
+      }
+    });
+  });
+  on("picture_copy", [this] {
+    if (View* view = board_->activeView()) {
+      copyPicture(*view);
+      status_->note(tr("The picture of %1 is in the clipboard").arg(view->title()));
+    }
+  });
+  on("keys", [this] { (new KeyHelp(actions_->all(), this))->show(); });
+  palette_ = new Palette({store_, selection_, wishes_}, actions_->all(), this);
+  on("palette", [this] { palette_->open(QStringLiteral(">")); });
+  on("goto", [this] { palette_->open({}); });
+
+  connect(&wishes_, &Wishes::saveTensor, this, [this](int value) {
+    askFile(tr("Save tensor"), QStringLiteral("tensor.npy"), tr("NumPy array (*.npy)"), [this, value](const QString& path) { session_.saveTensor(value, path); });
+  });
+  connect(&wishes_, &Wishes::openDialog, this, [this] {
+    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), {}, tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openPath);
+    dialog->open();
+  });
+  connect(&wishes_, &Wishes::sql, this, [this](const QString& query) {
+    board_->show(QStringLiteral("sql"));
+    store_.project().setSqlText(query);
+    recording_.runSql(query);
+  });
+  connect(&wishes_, &Wishes::runSql, &recording_, &Recording::runSql);
+  connect(&wishes_, &Wishes::cancelSql, &recording_, &Recording::cancelSql);
+  connect(&wishes_, &Wishes::exportTable, this, [this](const QString& name, const QString& csv) {
+    askFile(tr("Export table"), name, tr("Comma separated (*.csv)"), [this, csv](const QString& path) {
+      QFile file(path);
+      if (!file.open(QIODevice::WriteOnly) || file.write(csv.toUtf8()) < 0) notice_->showProblem(tr("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
+    });
+  });
+  connect(&wishes_, &Wishes::openRun, this, [this](qint64 run) {
+    if (store_.readOnly()) {
+      recording_.open(store_.project().projectPath(), run);
+    } else {
+      status_->note(tr("Open the project file to look at an earlier run"));
+    }
+  });
+
+  connect(&session_, &Session::modelInspected, this, [this] {
+    if (!scripted_) showSetUp();
+  });
+  connect(&session_, &Session::builtChanged, this, [this] {
+    if (!session_.built()) {
+      recording_.end(storage::RunStatus::kFinished);
+      return;
+    }
+    noteFile(session_.modelPath());
+    beginRecording();
+    recording_.build();
+    status_->setDevice(tr("CPU · fp32"));
+  });
+  connect(&session_, &Session::planRebuilt, this, [this] {
+    if (session_.built()) recording_.build();
+  });
+  connect(&session_, &Session::stepRecorded, &recording_, &Recording::step);
+  connect(&session_, &Session::alertRaised, &recording_, &Recording::alert);
+  connect(&recording_, &Recording::stateChanged, status_, &StatusLine::setRecorder);
+  connect(&recording_, &Recording::failed, this, [this](const QString& text) { notice_->showProblem(text, {}, {}); });
+  connect(&recording_, &Recording::reported, this, [this](const QString& path) { status_->note(tr("Saved %1").arg(format::visible(path))); });
+  connect(&recording_, &Recording::opened, this, [this](const QString& path) {
+    noteFile(path);
+    setWindowTitle(format::visible(path.section('/', -1)) + QStringLiteral(" – Stepscope"));
+    showStartPage(false);
+  });
+  listFiles();
+  // The start page tells what the machine has, which the worker knows.
+  session_.client().start();
+}
+
+}  // namespace stepscope

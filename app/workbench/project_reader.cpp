@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/project_reader.h"
+
+#include <map>
+
+#include "storage/queries.h"
+#include "storage/sql.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kStepsWithSpans = 20;  // what timeline and tables look at; the rest stays in the file
+
+std::vector<RunEntry> entries(const std::vector<storage::RunRow>& rows) {
+  std::vector<RunEntry> out;
+  for (const auto& r : rows) {
+    RunEntry e;
+    e.id = r.id;
+    e.name = QString::fromStdString(r.name);
+    e.status = QString::fromStdString(r.status);
+    e.device = QString::fromStdString(r.device);
+    e.optimizer = QString::fromStdString(r.optimizer);
+    e.startedAt = r.startedAt;
+    e.steps = r.steps;
+    e.totalNs = r.totalStepNs;
+    e.hasLoss = r.firstLoss && r.lastLoss;
+    e.firstLoss = r.firstLoss.value_or(0);
+    e.lastLoss = r.lastLoss.value_or(0);
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+// The spans of the newest steps, by row id of the step.
+std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> readSpans(const storage::Project& project, const std::vector<storage::StepRow>& steps) {
+  std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> out;
+  if (steps.empty()) return out;
+  const std::size_t from = steps.size() > kStepsWithSpans ? steps.size() - kStepsWithSpans : 0;
+  for (std::size_t i = from; i < steps.size(); ++i) {
+    storage::SqlLimits limits;
+    limits.rows = 200'000;
+    const auto rows = storage::runSql(project, "SELECT instruction, node, begin_ns, ns, thread FROM spans WHERE step_id = " + std::to_string(steps[i].id), limits);
+    if (!rows) return out;
+    const auto number = [](const storage::SqlCell& c) {
+      const auto* n = std::get_if<std::int64_t>(&c);
+      return n ? *n : 0;
+    };
+    for (const auto& row : rows->rows) {
+      if (row.size() != 5) continue;
+      snapshot::InstructionSpan span;
+      span.set_instruction(static_cast<int>(number(row[0])));
+      span.set_node(static_cast<int>(number(row[1])));
+      span.set_begin_ns(number(row[2]));
+      span.set_end_ns(number(row[2]) + number(row[3]));
+      span.set_thread(static_cast<int>(number(row[4])));
+      out[steps[i].id].push_back(span);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+  SS_STORE_ASSIGN(const auto rows, storage::listRuns(project));
+  return entries(rows);
+}
+
+storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+  ProjectContents out;
+  SS_STORE_ASSIGN(const auto runs, storage::listRuns(project));
+  out.runs = entries(runs);
+  if (run == 0) {
+    SS_STORE_ASSIGN(run, storage::newestRun(project));
+  }
+  if (auto model = storage::readModel(project, run)) out.model = std::make_shared<const snapshot::ModelInfo>(std::move(*model));
+  if (auto machine = storage::readMachine(project, run)) out.machine = std::make_shared<const snapshot::MachineInfo>(std::move(*machine));
+  if (auto graph = storage::readGraph(project, run)) out.graph = GraphSnapshot::make(std::move(*graph));
+  if (auto plan = storage::readPlan(project, run)) out.plan = PlanSnapshot::make(std::move(*plan));
+  if (const auto options = storage::readOptions(project, run)) {
+    for (const auto& o : *options) {
+      snapshot::Option& option = out.options.emplace_back();
+      option.set_name(o.name);
+      option.set_value(o.value);
+      option.set_default_value(o.defaultValue);
+      option.set_set_by(o.setBy);
+      option.set_doc(o.doc);
+      option.set_effect(o.effect);
+      for (const auto& c : o.choices) option.add_choices(c);
+    }
+  }
+  if (const auto phases = storage::readPhases(project, run)) {
+    std::map<std::int64_t, int> place;
+    for (const auto& p : *phases) {
+      place[p.id] = static_cast<int>(out.phases.size());
+      snapshot::PhaseSpan& span = out.phases.emplace_back();
+      span.set_name(p.name);
+      span.set_depth(p.depth);
+      span.set_parent(p.parent && place.contains(*p.parent) ? place[*p.parent] : -1);
+      span.set_begin_ns(p.beginNs);
+      span.set_ns(p.ns);
+      span.set_peak_bytes(p.peakBytes);
+      span.set_count(p.count);
+      span.set_error(p.error);
+    }
+    if (const auto passes = storage::readPasses(project, run)) {
+      for (const auto& p : *passes) {
+        const auto it = place.find(p.phase);
+        if (it == place.end()) continue;
+        auto* pass = out.phases[static_cast<std::size_t>(it->second)].mutable_pass();
+        pass->set_name(p.name);
+        pass->set_matches(static_cast<int>(p.matches));
+        pass->set_nodes_before(p.nodesBefore);
+        pass->set_nodes_after(p.nodesAfter);
+        if (!p.notes.empty()) pass->add_notes(p.notes);
+        for (const auto& miss : p.nearMisses) {
+          auto* m = pass->add_near_misses();
+          m->set_node(miss.node);
+          m->set_condition(miss.condition);
+        }
+      }
+    }
+  }
+  if (const auto alerts = storage::readAlerts(project, run)) {
+    for (const auto& a : *alerts) {
+      snapshot::Alert& alert = out.alerts.emplace_back();
+      alert.set_severity(a.severity == "error" ? snapshot::Alert::ERROR : a.severity == "warning" ? snapshot::Alert::WARNING : snapshot::Alert::INFO);
+      alert.set_code(a.code);
+      alert.set_message(a.message);
+      alert.set_node(a.node);
+      alert.set_value(a.value);
+      alert.set_step(a.step);
+      alert.set_instruction(a.instruction);
+    }
+  }
+  if (const auto steps = storage::readSteps(project, run)) {
+    const auto spans = readSpans(project, *steps);
+    for (const auto& s : *steps) {
+      auto record = std::make_shared<snapshot::StepRecord>();
+      record->set_step(s.step);
+      record->set_has_loss(s.loss.has_value());
+      record->set_loss(s.loss.value_or(0));
+      record->set_learning_rate(s.learningRate);
+      record->set_has_gradient_norm(s.gradientNorm.has_value());
+      record->set_gradient_norm(s.gradientNorm.value_or(0));
+      record->set_updated(s.updated);
+      record->set_samples(s.samples);
+      record->set_tokens(s.tokens);
+      record->set_begin_ns(s.beginNs);
+      record->set_ns(s.ns);
+      record->set_planned_bytes(s.plannedBytes);
+      record->set_peak_bytes(s.peakBytes);
+      record->set_batch(s.batch);
+      if (const auto it = spans.find(s.id); it != spans.end()) record->mutable_spans()->Assign(it->second.begin(), it->second.end());
+      out.steps.push_back(std::move(record));
+    }
+  }
+  return out;
+}
+
+void show(const ProjectContents& contents, SnapshotStore& store) {
+  store.clear();
+  store.setReadOnly(true);
+  if (contents.machine) store.setMachine(contents.machine);
+  store.setModel(contents.model);
+  store.setPhases(contents.phases);
+  store.setOptions(contents.options);
+  if (contents.graph) {
+    store.setStages({QString::fromStdString(contents.graph->graph().phase())});
+    store.setGraph(contents.graph);
+  }
+  if (contents.plan) store.setPlan(contents.plan);
+  for (const auto& alert : contents.alerts) store.addAlert(alert);
+  for (const auto& step : contents.steps) store.addStep(step);
+  store.project().setRuns(contents.runs);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Reads a recorded run into what the views show. Any thread; the file is opened read-only and treated as hostile.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "storage/error.h"
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+
+struct ProjectContents {
+  ModelPtr model;
+  MachinePtr machine;
+  GraphPtr graph;
+  PlanPtr plan;
+  std::vector<snapshot::Option> options;
+  std::vector<snapshot::PhaseSpan> phases;
+  std::vector<snapshot::Alert> alerts;
+  std::vector<StepPtr> steps;    // the newest ones carry their spans
+  std::vector<RunEntry> runs;
+};
+
+// Run 0 is the newest. Parts that the run does not have stay empty.
+storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run);
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path);
+
+// Puts it into the store, read-only. GUI thread.
+void show(const ProjectContents& contents, SnapshotStore& store);
+
+}  // namespace stepscope

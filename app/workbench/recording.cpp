@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/recording.h"
+
+#include <QApplication>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+#include <QPdfWriter>
+#include <QTextDocument>
+
+#include "app/workbench/project_reader.h"
+#include "storage/report/report.h"
+#include "storage/schema.h"
+#include "storage/sql.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+
+struct Recording::Core {
+  std::unique_ptr<storage::Recorder> recorder;
+  QString path;                       // of the project that is recorded or shown
+};
+
+Recording::Recording(SnapshotStore& store, QObject* parent)
+    : QObject(parent), store_(store), core_(std::make_shared<Core>()), cancelSql_(std::make_shared<std::atomic<bool>>(false)) {
+  pool_.setMaxThreadCount(1);
+  pool_.setThreadPriority(QThread::LowPriority);
+  connect(&timer_, &QTimer::timeout, this, &Recording::tellState);
+  timer_.start(1000);
+  std::vector<SqlTable> tables;
+  for (const storage::Table& table : storage::tables()) {
+    SqlTable t{QString::fromUtf8(table.name.data(), static_cast<qsizetype>(table.name.size())), QString::fromUtf8(table.doc.data(), static_cast<qsizetype>(table.doc.size())), {}};
+    for (const storage::Column& c : table.columns) {
+      t.columns.emplace_back(QString::fromUtf8(c.name.data(), static_cast<qsizetype>(c.name.size())), QString::fromUtf8(c.doc.data(), static_cast<qsizetype>(c.doc.size())));
+    }
+    tables.push_back(std::move(t));
+  }
+  store_.project().setTables(std::move(tables));
+}
+
+Recording::~Recording() {
+  cancelSql();
+  post([](Core& core) { core.recorder.reset(); });
+  pool_.waitForDone();
+}
+
+void Recording::post(std::function<void(Core&)> job) {
+  ++jobs_;
+  pool_.start([this, core = core_, job = std::move(job)] {
+    job(*core);
+    --jobs_;
+  });
+}
+
+void Recording::back(std::function<void()> then) { QMetaObject::invokeMethod(this, std::move(then), Qt::QueuedConnection); }
+
+void Recording::begin(const QString& projectPath, storage::RunInfo info) {
+  recording_ = true;
+  shownRun_ = 0;
+  post([this, projectPath, info = std::move(info)](Core& core) mutable {
+    core.recorder.reset();
+    const QFileInfo file(projectPath);
+    QDir().mkpath(file.absolutePath());
+    std::string why;
+    for (int n = 1; n <= 9 && !core.recorder; ++n) {
+      const QString path = n == 1 ? projectPath : file.absolutePath() + '/' + file.completeBaseName() + QStringLiteral("-%1.stepscope").arg(n);
+      auto project = storage::Project::openForWriting(path.toStdString());
+      if (!project) {
+        why = project.error().message;
+        if (project.error().code == storage::ErrorCode::kLocked) continue;
+        break;
+      }
+      auto recorder = storage::Recorder::start(std::move(*project));
+      if (!recorder) {
+        why = recorder.error().message;
+        break;
+      }
+      core.recorder = std::move(*recorder);
+      core.path = path;
+    }
+    if (!core.recorder) {
+      back([this, why] {
+        recording_ = false;
+        emit failed(tr("Nothing is recorded: %1").arg(format::visible(why)));
+        emit stateChanged(tr("not recording"), QStringLiteral("error"), format::visible(why));
+      });
+      return;
+    }
+    core.recorder->beginRun(std::move(info));
+    back([this, path = core.path] { store_.project().setProjectPath(path); });
+  });
+  refreshRuns();
+}
+
+void Recording::build() {
+  if (!recording_) return;
+  post([phases = store_.phases(), graph = store_.graph(), plan = store_.plan(), options = store_.options()](Core& core) {
+    if (!core.recorder) return;
+    core.recorder->beginBuild();
+    core.recorder->options(options);
+    core.recorder->phases(phases);
+    if (graph) core.recorder->graph(graph->graph());
+    if (plan) core.recorder->plan(plan->plan());
+  });
+}
+
+void Recording::step(const StepPtr& step) {
+  if (!recording_) return;
+  post([step](Core& core) {
+    if (core.recorder) core.recorder->step(*step);
+  });
+}
+
+void Recording::alert(const snapshot::Alert& alert) {
+  if (!recording_) return;
+  post([alert](Core& core) {
+    if (core.recorder) core.recorder->alert(alert);
+  });
+}
+
+void Recording::end(storage::RunStatus status) {
+  if (!recording_) return;
+  recording_ = false;
+  post([status](Core& core) {
+    if (!core.recorder) return;
+    core.recorder->endRun(status);
+    core.recorder.reset();
+  });
+  emit stateChanged({}, {}, {});
+}
+
+void Recording::open(const QString& path, std::int64_t run) {
+  end(storage::RunStatus::kFinished);
+  shownRun_ = run;
+  post([this, path, run](Core& core) {
+    auto facts = readProject(path, run);
+    if (!facts) {
+      back([this, text = facts.error().message] { emit failed(format::visible(text)); });
+      return;
+    }
+    core.path = path;
+    back([this, path, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
+      show(*facts, store_);
+      store_.project().setProjectPath(path);
+      emit opened(path);
+    });
+  });
+}
+
+void Recording::refreshRuns() {
+  post([this](Core& core) {
+    if (core.path.isEmpty()) return;
+    if (core.recorder) (void)core.recorder->flush();
+    auto runs = readRuns(core.path);
+    if (runs) back([this, runs = std::move(*runs)] { store_.project().setRuns(runs); });
+  });
+}
+
+void Recording::runSql(const QString& query) {
+  store_.project().setSqlRunning(true);
+  cancelSql_->store(false);
+  post([this, query, cancel = cancelSql_](Core& core) {
+    SqlAnswer answer;
+    answer.query = query;
+    if (core.recorder) (void)core.recorder->flush();
+    auto project = storage::Project::openReadOnly(core.path.toStdString());
+    storage::Result<storage::SqlResult> result = tl::make_unexpected(project ? storage::Error{} : project.error());
+    if (project) result = storage::runSql(*project, query.toStdString(), {}, cancel.get());
+    if (!result) {
+      answer.error = format::visible(result.error().message);
+    } else {
+      for (const auto& c : result->columns) answer.columns << QString::fromStdString(c);
+      answer.numeric.assign(result->columns.size(), true);
+      for (const auto& row : result->rows) {
+        QStringList cells;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+          cells << QString::fromStdString(storage::sqlCellText(row[c]));
+          if (c < answer.numeric.size() && (std::holds_alternative<std::string>(row[c]) || std::holds_alternative<storage::SqlBlob>(row[c]))) answer.numeric[c] = false;
+        }
+        answer.rows.push_back(std::move(cells));
+      }
+      answer.truncated = result->truncated;
+      answer.ns = result->time.count();
+    }
+    back([this, answer = std::move(answer)]() mutable { store_.project().setSql(std::move(answer)); });
+  });
+}
+
+void Recording::report(const QString& path) {
+  post([this, path, run = shownRun_](Core& core) {
+    const auto fail = [this, path](const std::string& why) { back([this, path, why] { emit failed(tr("report '%1': %2").arg(format::visible(path), format::visible(why))); }); };
+    if (core.path.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
+    if (core.recorder) (void)core.recorder->flush();
+    auto project = storage::Project::openReadOnly(core.path.toStdString());
+    if (!project) return fail(project.error().message);
+    const bool pdf = path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive);
+    const QString written = pdf ? path + QStringLiteral(".html") : path;
+    const auto status = storage::writeReport(*project, run, written.toStdString());
+    if (!status) return fail(status.error().message);
+    if (pdf) {
+      QFile html(written);
+      if (!html.open(QIODevice::ReadOnly)) return fail("the HTML it is printed from cannot be read");
+      QTextDocument document;
+      document.setHtml(QString::fromUtf8(html.readAll()));
+      html.close();
+      html.remove();
+      QPdfWriter writer(path);
+      writer.setPageSize(QPageSize(QPageSize::A4));
+      writer.setTitle(QStringLiteral("Stepscope report"));
+      document.print(&writer);
+      if (QFileInfo(path).size() == 0) return fail("nothing was written");
+    }
+    back([this, path] { emit reported(path); });
+  });
+}
+
+void Recording::tellState() {
+  if (!recording_) return;
+  post([this](Core& core) {
+    if (!core.recorder) return;
+    const storage::RecorderState state = core.recorder->state();
+    back([this, state, path = core.path] {
+      if (!recording_) return;
+      const QString tip = tr("%1\n%2 steps on disk, %3 waiting, %4 records lost").arg(format::visible(path), format::count(state.committedSteps), format::count(state.waiting), format::count(state.lost));
+      using Health = storage::RecorderState::Health;
+      if (state.health == Health::kRecording) {
+        emit stateChanged(state.lost > 0 ? tr("recording, records lost") : tr("recording"), state.lost > 0 ? QStringLiteral("warn") : QStringLiteral("ok"), tip);
+      } else {
+        emit stateChanged(state.health == Health::kPaused ? tr("recording paused") : tr("recording stopped"), QStringLiteral("error"), format::visible(state.message) + '\n' + tip);
+      }
+    });
+  });
+}
+
+}  // namespace stepscope

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The project file as the window uses it: records the running session, opens recorded projects, answers SQL, writes reports.
+//
+// Everything that touches the file runs on one thread of its own, in the order it was asked for; answers come back as signals
+// and facts in the store. Nothing here waits.
+#pragma once
+
+#include <QObject>
+#include <QThreadPool>
+#include <QTimer>
+#include <atomic>
+#include <memory>
+
+#include "storage/recorder.h"
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+
+class Recording : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Recording(SnapshotStore& store, QObject* parent = nullptr);
+  ~Recording() override;  // commits what waits
+
+  // A new run in this project, which is created when it is not there. A project that another window writes is left alone:
+  // the run goes into a file beside it.
+  void begin(const QString& projectPath, storage::RunInfo info);
+  void build();  // what the store holds of the build: phases, graph, plan, options
+  void step(const StepPtr& step);
+  void alert(const snapshot::Alert& alert);
+  void end(storage::RunStatus status);
+
+  // Reads a recorded project into the store; run 0 is the newest.
+  void open(const QString& path, std::int64_t run);
+  void runSql(const QString& query);
+  void cancelSql() { cancelSql_->store(true); }
+  // .html .json .csv .trace.json, and .pdf printed from the HTML.
+  void report(const QString& path);
+  void refreshRuns();
+  // Everything handed over is done.
+  bool idle() const { return jobs_ == 0; }
+
+ signals:
+  void stateChanged(const QString& text, const QString& role, const QString& tip);
+  void failed(const QString& text);
+  void reported(const QString& path);
+  void opened(const QString& path);
+
+ private:
+  struct Core;  // lives on the storage thread
+
+  void post(std::function<void(Core&)> job);
+  // Runs on the GUI thread, unless the window is gone.
+  void back(std::function<void()> then);
+  void tellState();
+
+  SnapshotStore& store_;
+  QThreadPool pool_;
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<std::atomic<bool>> cancelSql_;
+  QTimer timer_;
+  std::atomic<int> jobs_ = 0;
+  bool recording_ = false;
+  std::int64_t shownRun_ = 0;  // 0: the newest
+};
+
+}  // namespace stepscope

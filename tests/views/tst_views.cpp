@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QAbstractItemModelTester>
+#include <QElapsedTimer>
+#include <QTest>
+#include <cmath>
+#include <limits>
+
+#include "views/common/format.h"
+#include "views/common/row_table.h"
+#include "views/common/selection.h"
+#include "views/common/snapshot_store.h"
+#include "views/common/tokens.h"
+#include "views/instructions/instruction_filter.h"
+#include "views/instructions/instruction_model.h"
+#include "views/palette/finder.h"
+#include "views/tensors/comparison.h"
+#include "views/tensors/slice.h"
+#include "views/tensors/tensor_table.h"
+
+using namespace stepscope;
+
+namespace {
+
+GraphPtr chain(int nodes) {
+  snapshot::Graph g;
+  g.set_phase("optimizer");
+  for (int i = 0; i <= nodes; ++i) {
+    auto* v = g.add_values();
+    v->set_id(i);
+    v->set_name("transformer.h." + std::to_string(i / 10) + "/value_" + std::to_string(i));
+    v->set_dtype("float32");
+    v->set_rank_known(true);
+    v->add_dims("4");
+    v->set_bytes(16);
+  }
+  for (int i = 0; i < nodes; ++i) {
+    auto* n = g.add_nodes();
+    n->set_id(i);
+    n->set_op(i % 3 ? "Add" : "MatMul");
+    n->set_name("node_" + std::to_string(i));
+    n->add_inputs(i);
+    n->add_outputs(i + 1);
+    n->set_phase(i * 2 < nodes ? snapshot::FORWARD : snapshot::BACKWARD);
+    n->mutable_provenance()->set_forward(i * 2 < nodes ? -1 : nodes - 1 - i);
+    n->mutable_provenance()->set_module_path("transformer.h." + std::to_string(i / 10));
+  }
+  return GraphSnapshot::make(std::move(g));
+}
+
+PlanPtr planOf(const GraphSnapshot& graph) {
+  snapshot::Plan p;
+  for (const auto& v : graph.graph().values()) {
+    auto* b = p.add_buffers();
+    b->set_value(v.id());
+    b->set_name(v.name());
+    b->set_in_arena(true);
+    b->set_offset((v.id() % 3) * 16);
+    b->set_bytes(16);
+    b->set_first(v.id() - 1);
+    b->set_last(v.id());
+    b->set_shares(-1);
+  }
+  for (const auto& n : graph.graph().nodes()) {
+    auto* in = p.add_instructions();
+    in->set_node(n.id());
+    in->set_op(n.op());
+    in->set_label(n.op() + " '" + n.name() + "'");
+    in->set_phase(n.phase());
+    in->set_bytes_written(n.id() * 1024);
+    auto* o = in->add_outputs();
+    o->set_value(n.outputs(0));
+    o->set_buffer(n.outputs(0));
+    auto* i = in->add_inputs();
+    i->set_value(n.inputs(0));
+    i->set_buffer(n.inputs(0));
+    in->set_workspace_buffer(-1);
+  }
+  return PlanSnapshot::make(std::move(p));
+}
+
+TensorPtr tensorOf(std::vector<std::int64_t> dims, const std::vector<float>& data) {
+  auto t = std::make_shared<snapshot::TensorData>();
+  t->set_dtype("float32");
+  for (const auto d : dims) t->add_dims(d);
+  t->set_data(data.data(), data.size() * sizeof(float));
+  return t;
+}
+
+}  // namespace
+
+class ViewsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void textKeepsItsContrastInBothThemes() {
+    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+      const Tokens& t = Tokens::of(theme);
+      for (const QColor& surface : {t.window, t.panel, t.raised}) {
+        for (const QColor& text : {t.text, t.muted, t.faint, t.accent, t.ok, t.warn, t.error}) {
+          QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
+        }
+      }
+      for (const QColor& surface : {t.select, t.currentRow, t.hover}) {
+        for (const QColor& text : {t.text, t.muted}) QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
+      }
+      for (const char* c : {"matmul", "normalization", "activation", "elementwise", "movement", "reduction", "loss", "optimizer", "convolution", "random", "control", "other"}) {
+        QVERIFY2(contrast(t.category(QLatin1String(c)), t.panel) >= 3, c);
+      }
+      for (int b = 0; b <= snapshot::CLASS_UPDATE; ++b) QVERIFY(contrast(t.bufferClass(b), t.panel) >= 3);
+      QVERIFY(contrast(t.edge, t.panel) >= 3);
+      QVERIFY(contrast(t.number, t.panel) >= 4.5);
+    }
+  }
+
+  void numbersPickTheirUnit() {
+    QCOMPARE(format::time(123), QStringLiteral("123 ns"));
+    QCOMPARE(format::time(44'700), QStringLiteral("44.7 µs"));
+    QCOMPARE(format::time(5'410'000), QStringLiteral("5.41 ms"));
+    QCOMPARE(format::time(12'340'000'000), QStringLiteral("12.34 s"));
+    QCOMPARE(format::time(83'400'000'000), QStringLiteral("1:23.4"));
+    QCOMPARE(format::bytes(768), QStringLiteral("768 B"));
+    QCOMPARE(format::bytes(192 * 1024), QStringLiteral("192 KiB"));
+    QCOMPARE(format::count(1284), QStringLiteral("1,284"));
+    QCOMPARE(format::count(-1284), QStringLiteral("−1,284"));
+    QCOMPARE(format::number(-2.1416e-4, 5), QStringLiteral("−2.1416e−4"));
+    QCOMPARE(format::number(std::nan("")), QStringLiteral("NaN"));
+    QCOMPARE(format::number(-std::numeric_limits<double>::infinity()), QStringLiteral("−∞"));
+    QCOMPARE(format::count(std::numeric_limits<std::int64_t>::min()).left(2), QStringLiteral("−9"));
+  }
+
+  void bidiAndControlCharactersAreVisible() {
+    QCOMPARE(format::visible(std::string("a\u202Eb\n")), QStringLiteral("a⟨U+202E⟩b⏎"));
+  }
+
+  void filterLanguage() {
+    InstructionFacts f;
+    f.op = QStringLiteral("MatMul");
+    f.phase = QStringLiteral("Backward");
+    f.module = QStringLiteral("transformer.h.3.mlp");
+    f.text = QStringLiteral("MatMul c_fc");
+    f.bytes = 2 * 1024 * 1024;
+    f.ns = 150'000;
+    const auto matches = [&f](const char* text) {
+      QString error;
+      const auto filter = InstructionFilter::parse(QString::fromUtf8(text), &error);
+      return error.isEmpty() && filter.matches(f);
+    };
+    QVERIFY(matches("op:MatMul bytes>1MiB phase:backward c_fc"));
+    QVERIFY(matches("op:gemm,mat*"));
+    QVERIFY(!matches("op:Mat"));
+    QVERIFY(!matches("-op:MatMul"));
+    QVERIFY(matches("time>100us time<0.2ms"));
+    QVERIFY(matches("module:h.3 -is:view"));
+    QVERIFY(!matches("is:break"));
+    QString error;
+    InstructionFilter::parse(QStringLiteral("bytes>lots"), &error);
+    QVERIFY(error.contains(QStringLiteral("lots")));
+    InstructionFilter::parse(QStringLiteral("is:blue"), &error);
+    QVERIFY(!error.isEmpty());
+  }
+
+  void slicesAreCheckedAgainstTheShape() {
+    QString error;
+    const std::vector<std::int64_t> dims = {2, 128, 768};
+    const Slice s = Slice::parse(QStringLiteral("[1, 0:12, :]"), dims, 1 << 16, &error);
+    QVERIFY2(error.isEmpty(), qPrintable(error));
+    QCOMPARE(s.rows(), std::int64_t{12});
+    QCOMPARE(s.columns(), std::int64_t{768});
+    QCOMPARE(s.text(dims), QStringLiteral("1, 0:12, :"));
+    for (const char* bad : {"2, :, :", ":, :, :", "0, 5:5, :", "0, :", "x, :, :"}) {
+      Slice::parse(QString::fromLatin1(bad), dims, 1 << 16, &error);
+      QVERIFY2(!error.isEmpty(), bad);
+    }
+  }
+
+  void tensorTableShowsValuesAndSurvivesShortData() {
+    TensorTable table;
+    QAbstractItemModelTester tester(&table, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    const TensorPtr t = tensorOf({2, 3}, {1, -2, 3, std::nanf(""), 5, 6});
+    table.set(TensorValues(t), Slice::first({2, 3}, 100));
+    QCOMPARE(table.rowCount(), 2);
+    QCOMPARE(table.index(0, 1).data().toString(), QStringLiteral("−2.000"));
+    QCOMPARE(table.index(1, 0).data().toString(), QStringLiteral("NaN"));
+    QVERIFY(std::isnan(TensorValues(tensorOf({1 << 30, 1 << 30}, {1})).at(5)));
+    auto mean = std::make_shared<snapshot::TensorData>(*t);
+    mean->set_dtype("no such type");
+    table.set(TensorValues(mean), Slice::first({2, 3}, 100));
+    QCOMPARE(table.rowCount(), 0);
+  }
+
+  void comparisonFindsTheWorstElement() {
+    QString why;
+    const auto r = compareTensors(TensorValues(tensorOf({2, 2}, {1, 2, 3, std::nanf("")})), TensorValues(tensorOf({2, 2}, {1, 2, 3.5f, std::nanf("")})), &why);
+    QVERIFY(why.isEmpty());
+    QCOMPARE(r.differing(), std::int64_t{1});
+    QCOMPARE(r.max_abs(), 0.5);
+    QCOMPARE(r.worst_index(0), std::int64_t{1});
+    QCOMPARE(r.worst_index(1), std::int64_t{0});
+    compareTensors(TensorValues(tensorOf({2}, {1, 2})), TensorValues(tensorOf({3}, {1, 2, 3})), &why);
+    QVERIFY(!why.isEmpty());
+  }
+
+  void instructionModelFollowsStoreAndFilter() {
+    SnapshotStore store;
+    InstructionModel model(store);
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    const GraphPtr graph = chain(100);
+    store.setGraph(graph);
+    store.setPlan(planOf(*graph));
+    QCOMPARE(model.matching(), 100);
+    QCOMPARE(model.rowCount(), 102);  // two phase separators
+    QCOMPARE(model.rowOf(0), 1);
+    QString error;
+    model.setFilter(InstructionFilter::parse(QStringLiteral("op:MatMul"), &error));
+    QCOMPARE(model.matching(), 34);
+    QCOMPARE(model.rowOf(1), -1);
+    store.clear();
+    QCOMPARE(model.rowCount(), 0);
+  }
+
+  void rowTablePassesTheTester() {
+    RowTableModel model({{QStringLiteral("a"), {}, false, 4}, {QStringLiteral("b"), {}, true, 4}});
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    std::vector<TableRow> rows(3);
+    rows[0].cells = {QStringLiteral("<b>x</b>")};
+    model.setRows(std::move(rows));
+    QCOMPARE(model.rowCount(), 3);
+    QVERIFY(model.index(0, 1).data().toString().isEmpty());
+  }
+
+  void selectionRemembersItsHistory() {
+    SelectionModel selection;
+    selection.select(Selection::ofNode(1));
+    selection.select(Selection::ofNode(2));
+    selection.select(Selection::ofNode(2));
+    QVERIFY(selection.canGoBack());
+    selection.goBack();
+    QCOMPARE(selection.selection().node, 1);
+    selection.goForward();
+    QCOMPARE(selection.selection().node, 2);
+    QVERIFY(!selection.canGoForward());
+  }
+
+  void finderIsFastAmongHundredThousand() {
+    const GraphPtr graph = chain(50'000);
+    const auto finder = Finder::make(graph, planOf(*graph));
+    QVERIFY(finder->size() > 100'000);
+    QElapsedTimer timer;
+    timer.start();
+    const auto found = finder->find(QStringLiteral("h.123 value"), 100);
+    const qint64 ms = timer.elapsed();
+    QVERIFY(!found.empty());
+    QVERIFY2(ms <= 50, qPrintable(QString::number(ms)));
+    QCOMPARE(finder->find(QStringLiteral("node_77"), 5).front().id, 77);
+    QCOMPARE(finder->find(QStringLiteral("42"), 5).front().kind, Found::kInstruction);
+  }
+
+  void hostilePlansAreMadeHarmless() {
+    snapshot::Plan p;
+    auto* a = p.add_buffers();
+    a->set_shares(1);
+    a->set_in_arena(true);
+    auto* b = p.add_buffers();
+    b->set_shares(0);
+    b->set_in_arena(true);
+    auto* in = p.add_instructions();
+    in->add_inputs()->set_buffer(99);
+    in->set_workspace_buffer(-7);
+    const PlanPtr plan = PlanSnapshot::make(std::move(p));
+    QCOMPARE(plan->root(0), -1);
+    QCOMPARE(plan->instruction(0)->inputs(0).buffer(), -1);
+    QVERIFY(plan->buffer(5) == nullptr);
+  }
+};
+
+QTEST_MAIN(ViewsTest)
+#include "tst_views.moc"

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QDir>
+#include <QElapsedTimer>
+#include <QTest>
+#include <memory>
+
+#include "app/workbench/arguments.h"
+#include "app/workbench/frame_reader.h"
+#include "app/workbench/main_window.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+// The longest time the event loop was held up.
+class Watchdog : public QObject {
+ public:
+  Watchdog() {
+    connect(&timer_, &QTimer::timeout, this, [this] {
+      worst_ = std::max(worst_, since_.isValid() ? since_.elapsed() : 0);
+      since_.start();
+    });
+    timer_.start(5);
+  }
+  qint64 worst() const { return worst_; }
+
+ private:
+  QTimer timer_;
+  QElapsedTimer since_;
+  qint64 worst_ = 0;
+};
+
+class WorkbenchTest : public QObject {
+  Q_OBJECT
+
+  std::unique_ptr<MainWindow> window(const char* fault = nullptr) {
+    if (fault) {
+      qputenv("FAKE_FAULT", fault);
+    } else {
+      qunsetenv("FAKE_FAULT");
+    }
+    auto made = std::make_unique<MainWindow>(false);
+    made->resize(1280, 800);
+    made->show();
+    return made;
+  }
+
+  static bool build(MainWindow& w) {
+    w.openAndBuild(QStringLiteral("/nowhere/made_up.onnx"), {});
+    return QTest::qWaitFor([&w] { return w.session().built() && !w.session().busy(); }, 20'000);
+  }
+
+  static bool settled(MainWindow& w) {
+    return QTest::qWaitFor([&w] { return !w.session().busy() && !w.session().running(); }, 20'000);
+  }
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", FAKE_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void framesAreCutWhereverTheStreamBreaks() {
+    const QByteArray stream = FrameReader::frame("abc") + FrameReader::frame("") + FrameReader::frame("defgh");
+    for (qsizetype cut = 1; cut < stream.size(); ++cut) {
+      FrameReader reader;
+      QList<QByteArray> got;
+      for (qsizetype at = 0; at < stream.size(); at += cut) {
+        reader.append(stream.mid(at, cut));
+        while (auto message = reader.next()) got << *message;
+      }
+      QCOMPARE(got, (QList<QByteArray>{"abc", "", "defgh"}));
+    }
+    FrameReader reader;
+    reader.append(QByteArray("\xff\xff\xff\xff", 4));
+    QVERIFY(!reader.next());
+    QVERIFY(reader.bad());
+  }
+
+  void stepsForthAndBack() {
+    auto w = window();
+    QVERIFY(build(*w));
+    const auto at = [&] { return w->store().position().instruction(); };
+    for (int i = 0; i < 5; ++i) {
+      w->actions()[QStringLiteral("step")]->trigger();
+      QVERIFY(settled(*w));
+    }
+    QCOMPARE(at(), 5);
+    QCOMPARE(w->selection().currentInstruction(), 5);
+    w->actions()[QStringLiteral("step_back")]->trigger();
+    QVERIFY(settled(*w));
+    QCOMPARE(at(), 4);
+    w->actions()[QStringLiteral("step_phase")]->trigger();
+    QVERIFY(settled(*w));
+    QCOMPARE(at(), w->store().plan()->plan().first_backward());
+    w->actions()[QStringLiteral("step_whole")]->trigger();
+    QVERIFY(settled(*w));
+    QVERIFY(!w->store().position().in_step());
+    QCOMPARE(w->store().steps().size(), std::size_t{1});
+    w->session().runTo(20);
+    QVERIFY(settled(*w));
+    QCOMPARE(at(), 20);
+    w->session().toggleBreakpoint(30);
+    w->actions()[QStringLiteral("run")]->trigger();
+    QVERIFY(settled(*w));
+    QCOMPARE(at(), 30);
+  }
+
+  void selectionReachesEveryView() {
+    auto w = window();
+    QVERIFY(build(*w));
+    w->selection().select(Selection::ofInstruction(22));
+    const Selection& s = w->selection().selection();
+    QVERIFY(s.node >= 0 && s.value >= 0 && s.buffer >= 0);
+    w->actions()[QStringLiteral("select_forward")]->trigger();
+    QVERIFY(w->selection().selection().instruction < w->store().plan()->plan().first_backward());
+    w->actions()[QStringLiteral("back")]->trigger();
+    QCOMPARE(w->selection().selection().instruction, 22);
+  }
+
+  void layoutsApplyAndTellThemselves() {
+    auto w = window();
+    QVERIFY(build(*w));
+    for (const Layout& layout : shippedLayouts()) {
+      w->applyLayout(layout.name);
+      QCoreApplication::processEvents();
+      const Layout now = w->board().present(layout.name);
+      QVERIFY(!now.views[static_cast<std::size_t>(Area::kCentre)].isEmpty());
+      QCOMPARE(Layout::fromJson(now.toJson()), now);
+    }
+  }
+
+  void faultsOfTheWorkerLeaveTheWindowAlive_data() {
+    QTest::addColumn<QString>("fault");
+    for (const char* f : {"crash", "garbage", "oversize", "truncate"}) QTest::newRow(f) << QString::fromLatin1(f);
+  }
+  void faultsOfTheWorkerLeaveTheWindowAlive() {
+    QFETCH(QString, fault);
+    auto w = window(qPrintable(fault));
+    QVERIFY(build(*w));
+    w->session().finishStep();
+    QVERIFY(settled(*w));
+    w->session().runTo(7);
+    QVERIFY(settled(*w));
+    w->session().step(1);
+    QTRY_COMPARE_WITH_TIMEOUT(w->store().workerState(), WorkerState::kDead, 10'000);
+    QVERIFY(w->notice().isProblem());
+    QVERIFY(w->store().plan() != nullptr);  // the last snapshots stay
+    qunsetenv("FAKE_FAULT");
+    w->actions()[QStringLiteral("restart")]->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && !w->session().busy() && w->store().workerState() == WorkerState::kIdle, 10'000);
+  }
+
+  void hungWorkerIsReportedAndCanBeRestarted() {
+    auto w = window("hang");
+    QVERIFY(build(*w));
+    w->session().step(1);
+    QTest::qWait(200);
+    Watchdog watchdog;
+    w->session().pause();
+    QTRY_COMPARE_WITH_TIMEOUT(w->store().workerState(), WorkerState::kUnresponsive, 8'000);
+    QVERIFY2(watchdog.worst() < 250, qPrintable(QString::number(watchdog.worst())));
+    qunsetenv("FAKE_FAULT");
+    w->session().restart();
+    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 10'000);
+  }
+
+  void missingModelIsAProblemNotACrash() {
+    auto w = window();
+    w->openPath(QStringLiteral("/nowhere/missing.onnx"));
+    QTRY_VERIFY_WITH_TIMEOUT(w->notice().isProblem(), 10'000);
+    QVERIFY(w->notice().text().contains(QStringLiteral("missing")));
+  }
+
+  void everyActionHasATipAndKeysAreUnique() {
+    auto w = window();
+    QSet<QString> keys;
+    for (const QAction* action : w->actions().all()) {
+      QVERIFY2(!action->statusTip().isEmpty(), qPrintable(action->objectName()));
+      for (const QKeySequence& key : action->shortcuts()) {
+        QVERIFY2(!keys.contains(key.toString()), qPrintable(key.toString()));
+        keys << key.toString();
+      }
+    }
+  }
+
+  void wrongCommandLinesAreRefused() {
+    Arguments a;
+    QCOMPARE(parseArguments({"p", "--theme", "pink"}, &a), std::optional<int>(2));
+    QCOMPARE(parseArguments({"p", "a", "b"}, &a), std::optional<int>(2));
+    QCOMPARE(parseArguments({"p", "--set", "lr"}, &a), std::optional<int>(2));
+    QCOMPARE(parseArguments({"p", "m.onnx", "--steps", "3", "--set", "lr=0.1"}, &a), std::optional<int>());
+    QCOMPARE(a.configuration.settings(0).value(), std::string("0.1"));
+  }
+};
+
+QTEST_MAIN(WorkbenchTest)
+#include "tst_workbench.moc"
