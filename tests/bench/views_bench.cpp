@@ -18,7 +18,9 @@ using namespace stepscope;
 
 namespace {
 
-double milliseconds() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double milliseconds() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 // The median of seven frames, each a little further on.
 template <typename Paint>
@@ -39,7 +41,8 @@ int main(int argc, char** argv) {
   QApplication app(argc, argv);
   applyTheme(app, Theme::kLight);
   const int most = argc > 1 ? std::atoi(argv[1]) : 100'000;
-  std::printf("%9s %9s %9s %9s | frame: %7s %7s %7s %7s %7s | %7s %9s\n", "nodes", "model ms", "layout ms", "boxes", "100 %", "50 %", "30 %", "10 %", "fit", "memory", "timeline");
+  std::printf("%9s %9s %9s %9s | frame: %7s %7s %7s %7s %7s | %7s %9s\n", "nodes", "model ms", "layout ms", "boxes", "100 %",
+              "50 %", "30 %", "10 %", "fit", "memory", "timeline");
   for (const int wanted : {1'000, 10'000, 100'000}) {
     if (wanted > most) break;
     const auto snapshot = GraphSnapshot::make(generated::step({.blocks = generated::blocksFor(wanted)}));
@@ -61,13 +64,13 @@ int main(int argc, char** argv) {
     std::printf("       ");
     for (const double zoom : {1.0, 0.5, 0.3, 0.1, fit}) {
       std::printf(" %7.1f", frame([&](int i) {
-        Viewport view;
-        view.size = image.size();
-        view.scaleX = view.scaleY = zoom;
-        view.origin = zoom == fit ? QPointF(-5, -5) : QPointF(0, scene->bounds.h / 2 + i * 7 / zoom);
-        QPainter p(&image);
-        painter.paint(p, view, {});
-      }));
+                    Viewport view;
+                    view.size = image.size();
+                    view.scaleX = view.scaleY = zoom;
+                    view.origin = zoom == fit ? QPointF(-5, -5) : QPointF(0, scene->bounds.h / 2 + i * 7 / zoom);
+                    QPainter p(&image);
+                    painter.paint(p, view, {});
+                  }));
     }
     const auto plan = PlanSnapshot::make(generated::plan(snapshot->graph()));
     MemoryCanvas memory;
@@ -75,7 +78,8 @@ int main(int argc, char** argv) {
     memory.setModel(MemoryModel::make(plan));
     TimelineCanvas timeline;
     timeline.resize(1200, 400);
-    timeline.setModel(TimelineModel::make({std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), 0, 0))}, plan, snapshot));
+    timeline.setModel(TimelineModel::make({std::make_shared<snapshot::StepRecord>(generated::record(plan->plan(), 0, 0))},
+                                          plan, snapshot));
     const auto paint = [&](auto& canvas) {
       return frame([&](int) {
         QPainter p(&image);

@@ -81,7 +81,8 @@ void AxisCanvas::mouseMoveEvent(QMouseEvent* event) {
   dragging_ = true;
   if (button_ == Qt::LeftButton && dragPicks(pressedAt_)) {
     const QRectF& area = this->area();
-    const double a = toValue(std::clamp(pressedAt_.x(), area.left(), area.right())), b = toValue(std::clamp(event->position().x(), area.left(), area.right()));
+    const double a = toValue(std::clamp(pressedAt_.x(), area.left(), area.right())),
+                 b = toValue(std::clamp(event->position().x(), area.left(), area.right()));
     pickBegin_ = std::min(a, b);
     pickEnd_ = std::max(a, b);
     update();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Base of widgets whose horizontal axis can be zoomed and moved: timeline, memory map, flame charts.
 //
-// Keys: W/S zoom, A/D move, ←/→ move, + and −, 0 or Home shows all. Ctrl+wheel zooms at the pointer, Shift+wheel moves; the plain
-// wheel is left to the subclass (scrolling rows), or zooms where there is nothing to scroll. Dragging moves, or picks a range
-// where the subclass says so; the middle button always moves.
+// Keys: W/S zoom, A/D move, ←/→ move, + and −, 0 or Home shows all. Ctrl+wheel zooms at the pointer, Shift+wheel moves; the
+// plain wheel is left to the subclass (scrolling rows), or zooms where there is nothing to scroll. Dragging moves, or picks
+// a range where the subclass says so; the middle button always moves.
 #pragma once
 
 #include <QWidget>
@@ -28,18 +28,21 @@ class AxisCanvas : public QWidget {
 
  signals:
   void viewChanged();
-  void rangePicked(double begin, double end);   // begin < end
+  void rangePicked(double begin, double end);  // begin < end
   void clicked(QPointF pixel, Qt::KeyboardModifiers modifiers);
   void doubleClicked(QPointF pixel);
   void menuWanted(QPointF pixel, const QPoint& globalPosition);
 
  protected:
-  virtual QRectF plot() const = 0;              // where the axis lives, in pixels; asked once per size
-  const QRectF& area() const;                   // plot(), remembered
+  virtual QRectF plot() const = 0;  // where the axis lives, in pixels; asked once per size
+  const QRectF& area() const;       // plot(), remembered
   void plotChanged() { areaSize_ = QSize(); }
   virtual bool dragPicks(QPointF) const { return false; }
   virtual void hover(QPointF, bool inside) { Q_UNUSED(inside); }
-  virtual bool scroll(double pixels) { Q_UNUSED(pixels); return false; }  // false: nothing to scroll
+  virtual bool scroll(double pixels) {
+    Q_UNUSED(pixels);
+    return false;
+  }                                               // false: nothing to scroll
   virtual double narrowest() const { return 1; }  // shortest range that can be shown
   virtual QString tipAt(QPointF) const { return {}; }
 

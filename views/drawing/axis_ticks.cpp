@@ -13,7 +13,9 @@ std::vector<double> multiples(double begin, double end, double step) {
   return ticks;
 }
 
-bool usable(double begin, double end, int most) { return std::isfinite(begin) && std::isfinite(end) && end > begin && most > 0; }
+bool usable(double begin, double end, int most) {
+  return std::isfinite(begin) && std::isfinite(end) && end > begin && most > 0;
+}
 
 }  // namespace
 

@@ -31,9 +31,12 @@ QString exportPicture(const QString& path, QSizeF size, const QString& title, co
   QSaveFile file(path);
   if (!file.open(QIODevice::WriteOnly)) return what + file.errorString() + QStringLiteral("; expected a writable place");
   if (extension == u"png") {
-    const double scale = std::min({2.0, kLongestSide / size.width(), kLongestSide / size.height(), std::sqrt(kMostPixels / (size.width() * size.height()))});
+    const double scale = std::min({2.0, kLongestSide / size.width(), kLongestSide / size.height(),
+                                   std::sqrt(kMostPixels / (size.width() * size.height()))});
     QImage image((size * scale).toSize().expandedTo({1, 1}), QImage::Format_ARGB32_Premultiplied);
-    if (image.isNull()) return what + QStringLiteral("not enough memory for %1 × %2 pixels").arg(size.width() * scale).arg(size.height() * scale);
+    if (image.isNull())
+      return what +
+             QStringLiteral("not enough memory for %1 × %2 pixels").arg(size.width() * scale).arg(size.height() * scale);
     image.fill(Qt::transparent);
     QPainter painter(&image);
     painter.scale(scale, scale);

@@ -35,14 +35,19 @@ QRectF FlameCanvas::plot() const {
   return QRectF(0.8 * unit, top, width() - 1.6 * unit, height() - top - 0.4 * unit);
 }
 
-QSize FlameCanvas::sizeHint() const { return {500, static_cast<int>(area().top() + rowHeight() * std::clamp(depth_, 3, 14)) + 12}; }
+QSize FlameCanvas::sizeHint() const {
+  return {500, static_cast<int>(area().top() + rowHeight() * std::clamp(depth_, 3, 14)) + 12};
+}
 
-void FlameCanvas::setBoxes(std::vector<FlameBox> boxes, std::function<QString(double)> axis, std::function<QString(const FlameBox&)> tip) {
+void FlameCanvas::setBoxes(std::vector<FlameBox> boxes, std::function<QString(double)> axis,
+                           std::function<QString(const FlameBox&)> tip) {
   boxes_ = std::move(boxes);
   axis_ = std::move(axis);
   tip_ = std::move(tip);
   plotChanged();
-  std::stable_sort(boxes_.begin(), boxes_.end(), [](const FlameBox& a, const FlameBox& b) { return a.depth != b.depth ? a.depth < b.depth : a.begin < b.begin; });
+  std::stable_sort(boxes_.begin(), boxes_.end(), [](const FlameBox& a, const FlameBox& b) {
+    return a.depth != b.depth ? a.depth < b.depth : a.begin < b.begin;
+  });
   depth_ = boxes_.empty() ? 0 : boxes_.back().depth + 1;
   rowStart_.assign(static_cast<std::size_t>(depth_) + 1, 0);
   for (const FlameBox& b : boxes_) ++rowStart_[static_cast<std::size_t>(b.depth) + 1];
@@ -113,7 +118,8 @@ void FlameCanvas::paintOn(QPainter& p) {
   p.setFont(text_.font());
   const QFontMetricsF metrics(text_.font());
   if (axis_) {
-    for (const double tick : decimalTicks(viewBegin() - limitBegin(), viewEnd() - limitBegin(), std::max(2, static_cast<int>(area.width() / 110)))) {
+    for (const double tick : decimalTicks(viewBegin() - limitBegin(), viewEnd() - limitBegin(),
+                                          std::max(2, static_cast<int>(area.width() / 110)))) {
       const double x = toX(limitBegin() + tick);
       p.setPen(t.grid);
       p.drawLine(QPointF(x, area.top()), QPointF(x, height()));
@@ -133,10 +139,12 @@ void FlameCanvas::paintOn(QPainter& p) {
     if (y > height() || y + row < area.top()) continue;
     double mergedFrom = -1, mergedTo = -1;
     const auto flush = [&] {
-      if (mergedFrom >= 0) p.fillRect(QRectF(mergedFrom, y, std::max(1.0, mergedTo - mergedFrom), row - 2), mixed(t.edge, t.panel, 0.5));
+      if (mergedFrom >= 0)
+        p.fillRect(QRectF(mergedFrom, y, std::max(1.0, mergedTo - mergedFrom), row - 2), mixed(t.edge, t.panel, 0.5));
       mergedFrom = -1;
     };
-    for (std::size_t i = rowStart_[static_cast<std::size_t>(depth)]; i < rowStart_[static_cast<std::size_t>(depth) + 1]; ++i) {
+    for (std::size_t i = rowStart_[static_cast<std::size_t>(depth)]; i < rowStart_[static_cast<std::size_t>(depth) + 1];
+         ++i) {
       const FlameBox& b = boxes_[i];
       if (b.end < viewBegin()) continue;
       if (b.begin > viewEnd()) break;
@@ -148,7 +156,10 @@ void FlameCanvas::paintOn(QPainter& p) {
         continue;
       }
       flush();
-      const QColor hue = b.failed ? t.error : !b.category.isEmpty() ? t.category(b.category) : b.colourName.isEmpty() ? t.edge : t.forName(b.colourName);
+      const QColor hue = b.failed                 ? t.error
+                         : !b.category.isEmpty()  ? t.category(b.category)
+                         : b.colourName.isEmpty() ? t.edge
+                                                  : t.forName(b.colourName);
       const bool hot = static_cast<int>(i) == hovered_;
       const QColor fill = mixed(hue, t.panel, hot ? 0.5 : 0.34);
       const QRectF box(x0, y, std::max(1.5, x1 - x0 - 1), row - 2);
@@ -159,7 +170,8 @@ void FlameCanvas::paintOn(QPainter& p) {
         p.setPen(t.text);
         const QString& name = text_.elided(b.name, room);
         // "…" alone says nothing.
-        if (name.size() > 2 || name == b.name) p.drawText(QPointF(box.x() + 6, y + row / 2 + metrics.ascent() / 2 - 2), name);
+        if (name.size() > 2 || name == b.name)
+          p.drawText(QPointF(box.x() + 6, y + row / 2 + metrics.ascent() / 2 - 2), name);
         const double used = std::min(room, text_.width(b.name));
         if (!b.detail.isEmpty() && room - used > text_.width(b.detail) + 10) {
           p.setPen(t.muted);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Boxes in rows by depth over a horizontal axis: a flame chart (x = time) or a flame graph (x = share of a sum).
 //
-// Boxes narrower than a pixel are merged into one grey box per run, so a frame costs what is seen. Click chooses, double click
-// zooms to a box, on empty space shows all.
+// Boxes narrower than a pixel are merged into one grey box per run, so a frame costs what is seen. Click chooses, double
+// click zooms to a box, on empty space shows all.
 #pragma once
 
 #include <QString>
@@ -22,7 +22,7 @@ struct FlameBox {
   QString colourName;  // Tokens::forName; empty: neutral
   QString category;    // Tokens::category when not empty
   bool failed = false;
-  int id = -1;         // caller's
+  int id = -1;  // caller's
 };
 
 class FlameCanvas : public AxisCanvas {
@@ -32,7 +32,8 @@ class FlameCanvas : public AxisCanvas {
   explicit FlameCanvas(QWidget* parent = nullptr);
 
   // Boxes of one depth must not overlap. `axis` turns a value into the text of a tick; empty: no axis is drawn.
-  void setBoxes(std::vector<FlameBox> boxes, std::function<QString(double)> axis, std::function<QString(const FlameBox&)> tip);
+  void setBoxes(std::vector<FlameBox> boxes, std::function<QString(double)> axis,
+                std::function<QString(const FlameBox&)> tip);
   void setSelected(int id);
   void paintOn(QPainter& painter);
   int rows() const { return depth_; }
@@ -54,7 +55,7 @@ class FlameCanvas : public AxisCanvas {
   int boxAt(QPointF pixel) const;
   double rowHeight() const;
 
-  std::vector<FlameBox> boxes_;          // by depth, then begin
+  std::vector<FlameBox> boxes_;  // by depth, then begin
   std::vector<std::size_t> rowStart_;
   std::function<QString(double)> axis_;
   std::function<QString(const FlameBox&)> tip_;

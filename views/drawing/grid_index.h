@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A uniform grid over axis-parallel boxes: which boxes meet a rectangle, in time proportional to the answer.
 //
-// Meant for many small boxes; a box is entered in every cell it touches and reported once per query. Immutable after build();
-// queries may run on any thread. At most 4 million cells are made: the cell size grows with the bounds.
+// Meant for many small boxes; a box is entered in every cell it touches and reported once per query. Immutable after
+// build(); queries may run on any thread. At most 4 million cells are made: the cell size grows with the bounds.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,8 @@ class GridIndex {
     const int y0 = row(area.y), y1 = row(area.bottom());
     for (int cy = y0; cy <= y1; ++cy) {
       for (int cx = x0; cx <= x1; ++cx) {
-        const std::size_t cell = static_cast<std::size_t>(cy) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(cx);
+        const std::size_t cell =
+            static_cast<std::size_t>(cy) * static_cast<std::size_t>(columns_) + static_cast<std::size_t>(cx);
         for (std::uint32_t k = start_[cell]; k < start_[cell + 1]; ++k) {
           const BoxF& b = boxes_[entries_[k]];
           // A box in several cells is reported by the first of them that the query visits.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The part of a picture that a canvas shows: scene coordinates ↔ widget pixels, zoom and pan. A value.
 //
-// Scales are pixels per scene unit; origin is the scene point at the top left pixel. Coordinates are double: a timeline counts
-// nanoseconds of a clock that started long ago.
+// Scales are pixels per scene unit; origin is the scene point at the top left pixel. Coordinates are double: a timeline
+// counts nanoseconds of a clock that started long ago.
 #pragma once
 
 #include <QPointF>
@@ -12,7 +12,7 @@
 namespace stepscope {
 
 struct Viewport {
-  QSizeF size;              // pixels
+  QSizeF size;  // pixels
   QPointF origin;
   double scaleX = 1, scaleY = 1;
 

@@ -51,7 +51,8 @@ class Builder {
     FlameTree tree;
     tree.ns = nodes_[0].ns;
     std::vector<std::vector<int>> below(nodes_.size());
-    for (std::size_t i = 1; i < nodes_.size(); ++i) below[static_cast<std::size_t>(nodes_[i].parent)].push_back(static_cast<int>(i));
+    for (std::size_t i = 1; i < nodes_.size(); ++i)
+      below[static_cast<std::size_t>(nodes_[i].parent)].push_back(static_cast<int>(i));
     std::vector<std::pair<int, int>> stack{{0, -1}};  // node here, parent there
     while (!stack.empty()) {
       const auto [i, parent] = stack.back();
@@ -70,7 +71,8 @@ class Builder {
       };
       const bool numbered = std::all_of(list.begin(), list.end(), [&](int n) { return numberOf(n) >= 0; });
       std::stable_sort(list.begin(), list.end(), [&](int a, int b) {
-        return numbered ? numberOf(a) < numberOf(b) : nodes_[static_cast<std::size_t>(a)].ns > nodes_[static_cast<std::size_t>(b)].ns;
+        return numbered ? numberOf(a) < numberOf(b)
+                        : nodes_[static_cast<std::size_t>(a)].ns > nodes_[static_cast<std::size_t>(b)].ns;
       });
       std::int64_t x = nodes_[static_cast<std::size_t>(i)].begin;
       for (const int c : list) {
@@ -106,7 +108,8 @@ FlameTree FlameTree::make(const std::vector<std::shared_ptr<const snapshot::Step
         int at = builder.child(0, phaseName(node != nullptr ? node->phase() : in != nullptr ? in->phase() : 0), {});
         std::string path = node != nullptr ? node->provenance().module_path() : std::string();
         if (path.empty() && node != nullptr) {
-          if (const snapshot::Node* forward = graph->node(graph->forwardOf(node->id()))) path = forward->provenance().module_path();
+          if (const snapshot::Node* forward = graph->node(graph->forwardOf(node->id())))
+            path = forward->provenance().module_path();
         }
         std::size_t start = 0;
         for (int depth = 0; depth < kMaxDepth && start < path.size(); ++depth) {
@@ -114,11 +117,14 @@ FlameTree FlameTree::make(const std::vector<std::shared_ptr<const snapshot::Step
           at = builder.child(at, path.substr(start, dot - start), path.substr(0, dot));
           start = dot + 1;
         }
-        const std::string op = node != nullptr ? node->op() : in != nullptr ? in->op() : "instruction " + std::to_string(span.instruction());
+        const std::string op = node != nullptr ? node->op()
+                               : in != nullptr ? in->op()
+                                               : "instruction " + std::to_string(span.instruction());
         const int leaf = builder.child(at, op, path);
         FlameNode& l = builder.at(leaf);
         if (node != nullptr) {
-          const snapshot::Node* forward = node->phase() == snapshot::BACKWARD ? graph->node(graph->forwardOf(node->id())) : nullptr;
+          const snapshot::Node* forward =
+              node->phase() == snapshot::BACKWARD ? graph->node(graph->forwardOf(node->id())) : nullptr;
           l.category = forward != nullptr ? forward->category() : node->category();
           l.node = l.node == -1 ? node->id() : -2;
         }

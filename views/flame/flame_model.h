@@ -16,19 +16,19 @@
 namespace stepscope {
 
 struct FlameNode {
-  std::string name;        // last component of the path, or the op
-  std::string path;        // module path, or the op's
-  std::string category;    // of an op
+  std::string name;      // last component of the path, or the op
+  std::string path;      // module path, or the op's
+  std::string category;  // of an op
   int depth = 0;
   int parent = -1;
-  int node = -1;           // node id, where all spans are of one node
+  int node = -1;  // node id, where all spans are of one node
   std::int64_t ns = 0;
   std::int64_t begin = 0;  // position in the picture: nanoseconds of the sum
   std::int64_t spans = 0;
 };
 
 struct FlameTree {
-  std::vector<FlameNode> nodes;   // parents before children; 0 is the sum when there is anything
+  std::vector<FlameNode> nodes;  // parents before children; 0 is the sum when there is anything
   std::int64_t ns = 0;
 
   // begin == end: everything.

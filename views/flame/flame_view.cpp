@@ -10,7 +10,8 @@ namespace {
 constexpr std::size_t kMostSteps = 64;
 }
 
-FlameView::FlameView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("flame"), tr("Flame graph"), parent) {
+FlameView::FlameView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("flame"), tr("Flame graph"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new FlameCanvas(this);
@@ -41,21 +42,24 @@ FlameView::~FlameView() { pool_.waitForDone(); }
 QString FlameView::headerText() const {
   if (tree_.ns == 0) return {};
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
-  return (ranged ? tr("%1 in the range of %2").arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
+  return (ranged ? tr("%1 in the range of %2")
+                       .arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
                  : tr("%1 in %2 steps").arg(format::time(tree_.ns)).arg(std::min(kMostSteps, store().steps().size())));
 }
 
 QString FlameView::emptyText() const {
   if (tree_.ns > 0) return {};
-  return selection().rangeEnd() > selection().rangeBegin() ? tr("No instruction ran in the picked range. Pick another one in the timeline.")
-                                                           : tr("Nothing recorded yet. Run a training step; its time appears here by module.");
+  return selection().rangeEnd() > selection().rangeBegin()
+             ? tr("No instruction ran in the picked range. Pick another one in the timeline.")
+             : tr("Nothing recorded yet. Run a training step; its time appears here by module.");
 }
 
 void FlameView::rebuild() {
   const int request = ++request_;
   const auto& all = store().steps();
   std::vector<StepPtr> steps(all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostSteps)), all.end());
-  pool_.start([this, request, steps = std::move(steps), plan = store().plan(), graph = store().graph(), begin = selection().rangeBegin(), end = selection().rangeEnd()] {
+  pool_.start([this, request, steps = std::move(steps), plan = store().plan(), graph = store().graph(),
+               begin = selection().rangeBegin(), end = selection().rangeEnd()] {
     auto tree = FlameTree::make(steps, plan.get(), graph.get(), begin, end);
     QMetaObject::invokeMethod(
         this,
@@ -77,7 +81,8 @@ void FlameView::showTree(FlameTree tree) {
     box.end = static_cast<double>(node.begin + node.ns);
     box.depth = node.depth;
     box.name = format::visible(node.name);
-    box.detail = format::time(node.ns) + QStringLiteral(" · ") + format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns));
+    box.detail = format::time(node.ns) + QStringLiteral(" · ") +
+                 format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns));
     box.category = QString::fromStdString(node.category);
     // Modules stay neutral: colour is for the category of an op.
     box.id = static_cast<int>(i);
@@ -86,8 +91,10 @@ void FlameView::showTree(FlameTree tree) {
   canvas_->setBoxes(std::move(boxes), {}, [this](const FlameBox& box) {
     const FlameNode& node = tree_.nodes[static_cast<std::size_t>(box.id)];
     return tr("%1%2\n%3 (%4)\n%5 of the shown time · %6 spans")
-        .arg(node.path.empty() || node.category.empty() ? QString() : format::visible(node.path) + QStringLiteral(" / "), node.category.empty() && !node.path.empty() ? format::visible(node.path) : box.name)
-        .arg(format::time(node.ns), format::timeExact(node.ns), format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns)), format::count(node.spans));
+        .arg(node.path.empty() || node.category.empty() ? QString() : format::visible(node.path) + QStringLiteral(" / "),
+             node.category.empty() && !node.path.empty() ? format::visible(node.path) : box.name)
+        .arg(format::time(node.ns), format::timeExact(node.ns),
+             format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns)), format::count(node.spans));
   });
   emit headerChanged();
   emit emptyChanged();

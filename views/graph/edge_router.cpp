@@ -8,13 +8,13 @@
 namespace stepscope {
 namespace {
 
-constexpr float kLongest = 1000;    // units of height that a drawn edge may span
-constexpr float kBracketGap = 14;   // between a bracket and the boxes it goes around
-constexpr float kLaneStep = 8;      // between two brackets
-constexpr float kFarthest = 300;    // sideways
-constexpr float kTurn = 24;         // height of a bracket's bend
-constexpr float kTurnWidth = 30;    // of an edge into a side lane
-constexpr float kMargin = 3;        // clearance of lines
+constexpr float kLongest = 1000;   // units of height that a drawn edge may span
+constexpr float kBracketGap = 14;  // between a bracket and the boxes it goes around
+constexpr float kLaneStep = 8;     // between two brackets
+constexpr float kFarthest = 300;   // sideways
+constexpr float kTurn = 24;        // height of a bracket's bend
+constexpr float kTurnWidth = 30;   // of an edge into a side lane
+constexpr float kMargin = 3;       // clearance of lines
 
 class Router {
  public:
@@ -37,8 +37,9 @@ class Router {
       edge.kind = EdgeKind::kStash;
       return;
     }
-    const bool drawn = from.lane == Lane::kAside || to.lane == Lane::kWeight || to.lane == Lane::kOptimizer ? sideways(from.at, to.at)
-                                                                                                           : upright(from.at, to.at);
+    const bool drawn = from.lane == Lane::kAside || to.lane == Lane::kWeight || to.lane == Lane::kOptimizer
+                           ? sideways(from.at, to.at)
+                           : upright(from.at, to.at);
     edge.kind = drawn ? EdgeKind::kFlow : EdgeKind::kLong;
     edge.points = static_cast<int>(scene_.points.size()) - edge.firstPoint;
   }
@@ -166,7 +167,8 @@ class Router {
   }
 
   bool segmentIsFree(PointF2 a, PointF2 b) const {
-    const BoxF area{std::min(a.x, b.x) - kMargin, std::min(a.y, b.y), std::abs(a.x - b.x) + 2 * kMargin, std::abs(a.y - b.y)};
+    const BoxF area{std::min(a.x, b.x) - kMargin, std::min(a.y, b.y), std::abs(a.x - b.x) + 2 * kMargin,
+                    std::abs(a.y - b.y)};
     bool isFree = true;
     scene_.leaves.query(area, [&](int i) {
       if (i == edge_->from || i == edge_->to) return true;
@@ -223,7 +225,8 @@ void routeEdges(GraphScene& scene, const std::atomic<bool>& cancel) {
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
   const auto height = [&](int e) {
     const SceneEdge& edge = scene.edges[static_cast<std::size_t>(e)];
-    return std::abs(scene.boxes[static_cast<std::size_t>(edge.from)].at.centerY() - scene.boxes[static_cast<std::size_t>(edge.to)].at.centerY());
+    return std::abs(scene.boxes[static_cast<std::size_t>(edge.from)].at.centerY() -
+                    scene.boxes[static_cast<std::size_t>(edge.to)].at.centerY());
   };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return height(a) < height(b); });
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -2,7 +2,8 @@
 // Gives each edge of a laid-out graph its way: a straight curve where nothing is in between, a bracket beside the boxes in
 // between where that is short, else a stub. Forward → gradient edges are always stubs.
 //
-// Needs boxes and leaves of the scene; fills kind, straight and path of the edges, and `lines`. Deterministic; O(edges × boxes met).
+// Needs boxes and leaves of the scene; fills kind, straight and path of the edges, and `lines`. Deterministic; O(edges ×
+// boxes met).
 #pragma once
 
 #include <array>

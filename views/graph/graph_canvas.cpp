@@ -11,7 +11,7 @@
 
 namespace stepscope {
 namespace {
-constexpr double kMargin = 28;       // pixels around the whole picture
+constexpr double kMargin = 28;  // pixels around the whole picture
 constexpr double kLeast = 0.001, kMost = 6;
 }  // namespace
 
@@ -60,12 +60,13 @@ void GraphCanvas::setScene(std::shared_ptr<const GraphScene> scene, int anchor, 
       // Whatever is nearest to the middle and lives on.
       const QPointF middle = view_.toScene(rect().center());
       double nearest = 1e300;
-      scene_->leaves.query({static_cast<float>(view_.visible().x()), static_cast<float>(view_.visible().y()), static_cast<float>(view_.visible().width()),
-                            static_cast<float>(view_.visible().height())},
+      scene_->leaves.query({static_cast<float>(view_.visible().x()), static_cast<float>(view_.visible().y()),
+                            static_cast<float>(view_.visible().width()), static_cast<float>(view_.visible().height())},
                            [&](int i) {
                              const SceneBox& box = scene_->boxes[static_cast<std::size_t>(i)];
                              const snapshot::Node* node = box.node < 0 ? nullptr : scene_->model->node(box.node);
-                             const double distance = std::hypot(box.at.centerX() - middle.x(), box.at.centerY() - middle.y());
+                             const double distance =
+                                 std::hypot(box.at.centerX() - middle.x(), box.at.centerY() - middle.y());
                              if (node != nullptr && distance < nearest && scene->model->ofNodeId(node->id()) >= 0) {
                                nearest = distance;
                                anchor = node->id();
@@ -100,7 +101,8 @@ void GraphCanvas::setScene(std::shared_ptr<const GraphScene> scene, int anchor, 
   } else if (has) {
     // A group keeps its title where it was; a node its centre.
     const bool group = !anchorGroup.isEmpty();
-    view_.origin += group ? QPointF(after.centerX() - before.centerX(), after.y - before.y) : QPointF(after.centerX() - before.centerX(), after.centerY() - before.centerY());
+    view_.origin += group ? QPointF(after.centerX() - before.centerX(), after.y - before.y)
+                          : QPointF(after.centerX() - before.centerX(), after.centerY() - before.centerY());
     clampView();
   } else {
     clampView();
@@ -221,7 +223,8 @@ void GraphCanvas::clampView() {
   if (!scene_) return;
   const QRectF visible = view_.visible();
   const BoxF& b = scene_->bounds;
-  const double keepX = std::min(80 / view_.scaleX, static_cast<double>(b.w)), keepY = std::min(80 / view_.scaleY, static_cast<double>(b.h));
+  const double keepX = std::min(80 / view_.scaleX, static_cast<double>(b.w)),
+               keepY = std::min(80 / view_.scaleY, static_cast<double>(b.h));
   view_.origin.setX(std::clamp(view_.origin.x(), b.x + keepX - visible.width(), b.right() - keepX));
   view_.origin.setY(std::clamp(view_.origin.y(), b.y + keepY - visible.height(), b.bottom() - keepY));
 }
@@ -275,7 +278,9 @@ void GraphCanvas::paintVisible(QPainter& painter) {
   painter.drawText(box.translated((width() - box.width()) / 2, 0), Qt::AlignCenter, note_);
 }
 
-QSizeF GraphCanvas::sceneSize() const { return scene_ ? QSizeF(scene_->bounds.w + 2 * kMargin, scene_->bounds.h + 2 * kMargin) : QSizeF(); }
+QSizeF GraphCanvas::sceneSize() const {
+  return scene_ ? QSizeF(scene_->bounds.w + 2 * kMargin, scene_->bounds.h + 2 * kMargin) : QSizeF();
+}
 
 void GraphCanvas::paintScene(QPainter& painter) {
   if (!scene_) return;
@@ -375,7 +380,9 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Minus: zoomBy(0.8); break;
     case Qt::Key_0: zoomBy(base() / view_.scaleX); break;
     case Qt::Key_Return:
-    case Qt::Key_Enter: fitBox(state_.selectedNode < 0 ? -1 : scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)]); break;
+    case Qt::Key_Enter:
+      fitBox(state_.selectedNode < 0 ? -1 : scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)]);
+      break;
     default: QWidget::keyPressEvent(event); return;
   }
   event->accept();
@@ -387,7 +394,12 @@ void GraphCanvas::goTo(int dx, int dy) {
   if (from < 0) return;
   const BoxF& a = scene_->boxes[static_cast<std::size_t>(from)].at;
   constexpr float kReach = 1200;
-  const BoxF area{dx < 0 ? a.x - kReach : dx > 0 ? a.right() : a.x - 300, dy < 0 ? a.y - kReach : dy > 0 ? a.bottom() : a.y - 60,
+  const BoxF area{dx < 0   ? a.x - kReach
+                  : dx > 0 ? a.right()
+                           : a.x - 300,
+                  dy < 0   ? a.y - kReach
+                  : dy > 0 ? a.bottom()
+                           : a.y - 60,
                   dx != 0 ? kReach : a.w + 600, dy != 0 ? kReach : a.h + 120};
   int best = -1;
   double least = 1e300;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The widget that shows a graph scene: pan, zoom, hover, click. Knows no store and no selection; GraphView connects it.
 //
-// Drag pans, the wheel zooms at the pointer (with Shift it pans sideways), touchpads pan with two fingers and zoom with a pinch.
-// Double click on a closed group opens it, on an open group's title closes it. Arrow keys go to the nearest box in a direction.
+// Drag pans, the wheel zooms at the pointer (with Shift it pans sideways), touchpads pan with two fingers and zoom with a
+// pinch. Double click on a closed group opens it, on an open group's title closes it. Arrow keys go to the nearest box in a
+// direction.
 #pragma once
 
 #include <QTimer>
@@ -42,10 +43,10 @@ class GraphCanvas : public QWidget {
   void setNote(const QString& note);
 
   void fitAll();
-  void fitBox(int box);                       // with some of its surroundings
-  void showBox(int box);                      // pans only when it is not in view
+  void fitBox(int box);   // with some of its surroundings
+  void showBox(int box);  // pans only when it is not in view
   void zoomBy(double factor);
-  int boxAt(QPointF pixel) const;             // innermost; -1
+  int boxAt(QPointF pixel) const;  // innermost; -1
   int hovered() const { return state_.hovered; }
 
   // The whole scene for export, its size in pixels at 100 %, and the visible part for pictures of the window.
@@ -81,7 +82,7 @@ class GraphCanvas : public QWidget {
   void setHovered(int box);
   void goTo(int dx, int dy);
   BoxF boxOf(int nodeId, const QString& group, bool* found) const;
-  double base() const;                        // pixels per unit at 100 %
+  double base() const;  // pixels per unit at 100 %
 
   std::shared_ptr<const GraphScene> scene_;
   GraphMarks marks_;
@@ -90,7 +91,7 @@ class GraphCanvas : public QWidget {
   GraphPaintState state_;
   std::unordered_set<int> matches_, emphasis_;
   Viewport view_;
-  bool fitted_ = true;                        // follows the size of the widget until the user moves
+  bool fitted_ = true;  // follows the size of the widget until the user moves
   QPointF pressedAt_, lastAt_;
   bool pressed_ = false, dragging_ = false;
   QString note_;

@@ -31,7 +31,9 @@ const QString& GraphLabels::title(int modelNode) {
   QString& text = titles_[static_cast<std::size_t>(modelNode)];
   if (text == kUnset) {
     const snapshot::Node* node = model_->node(modelNode);
-    text = node != nullptr ? names::op(*node) : shortName(model_->value(model_->nodes()[static_cast<std::size_t>(modelNode)].inputValue)->name());
+    text = node != nullptr
+               ? names::op(*node)
+               : shortName(model_->value(model_->nodes()[static_cast<std::size_t>(modelNode)].inputValue)->name());
   }
   return text;
 }
@@ -63,7 +65,9 @@ QString GraphLabels::makeSub(int modelNode) const {
   }
   // Inside a box, the box's path goes without saying.
   int g = m.group;
-  while (g > 0 && model_->groups()[static_cast<std::size_t>(g)].transparent && model_->groups()[static_cast<std::size_t>(g)].forwardNodes <= 4) g = model_->groups()[static_cast<std::size_t>(g)].parent;
+  while (g > 0 && model_->groups()[static_cast<std::size_t>(g)].transparent &&
+         model_->groups()[static_cast<std::size_t>(g)].forwardNodes <= 4)
+    g = model_->groups()[static_cast<std::size_t>(g)].parent;
   const QStringList box = format::visible(model_->groups()[static_cast<std::size_t>(g)].path).split('.', Qt::SkipEmptyParts);
   const qsizetype mark = text.indexOf(QStringLiteral(" · "));
   QStringList path = (mark < 0 ? text : text.left(mark)).split('.', Qt::SkipEmptyParts);
@@ -99,7 +103,9 @@ const QString& GraphLabels::shape(int valuePosition) {
     const snapshot::Value& value = *model_->value(valuePosition);
     QStringList dims;
     for (const std::string& d : value.dims()) dims << format::visible(d);
-    text = !value.rank_known() ? QStringLiteral("?") : dims.isEmpty() ? QStringLiteral("scalar") : dims.join(QStringLiteral("×"));
+    text = !value.rank_known() ? QStringLiteral("?")
+           : dims.isEmpty()    ? QStringLiteral("scalar")
+                               : dims.join(QStringLiteral("×"));
   }
   return text;
 }
@@ -116,10 +122,12 @@ QString GraphLabels::stub(const GraphScene& scene, int edge, bool atSource, int 
       // Of which module, when it is another one's weight.
       const snapshot::Node* forward = model_->snapshot().node(model_->snapshot().forwardOf(model_->node(to.node)->id()));
       const snapshot::Node* own = from.node < 0 ? nullptr : model_->node(from.node);
-      if (forward == nullptr || own == nullptr || forward->provenance().module_path() == own->provenance().module_path()) return QStringLiteral("→ ") + where;
+      if (forward == nullptr || own == nullptr || forward->provenance().module_path() == own->provenance().module_path())
+        return QStringLiteral("→ ") + where;
       return QStringLiteral("→ ") + where + ' ' + lastPart(format::visible(forward->provenance().module_path()), '.');
     }
-    return QStringLiteral("→ ") + (where.isEmpty() || to.lane == Lane::kOptimizer ? title(to.node) : title(to.node) + ' ' + where);
+    return QStringLiteral("→ ") +
+           (where.isEmpty() || to.lane == Lane::kOptimizer ? title(to.node) : title(to.node) + ' ' + where);
   }
   const snapshot::Value* value = model_->value(e.value);
   const QString name = value != nullptr ? shortName(value->name()) : QString();
@@ -139,7 +147,8 @@ QString GraphLabels::groupTitle(const SceneBox& box) const {
   QString text = format::visible(group.path);
   // Inside another box its path goes without saying.
   int outer = group.parent;
-  while (outer > 0 && model_->groups()[static_cast<std::size_t>(outer)].transparent) outer = model_->groups()[static_cast<std::size_t>(outer)].parent;
+  while (outer > 0 && model_->groups()[static_cast<std::size_t>(outer)].transparent)
+    outer = model_->groups()[static_cast<std::size_t>(outer)].parent;
   if (outer > 0) text = text.mid(format::visible(model_->groups()[static_cast<std::size_t>(outer)].path).size() + 1);
   if (box.folded > 1) {
     const QStringList parts = text.split('.');
@@ -151,7 +160,8 @@ QString GraphLabels::groupTitle(const SceneBox& box) const {
 
 QString GraphLabels::groupCount(const SceneBox& box) const {
   const ModelGroup& group = model_->groups()[static_cast<std::size_t>(box.group)];
-  const QString nodes = QStringLiteral("%1 nodes").arg(format::count(box.gradient ? group.gradientNodes : group.forwardNodes));
+  const QString nodes =
+      QStringLiteral("%1 nodes").arg(format::count(box.gradient ? group.gradientNodes : group.forwardNodes));
   return box.folded > 1 ? QStringLiteral("%1 × %2").arg(box.folded).arg(nodes) : nodes;
 }
 
@@ -161,7 +171,8 @@ QString GraphLabels::groupSource(int group) {
     for (int i = 0; i < model_->size(); ++i) {
       const snapshot::Node* node = model_->node(i);
       if (node == nullptr || node->phase() != snapshot::FORWARD || node->provenance().source_line() <= 0) continue;
-      for (int g = model_->nodes()[static_cast<std::size_t>(i)].group; g > 0; g = model_->groups()[static_cast<std::size_t>(g)].parent) {
+      for (int g = model_->nodes()[static_cast<std::size_t>(i)].group; g > 0;
+           g = model_->groups()[static_cast<std::size_t>(g)].parent) {
         if (!sources_[static_cast<std::size_t>(g)].isEmpty()) break;
         sources_[static_cast<std::size_t>(g)] = names::source(node->provenance());
       }
@@ -184,7 +195,8 @@ QStringList GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks
   const std::vector<int>& siblings = model_->groups()[static_cast<std::size_t>(first.parent)].children;
   for (const int g : siblings) {
     const ModelGroup& group = model_->groups()[static_cast<std::size_t>(g)];
-    if (g != box.group && (group.number < first.number || group.number >= first.number + box.folded || box.folded == 1)) continue;
+    if (g != box.group && (group.number < first.number || group.number >= first.number + box.folded || box.folded == 1))
+      continue;
     const GroupMarks& m = marks.groups[static_cast<std::size_t>(g)];
     ns += m.ns[column];
     timed |= m.timed[column];
@@ -194,7 +206,9 @@ QStringList GraphLabels::groupFacts(const SceneBox& box, const GraphMarks& marks
     nodes += column == 0 ? group.forwardNodes : group.gradientNodes;
   }
   QStringList facts;
-  if (differences > 0) facts << (differences == 1 ? QStringLiteral("1 difference") : QStringLiteral("%1 differences").arg(format::count(differences)));
+  if (differences > 0)
+    facts << (differences == 1 ? QStringLiteral("1 difference")
+                               : QStringLiteral("%1 differences").arg(format::count(differences)));
   if (waiting > 0 && waiting == nodes) facts << QStringLiteral("not reached in this step");
   if (timed) facts << (waiting > 0 && waiting == nodes ? QStringLiteral("last time ") : QString()) + format::time(ns);
   if (!box.gradient && stash > 0) facts << format::bytes(stash) + QStringLiteral(" stashed");
@@ -206,7 +220,8 @@ QString GraphLabels::toolTip(const SceneBox& box, const GraphMarks& marks) {
   if (box.node < 0) {
     lines << groupTitle(box) << groupCount(box);
     lines << groupFacts(box, marks);
-    lines << (box.kind == BoxKind::kClosedGroup ? QStringLiteral("Double-click or F11 opens it") : QStringLiteral("Double-click on its title or Shift+F11 closes it"));
+    lines << (box.kind == BoxKind::kClosedGroup ? QStringLiteral("Double-click or F11 opens it")
+                                                : QStringLiteral("Double-click on its title or Shift+F11 closes it"));
     return lines.join('\n');
   }
   const snapshot::Node* node = model_->node(box.node);
@@ -218,17 +233,20 @@ QString GraphLabels::toolTip(const SceneBox& box, const GraphMarks& marks) {
   lines << names::node(graph, node->id());
   if (!node->name().empty()) lines << format::visible(node->name());
   for (const int out : node->outputs()) {
-    if (const snapshot::Value* value = graph.value(out)) lines << QStringLiteral("→ %1   %2").arg(shortName(value->name()), names::shapeAndType(*value));
+    if (const snapshot::Value* value = graph.value(out))
+      lines << QStringLiteral("→ %1   %2").arg(shortName(value->name()), names::shapeAndType(*value));
   }
   const NodeMarks& m = marks.nodes[static_cast<std::size_t>(box.node)];
   if (const snapshot::Node* forward = graph.node(graph.forwardOf(node->id()))) {
-    lines << (node->phase() == snapshot::RECOMPUTE ? QStringLiteral("recomputes ") : QStringLiteral("gradient of ")) + names::node(graph, forward->id());
+    lines << (node->phase() == snapshot::RECOMPUTE ? QStringLiteral("recomputes ") : QStringLiteral("gradient of ")) +
+                 names::node(graph, forward->id());
   }
   if (m.inPlace) lines << QStringLiteral("⟲ writes in place");
   if (m.nondeterministic) lines << QStringLiteral("result depends on the number of threads");
   if (m.breakpoint) lines << QStringLiteral("breakpoint");
   if (m.heat >= 0 && marks.heat != HeatKind::kNone) {
-    lines << heatName(marks.heat) + QStringLiteral(": ") + heatText(marks.heat, static_cast<double>(m.heat) * static_cast<double>(m.heat) * marks.heatMost);
+    lines << heatName(marks.heat) + QStringLiteral(": ") +
+                 heatText(marks.heat, static_cast<double>(m.heat) * static_cast<double>(m.heat) * marks.heatMost);
   }
   if (const QString source = names::source(node->provenance()); !source.isEmpty()) lines << source;
   return lines.join('\n');

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The words on boxes and lines of a graph picture: made when first seen, kept with the model. All text is harmless. GUI thread.
+// The words on boxes and lines of a graph picture: made when first seen, kept with the model. All text is harmless. GUI
+// thread.
 #pragma once
 
 #include <QStringList>
@@ -19,14 +20,14 @@ class GraphLabels {
   const QString& sub(int modelNode);        // "mlp.c_fc  192 → 768", "mlp.c_fc · d weight"
   const QString& shape(int valuePosition);  // "2×128×768"
   QString stub(const GraphScene& scene, int edge, bool atSource, int more);  // "→ GeluGrad mlp.act", "→ ×3", "mask →"
-  QString stash(const SceneEdge& edge) const;                       // "stash · 768 KiB"
+  QString stash(const SceneEdge& edge) const;                                // "stash · 768 KiB"
 
-  QString groupTitle(const SceneBox& box) const;                    // "gradient of transformer.h.0 … h.10"
-  QString groupCount(const SceneBox& box) const;                    // "11 × 32 nodes"
-  QString groupSource(int group);                                   // "block.py:54", the first node's place
-  QString foldedLine(const SceneBox& box) const;                    // "11 identical blocks, folded"
+  QString groupTitle(const SceneBox& box) const;                               // "gradient of transformer.h.0 … h.10"
+  QString groupCount(const SceneBox& box) const;                               // "11 × 32 nodes"
+  QString groupSource(int group);                                              // "block.py:54", the first node's place
+  QString foldedLine(const SceneBox& box) const;                               // "11 identical blocks, folded"
   QStringList groupFacts(const SceneBox& box, const GraphMarks& marks) const;  // "17.9 ms", "59.8 MiB stashed"
-  QString toolTip(const SceneBox& box, const GraphMarks& marks);    // plain text, several lines
+  QString toolTip(const SceneBox& box, const GraphMarks& marks);               // plain text, several lines
 
  private:
   QString makeSub(int modelNode) const;

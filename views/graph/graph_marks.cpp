@@ -19,7 +19,8 @@ double heatOf(HeatKind kind, const SnapshotStore& store, const snapshot::Instruc
     case HeatKind::kBadNumbers: {
       double sum = -1;
       for (const auto& out : in.outputs()) {
-        if (const snapshot::TensorStatistics* s = store.statistics(out.value())) sum = std::max(sum, 0.0) + static_cast<double>(s->nan() + s->inf());
+        if (const snapshot::TensorStatistics* s = store.statistics(out.value()))
+          sum = std::max(sum, 0.0) + static_cast<double>(s->nan() + s->inf());
       }
       return sum;
     }
@@ -52,15 +53,18 @@ GraphMarks GraphMarks::make(const GraphModel& model, const SnapshotStore& store,
   const Breaks breaks(store.breakpoints());
   marks.inStep = store.position().in_step();
   std::vector<double> heats(marks.nodes.size(), -1);
-  std::vector<double> groupHeat[2] = {std::vector<double>(marks.groups.size(), -1), std::vector<double>(marks.groups.size(), -1)};
+  std::vector<double> groupHeat[2] = {std::vector<double>(marks.groups.size(), -1),
+                                      std::vector<double>(marks.groups.size(), -1)};
   for (int i = 0; i < model.size(); ++i) {
     const snapshot::Node* node = model.node(i);
     if (node == nullptr) continue;
     NodeMarks& m = marks.nodes[static_cast<std::size_t>(i)];
     const int column = node->phase() == snapshot::FORWARD ? 0 : 1;
     const int index = plan ? plan->instructionOfNode(node->id()) : -1;
-    m.breakpoint = breaks.nodes.contains(node->id()) || breaks.ops.contains(node->op()) || (index >= 0 && breaks.instructions.contains(index));
-    if (const snapshot::Determinism* d = store.determinism(node->id())) m.nondeterministic = d->verdict().starts_with("depends");
+    m.breakpoint = breaks.nodes.contains(node->id()) || breaks.ops.contains(node->op()) ||
+                   (index >= 0 && breaks.instructions.contains(index));
+    if (const snapshot::Determinism* d = store.determinism(node->id()))
+      m.nondeterministic = d->verdict().starts_with("depends");
     std::int64_t ns = -1;
     if (index >= 0) {
       const snapshot::Instruction& in = *plan->instruction(index);
@@ -82,7 +86,8 @@ GraphMarks GraphMarks::make(const GraphModel& model, const SnapshotStore& store,
         if (const snapshot::Value* v = model.value(edge.value)) stash += std::max<std::int64_t>(0, v->bytes());
       }
     }
-    for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
+    for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0;
+         g = model.groups()[static_cast<std::size_t>(g)].parent) {
       GroupMarks& group = marks.groups[static_cast<std::size_t>(g)];
       group.stashBytes += stash;
       group.waiting[column] += m.waiting ? 1 : 0;
@@ -97,7 +102,9 @@ GraphMarks GraphMarks::make(const GraphModel& model, const SnapshotStore& store,
   }
   for (const double h : heats) marks.heatMost = std::max(marks.heatMost, h);
   // The square root tells small values apart; the legend says so. Groups sum up and may exceed the largest node.
-  const auto share = [&](double h) { return h < 0 ? -1.0F : marks.heatMost <= 0 ? 0.0F : static_cast<float>(std::sqrt(std::min(1.0, h / marks.heatMost))); };
+  const auto share = [&](double h) {
+    return h < 0 ? -1.0F : marks.heatMost <= 0 ? 0.0F : static_cast<float>(std::sqrt(std::min(1.0, h / marks.heatMost)));
+  };
   for (std::size_t i = 0; i < heats.size(); ++i) marks.nodes[i].heat = share(heats[i]);
   for (std::size_t g = 0; g < marks.groups.size(); ++g) {
     for (int c = 0; c < 2; ++c) marks.groups[g].heat[c] = share(groupHeat[c][g]);

@@ -32,7 +32,8 @@ int numberOf(const std::string& path) {
 
 }  // namespace
 
-std::shared_ptr<const GraphModel> GraphModel::make(std::shared_ptr<const GraphSnapshot> snapshot, const std::atomic<bool>& cancel) {
+std::shared_ptr<const GraphModel> GraphModel::make(std::shared_ptr<const GraphSnapshot> snapshot,
+                                                   const std::atomic<bool>& cancel) {
   auto model = std::make_shared<GraphModel>();
   model->snapshot_ = std::move(snapshot);
   for (void (GraphModel::*step)() : {&GraphModel::readNodes, &GraphModel::readEdges, &GraphModel::findAnchors,
@@ -76,11 +77,14 @@ void GraphModel::readNodes() {
     ModelNode node;
     node.graphNode = i;
     if (from.phase() == snapshot::FORWARD) node.anchor = static_cast<int>(nodes_.size());
-    node.lane = from.phase() == snapshot::FORWARD ? Lane::kForward : from.phase() == snapshot::OPTIMIZER ? Lane::kOptimizer : Lane::kGradient;
+    node.lane = from.phase() == snapshot::FORWARD     ? Lane::kForward
+                : from.phase() == snapshot::OPTIMIZER ? Lane::kOptimizer
+                                                      : Lane::kGradient;
     const std::string& path = from.provenance().module_path();
     if (path.size() > kMaxPath || std::count(path.begin(), path.end(), '.') >= kMaxDepth) {
       std::size_t cut = 0;
-      for (int depth = 0; depth < kMaxDepth && cut != std::string::npos && cut < kMaxPath; ++depth) cut = path.find('.', cut + 1);
+      for (int depth = 0; depth < kMaxDepth && cut != std::string::npos && cut < kMaxPath; ++depth)
+        cut = path.find('.', cut + 1);
       node.group = groupOf(path.substr(0, std::min({cut, kMaxPath, path.size()})));
     } else {
       node.group = groupOf(path);
@@ -92,7 +96,8 @@ void GraphModel::readNodes() {
 void GraphModel::readEdges() {
   const snapshot::Graph& graph = snapshot_->graph();
   std::unordered_map<int, int> inputOfValue;
-  for (int i = 0; i < inputs_; ++i) inputOfValue.emplace(graph.values(nodes_[static_cast<std::size_t>(i)].inputValue).id(), i);
+  for (int i = 0; i < inputs_; ++i)
+    inputOfValue.emplace(graph.values(nodes_[static_cast<std::size_t>(i)].inputValue).id(), i);
   inStart_.assign(nodes_.size() + 1, 0);
   outStart_.assign(nodes_.size() + 1, 0);
   edges_.reserve(nodes_.size() * 2);
@@ -116,7 +121,8 @@ void GraphModel::readEdges() {
   for (std::size_t i = 1; i < outStart_.size(); ++i) outStart_[i] += outStart_[i - 1];
   out_.resize(edges_.size());
   std::vector<int> fill(outStart_.begin(), outStart_.end() - 1);
-  for (std::size_t e = 0; e < edges_.size(); ++e) out_[static_cast<std::size_t>(fill[static_cast<std::size_t>(edges_[e].from)]++)] = static_cast<int>(e);
+  for (std::size_t e = 0; e < edges_.size(); ++e)
+    out_[static_cast<std::size_t>(fill[static_cast<std::size_t>(edges_[e].from)]++)] = static_cast<int>(e);
 }
 
 void GraphModel::findAnchors() {
@@ -210,7 +216,8 @@ void GraphModel::findLanes() {
       if (to > i && phase(to) == snapshot::FORWARD && (first < 0 || to < first)) first = to;
     }
     if (first < 0) continue;
-    host[static_cast<std::size_t>(i)] = aside[static_cast<std::size_t>(first)] != 0 ? host[static_cast<std::size_t>(first)] : first;
+    host[static_cast<std::size_t>(i)] =
+        aside[static_cast<std::size_t>(first)] != 0 ? host[static_cast<std::size_t>(first)] : first;
     if (const int h = host[static_cast<std::size_t>(i)]; h >= 0) ++guests[static_cast<std::size_t>(h)];
   }
   for (int i = inputs_; i < size(); ++i) {
@@ -241,7 +248,8 @@ void GraphModel::settleGroups() {
   for (int i = 0; i < size(); ++i) {
     std::uint64_t content = 1;
     if (const snapshot::Node* n = node(i)) {
-      content = mix(std::hash<std::string>()(n->op()), static_cast<std::uint64_t>(n->inputs_size()) * 8 + static_cast<std::uint64_t>(n->phase()));
+      content = mix(std::hash<std::string>()(n->op()),
+                    static_cast<std::uint64_t>(n->inputs_size()) * 8 + static_cast<std::uint64_t>(n->phase()));
       const snapshot::Value* out = n->outputs_size() > 0 ? snapshot_->value(n->outputs(0)) : nullptr;
       content = mix(content, out != nullptr ? static_cast<std::uint64_t>(out->bytes()) : 0);
     }
@@ -286,7 +294,9 @@ const snapshot::Value* GraphModel::value(int valuePosition) const {
   return valuePosition < 0 ? nullptr : &snapshot_->graph().values(valuePosition);
 }
 
-snapshot::Phase GraphModel::phase(int modelNode) const { return modelNode < inputs_ ? snapshot::FORWARD : node(modelNode)->phase(); }
+snapshot::Phase GraphModel::phase(int modelNode) const {
+  return modelNode < inputs_ ? snapshot::FORWARD : node(modelNode)->phase();
+}
 
 int GraphModel::group(const std::string& path) const {
   const auto found = groupByPath_.find(path);

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the layout needs to know of a graph: nodes with their lane and anchor, edges, and the tree of module groups.
 //
-// Nodes are numbered 0 … size-1: first the fed inputs of the graph, then graph.nodes() in execution order, so an edge of a sound
-// graph always goes from a lower to a higher number. Immutable after make(), which may run on any thread. Takes O(nodes + edges).
+// Nodes are numbered 0 … size-1: first the fed inputs of the graph, then graph.nodes() in execution order, so an edge of a
+// sound graph always goes from a lower to a higher number. Immutable after make(), which may run on any thread. Takes
+// O(nodes + edges).
 //
-// Lane: where a node stands. Forward nodes make the left column; gradient and recomputed nodes the right one; weight gradients
-// (nodes that only the optimizer or nobody reads) and optimizer nodes stand beside the main line of the right column;
-// constants and shape-only sources stand beside their consumer.
+// Lane: where a node stands. Forward nodes make the left column; gradient and recomputed nodes the right one; weight
+// gradients (nodes that only the optimizer or nobody reads) and optimizer nodes stand beside the main line of the right
+// column; constants and shape-only sources stand beside their consumer.
 //
 // Anchor: the forward node whose rank a node takes. A gradient node's anchor is its provenance's forward node; where that is
 // unknown, the earliest anchor among its producers, then the latest among its consumers. An optimizer node's anchor is the
 // first forward reader of its parameter.
 //
-// Groups follow provenance.module_path, cut at 24 levels. A group is *transparent* (has no box; its content stands in its parent)
-// when a box would say nothing: the root, lists of numbered blocks ("transformer.h"), wrappers that hold most of the model, and
-// groups of at most four forward nodes.
+// Groups follow provenance.module_path, cut at 24 levels. A group is *transparent* (has no box; its content stands in its
+// parent) when a box would say nothing: the root, lists of numbered blocks ("transformer.h"), wrappers that hold most of the
+// model, and groups of at most four forward nodes.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,7 @@ struct ModelNode {
   int graphNode = -1;   // index into graph.nodes(); -1 for an input
   int inputValue = -1;  // index into graph.values() for an input
   int group = 0;
-  int anchor = -1;      // model node; itself for forward nodes; -1 unknown
+  int anchor = -1;  // model node; itself for forward nodes; -1 unknown
   Lane lane = Lane::kForward;
 };
 
@@ -43,20 +44,21 @@ struct ModelEdge {
 };
 
 struct ModelGroup {
-  std::string path;           // "transformer.h.0"; empty for the root. Hostile text.
+  std::string path;  // "transformer.h.0"; empty for the root. Hostile text.
   int parent = -1;
-  int number = -1;            // its last component when that is a number
+  int number = -1;  // its last component when that is a number
   bool transparent = false;
-  int forwardNodes = 0;       // with everything below
-  int gradientNodes = 0;      // backward, recomputed and optimizer nodes, with everything below
+  int forwardNodes = 0;         // with everything below
+  int gradientNodes = 0;        // backward, recomputed and optimizer nodes, with everything below
   std::uint64_t structure = 0;  // equal for groups of equal content (ops, relative paths, sizes, in order)
-  std::vector<int> children;  // by number, then by first node
+  std::vector<int> children;    // by number, then by first node
 };
 
 class GraphModel {
  public:
   // Returns nullptr when `cancel` became true.
-  static std::shared_ptr<const GraphModel> make(std::shared_ptr<const GraphSnapshot> snapshot, const std::atomic<bool>& cancel);
+  static std::shared_ptr<const GraphModel> make(std::shared_ptr<const GraphSnapshot> snapshot,
+                                                const std::atomic<bool>& cancel);
 
   const GraphSnapshot& snapshot() const { return *snapshot_; }
   const std::vector<ModelNode>& nodes() const { return nodes_; }
@@ -70,11 +72,11 @@ class GraphModel {
   const int* outBegin(int node) const { return out_.data() + outStart_[node]; }
   const int* outEnd(int node) const { return out_.data() + outStart_[node + 1]; }
 
-  int ofNodeId(int nodeId) const;                                   // -1 when there is none
-  const snapshot::Node* node(int modelNode) const;                  // nullptr for an input
-  const snapshot::Value* value(int valuePosition) const;            // nullptr for -1
+  int ofNodeId(int nodeId) const;                         // -1 when there is none
+  const snapshot::Node* node(int modelNode) const;        // nullptr for an input
+  const snapshot::Value* value(int valuePosition) const;  // nullptr for -1
   snapshot::Phase phase(int modelNode) const;
-  int group(const std::string& path) const;                         // -1 when there is none
+  int group(const std::string& path) const;  // -1 when there is none
 
  private:
   void readNodes();

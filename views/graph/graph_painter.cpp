@@ -22,7 +22,14 @@ QPointF point(PointF2 p) { return {p.x, p.y}; }
 }  // namespace
 
 GraphPainter::GraphPainter(const GraphScene& scene, GraphLabels& labels, const GraphMarks& marks, const Tokens& tokens)
-    : scene_(scene), labels_(labels), marks_(marks), t_(tokens), title_(sceneFont(12, QFont::Medium)), sub_(sceneFont(10.5)), small_(sceneFont(10)), head_(sceneFont(11.5)) {
+    : scene_(scene),
+      labels_(labels),
+      marks_(marks),
+      t_(tokens),
+      title_(sceneFont(12, QFont::Medium)),
+      sub_(sceneFont(10.5)),
+      small_(sceneFont(10)),
+      head_(sceneFont(11.5)) {
   std::map<std::string, std::uint8_t> known;
   const GraphModel& model = *scene.model;
   hues_.push_back(t_.category(QStringLiteral("other")));
@@ -35,13 +42,15 @@ GraphPainter::GraphPainter(const GraphScene& scene, GraphLabels& labels, const G
     if (node->phase() == snapshot::BACKWARD) {
       if (const snapshot::Node* forward = graph.node(graph.forwardOf(node->id()))) node = forward;
     }
-    const auto [at, fresh] = known.emplace(node->category(), static_cast<std::uint8_t>(std::min<std::size_t>(hues_.size(), 255)));
+    const auto [at, fresh] =
+        known.emplace(node->category(), static_cast<std::uint8_t>(std::min<std::size_t>(hues_.size(), 255)));
     if (fresh && hues_.size() < 255) hues_.push_back(t_.category(QString::fromStdString(node->category())));
     category_[static_cast<std::size_t>(i)] = std::min(at->second, static_cast<std::uint8_t>(hues_.size() - 1));
   }
 }
 
-void GraphPainter::text(TextCache& cache, const QColor& colour, double x, double baseline, double width, const QString& what, Qt::Alignment align) {
+void GraphPainter::text(TextCache& cache, const QColor& colour, double x, double baseline, double width, const QString& what,
+                        Qt::Alignment align) {
   if (what.isEmpty() || width < 6) return;
   const QString& shown = cache.elided(what, width);
   double left = x;
@@ -70,7 +79,8 @@ void GraphPainter::paint(QPainter& painter, const Viewport& view, const GraphPai
   state_ = &state;
   zoom_ = view.scaleX;
   const QRectF area = view.visible();
-  visible_ = {static_cast<float>(area.x()) - 130, static_cast<float>(area.y()) - 40, static_cast<float>(area.width()) + 260, static_cast<float>(area.height()) + 80};
+  visible_ = {static_cast<float>(area.x()) - 130, static_cast<float>(area.y()) - 40, static_cast<float>(area.width()) + 260,
+              static_cast<float>(area.height()) + 80};
   selectedBox_ = state.selectedNode < 0 ? -1 : scene_.boxOfNode[static_cast<std::size_t>(state.selectedNode)];
   painter.save();
   painter.fillRect(QRectF(QPointF(), view.size), t_.panel);
@@ -112,12 +122,18 @@ bool GraphPainter::stepsBack(const SceneBox& box) const {
 
 float GraphPainter::heatOf(const SceneBox& box) const {
   if (marks_.heat == HeatKind::kNone) return -1;
-  return box.node >= 0 ? marks_.nodes[static_cast<std::size_t>(box.node)].heat : marks_.groups[static_cast<std::size_t>(box.group)].heat[box.gradient ? 1 : 0];
+  return box.node >= 0 ? marks_.nodes[static_cast<std::size_t>(box.node)].heat
+                       : marks_.groups[static_cast<std::size_t>(box.group)].heat[box.gradient ? 1 : 0];
 }
 
 GraphPainter::Colours GraphPainter::coloursOf(const SceneBox& box) const {
-  Colours c{.hue = box.node >= 0 ? hues_[category_[static_cast<std::size_t>(box.node)]] : t_.edge, .fill = t_.panel, .line = t_.border, .title = t_.text, .sub = t_.muted};
-  const Difference difference = box.node >= 0 ? marks_.nodes[static_cast<std::size_t>(box.node)].difference : Difference::kNone;
+  Colours c{.hue = box.node >= 0 ? hues_[category_[static_cast<std::size_t>(box.node)]] : t_.edge,
+            .fill = t_.panel,
+            .line = t_.border,
+            .title = t_.text,
+            .sub = t_.muted};
+  const Difference difference =
+      box.node >= 0 ? marks_.nodes[static_cast<std::size_t>(box.node)].difference : Difference::kNone;
   if (difference != Difference::kNone) {
     c.line = difference == Difference::kAdded ? t_.added : difference == Difference::kRemoved ? t_.removed : t_.changed;
     c.fill = mixed(c.line, t_.panel, 0.12);
@@ -132,7 +148,8 @@ GraphPainter::Colours GraphPainter::coloursOf(const SceneBox& box) const {
     c.fill = t_.select;
     c.line = t_.accent;
   }
-  const bool waiting = box.node >= 0 && marks_.nodes[static_cast<std::size_t>(box.node)].waiting && state_->hovered != selectedBox_;
+  const bool waiting =
+      box.node >= 0 && marks_.nodes[static_cast<std::size_t>(box.node)].waiting && state_->hovered != selectedBox_;
   if (stepsBack(box) || (waiting && difference == Difference::kNone && box.node != state_->selectedNode)) {
     const double keep = stepsBack(box) ? 0.3 : 0.55;
     for (QColor* colour : {&c.hue, &c.title, &c.sub}) *colour = mixed(*colour, c.fill, keep);
@@ -192,7 +209,8 @@ void GraphPainter::paintFlow() {
       strong.push_back(i);
     } else if (curves) {
       const bool faded = (state_->emphasised != nullptr || state_->matches != nullptr) &&
-                         (stepsBack(scene_.boxes[static_cast<std::size_t>(edge.from)]) || stepsBack(scene_.boxes[static_cast<std::size_t>(edge.to)]));
+                         (stepsBack(scene_.boxes[static_cast<std::size_t>(edge.from)]) ||
+                          stepsBack(scene_.boxes[static_cast<std::size_t>(edge.to)]));
       paintEdge(i, QPen(faded ? t_.border : plain, 1), zoom_ >= kArrowsFrom);
     } else {
       const PointF2* q = scene_.points.data() + edge.firstPoint;
@@ -213,7 +231,8 @@ void GraphPainter::paintFlow() {
     if (!edge.straight) return true;
     const SceneBox& to = scene_.boxes[static_cast<std::size_t>(edge.to)];
     if (to.lane == Lane::kWeight || to.lane == Lane::kOptimizer) return true;
-    const PointF2 a = scene_.points[static_cast<std::size_t>(edge.firstPoint)], b = scene_.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
+    const PointF2 a = scene_.points[static_cast<std::size_t>(edge.firstPoint)],
+                  b = scene_.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
     const QColor colour = stepsBack(to) ? mixed(t_.faint, t_.panel, 0.4) : t_.faint;
     text(small_, colour, std::max(a.x, b.x) + 6, (a.y + b.y) / 2 + 3.5, kNodeWidth / 2 - 4, labels_.shape(edge.value));
     return true;
@@ -223,7 +242,8 @@ void GraphPainter::paintFlow() {
 void GraphPainter::paintDots() {
   // Thousands of boxes per pixel row: one pixel each, last one wins, straight into memory.
   const QRectF device = p_->worldTransform().mapRect(QRectF(visible_.x, visible_.y, visible_.w, visible_.h));
-  const auto width = static_cast<int>(std::min(8192.0, std::ceil(device.width()))), height = static_cast<int>(std::min(8192.0, std::ceil(device.height())));
+  const auto width = static_cast<int>(std::min(8192.0, std::ceil(device.width()))),
+             height = static_cast<int>(std::min(8192.0, std::ceil(device.height())));
   if (width <= 0 || height <= 0) return;
   QImage image(width, height, QImage::Format_ARGB32_Premultiplied);
   image.fill(Qt::transparent);
@@ -235,7 +255,8 @@ void GraphPainter::paintDots() {
     const bool back = stepsBack(box);
     QRgb colour = box.node < 0 ? t_.edge.rgb() : colours[category_[static_cast<std::size_t>(box.node)]];
     if (const float heat = heatOf(box); heat >= 0) colour = t_.heat(heat).rgb();
-    if (box.node >= 0 && marks_.nodes[static_cast<std::size_t>(box.node)].difference != Difference::kNone) colour = coloursOf(box).line.rgb();
+    if (box.node >= 0 && marks_.nodes[static_cast<std::size_t>(box.node)].difference != Difference::kNone)
+      colour = coloursOf(box).line.rgb();
     if (back) colour = mixed(QColor::fromRgb(colour), t_.panel, 0.2).rgb();
     const int x0 = std::clamp(static_cast<int>((box.at.x - visible_.x) * sx), 0, width - 1);
     const int x1 = std::clamp(static_cast<int>((box.at.right() - visible_.x) * sx), x0, width - 1);
@@ -261,7 +282,12 @@ void GraphPainter::paintFlat() {
     }
     const Colours c = coloursOf(box);
     const bool filled = heatOf(box) >= 0 || c.fill != t_.panel;
-    batches[filled ? (c.fill == t_.select ? t_.accent : heatOf(box) >= 0 ? c.fill : c.line).rgb() : mixed(c.hue, t_.panel, zoom_ < kBoxesFrom ? 0.75 : 0.6).rgb()].push_back(rect(box.at));
+    batches[filled ? (c.fill == t_.select ? t_.accent
+                      : heatOf(box) >= 0  ? c.fill
+                                          : c.line)
+                         .rgb()
+                   : mixed(c.hue, t_.panel, zoom_ < kBoxesFrom ? 0.75 : 0.6).rgb()]
+        .push_back(rect(box.at));
   }
   p_->setRenderHint(QPainter::Antialiasing, false);
   p_->setPen(Qt::NoPen);
@@ -293,12 +319,14 @@ void GraphPainter::paintNode(int index) {
     p_->setPen(QPen(c.line, 1));
     p_->setBrush(t_.raised);
     p_->drawRoundedRect(r, r.height() / 2, r.height() / 2);
-    if (zoom_ >= kTitlesFrom) text(sub_, c.sub, r.x() + 12, r.center().y() + 4, r.width() - 24, labels_.title(box.node), Qt::AlignHCenter);
+    if (zoom_ >= kTitlesFrom)
+      text(sub_, c.sub, r.x() + 12, r.center().y() + 4, r.width() - 24, labels_.title(box.node), Qt::AlignHCenter);
     return;
   }
   const bool isCurrent = box.node == marks_.current;
   QPen frame(isCurrent ? t_.warn : index == state_->hovered ? t_.edge : c.line, isCurrent ? 1.6 : 1);
-  if (marks_.nodes[static_cast<std::size_t>(box.node)].difference == Difference::kRemoved || scene_.model->phase(box.node) == snapshot::RECOMPUTE) {
+  if (marks_.nodes[static_cast<std::size_t>(box.node)].difference == Difference::kRemoved ||
+      scene_.model->phase(box.node) == snapshot::RECOMPUTE) {
     frame.setStyle(Qt::CustomDashLine);
     frame.setDashPattern({4, 3});
     frame.setCapStyle(Qt::FlatCap);
@@ -334,10 +362,14 @@ void GraphPainter::paintNode(int index) {
       if (marks.inPlace) badge(QStringLiteral("⟲"), mixed(t_.muted, c.fill, 0.9));
       if (marks.nondeterministic) badge(QStringLiteral("≁"), t_.warn);
       if (marks.difference != Difference::kNone) {
-        badge(marks.difference == Difference::kAdded ? QStringLiteral("+") : marks.difference == Difference::kRemoved ? QStringLiteral("−") : QStringLiteral("±"), c.line);
+        badge(marks.difference == Difference::kAdded     ? QStringLiteral("+")
+              : marks.difference == Difference::kRemoved ? QStringLiteral("−")
+                                                         : QStringLiteral("±"),
+              c.line);
       }
     }
-    text(title_, c.title, r.x() + 14, sub.isEmpty() ? r.center().y() + 4.5 : r.y() + 15, right - r.x() - 16, labels_.title(box.node));
+    text(title_, c.title, r.x() + 14, sub.isEmpty() ? r.center().y() + 4.5 : r.y() + 15, right - r.x() - 16,
+         labels_.title(box.node));
     text(sub_, c.sub, r.x() + 14, r.y() + 27.5, r.width() - 20, sub);
   }
   if (marks.breakpoint) {
@@ -346,7 +378,9 @@ void GraphPainter::paintNode(int index) {
     p_->drawEllipse(QPointF(r.x() - 9, r.center().y()), 4.5, 4.5);
   }
   if (isCurrent) {
-    const QPointF arrow[3] = {{r.x() - 15 - (marks.breakpoint ? 8 : 0), r.center().y() - 6}, {r.x() - 5 - (marks.breakpoint ? 10 : 0), r.center().y()}, {r.x() - 15 - (marks.breakpoint ? 8 : 0), r.center().y() + 6}};
+    const QPointF arrow[3] = {{r.x() - 15 - (marks.breakpoint ? 8 : 0), r.center().y() - 6},
+                              {r.x() - 5 - (marks.breakpoint ? 10 : 0), r.center().y()},
+                              {r.x() - 15 - (marks.breakpoint ? 8 : 0), r.center().y() + 6}};
     p_->setPen(Qt::NoPen);
     p_->setBrush(t_.warn);
     p_->drawConvexPolygon(arrow, 3);
@@ -376,13 +410,15 @@ void GraphPainter::paintClosed(int index) {
       text(head_, t_.muted, r.x() + 10, r.y() + 19, r.width() - 34 - sub_.width(count), labels_.groupTitle(box));
       text(head_, onCard, card.x() + 11, card.y() + 22, card.width() - 22, labels_.foldedLine(box));
       const QStringList facts = labels_.groupFacts(box, marks_) << QStringLiteral("double-click opens one");
-      text(sub_, mixed(onCard, heat >= 0 ? fill : t_.raised, 0.75), card.x() + 11, card.y() + 39, card.width() - 22, fitting(facts, QStringLiteral(" · "), card.width() - 22));
+      text(sub_, mixed(onCard, heat >= 0 ? fill : t_.raised, 0.75), card.x() + 11, card.y() + 39, card.width() - 22,
+           fitting(facts, QStringLiteral(" · "), card.width() - 22));
     }
   } else if (words) {
     const QColor ink = heat < 0 || contrast(t_.text, fill) >= contrast(t_.panel, fill) ? t_.text : t_.panel;
     const QColor dim = heat >= 0 ? ink : t_.muted;
     text(head_, ink, r.x() + 10, r.y() + 21, r.width() - 20, labels_.groupTitle(box));
-    text(sub_, dim, r.x() + 10, r.y() + 39, r.width() - 20, fitting(QStringList(count) + labels_.groupFacts(box, marks_), QStringLiteral("  "), r.width() - 20));
+    text(sub_, dim, r.x() + 10, r.y() + 39, r.width() - 20,
+         fitting(QStringList(count) + labels_.groupFacts(box, marks_), QStringLiteral("  "), r.width() - 20));
   }
   if (marks.breakpoint[box.gradient ? 1 : 0]) {
     p_->setPen(Qt::NoPen);
@@ -394,7 +430,8 @@ void GraphPainter::paintClosed(int index) {
     p_->setPen(QPen(t_.warn, 1.6));
     p_->setBrush(Qt::NoBrush);
     p_->drawRoundedRect(r, 6, 6);
-    const QPointF arrow[3] = {{r.x() - 15, r.center().y() - 6}, {r.x() - 5, r.center().y()}, {r.x() - 15, r.center().y() + 6}};
+    const QPointF arrow[3] = {
+        {r.x() - 15, r.center().y() - 6}, {r.x() - 5, r.center().y()}, {r.x() - 15, r.center().y() + 6}};
     p_->setPen(Qt::NoPen);
     p_->setBrush(t_.warn);
     p_->drawConvexPolygon(arrow, 3);
@@ -446,10 +483,13 @@ void GraphPainter::paintStubs(int index) {
   constexpr float kReach = 130;
   // The stub of a selected or hovered node is drawn as a full line instead.
   const bool full = index == selectedBox_ || index == state_->hovered;
-  if (outCount > 0 && !full) draw(box.at.right(), 1, labels_.stub(scene_, out, true, outCount - 1), room({box.at.right() + 1, static_cast<float>(y) - 4, kReach, 8}, true));
+  if (outCount > 0 && !full)
+    draw(box.at.right(), 1, labels_.stub(scene_, out, true, outCount - 1),
+         room({box.at.right() + 1, static_cast<float>(y) - 4, kReach, 8}, true));
   if (inCount > 0 && !full) {
     const QString label = onlyStash ? QString() : labels_.stub(scene_, in, false, inCount - 1);
-    draw(box.at.x, -1, label, label.isEmpty() ? 0 : room({box.at.x - kReach - 1, static_cast<float>(y) - 4, kReach, 8}, false));
+    draw(box.at.x, -1, label,
+         label.isEmpty() ? 0 : room({box.at.x - kReach - 1, static_cast<float>(y) - 4, kReach, 8}, false));
   }
 }
 
@@ -457,7 +497,8 @@ void GraphPainter::paintFullEdges() {
   const auto full = [&](int e, const QColor& colour, double width, bool label) {
     const SceneEdge& edge = scene_.edges[static_cast<std::size_t>(e)];
     if (edge.kind == EdgeKind::kFlow) return;
-    const auto q = fullCurve(scene_.boxes[static_cast<std::size_t>(edge.from)], scene_.boxes[static_cast<std::size_t>(edge.to)]);
+    const auto q =
+        fullCurve(scene_.boxes[static_cast<std::size_t>(edge.from)], scene_.boxes[static_cast<std::size_t>(edge.to)]);
     QPainterPath path(point(q[0]));
     path.cubicTo(point(q[1]), point(q[2]), point(q[3]));
     p_->setPen(QPen(colour, width / std::min(1.0, std::max(zoom_, 0.3))));
@@ -487,7 +528,8 @@ void GraphPainter::paintFullEdges() {
     if (box < 0) continue;
     const auto [begin, end] = scene_.edgesAt(box);
     const bool few = end - begin <= 12;
-    for (const int* e = begin; e != end; ++e) full(*e, box == selectedBox_ ? t_.accent : mixed(t_.accent, t_.panel, 0.7), 1.4, few && box == selectedBox_);
+    for (const int* e = begin; e != end; ++e)
+      full(*e, box == selectedBox_ ? t_.accent : mixed(t_.accent, t_.panel, 0.7), 1.4, few && box == selectedBox_);
   }
 }
 
@@ -496,7 +538,8 @@ void GraphPainter::paintSelection() {
     const double grow = std::max(3.0, 2.0 / zoom_);
     p_->setPen(QPen(t_.accent, std::max(2.0, 2.0 / zoom_)));
     p_->setBrush(Qt::NoBrush);
-    p_->drawRoundedRect(rect(scene_.boxes[static_cast<std::size_t>(selectedBox_)].at).adjusted(-grow, -grow, grow, grow), 7, 7);
+    p_->drawRoundedRect(rect(scene_.boxes[static_cast<std::size_t>(selectedBox_)].at).adjusted(-grow, -grow, grow, grow), 7,
+                        7);
   }
   if (state_->currentMatch >= 0) {
     const int box = scene_.boxOfNode[static_cast<std::size_t>(state_->currentMatch)];

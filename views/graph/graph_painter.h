@@ -16,12 +16,12 @@
 namespace stepscope {
 
 struct GraphPaintState {
-  int selectedNode = -1;              // model node; its box, or that of the group that hides it, gets the ring
-  int hovered = -1;                   // box
-  const std::unordered_set<int>* matches = nullptr;   // model nodes found by the search; nullptr: no search
-  int currentMatch = -1;              // model node
+  int selectedNode = -1;  // model node; its box, or that of the group that hides it, gets the ring
+  int hovered = -1;       // box
+  const std::unordered_set<int>* matches = nullptr;     // model nodes found by the search; nullptr: no search
+  int currentMatch = -1;                                // model node
   const std::unordered_set<int>* emphasised = nullptr;  // model nodes of a path or neighbourhood; the rest steps back
-  bool allEdges = false;              // stubs as full lines
+  bool allEdges = false;                                // stubs as full lines
 };
 
 class GraphPainter {
@@ -55,13 +55,14 @@ class GraphPainter {
   Colours coloursOf(const SceneBox& box) const;
   bool stepsBack(const SceneBox& box) const;
   float heatOf(const SceneBox& box) const;
-  void text(TextCache& cache, const QColor& colour, double x, double baseline, double width, const QString& text, Qt::Alignment align = Qt::AlignLeft);
+  void text(TextCache& cache, const QColor& colour, double x, double baseline, double width, const QString& text,
+            Qt::Alignment align = Qt::AlignLeft);
 
   const GraphScene& scene_;
   GraphLabels& labels_;
   const GraphMarks& marks_;
   const Tokens& t_;
-  std::vector<QColor> hues_;           // by category index
+  std::vector<QColor> hues_;            // by category index
   std::vector<std::uint8_t> category_;  // by model node
   TextCache title_, sub_, small_, head_;
 

@@ -10,7 +10,8 @@ namespace {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 bool contains(const std::string& text, const std::string& word) {  // word is in lower case
-  return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) { return lower(a) == b; }) != text.end();
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) { return lower(a) == b; }) !=
+         text.end();
 }
 
 const char* phaseName(snapshot::Phase phase) {
@@ -61,7 +62,8 @@ bool matches(const GraphModel& model, const snapshot::Node& node, const Word& wo
   if (word.field == "path:") return contains(node.provenance().module_path(), word.text);
   if (word.field == "phase:") return contains(phaseName(node.phase()), word.text);
   if (word.field == "value:") return values();
-  return contains(node.op(), word.text) || contains(node.name(), word.text) || contains(node.provenance().module_path(), word.text) || values();
+  return contains(node.op(), word.text) || contains(node.name(), word.text) ||
+         contains(node.provenance().module_path(), word.text) || values();
 }
 
 }  // namespace
@@ -72,7 +74,9 @@ std::vector<int> searchGraph(const GraphModel& model, const std::string& query) 
   if (words.empty()) return found;
   for (int i = 0; i < model.size(); ++i) {
     const snapshot::Node* node = model.node(i);
-    if (node != nullptr && std::all_of(words.begin(), words.end(), [&](const Word& w) { return matches(model, *node, w) != w.exclude; })) found.push_back(i);
+    if (node != nullptr &&
+        std::all_of(words.begin(), words.end(), [&](const Word& w) { return matches(model, *node, w) != w.exclude; }))
+      found.push_back(i);
   }
   return found;
 }
@@ -81,7 +85,8 @@ std::unordered_set<int> neighboursOf(const GraphModel& model, int node) {
   std::unordered_set<int> set{node};
   const auto [begin, end] = model.inEdges(node);
   for (int e = begin; e < end; ++e) set.insert(model.edges()[static_cast<std::size_t>(e)].from);
-  for (const int* e = model.outBegin(node); e != model.outEnd(node); ++e) set.insert(model.edges()[static_cast<std::size_t>(*e)].to);
+  for (const int* e = model.outBegin(node); e != model.outEnd(node); ++e)
+    set.insert(model.edges()[static_cast<std::size_t>(*e)].to);
   if (const snapshot::Node* n = model.node(node)) {
     for (const int id : model.snapshot().mirrored(n->id())) {
       if (const int other = model.ofNodeId(id); other >= 0) set.insert(other);
@@ -104,7 +109,8 @@ std::unordered_set<int> pathToLoss(const GraphModel& model, int node) {
         if (seen.insert(next).second) stack.push_back(next);
       };
       if (along) {
-        for (const int* e = model.outBegin(at); e != model.outEnd(at); ++e) visit(model.edges()[static_cast<std::size_t>(*e)].to);
+        for (const int* e = model.outBegin(at); e != model.outEnd(at); ++e)
+          visit(model.edges()[static_cast<std::size_t>(*e)].to);
       } else {
         const auto [begin, end] = model.inEdges(at);
         for (int e = begin; e < end; ++e) visit(model.edges()[static_cast<std::size_t>(e)].from);
@@ -112,7 +118,8 @@ std::unordered_set<int> pathToLoss(const GraphModel& model, int node) {
     }
     return seen;
   };
-  // Forward: what the node reaches and what reaches the loss. Gradient: the flow from the loss's own gradient down to the node.
+  // Forward: what the node reaches and what reaches the loss. Gradient: the flow from the loss's own gradient down to the
+  // node.
   const bool forward = model.phase(node) == snapshot::FORWARD;
   const std::unordered_set<int> a = forward ? reach(node, true) : reach(node, false);
   std::unordered_set<int> both;

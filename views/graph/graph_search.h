@@ -11,7 +11,8 @@
 namespace stepscope {
 
 // Model nodes that match all words of `query`, in execution order. A word is part of the op, the name, the module path or a
-// value's name, whatever the case; "op:MatMul", "name:x", "path:h.3", "value:x", "phase:backward" look in one place; a leading "-" excludes.
+// value's name, whatever the case; "op:MatMul", "name:x", "path:h.3", "value:x", "phase:backward" look in one place; a
+// leading "-" excludes.
 std::vector<int> searchGraph(const GraphModel& model, const std::string& query);
 
 // The node, its producers and consumers, and its gradient or forward nodes.

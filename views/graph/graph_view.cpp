@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/graph/graph_view.h"
 
+#include <QClipboard>
 #include <QFileDialog>
 #include <QGuiApplication>
-#include <QClipboard>
 #include <QHBoxLayout>
 #include <QJsonArray>
 #include <QJsonDocument>
@@ -22,7 +22,8 @@
 
 namespace stepscope {
 
-GraphView::GraphView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("graph"), tr("Graph"), parent) {
+GraphView::GraphView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("graph"), tr("Graph"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
@@ -50,8 +51,8 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent) : View(context
   marksSoon_.setSingleShot(true);
   marksSoon_.setInterval(15);
   connect(&marksSoon_, &QTimer::timeout, this, &GraphView::updateMarks);
-  for (auto signal : {&SnapshotStore::positionChanged, &SnapshotStore::breakpointsChanged, &SnapshotStore::determinismChanged, &SnapshotStore::planChanged,
-                      &SnapshotStore::stepsChanged}) {
+  for (auto signal : {&SnapshotStore::positionChanged, &SnapshotStore::breakpointsChanged,
+                      &SnapshotStore::determinismChanged, &SnapshotStore::planChanged, &SnapshotStore::stepsChanged}) {
     connect(&store(), signal, &marksSoon_, qOverload<>(&QTimer::start));
   }
   connect(&selection(), &SelectionModel::selectionChanged, this, &GraphView::showSelection);
@@ -70,7 +71,8 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent) : View(context
   connect(canvas_, &GraphCanvas::openGroup, this, [this](int group, int folded, bool) { openOne(group, folded); });
   connect(canvas_, &GraphCanvas::closeGroup, this, &GraphView::closeOne);
   connect(canvas_, &GraphCanvas::menuWanted, this, &GraphView::showMenu);
-  connect(canvas_, &GraphCanvas::viewChanged, this, [this] { zoom_->setText(QStringLiteral("%1 %").arg(qRound(canvas_->zoomPercent()))); });
+  connect(canvas_, &GraphCanvas::viewChanged, this,
+          [this] { zoom_->setText(QStringLiteral("%1 %").arg(qRound(canvas_->zoomPercent()))); });
   connect(strip_, &PhaseStrip::chosen, this, &GraphView::showStage);
   connect(&worker_, &LayoutWorker::finished, this, &GraphView::showScene);
   // What takes longer than a tenth of a second says so.
@@ -133,7 +135,8 @@ void GraphView::buildControls() {
   find->addWidget(findCount_);
   connect(findText_, &QLineEdit::textChanged, this, [this] { search(0); });
   findText_->installEventFilter(this);
-  connect(findText_, &QLineEdit::returnPressed, this, [this] { search(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier ? -1 : 1); });
+  connect(findText_, &QLineEdit::returnPressed, this,
+          [this] { search(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier ? -1 : 1); });
 }
 
 QString GraphView::headerText() const {
@@ -146,7 +149,8 @@ QString GraphView::headerText() const {
 
 QString GraphView::emptyText() const {
   if (shown_ && shown_->nodeCount() == 0) return tr("This graph has no nodes.");
-  return store().graph() ? QString() : tr("No graph yet. Open a model (Ctrl+O); its graph appears here as soon as it is loaded.");
+  return store().graph() ? QString()
+                         : tr("No graph yet. Open a model (Ctrl+O); its graph appears here as soon as it is loaded.");
 }
 
 void GraphView::graphChanged() {
@@ -233,7 +237,8 @@ void GraphView::updateMarks() {
       if (found == diff_.byNode.end()) continue;
       marks.nodes[static_cast<std::size_t>(i)].difference = found->second;
       const int column = node->phase() == snapshot::FORWARD ? 0 : 1;
-      for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
+      for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0;
+           g = model.groups()[static_cast<std::size_t>(g)].parent) {
         ++marks.groups[static_cast<std::size_t>(g)].differences[column];
       }
     }
@@ -275,7 +280,8 @@ void GraphView::openOne(int group, int folded) {
   if (folded > 1) {
     // Of a run the last one: it is nearest to the loss, where a gradient begins.
     const int wanted = model.groups()[static_cast<std::size_t>(group)].number + folded - 1;
-    for (const int sibling : model.groups()[static_cast<std::size_t>(model.groups()[static_cast<std::size_t>(group)].parent)].children) {
+    for (const int sibling :
+         model.groups()[static_cast<std::size_t>(model.groups()[static_cast<std::size_t>(group)].parent)].children) {
       if (model.groups()[static_cast<std::size_t>(sibling)].number == wanted) which = sibling;
     }
   }
@@ -296,7 +302,8 @@ void GraphView::enterGroup() {
   if (!canvas_->scene()) return;
   const GraphScene& scene = *canvas_->scene();
   int box = canvas_->hovered();
-  if (box < 0 || scene.boxes[static_cast<std::size_t>(box)].kind != BoxKind::kClosedGroup) box = canvas_->selected() < 0 ? -1 : scene.boxOfNode[static_cast<std::size_t>(canvas_->selected())];
+  if (box < 0 || scene.boxes[static_cast<std::size_t>(box)].kind != BoxKind::kClosedGroup)
+    box = canvas_->selected() < 0 ? -1 : scene.boxOfNode[static_cast<std::size_t>(canvas_->selected())];
   if (box < 0) return;
   const SceneBox& b = scene.boxes[static_cast<std::size_t>(box)];
   if (b.kind == BoxKind::kClosedGroup) {
@@ -319,7 +326,8 @@ void GraphView::leaveGroup() {
     group = scene.boxes[static_cast<std::size_t>(hovered)].group;
   } else if (canvas_->selected() >= 0) {
     const std::vector<ModelGroup>& groups = scene.model->groups();
-    for (int g = scene.model->nodes()[static_cast<std::size_t>(canvas_->selected())].group; g > 0; g = groups[static_cast<std::size_t>(g)].parent) {
+    for (int g = scene.model->nodes()[static_cast<std::size_t>(canvas_->selected())].group; g > 0;
+         g = groups[static_cast<std::size_t>(g)].parent) {
       const std::string& path = groups[static_cast<std::size_t>(g)].path;
       if (open_.contains(path) || std::find(revealed_.begin(), revealed_.end(), path) != revealed_.end()) {
         group = g;
@@ -361,8 +369,11 @@ void GraphView::search(int step) {
   matches_ = searching ? searchGraph(*scene.model, query.toStdString()) : std::vector<int>();
   const int count = static_cast<int>(matches_.size());
   match_ = count == 0 ? -1 : step == 0 ? std::clamp(match_, 0, count - 1) : ((match_ + step) % count + count) % count;
-  canvas_->setMatches({matches_.begin(), matches_.end()}, searching, match_ < 0 ? -1 : matches_[static_cast<std::size_t>(match_)]);
-  findCount_->setText(!searching ? QString() : count == 0 ? tr("no match") : tr("%1 of %2").arg(format::count(match_ + 1), format::count(count)));
+  canvas_->setMatches({matches_.begin(), matches_.end()}, searching,
+                      match_ < 0 ? -1 : matches_[static_cast<std::size_t>(match_)]);
+  findCount_->setText(!searching   ? QString()
+                      : count == 0 ? tr("no match")
+                                   : tr("%1 of %2").arg(format::count(match_ + 1), format::count(count)));
   if (match_ < 0) return;
   const int node = matches_[static_cast<std::size_t>(match_)];
   const int box = scene.boxOfNode[static_cast<std::size_t>(node)];
@@ -428,7 +439,8 @@ void GraphView::showMenu(int box, const QPoint& at) {
   if (box >= 0 && scene.boxes[static_cast<std::size_t>(box)].node < 0) {
     const SceneBox b = scene.boxes[static_cast<std::size_t>(box)];
     if (b.kind == BoxKind::kClosedGroup) {
-      add(QStringLiteral("graph_open"), b.folded > 1 ? tr("Open the last of %1 blocks").arg(b.folded) : tr("Open"), [this, b] { openOne(b.group, b.folded); });
+      add(QStringLiteral("graph_open"), b.folded > 1 ? tr("Open the last of %1 blocks").arg(b.folded) : tr("Open"),
+          [this, b] { openOne(b.group, b.folded); });
       if (b.folded > 1) {
         add(QStringLiteral("graph_open_first"), tr("Open the first block"), [this, b] { openOne(b.group, 1); });
       }
@@ -444,8 +456,12 @@ void GraphView::showMenu(int box, const QPoint& at) {
       selection().select(Selection::ofNode(id));
       const int instruction = store().plan() ? store().plan()->instructionOfNode(id) : -1;
       if (instruction >= 0) {
-        add(QStringLiteral("graph_run_to"), tr("Run to here"), [this, instruction] { emit wishes().runTo(instruction); })->setEnabled(!store().readOnly());
-        add(QStringLiteral("graph_breakpoint"), tr("Toggle breakpoint"), [this, instruction] { emit wishes().toggleBreakpoint(instruction); })->setEnabled(!store().readOnly());
+        add(QStringLiteral("graph_run_to"), tr("Run to here"), [this, instruction] {
+          emit wishes().runTo(instruction);
+        })->setEnabled(!store().readOnly());
+        add(QStringLiteral("graph_breakpoint"), tr("Toggle breakpoint"), [this, instruction] {
+          emit wishes().toggleBreakpoint(instruction);
+        })->setEnabled(!store().readOnly());
         menu.addSeparator();
       }
       add(QStringLiteral("graph_neighbours"), tr("Neighbours only\tN"), [this] { setEmphasis(Emphasis::kNeighbours); });
@@ -471,20 +487,25 @@ void GraphView::showMenu(int box, const QPoint& at) {
 }
 
 void GraphView::askExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export the graph"), QStringLiteral("graph.svg"), tr("Pictures (*.svg *.pdf *.png)"));
+  const QString path = QFileDialog::getSaveFileName(this, tr("Export the graph"), QStringLiteral("graph.svg"),
+                                                    tr("Pictures (*.svg *.pdf *.png)"));
   if (path.isEmpty()) return;
   const QString problem = exportTo(path);
   emit wishes().status(problem.isEmpty() ? tr("Graph written to %1").arg(path) : problem);
 }
 
 QString GraphView::exportTo(const QString& path) {
-  return exportPicture(path, canvas_->sceneSize(), tr("Graph of the training step"), [this](QPainter& painter) { canvas_->paintScene(painter); });
+  return exportPicture(path, canvas_->sceneSize(), tr("Graph of the training step"),
+                       [this](QPainter& painter) { canvas_->paintScene(painter); });
 }
 
 QString GraphView::saveState() const {
   QJsonArray open;
-  for (const std::string& path : std::vector<std::string>(open_.begin(), open_.end())) open.append(QString::fromStdString(path));
-  return QString::fromUtf8(QJsonDocument(QJsonObject{{"heat", heat_->currentIndex()}, {"all_edges", allEdges_->isChecked()}, {"open", open}}).toJson(QJsonDocument::Compact));
+  for (const std::string& path : std::vector<std::string>(open_.begin(), open_.end()))
+    open.append(QString::fromStdString(path));
+  return QString::fromUtf8(
+      QJsonDocument(QJsonObject{{"heat", heat_->currentIndex()}, {"all_edges", allEdges_->isChecked()}, {"open", open}})
+          .toJson(QJsonDocument::Compact));
 }
 
 void GraphView::restoreState(const QString& state) {

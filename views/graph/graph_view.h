@@ -79,17 +79,17 @@ class GraphView : public View {
 
   LayoutWorker worker_;
   QTimer marksSoon_, noteSoon_;
-  OpenGroups open_;                   // by the user
+  OpenGroups open_;                    // by the user
   std::vector<std::string> revealed_;  // opened to show a selection; closed again by the next one
   std::shared_ptr<const GraphSnapshot> shown_;
   PhaseDiff diff_;
-  QString stage_, base_;              // empty stage: the newest graph
+  QString stage_, base_;  // empty stage: the newest graph
   bool chooseOpen_ = true;
-  int anchor_ = -1;                   // for the next scene
+  int anchor_ = -1;  // for the next scene
   QString anchorGroup_;
   int selectedId_ = -1;
-  bool own_ = false;                  // the selection comes from this view
-  bool focusNext_ = false;            // centre the selection in the next scene
+  bool own_ = false;        // the selection comes from this view
+  bool focusNext_ = false;  // centre the selection in the next scene
   Emphasis emphasis_ = Emphasis::kNone;
   std::vector<int> matches_;
   int match_ = -1;

@@ -14,9 +14,9 @@ namespace stepscope {
 namespace {
 
 constexpr int kSweeps = 6;
-constexpr std::size_t kWidest = 4;       // nodes of one anchor beside each other before they wrap
-constexpr float kInputPull = 0.002F;      // weight of an edge from an input: it follows its reader, not the other way round
-constexpr float kLongPull = 0.1F;        // weight of an edge over several ranks
+constexpr std::size_t kWidest = 4;    // nodes of one anchor beside each other before they wrap
+constexpr float kInputPull = 0.002F;  // weight of an edge from an input: it follows its reader, not the other way round
+constexpr float kLongPull = 0.1F;     // weight of an edge over several ranks
 
 struct Neighbour {
   int item = 0;
@@ -33,7 +33,8 @@ struct Adjacency {
     for (std::size_t i = 1; i <= count; ++i) start[i] += start[i - 1];
     list.resize(edges.size());
     std::vector<int> fill(start.begin(), start.end() - 1);
-    for (const auto& [a, b] : edges) list[static_cast<std::size_t>(fill[static_cast<std::size_t>(incoming ? b : a)]++)].item = incoming ? a : b;
+    for (const auto& [a, b] : edges)
+      list[static_cast<std::size_t>(fill[static_cast<std::size_t>(incoming ? b : a)]++)].item = incoming ? a : b;
   }
   const Neighbour* begin(int i) const { return list.data() + start[static_cast<std::size_t>(i)]; }
   const Neighbour* end(int i) const { return list.data() + start[static_cast<std::size_t>(i) + 1]; }
@@ -44,8 +45,8 @@ struct Adjacency {
 // Where an item stands within its container, before the container has a place itself.
 struct Spot {
   int rank = 0;
-  float x[2] = {0, 0};           // centre, per column
-  float left[2] = {0, 0};        // extents from the centre; 0 when it has nothing in the column
+  float x[2] = {0, 0};     // centre, per column
+  float left[2] = {0, 0};  // extents from the centre; 0 when it has nothing in the column
   float right[2] = {0, 0};
   bool in[2] = {false, false};
   float height = 0;
@@ -61,7 +62,8 @@ struct Extent {
 
 class Layouter {
  public:
-  Layouter(const std::shared_ptr<const GraphModel>& model, const OpenGroups& open, const NodeSeeds& seeds, const std::atomic<bool>& cancel)
+  Layouter(const std::shared_ptr<const GraphModel>& model, const OpenGroups& open, const NodeSeeds& seeds,
+           const std::atomic<bool>& cancel)
       : model_(*model), seeds_(seeds), cancel_(cancel), items_(*model, open), scene_(std::make_shared<GraphScene>()) {
     scene_->model = model;
   }
@@ -94,7 +96,9 @@ class Layouter {
       const Lane from = node(edge.from).lane, to = node(edge.to).lane;
       if (from != to || (from != Lane::kForward && from != Lane::kGradient) || edge.from >= edge.to) continue;
       const auto [a, b] = items_.common(edge.from, edge.to);
-      if (a != b) pairs_[from == Lane::kGradient ? 1 : 0][static_cast<std::size_t>(item(a).container)].emplace_back(item(a).local, item(b).local);
+      if (a != b)
+        pairs_[from == Lane::kGradient ? 1 : 0][static_cast<std::size_t>(item(a).container)].emplace_back(item(a).local,
+                                                                                                          item(b).local);
     }
   }
 
@@ -127,7 +131,9 @@ class Layouter {
   }
 
   static float pitchOf(Lane lane) { return lane == Lane::kGradient ? kPitch : kSmallPitch; }
-  static float stackHeight(int levels, Lane lane) { return levels == 0 ? 0 : static_cast<float>(levels - 1) * pitchOf(lane) + kNodeHeight; }
+  static float stackHeight(int levels, Lane lane) {
+    return levels == 0 ? 0 : static_cast<float>(levels - 1) * pitchOf(lane) + kNodeHeight;
+  }
   bool isInput(int index) const { return item(index).node >= 0 && node(item(index).node).inputValue >= 0; }
 
   void measure(int index) {
@@ -150,8 +156,8 @@ class Layouter {
         }
         s.in[1] = main + weight + optimizer > 0;
         s.left[1] = s.right[1] = mainWidth / 2;
-        s.height = std::max({s.in[0] ? kNodeHeight : 0.0F, stackHeight(main, Lane::kGradient), stackHeight(weight, Lane::kWeight),
-                             stackHeight(optimizer, Lane::kOptimizer)});
+        s.height = std::max({s.in[0] ? kNodeHeight : 0.0F, stackHeight(main, Lane::kGradient),
+                             stackHeight(weight, Lane::kWeight), stackHeight(optimizer, Lane::kOptimizer)});
         levels_[static_cast<std::size_t>(index)] = std::max(weight, optimizer);
         laneWidth_[0][static_cast<std::size_t>(index)] = weightWidth;
         laneWidth_[1][static_cast<std::size_t>(index)] = optimizerWidth;
@@ -205,11 +211,13 @@ class Layouter {
     for (const int m : members) spot(m).rank = item(m).kind == ItemKind::kLoose ? 0 : spot(m).rank + 1;
   }
 
-  void sweep(const std::vector<int>& members, const std::vector<std::vector<int>>& rows, Adjacency& in, Adjacency& out, int column) {
+  void sweep(const std::vector<int>& members, const std::vector<std::vector<int>>& rows, Adjacency& in, Adjacency& out,
+             int column) {
     for (Adjacency* side : {&in, &out}) {
       for (int i = 0; i < static_cast<int>(members.size()); ++i) {
         for (Neighbour* n = side->begin(i); n != side->end(i); ++n) {
-          const int span = std::abs(spot(members[static_cast<std::size_t>(n->item)]).rank - spot(members[static_cast<std::size_t>(i)]).rank);
+          const int span = std::abs(spot(members[static_cast<std::size_t>(n->item)]).rank -
+                                    spot(members[static_cast<std::size_t>(i)]).rank);
           n->weight = span <= 1 ? 1.0F : kLongPull / static_cast<float>(span);
           if (isInput(members[static_cast<std::size_t>(n->item)])) n->weight *= kInputPull;
         }
@@ -269,17 +277,20 @@ class Layouter {
     for (const int m : members) measure(m);
 
     const std::size_t count = members.size();
-    Adjacency in(count, pairs_[0][static_cast<std::size_t>(group)], true), out(count, pairs_[0][static_cast<std::size_t>(group)], false);
+    Adjacency in(count, pairs_[0][static_cast<std::size_t>(group)], true),
+        out(count, pairs_[0][static_cast<std::size_t>(group)], false);
     rank(members, in, out);
     int last = 0;
     for (const int m : members) last = std::max(last, spot(m).rank);
     std::vector<std::vector<int>> rows(static_cast<std::size_t>(last) + 1);
-    for (std::size_t i = 0; i < count; ++i) rows[static_cast<std::size_t>(spot(members[i]).rank)].push_back(static_cast<int>(i));
+    for (std::size_t i = 0; i < count; ++i)
+      rows[static_cast<std::size_t>(spot(members[i]).rank)].push_back(static_cast<int>(i));
 
     for (const int m : members) spot(m).x[0] = seedOf(item(m));
     sweep(members, rows, in, out, 0);
     for (const int m : members) spot(m).x[1] = spot(m).x[0];
-    Adjacency gradientIn(count, pairs_[1][static_cast<std::size_t>(group)], true), gradientOut(count, pairs_[1][static_cast<std::size_t>(group)], false);
+    Adjacency gradientIn(count, pairs_[1][static_cast<std::size_t>(group)], true),
+        gradientOut(count, pairs_[1][static_cast<std::size_t>(group)], false);
     sweep(members, rows, gradientIn, gradientOut, 1);
     settle(group, members, rows);
   }
@@ -306,7 +317,10 @@ class Layouter {
         any[c] = true;
       }
     }
-    const float padLeft = root ? 0 : kPadLeft, padRight[2] = {root ? 0 : model_.hasGradient() ? kPadStubs : kPadRight, root ? 0 : kPadRight};
+    const float padLeft = root ? 0 : kPadLeft, padRight[2] = {root                   ? 0
+                                                              : model_.hasGradient() ? kPadStubs
+                                                                                     : kPadRight,
+                                                              root ? 0 : kPadRight};
     for (const int m : members) {
       for (int c = 0; c < 2; ++c) {
         if (spot(m).in[c]) spot(m).x[c] += padLeft - left[c];
@@ -344,7 +358,8 @@ class Layouter {
       for (std::size_t r = 0; r < rows.size();) {
         std::size_t end = r + 1;
         while (end < rows.size() && boxed[end] == boxed[r] && boxed[r] == 0) ++end;
-        const float most = *std::max_element(edge.begin() + static_cast<std::ptrdiff_t>(r), edge.begin() + static_cast<std::ptrdiff_t>(end));
+        const float most = *std::max_element(edge.begin() + static_cast<std::ptrdiff_t>(r),
+                                             edge.begin() + static_cast<std::ptrdiff_t>(end));
         std::fill(edge.begin() + static_cast<std::ptrdiff_t>(r), edge.begin() + static_cast<std::ptrdiff_t>(end), most);
         r = end;
       }
@@ -380,7 +395,8 @@ class Layouter {
     return static_cast<int>(scene_->boxes.size()) - 1;
   }
 
-  void emitStack(const std::vector<int>& nodes, Lane lane, int levels, float centre, float left, float rowTop, float rowHeight) {
+  void emitStack(const std::vector<int>& nodes, Lane lane, int levels, float centre, float left, float rowTop,
+                 float rowHeight) {
     if (nodes.empty()) return;
     const float width = lane == Lane::kGradient ? kNodeWidth : kSmallWidth;
     for (const int n : nodes) levels = std::max(levels, level_[static_cast<std::size_t>(n)] + 1);
@@ -390,7 +406,8 @@ class Layouter {
     for (const int n : nodes) {
       const auto level = static_cast<std::size_t>(level_[static_cast<std::size_t>(n)]);
       const float span = static_cast<float>(count[level]) * (width + kSideGap) - kSideGap;
-      const float x = (lane == Lane::kGradient ? centre - span / 2 : left) + static_cast<float>(used[level]++) * (width + kSideGap);
+      const float x =
+          (lane == Lane::kGradient ? centre - span / 2 : left) + static_cast<float>(used[level]++) * (width + kSideGap);
       const float y = bottom - kNodeHeight - static_cast<float>(level) * pitchOf(lane);
       SceneBox box;
       box.at = {x, y, width, kNodeHeight};
@@ -407,7 +424,8 @@ class Layouter {
     for (const int m : items_.members[static_cast<std::size_t>(group)]) {
       const LayoutItem& i = item(m);
       const Spot& s = spot(m);
-      const float top = y0 + extent.rowY[static_cast<std::size_t>(s.rank)], height = extent.rowHeight[static_cast<std::size_t>(s.rank)];
+      const float top = y0 + extent.rowY[static_cast<std::size_t>(s.rank)],
+                  height = extent.rowHeight[static_cast<std::size_t>(s.rank)];
       const float y = top + (height - s.height) / 2;
       if (i.kind == ItemKind::kOpen || i.kind == ItemKind::kClosed) {
         SceneBox box;
@@ -443,7 +461,8 @@ class Layouter {
         const std::vector<int>& aside = stack(i, Lane::kAside);
         for (std::size_t k = 0; k < aside.size(); ++k) {
           box.node = aside[k];
-          box.at = {cx - kNodeWidth / 2 - static_cast<float>(aside.size() - k) * (kSmallWidth + kSideGap), cy - kNodeHeight / 2, kSmallWidth, kNodeHeight};
+          box.at = {cx - kNodeWidth / 2 - static_cast<float>(aside.size() - k) * (kSmallWidth + kSideGap),
+                    cy - kNodeHeight / 2, kSmallWidth, kNodeHeight};
           scene_->boxOfNode[static_cast<std::size_t>(aside[k])] = push(box);
         }
       }
@@ -486,7 +505,8 @@ class Layouter {
     links.reserve(model_.edges().size());
     for (const ModelEdge& e : model_.edges()) {
       const int a = scene.boxOfNode[static_cast<std::size_t>(e.from)], b = scene.boxOfNode[static_cast<std::size_t>(e.to)];
-      if (a >= 0 && b >= 0 && a != b) links.push_back({static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint64_t>(b), e.value});
+      if (a >= 0 && b >= 0 && a != b)
+        links.push_back({static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint64_t>(b), e.value});
     }
     std::sort(links.begin(), links.end());
     links.erase(std::unique(links.begin(), links.end()), links.end());
@@ -552,12 +572,16 @@ OpenGroups allGroups(const GraphModel& model) {
   return open;
 }
 
-OpenGroups defaultOpen(const GraphModel& model, int nodes) { return model.size() <= nodes ? allGroups(model) : OpenGroups(); }
+OpenGroups defaultOpen(const GraphModel& model, int nodes) {
+  return model.size() <= nodes ? allGroups(model) : OpenGroups();
+}
 
 OpenGroups groupsAround(const GraphModel& model, int modelNode) {
   OpenGroups open;
-  for (int g = model.nodes()[static_cast<std::size_t>(modelNode)].group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
-    if (!model.groups()[static_cast<std::size_t>(g)].transparent) open.insert(model.groups()[static_cast<std::size_t>(g)].path);
+  for (int g = model.nodes()[static_cast<std::size_t>(modelNode)].group; g > 0;
+       g = model.groups()[static_cast<std::size_t>(g)].parent) {
+    if (!model.groups()[static_cast<std::size_t>(g)].transparent)
+      open.insert(model.groups()[static_cast<std::size_t>(g)].path);
   }
   return open;
 }

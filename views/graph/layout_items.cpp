@@ -14,7 +14,9 @@ LayoutItems::LayoutItems(const GraphModel& model, const OpenGroups& open) : mode
   for (std::size_t g = 1; g < count; ++g) {
     const auto parent = static_cast<std::size_t>(groups[g].parent);
     box_[g] = groups[g].transparent ? box_[parent] : static_cast<int>(g);
-    hidden[g] = hidden[parent] >= 0 ? hidden[parent] : groups[g].transparent || open.contains(groups[g].path) ? -1 : static_cast<int>(g);
+    hidden[g] = hidden[parent] >= 0                                      ? hidden[parent]
+                : groups[g].transparent || open.contains(groups[g].path) ? -1
+                                                                         : static_cast<int>(g);
     head[g] = static_cast<int>(g);
   }
   for (std::size_t p = 0; p < count; ++p) {

@@ -19,12 +19,12 @@ enum class ItemKind : std::uint8_t {
 
 struct LayoutItem {
   ItemKind kind = ItemKind::kLeaf;
-  int node = -1;       // kLeaf
-  int group = -1;      // kClosed: first of the run; kOpen
+  int node = -1;   // kLeaf
+  int group = -1;  // kClosed: first of the run; kOpen
   int folded = 1;
-  int container = 0;   // group whose box it stands in
-  int local = -1;      // its place in members[container]
-  int depth = 0;       // of the container
+  int container = 0;  // group whose box it stands in
+  int local = -1;     // its place in members[container]
+  int depth = 0;      // of the container
   // Nodes beside or above a leaf, by lane (kAside … kOptimizer), in execution order.
   std::array<std::vector<int>, 5> stack;
 };

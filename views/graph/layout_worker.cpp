@@ -28,15 +28,18 @@ void LayoutWorker::start(LayoutRequest request) {
     OpenGroups open;
     if (model && !*token) {
       open = request.chooseOpen ? defaultOpen(*model) : request.open;
-      if (const int node = request.reveal < 0 ? -1 : model->ofNodeId(request.reveal); node >= 0) open.merge(groupsAround(*model, node));
+      if (const int node = request.reveal < 0 ? -1 : model->ofNodeId(request.reveal); node >= 0)
+        open.merge(groupsAround(*model, node));
       scene = layoutGraph(model, open, request.seeds, *token);
     }
     // The destructor waits for this thread, so `this` is alive; a cancelled request is dropped on arrival.
-    QMetaObject::invokeMethod(this, [this, token, scene, open] { done(token, scene, open); }, Qt::QueuedConnection);
+    QMetaObject::invokeMethod(
+        this, [this, token, scene, open] { done(token, scene, open); }, Qt::QueuedConnection);
   });
 }
 
-void LayoutWorker::done(const std::shared_ptr<std::atomic<bool>>& token, const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open) {
+void LayoutWorker::done(const std::shared_ptr<std::atomic<bool>>& token, const std::shared_ptr<const GraphScene>& scene,
+                        const OpenGroups& open) {
   if (token != cancel_ || *token || !scene) return;
   cancel_ = nullptr;
   emit busyChanged();

@@ -15,8 +15,8 @@ struct LayoutRequest {
   std::shared_ptr<const GraphSnapshot> snapshot;
   std::shared_ptr<const GraphModel> model;  // nullptr: made from the snapshot first
   OpenGroups open;
-  bool chooseOpen = false;                  // ignore `open`, take defaultOpen()
-  int reveal = -1;                          // id of a node whose groups are opened as well
+  bool chooseOpen = false;  // ignore `open`, take defaultOpen()
+  int reveal = -1;          // id of a node whose groups are opened as well
   NodeSeeds seeds;
 };
 
@@ -36,7 +36,8 @@ class LayoutWorker : public QObject {
   void busyChanged();
 
  private:
-  void done(const std::shared_ptr<std::atomic<bool>>& token, const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open);
+  void done(const std::shared_ptr<std::atomic<bool>>& token, const std::shared_ptr<const GraphScene>& scene,
+            const OpenGroups& open);
 
   QThreadPool pool_;
   std::shared_ptr<std::atomic<bool>> cancel_;  // of the running request

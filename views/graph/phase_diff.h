@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two graphs of one build as one picture: nodes of both, marked added, removed or changed.
 //
-// Node ids keep their meaning over all phases of a build. A node is *changed* when its op, inputs, outputs or attributes differ.
-// In the united graph, removed nodes stand before the first node that comes after them in the older graph; values are those of
-// the newer graph where both have them.
+// Node ids keep their meaning over all phases of a build. A node is *changed* when its op, inputs, outputs or attributes
+// differ. In the united graph, removed nodes stand before the first node that comes after them in the older graph; values
+// are those of the newer graph where both have them.
 #pragma once
 
 #include <memory>

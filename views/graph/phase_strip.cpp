@@ -99,14 +99,17 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
     const QString name = format::visible(stages_[i]);
     const double width = metrics.horizontalAdvance(name);
     const double x = std::clamp(at.x() - width / 2, 4.0, std::max(4.0, this->width() - width - 4));
-    const bool free = std::none_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + 8 && x + width > o.first - 8; });
+    const bool free =
+        std::none_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + 8 && x + width > o.first - 8; });
     if (!free) continue;
     taken.emplace_back(x, x + width);
     p.setPen(active ? t.text : t.muted);
     p.drawText(QPointF(x, 2.65 * unit), name);
   }
   if (shown_ >= 0 && base_ >= 0 && added_ >= 0) {
-    const std::pair<QString, QColor> parts[] = {{QStringLiteral("+%1").arg(format::count(added_)), t.added}, {QStringLiteral("−%1").arg(format::count(removed_)), t.removed}, {QStringLiteral("±%1").arg(format::count(changed_)), t.changed}};
+    const std::pair<QString, QColor> parts[] = {{QStringLiteral("+%1").arg(format::count(added_)), t.added},
+                                                {QStringLiteral("−%1").arg(format::count(removed_)), t.removed},
+                                                {QStringLiteral("±%1").arg(format::count(changed_)), t.changed}};
     double total = 0;
     for (const auto& [text, colour] : parts) total += metrics.horizontalAdvance(text) + 8;
     double x = (stop(base_).x() + stop(shown_).x()) / 2 - total / 2;
@@ -170,7 +173,10 @@ bool PhaseStrip::event(QEvent* event) {
     auto* help = static_cast<QHelpEvent*>(event);
     const int i = stopAt(help->pos());
     if (i >= 0) {
-      QToolTip::showText(help->globalPos(), tr("Graph after phase “%1”. Click shows it; Shift+click compares the shown one with it.").arg(format::visible(stages_[i])), this);
+      QToolTip::showText(help->globalPos(),
+                         tr("Graph after phase “%1”. Click shows it; Shift+click compares the shown one with it.")
+                             .arg(format::visible(stages_[i])),
+                         this);
     }
     return true;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The slider over the phases of a build: a line with one stop per stored graph. Click or ←/→ chooses the shown one; Shift+click
-// or Shift+←/→ a second one to compare with; Esc ends the comparison. Between both, the counts of the difference.
+// The slider over the phases of a build: a line with one stop per stored graph. Click or ←/→ chooses the shown one;
+// Shift+click or Shift+←/→ a second one to compare with; Esc ends the comparison. Between both, the counts of the
+// difference.
 #pragma once
 
 #include <QStringList>
@@ -15,8 +16,8 @@ class PhaseStrip : public QWidget {
   explicit PhaseStrip(QWidget* parent = nullptr);
 
   void setStages(const QStringList& stages);
-  void setShown(const QString& stage, const QString& base);   // `base` empty: no comparison
-  void setCounts(int added, int removed, int changed);        // negative: not known yet
+  void setShown(const QString& stage, const QString& base);  // `base` empty: no comparison
+  void setCounts(int added, int removed, int changed);       // negative: not known yet
 
   const QStringList& stages() const { return stages_; }
   int shown() const { return shown_; }

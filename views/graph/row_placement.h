@@ -7,12 +7,12 @@
 namespace stepscope {
 
 struct RowEntry {
-  int item = -1;      // caller's number
-  float wish = 0;     // wanted x of its centre
-  float weight = 1;   // of the wish, above 0
-  float left = 0;     // extent to the left and right of the centre
+  int item = -1;     // caller's number
+  float wish = 0;    // wanted x of its centre
+  float weight = 1;  // of the wish, above 0
+  float left = 0;    // extent to the left and right of the centre
   float right = 0;
-  float x = 0;        // result
+  float x = 0;  // result
 };
 
 // Orders entries by wish (ties keep their order) and sets x to minimise Σ weight (x − wish)² with `gap` between neighbours.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The laid-out graph: boxes and lines in scene units (1 unit = 1 pixel at 100 %), ready to be painted. No Qt.
 //
-// Boxes come parents before children. A closed group, or a run of equal closed groups ("folded"), has one box per column that
-// it has nodes in. Immutable once laid out; shared between threads.
+// Boxes come parents before children. A closed group, or a run of equal closed groups ("folded"), has one box per column
+// that it has nodes in. Immutable once laid out; shared between threads.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct SceneEdge {
   int value = -1;          // index into graph.values(): the first one that the edge carries
   int values = 1;          // values that the edge carries
   EdgeKind kind = EdgeKind::kFlow;
-  bool straight = false;   // has room for a label beside its middle
-  int firstPoint = 0;      // path: one start point, then three points per cubic curve; none for stubs
+  bool straight = false;  // has room for a label beside its middle
+  int firstPoint = 0;     // path: one start point, then three points per cubic curve; none for stubs
   int points = 0;
 };
 
@@ -52,15 +52,16 @@ struct GraphScene {
   std::vector<SceneEdge> edges;
   std::vector<PointF2> points;
   BoxF bounds;
-  float columnGap = 0;             // x of the line between the columns; 0 without a gradient column
-  GridIndex leaves;                // of nodes, inputs and closed groups, by box number (open groups are never found)
-  GridIndex lines;                 // of edges by number: what their path or straight line covers
-  std::vector<int> openGroups;     // boxes, outer before inner
-  std::vector<int> boxOfNode;      // by model node: its box, or that of the closed group that hides it
+  float columnGap = 0;                     // x of the line between the columns; 0 without a gradient column
+  GridIndex leaves;                        // of nodes, inputs and closed groups, by box number (open groups are never found)
+  GridIndex lines;                         // of edges by number: what their path or straight line covers
+  std::vector<int> openGroups;             // boxes, outer before inner
+  std::vector<int> boxOfNode;              // by model node: its box, or that of the closed group that hides it
   std::vector<int> edgeStart, edgesOfBox;  // edges that begin or end at a box
 
   std::pair<const int*, const int*> edgesAt(int box) const {
-    return {edgesOfBox.data() + edgeStart[static_cast<std::size_t>(box)], edgesOfBox.data() + edgeStart[static_cast<std::size_t>(box) + 1]};
+    return {edgesOfBox.data() + edgeStart[static_cast<std::size_t>(box)],
+            edgesOfBox.data() + edgeStart[static_cast<std::size_t>(box) + 1]};
   }
 };
 

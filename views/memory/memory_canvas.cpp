@@ -16,8 +16,8 @@
 namespace stepscope {
 namespace {
 
-constexpr double kHeadroom = 1.1;          // above the highest address: room for labels
-constexpr double kPersistentShare = 0.3;   // of the height, at most: the arena is what the plan decides
+constexpr double kHeadroom = 1.1;         // above the highest address: room for labels
+constexpr double kPersistentShare = 0.3;  // of the height, at most: the arena is what the plan decides
 
 QString mebibytes(std::int64_t bytes) { return bytes == 0 ? QStringLiteral("0") : format::bytes(bytes); }
 
@@ -54,7 +54,9 @@ double MemoryCanvas::toBytes(double units) const {
   return units <= below * squeeze_ ? units / squeeze_ : below + units - below * squeeze_;
 }
 
-double MemoryCanvas::unitsTop() const { return model_ ? std::max(1.0, toUnits(static_cast<double>(model_->top())) * kHeadroom) : 1; }
+double MemoryCanvas::unitsTop() const {
+  return model_ ? std::max(1.0, toUnits(static_cast<double>(model_->top())) * kHeadroom) : 1;
+}
 
 void MemoryCanvas::setCurrent(int instruction) {
   if (current_ == instruction) return;
@@ -83,7 +85,8 @@ void MemoryCanvas::showBuffer(int buffer) {
 
 QRectF MemoryCanvas::plot() const {
   const double unit = Metrics::current().unit;
-  return {4.6 * unit, 1.7 * unit, std::max(20.0, width() - 5.6 * unit), std::max(20.0, height() - (height() < 11 * unit ? 3.4 : 4.9) * unit)};
+  return {4.6 * unit, 1.7 * unit, std::max(20.0, width() - 5.6 * unit),
+          std::max(20.0, height() - (height() < 11 * unit ? 3.4 : 4.9) * unit)};
 }
 
 double MemoryCanvas::toY(double bytes) const {
@@ -104,7 +107,8 @@ void MemoryCanvas::clampAddresses() {
 }
 
 QRectF MemoryCanvas::rectOf(const MemoryBox& b) const {
-  const double x0 = toX(b.first), x1 = toX(b.end), y0 = toY(static_cast<double>(b.high)), y1 = toY(static_cast<double>(b.low));
+  const double x0 = toX(b.first), x1 = toX(b.end), y0 = toY(static_cast<double>(b.high)),
+               y1 = toY(static_cast<double>(b.low));
   const double gap = x1 - x0 > 4 ? 0.8 : 0, gapY = y1 - y0 > 4 ? 0.8 : 0;
   return {x0, y0 + gapY, std::max(1.0, x1 - x0 - gap), std::max(1.0, y1 - y0 - gapY)};
 }
@@ -171,9 +175,11 @@ QString MemoryCanvas::tipAt(QPointF pixel) const {
   const snapshot::Buffer& b = *model_->plan().buffer(index);
   QStringList lines;
   lines << format::visible(b.name().empty() ? "workspace" : b.name());
-  lines << tr("%1 · %2 (%3)").arg(names::bufferClass(b.buffer_class()), format::bytes(b.bytes()), format::bytesExact(b.bytes()));
+  lines << tr("%1 · %2 (%3)")
+               .arg(names::bufferClass(b.buffer_class()), format::bytes(b.bytes()), format::bytesExact(b.bytes()));
   if (b.in_arena()) {
-    lines << tr("alive from %1 to %2 · address %3").arg(instructionName(b.first()), instructionName(b.last()), format::count(b.offset()));
+    lines << tr("alive from %1 to %2 · address %3")
+                 .arg(instructionName(b.first()), instructionName(b.last()), format::count(b.offset()));
     lines << format::visible(b.decision());
     for (const std::string& refusal : b.refusals()) lines << tr("not in place: %1").arg(format::visible(refusal));
   } else {
@@ -218,7 +224,8 @@ void MemoryCanvas::paintAxes(QPainter& p, const Tokens& t) {
     ticks.push_back(border);
     p.setPen(t.muted);
     const double y = toY(border);
-    for (const double dy : {-3.0, 1.0}) p.drawLine(QPointF(area.left() - 4, y + dy + 2.5), QPointF(area.left() + 4, y + dy - 0.5));
+    for (const double dy : {-3.0, 1.0})
+      p.drawLine(QPointF(area.left() - 4, y + dy + 2.5), QPointF(area.left() + 4, y + dy - 0.5));
   }
   for (const double tick : ticks) {
     if (tick < from || tick > to) continue;
@@ -233,8 +240,10 @@ void MemoryCanvas::paintAxes(QPainter& p, const Tokens& t) {
   const int count = model_->instructions();
   // Phase borders first: their names matter more than round numbers.
   std::vector<std::pair<double, QString>> marks;
-  if (plan.first_backward() > 0 && plan.first_backward() < count) marks.emplace_back(plan.first_backward(), tr("%1 backward").arg(format::count(plan.first_backward())));
-  if (plan.first_optimizer() > 0 && plan.first_optimizer() < count) marks.emplace_back(plan.first_optimizer(), tr("%1 optimizer").arg(format::count(plan.first_optimizer())));
+  if (plan.first_backward() > 0 && plan.first_backward() < count)
+    marks.emplace_back(plan.first_backward(), tr("%1 backward").arg(format::count(plan.first_backward())));
+  if (plan.first_optimizer() > 0 && plan.first_optimizer() < count)
+    marks.emplace_back(plan.first_optimizer(), tr("%1 optimizer").arg(format::count(plan.first_optimizer())));
   for (const auto& [at, words] : marks) {
     if (at < viewBegin() || at > viewEnd()) continue;
     QPen line(t.border, 1, Qt::DashLine);
@@ -244,14 +253,17 @@ void MemoryCanvas::paintAxes(QPainter& p, const Tokens& t) {
   const std::size_t borders = marks.size();
   marks.emplace_back(limitBegin(), QStringLiteral("0"));
   marks.emplace_back(limitEnd(), format::count(count));
-  for (const double tick : decimalTicks(viewBegin(), viewEnd(), std::max(2, static_cast<int>(area.width() / 90)))) marks.emplace_back(tick, format::count(std::llround(tick)));
+  for (const double tick : decimalTicks(viewBegin(), viewEnd(), std::max(2, static_cast<int>(area.width() / 90))))
+    marks.emplace_back(tick, format::count(std::llround(tick)));
   std::vector<std::pair<double, double>> taken;
   for (std::size_t i = 0; i < marks.size(); ++i) {
     const auto& [at, words] = marks[i];
     if (at < viewBegin() - 1e-9 || at > viewEnd() + 1e-9) continue;
     const double width = metrics.horizontalAdvance(words);
     const double x = std::clamp(toX(at) - width / 2, area.left() - 4, this->width() - width - 4);
-    if (std::any_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + 10 && x + width > o.first - 10; })) continue;
+    if (std::any_of(taken.begin(), taken.end(),
+                    [&](const auto& o) { return x < o.second + 10 && x + width > o.first - 10; }))
+      continue;
     taken.emplace_back(x, x + width);
     p.setPen(i < borders ? t.muted : t.faint);
     p.drawText(QPointF(x, area.bottom() + 5 + metrics.ascent()), words);
@@ -264,7 +276,9 @@ void MemoryCanvas::paintBoxes(QPainter& p, const Tokens& t) {
   const QRectF area = this->area();
   for (const MemoryBox& b : model_->boxes()) {
     if (b.low < model_->persistent()) continue;  // a band of its class
-    if (b.end < viewBegin() || b.first > viewEnd() || toUnits(static_cast<double>(b.high)) < low_ || toUnits(static_cast<double>(b.low)) > high_) continue;
+    if (b.end < viewBegin() || b.first > viewEnd() || toUnits(static_cast<double>(b.high)) < low_ ||
+        toUnits(static_cast<double>(b.low)) > high_)
+      continue;
     const QRectF r = rectOf(b) & area;
     if (r.isEmpty()) continue;
     batches[b.bufferClass].push_back(r);
@@ -285,12 +299,14 @@ void MemoryCanvas::paintBoxes(QPainter& p, const Tokens& t) {
     const snapshot::Buffer& b = *model_->plan().buffer(buffer);
     if (r.height() < metrics.height() + 1) continue;
     p.setPen(t.text);
-    const QString name = format::visible(b.name().empty() ? "workspace" : b.name()) + QStringLiteral("  ") + format::bytes(b.bytes());
+    const QString name =
+        format::visible(b.name().empty() ? "workspace" : b.name()) + QStringLiteral("  ") + format::bytes(b.bytes());
     p.drawText(QPointF(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5), text_.elided(name, r.width() - 10));
   }
   // What is alive in all: above it in the arena are holes.
   QPainterPath line;
-  const int from = std::max(0, static_cast<int>(viewBegin())), to = std::min(model_->instructions(), static_cast<int>(std::ceil(viewEnd())));
+  const int from = std::max(0, static_cast<int>(viewBegin())),
+            to = std::min(model_->instructions(), static_cast<int>(std::ceil(viewEnd())));
   const int step = std::max(1, (to - from) / std::max(1, static_cast<int>(area.width())));
   for (int i = from; i < to; i += step) {
     std::int64_t most = 0;
@@ -309,14 +325,16 @@ void MemoryCanvas::paintBands(QPainter& p, const Tokens& t) {
   const QRectF area = this->area();
   const QFontMetricsF metrics(text_.font());
   for (const MemoryBand& band : model_->bands()) {
-    const QRectF r = QRectF(area.left(), toY(static_cast<double>(band.high)), area.width(), toY(static_cast<double>(band.low)) - toY(static_cast<double>(band.high)));
+    const QRectF r = QRectF(area.left(), toY(static_cast<double>(band.high)), area.width(),
+                            toY(static_cast<double>(band.low)) - toY(static_cast<double>(band.high)));
     if (r.height() < 0.3) continue;
     p.fillRect(r.adjusted(0, r.height() > 3 ? 0.8 : 0, 0, 0), mixed(t.bufferClass(band.bufferClass), t.panel, 0.3));
     if (r.height() < metrics.height()) continue;
     p.setPen(t.text);
     QString name = names::bufferClass(static_cast<snapshot::BufferClass>(band.bufferClass));
     if (band.buffers > 1 && name == u"parameter") name = tr("parameters");
-    p.drawText(QPointF(r.x() + 6, r.center().y() + metrics.ascent() / 2 - 1.5), text_.elided(name + ' ' + format::bytes(band.high - band.low), r.width() - 12));
+    p.drawText(QPointF(r.x() + 6, r.center().y() + metrics.ascent() / 2 - 1.5),
+               text_.elided(name + ' ' + format::bytes(band.high - band.low), r.width() - 12));
   }
 }
 
@@ -370,9 +388,12 @@ void MemoryCanvas::paintMarks(QPainter& p, const Tokens& t) {
     p.fillRect(back, panel);
     p.drawText(back, Qt::AlignCenter, label);
   };
-  const std::int64_t planned = model_->persistent() + plan.arena_bytes(), bound = model_->persistent() + plan.lower_bound_bytes();
+  const std::int64_t planned = model_->persistent() + plan.arena_bytes(),
+                     bound = model_->persistent() + plan.lower_bound_bytes();
   const bool close = std::abs(toY(static_cast<double>(planned)) - toY(static_cast<double>(bound))) < metrics.height() + 4;
-  level(planned, close && bound < planned ? tr("planned %1 ·").arg(format::bytes(planned)) + ' ' + tr("lower bound") : tr("planned"), Qt::SolidLine, false);
+  level(planned,
+        close && bound < planned ? tr("planned %1 ·").arg(format::bytes(planned)) + ' ' + tr("lower bound") : tr("planned"),
+        Qt::SolidLine, false);
   if (!close) level(bound, tr("lower bound"), Qt::DashLine, true);
   if (measured_ > 0) {
     const double y = toY(static_cast<double>(measured_));
@@ -390,7 +411,9 @@ void MemoryCanvas::paintMarks(QPainter& p, const Tokens& t) {
     if (at < area.left()) at = x + 6;
     if (at + width > this->width() - 2) at = std::max(area.left(), x - width - 6);
     for (int line = 0; line < 2; ++line) {
-      if (std::any_of(taken[line].begin(), taken[line].end(), [&](const auto& o) { return at < o.second + 8 && at + width > o.first - 8; })) continue;
+      if (std::any_of(taken[line].begin(), taken[line].end(),
+                      [&](const auto& o) { return at < o.second + 8 && at + width > o.first - 8; }))
+        continue;
       taken[line].emplace_back(at, at + width);
       p.setPen(colour);
       p.drawText(QPointF(at, metrics.ascent() + 2 + line * metrics.height()), words);
@@ -406,8 +429,12 @@ void MemoryCanvas::paintMarks(QPainter& p, const Tokens& t) {
   if (selected_ >= 0 && model_->plan().buffer(selected_) != nullptr) {
     const snapshot::Buffer& b = *model_->plan().buffer(selected_);
     const double x = toX(std::clamp<double>(b.first(), viewBegin(), viewEnd()));
-    QString words = tr("selected: %1, %2").arg(format::elided(format::visible(b.name().empty() ? "workspace" : b.name()), QFontMetrics(text_.font()), 220), format::bytes(b.bytes()));
-    if (!b.decision().empty()) words += QStringLiteral(", ") + format::elided(format::visible(b.decision()), QFontMetrics(text_.font()), 240);
+    QString words =
+        tr("selected: %1, %2")
+            .arg(format::elided(format::visible(b.name().empty() ? "workspace" : b.name()), QFontMetrics(text_.font()), 220),
+                 format::bytes(b.bytes()));
+    if (!b.decision().empty())
+      words += QStringLiteral(", ") + format::elided(format::visible(b.decision()), QFontMetrics(text_.font()), 240);
     label(x, words, t.accent, false);
   } else if (selectedInstruction_ >= 0 && inView(selectedInstruction_)) {
     const double x = toX(selectedInstruction_ + 0.5);
@@ -435,7 +462,10 @@ void MemoryCanvas::paintMarks(QPainter& p, const Tokens& t) {
       named += owner.bytes();
     }
     if (named < total) owners << tr("other %1").arg(format::bytes(total - named));
-    label(x, tr("peak at %1").arg(format::count(peak)) + (owners.isEmpty() ? QString() : QStringLiteral(": ") + owners.join(QStringLiteral(" · "))), t.error, false);
+    label(x,
+          tr("peak at %1").arg(format::count(peak)) +
+              (owners.isEmpty() ? QString() : QStringLiteral(": ") + owners.join(QStringLiteral(" · "))),
+          t.error, false);
   }
   p.setRenderHint(QPainter::Antialiasing, false);
 }

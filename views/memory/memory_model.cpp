@@ -30,7 +30,8 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
     for (const int i : list) {
       const std::int64_t high = std::min(kMost, low + sane(p.buffers(i).bytes()));
       model->boxOf_[static_cast<std::size_t>(i)] = static_cast<int>(model->boxes_.size());
-      model->boxes_.push_back({.buffer = i, .bufferClass = bufferClass, .first = 0, .end = std::max(1, count), .low = low, .high = high});
+      model->boxes_.push_back(
+          {.buffer = i, .bufferClass = bufferClass, .first = 0, .end = std::max(1, count), .low = low, .high = high});
       low = high;
     }
     band.high = low;
@@ -40,7 +41,8 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
 
   // Where memory goes on in another buffer, and until when views keep it.
   std::vector<int> end(model->boxOf_.size(), 0), cut(model->boxOf_.size(), count);
-  for (int i = 0; i < p.buffers_size(); ++i) end[static_cast<std::size_t>(i)] = std::clamp(p.buffers(i).last() + 1, 0, std::max(1, count));
+  for (int i = 0; i < p.buffers_size(); ++i)
+    end[static_cast<std::size_t>(i)] = std::clamp(p.buffers(i).last() + 1, 0, std::max(1, count));
   for (int i = p.buffers_size() - 1; i >= 0; --i) {
     const int shares = p.buffers(i).shares();
     if (shares < 0 || shares >= p.buffers_size() || shares == i) continue;
@@ -48,7 +50,8 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
     if (isView(p.buffers(i))) {
       of = std::max(of, end[static_cast<std::size_t>(i)]);
     } else {
-      cut[static_cast<std::size_t>(shares)] = std::min(cut[static_cast<std::size_t>(shares)], std::max(p.buffers(i).first(), p.buffers(shares).first() + 1));
+      cut[static_cast<std::size_t>(shares)] =
+          std::min(cut[static_cast<std::size_t>(shares)], std::max(p.buffers(i).first(), p.buffers(shares).first() + 1));
     }
   }
   std::vector<std::int64_t> change(static_cast<std::size_t>(count) + 2, 0);
@@ -64,7 +67,13 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
     const int last = std::max(first + 1, std::min(end[static_cast<std::size_t>(i)], cut[static_cast<std::size_t>(i)]));
     const std::int64_t from = model->persistent_ + sane(b.offset()), to = std::min(2 * kMost, from + sane(b.bytes()));
     model->boxOf_[static_cast<std::size_t>(i)] = static_cast<int>(model->boxes_.size());
-    model->boxes_.push_back({.buffer = i, .bufferClass = b.buffer_class(), .first = first, .end = last, .low = from, .high = to, .inPlace = b.shares() >= 0});
+    model->boxes_.push_back({.buffer = i,
+                             .bufferClass = b.buffer_class(),
+                             .first = first,
+                             .end = last,
+                             .low = from,
+                             .high = to,
+                             .inPlace = b.shares() >= 0});
     model->top_ = std::max(model->top_, to);
     change[static_cast<std::size_t>(first)] += to - from;
     change[static_cast<std::size_t>(std::min(last, count))] -= to - from;

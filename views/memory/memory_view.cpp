@@ -8,7 +8,8 @@
 
 namespace stepscope {
 
-MemoryView::MemoryView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("memory"), tr("Memory"), parent) {
+MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("memory"), tr("Memory"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new MemoryCanvas(this);
@@ -27,7 +28,8 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent) : View(conte
       selection().select(Selection::ofInstruction(instruction));
     }
   });
-  connect(canvas_, &AxisCanvas::doubleClicked, this, [this](QPointF pixel) { canvas_->showBuffer(canvas_->bufferAt(pixel)); });
+  connect(canvas_, &AxisCanvas::doubleClicked, this,
+          [this](QPointF pixel) { canvas_->showBuffer(canvas_->bufferAt(pixel)); });
   connect(canvas_, &AxisCanvas::menuWanted, this, &MemoryView::showMenu);
   planChanged();
 }
@@ -36,12 +38,15 @@ QString MemoryView::headerText() const {
   if (!store().plan()) return {};
   const snapshot::Plan& plan = store().plan()->plan();
   QString text = tr("planned %1").arg(format::bytes(plan.persistent_bytes() + plan.arena_bytes()));
-  if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0) text += tr(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
+  if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0)
+    text += tr(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
   return text + tr(" · lower bound %1").arg(format::bytes(plan.persistent_bytes() + plan.lower_bound_bytes()));
 }
 
 QString MemoryView::emptyText() const {
-  return store().plan() ? QString() : tr("No plan yet. Build the training step (Run, or F10); the map shows its memory before anything runs.");
+  return store().plan()
+             ? QString()
+             : tr("No plan yet. Build the training step (Run, or F10); the map shows its memory before anything runs.");
 }
 
 void MemoryView::planChanged() {
@@ -63,7 +68,8 @@ void MemoryView::showSelection() {
   if (store().plan()) {
     if (buffer < 0 && s.value >= 0) buffer = store().plan()->bufferOfValue(s.value);
     if (instruction < 0 && s.node >= 0) instruction = store().plan()->instructionOfNode(s.node);
-    if (const snapshot::Instruction* in = buffer < 0 ? store().plan()->instruction(instruction) : nullptr; in != nullptr && in->outputs_size() > 0) {
+    if (const snapshot::Instruction* in = buffer < 0 ? store().plan()->instruction(instruction) : nullptr;
+        in != nullptr && in->outputs_size() > 0) {
       buffer = in->outputs(0).buffer();
     }
   }
@@ -86,16 +92,20 @@ void MemoryView::showMenu(QPointF pixel, const QPoint& at) {
   QMenu menu(this);
   if (buffer >= 0) {
     selection().select(Selection::ofBuffer(buffer));
-    menu.addAction(tr("Zoom to this buffer\tF"), this, [this, buffer] { canvas_->showBuffer(buffer); })->setObjectName(QStringLiteral("memory_focus"));
+    menu.addAction(tr("Zoom to this buffer\tF"), this, [this, buffer] { canvas_->showBuffer(buffer); })
+        ->setObjectName(QStringLiteral("memory_focus"));
     const int value = store().plan()->buffer(buffer)->value();
     if (value >= 0) {
-      menu.addAction(tr("Pin: keep its memory to itself"), this, [this, value] { emit wishes().pin(value, true); })->setObjectName(QStringLiteral("memory_pin"));
+      menu.addAction(tr("Pin: keep its memory to itself"), this, [this, value] { emit wishes().pin(value, true); })
+          ->setObjectName(QStringLiteral("memory_pin"));
     }
     menu.addSeparator();
   }
-  menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this, [this, instruction] { selection().select(Selection::ofInstruction(instruction)); })
+  menu.addAction(tr("Select instruction %1").arg(format::count(instruction)), this,
+                 [this, instruction] { selection().select(Selection::ofInstruction(instruction)); })
       ->setObjectName(QStringLiteral("memory_select"));
-  QAction* run = menu.addAction(tr("Run to %1").arg(format::count(instruction)), this, [this, instruction] { emit wishes().runTo(instruction); });
+  QAction* run = menu.addAction(tr("Run to %1").arg(format::count(instruction)), this,
+                                [this, instruction] { emit wishes().runTo(instruction); });
   run->setObjectName(QStringLiteral("memory_run_to"));
   run->setEnabled(!store().readOnly());
   menu.addSeparator();

@@ -8,7 +8,8 @@
 
 namespace stepscope {
 
-StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("startup_chart"), tr("Start-up"), parent) {
+StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("startup_chart"), tr("Start-up"), parent) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   canvas_ = new FlameCanvas(this);
@@ -20,7 +21,8 @@ StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent) 
   connect(canvas_, &FlameCanvas::chosen, this, [this](int id) {
     // A phase shows the graph that it left, where one is kept.
     const auto& phases = store().phases();
-    if (id >= 0 && id < static_cast<int>(phases.size()) && store().stages().contains(QString::fromStdString(phases[static_cast<std::size_t>(id)].name()))) {
+    if (id >= 0 && id < static_cast<int>(phases.size()) &&
+        store().stages().contains(QString::fromStdString(phases[static_cast<std::size_t>(id)].name()))) {
       emit wishes().stageGraph(QString::fromStdString(phases[static_cast<std::size_t>(id)].name()));
     }
   });
@@ -39,7 +41,9 @@ QString StartupChartView::headerText() const {
 }
 
 QString StartupChartView::emptyText() const {
-  return store().phases().empty() ? tr("No build yet. Open a model and build its training step; every phase appears here with its time.") : QString();
+  return store().phases().empty()
+             ? tr("No build yet. Open a model and build its training step; every phase appears here with its time.")
+             : QString();
 }
 
 void StartupChartView::rebuild() {
@@ -54,8 +58,11 @@ void StartupChartView::rebuild() {
     box.end = box.begin + static_cast<double>(std::max<std::int64_t>(0, span.ns()));
     box.name = format::visible(span.name());
     box.detail = format::time(span.ns());
-    if (span.has_pass() && span.pass().matches() > 0) box.detail += tr(" · %1 matches").arg(format::count(span.pass().matches()));
-    box.category = box.depth == 0 ? QStringLiteral("elementwise") : span.has_pass() ? QStringLiteral("reduction") : QStringLiteral("movement");
+    if (span.has_pass() && span.pass().matches() > 0)
+      box.detail += tr(" · %1 matches").arg(format::count(span.pass().matches()));
+    box.category = box.depth == 0    ? QStringLiteral("elementwise")
+                   : span.has_pass() ? QStringLiteral("reduction")
+                                     : QStringLiteral("movement");
     box.failed = !span.error().empty();
     box.id = static_cast<int>(i);
     // Clocks of children may touch: a row never overlaps itself.
@@ -66,7 +73,9 @@ void StartupChartView::rebuild() {
     end = box.end;
     boxes.push_back(std::move(box));
   }
-  canvas_->setBoxes(std::move(boxes), [](double ns) { return format::time(static_cast<std::int64_t>(ns)); }, [this](const FlameBox& box) { return tip(box); });
+  canvas_->setBoxes(
+      std::move(boxes), [](double ns) { return format::time(static_cast<std::int64_t>(ns)); },
+      [this](const FlameBox& box) { return tip(box); });
   emit headerChanged();
   emit emptyChanged();
 }
@@ -80,8 +89,10 @@ QString StartupChartView::tip(const FlameBox& box) const {
   if (span.has_pass()) {
     const snapshot::PassReport& pass = span.pass();
     lines << tr("%1 matches · %2 near misses · %3 → %4 nodes")
-                 .arg(format::count(pass.matches()), format::count(pass.near_misses_size()), format::count(pass.nodes_before()), format::count(pass.nodes_after()));
-    for (int i = 0; i < std::min(4, pass.near_misses_size()); ++i) lines << tr("near miss: %1").arg(format::visible(pass.near_misses(i).condition()));
+                 .arg(format::count(pass.matches()), format::count(pass.near_misses_size()),
+                      format::count(pass.nodes_before()), format::count(pass.nodes_after()));
+    for (int i = 0; i < std::min(4, pass.near_misses_size()); ++i)
+      lines << tr("near miss: %1").arg(format::visible(pass.near_misses(i).condition()));
     for (int i = 0; i < std::min(4, pass.notes_size()); ++i) lines << format::visible(pass.notes(i));
   }
   if (!span.error().empty()) lines << tr("failed: %1").arg(format::visible(span.error()));

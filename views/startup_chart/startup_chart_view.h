@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the time went from the model file to the first step: the phase tree as a flame chart, passes with matches and near misses.
+// Where the time went from the model file to the first step: the phase tree as a flame chart, passes with matches and near
+// misses.
 #pragma once
 
 #include "views/common/view.h"
