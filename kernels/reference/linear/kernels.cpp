@@ -36,6 +36,7 @@ std::span<const KernelEntry> linearKernels() {
       KernelEntry{"", "MaxPool", plain<maxPool>},
       KernelEntry{"stepscope", "MaxPoolGrad", plain<maxPoolGrad>},
       KernelEntry{"", "MaxUnpool", plain<maxUnpool>},
+      KernelEntry{"stepscope", "MaxUnpoolGrad", plain<maxUnpoolGrad>},
       KernelEntry{"", "QLinearConv", plain<qLinearConv>},
       KernelEntry{"", "QLinearMatMul", plain<qLinearMatMul>},
       KernelEntry{"", "Resize", plain<resize>},

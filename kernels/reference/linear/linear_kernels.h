@@ -33,6 +33,7 @@ Status matMulInteger(const KernelSpec& spec, const KernelCall& call);
 Status maxPool(const KernelSpec& spec, const KernelCall& call);
 Status maxPoolGrad(const KernelSpec& spec, const KernelCall& call);
 Status maxUnpool(const KernelSpec& spec, const KernelCall& call);
+Status maxUnpoolGrad(const KernelSpec& spec, const KernelCall& call);
 Status qLinearConv(const KernelSpec& spec, const KernelCall& call);
 Status qLinearMatMul(const KernelSpec& spec, const KernelCall& call);
 Status resize(const KernelSpec& spec, const KernelCall& call);

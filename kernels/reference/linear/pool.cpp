@@ -211,24 +211,87 @@ Status lpPoolGrad(const KernelSpec& spec, const KernelCall& call) {
   return known ? Status{} : unsupportedType(spec);
 }
 
+// Where an index of MaxUnpool lies in y: it counts positions of the shape the window implies, which stands in the first corner
+// of the shape that output_shape gives.
+class UnpoolPlaces {
+ public:
+  static Result<UnpoolPlaces> make(const KernelSpec& spec, const Dims& x, const Dims& y) {
+    UnpoolPlaces p;
+    if (x.size() < 2 || y.size() != x.size() || x[0] != y[0] || x[1] != y[1])
+      return invalid(spec.op + ": shapes " + dimsText(x) + " and " + dimsText(y) + "; expected [N, C, …] both");
+    SS_ASSIGN(const Window window, parseWindow(spec.attrs, x.size() - 2));
+    p.y_ = y;
+    p.implied_ = y;
+    for (std::size_t i = 0; i + 2 < x.size(); ++i) {
+      const WindowAxis& a = window.axes[i];
+      const std::int64_t extent = (x[i + 2] - 1) * a.stride + a.kernel - a.padBegin - a.padEnd;
+      if (extent < 1 || extent > y[i + 2]) return invalid(spec.op + ": output " + dimsText(y) + " is smaller than the window implies");
+      p.implied_[i + 2] = extent;
+    }
+    p.total_ = elementCount(p.implied_);
+    return p;
+  }
+  // The flat position in y, or an error.
+  Result<std::int64_t> operator[](std::int64_t index) const {
+    if (index < 0 || index >= total_)
+      return invalid("MaxUnpool: index " + std::to_string(index) + "; expected 0.." + std::to_string(total_ - 1));
+    std::int64_t place = 0, stride = 1;
+    for (std::size_t i = y_.size(); i-- > 0;) {
+      place += index % implied_[i] * stride;
+      index /= implied_[i];
+      stride *= y_[i];
+    }
+    return place;
+  }
+
+ private:
+  Dims y_, implied_;
+  std::int64_t total_ = 0;
+};
+
 Status maxUnpool(const KernelSpec& spec, const KernelCall& call) {
-  const TensorView& y = call.outputs[0];
-  const std::int64_t count = call.inputs[0].elements(), total = y.elements();
-  if (call.inputs[1].elements() != count)
-    return invalid("MaxUnpool: " + std::to_string(call.inputs[1].elements()) + " indices; expected " + std::to_string(count));
+  const TensorView &x = call.inputs[0], &y = call.outputs[0];
+  if (call.inputs[1].dims != x.dims)
+    return invalid("MaxUnpool: indices of shape " + dimsText(call.inputs[1].dims) + "; expected " + dimsText(x.dims));
+  if (y.elements() == 0) return {};
+  SS_ASSIGN(const UnpoolPlaces places, UnpoolPlaces::make(spec, x.dims, y.dims));
   const auto* indices = static_cast<const std::int64_t*>(call.inputs[1].data);
+  const std::int64_t count = x.elements(), total = y.elements();
   Status status;
-  const bool known = dispatchNumeric(spec.inputs[0].dtype, [&](auto tag) {
+  const bool known = dispatchNumeric(x.dtype, [&](auto tag) {
     using T = decltype(tag);
-    const T* x = static_cast<const T*>(call.inputs[0].data);
     T* out = static_cast<T*>(y.data);
     std::fill_n(out, total, T{});
     for (std::int64_t o = 0; o < count; ++o) {
-      if (indices[o] < 0 || indices[o] >= total) {
-        status = invalid("MaxUnpool: index " + std::to_string(indices[o]) + "; expected 0.." + std::to_string(total - 1));
+      const auto place = places[indices[o]];
+      if (!place) {
+        status = tl::make_unexpected(place.error());
         return;
       }
-      out[indices[o]] = x[o];
+      out[*place] = static_cast<const T*>(x.data)[o];
+    }
+  });
+  return known ? status : unsupportedType(spec);
+}
+
+Status maxUnpoolGrad(const KernelSpec& spec, const KernelCall& call) {
+  const TensorView &dy = call.inputs[0], &dx = call.outputs[0];
+  if (call.inputs[1].dims != dx.dims)
+    return invalid("MaxUnpoolGrad: indices of shape " + dimsText(call.inputs[1].dims) + "; expected " + dimsText(dx.dims));
+  const std::int64_t count = dx.elements();
+  if (count == 0) return {};
+  SS_ASSIGN(const UnpoolPlaces places, UnpoolPlaces::make(spec, dx.dims, dy.dims));
+  const auto* indices = static_cast<const std::int64_t*>(call.inputs[1].data);
+  Status status;
+  const bool known = dispatchFloat(dy.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    for (std::int64_t o = 0; o < count; ++o) {
+      const auto place = places[indices[o]];
+      if (!place) {
+        status = tl::make_unexpected(place.error());
+        return;
+      }
+      static_cast<T*>(dx.data)[o] = static_cast<const T*>(dy.data)[*place];
     }
   });
   return known ? status : unsupportedType(spec);

@@ -111,6 +111,8 @@ void addPools(std::vector<OpExample>& all) {
   const In indices = In::of(Tensor::of<std::int64_t>({1, 1, 2, 2}, Ints{5, 7, 13, 15}));
   all.push_back({"MaxUnpool_2d", "", "MaxUnpool", {In::random({1, 1, 2, 2}), indices}, 1,
                  {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
+  all.push_back({"MaxUnpoolGrad_2d", "stepscope", "MaxUnpoolGrad", {In::random({1, 1, 5, 5}), indices}, 1,
+                 {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
   all.push_back({"MaxUnpool_output_shape", "", "MaxUnpool", {In::random({1, 1, 2, 2}), indices, In::ints({1, 1, 5, 5})}, 1,
                  {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
 }
