@@ -59,7 +59,6 @@ const std::vector<ViewEntry>& viewList() {
       {"sql", "SQL", make<SqlView>},
       {"start", "Start", make<StartView>},
       {"startup_chart", "Start-up chart", make<StartupChartView>},
-      {"startup_chart", "Start-up over time", make<StartupChartView>},
       {"startup_table", "Start-up", make<StartupTableView>},
       {"tensors", "Tensor", make<TensorsView>},
       {"timeline", "Timeline", make<TimelineView>},
