@@ -1,6 +1,7 @@
 #include "engine/train/phase_scope.h"
 
 #include "engine/train/session_parts.h"
+#include "engine/train/utf8.h"
 
 namespace stepscope {
 
@@ -22,7 +23,7 @@ Session::PhaseScope::~PhaseScope() {
 }
 
 tl::unexpected<Error> Session::PhaseScope::fail(Error error) {
-  span().set_error(error.message);
+  span().set_error(toUtf8(error.message));
   return tl::make_unexpected(std::move(error));
 }
 

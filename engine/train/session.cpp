@@ -13,6 +13,7 @@
 #include "engine/train/phase_scope.h"
 #include "engine/train/session_parts.h"
 #include "engine/train/snapshots.h"
+#include "engine/train/utf8.h"
 
 namespace stepscope {
 
@@ -99,6 +100,7 @@ void Session::raise(snapshot::Alert alert) {
   if (alert.step() == 0) alert.set_step(state_.step);
   // An alert is told once, not once per step.
   if (!alerted_.insert(alert.code() + alert.message()).second) return;
+  alert.set_message(toUtf8(alert.message()));
   alerts_.push_back(alert);
   if (observer_.alert) observer_.alert(alert);
 }

@@ -9,6 +9,7 @@
 #include "engine/train/attach_loss.h"
 #include "engine/train/session.h"
 #include "engine/train/snapshots.h"
+#include "engine/train/utf8.h"
 
 namespace stepscope {
 
@@ -34,13 +35,13 @@ Result<snapshot::TensorData> Session::fetch(ValueId id, const std::vector<std::i
   if (!variant_ || !id || static_cast<std::size_t>(id.index) >= variant_->graph.valueCapacity())
     return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
   const Value& named = variant_->graph.value(id);
-  out.set_name(named.name);
+  out.set_name(toUtf8(named.name));
   out.set_dtype(std::string(dtypeName(named.type.dtype)));
   const auto view = value(id);
   if (!view) {
     if (named.type.shape)
       for (const Dim& dim : *named.type.shape) out.add_dims(dim.known() ? dim.value() : -1);
-    out.set_unavailable(view.error().message);
+    out.set_unavailable(toUtf8(view.error().message));
     return out;
   }
   out.set_current(inStep_ || named.role != ValueRole::kNodeOutput);
@@ -234,27 +235,27 @@ snapshot::ModelInfo Session::inspect() const {
   snapshot::ModelInfo info;
   info.set_path(path_.string());
   info.set_file_bytes(model_.fileBytes);
-  info.set_producer(model_.producer);
+  info.set_producer(toUtf8(model_.producer));
   info.set_ir_version(model_.irVersion);
   for (const auto& [domain, version] : model_.opsets) (*info.mutable_opsets())[domain] = version;
   info.set_node_count(static_cast<int>(stages_.empty() ? imported_.order().size() : stages_.front().graph->order().size()));
   info.set_function_count(static_cast<int>(model_.functions.size()));
   const auto addInput = [&](snapshot::InputInfo& i, ValueId id, bool withRole) {
     const Value& value = imported_.value(id);
-    i.set_name(value.name);
+    i.set_name(toUtf8(value.name));
     i.set_dtype(std::string(dtypeName(value.type.dtype)));
     if (value.type.shape)
       for (const Dim& dim : *value.type.shape) i.add_dims(dim.text());
     if (!withRole) return;
     const InputRole role = inferRole(imported_, id);
     i.set_role(role.text);
-    i.set_reason(role.reason);
+    i.set_reason(toUtf8(role.reason));
   };
   for (const ValueId id : imported_.inputs()) addInput(*info.add_inputs(), id, true);
   for (const ValueId id : imported_.outputs()) {
     addInput(*info.add_outputs(), id, false);
     const ValueType& type = imported_.value(id).type;
-    if (isFloating(type.dtype) && (!type.shape || !type.shape->empty())) info.add_loss_candidates(imported_.value(id).name);
+    if (isFloating(type.dtype) && (!type.shape || !type.shape->empty())) info.add_loss_candidates(toUtf8(imported_.value(id).name));
   }
   const LossChoice loss = proposeLoss(imported_);
   if (loss.loss) info.set_proposed_loss(imported_.value(loss.loss).name);
@@ -269,7 +270,7 @@ snapshot::ModelInfo Session::inspect() const {
     const Value& value = imported_.value({static_cast<std::int32_t>(k)});
     if (!value.alive || value.role != ValueRole::kInitializer) continue;
     auto& p = *info.add_parameters();
-    p.set_name(value.name);
+    p.set_name(toUtf8(value.name));
     p.set_dtype(std::string(dtypeName(value.type.dtype)));
     std::int64_t count = 1;
     if (value.type.shape)
@@ -291,8 +292,8 @@ snapshot::ModelInfo Session::inspect() const {
   for (const auto& [key, count] : counts) {
     auto& c = *info.add_ops();
     const OpDef* op = findOp(key.first, key.second);
-    c.set_domain(key.first);
-    c.set_op(key.second);
+    c.set_domain(toUtf8(key.first));
+    c.set_op(toUtf8(key.second));
     c.set_count(count);
     c.set_has_gradient(op && op->gradient);
     c.set_has_kernel(hasKernel(Backend::kReference, key.first, key.second));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/ops/op_def.h"
+#include "engine/train/utf8.h"
 #include "kernels/dispatch.h"
 
 namespace stepscope {
@@ -74,21 +75,21 @@ std::string nodeCategory(const Node& node) {
 snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters, ValueId loss) {
   snapshot::Graph out;
   out.set_phase(phase);
-  out.set_name(graph.name);
+  out.set_name(toUtf8(graph.name));
   out.set_loss(loss ? loss.index : -1);
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     snapshot::Node& n = *out.add_nodes();
     n.set_id(id.index);
-    n.set_name(node.name);
-    n.set_domain(node.domain);
-    n.set_op(node.op);
+    n.set_name(toUtf8(node.name));
+    n.set_domain(toUtf8(node.domain));
+    n.set_op(toUtf8(node.op));
     for (const ValueId in : node.inputs) n.add_inputs(in.index);
     for (const ValueId o : node.outputs) n.add_outputs(o.index);
     for (const auto& [name, value] : node.attrs.entries()) {
       auto& attribute = *n.add_attributes();
-      attribute.set_name(name);
-      attribute.set_text(attributeText(value));
+      attribute.set_name(toUtf8(name));
+      attribute.set_text(toUtf8(attributeText(value)));
     }
     n.set_phase(static_cast<snapshot::Phase>(node.phase));
     auto& provenance = *n.mutable_provenance();
@@ -96,11 +97,11 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
     provenance.set_pass(node.provenance.pass);
     provenance.set_imported(node.provenance.imported.index);
     provenance.set_forward(node.provenance.forward.index);
-    provenance.set_module_path(node.provenance.modulePath);
+    provenance.set_module_path(toUtf8(node.provenance.modulePath));
     provenance.set_module_path_inferred(node.provenance.modulePathInferred);
-    provenance.set_source_file(node.provenance.sourceFile);
+    provenance.set_source_file(toUtf8(node.provenance.sourceFile));
     provenance.set_source_line(node.provenance.sourceLine);
-    provenance.set_source_code(node.provenance.sourceCode);
+    provenance.set_source_code(toUtf8(node.provenance.sourceCode));
     for (const Predicate& p : node.predicates) {
       auto& predicate = *n.add_predicates();
       predicate.set_value(p.condition.index);
@@ -117,7 +118,7 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
     if (!value.alive) continue;
     snapshot::Value& v = *out.add_values();
     v.set_id(value.id.index);
-    v.set_name(value.name);
+    v.set_name(toUtf8(value.name));
     v.set_dtype(std::string(dtypeName(value.type.dtype)));
     v.set_rank_known(value.type.shape.has_value());
     std::int64_t bytes = static_cast<std::int64_t>(dtypeSize(value.type.dtype));
@@ -130,7 +131,7 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
     v.set_role(static_cast<snapshot::ValueRole>(value.role));
     if (const auto it = choices.find(value.id.index); it != choices.end()) {
       v.set_trained(it->second->trained);
-      v.set_trained_reason(it->second->reason);
+      v.set_trained_reason(toUtf8(it->second->reason));
     }
   }
   for (const ValueId in : graph.inputs()) out.add_inputs(in.index);
@@ -167,8 +168,8 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_index(static_cast<int>(i));
     o.set_node(instruction.node.index);
     o.set_phase(static_cast<snapshot::Phase>(instruction.phase));
-    o.set_op(node.op);
-    o.set_label(node.label());
+    o.set_op(toUtf8(node.op));
+    o.set_label(toUtf8(node.label()));
     for (const int b : instruction.inputs) operand(*o.add_inputs(), b);
     for (const int b : instruction.outputs) operand(*o.add_outputs(), b);
     o.set_bytes_read(instruction.bytesRead);
@@ -191,7 +192,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     auto& o = *out.add_buffers();
     o.set_index(static_cast<int>(b));
     o.set_value(buffer.value.index);
-    o.set_name(buffer.name);
+    o.set_name(toUtf8(buffer.name));
     o.set_buffer_class(static_cast<snapshot::BufferClass>(buffer.bufferClass));
     o.set_in_arena(buffer.home == Home::kArena);
     o.set_offset(buffer.offset);
@@ -199,8 +200,8 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_first(buffer.first);
     o.set_last(buffer.last);
     o.set_shares(buffer.shares);
-    o.set_decision(buffer.decision);
-    for (const std::string& refusal : buffer.refusals) o.add_refusals(refusal);
+    o.set_decision(toUtf8(buffer.decision));
+    for (const std::string& refusal : buffer.refusals) o.add_refusals(toUtf8(refusal));
     const bool atPeak = buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last;
     if (buffer.shares >= 0 || (buffer.home == Home::kArena && !atPeak)) continue;
     owners[bufferClassName(buffer.bufferClass)] += buffer.bytes;
@@ -277,7 +278,7 @@ snapshot::TensorStatistics tensorStatistics(const TensorView& view) {
 
 snapshot::ComparisonResult compareTensors(const std::string& name, const TensorView& a, const TensorView& b) {
   snapshot::ComparisonResult result;
-  result.set_name(name);
+  result.set_name(toUtf8(name));
   if (a.dtype != b.dtype || a.dims != b.dims) {
     result.set_max_abs(INFINITY);
     result.set_max_rel(INFINITY);

@@ -9,6 +9,7 @@
 
 #include "engine/data/npy.h"
 #include "engine/train/session.h"
+#include "engine/train/utf8.h"
 #include "engine/wire/framing.h"
 
 namespace stepscope {
@@ -109,7 +110,7 @@ class Server {
   void sendError(std::uint64_t id, const Error& error) {
     snapshot::Response response;
     response.mutable_error()->set_code(std::string(errorCodeName(error.code)));
-    response.mutable_error()->set_message(error.message);
+    response.mutable_error()->set_message(toUtf8(error.message));
     send(id, std::move(response), true);
   }
 
@@ -155,9 +156,9 @@ class Server {
       model.set_path(request.open().path());
       for (const Problem& p : problems) {
         auto& problem = *model.add_problems();
-        problem.set_where(p.where);
-        problem.set_message(p.message);
-        problem.set_hint(p.hint);
+        problem.set_where(toUtf8(p.where));
+        problem.set_message(toUtf8(p.message));
+        problem.set_hint(toUtf8(p.hint));
         problem.set_node(-1);
       }
       send(request.id(), std::move(response), false);

@@ -22,7 +22,7 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
 
   std::map<int, std::vector<int>> persistent;
   for (int i = 0; i < p.buffers_size(); ++i) {
-    if (!p.buffers(i).in_arena() && !isView(p.buffers(i))) persistent[p.buffers(i).buffer_class()].push_back(i);
+    if (!p.buffers(i).in_arena() && p.buffers(i).shares() < 0) persistent[p.buffers(i).buffer_class()].push_back(i);
   }
   std::int64_t low = 0;
   for (auto& [bufferClass, list] : persistent) {
