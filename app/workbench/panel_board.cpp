@@ -119,7 +119,9 @@ Layout PanelBoard::present(const QString& name) const {
     const QList<int> sizes = splitter->sizes();
     int sum = 0;
     for (const int s : sizes) sum += s;
-    return sum > 0 && sizes[index] > 0 ? static_cast<double>(sizes[index]) / sum : fallback;
+    // Beside a hidden neighbour an area has everything, which says nothing about the layout.
+    const double found = sum > 0 ? static_cast<double>(sizes[index]) / sum : 0;
+    return found >= 0.05 && found <= 0.8 ? found : fallback;
   };
   layout.left = share(columns_, 0, layout.left);
   layout.right = share(columns_, 2, layout.right);

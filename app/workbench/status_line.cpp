@@ -94,10 +94,12 @@ void StatusLine::refresh() {
   }
   where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
   step_->setText(plan && !store_.readOnly() ? tr("Step ") + strong(format::count(p.step())) : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.steps().size()))) : QString());
-  const bool hasLoss = p.in_step() ? p.has_loss() : last && last->has_loss();
-  const double loss = p.in_step() ? p.loss() : last ? last->loss() : 0;
+  // Until the step at hand has its loss, the last one stands there.
+  const bool fresh = p.in_step() && p.has_loss();
+  const bool hasLoss = fresh || (last && last->has_loss());
+  const double loss = fresh ? p.loss() : last ? last->loss() : 0;
   loss_->setText(hasLoss ? tr("Loss ") + strong(format::number(loss, 6)) : QString());
-  loss_->setToolTip(hasLoss ? format::numberExact(loss) : QString());
+  loss_->setToolTip(!hasLoss ? QString() : fresh ? tr("%1, of this step").arg(format::numberExact(loss)) : tr("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
   QString speed;
   if (last && last->ns() > 0) {
     const double seconds = static_cast<double>(last->ns()) * 1e-9;

@@ -16,6 +16,7 @@ AlertsView::AlertsView(const ViewContext& context, QWidget* parent)
                  parent) {
   connect(&store(), &SnapshotStore::alertsChanged, this, &AlertsView::refillLater);
   connect(&store(), &SnapshotStore::graphChanged, this, &AlertsView::refillLater);
+  connect(&store(), &SnapshotStore::planChanged, this, &AlertsView::refillLater);
 }
 
 QString AlertsView::emptyText() const {

@@ -41,12 +41,12 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   tree_->header()->setStretchLastSection(false);
   tree_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   tree_->header()->setMinimumSectionSize(3 * m.unit);
-  tree_->setColumnWidth(1, 4 * m.unit);
-  tree_->setColumnWidth(2, 5 * m.unit);
-  tree_->setColumnWidth(3, qRound(5.5 * m.unit));
+  tree_->setColumnWidth(1, qRound(3.9 * m.unit));
+  tree_->setColumnWidth(2, qRound(4.6 * m.unit));
+  tree_->setColumnWidth(3, qRound(5.2 * m.unit));
   tree_->setUniformRowHeights(true);
   tree_->setFrameShape(QFrame::NoFrame);
-  tree_->setIndentation(m.unit);
+  tree_->setIndentation(qRound(0.75 * m.unit));
   tree_->setTextElideMode(Qt::ElideMiddle);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);

@@ -17,7 +17,7 @@ void TensorTable::set(TensorValues values, Slice slice) {
   exponent_ = 0;
   if (!values_.integral() && values_.largest() > 0) {
     const int magnitude = static_cast<int>(std::floor(std::log10(values_.largest())));
-    if (magnitude < -2 || magnitude > 3) exponent_ = magnitude;
+    if (magnitude < -1 || magnitude > 3) exponent_ = magnitude;
   }
   endResetModel();
 }

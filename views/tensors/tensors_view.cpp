@@ -88,7 +88,9 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
   slice_->setFont(monoFont());
   slice_->setAccessibleName(tr("Slice"));
   slice_->setToolTip(tr("An index fixes an axis, : or a:b spreads it over rows and columns"));
-  slice_->setMaximumWidth(12 * m.unit);
+  slice_->setMaximumWidth(8 * m.unit);
+  tabs_->setUsesScrollButtons(false);
+  tabs_->setElideMode(Qt::ElideNone);
   header->addWidget(tabs_);
   header->addStretch(1);
   header->addWidget(scale_);
