@@ -47,6 +47,7 @@ class MainWindow : public QMainWindow {
   Actions& actions() { return *actions_; }
   PanelBoard& board() { return *board_; }
   NoticeBar& notice() { return *notice_; }
+  Recording& recording() { return recording_; }
   // Nothing runs, nothing is asked and the views are painted.
   bool idle() const;
 

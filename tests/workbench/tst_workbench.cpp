@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
-#include <QDir>
 #include <QElapsedTimer>
+#include <QFileInfo>
+#include <QTemporaryDir>
 #include <QTest>
 #include <memory>
 
 #include "app/workbench/arguments.h"
+#include "app/workbench/exports.h"
 #include "app/workbench/frame_reader.h"
 #include "app/workbench/main_window.h"
 #include "views/common/tokens.h"
@@ -163,6 +165,38 @@ class WorkbenchTest : public QObject {
     qunsetenv("FAKE_FAULT");
     w->session().restart();
     QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 10'000);
+  }
+
+  void aRunIsRecordedReportedAndOpenedAgain() {
+    QTemporaryDir folder;
+    const QString project = folder.filePath(QStringLiteral("run.stepscope"));
+    {
+      auto w = window();
+      w->setProjectPath(project);
+      QVERIFY(build(*w));
+      w->session().train(5);
+      QVERIFY(settled(*w));
+      for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json", "r.pdf"}) {
+        const QString path = folder.filePath(QLatin1String(name));
+        w->recording().report(path);
+        QVERIFY(QTest::qWaitFor([&w] { return w->recording().idle(); }, 20'000));
+        QTRY_VERIFY2(QFileInfo(path).size() > 100, qPrintable(path + ' ' + w->notice().text()));
+      }
+      for (const char* name : {"v.png", "v.svg", "v.pdf"}) {
+        const QString path = folder.filePath(QLatin1String(name));
+        QCOMPARE(writePicture(*w->board().activeView(), path), QString());
+        QVERIFY(QFileInfo(path).size() > 100);
+      }
+      emit w->wishes().runSql(QStringLiteral("SELECT count(*) FROM steps"));
+      QTRY_COMPARE_WITH_TIMEOUT(w->store().project().sql().rows.size(), std::size_t{1}, 10'000);
+      QCOMPARE(w->store().project().sql().rows[0][0], QStringLiteral("5"));
+    }
+    auto w = window();
+    w->openPath(project);
+    QTRY_VERIFY_WITH_TIMEOUT(w->store().readOnly() && w->store().plan(), 10'000);
+    QCOMPARE(w->store().steps().size(), std::size_t{5});
+    QCOMPARE(w->store().project().runs().size(), std::size_t{1});
+    QVERIFY(w->store().timing(3).ns > 0);
   }
 
   void missingModelIsAProblemNotACrash() {

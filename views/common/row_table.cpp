@@ -38,7 +38,10 @@ class BarDelegate : public QStyledItemDelegate {
       painter->drawText(option.rect.adjusted(6, 0, -8, 0), Qt::AlignRight | Qt::AlignVCenter, plain.text);
       return;
     }
-    QStyledItemDelegate::paint(painter, option, index);
+    QStyleOptionViewItem padded(option);
+    if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, Tokens::current().select);
+    padded.rect.adjust(5, 0, -5, 0);
+    QStyledItemDelegate::paint(painter, padded, index);
   }
 };
 

@@ -103,8 +103,6 @@ QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid %acce
 QLineEdit[invalid="true"] { border: 1px solid %error; }
 QAbstractItemView { background: %panel; alternate-background-color: %raised; color: %text; border: 0; outline: 0;
   selection-background-color: %select; selection-color: %text; gridline-color: %grid; }
-QTableView::item { padding: 0 7px; }
-QTableView::item:selected { background: %select; color: %text; }
 QHeaderView { background: %raised; border: 0; }
 QHeaderView::section { background: %raised; color: %muted; border: 0; border-bottom: 1px solid %border; padding: 3px 8px; }
 QTableCornerButton::section { background: %raised; border: 0; border-bottom: 1px solid %border; }
