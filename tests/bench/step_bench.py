@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Step time and peak memory of real architectures, beside PyTorch's where --python names an interpreter that has torch.
+
+    python3 tests/bench/step_bench.py --stepscope BUILD/bin/stepscope [--python PATH] [--rounds 4] [MODEL …]
+
+One interleaved run: A B A B …, so that a machine that drifts hits both. Every round keeps the steps after two of warm-up; the table
+shows medians over all kept steps, how many there were, and the ratio. Weights are random (external data is not there); the
+models are ../shared/corpus/large beside the source tree, the peer is ../shared/peers/torch_step.py.
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODELS = {"bert_base": ["--dim", "batch=2", "--dim", "sequence=128"],
+          "gpt2": ["--dim", "batch=2", "--dim", "sequence=128"],
+          "resnet50": ["--dim", "batch=4"]}
+WARM_UP, KEPT = 2, 2
+
+
+
+def ours(stepscope, shared, name):
+    command = [stepscope, "train", str(shared / "corpus" / "large" / f"{name}.onnx"), "--missing-weights", "random", "--optimizer", "adamw", "--lr", "1e-4",
+               "--steps", str(WARM_UP + KEPT), "--json", *MODELS[name]]
+    done = subprocess.run(["/usr/bin/env", *command], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    steps = [e for e in events if e["event"] == "step"]
+    return [s["ns"] / 1e6 for s in steps[WARM_UP:]], max(s["planned_bytes"] for s in steps) / 2**20
+
+
+def peer(python, shared, name):
+    batch = "4" if name == "resnet50" else "2"
+    done = subprocess.run([python, str(shared / "peers" / "torch_step.py"), name, "--batch", batch, "--steps", str(KEPT)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{name} in PyTorch: {done.stderr.strip().splitlines()[-1]}")
+    figures = json.loads(done.stdout.strip().splitlines()[-1])
+    return [figures["median_ms"]], figures["peak_rss_mib"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--stepscope", required=True)
+    parser.add_argument("--python", help="an interpreter with torch, torchvision and transformers")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("models", nargs="*", default=list(MODELS))
+    a = parser.parse_args()
+    shared = ROOT.parent / "shared"
+    if not (shared / "corpus" / "large").is_dir():
+        print("skipped: ../shared/corpus/large is not beside the source tree")
+        return 0
+    with open("/proc/cpuinfo") as file:
+        cpu = next((line.split(": ")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    print(f"{cpu}; {a.rounds} rounds, interleaved; memory: ours the plan's bytes, PyTorch's the resident peak of its process")
+    print(f"{'model':12} {'ours':>12} {'n':>3} {'memory':>10}  {'PyTorch':>12} {'n':>3} {'memory':>10}  {'time ratio':>10}")
+    for name in a.models:
+        times, memory, peer_times, peer_memory = [], 0, [], 0
+        for _ in range(a.rounds):
+            kept, peak = ours(a.stepscope, shared, name)
+            times += kept
+            memory = max(memory, peak)
+            if a.python:
+                kept, peak = peer(a.python, shared, name)
+                peer_times += kept
+                peer_memory = max(peer_memory, peak)
+        mine = statistics.median(times)
+        row = f"{name:12} {mine:9.0f} ms {len(times):3} {memory:6.0f} MiB"
+        if peer_times:
+            theirs = statistics.median(peer_times)
+            row += f"  {theirs:9.0f} ms {len(peer_times):3} {peer_memory:6.0f} MiB  {mine / theirs:10.2f}"
+        print(row, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
