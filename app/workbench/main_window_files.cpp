@@ -8,6 +8,7 @@
 #include <QFileInfo>
 #include <QSettings>
 #include <QStandardPaths>
+#include <QTimer>
 
 #include "app/workbench/exports.h"
 #include "app/workbench/main_window.h"
@@ -205,6 +206,14 @@ void MainWindow::connectFiles() {
   });
   connect(&session_, &Session::planRebuilt, this, [this] {
     if (session_.built()) recording_.build();
+  });
+  auto* runs = new QTimer(this);
+  runs->setSingleShot(true);
+  runs->setInterval(400);
+  connect(runs, &QTimer::timeout, &recording_, &Recording::refreshRuns);
+  connect(&session_, &Session::busyChanged, this, [this, runs] {
+    // The list of runs follows when the work pauses, not with every step.
+    if (session_.built() && !session_.busy() && !session_.running()) runs->start();
   });
   connect(&session_, &Session::stepRecorded, &recording_, &Recording::step);
   connect(&session_, &Session::alertRaised, &recording_, &Recording::alert);

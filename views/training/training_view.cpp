@@ -184,7 +184,15 @@ void TrainingView::refill() {
 void TrainingView::fitAll() {
   for (auto* g : {loss_, norm_, rate_}) {
     g->valueAxis()->rescale(true);
-    g->valueAxis()->scaleRange(1.1, g->valueAxis()->range().center());
+    // A constant has no range of its own: its axis shows a tenth around it.
+    bool found = false;
+    const QCPRange range = g->getValueRange(found);
+    if (found && range.size() <= 0) {
+      const double around = range.center() == 0 ? 1 : std::abs(range.center()) * 0.1;
+      g->valueAxis()->setRange(range.center() - around, range.center() + around);
+    } else {
+      g->valueAxis()->scaleRange(1.1, g->valueAxis()->range().center());
+    }
   }
   loss_->keyAxis()->rescale(true);
   if (store().steps().size() == 1) loss_->keyAxis()->setRange(loss_->keyAxis()->range().center() - 1, loss_->keyAxis()->range().center() + 1);
