@@ -14,7 +14,7 @@ int report(const Error& error) {
 namespace {
 
 int runMain(int argc, char** argv) {
-  CLI::App app{"Stepscope: neural-network training, opened up"};
+  CLI::App app{"Stepscope: neural-network training, opened up", "stepscope"};
   app.set_version_flag("--version", std::string(SS_VERSION));
   app.require_subcommand(0, 1);
   app.failure_message(CLI::FailureMessage::simple);

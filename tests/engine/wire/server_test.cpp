@@ -1,0 +1,153 @@
+// The worker under hostile input: truncated, oversized and random messages, requests in the wrong order.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fcntl.h>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+#include "engine/snapshot/worker.pb.h"
+#include "engine/wire/framing.h"
+#include "engine/wire/server.h"
+#include "tests/support/models.h"
+
+namespace stepscope {
+namespace {
+
+// Everything is written first, then the stream ends: the answers come back in full.
+struct Conversation {
+  std::vector<snapshot::Response> responses;
+  Status ended;
+};
+
+Conversation talk(const std::string& bytes) {
+  std::signal(SIGPIPE, SIG_IGN);
+  int in[2], out[2];
+  EXPECT_EQ(pipe(in), 0);
+  EXPECT_EQ(pipe(out), 0);
+  static const snapshot::MachineInfo machine;
+  Conversation conversation;
+  std::thread writer([&] {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t n = write(in[1], bytes.data() + done, bytes.size() - done);
+      if (n <= 0) break;
+      done += static_cast<std::size_t>(n);
+    }
+    close(in[1]);
+  });
+  std::thread reader([&] {
+    while (true) {
+      auto frame = readFrame(out[0]);
+      if (!frame) break;
+      snapshot::Response response;
+      EXPECT_TRUE(response.ParseFromString(*frame)) << "an answer must parse";
+      conversation.responses.push_back(std::move(response));
+    }
+  });
+  conversation.ended = serveWorker(in[0], out[1], machine);
+  close(out[1]);
+  writer.join();
+  reader.join();
+  close(in[0]);
+  close(out[0]);
+  return conversation;
+}
+
+std::string frame(const std::string& bytes) {
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::string prefix(4, '\0');
+  for (int i = 0; i < 4; ++i) prefix[static_cast<std::size_t>(i)] = static_cast<char>(length >> (8 * i) & 0xff);
+  return prefix + bytes;
+}
+
+template <typename F>
+std::string request(std::uint64_t id, F&& fill) {
+  snapshot::Request r;
+  r.set_id(id);
+  fill(r);
+  return frame(r.SerializeAsString());
+}
+
+std::string hello(std::uint64_t id) {
+  return request(id, [](auto& r) { r.mutable_hello()->set_protocol(1); });
+}
+
+TEST(Worker, AnswersHelloAndEndsWithTheStream) {
+  const Conversation c = talk(hello(1));
+  EXPECT_TRUE(c.ended.has_value());
+  ASSERT_EQ(c.responses.size(), 1u);
+  EXPECT_TRUE(c.responses[0].done());
+  EXPECT_EQ(c.responses[0].hello().protocol(), 1u);
+}
+
+TEST(Worker, RefusesAnotherProtocol) {
+  const Conversation c = talk(request(1, [](auto& r) { r.mutable_hello()->set_protocol(9); }));
+  ASSERT_EQ(c.responses.size(), 1u);
+  EXPECT_EQ(c.responses[0].error().code(), "unsupported");
+}
+
+TEST(Worker, AnswersRequestsInTheWrongOrderWithErrors) {
+  std::string bytes;
+  bytes += request(1, [](auto& r) { r.mutable_build(); });
+  bytes += request(2, [](auto& r) { r.mutable_step()->set_count(3); });
+  bytes += request(3, [](auto& r) { r.mutable_fetch()->set_value(7); });
+  bytes += request(4, [](auto& r) { r.mutable_rewind()->set_step(-1); });
+  bytes += request(5, [](auto& r) { r.mutable_train()->set_steps(2); });
+  const Conversation c = talk(bytes);
+  ASSERT_EQ(c.responses.size(), 5u);
+  for (const auto& response : c.responses) {
+    EXPECT_TRUE(response.has_error());
+    EXPECT_TRUE(response.done());
+    EXPECT_NE(response.error().message().find("no model is open"), std::string::npos);
+  }
+}
+
+TEST(Worker, AnswersGarbageAndGoesOn) {
+  const Conversation c = talk(frame("\xff\xff\xff garbage") + hello(2));
+  ASSERT_EQ(c.responses.size(), 2u);
+  int errors = 0, hellos = 0;
+  for (const auto& response : c.responses) {
+    errors += response.has_error() && response.error().code() == "corrupt";
+    hellos += response.has_hello();
+  }
+  EXPECT_EQ(errors, 1);
+  EXPECT_EQ(hellos, 1);
+}
+
+TEST(Worker, EndsWithAnErrorWhenTheStreamBreaks) {
+  const std::string whole = hello(1);
+  EXPECT_FALSE(talk(whole.substr(0, whole.size() - 1)).ended.has_value());
+  EXPECT_FALSE(talk(whole.substr(0, 2)).ended.has_value());
+  const Conversation oversized = talk(std::string("\xff\xff\xff\xff", 4) + "x");
+  ASSERT_FALSE(oversized.ended.has_value());
+  EXPECT_NE(oversized.ended.error().message.find("expected at most"), std::string::npos);
+}
+
+TEST(Worker, SurvivesDamagedConversations) {
+  const auto model = testing::testModels()[1];
+  std::string bytes = hello(1);
+  bytes += request(2, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
+  bytes += request(3, [&](auto& r) {
+    auto* setting = r.mutable_configure()->add_settings();
+    setting->set_name("data");
+    setting->set_value(model.data.string());
+  });
+  bytes += request(4, [](auto& r) { r.mutable_build(); });
+  bytes += request(5, [](auto& r) { r.mutable_step()->set_count(5); });
+  bytes += request(6, [](auto& r) { r.mutable_fetch()->set_value(3); });
+  bytes += request(7, [](auto& r) { r.mutable_step()->set_count(-2); });
+  const Conversation sound = talk(bytes);
+  for (const auto& response : sound.responses) EXPECT_FALSE(response.has_error() && response.id() <= 5) << response.error().message();
+  std::mt19937 random(5);
+  for (int round = 0; round < 150; ++round) {
+    std::string damaged = bytes;
+    for (int k = 0; k < 1 + round % 4; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+    if (round % 3 == 0) damaged.resize(random() % damaged.size());
+    (void)talk(damaged);  // no signal, and it ends
+  }
+}
+
+}  // namespace
+}  // namespace stepscope
