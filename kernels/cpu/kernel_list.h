@@ -8,5 +8,6 @@ namespace stepscope::cpu {
 
 // One list per folder; kernel_list.cpp joins them.
 std::span<const KernelEntry> linearKernels();  // matrix products, convolution, pooling
+std::span<const KernelEntry> loopKernels();    // vectorised loops: elementwise, transposition, optimizer
 
 }  // namespace stepscope::cpu

@@ -1,0 +1,19 @@
+#include <array>
+
+#include "kernels/cpu/loops/loops.h"
+
+namespace stepscope::cpu {
+
+std::span<const KernelEntry> loopKernels() {
+  static constexpr std::array<KernelEntry, 6> kernels{{
+      {"", "Add", makeBinary},
+      {"", "Div", makeBinary},
+      {"", "Mul", makeBinary},
+      {"", "Sub", makeBinary},
+      {"", "Transpose", makeTranspose},
+      {"stepscope", "AdamUpdate", makeAdamUpdate},
+  }};
+  return kernels;
+}
+
+}  // namespace stepscope::cpu
