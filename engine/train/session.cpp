@@ -143,17 +143,20 @@ Result<snapshot::Plan> Session::planSnapshot() const {
 std::vector<snapshot::Determinism> Session::determinism() const {
   std::vector<snapshot::Determinism> verdicts;
   if (!variant_) return verdicts;
-  for (const NodeId id : variant_->graph.order()) {
+  const Executor& executor = *variant_->executor;
+  for (std::size_t i = 0; i < executor.plan().instructions.size(); ++i) {
+    const NodeId id = executor.plan().instructions[i].node;
     const Node& node = variant_->graph.node(id);
     const OpDef* op = findOp(node.domain, node.op);
+    const std::string& implementation = executor.implementation(static_cast<int>(i));
     snapshot::Determinism verdict;
     verdict.set_node(id.index);
     if (op && op->determinism == Determinism::kRandomKeyed) {
       verdict.set_verdict("deterministic, keyed random");
       verdict.set_reason("numbers depend on seed, micro step, imported node and element only");
-    } else if (op && op->recompute == Recompute::kCostly) {
+    } else if (implementation.starts_with("onednn")) {
       verdict.set_verdict("depends on thread count");
-      verdict.set_reason("the order of its sums is fixed by the number of threads");
+      verdict.set_reason(implementation + ": the library may split sums by the number of threads; equal bits for an equal number");
     } else {
       verdict.set_verdict("deterministic");
       verdict.set_reason("every element is computed by one thread in a fixed order");
