@@ -1,54 +1,90 @@
 #include "kernels/matmul_shape.h"
 
+#include <algorithm>
+
 namespace stepscope {
 namespace {
 
-Dims batchStrides(const Dims& operand, const Dims& batch) {
+struct Strided {
+  Dims dims, strides;
+};
+
+Result<Strided> permuted(const Dims& dims, const Dims& perm, bool trans, const char* what) {
+  Strided result{dims, rowMajorStrides(dims)};
+  if (!perm.empty()) {
+    Dims sorted = perm;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t i = 0; i < sorted.size(); ++i)
+      if (sorted.size() != dims.size() || sorted[i] != static_cast<std::int64_t>(i))
+        return invalid(std::string("matrix product: ") + what + " is " + dimsText(perm) + "; expected the axes of " + dimsText(dims) + " in some order");
+    for (std::size_t i = 0; i < perm.size(); ++i) {
+      const auto from = static_cast<std::size_t>(perm[i]);
+      result.strides[i] = rowMajorStrides(dims)[from];
+      result.dims[i] = dims[from];
+    }
+  }
+  if (trans && dims.size() > 1) {
+    std::swap(result.dims.back(), result.dims[dims.size() - 2]);
+    std::swap(result.strides.back(), result.strides[dims.size() - 2]);
+  }
+  return result;
+}
+
+Dims batchStrides(const Strided& operand, const Dims& batch) {
   Dims strides(batch.size(), 0);
-  if (operand.size() < 2) return strides;
-  const Dims own = rowMajorStrides(operand);
-  const std::size_t rank = operand.size() - 2;
+  if (operand.dims.size() < 2) return strides;
+  const std::size_t rank = operand.dims.size() - 2;
   for (std::size_t i = 0; i < rank; ++i)
-    if (operand[i] != 1) strides[batch.size() - rank + i] = own[i];
+    if (operand.dims[i] != 1) strides[batch.size() - rank + i] = operand.strides[i];
   return strides;
 }
 
 }  // namespace
 
-Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, bool transA, bool transB) {
+ProductForm ProductForm::of(const Attributes& attrs) {
+  ProductForm form;
+  form.transA = attrs.integer("transA", 0) != 0;
+  form.transB = attrs.integer("transB", 0) != 0;
+  form.permA = attrs.integers("permA");
+  form.permB = attrs.integers("permB");
+  form.permY = attrs.integers("permY");
+  return form;
+}
+
+Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm& form) {
   if (a.empty() || b.empty()) return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + "; expected rank 1 or more");
+  SS_ASSIGN(const Strided left, permuted(a, form.permA, form.transA, "permA"));
+  SS_ASSIGN(const Strided right, permuted(b, form.permB, form.transB, "permB"));
+  const std::size_t rankA = a.size(), rankB = b.size();
   MatMulShape s;
-  std::int64_t inner = 0;
-  if (a.size() == 1) {
-    s.k = a[0];
-    s.aRow = a[0];
-  } else {
-    const std::int64_t rows = a[a.size() - 2], columns = a.back();
-    s.m = transA ? columns : rows;
-    s.k = transA ? rows : columns;
-    s.aRow = transA ? 1 : columns;
-    s.aColumn = transA ? columns : 1;
-  }
-  if (b.size() == 1) {
-    inner = b[0];
-  } else {
-    const std::int64_t rows = b[b.size() - 2], columns = b.back();
-    inner = transB ? columns : rows;
-    s.n = transB ? rows : columns;
-    s.bRow = transB ? 1 : columns;
-    s.bColumn = transB ? columns : 1;
-  }
+  s.k = left.dims.back();
+  s.aColumn = left.strides.back();
+  s.aRow = rankA > 1 ? left.strides[rankA - 2] : s.k;
+  if (rankA > 1) s.m = left.dims[rankA - 2];
+  const std::int64_t inner = rankB > 1 ? right.dims[rankB - 2] : right.dims[0];
+  s.bRow = rankB > 1 ? right.strides[rankB - 2] : 1;
+  s.bColumn = rankB > 1 ? right.strides.back() : 1;
+  if (rankB > 1) s.n = right.dims.back();
   if (inner != s.k)
     return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + ": inner extents " + std::to_string(s.k) + " and " +
                    std::to_string(inner) + " differ");
-  const Dims aBatch(a.begin(), a.size() > 2 ? a.end() - 2 : a.begin());
-  const Dims bBatch(b.begin(), b.size() > 2 ? b.end() - 2 : b.begin());
+  const Dims aBatch(left.dims.begin(), rankA > 2 ? left.dims.end() - 2 : left.dims.begin());
+  const Dims bBatch(right.dims.begin(), rankB > 2 ? right.dims.end() - 2 : right.dims.begin());
   SS_ASSIGN(s.batch, broadcastDims(aBatch, bBatch));
-  s.aStrides = batchStrides(a, s.batch);
-  s.bStrides = batchStrides(b, s.batch);
-  s.y = s.batch;
-  if (a.size() > 1) s.y.push_back(s.m);
-  if (b.size() > 1) s.y.push_back(s.n);
+  s.aStrides = batchStrides(left, s.batch);
+  s.bStrides = batchStrides(right, s.batch);
+
+  Dims y = s.batch;
+  if (rankA > 1) y.push_back(s.m);
+  if (rankB > 1) y.push_back(s.n);
+  SS_ASSIGN(const Strided stored, permuted(y, form.permY, false, "permY"));
+  s.y = stored.dims;
+  const Dims storedStrides = rowMajorStrides(s.y);
+  Dims strides = storedStrides;  // of the product's own axes
+  for (std::size_t i = 0; i < form.permY.size(); ++i) strides[static_cast<std::size_t>(form.permY[i])] = storedStrides[i];
+  s.yStrides.assign(strides.begin(), strides.begin() + static_cast<std::ptrdiff_t>(s.batch.size()));
+  s.yRow = rankA > 1 ? strides[s.batch.size()] : s.n;
+  s.yColumn = rankB > 1 ? strides.back() : 1;
   return s;
 }
 

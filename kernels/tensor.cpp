@@ -1,5 +1,7 @@
 #include "kernels/tensor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -9,13 +11,16 @@
 namespace stepscope {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
+// Weights and moments are read and written in long streams every step: where they are large, huge pages save page walks.
+constexpr std::size_t kAlignment = 64, kHugePage = std::size_t{2} << 20;
 
 std::shared_ptr<const void> allocateBytes(std::size_t bytes, void** data) {
-  void* memory = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kAlignment});
+  const auto alignment = std::align_val_t{bytes >= kHugePage ? kHugePage : kAlignment};
+  void* memory = ::operator new(std::max<std::size_t>(bytes, 1), alignment);
+  if (bytes >= kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
   std::memset(memory, 0, bytes);
   *data = memory;
-  return {memory, [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{kAlignment}); }};
+  return {memory, [alignment](const void* p) { ::operator delete(const_cast<void*>(p), alignment); }};
 }
 
 }  // namespace

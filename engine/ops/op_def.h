@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/attributes.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -58,6 +59,7 @@ struct OpDef {
 // Concrete extents for the cost formulas.
 struct OpShapes {
   std::span<const std::span<const std::int64_t>> inputs, outputs;
+  const Attributes* attrs = nullptr;
 };
 
 constexpr std::uint32_t bit(int i) { return 1u << i; }

@@ -1,6 +1,9 @@
 #include "engine/passes/cse.h"
 #include "engine/passes/eliminate_no_ops.h"
 #include "engine/passes/fold_constants.h"
+#include "engine/passes/fold_scales.h"
+#include "engine/passes/fold_transposes.h"
+#include "engine/passes/fuse_bias.h"
 #include "engine/passes/pass.h"
 
 namespace stepscope {
@@ -28,6 +31,9 @@ const std::vector<Pass>& specialisePasses() {
       {"fold_constants", "computes what the batch's shapes made constant", foldConstants},
       {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+      {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
+      {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
+      {"fuse_bias", "adds biases within the matrix product", fuseBias},
   };
   return passes;
 }

@@ -112,6 +112,18 @@ void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
     attempt(byLife);
     attempt(bySize);
     attempt(byArea);
+    // While it pays: what sticks out above the bound is placed earlier. The number of rounds is bounded by the work that they are.
+    constexpr std::size_t kWork = std::size_t{1} << 26;
+    std::size_t rounds = std::min<std::size_t>(24, kWork / std::max<std::size_t>(1, blocks.size() * blocks.size()));
+    for (std::vector<Block> last = best; rounds-- > 0 && bestSize > plan.lowerBoundBytes + plan.lowerBoundBytes / 100;) {
+      std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return last[i].offset + last[i].bytes > plan.lowerBoundBytes; });
+      last = blocks;
+      const std::int64_t size = place(last, order);
+      if (size < bestSize) {
+        bestSize = size;
+        best = last;
+      }
+    }
     blocks = std::move(best);
     plan.arenaBytes = blocks.empty() ? 0 : bestSize;
   }

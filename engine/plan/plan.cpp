@@ -265,7 +265,7 @@ class Planner {
     for (const int b : instruction.outputs)
       if (b >= 0) instruction.bytesWritten += plan_.buffers[at(b)].bytes;
     if (op && op->flops)
-      instruction.flops = op->flops({inputDims, outputDims});
+      instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
     else if (!outputDims.empty())
       instruction.flops = static_cast<double>(elementCount(outputDims[0]));
   }

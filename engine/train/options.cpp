@@ -1,9 +1,12 @@
 #include "engine/train/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
+
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 namespace {
@@ -69,10 +72,17 @@ Result<ParameterGroup> parseGroup(std::string_view text) {
 
 constexpr double kHuge = 1e30;
 
-}  // namespace
+// Every pass once, in the order of the pipeline.
+std::vector<Pass> allPasses() {
+  std::vector<Pass> all;
+  for (const auto* passes : {&preGradientPasses(), &postGradientPasses(), &specialisePasses()})
+    for (const Pass& pass : *passes)
+      if (std::none_of(all.begin(), all.end(), [&](const Pass& other) { return other.name == pass.name; })) all.push_back(pass);
+  return all;
+}
 
-const std::vector<OptionInfo>& optionTable() {
-  static const std::vector<OptionInfo> table{
+std::vector<OptionInfo> makeTable() {
+  std::vector<OptionInfo> table{
       {"data", "", "batches: .npz, directory of input_*.pb, .safetensors; empty = synthetic data from the seed", {}},
       {"loss", "", "scalar output to minimise; empty = the only scalar float output", {}},
       {"loss-fn", "", "loss to attach to an output", {"cross_entropy", "mse", "l1", "bce_with_logits"}},
@@ -109,10 +119,21 @@ const std::vector<OptionInfo>& optionTable() {
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
-      {"pass.fold_constants", "on", "compute what depends on constants only", {"on", "off"}},
-      {"pass.eliminate_no_ops", "on", "remove nodes that hand their input on", {"on", "off"}},
-      {"pass.cse", "on", "merge nodes that compute the same", {"on", "off"}},
   };
+  static const std::vector<Pass> passes = allPasses();
+  static const std::vector<std::string> names = [] {  // what the views in the table point to
+    std::vector<std::string> all;
+    for (const Pass& pass : passes) all.push_back("pass." + std::string(pass.name));
+    return all;
+  }();
+  for (std::size_t i = 0; i < passes.size(); ++i) table.push_back({names[i], "on", passes[i].doc, {"on", "off"}});
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OptionInfo>& optionTable() {
+  static const std::vector<OptionInfo> table = makeTable();
   return table;
 }
 

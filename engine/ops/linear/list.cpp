@@ -35,6 +35,7 @@ std::span<const OpDef* const> linearOps() {
       &kMaxPoolOp,
       &kMaxUnpoolGradOp,
       &kMaxUnpoolOp,
+      &kProductOp,
       &kQLinearConvOp,
       &kQLinearMatMulOp,
       &kRNNGradOp,

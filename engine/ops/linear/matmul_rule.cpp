@@ -17,16 +17,9 @@ ValueId asMatrix(GradientContext& g, ValueId v, std::size_t rank) {
 
 }  // namespace
 
-Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype) {
-  if (!c.rankKnown(a) || !c.rankKnown(b)) {
-    c.setOutput(0, dtype, std::nullopt);
-    return {};
-  }
-  Shape left = *c.inputShape(a), right = *c.inputShape(b);
+Result<Shape> productShape(ShapeContext& c, const Shape& left, const Shape& right) {
   if (left.empty() || right.empty())
     return c.error("matrix product of " + shapeText(left) + " and " + shapeText(right) + "; expected rank 1 or more");
-  if (transA && left.size() > 1) std::swap(left.back(), left[left.size() - 2]);
-  if (transB && right.size() > 1) std::swap(right.back(), right[right.size() - 2]);
   const Dim inner = right.size() == 1 ? right[0] : right[right.size() - 2];
   SS_TRY(c.unify(left.back(), inner, "inner extents of the matrix product"));
   const Shape leftBatch(left.begin(), left.size() > 2 ? left.end() - 2 : left.begin());
@@ -34,6 +27,18 @@ Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, b
   SS_ASSIGN(Shape y, c.broadcast(leftBatch, rightBatch));
   if (left.size() > 1) y.push_back(left[left.size() - 2]);
   if (right.size() > 1) y.push_back(right.back());
+  return y;
+}
+
+Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype) {
+  if (!c.rankKnown(a) || !c.rankKnown(b)) {
+    c.setOutput(0, dtype, std::nullopt);
+    return {};
+  }
+  Shape left = *c.inputShape(a), right = *c.inputShape(b);
+  if (transA && left.size() > 1) std::swap(left.back(), left[left.size() - 2]);
+  if (transB && right.size() > 1) std::swap(right.back(), right[right.size() - 2]);
+  SS_ASSIGN(Shape y, productShape(c, left, right));
   c.setOutput(0, dtype, std::move(y));
   return {};
 }
@@ -70,16 +75,17 @@ Status matMulGradient(GradientContext& g, bool transA, bool transB, float alpha)
 }
 
 double matMulFlops(const OpShapes& shapes) {
-  const auto a = shapes.inputs[0], b = shapes.inputs[1], y = shapes.outputs[0];
+  const auto a = shapes.inputs[0], y = shapes.outputs[0];
   double elements = 1;
   for (const std::int64_t extent : y) elements *= static_cast<double>(extent);
   if (elements == 0) return 0;
-  double inner = 1;
-  if (a.size() == 1 || b.size() == 1)
-    inner = static_cast<double>(a.size() == 1 ? a[0] : b[0]);
-  else
-    inner = static_cast<double>(a[a.size() - 1]) * static_cast<double>(a[a.size() - 2]) / static_cast<double>(y[y.size() - 2]);
-  return 2 * elements * inner;
+  std::size_t inner = a.size() - 1;  // axis of a that is summed over
+  if (shapes.attrs) {
+    const auto perm = shapes.attrs->integers("permA");
+    if (!perm.empty()) inner = static_cast<std::size_t>(perm.back());
+    if (shapes.attrs->integer("transA", 0) != 0 && a.size() > 1) inner = a.size() - 2;
+  }
+  return 2 * elements * static_cast<double>(a[inner]);
 }
 
 }  // namespace stepscope::ops

@@ -9,13 +9,15 @@ namespace stepscope::ops {
 
 // Output 0 = op(input a) · op(input b) of `dtype`, numpy rules, op = exchange of the last two axes where asked.
 Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype);
+// Extents of the product of operands of shape `left` and `right`. Errors: rank 0, inner or batch extents that contradict.
+Result<Shape> productShape(ShapeContext& c, const Shape& left, const Shape& right);
 
 // Gradients of y = alpha · op(x0) · op(x1) to inputs 0 and 1:
 //   dA = dY · op(B)^T,  dB = op(A)^T · dY  (operands exchanged where op transposes), summed over broadcast batch axes.
 // With a rank-2 B and a longer A both are folded to matrices first, so that dB is one product and no batch of them.
 Status matMulGradient(GradientContext& g, bool transA, bool transB, float alpha);
 
-// 2·m·n·k of every batch.
+// 2·m·n·k of every batch, operands and result permuted as the attributes say.
 double matMulFlops(const OpShapes& shapes);
 
 }  // namespace stepscope::ops

@@ -35,6 +35,7 @@ extern const OpDef kMaxPoolGradOp;
 extern const OpDef kMaxPoolOp;
 extern const OpDef kMaxUnpoolGradOp;
 extern const OpDef kMaxUnpoolOp;
+extern const OpDef kProductOp;
 extern const OpDef kQLinearConvOp;
 extern const OpDef kQLinearMatMulOp;
 extern const OpDef kRNNGradOp;

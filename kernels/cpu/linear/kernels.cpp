@@ -22,6 +22,7 @@ std::span<const KernelEntry> linearKernels() {
       KernelEntry{"stepscope", "ConvTransposeWeightGrad", makeConvTransposeWeightGrad},
       KernelEntry{"stepscope", "ConvWeightGrad", makeConvWeightGrad},
       KernelEntry{"stepscope", "MaxPoolGrad", makeMaxPoolGrad},
+      KernelEntry{"stepscope", "Product", makeMatMul},
   };
   return kKernels;
 }

@@ -21,7 +21,7 @@ void spreadAddend(const MatMulParams& p, const float* c, float* y) {
     if (p.cColumn == 0)
       std::fill_n(to, n, p.beta * from[0]);
     else
-      for (std::int64_t j = 0; j < n; ++j) to[j] = p.beta * from[j];
+      for (std::int64_t j = 0; j < n; ++j) to[j] = p.beta * from[j * p.cColumn];
   }
 }
 
@@ -29,7 +29,7 @@ void sgemm(const MatMulParams& p, const float* a, const float* b, float* y) {
   const MatMulShape& s = p.shape;
   const bool transA = s.aColumn != 1, transB = s.bColumn != 1;
   dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', s.m, s.n, s.k, p.alpha, a, transA ? s.aColumn : s.aRow, b,
-             transB ? s.bColumn : s.bRow, p.beta == 0 ? 0.0f : 1.0f, y, s.n);
+             transB ? s.bColumn : s.bRow, p.beta == 0 ? 0.0f : 1.0f, y, s.yRow);
 }
 
 class SgemmKernel final : public Kernel {
@@ -37,16 +37,15 @@ class SgemmKernel final : public Kernel {
   explicit SgemmKernel(MatMulParams params) : p_(std::move(params)), batches_(p_.shape.batches()) {}
 
   Status run(const KernelCall& call) override {
-    const auto* a = static_cast<const float*>(call.inputs[0].data);
-    const auto* b = static_cast<const float*>(call.inputs[1].data);
+    const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
+    const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
     if (p_.beta != 0) spreadAddend(p_, static_cast<const float*>(call.inputs[2].data), y);
-    const std::int64_t size = p_.shape.m * p_.shape.n;
     if (batches_ == 1) {
       sgemm(p_, a, b, y);
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), y + i * size);
+      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), y + p_.shape.yOffset(i));
     }
     return {};
   }
@@ -57,11 +56,66 @@ class SgemmKernel final : public Kernel {
   std::int64_t batches_;
 };
 
+// One matrix product whose left operand is row-major; a row vector as addend is the primitive's bias.
+class InnerProductKernel final : public Kernel {
+ public:
+  explicit InnerProductKernel(const MatMulParams& params) : p_(params), stream_(dnnlEngine()) {
+    const MatMulShape& s = p_.shape;
+    const memory::desc x = plainDesc({s.m, s.k}), y = plainDesc({s.m, s.n}), w({s.n, s.k}, memory::data_type::f32, {s.bColumn, s.bRow});
+    dnnl::primitive_attr attr = userScratchpad();
+    if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
+    bias_ = p_.beta == 1 && p_.cRow == 0 && p_.cColumn == 1 && p_.alpha == 1;
+    if (p_.beta != 0 && !bias_) {
+      dnnl::post_ops add;
+      add.append_sum(1.0f);
+      attr.set_post_ops(add);
+    }
+    constexpr auto kind = dnnl::prop_kind::forward_inference;
+    const memory::desc biasDesc = plainDesc({s.n});
+    const auto desc = bias_ ? dnnl::inner_product_forward::desc(kind, x, w, biasDesc, y) : dnnl::inner_product_forward::desc(kind, x, w, y);
+    const dnnl::inner_product_forward::primitive_desc found(desc, attr, dnnlEngine());
+    implementation_ = implementationName(found.impl_info_str());
+    product_ = dnnl::inner_product_forward(found);
+    arguments_ = {{DNNL_ARG_SRC, placeholder(x)},
+                  {DNNL_ARG_WEIGHTS, placeholder(w)},
+                  {DNNL_ARG_DST, placeholder(y)},
+                  {DNNL_ARG_SCRATCHPAD, placeholder(found.scratchpad_desc())}};
+    if (bias_) arguments_[DNNL_ARG_BIAS] = placeholder(biasDesc);
+    workspace_ = found.scratchpad_desc().get_size();
+  }
+
+  std::size_t workspaceBytes() const override { return workspace_; }
+
+  Status run(const KernelCall& call) override {
+    auto* y = static_cast<float*>(call.outputs[0].data);
+    if (p_.beta != 0 && !bias_) spreadAddend(p_, static_cast<const float*>(call.inputs[2].data), y);
+    arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
+    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
+    arguments_[DNNL_ARG_DST].set_data_handle(y);
+    arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
+    if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
+    product_.execute(stream_, arguments_);
+    stream_.wait();
+    return {};
+  }
+  std::string implementation() const override { return implementation_ + (bias_ ? " inner product with bias" : " inner product"); }
+  bool slow() const { return implementation_.find("ref") != std::string::npos; }
+
+ private:
+  MatMulParams p_;
+  dnnl::stream stream_;
+  dnnl::inner_product_forward product_;
+  std::unordered_map<int, memory> arguments_;
+  std::size_t workspace_ = 0;
+  std::string implementation_;
+  bool bias_ = false;
+};
+
 class PrimitiveKernel final : public Kernel {
  public:
   explicit PrimitiveKernel(const MatMulParams& params) : p_(params), stream_(dnnlEngine()) {
     const MatMulShape& s = p_.shape;
-    memory::dims a, b, y, aStrides, bStrides;
+    memory::dims a, b, y, aStrides, bStrides, yStrides;
     for (std::size_t i = 0; i < s.batch.size(); ++i) {
       if (s.batch[i] == 1) continue;
       a.push_back(s.aStrides[i] == 0 ? 1 : s.batch[i]);
@@ -69,13 +123,16 @@ class PrimitiveKernel final : public Kernel {
       y.push_back(s.batch[i]);
       aStrides.push_back(s.aStrides[i] == 0 ? s.m * s.k : s.aStrides[i]);
       bStrides.push_back(s.bStrides[i] == 0 ? s.k * s.n : s.bStrides[i]);
+      yStrides.push_back(s.yStrides[i]);
     }
     for (const std::int64_t extent : {s.m, s.k}) a.push_back(extent);
     for (const std::int64_t extent : {s.k, s.n}) b.push_back(extent);
     for (const std::int64_t extent : {s.m, s.n}) y.push_back(extent);
     for (const std::int64_t stride : {s.aRow, s.aColumn}) aStrides.push_back(stride);
     for (const std::int64_t stride : {s.bRow, s.bColumn}) bStrides.push_back(stride);
-    const memory::desc aDesc(a, memory::data_type::f32, aStrides), bDesc(b, memory::data_type::f32, bStrides), yDesc = plainDesc(y);
+    for (const std::int64_t stride : {s.yRow, s.yColumn}) yStrides.push_back(stride);
+    constexpr auto f32 = memory::data_type::f32;
+    const memory::desc aDesc(a, f32, aStrides), bDesc(b, f32, bStrides), yDesc(y, f32, yStrides);
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
     if (p_.beta != 0) {
@@ -98,8 +155,8 @@ class PrimitiveKernel final : public Kernel {
   Status run(const KernelCall& call) override {
     auto* y = static_cast<float*>(call.outputs[0].data);
     if (p_.beta != 0) spreadAddend(p_, static_cast<const float*>(call.inputs[2].data), y);
-    arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[0].data);
-    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[1].data);
+    arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
+    arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
     arguments_[DNNL_ARG_DST].set_data_handle(y);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     product_.execute(stream_, arguments_);
@@ -122,30 +179,63 @@ class PrimitiveKernel final : public Kernel {
 void foldBatches(MatMulShape& s) {
   if (s.batch.empty()) return;
   const bool sharedB = std::all_of(s.bStrides.begin(), s.bStrides.end(), [](std::int64_t stride) { return stride == 0; });
-  if (!sharedB || s.aColumn != 1) return;
-  std::int64_t expected = s.m * s.k;
+  if (!sharedB) return;
+  std::int64_t rows = s.m;
   for (std::size_t i = s.batch.size(); i-- > 0;) {
-    if (s.batch[i] != 1 && s.aStrides[i] != expected) return;
-    expected *= s.batch[i];
+    if (s.batch[i] != 1 && (s.aStrides[i] != rows * s.aRow || s.yStrides[i] != rows * s.yRow)) return;
+    rows *= s.batch[i];
   }
-  s.m *= s.batches();
+  s.m = rows;
   s.batch.clear();
   s.aStrides.clear();
   s.bStrides.clear();
+  s.yStrides.clear();
+}
+
+// Routines write rows; a result that is stored by columns is the product of the transposed operands.
+void writeRows(MatMulParams& p) {
+  MatMulShape& s = p.shape;
+  if (s.yColumn == 1 || s.yRow != 1) return;
+  std::swap(p.a, p.b);
+  std::swap(s.m, s.n);
+  std::swap(s.aStrides, s.bStrides);
+  std::swap(s.aRow, s.bColumn);
+  std::swap(s.aColumn, s.bRow);
+  std::swap(s.yRow, s.yColumn);
+  std::swap(p.cRow, p.cColumn);
 }
 
 // Leading dimensions of BLAS are at least the extent they step over, also where only one row makes them irrelevant.
 void settleStrides(MatMulShape& s) {
-  if (s.aColumn == 1) s.aRow = std::max(s.aRow, s.k);
-  else if (s.k == 1) s.aColumn = std::max(s.aColumn, s.m);
-  if (s.bColumn == 1) s.bRow = std::max(s.bRow, s.n);
-  else if (s.n == 1 && s.bRow != 1) s.bColumn = std::max(s.bColumn, s.k);
+  if (s.k == 1 && s.aRow == 1 && s.aColumn != 1) s.aColumn = std::max(s.aColumn, s.m);
+  else if (s.k == 1 || s.aColumn == 1) s.aColumn = 1, s.aRow = std::max(s.aRow, s.k);
+  else if (s.m == 1) s.aRow = 1;
+  if (s.n == 1 && s.bRow == 1) s.bColumn = std::max(s.bColumn, s.k);
+  else if (s.n == 1 || s.bColumn == 1) s.bColumn = 1, s.bRow = std::max(s.bRow, s.n);
+  else if (s.k == 1) s.bRow = 1;
+  if (s.n == 1) s.yColumn = 1;
+  if (s.m == 1) s.yRow = std::max(s.yRow, s.n);
 }
 
 bool allF32(const KernelSpec& spec) {
   for (const OperandSpec& operand : spec.inputs)
     if (operand.present() && operand.dtype != DType::kF32) return false;
   return spec.outputs[0].dtype == DType::kF32;
+}
+
+template <typename K>
+std::unique_ptr<Kernel> fastOrNull(const MatMulParams& params) {
+  auto kernel = guardDnnl("matrix product", [&]() -> Result<std::unique_ptr<K>> { return std::make_unique<K>(params); });
+  if (!kernel || (*kernel)->slow()) return nullptr;
+  return std::move(*kernel);
+}
+
+Result<MatMulParams> paramsOf(const KernelSpec& spec) {
+  MatMulParams params;
+  SS_ASSIGN(params.shape, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, ProductForm::of(spec.attrs)));
+  params.alpha = spec.attrs.real("alpha", 1.0f);
+  params.threads = spec.threads;
+  return params;
 }
 
 }  // namespace
@@ -156,34 +246,33 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (elementCount(s.y) == 0 || s.k == 0) return unsupported("matrix product: an extent is 0; the reference kernel serves");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   foldBatches(s);
+  writeRows(params);
   settleStrides(s);
   if (s.m > kMost || s.n > kMost || s.k > kMost) return unsupported("matrix product: an extent above 2^31-1");
-  if (s.bColumn != 1 && s.batch.size() <= 8) {
-    auto kernel = guardDnnl("matrix product", [&]() -> Result<std::unique_ptr<PrimitiveKernel>> {
-      return std::make_unique<PrimitiveKernel>(params);
-    });
-    if (kernel && !(*kernel)->slow()) return std::unique_ptr<Kernel>(std::move(*kernel));
-  }
+  const bool single = s.batches() == 1, denseY = s.yColumn == 1 && s.yRow == s.n;
+  if (s.yColumn != 1 || (s.aRow != 1 && s.aColumn != 1) || (s.bRow != 1 && s.bColumn != 1))
+    return unsupported("matrix product: an operand has no axis of neighbouring elements; the reference kernel serves");
+  if (params.beta != 0 && !(single && denseY)) return unsupported("matrix product: an addend to products that are stored apart");
+  if (single && denseY && s.aColumn == 1 && s.aRow == s.k && (s.bColumn == 1 ? s.bRow == s.n : s.bColumn == s.k))
+    if (auto kernel = fastOrNull<InnerProductKernel>(params)) return kernel;
+  if (s.bColumn != 1 && s.batch.size() <= 8)
+    if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
   return std::unique_ptr<Kernel>(std::make_unique<SgemmKernel>(std::move(params)));
 }
 
 Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec) {
   if (!allF32(spec)) return unsupported(spec.op + ": the fast kernel takes float32");
-  MatMulParams params;
-  SS_ASSIGN(params.shape, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, spec.attrs.integer("transA", 0) != 0,
-                                      spec.attrs.integer("transB", 0) != 0));
-  params.alpha = spec.attrs.real("alpha", 1.0f);
-  params.threads = spec.threads;
+  SS_ASSIGN(MatMulParams params, paramsOf(spec));
+  if (spec.inputPresent(2)) {
+    params.beta = 1;
+    params.cColumn = 1;
+  }
   return makeProduct(params);
 }
 
 Result<std::unique_ptr<Kernel>> makeGemm(const KernelSpec& spec) {
   if (!allF32(spec)) return unsupported("Gemm: the fast kernel takes float32");
-  MatMulParams params;
-  SS_ASSIGN(params.shape, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, spec.attrs.integer("transA", 0) != 0,
-                                      spec.attrs.integer("transB", 0) != 0));
-  params.alpha = spec.attrs.real("alpha", 1.0f);
-  params.threads = spec.threads;
+  SS_ASSIGN(MatMulParams params, paramsOf(spec));
   if (spec.inputPresent(2)) {
     params.beta = spec.attrs.real("beta", 1.0f);
     const Dims& c = spec.inputs[2].dims;

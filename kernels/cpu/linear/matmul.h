@@ -1,9 +1,14 @@
 // y[b] = alpha · op(a[b]) · op(b[b]) (+ beta · c, broadcast) in f32. Implemented by matmul.cpp.
 //
-// Which routine (measured per core on AVX-512, shapes of transformer training, GF/s): with a transposed right operand the matmul
-// primitive (brgemm) is 3-12 % ahead of sgemm; otherwise sgemm is as fast or up to 2.5 times faster (m256 n3072 k768: 96 against
-// 38). Batches of products run side by side, one thread each, through sgemm.
-// Operands are read where they are: transposition is a stride, broadcasting a repeated address.
+// Operands are read and results written where they are: transposition is a stride, broadcasting a repeated address.
+// Which routine, GF/s on two AVX-512 cores, best of five, for the shapes of transformer training (m256, k and n of 768 … 30522):
+//   left operand    right operand    inner product  matmul primitive  sgemm    chosen
+//   rows            rows             234-272        196-268           193-265  inner product (takes a bias for nothing)
+//   rows            columns          241-257        230-250           217-246  inner product
+//   columns         rows             236-257        157-247           235-257  sgemm
+//   batches         columns          -              3-12 % ahead      -        matmul primitive
+//   batches         rows             -              -                 ahead    sgemm, one batch per thread
+// Weights in oneDNN's own packed layout reach 250-274, but packing them every step costs what it brings.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -14,6 +19,7 @@ namespace stepscope::cpu {
 struct MatMulParams {
   MatMulShape shape;
   float alpha = 1, beta = 0;
+  std::size_t a = 0, b = 1;  // inputs that are the left and the right operand
   // Strides in elements of the addend c (0 where it broadcasts); not read when beta is 0.
   std::int64_t cRow = 0, cColumn = 0;
   int threads = 1;

@@ -7,7 +7,6 @@ namespace stepscope::reference {
 
 Status averagePool(const KernelSpec& spec, const KernelCall& call);
 Status averagePoolGrad(const KernelSpec& spec, const KernelCall& call);
-Status batchedMatMul(const KernelSpec& spec, const KernelCall& call);
 Status conv(const KernelSpec& spec, const KernelCall& call);
 Status convInputGrad(const KernelSpec& spec, const KernelCall& call);
 Status convInteger(const KernelSpec& spec, const KernelCall& call);

@@ -5,8 +5,10 @@
 namespace stepscope::reference {
 namespace {
 
-Status multiply(const KernelSpec& spec, const KernelCall& call, bool transA, bool transB, float alpha) {
-  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, transA, transB));
+Status multiply(const KernelSpec& spec, const KernelCall& call) {
+  SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, ProductForm::of(spec.attrs)));
+  const double alpha = spec.attrs.real("alpha", 1.0f);
+  const bool hasBias = call.inputPresent(2);
   const bool known = dispatchNumeric(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     const T* left = static_cast<const T*>(call.inputs[0].data);
@@ -16,15 +18,16 @@ Status multiply(const KernelSpec& spec, const KernelCall& call, bool transA, boo
     for (std::int64_t batch = 0; batch < batches; ++batch) {
       const T* a = left + s.aOffset(batch);
       const T* b = right + s.bOffset(batch);
-      T* out = y + batch * s.m * s.n;
+      T* out = y + s.yOffset(batch);
       product(
           s.m, s.n, s.k, [&](std::int64_t i, std::int64_t k) { return widen(a[i * s.aRow + k * s.aColumn]); },
           [&](std::int64_t k, std::int64_t j) { return widen(b[k * s.bRow + j * s.bColumn]); },
           [&](std::int64_t i, std::int64_t j, auto sum) {
+            T& element = out[i * s.yRow + j * s.yColumn];
             if constexpr (std::is_integral_v<T>)
-              out[i * s.n + j] = static_cast<T>(sum);
+              element = static_cast<T>(sum);
             else
-              out[i * s.n + j] = static_cast<T>(sum * static_cast<double>(alpha));
+              element = static_cast<T>(sum * alpha + (hasBias ? static_cast<double>(static_cast<const T*>(call.inputs[2].data)[j]) : 0.0));
           });
     }
   });
@@ -34,11 +37,6 @@ Status multiply(const KernelSpec& spec, const KernelCall& call, bool transA, boo
 
 }  // namespace
 
-Status matMul(const KernelSpec& spec, const KernelCall& call) { return multiply(spec, call, false, false, 1.0f); }
-
-Status batchedMatMul(const KernelSpec& spec, const KernelCall& call) {
-  return multiply(spec, call, spec.attrs.integer("transA", 0) != 0, spec.attrs.integer("transB", 0) != 0,
-                  spec.attrs.real("alpha", 1.0f));
-}
+Status matMul(const KernelSpec& spec, const KernelCall& call) { return multiply(spec, call); }
 
 }  // namespace stepscope::reference

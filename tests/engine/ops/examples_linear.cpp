@@ -30,6 +30,17 @@ void addProducts(std::vector<OpExample>& all) {
       all.push_back({"Gemm" + suffix, "", "Gemm", {In::random(transA ? Dims{4, 3} : Dims{3, 4}), In::random(b), In::random({5})}, 1,
                      {{"transA", transA}, {"transB", transB}, {"alpha", 0.5f}, {"beta", 2.0f}}});
     }
+  // No gradient: the op is written after it was taken.
+  const auto product = [&](std::string name, std::vector<In> inputs, Attributes attrs) {
+    all.push_back({"Product_" + name, "stepscope", "Product", std::move(inputs), 1, std::move(attrs), 1e-6, false});
+  };
+  product("heads_in_place", {In::random({2, 5, 3, 4}), In::random({2, 6, 3, 4})}, {{"permA", Ints{0, 2, 1, 3}}, {"permB", Ints{0, 2, 3, 1}}, {"alpha", 0.5f}});
+  product("context_in_place", {In::random({2, 3, 5, 6}), In::random({2, 6, 3, 4})}, {{"permB", Ints{0, 2, 1, 3}}, {"permY", Ints{0, 2, 1, 3}}});
+  product("stored_by_columns", {In::random({7, 3}), In::random({7, 5})}, {{"permA", Ints{1, 0}}, {"permY", Ints{1, 0}}});
+  product("bias", {In::random({2, 3, 4}), In::random({5, 4}), In::random({5})}, {{"permB", Ints{1, 0}}});
+  product("bias_and_alpha", {In::random({3, 4}), In::random({4, 5}), In::random({5})}, {{"alpha", 0.25f}});
+  product("bias_of_batches", {In::random({2, 3, 4}), In::random({2, 4, 5}), In::random({5})}, {});
+  product("no_neighbours", {In::random({3, 5, 4}), In::random({4, 5})}, {{"permA", Ints{2, 0, 1}}, {"permB", Ints{1, 0}}, {"permY", Ints{1, 2, 0}}});
   all.push_back({"Gemm_no_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5})}});
   all.push_back({"Gemm_scalar_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({})}});
   all.push_back({"Gemm_column_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({3, 1})}});
