@@ -177,6 +177,20 @@ Status Executor::setInput(ValueId id, const TensorView& view) {
   return {};
 }
 
+bool Executor::writtenMemory(int instruction, std::vector<std::span<std::byte>>& memory) const {
+  memory.clear();
+  if (plan_.instructions[at(instruction)].view) return true;
+  if (plan_.instructions[at(instruction)].dynamic) return false;
+  const Bound& bound = instructions_[at(instruction)];
+  for (const TensorView& output : bound.outputs) {
+    if (!output.present()) continue;
+    if (output.dtype == DType::kString) return false;
+    memory.emplace_back(static_cast<std::byte*>(output.data), output.data ? output.bytes() : 0);
+  }
+  if (!bound.workspace.empty()) memory.push_back(bound.workspace);
+  return true;
+}
+
 bool Executor::conditionsHold(int instruction) const {
   for (const auto& [condition, expected] : instructions_[at(instruction)].predicates)
     if (*condition != expected) return false;

@@ -78,6 +78,10 @@ class Executor {
   // Whether the value's contents are intact when the next instruction to run is `position`; else why not.
   std::string unavailable(ValueId id, int position) const;
 
+  // Memory that the instruction writes when it runs, workspace included. False when that is not known before it runs (extents that
+  // depend on data, strings); `memory` is then to be ignored.
+  bool writtenMemory(int instruction, std::vector<std::span<std::byte>>& memory) const;
+
   // Whether the conditions of If let the instruction run, as they stand now.
   bool conditionsHold(int instruction) const;
 

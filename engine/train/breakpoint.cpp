@@ -133,7 +133,7 @@ std::string breakAfter(const Variant& variant, const std::vector<snapshot::Break
       if (out < 0) continue;
       const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
       const Found found = scan(executor.view(value));
-      if (found.inf && excused) expectedInf[static_cast<std::size_t>(value.index)] = true;
+      expectedInf[static_cast<std::size_t>(value.index)] = found.inf && excused;
       for (const snapshot::Breakpoint& b : breakpoints) {
         if (!b.enabled()) continue;
         *id = b.id();

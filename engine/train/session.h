@@ -26,6 +26,7 @@
 #include "engine/train/session_edit.h"
 #include "engine/train/state.h"
 #include "engine/train/trained_set.h"
+#include "engine/train/undo_log.h"
 
 namespace stepscope {
 
@@ -88,13 +89,16 @@ class Session {
 
   // --- stepping through one micro step
   Status beginStep();                                   // at instruction 0; an already begun step is thrown away
-  Result<snapshot::Position> stepInstructions(int count);  // negative = back, by replay
+  // Negative = back: from the undo log where it reaches, else by replay from the start of the step.
+  Result<snapshot::Position> stepInstructions(int count);
   Result<snapshot::Position> runTo(int instruction);
   Result<snapshot::Position> runToBreak(bool backwards);
   Result<snapshot::Position> stepPhase(bool backwards);
   Result<snapshot::StepRecord> finishStep();            // runs what is left and commits
   Status abandonStep();
   snapshot::Position position() const;
+  // Instructions that were run again to go back, since the session began.
+  std::int64_t replayedInstructions() const { return replayed_; }
   Status setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
   void watch(std::vector<ValueId> values) { watched_ = std::move(values); }
@@ -137,8 +141,8 @@ class Session {
   void raise(snapshot::Alert alert);
   Status feed(const Batch& batch);
   Executor::RunOptions runOptions() const;
-  Status saveBeforeWrite(int instruction);
-  Result<snapshot::Position> runRange(int end, bool breaks);
+  Status saveBeforeWrite(int instruction, bool undoable);
+  Result<snapshot::Position> runRange(int end, bool breaks, bool undoable = true);
   Result<snapshot::Position> replayTo(int instruction);
   Status restoreStepStart();
   Status applyEdits(int instruction);
@@ -181,6 +185,9 @@ class Session {
   int position_ = 0;
   Batch batch_;
   std::vector<std::pair<ValueId, Tensor>> before_;  // state as it was before this step wrote over it
+  UndoLog undo_;
+  std::vector<std::span<std::byte>> written_;       // of one instruction; kept to spare allocations
+  std::int64_t replayed_ = 0;
   std::vector<SessionEdit> edits_;
   std::vector<snapshot::Breakpoint> breakpoints_;
   std::vector<ValueId> watched_;

@@ -119,7 +119,7 @@ Status Session::build() {
   omp_set_dynamic(0);
   omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(cores));
   optionEffects_.clear();
-  inStep_ = false;
+  SS_TRY(abandonStep());
   forwardOnly_ = false;
   SS_TRY(materialise());
   SS_TRY(buildGraph());

@@ -166,6 +166,7 @@ Status Session::commit() {
   }
   inStep_ = false;
   before_.clear();
+  undo_.clear();
   edits_.clear();
   if (!forwardOnly_ && options_.ringBytes > 0 && ringWanted_) remember();
   return {};
@@ -219,6 +220,7 @@ Status Session::beginStep() {
   if (ring_.empty() || ring_.back().step != state_.step) remember();
   SS_TRY(feed(batch_));
   inStep_ = true;
+  undo_.clear();
   position_ = 0;
   stepBegin_ = monotonicNs();
   lastSpans_.clear();
@@ -227,14 +229,28 @@ Status Session::beginStep() {
   return {};
 }
 
-Status Session::saveBeforeWrite(int instruction) {
+// State that is written over for the first time in this step is kept for the whole step; the undo log shares that copy.
+Status Session::saveBeforeWrite(int instruction, bool undoable) {
   const Executor& executor = *variant_->executor;
+  const std::size_t known = before_.size();
   for (const int b : executor.plan().instructions[static_cast<std::size_t>(instruction)].outputs) {
     if (b < 0) continue;
     const Buffer& root = executor.plan().buffers[static_cast<std::size_t>(executor.plan().root(b))];
     if (root.home != Home::kState) continue;
     const bool saved = std::any_of(before_.begin(), before_.end(), [&](const auto& entry) { return entry.first == root.value; });
     if (!saved) before_.emplace_back(root.value, state_.tensors.at(variant_->graph.value(root.value).name).clone());
+  }
+  if (!undoable) return {};
+  const bool runs = executor.conditionsHold(instruction) && (runOptions().update || !executor.plan().instructions[static_cast<std::size_t>(instruction)].updateEntry);
+  if (!runs) {
+    undo_.record(instruction, {}, {});
+  } else if (executor.writtenMemory(instruction, written_)) {
+    std::vector<UndoLog::Kept> kept;
+    for (std::size_t k = known; k < before_.size(); ++k)
+      kept.push_back({state_.tensors.at(variant_->graph.value(before_[k].first).name).data(), before_[k].second});
+    undo_.record(instruction, written_, kept);
+  } else {
+    undo_.clear();
   }
   return {};
 }
@@ -245,6 +261,7 @@ Status Session::restoreStepStart() {
     if (target.bytes() > 0) std::memcpy(target.data(), tensor.data(), target.bytes());
   }
   before_.clear();
+  undo_.clear();
   return {};
 }
 
@@ -264,7 +281,7 @@ Status Session::applyEdits(int instruction) {
   return {};
 }
 
-Result<snapshot::Position> Session::runRange(int end, bool breaks) {
+Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable) {
   Executor& executor = *variant_->executor;
   executor.clearCancel();
   Executor::RunOptions options = runOptions();
@@ -274,22 +291,31 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks) {
   std::string reason;
   int breakpointId = 0;
   const int start = position_;
+  // Numbers are followed without stopping too: what is expected to be infinite later depends on what was before.
+  const bool follow = breaks || std::any_of(breakpoints_.begin(), breakpoints_.end(), [](const auto& b) { return b.enabled() && b.new_inf(); });
   options.before = [&](int i) {
     if (!reason.empty()) return false;
     if (breaks && i != start) {
       reason = breakBefore(*variant_, breakpoints_, i, &breakpointId);
       if (!reason.empty()) return false;
     }
-    return saveBeforeWrite(i).has_value();
+    // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
+    return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
   };
   options.after = [&](int i) -> Status {
-    if (breaks) reason = breakAfter(*variant_, breakpoints_, i, expectedInf_, &breakpointId);
+    if (!follow) return {};
+    int id = 0;
+    std::string found = breakAfter(*variant_, breakpoints_, i, expectedInf_, &id);
+    if (!breaks) return {};
+    reason = std::move(found);
+    breakpointId = id;
     return {};
   };
   auto next = executor.run(position_, end, options);
   if (!next) {
     // The instruction that failed or was cancelled has not been counted; what ran before it stands.
     position_ = start + static_cast<int>(spans.size());
+    if (undo_.reaches(position_, position_ + 1)) undo_.undoTo(position_);
     if (next.error().code != ErrorCode::kCancelled) return tl::make_unexpected(next.error());
     reason = "cancelled";
     executor.clearCancel();
@@ -312,10 +338,21 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks) {
   return answer;
 }
 
-// Back is forward from the start of the step: parameters as they were, the same batch, the same random keys, the user's edits.
+// A short way back is undone. A long one is forward from the start of the step: parameters as they were, the same batch, the same
+// random keys, the user's edits.
 Result<snapshot::Position> Session::replayTo(int instruction) {
+  if (undo_.reaches(instruction, position_)) {
+    undo_.undoTo(instruction);
+    position_ = instruction;
+    lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(instruction)));
+    std::erase_if(edits_, [&](const SessionEdit& edit) { return edit.position > instruction; });
+    stoppedBy_ = "step";
+    stoppedAt_ = 0;
+    return position();
+  }
   SS_TRY(restoreStepStart());
   SS_TRY(feed(batch_));
+  replayed_ += instruction;
   std::fill(expectedInf_.begin(), expectedInf_.end(), false);
   std::erase_if(edits_, [&](const SessionEdit& edit) { return edit.position > instruction; });
   position_ = 0;
@@ -355,6 +392,7 @@ Result<snapshot::Position> Session::runToBreak(bool backwards) {
   std::string reason;
   int id = 0;
   SS_TRY(replayTo(0));
+  replayed_ += limit;
   while (position_ < limit) {
     SS_ASSIGN(const snapshot::Position stop, runRange(limit, true));
     if (position_ < limit && stop.stopped_by() != "step" && stop.stopped_by() != "end of step") {
@@ -385,7 +423,7 @@ Result<snapshot::Position> Session::stepPhase(bool backwards) {
 
 Result<snapshot::StepRecord> Session::finishStep() {
   if (!inStep_) return step();
-  SS_TRY(runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false));
+  SS_TRY(runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
   const snapshot::StepRecord record = makeRecord(stepBegin_, monotonicNs(), lastSpans_);
   SS_TRY(commit());
   return record;

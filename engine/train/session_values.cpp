@@ -101,6 +101,7 @@ Result<Tensor> Session::editable(ValueId id) const {
 Status Session::writeValue(ValueId id, const TensorView& contents) {
   const TensorView target = variant_->executor->view(id);
   if (!target.data || target.bytes() != contents.bytes()) return invalid(fmt::format("value '{}': it has no memory now", variant_->graph.value(id).name));
+  undo_.clear();
   // State is put back when the step is thrown away, like everything a step writes.
   const Value& named = variant_->graph.value(id);
   if (inStep_ && (named.role == ValueRole::kInitializer || named.role == ValueRole::kState)) {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <random>
 
@@ -12,6 +11,7 @@
 #include "engine/onnx/tensor_pb.h"
 #include "engine/onnx/writer.h"
 #include "tests/engine/onnx/model_builder.h"
+#include "tests/support/yardstick.h"
 
 namespace stepscope::testing {
 namespace {
@@ -78,7 +78,7 @@ struct Outcome {
 void tryModel(const std::string& bytes, Outcome& outcome) {
   LoadOptions options;
   options.missingWeights = LoadOptions::MissingWeights::kRandom;
-  const auto start = std::chrono::steady_clock::now();
+  const double start = cpuSeconds();
   auto model = parseModel(std::as_bytes(std::span(bytes)), "/nonexistent", options);
   if (model) {
     EXPECT_TRUE(model->graph.verify().empty());
@@ -88,8 +88,7 @@ void tryModel(const std::string& bytes, Outcome& outcome) {
     EXPECT_FALSE(model.error().message.empty());
     ++outcome.refused;
   }
-  outcome.slowest =
-      std::max(outcome.slowest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  outcome.slowest = std::max(outcome.slowest, cpuSeconds() - start);
 }
 
 // Proto text of a saved training stage, with all of our own metadata.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -33,8 +34,9 @@ using testing::TemporaryFolder;
   }
 }
 
-// Runs the child for `life`, kills it, returns the newest acknowledged step.
-std::int64_t runAndKill(const std::filesystem::path& path, std::chrono::microseconds life) {
+// Runs the child for `life`, counted from its start or from its first committed step, kills it, returns the newest acknowledged step.
+enum class Since { kStart, kFirstCommit };
+std::int64_t runAndKill(const std::filesystem::path& path, std::chrono::microseconds life, Since since) {
   int ends[2];
   if (pipe(ends) != 0) return -2;
   const pid_t child = fork();
@@ -44,11 +46,16 @@ std::int64_t runAndKill(const std::filesystem::path& path, std::chrono::microsec
   }
   close(ends[1]);
   std::int64_t acknowledged = -1, committed = -1;
+  std::promise<void> first;
   std::thread killer([&] {
+    if (since == Since::kFirstCommit) first.get_future().wait_for(std::chrono::seconds(120));
     std::this_thread::sleep_for(life);
     kill(child, SIGKILL);
   });
-  while (read(ends[0], &committed, sizeof committed) == sizeof committed) acknowledged = std::max(acknowledged, committed);
+  while (read(ends[0], &committed, sizeof committed) == sizeof committed) {
+    if (acknowledged < 0 && committed >= 0) first.set_value();
+    acknowledged = std::max(acknowledged, committed);
+  }
   killer.join();
   close(ends[0]);
   int status = 0;
@@ -62,7 +69,7 @@ TEST(Kill, LosesNoCommittedStep) {
   for (int round = 0; round < 20; ++round) {
     const TemporaryFolder folder;
     const auto life = std::chrono::microseconds(std::uniform_int_distribution<int>(3'000, 150'000)(random));
-    const std::int64_t acknowledged = runAndKill(folder / "a.stepscope", life);
+    const std::int64_t acknowledged = runAndKill(folder / "a.stepscope", life, round % 2 == 0 ? Since::kStart : Since::kFirstCommit);
     ASSERT_NE(acknowledged, -2);
     if (!std::filesystem::exists(folder / "a.stepscope")) continue;
     total += acknowledged + 1;
@@ -87,7 +94,7 @@ TEST(Kill, LosesNoCommittedStep) {
 
 TEST(Kill, ReaderOpensWhatAKilledWriterLeft) {
   const TemporaryFolder folder;
-  const std::int64_t acknowledged = runAndKill(folder / "a.stepscope", std::chrono::milliseconds(400));
+  const std::int64_t acknowledged = runAndKill(folder / "a.stepscope", std::chrono::milliseconds(100), Since::kFirstCommit);
   ASSERT_GE(acknowledged, 0);
   const auto project = Project::openReadOnly(folder / "a.stepscope");
   ASSERT_TRUE(project) << project.error().message;

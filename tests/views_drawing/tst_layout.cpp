@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <QElapsedTimer>
 #include <QtTest>
 #include <algorithm>
+#include <ctime>
 #include <random>
 #include <set>
 
@@ -240,12 +240,12 @@ class LayoutTest : public QObject {
 
   void tenThousandNodesAreFast() {
     const auto model = modelOf(generated::step({.blocks = generated::blocksFor(10'000)}));
-    QElapsedTimer timer;
-    timer.start();
+    const std::clock_t start = std::clock();  // CPU time of this process: other tests run beside it
     const auto scene = layoutOf(model, allGroups(*model));
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     QVERIFY(scene != nullptr);
-    // The goal is 0.3 s on a quiet core (bench views_bench); a loaded test machine gets more.
-    QVERIFY2(timer.elapsed() < 3000, qPrintable(QString::number(timer.elapsed())));
+    // The goal is 0.3 s on a quiet core (bench views_bench); slow and instrumented machines get ten times that.
+    QVERIFY2(seconds < 3, qPrintable(QString::number(seconds)));
   }
 
   void anythingGoesWithoutACrash() {

@@ -3,10 +3,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <ctime>
-
 #include "engine/onnx/limits.h"
 #include "tests/engine/onnx/broken_models.h"
+#include "tests/support/yardstick.h"
 
 namespace stepscope::testing {
 namespace {
@@ -19,9 +18,6 @@ std::int64_t peakBytes() {
   getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024;
 }
-
-// Time of this process alone: other tests run beside it.
-double cpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kSanitized = true;
@@ -41,7 +37,7 @@ TEST_P(BrokenFile, GivesItsTypedErrorWithinTimeAndMemory) {
   ASSERT_FALSE(model.has_value());
   EXPECT_EQ(errorCodeName(model.error().code), errorCodeName(GetParam().code)) << model.error().message;
   EXPECT_NE(model.error().message.find(GetParam().text), std::string::npos) << model.error().message;
-  EXPECT_LE(seconds, kSanitized ? 10.0 : 1.0);
+  EXPECT_LE(seconds, (kSanitized ? 10.0 : 1.0) * slowness());
   if (!kSanitized) EXPECT_LE(peakBytes() - idle, 256 * limits::kMiB);
 }
 
