@@ -4,6 +4,8 @@
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse_bias.h"
+#include "engine/passes/fuse_gelu.h"
+#include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/pass.h"
 
 namespace stepscope {
@@ -13,6 +15,7 @@ const std::vector<Pass>& preGradientPasses() {
       {"fold_constants", "computes what depends on constants only", foldConstants},
       {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+      {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
   };
   return passes;
 }
@@ -34,6 +37,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
       {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
       {"fuse_bias", "adds biases within the matrix product", fuseBias},
+      {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
   };
   return passes;
 }

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "engine/ops/op_def.h"
-#include "engine/passes/infer.h"
 
 namespace stepscope {
 namespace {
@@ -41,12 +40,6 @@ Dims identityPerm(std::size_t rank) {
 bool keepsNeighbours(const Dims& perm) {
   const auto last = static_cast<std::int64_t>(perm.size()) - 1;
   return perm.size() < 2 || perm.back() == last || perm[perm.size() - 2] == last;
-}
-
-std::optional<double> constantScalar(const Inference& inference, ValueId id) {
-  const Tensor* tensor = id ? inference.constant(id) : nullptr;
-  if (!tensor || tensor->elements() != 1 || !isFloating(tensor->dtype())) return std::nullopt;
-  return elementAsDouble(tensor->view(), 0);
 }
 
 std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {

@@ -10,8 +10,6 @@
 
 namespace stepscope {
 
-class Inference;
-
 struct ProductNode {
   ValueId a, b, bias;
   float alpha = 1;
@@ -31,8 +29,5 @@ bool keepsNeighbours(const Dims& perm);
 
 // Axes in order: the permutation that changes nothing.
 Dims identityPerm(std::size_t rank);
-
-// The contents of a float constant of one element; nothing for others.
-std::optional<double> constantScalar(const Inference& inference, ValueId id);
 
 }  // namespace stepscope

@@ -8,7 +8,7 @@ extern const OpDef kAbsOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAs
     kEqualOp, kErfOp, kExpOp, kFakeQuantOp, kFastGeluOp, kFloorOp, kGateOp, kGeluOp, kGreaterOp, kGreaterOrEqualOp,
     kHardSigmoidOp, kHardSwishOp, kIdentityOp, kIsInfOp, kIsNaNOp, kLambUpdateOp, kLeakyReluOp, kLessOp, kLessOrEqualOp,
     kLogOp, kMaxOp, kMeanOp, kMicrosoftGeluOp, kMinOp, kMishOp, kModOp, kMulOp, kMultinomialOp, kNegOp, kNotOp, kOrOp,
-    kPReluOp, kPowOp, kPreviewAdagradOp, kPreviewAdamOp, kPreviewMomentumOp, kQuantizeLinearOp, kQuickGeluOp,
+    kPReluOp, kPointwiseOp, kPowOp, kPreviewAdagradOp, kPreviewAdamOp, kPreviewMomentumOp, kQuantizeLinearOp, kQuickGeluOp,
     kRandomNormalOp, kRandomNormalLikeOp, kRandomUniformOp, kRandomUniformLikeOp, kReciprocalOp, kReluOp, kRoundOp,
     kSelectOp, kSeluOp, kSgdUpdateOp, kShrinkOp, kSigmoidOp, kSignOp, kSinOp, kSinhOp, kSoftplusOp, kSoftsignOp, kSqrtOp,
     kSquareSumOp, kStringConcatOp, kSubOp, kSumOp, kTanOp, kTanhOp, kThresholdedReluOp, kWhereOp, kXorOp;
@@ -76,6 +76,7 @@ std::span<const OpDef* const> elementwiseOps() {
       &kNotOp,
       &kOrOp,
       &kPReluOp,
+      &kPointwiseOp,
       &kPowOp,
       &kPreviewAdagradOp,
       &kPreviewAdamOp,

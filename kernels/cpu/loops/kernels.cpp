@@ -5,13 +5,14 @@
 namespace stepscope::cpu {
 
 std::span<const KernelEntry> loopKernels() {
-  static constexpr std::array<KernelEntry, 6> kernels{{
+  static constexpr std::array<KernelEntry, 7> kernels{{
       {"", "Add", makeBinary},
       {"", "Div", makeBinary},
       {"", "Mul", makeBinary},
       {"", "Sub", makeBinary},
       {"", "Transpose", makeTranspose},
       {"stepscope", "AdamUpdate", makeAdamUpdate},
+      {"stepscope", "Pointwise", makePointwise},
   }};
   return kernels;
 }

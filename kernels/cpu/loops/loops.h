@@ -19,6 +19,7 @@ inline constexpr std::int64_t kParallelElements = 1 << 15;
 
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);      // Add Sub Mul Div, equal shapes, scalars and rows
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec);   // chains of elementwise steps
 Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec);   // elements of 4 bytes
 
 std::span<const KernelEntry> loopKernels();

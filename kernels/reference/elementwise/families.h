@@ -24,6 +24,7 @@ std::span<const KernelEntry> binaryKernels();            // arithmetic, PRelu, b
 std::span<const KernelEntry> castKernels();              // Cast, CastLike, Identity
 std::span<const KernelEntry> compareKernels();           // Equal, Less …, And, Or, Xor, Not, IsNaN, IsInf
 std::span<const KernelEntry> optimizerKernels();         // updates of parameters, SquareSum
+std::span<const KernelEntry> pointwiseKernels();         // stepscope.Pointwise
 std::span<const KernelEntry> previewOptimizerKernels();  // ai.onnx.preview.training
 std::span<const KernelEntry> quantizeKernels();          // QuantizeLinear and relatives
 std::span<const KernelEntry> randomKernels();            // Dropout, RandomNormal, Bernoulli …

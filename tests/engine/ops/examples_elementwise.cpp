@@ -238,6 +238,24 @@ void addRandom(std::vector<OpExample>& all) {
                         {x, In::random({}, 0.2, 0.3), In::integers({}, 0, 0, DType::kBool)}));
 }
 
+// No gradient: the op is written after it was taken.
+void addPointwise(std::vector<OpExample>& all) {
+  const auto chain = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps) {
+    OpExample added = inDomain("stepscope", example("Pointwise_" + name, "Pointwise", std::move(inputs), {{"steps", std::move(steps)}}));
+    added.differentiate = false;
+    all.push_back(std::move(added));
+  };
+  const In x = In::random({4, 33}), row = In::random({33}), column = In::random({4, 1}), positive = In::random({4, 33}, 0.1, 2);
+  const In mask = In::integers({4, 33}, 0, 1, DType::kBool);
+  chain("gelu_gradient", {x, x, scalar(0.5)}, {"Mul 1 2", "Erf 3", "Mul 1 1", "Neg 5", "Exp 6", "Mul 7 4", "Mul 0 8"});
+  chain("rows_and_columns", {x, row, column}, {"Sub 0 2", "Mul 3 1", "Tanh 4"});
+  chain("masks", {x, mask, scalar(0)}, {"Where 1 0 2", "Less 3 2", "Not 4", "Where 5 3 0"});
+  chain("every_function", {positive, scalar(3)},
+        {"Log 0", "Abs 2", "Sqrt 3", "Sigmoid 4", "Relu 5", "Reciprocal 6", "Pow 7 1", "Max 8 0", "Min 9 1", "Div 10 0", "Add 11 2", "Sub 12 0"});
+  chain("large", {In::random({5, 40000}), In::random({40000})}, {"Add 0 1", "Mul 2 2"});
+  chain("compare", {x, positive, row}, {"Greater 0 1", "Where 3 0 1", "GreaterOrEqual 4 2", "Where 5 4 2", "LessOrEqual 6 0", "Where 7 6 0"});
+}
+
 void addOptimizers(std::vector<OpExample>& all) {
   const auto update = [&](std::string name, std::string op, std::vector<In> inputs, std::size_t outputs,
                           Attributes attrs = {}) {
@@ -329,6 +347,7 @@ std::span<const OpExample> elementwiseExamples() {
     addCasts(examples);
     addRandom(examples);
     addOptimizers(examples);
+    addPointwise(examples);
     addGenerators(examples);
     addQuantisation(examples);
     addPreviewOptimizers(examples);

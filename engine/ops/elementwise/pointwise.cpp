@@ -1,0 +1,44 @@
+#include "engine/ops/elementwise/common.h"
+#include "kernels/pointwise_program.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  std::vector<bool> masks;
+  DType dtype = DType::kUndefined;
+  std::optional<Shape> shape = Shape{};
+  for (std::size_t i = 0; i < c.inputCount(); ++i) {
+    masks.push_back(c.inputDType(i) == DType::kBool);
+    if (!masks.back() && dtype == DType::kUndefined) dtype = c.inputDType(i);
+    if (!masks.back() && c.inputDType(i) != dtype) return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(c.inputDType(i))) + "; expected bool or " + std::string(dtypeName(dtype)));
+    if (!c.rankKnown(i)) shape.reset();
+    if (shape) {
+      SS_ASSIGN(shape, c.broadcast(*shape, *c.inputShape(i)));
+    }
+  }
+  if (const auto program = PointwiseProgram::of(c.attrs(), masks); !program) return c.error(program.error().message);
+  c.setOutput(0, dtype, std::move(shape));
+  return {};
+}
+
+double flops(const OpShapes& shapes) {
+  const auto* steps = shapes.attrs ? std::get_if<std::vector<std::string>>(shapes.attrs->find("steps")) : nullptr;
+  double elements = 1;
+  for (const std::int64_t extent : shapes.outputs[0]) elements *= static_cast<double>(extent);
+  return elements * static_cast<double>(steps ? steps->size() : 1);
+}
+
+}  // namespace
+
+extern constexpr OpDef kPointwiseOp{
+    .name = "Pointwise",
+    .domain = kInternalDomain,
+    .doc = "a chain of elementwise ops in one pass over memory: attribute steps (kernels/pointwise_program.h); inputs broadcast",
+    .inferShape = inferShape,
+    .noGradientReason = "written after the gradient was taken",
+    .inPlaceInputs = kAllInputs,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops
