@@ -23,7 +23,7 @@ Result<PassResult> foldScales(Graph& graph, Inference& inference) {
     // After a product that nothing else reads.
     const NodeId producer = graph.value(scale->of).producer;
     auto before = producer ? readProduct(graph, graph.node(producer)) : std::nullopt;
-    if (before && !before->bias && graph.node(producer).predicates == node.predicates) {
+    if (before && !before->bias && before->open() && graph.node(producer).predicates == node.predicates) {
       if (usesOf(scale->of).size() == 1 && !isOutput[static_cast<std::size_t>(scale->of.index)]) {
         before->alpha = static_cast<float>(before->alpha * scale->factor);
         writeProduct(graph, id, Node(graph.node(producer)), *before);

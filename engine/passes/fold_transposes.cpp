@@ -78,8 +78,8 @@ class Folder {
     if (uses.size() != 1 || isOutput_[static_cast<std::size_t>(y.index)]) return id;
     const Node& reader = graph_.node(uses[0].node);
     if (!reader.domain.empty() || reader.op != "Transpose" || reader.predicates != node.predicates || reader.phase != node.phase) return id;
-    if (product.bias) {
-      miss(id, "its result is transposed, but a bias is added to its rows");
+    if (product.bias || !product.open()) {
+      miss(id, "its result is transposed after something was added to it");
       return id;
     }
     const Dims outer = permOf(reader, product.permY.size());

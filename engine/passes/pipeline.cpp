@@ -3,7 +3,7 @@
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fold_transposes.h"
-#include "engine/passes/fuse_bias.h"
+#include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_gelu.h"
 #include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/pass.h"
@@ -36,7 +36,7 @@ const std::vector<Pass>& specialisePasses() {
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
       {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
       {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
-      {"fuse_bias", "adds biases within the matrix product", fuseBias},
+      {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
   };
   return passes;

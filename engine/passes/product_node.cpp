@@ -49,12 +49,16 @@ std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {
     return std::nullopt;
   const auto rankA = rankOf(graph, node.input(0)), rankB = rankOf(graph, node.input(1)), rankY = rankOf(graph, node.output(0));
   if (!rankA || !rankB || !rankY || *rankA < 2 || *rankB < 2) return std::nullopt;
-  ProductNode product{node.input(0), node.input(1), {}, node.attrs.real("alpha", 1.0f), {}, {}, {}};
+  ProductNode product{.a = node.input(0), .b = node.input(1), .bias = {}, .addend = {}, .alpha = node.attrs.real("alpha", 1.0f), .permA = {}, .permB = {}, .permY = {}};
   if (gemm && node.input(2)) {
     if (!addsRow(graph, node)) return std::nullopt;
     product.bias = node.input(2);
   }
-  if (own) product.bias = node.input(2);
+  if (own) {
+    product.bias = node.input(2);
+    product.addend = node.input(3);
+    product.activation = node.attrs.text("activation", "");
+  }
   product.permA = permOf(node.attrs, "permA", node.attrs.integer("transA", 0) != 0, *rankA);
   product.permB = permOf(node.attrs, "permB", node.attrs.integer("transB", 0) != 0, *rankB);
   product.permY = permOf(node.attrs, "permY", false, *rankY);
@@ -72,12 +76,14 @@ void writeProduct(Graph& graph, NodeId target, const Node& from, const ProductNo
   node.domain = kInternalDomain;
   node.op = "Product";
   node.inputs = {product.a, product.b};
-  if (product.bias) node.inputs.push_back(product.bias);
+  if (product.bias || product.addend) node.inputs.push_back(product.bias);
+  if (product.addend) node.inputs.push_back(product.addend);
   Attributes attrs;
   if (product.alpha != 1.0f) attrs.set("alpha", product.alpha);
   if (!isIdentity(product.permA)) attrs.set("permA", product.permA);
   if (!isIdentity(product.permB)) attrs.set("permB", product.permB);
   if (!isIdentity(product.permY)) attrs.set("permY", product.permY);
+  if (!product.activation.empty()) attrs.set("activation", product.activation);
   node.attrs = std::move(attrs);
   graph.logChange(target);
 }

@@ -1,6 +1,6 @@
 // A matrix product as the passes that fold things into it see it: MatMul, Gemm, FusedMatMul, BatchedMatMul and Product in one form.
 //
-//   y = (alpha · a^permA · b^permB + bias)^permY       permutations are never empty here
+//   y = activation((alpha · a^permA · b^permB + bias)^permY + addend)       permutations are never empty here
 #pragma once
 
 #include <optional>
@@ -11,9 +11,13 @@
 namespace stepscope {
 
 struct ProductNode {
-  ValueId a, b, bias;
+  ValueId a, b, bias, addend;
   float alpha = 1;
   Dims permA, permB, permY;
+  std::string activation = {};  // "Relu" or none
+
+  // Whether more can be done to the result while it is written: nothing was yet that would come after it.
+  bool open() const { return !addend && activation.empty(); }
 };
 
 // The node in that form; nothing when it is no product, an operand is a vector or of unknown rank, or Gemm scales or broadcasts its

@@ -35,6 +35,9 @@ Status inferShape(ShapeContext& c) {
     SS_TRY(c.unify(bias[0], right.back(), "bias and columns of the product"));
   }
   SS_ASSIGN(Shape stored, permuted(c, y, "permY"));
+  if (c.hasInput(3) && c.rankKnown(3)) SS_TRY(c.unifyShapes(*c.inputShape(3), stored, "addend and result"));
+  if (const std::string activation = c.attrs().text("activation", "Relu"); activation != "Relu")
+    return c.error("attribute activation is '" + activation + "'; expected Relu");
   c.setOutput(0, c.inputDType(0), std::move(stored));
   return {};
 }
@@ -44,10 +47,11 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kProductOp{
     .name = "Product",
     .domain = kInternalDomain,
-    .doc = "y = (alpha · a^permA · b^permB + bias)^permY: a matrix product that reads its operands and writes its result transposed, "
-           "leading axes broadcast; bias? [columns]. Written by passes after the gradient.",
+    .doc = "y = activation((alpha · a^permA · b^permB + bias)^permY + addend): a matrix product that reads its operands and writes its "
+           "result transposed, leading axes broadcast; bias? [columns], addend? [as y]. Written by passes after the gradient.",
     .inferShape = inferShape,
     .noGradientReason = "written after the gradient was taken",
+    .inPlaceInputs = bit(3),
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,
 };

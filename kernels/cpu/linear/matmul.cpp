@@ -25,11 +25,25 @@ void spreadAddend(const MatMulParams& p, const float* c, float* y) {
   }
 }
 
-void sgemm(const MatMulParams& p, const float* a, const float* b, float* y) {
+// What the product is added to, in the result's memory. Returns whether there is anything.
+bool prepare(const MatMulParams& p, const KernelCall& call, bool spreads) {
+  auto* y = static_cast<float*>(call.outputs[0].data);
+  if (spreads) spreadAddend(p, static_cast<const float*>(call.inputs[2].data), y);
+  if (!p.addend) return spreads;
+  const auto* from = static_cast<const float*>(call.inputs[3].data);
+  const std::int64_t size = p.shape.batches() * p.shape.m * p.shape.n;
+  if (spreads || from != y) {
+#pragma omp parallel for schedule(static) num_threads(p.threads) if (size > 16384)
+    for (std::int64_t i = 0; i < size; ++i) y[i] = spreads ? y[i] + from[i] : from[i];
+  }
+  return true;
+}
+
+void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y) {
   const MatMulShape& s = p.shape;
   const bool transA = s.aColumn != 1, transB = s.bColumn != 1;
   dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', s.m, s.n, s.k, p.alpha, a, transA ? s.aColumn : s.aRow, b,
-             transB ? s.bColumn : s.bRow, p.beta == 0 ? 0.0f : 1.0f, y, s.yRow);
+             transB ? s.bColumn : s.bRow, beta, y, s.yRow);
 }
 
 class SgemmKernel final : public Kernel {
@@ -40,12 +54,17 @@ class SgemmKernel final : public Kernel {
     const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
     const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
-    if (p_.beta != 0) spreadAddend(p_, static_cast<const float*>(call.inputs[2].data), y);
+    const float beta = prepare(p_, call, p_.beta != 0) ? 1.0f : 0.0f;
     if (batches_ == 1) {
-      sgemm(p_, a, b, y);
+      sgemm(p_, a, b, beta, y);
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), y + p_.shape.yOffset(i));
+      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i));
+    }
+    if (p_.relu) {
+      const std::int64_t size = call.outputs[0].elements();
+#pragma omp parallel for schedule(static) num_threads(p_.threads) if (size > 16384)
+      for (std::int64_t i = 0; i < size; ++i) y[i] = y[i] < 0 ? 0.0f : y[i];
     }
     return {};
   }
@@ -56,7 +75,8 @@ class SgemmKernel final : public Kernel {
   std::int64_t batches_;
 };
 
-// One matrix product whose left operand is row-major; a row vector as addend is the primitive's bias.
+// One matrix product whose left operand is row-major. A row vector that is added is the primitive's bias; addend and relu are
+// done while it writes.
 class InnerProductKernel final : public Kernel {
  public:
   explicit InnerProductKernel(const MatMulParams& params) : p_(params), stream_(dnnlEngine()) {
@@ -65,11 +85,10 @@ class InnerProductKernel final : public Kernel {
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
     bias_ = p_.beta == 1 && p_.cRow == 0 && p_.cColumn == 1 && p_.alpha == 1;
-    if (p_.beta != 0 && !bias_) {
-      dnnl::post_ops add;
-      add.append_sum(1.0f);
-      attr.set_post_ops(add);
-    }
+    dnnl::post_ops after;
+    if ((p_.beta != 0 && !bias_) || p_.addend) after.append_sum(1.0f);
+    if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    attr.set_post_ops(after);
     constexpr auto kind = dnnl::prop_kind::forward_inference;
     const memory::desc biasDesc = plainDesc({s.n});
     const auto desc = bias_ ? dnnl::inner_product_forward::desc(kind, x, w, biasDesc, y) : dnnl::inner_product_forward::desc(kind, x, w, y);
@@ -87,18 +106,19 @@ class InnerProductKernel final : public Kernel {
   std::size_t workspaceBytes() const override { return workspace_; }
 
   Status run(const KernelCall& call) override {
-    auto* y = static_cast<float*>(call.outputs[0].data);
-    if (p_.beta != 0 && !bias_) spreadAddend(p_, static_cast<const float*>(call.inputs[2].data), y);
+    prepare(p_, call, p_.beta != 0 && !bias_);
     arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
     arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
-    arguments_[DNNL_ARG_DST].set_data_handle(y);
+    arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
     product_.execute(stream_, arguments_);
     stream_.wait();
     return {};
   }
-  std::string implementation() const override { return implementation_ + (bias_ ? " inner product with bias" : " inner product"); }
+  std::string implementation() const override {
+    return implementation_ + " inner product" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") + (p_.relu ? " + relu" : "");
+  }
   bool slow() const { return implementation_.find("ref") != std::string::npos; }
 
  private:
@@ -135,11 +155,10 @@ class PrimitiveKernel final : public Kernel {
     const memory::desc aDesc(a, f32, aStrides), bDesc(b, f32, bStrides), yDesc(y, f32, yStrides);
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
-    if (p_.beta != 0) {
-      dnnl::post_ops add;
-      add.append_sum(1.0f);
-      attr.set_post_ops(add);
-    }
+    dnnl::post_ops after;
+    if (p_.beta != 0 || p_.addend) after.append_sum(1.0f);
+    if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
+    attr.set_post_ops(after);
     const dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(aDesc, bDesc, yDesc), attr, dnnlEngine());
     implementation_ = implementationName(desc.impl_info_str());
     product_ = dnnl::matmul(desc);
@@ -153,11 +172,10 @@ class PrimitiveKernel final : public Kernel {
   std::size_t workspaceBytes() const override { return workspace_; }
 
   Status run(const KernelCall& call) override {
-    auto* y = static_cast<float*>(call.outputs[0].data);
-    if (p_.beta != 0) spreadAddend(p_, static_cast<const float*>(call.inputs[2].data), y);
+    prepare(p_, call, p_.beta != 0);
     arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
     arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
-    arguments_[DNNL_ARG_DST].set_data_handle(y);
+    arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     product_.execute(stream_, arguments_);
     stream_.wait();
@@ -223,6 +241,15 @@ bool allF32(const KernelSpec& spec) {
   return spec.outputs[0].dtype == DType::kF32;
 }
 
+// Whether the batches of the result follow one another in rows, as a tensor of its extents has them.
+bool denseRows(const MatMulShape& s) {
+  std::int64_t expected = s.m * s.n;
+  if (s.yColumn != 1 || s.yRow != s.n) return false;
+  for (std::size_t i = s.batch.size(); i-- > 0; expected *= s.batch[i])
+    if (s.batch[i] != 1 && s.yStrides[i] != expected) return false;
+  return true;
+}
+
 template <typename K>
 std::unique_ptr<Kernel> fastOrNull(const MatMulParams& params) {
   auto kernel = guardDnnl("matrix product", [&]() -> Result<std::unique_ptr<K>> { return std::make_unique<K>(params); });
@@ -253,6 +280,7 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (s.yColumn != 1 || (s.aRow != 1 && s.aColumn != 1) || (s.bRow != 1 && s.bColumn != 1))
     return unsupported("matrix product: an operand has no axis of neighbouring elements; the reference kernel serves");
   if (params.beta != 0 && !(single && denseY)) return unsupported("matrix product: an addend to products that are stored apart");
+  if (params.addend && !denseRows(s)) return unsupported("matrix product: an addend to a result that is stored transposed");
   if (single && denseY && s.aColumn == 1 && s.aRow == s.k && (s.bColumn == 1 ? s.bRow == s.n : s.bColumn == s.k))
     if (auto kernel = fastOrNull<InnerProductKernel>(params)) return kernel;
   if (s.bColumn != 1 && s.batch.size() <= 8)
@@ -267,6 +295,8 @@ Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec) {
     params.beta = 1;
     params.cColumn = 1;
   }
+  params.addend = spec.inputPresent(3);
+  params.relu = spec.attrs.text("activation", "") == "Relu";
   return makeProduct(params);
 }
 

@@ -1,4 +1,4 @@
-// y[b] = alpha · op(a[b]) · op(b[b]) (+ beta · c, broadcast) in f32. Implemented by matmul.cpp.
+// y[b] = relu?(alpha · op(a[b]) · op(b[b]) (+ beta · c, broadcast) (+ addend)) in f32. Implemented by matmul.cpp.
 //
 // Operands are read and results written where they are: transposition is a stride, broadcasting a repeated address.
 // Which routine, GF/s on two AVX-512 cores, best of five, for the shapes of transformer training (m256, k and n of 768 … 30522):
@@ -22,10 +22,12 @@ struct MatMulParams {
   std::size_t a = 0, b = 1;  // inputs that are the left and the right operand
   // Strides in elements of the addend c (0 where it broadcasts); not read when beta is 0.
   std::int64_t cRow = 0, cColumn = 0;
+  bool addend = false;  // input 3, of the result's extents; the result may be its memory
+  bool relu = false;
   int threads = 1;
 };
 
-// The kernel's inputs are a, b and, when beta is not 0, c.
+// The kernel's inputs are a, b, c when beta is not 0, and the addend.
 Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& params);
 
 }  // namespace stepscope::cpu

@@ -8,7 +8,7 @@ namespace {
 Status multiply(const KernelSpec& spec, const KernelCall& call) {
   SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, ProductForm::of(spec.attrs)));
   const double alpha = spec.attrs.real("alpha", 1.0f);
-  const bool hasBias = call.inputPresent(2);
+  const bool hasBias = call.inputPresent(2), hasAddend = call.inputPresent(3), relu = spec.attrs.text("activation", "") == "Relu";
   const bool known = dispatchNumeric(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     const T* left = static_cast<const T*>(call.inputs[0].data);
@@ -24,10 +24,14 @@ Status multiply(const KernelSpec& spec, const KernelCall& call) {
           [&](std::int64_t k, std::int64_t j) { return widen(b[k * s.bRow + j * s.bColumn]); },
           [&](std::int64_t i, std::int64_t j, auto sum) {
             T& element = out[i * s.yRow + j * s.yColumn];
-            if constexpr (std::is_integral_v<T>)
+            if constexpr (std::is_integral_v<T>) {
               element = static_cast<T>(sum);
-            else
-              element = static_cast<T>(sum * alpha + (hasBias ? static_cast<double>(static_cast<const T*>(call.inputs[2].data)[j]) : 0.0));
+            } else {
+              double value = sum * alpha;
+              if (hasBias) value += static_cast<double>(static_cast<const T*>(call.inputs[2].data)[j]);
+              if (hasAddend) value += static_cast<double>(static_cast<const T*>(call.inputs[3].data)[&element - y]);
+              element = static_cast<T>(relu && value < 0 ? 0 : value);
+            }
           });
     }
   });

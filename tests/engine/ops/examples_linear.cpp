@@ -40,6 +40,9 @@ void addProducts(std::vector<OpExample>& all) {
   product("bias", {In::random({2, 3, 4}), In::random({5, 4}), In::random({5})}, {{"permB", Ints{1, 0}}});
   product("bias_and_alpha", {In::random({3, 4}), In::random({4, 5}), In::random({5})}, {{"alpha", 0.25f}});
   product("bias_of_batches", {In::random({2, 3, 4}), In::random({2, 4, 5}), In::random({5})}, {});
+  product("residual_and_relu", {In::random({2, 3, 4}), In::random({4, 5}), In::random({5}), In::random({2, 3, 5})}, {{"activation", std::string("Relu")}});
+  product("addend_and_alpha", {In::random({3, 4}), In::random({4, 5}), In::none(), In::random({3, 5})}, {{"alpha", 0.5f}});
+  product("addend_of_batches", {In::random({2, 3, 4}), In::random({2, 5, 4}), In::none(), In::random({2, 3, 5})}, {{"permB", Ints{0, 2, 1}}});
   product("no_neighbours", {In::random({3, 5, 4}), In::random({4, 5})}, {{"permA", Ints{2, 0, 1}}, {"permB", Ints{1, 0}}, {"permY", Ints{1, 2, 0}}});
   all.push_back({"Gemm_no_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5})}});
   all.push_back({"Gemm_scalar_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({})}});

@@ -1,0 +1,118 @@
+#include "engine/passes/fuse_epilogue.h"
+
+#include <algorithm>
+
+#include "engine/passes/product_node.h"
+
+namespace stepscope {
+namespace {
+
+class Fuser {
+ public:
+  explicit Fuser(Graph& graph) : graph_(graph), uses_(graph.uses()), position_(graph.nodeCapacity(), 0) {
+    isOutput_.assign(graph.valueCapacity(), false);
+    for (const ValueId out : graph.outputs()) isOutput_[static_cast<std::size_t>(out.index)] = true;
+    for (const StateUpdate& update : graph.stateUpdates) isOutput_[static_cast<std::size_t>(update.next.index)] = true;
+    for (std::size_t i = 0; i < graph.order().size(); ++i) position_[static_cast<std::size_t>(graph.order()[i].index)] = i;
+  }
+
+  Result<PassResult> run() {
+    const std::vector<NodeId> order = graph_.order();
+    for (const NodeId id : order) {
+      const Node& node = graph_.node(id);
+      if (!node.domain.empty() || node.phase == Phase::kOptimizer) continue;
+      if (node.op == "Add" && node.inputs.size() == 2) fuseSum(node);
+      else if (node.op == "Relu") fuseRelu(node);
+    }
+    graph_.removeNodes(gone_);
+    return std::move(result_);
+  }
+
+ private:
+  const std::optional<Shape>& shapeOf(ValueId id) const { return graph_.value(id).type.shape; }
+
+  std::optional<ProductNode> productOf(ValueId y) const {
+    const NodeId producer = graph_.value(y).producer;
+    return producer ? readProduct(graph_, graph_.node(producer)) : std::nullopt;
+  }
+
+  // Why the product that makes y cannot take over what `reader` does; empty when it can.
+  std::string refuse(const ProductNode& product, ValueId y, const Node& reader) const {
+    const Node& producer = graph_.node(graph_.value(y).producer);
+    if (producer.predicates != reader.predicates) return "the product belongs to another branch of If";
+    if (producer.phase != reader.phase) return "the product belongs to another phase";
+    if (!product.open()) return "the product does something after it already";
+    if (uses_[static_cast<std::size_t>(y.index)].size() != 1 || isOutput_[static_cast<std::size_t>(y.index)])
+      return "the product is read as it is too";
+    return {};
+  }
+
+  void write(const Node& reader, ValueId y, const ProductNode& product) {
+    const NodeId producer = graph_.value(y).producer;
+    writeProduct(graph_, reader.id, Node(graph_.node(producer)), product);
+    gone_.push_back(producer);
+    ++result_.matches;
+  }
+
+  bool isRow(ValueId bias, ValueId y) const {
+    const auto &row = shapeOf(bias), &rows = shapeOf(y);
+    return row && rows && row->size() == 1 && (*row)[0] == rows->back();
+  }
+
+  void fuseSum(const Node& add) {
+    // Of two products the later one takes the sum: the other one is there then.
+    std::size_t first = 0;
+    if (productOf(add.input(0)) && productOf(add.input(1)) && place(add.input(1)) > place(add.input(0))) first = 1;
+    for (const std::size_t side : {first, 1 - first}) {
+      const ValueId y = add.input(side), other = add.input(1 - side);
+      auto product = productOf(y);
+      if (!product || y == other || !shapeOf(y) || shapeOf(add.output(0)) != shapeOf(y)) continue;
+      const bool row = isRow(other, y), whole = shapeOf(other) == shapeOf(y);
+      if (!row && !whole) continue;
+      std::string condition = refuse(*product, y, add);
+      const bool oneMatrix = shapeOf(product->b)->size() == 2 && product->permA == identityPerm(product->permA.size());
+      if (condition.empty() && product->permY != identityPerm(product->permY.size())) condition = "the product is stored transposed";
+      if (condition.empty() && row && product->bias) condition = "the product has a bias already";
+      if (condition.empty() && row && !oneMatrix) condition = "the product has batches or a transposed left operand";
+      if (!condition.empty()) {
+        result_.nearMisses.push_back({add.id, condition});
+        continue;
+      }
+      (row ? product->bias : product->addend) = other;
+      write(add, y, *product);
+      return;
+    }
+  }
+
+  void fuseRelu(const Node& relu) {
+    const ValueId y = relu.input(0);
+    auto product = productOf(y);
+    if (!product) return;
+    // An addend may come before Relu, so that only an activation closes the product for it.
+    const ValueId addend = product->addend;
+    product->addend = {};
+    const std::string condition = refuse(*product, y, relu);
+    product->addend = addend;
+    if (!condition.empty()) {
+      result_.nearMisses.push_back({relu.id, condition});
+      return;
+    }
+    product->activation = "Relu";
+    write(relu, y, *product);
+  }
+
+  std::size_t place(ValueId y) const { return position_[static_cast<std::size_t>(graph_.value(y).producer.index)]; }
+
+  Graph& graph_;
+  std::vector<std::vector<Use>> uses_;
+  std::vector<std::size_t> position_;
+  std::vector<bool> isOutput_;
+  std::vector<NodeId> gone_;
+  PassResult result_;
+};
+
+}  // namespace
+
+Result<PassResult> fuseEpilogue(Graph& graph, Inference&) { return Fuser(graph).run(); }
+
+}  // namespace stepscope
