@@ -20,15 +20,17 @@ class Matcher {
 
   // The argument of erf or tanh in the form `x` that belongs to it.
   std::optional<ValueId> argument(const Node& node) const {
-    const auto outer = factorOf(node.input(0));
-    if (node.op == "Erf") return near(outer.factor, std::numbers::sqrt2 / 2) ? std::optional(outer.of) : std::nullopt;
-    if (!near(outer.factor, std::sqrt(2 * std::numbers::inv_pi))) return std::nullopt;
-    const Node* sum = producer(outer.of, "Add");
-    if (!sum) return std::nullopt;
-    for (const std::size_t side : {0u, 1u}) {
-      const ValueId x = sum->input(side);
-      const auto cubic = factorOf(sum->input(1 - side));
-      if (near(cubic.factor, 0.044715) && isCube(cubic.of, x)) return x;
+    const bool erf = node.op == "Erf";
+    for (const Factor& outer : factorsOf(node.input(0))) {
+      if (!near(outer.factor, erf ? std::numbers::sqrt2 / 2 : std::sqrt(2 * std::numbers::inv_pi))) continue;
+      if (erf) return outer.of;
+      const Node* sum = producer(outer.of, "Add");
+      for (const std::size_t side : {0u, 1u}) {
+        if (!sum) break;
+        const ValueId x = sum->input(side);
+        for (const Factor& cubic : factorsOf(sum->input(1 - side)))
+          if (near(cubic.factor, 0.044715) && isCube(cubic.of, x)) return x;
+      }
     }
     return std::nullopt;
   }
@@ -52,9 +54,10 @@ class Matcher {
         if (isOp(*next, "Div") && !left) return *why = "it divides a constant", NodeId{};
         factor *= isOp(*next, "Div") ? 1 / *constant : *constant;
       } else {
-        const auto scaled = factorOf(other);
-        if (isOp(*next, "Div") || scaled.of != x || times > 0) return *why = "it is multiplied with something else than x", NodeId{};
-        factor *= scaled.factor;
+        const auto levels = factorsOf(other);
+        const auto scaled = std::find_if(levels.begin(), levels.end(), [&](const Factor& level) { return level.of == x; });
+        if (isOp(*next, "Div") || scaled == levels.end() || times > 0) return *why = "it is multiplied with something else than x", NodeId{};
+        factor *= scaled->factor;
         ++times;
       }
       last = next;
@@ -83,16 +86,16 @@ class Matcher {
     return nullptr;
   }
 
-  // value = factor · of, through any chain of multiplications with constants.
-  Factor factorOf(ValueId value) const {
-    Factor result{value, 1};
+  // value = factor · of: with itself, and with what is left when multiplications with constants are taken away one by one.
+  std::vector<Factor> factorsOf(ValueId value) const {
+    std::vector<Factor> levels{{value, 1}};
     for (int depth = 0; depth < 4; ++depth) {
-      const NodeId id = graph_.value(result.of).producer;
+      const NodeId id = graph_.value(levels.back().of).producer;
       const auto scale = id ? readScale(graph_, inference_, graph_.node(id)) : std::nullopt;
       if (!scale) break;
-      result = {scale->of, result.factor * scale->factor};
+      levels.push_back({scale->of, levels.back().factor * scale->factor});
     }
-    return result;
+    return levels;
   }
 
   bool isCube(ValueId value, ValueId x) const {

@@ -5,6 +5,7 @@
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_gelu.h"
+#include "engine/passes/fuse_normalization.h"
 #include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/pass.h"
 
@@ -16,6 +17,7 @@ const std::vector<Pass>& preGradientPasses() {
       {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
       {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
+      {"fuse_normalization", "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them", fuseNormalization},
   };
   return passes;
 }

@@ -1,0 +1,227 @@
+// Passes on small graphs: what they make of a pattern, that the numbers stay, and which condition a near miss names.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "engine/exec/interpreter.h"
+#include "engine/passes/pass.h"
+
+namespace stepscope {
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// A graph under construction: inputs are random, every node has one result.
+class Sketch {
+ public:
+  ValueId input(std::string name, Shape shape) {
+    const ValueId id = graph.addValue(std::move(name), {ValueKind::kTensor, DType::kF32, std::move(shape)}, ValueRole::kInput);
+    graph.mutableInputs().push_back(id);
+    return id;
+  }
+  ValueId constant(double value) { return graph.addConstant("c", Tensor::scalar(DType::kF32, value)); }
+  ValueId ints(Ints values) { return graph.addConstant("i", Tensor::ints(values)); }
+  ValueId op(std::string name, std::vector<ValueId> inputs, Attributes attrs = {}) {
+    const NodeId node = graph.addNode("", "", std::move(name), std::move(inputs), {std::string("v") + std::to_string(graph.valueCapacity())}, std::move(attrs));
+    return graph.node(node).output(0);
+  }
+  void finish(std::vector<ValueId> outputs) {
+    graph.mutableOutputs() = std::move(outputs);
+    inference = std::make_unique<Inference>(graph, InferOptions{});
+    const Status status = inference->run();
+    ASSERT_TRUE(status.has_value()) << status.error().message;
+  }
+
+  std::vector<Tensor> run() const {
+    Interpreter interpreter(graph, Backend::kReference);
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> value(-1.5F, 1.5F);
+    for (const ValueId id : graph.inputs()) {
+      Tensor tensor(DType::kF32, *knownDims(*graph.value(id).type.shape));
+      for (float& x : tensor.as<float>()) x = value(random);
+      EXPECT_TRUE(interpreter.feed(id, tensor).has_value());
+    }
+    const Status status = interpreter.run();
+    EXPECT_TRUE(status.has_value()) << status.error().message;
+    std::vector<Tensor> results;
+    for (const ValueId id : graph.outputs()) results.push_back(interpreter.value(id) ? interpreter.value(id)->clone() : Tensor());
+    return results;
+  }
+
+  // Runs the pass and compares the outputs with those before.
+  PassResult apply(std::string_view name) {
+    const std::vector<Tensor> before = run();
+    PassResult result;
+    for (const auto* passes : {&preGradientPasses(), &specialisePasses()})
+      for (const Pass& pass : *passes)
+        if (pass.name == name) {
+          auto done = pass.run(graph, *inference);
+          EXPECT_TRUE(done.has_value());
+          result = std::move(*done);
+          EXPECT_TRUE(graph.verify().empty());
+          const std::vector<Tensor> after = run();
+          for (std::size_t o = 0; o < before.size(); ++o) {
+            EXPECT_EQ(after[o].dims(), before[o].dims());
+            for (std::int64_t k = 0; k < before[o].elements(); ++k)
+              EXPECT_NEAR(elementAsDouble(after[o].view(), k), elementAsDouble(before[o].view(), k), 1e-5) << name << " output " << o << " element " << k;
+          }
+          return result;
+        }
+    ADD_FAILURE() << "no pass " << name;
+    return result;
+  }
+
+  std::size_t count(std::string_view op) const {
+    std::size_t n = 0;
+    for (const NodeId id : graph.order()) n += graph.node(id).op == op;
+    return n;
+  }
+  const Node& only(std::string_view op) const {
+    for (const NodeId id : graph.order())
+      if (graph.node(id).op == op) return graph.node(id);
+    return graph.node(graph.order().front());
+  }
+
+  Graph graph;
+  std::unique_ptr<Inference> inference;
+};
+
+TEST(FoldTransposes, AttentionMovesNoHeads) {
+  Sketch s;
+  const ValueId q = s.input("q", {2, 5, 3, 4}), k = s.input("k", {2, 6, 3, 4}), v = s.input("v", {2, 6, 3, 4});
+  const ValueId scores = s.op("MatMul", {s.op("Transpose", {q}, {{"perm", Ints{0, 2, 1, 3}}}), s.op("Transpose", {k}, {{"perm", Ints{0, 2, 3, 1}}})});
+  const ValueId context = s.op("MatMul", {scores, s.op("Transpose", {v}, {{"perm", Ints{0, 2, 1, 3}}})});
+  s.finish({s.op("Transpose", {context}, {{"perm", Ints{0, 2, 1, 3}}})});
+  const PassResult result = s.apply("fold_transposes");
+  EXPECT_EQ(result.matches, 4u);
+  EXPECT_EQ(s.count("Transpose"), 0u);
+  EXPECT_EQ(s.count("Product"), 2u);
+}
+
+TEST(FoldTransposes, WeightsAreReadAsTheyLie) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4}), w = s.input("w", {5, 4});
+  s.finish({s.op("Gemm", {x, s.op("Transpose", {w}, {{"perm", Ints{1, 0}}})})});
+  EXPECT_EQ(s.apply("fold_transposes").matches, 1u);
+  EXPECT_EQ(s.graph.order().size(), 1u);
+}
+
+TEST(FoldTransposes, LeavesWhatOthersReadAndNamesWhatHasNoNeighbours) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4, 5}), w = s.input("w", {3, 6});
+  const ValueId moved = s.op("Transpose", {x}, {{"perm", Ints{2, 1, 0}}});  // [5, 4, 3]: its rows and columns are both strided
+  s.finish({s.op("MatMul", {moved, w})});
+  const PassResult result = s.apply("fold_transposes");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_NE(result.nearMisses[0].condition.find("no neighbouring elements"), std::string::npos);
+}
+
+TEST(FoldScales, BeforeAndAfterAProduct) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4}), w = s.input("w", {4, 5}), v = s.input("v", {5, 2});
+  const ValueId scores = s.op("Div", {s.op("MatMul", {x, w}), s.constant(8)});
+  s.finish({s.op("MatMul", {s.op("Mul", {s.op("Relu", {scores}), s.constant(0.5)}), v})});
+  EXPECT_EQ(s.apply("fold_scales").matches, 2u);
+  EXPECT_EQ(s.count("Div") + s.count("Mul"), 0u);
+}
+
+TEST(FuseEpilogue, BiasResidualAndRelu) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 4}), w = s.input("w", {4, 5}), bias = s.input("bias", {5}), residual = s.input("r", {2, 3, 5});
+  const ValueId sum = s.op("Add", {s.op("Add", {bias, s.op("MatMul", {x, w})}), residual});
+  s.finish({s.op("Relu", {sum})});
+  s.apply("fuse_epilogue");
+  ASSERT_EQ(s.graph.order().size(), 1u);
+  EXPECT_EQ(s.only("Product").inputs.size(), 4u);
+  EXPECT_EQ(s.only("Product").attrs.text("activation", ""), "Relu");
+}
+
+TEST(FuseEpilogue, AProductThatIsReadAsItIsStays) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4}), w = s.input("w", {4, 5}), bias = s.input("bias", {5});
+  const ValueId product = s.op("MatMul", {x, w});
+  s.finish({s.op("Add", {product, bias}), product});
+  const PassResult result = s.apply("fuse_epilogue");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition, "the product is read as it is too");
+}
+
+TEST(FuseGelu, BothFormsHoweverTheFactorsAreGrouped) {
+  Sketch s;
+  const ValueId x = s.input("x", {4, 7});
+  const ValueId one = s.constant(1), half = s.constant(0.5);
+  const auto erf = [&](ValueId of) { return s.op("Add", {s.op("Erf", {s.op("Div", {of, s.constant(std::sqrt(2.0))})}), one}); };
+  const ValueId first = s.op("Mul", {s.op("Mul", {x, erf(x)}), half});
+  const ValueId second = s.op("Mul", {s.op("Mul", {half, first}), erf(first)});
+  const ValueId cube = s.op("Mul", {s.constant(0.044715), s.op("Pow", {second, s.constant(3)})});
+  const ValueId t = s.op("Tanh", {s.op("Mul", {s.constant(0.7978845608), s.op("Add", {second, cube})})});
+  s.finish({s.op("Mul", {s.op("Mul", {half, second}), s.op("Add", {one, t})})});
+  EXPECT_EQ(s.apply("fuse_gelu").matches, 3u);
+  EXPECT_EQ(s.count("Gelu"), 3u);
+  EXPECT_EQ(s.graph.order().size(), 3u);
+}
+
+TEST(FuseGelu, AnotherFactorIsANearMiss) {
+  Sketch s;
+  const ValueId x = s.input("x", {4});
+  const ValueId gate = s.op("Add", {s.op("Erf", {s.op("Mul", {x, s.constant(std::sqrt(0.5))})}), s.constant(2)});
+  s.finish({s.op("Mul", {s.op("Mul", {x, gate}), s.constant(0.5)})});
+  const PassResult result = s.apply("fuse_gelu");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition, "what is added to erf or tanh is not 1");
+}
+
+TEST(FuseNormalization, LayerAndRootMeanSquare) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 8}), w = s.input("w", {8}), b = s.input("b", {8});
+  const auto mean = [&](ValueId of) { return s.op("ReduceMean", {of, s.ints({-1})}, {{"keepdims", std::int64_t{1}}}); };
+  const auto root = [&](ValueId of) { return s.op("Sqrt", {s.op("Add", {mean(s.op("Pow", {of, s.constant(2)})), s.constant(1e-5)})}); };
+  const ValueId centred = s.op("Sub", {x, mean(x)});
+  const ValueId layer = s.op("Add", {s.op("Mul", {s.op("Div", {centred, root(centred)}), w}), b});
+  s.finish({s.op("Mul", {w, s.op("Mul", {layer, s.op("Reciprocal", {root(layer)})})})});
+  EXPECT_EQ(s.apply("fuse_normalization").matches, 2u);
+  EXPECT_EQ(s.graph.order().size(), 2u);
+  EXPECT_EQ(s.count("LayerNormalization"), 1u);
+  EXPECT_EQ(s.count("RMSNormalization"), 1u);
+}
+
+TEST(FuseNormalization, AScaleOfOtherExtentsIsANearMiss) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 8}), w = s.input("w", {3, 1});
+  const ValueId root = s.op("Sqrt", {s.op("Add", {s.op("ReduceMean", {s.op("Mul", {x, x}), s.ints({1})}), s.constant(1e-5)})});
+  s.finish({s.op("Mul", {s.op("Div", {x, root}), w})});
+  const PassResult result = s.apply("fuse_normalization");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition, "its scale is no row of the last axis");
+}
+
+TEST(FusePointwise, ADiamondIsOneNodeAndAForkStays) {
+  Sketch s;
+  const ValueId x = s.input("x", {4, 6}), row = s.input("row", {6}), column = s.input("column", {4, 1});
+  const ValueId shared = s.op("Mul", {x, row});
+  const ValueId diamond = s.op("Add", {s.op("Exp", {shared}), s.op("Neg", {shared})});
+  const ValueId kept = s.op("Sigmoid", {diamond});
+  s.finish({kept, s.op("Sum", {s.op("Tanh", {kept}), x, row}), s.op("Sub", {s.op("Abs", {kept}), column})});
+  const PassResult result = s.apply("fuse_pointwise");
+  EXPECT_EQ(result.matches, 3u);
+  EXPECT_EQ(s.graph.order().size(), 3u);
+  EXPECT_EQ(s.count("Pointwise"), 3u);
+}
+
+TEST(FusePointwise, RowsAndColumnsOfOtherLengthsAreNotMixed) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 4}), row = s.input("row", {4}), rows = s.input("rows", {3, 4});
+  s.finish({s.op("Mul", {s.op("Add", {x, row}), rows})});
+  const PassResult result = s.apply("fuse_pointwise");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition, "its operands broadcast otherwise than those of the chain");
+}
+
+}  // namespace
+}  // namespace stepscope
