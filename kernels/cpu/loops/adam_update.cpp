@@ -1,77 +1,164 @@
-#include <algorithm>
+// AdamUpdate and LambUpdate in float with the factors of the step in double. Results that lie beside their operands and exceed the
+// caches are written past them: they are read next in the step after this one.
+#include <array>
 #include <cmath>
 
-#include "kernels/cpu/loops/loops.h"
+#include "kernels/cpu/loops/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
 namespace stepscope::cpu {
 namespace {
 
-// What is the same for all elements of one call.
+constexpr std::int64_t kBlock = 1024;
+
+// What is the same for all elements of one call. u = rate * m' / (sqrt(v') * root + eps) + decayed * p
 struct Factors {
-  double keep, decay;          // p *= keep; g += decay p
-  double beta1, rest1, beta2, rest2;
-  double scale, rate, root2, eps;  // rate = lr / correction1, root2 = 1 / sqrt(correction2)
+  float keep = 1, decay = 0;  // p' = p * keep - u; g += decay p
+  float beta1 = 0, rest1 = 0, beta2 = 0, rest2 = 0;
+  float scale = 1, rate = 0, root = 0, eps = 0, decayed = 0;
 };
 
-SS_CLONES void adam(const Factors& f, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv, std::int64_t n) {
+SS_CLONES void adamBlock(const Factors& factors, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv, std::int64_t n) {
+  const Factors f = factors;
+#pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const double old = p[i];
-    const double gradient = g[i] * f.scale + f.decay * old;
-    const double mean = f.beta1 * m[i] + f.rest1 * gradient, square = f.beta2 * v[i] + f.rest2 * gradient * gradient;
-    np[i] = static_cast<float>(old * f.keep - f.rate * mean / (std::sqrt(square) * f.root2 + f.eps));
-    nm[i] = static_cast<float>(mean);
-    nv[i] = static_cast<float>(square);
+    const float old = p[i], gradient = g[i] * f.scale + f.decay * old;
+    const float mean = f.beta1 * m[i] + f.rest1 * gradient, square = f.beta2 * v[i] + f.rest2 * (gradient * gradient);
+    np[i] = old * f.keep - f.rate * mean / (std::sqrt(square) * f.root + f.eps);
+    nm[i] = mean;
+    nv[i] = square;
   }
 }
 
-class AdamKernel final : public Kernel {
- public:
-  explicit AdamKernel(const KernelSpec& spec) : params_(spec.attrs) {}
-
-  Status run(const KernelCall& call) override {
-    const double lr = elementAsDouble(call.inputs[4], 0), step = elementAsDouble(call.inputs[5], 0);
-    Factors f{};
-    f.keep = params_.decoupled ? 1 - lr * params_.weightDecay : 1;
-    f.decay = params_.decoupled ? 0 : params_.weightDecay;
-    f.beta1 = params_.beta1;
-    f.rest1 = 1 - params_.beta1;
-    f.beta2 = params_.beta2;
-    f.rest2 = 1 - params_.beta2;
-    f.scale = call.inputPresent(6) ? elementAsDouble(call.inputs[6], 0) : 1;
-    f.rate = lr / (1 - std::pow(params_.beta1, step));
-    f.root2 = 1 / std::sqrt(1 - std::pow(params_.beta2, step));
-    f.eps = params_.eps;
-    const std::int64_t n = call.inputs[0].elements(), part = kParallelElements, parts = (n + part - 1) / part;
-    const auto in = [&](std::size_t i) { return static_cast<const float*>(call.inputs[i].data); };
-    const auto out = [&](std::size_t i) { return static_cast<float*>(call.outputs[i].data); };
-    const float *p = in(0), *g = in(1), *m = in(2), *v = in(3);
-    float *np = out(0), *nm = out(1), *nv = out(2);
-#pragma omp parallel for schedule(static) if (parts > 1)
-    for (std::int64_t k = 0; k < parts; ++k) {
-      const std::int64_t at = k * part;
-      adam(f, p + at, g + at, m + at, v + at, np + at, nm + at, nv + at, std::min(part, n - at));
-    }
-    return {};
-  }
-  std::string implementation() const override { return "vector loop"; }
-
- private:
-  AdamParams params_;
+// The squares of parameter and update.
+struct Norms {
+  double parameter = 0, update = 0;
 };
+SS_CLONES Norms lambNorms(const Factors& factors, const float* p, const float* g, const float* m, const float* v, std::int64_t n) {
+  const Factors f = factors;
+  double parameter = 0, update = 0;
+#pragma omp simd reduction(+ : parameter, update)
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float old = p[i], gradient = g[i] * f.scale;
+    const float mean = f.beta1 * m[i] + f.rest1 * gradient, square = f.beta2 * v[i] + f.rest2 * (gradient * gradient);
+    const float u = f.rate * mean / (std::sqrt(square) * f.root + f.eps) + f.decayed * old;
+    parameter += static_cast<double>(old) * static_cast<double>(old);
+    update += static_cast<double>(u) * static_cast<double>(u);
+  }
+  return {parameter, update};
+}
+SS_CLONES void lambBlock(const Factors& factors, float step, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv,
+                         std::int64_t n) {
+  const Factors f = factors;
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float old = p[i], gradient = g[i] * f.scale;
+    const float mean = f.beta1 * m[i] + f.rest1 * gradient, square = f.beta2 * v[i] + f.rest2 * (gradient * gradient);
+    np[i] = old - step * (f.rate * mean / (std::sqrt(square) * f.root + f.eps) + f.decayed * old);
+    nm[i] = mean;
+    nv[i] = square;
+  }
+}
+
+struct Operands {
+  const float *p, *g, *m, *v;
+  float *np, *nm, *nv;
+  bool beside;  // no result lies over its operand
+};
+Operands operandsOf(const KernelCall& call) {
+  Operands o{input(call, 0), input(call, 1), input(call, 2), input(call, 3), output(call, 0), output(call, 1), output(call, 2), false};
+  o.beside = o.np != o.p && o.nm != o.m && o.nv != o.v;
+  return o;
+}
+
+// block(at, n, np, nm, nv) for blocks of the elements.
+template <typename Block>
+void update(const Operands& o, std::int64_t count, int threads, Block&& block) {
+  const bool stream = o.beside && count * 4 > kStreamBytes;
+  parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
+    std::array<float, kBlock> p, m, v;
+    for (std::int64_t at = begin; at < end; at += kBlock) {
+      const std::int64_t n = std::min(kBlock, end - at);
+      if (!stream) {
+        block(at, n, o.np + at, o.nm + at, o.nv + at);
+        continue;
+      }
+      block(at, n, p.data(), m.data(), v.data());
+      streamCopy(o.np + at, p.data(), n);
+      streamCopy(o.nm + at, m.data(), n);
+      streamCopy(o.nv + at, v.data(), n);
+    }
+    if (stream) finishStreams();
+  });
+}
+
+Factors factorsOf(const AdamParams& params, const KernelCall& call, bool lamb) {
+  const double lr = elementAsDouble(call.inputs[4], 0), step = elementAsDouble(call.inputs[5], 0);
+  Factors f;
+  f.keep = static_cast<float>(params.decoupled && !lamb ? 1 - lr * params.weightDecay : 1);
+  f.decay = static_cast<float>(params.decoupled || lamb ? 0 : params.weightDecay);
+  f.decayed = static_cast<float>(params.weightDecay);
+  f.beta1 = static_cast<float>(params.beta1);
+  f.rest1 = static_cast<float>(1 - params.beta1);
+  f.beta2 = static_cast<float>(params.beta2);
+  f.rest2 = static_cast<float>(1 - params.beta2);
+  f.scale = static_cast<float>(call.inputPresent(6) ? elementAsDouble(call.inputs[6], 0) : 1);
+  f.rate = static_cast<float>((lamb ? 1 : lr) / (1 - std::pow(params.beta1, step)));
+  f.root = static_cast<float>(1 / std::sqrt(1 - std::pow(params.beta2, step)));
+  f.eps = static_cast<float>(params.eps);
+  return f;
+}
+
+Status checkOperands(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || spec.outputs.size() != 3 || !takesScalar(spec, 4) || !takesScalar(spec, 5) || (spec.inputPresent(6) && !takesScalar(spec, 6)))
+    return notTaken(spec, "operands other than float32 and scalars");
+  const std::int64_t count = elementCount(spec.inputs[0].dims);
+  for (std::size_t i = 1; i < 4; ++i)
+    if (!spec.inputPresent(i) || !takesOptional(spec, i, count)) return notTaken(spec, "states of another size");
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!spec.outputPresent(i) || !takesOptionalOutput(spec, i, count)) return notTaken(spec, "results of another size");
+  return {};
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
-  const auto refuse = [] { return unsupported("vector loop: takes float32 tensors of one shape"); };
-  if (spec.inputs.size() < 6 || spec.outputs.size() != 3) return refuse();
-  for (std::size_t i = 0; i < 4; ++i)
-    if (spec.inputs[i].dtype != DType::kF32 || spec.inputs[i].dims != spec.inputs[0].dims) return refuse();
-  for (const OperandSpec& output : spec.outputs)
-    if (output.dtype != DType::kF32 || output.dims != spec.inputs[0].dims) return refuse();
-  for (const std::size_t i : {std::size_t{4}, std::size_t{5}, std::size_t{6}})
-    if (spec.inputPresent(i) ? elementCount(spec.inputs[i].dims) != 1 : i < 6) return refuse();
-  return std::make_unique<AdamKernel>(spec);
+  SS_TRY(checkOperands(spec));
+  const AdamParams params(spec.attrs);
+  return makeBodyKernel("vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
+    const Factors f = factorsOf(params, call, false);
+    const Operands o = operandsOf(call);
+    update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
+    return {};
+  });
+}
+
+Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
+  SS_TRY(checkOperands(spec));
+  const AdamParams params(spec.attrs);
+  const std::int64_t count = elementCount(spec.inputs[0].dims), chunk = 16 * kBlock, chunks = (count + chunk - 1) / chunk;
+  const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const Factors f = factorsOf(params, call, true);
+    const Operands o = operandsOf(call);
+    // Both norms before anything is written: results may lie over operands. Chunks make the sums independent of the threads.
+    auto* norms = reinterpret_cast<Norms*>(call.workspace.data());
+    parallelRows(chunks, chunk, threads, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t c = begin; c < end; ++c) {
+        const std::int64_t at = c * chunk;
+        norms[c] = lambNorms(f, o.p + at, o.g + at, o.m + at, o.v + at, std::min(chunk, count - at));
+      }
+    });
+    Norms total;
+    for (std::int64_t c = 0; c < chunks; ++c) {
+      total.parameter += norms[c].parameter;
+      total.update += norms[c].update;
+    }
+    const double trust = total.parameter > 0 && total.update > 0 ? std::sqrt(total.parameter / total.update) : 1;
+    const auto step = static_cast<float>(elementAsDouble(call.inputs[4], 0) * trust);
+    update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { lambBlock(f, step, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
+    return {};
+  };
+  return makeBodyKernel("vector loop", body, static_cast<std::size_t>(chunks) * sizeof(Norms));
 }
 
 }  // namespace stepscope::cpu

@@ -1,124 +1,140 @@
-#include <algorithm>
+// Arithmetic, comparisons and logic of two broadcast operands, and the Gelu forms that add a bias.
+#include <limits>
 
-#include "kernels/cpu/loops/loops.h"
+#include "kernels/cpu/loops/broadcast.h"
+#include "kernels/cpu/loops/vector_math.h"
 
 namespace stepscope::cpu {
 namespace {
 
-enum class Op { kAdd, kSub, kMul, kDiv };
-
-template <Op kOp>
-inline float apply(float a, float b) {
-  if constexpr (kOp == Op::kAdd) return a + b;
-  if constexpr (kOp == Op::kSub) return a - b;
-  if constexpr (kOp == Op::kMul) return a * b;
-  return a / b;
+template <typename F, typename T, typename Y>
+SS_CLONES void pairLoop(const void* left, std::int64_t stepA, const void* right, std::int64_t stepB, void* result, std::int64_t count) {
+  const T *a = static_cast<const T*>(left), *b = static_cast<const T*>(right);
+  Y* y = static_cast<Y*>(result);
+  if (stepA == 1 && stepB == 1) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) y[i] = F::of(a[i], b[i]);
+  } else if (stepA == 1) {
+    const T one = *b;
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) y[i] = F::of(a[i], one);
+  } else if (stepB == 1) {
+    const T one = *a;
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < count; ++i) y[i] = F::of(one, b[i]);
+  } else {
+    const Y one = F::of(*a, *b);
+    for (std::int64_t i = 0; i < count; ++i) y[i] = one;
+  }
 }
 
-// y[0..n) over contiguous operands; a step of 0 repeats one element. y may be a or b.
-#define SS_BINARY_LOOPS(NAME, OP)                                                                                     \
-  SS_CLONES void NAME##Both(const float* a, const float* b, float* y, std::int64_t n) {                               \
-    for (std::int64_t i = 0; i < n; ++i) y[i] = apply<OP>(a[i], b[i]);                                                \
-  }                                                                                                                   \
-  SS_CLONES void NAME##Right(const float* a, float b, float* y, std::int64_t n) {                                     \
-    for (std::int64_t i = 0; i < n; ++i) y[i] = apply<OP>(a[i], b);                                                   \
-  }                                                                                                                   \
-  SS_CLONES void NAME##Left(float a, const float* b, float* y, std::int64_t n) {                                      \
-    for (std::int64_t i = 0; i < n; ++i) y[i] = apply<OP>(a, b[i]);                                                   \
-  }
-SS_BINARY_LOOPS(add, Op::kAdd)
-SS_BINARY_LOOPS(sub, Op::kSub)
-SS_BINARY_LOOPS(mul, Op::kMul)
-SS_BINARY_LOOPS(div, Op::kDiv)
-#undef SS_BINARY_LOOPS
-
-struct Loops {
-  void (*both)(const float*, const float*, float*, std::int64_t);
-  void (*right)(const float*, float, float*, std::int64_t);
-  void (*left)(float, const float*, float*, std::int64_t);
+// Integers wrap.
+struct Plus {
+  SS_INLINE static float of(float a, float b) { return a + b; }
+  SS_INLINE static std::uint64_t of(std::uint64_t a, std::uint64_t b) { return a + b; }
+};
+struct Minus {
+  SS_INLINE static float of(float a, float b) { return a - b; }
+  SS_INLINE static std::uint64_t of(std::uint64_t a, std::uint64_t b) { return a - b; }
+};
+struct Times {
+  SS_INLINE static float of(float a, float b) { return a * b; }
+  SS_INLINE static std::uint64_t of(std::uint64_t a, std::uint64_t b) { return a * b; }
+};
+struct Over {
+  SS_INLINE static float of(float a, float b) { return a / b; }
+};
+struct ParametricRelu {
+  SS_INLINE static float of(float x, float slope) { return x < 0 ? x * slope : x; }
+};
+// NaN wins, whichever side it is on.
+struct Largest {
+  SS_INLINE static float of(float a, float b) { return a != a || a > b ? a : b; }
+};
+struct Smallest {
+  SS_INLINE static float of(float a, float b) { return a != a || a < b ? a : b; }
+};
+struct BiasedGelu {
+  SS_INLINE static float of(float x, float bias) { return geluErfOf(x + bias); }
+};
+struct BiasedFastGelu {
+  SS_INLINE static float of(float x, float bias) { return geluTanhOf(x + bias); }
 };
 
-Loops loopsOf(const std::string& op) {
-  if (op == "Add") return {addBoth, addRight, addLeft};
-  if (op == "Sub") return {subBoth, subRight, subLeft};
-  if (op == "Mul") return {mulBoth, mulRight, mulLeft};
-  return {divBoth, divRight, divLeft};
-}
+#define SS_COMPARISON(NAME, OPERATOR)                              \
+  struct NAME {                                                    \
+    template <typename T>                                          \
+    SS_INLINE static std::uint8_t of(T a, T b) {                   \
+      return static_cast<std::uint8_t>(a OPERATOR b ? 1 : 0);      \
+    }                                                              \
+  };
+SS_COMPARISON(Equal, ==)
+SS_COMPARISON(Less, <)
+SS_COMPARISON(LessOrEqual, <=)
+SS_COMPARISON(Greater, >)
+SS_COMPARISON(GreaterOrEqual, >=)
+#undef SS_COMPARISON
 
-// y is [outer, inner]; each operand is that, [inner] repeated for every row, or one element.
-enum class Form { kFull, kRow, kScalar };
-
-class BinaryKernel final : public Kernel {
- public:
-  BinaryKernel(Loops loops, Form a, Form b, std::int64_t outer, std::int64_t inner) : loops_(loops), a_(a), b_(b), outer_(outer), inner_(inner) {}
-
-  Status run(const KernelCall& call) override {
-    const auto* a = static_cast<const float*>(call.inputs[0].data);
-    const auto* b = static_cast<const float*>(call.inputs[1].data);
-    auto* y = static_cast<float*>(call.outputs[0].data);
-    if (a_ != Form::kRow && b_ != Form::kRow) {
-      const std::int64_t n = outer_ * inner_, part = kParallelElements, parts = (n + part - 1) / part;
-#pragma omp parallel for schedule(static) if (parts > 1)
-      for (std::int64_t p = 0; p < parts; ++p) apply(a, b, y, p * part, std::min(part, n - p * part));
-      return {};
-    }
-#pragma omp parallel for schedule(static) if (outer_ * inner_ > kParallelElements)
-    for (std::int64_t row = 0; row < outer_; ++row) {
-      const std::int64_t at = row * inner_;
-      const float *left = a_ == Form::kFull ? a + at : a, *right = b_ == Form::kFull ? b + at : b;
-      apply(left, right, y + at, 0, inner_);
-    }
-    return {};
-  }
-  std::string implementation() const override { return "vector loop"; }
-
- private:
-  void apply(const float* a, const float* b, float* y, std::int64_t at, std::int64_t n) const {
-    if (a_ == Form::kScalar)
-      loops_.left(*a, b + at, y + at, n);
-    else if (b_ == Form::kScalar)
-      loops_.right(a + at, *b, y + at, n);
-    else
-      loops_.both(a + at, b + at, y + at, n);
-  }
-
-  Loops loops_;
-  Form a_, b_;
-  std::int64_t outer_, inner_;
+// Bytes of bool are 0 or 1.
+struct Both {
+  SS_INLINE static std::uint8_t of(std::uint8_t a, std::uint8_t b) { return a & b; }
+};
+struct Either {
+  SS_INLINE static std::uint8_t of(std::uint8_t a, std::uint8_t b) { return a | b; }
+};
+struct Differ {
+  SS_INLINE static std::uint8_t of(std::uint8_t a, std::uint8_t b) { return a ^ b; }
 };
 
-// Whether `dims` is a suffix of `full` once its leading ones are taken away; `inner` is its number of elements then.
-bool isSuffix(const Dims& dims, const Dims& full, std::int64_t* inner) {
-  std::size_t begin = 0;
-  while (begin < dims.size() && dims[begin] == 1) ++begin;
-  const std::size_t length = dims.size() - begin;
-  if (length > full.size() || !std::equal(dims.begin() + static_cast<std::ptrdiff_t>(begin), dims.end(), full.end() - static_cast<std::ptrdiff_t>(length))) return false;
-  *inner = elementCount(dims);
-  return true;
+struct Entry {
+  std::string_view op;
+  DType in, out;
+  PairLoop loop;
+};
+
+template <typename F>
+constexpr Entry ofFloats(std::string_view op) {
+  return {op, DType::kF32, DType::kF32, pairLoop<F, float, float>};
 }
+template <typename F>
+constexpr Entry ofInts(std::string_view op) {
+  return {op, DType::kI64, DType::kI64, pairLoop<F, std::uint64_t, std::uint64_t>};
+}
+template <typename F, typename T>
+constexpr Entry comparing(std::string_view op, DType dtype) {
+  return {op, dtype, DType::kBool, pairLoop<F, T, std::uint8_t>};
+}
+
+#define SS_COMPARING(NAME) \
+  comparing<NAME, float>(#NAME, DType::kF32), comparing<NAME, std::int32_t>(#NAME, DType::kI32), comparing<NAME, std::int64_t>(#NAME, DType::kI64)
+
+const Entry kEntries[] = {
+    ofFloats<Plus>("Add"), ofInts<Plus>("Add"),
+    ofFloats<Minus>("Sub"), ofInts<Minus>("Sub"),
+    ofFloats<Times>("Mul"), ofInts<Times>("Mul"),
+    ofFloats<Over>("Div"),
+    ofFloats<ParametricRelu>("PRelu"),
+    ofFloats<Largest>("Max"),
+    ofFloats<Smallest>("Min"),
+    ofFloats<Plus>("Sum"),
+    ofFloats<BiasedGelu>("BiasGelu"),
+    ofFloats<BiasedGelu>("Gelu"),
+    ofFloats<BiasedFastGelu>("FastGelu"),
+    SS_COMPARING(Equal), SS_COMPARING(Less), SS_COMPARING(LessOrEqual), SS_COMPARING(Greater), SS_COMPARING(GreaterOrEqual),
+    {"And", DType::kBool, DType::kBool, pairLoop<Both, std::uint8_t, std::uint8_t>},
+    {"Or", DType::kBool, DType::kBool, pairLoop<Either, std::uint8_t, std::uint8_t>},
+    {"Xor", DType::kBool, DType::kBool, pairLoop<Differ, std::uint8_t, std::uint8_t>},
+};
+#undef SS_COMPARING
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec) {
-  const auto refuse = [] { return unsupported("vector loop: takes float32 of equal shapes, rows and scalars"); };
-  if (!spec.inputPresent(0) || !spec.inputPresent(1) || !spec.outputPresent(0) || spec.inputs.size() != 2) return refuse();
-  if (spec.inputs[0].dtype != DType::kF32 || spec.inputs[1].dtype != DType::kF32 || spec.outputs[0].dtype != DType::kF32) return refuse();
-  const Dims &a = spec.inputs[0].dims, &b = spec.inputs[1].dims, &y = spec.outputs[0].dims;
-  const std::int64_t total = elementCount(y);
-  if (total == 0) return refuse();
-  std::int64_t inner = total;
-  const auto formOf = [&](const Dims& dims) -> std::optional<Form> {
-    const std::int64_t count = elementCount(dims);
-    if (count == total) return Form::kFull;
-    if (count == 1) return Form::kScalar;
-    std::int64_t rows = 0;
-    if (!isSuffix(dims, y, &rows)) return std::nullopt;
-    inner = rows;
-    return Form::kRow;
-  };
-  const auto formA = formOf(a), formB = formOf(b);
-  if (!formA || !formB || (*formA != Form::kFull && *formB != Form::kFull)) return refuse();
-  return std::make_unique<BinaryKernel>(loopsOf(spec.op), *formA, *formB, total / inner, inner);
+  if (spec.inputs.size() == 2)
+    for (const Entry& entry : kEntries)
+      if (entry.op == spec.op && takesInput(spec, 0, entry.in) && takesInput(spec, 1, entry.in) && takesOutput(spec, 0, entry.out))
+        return makePairKernel(spec, entry.loop);
+  return notTaken(spec, "operands other than two of one common type");
 }
 
 }  // namespace stepscope::cpu

@@ -1,6 +1,6 @@
 // Fast f32 kernels that are plain loops: vectorised by the compiler for the instruction sets of SS_CLONES (picked when the
-// program starts), split into static parts by OpenMP. Every element is computed by one thread, so results do not depend on
-// the number of threads. Contracts are those of the reference twins.
+// program starts), split into static parts by OpenMP. Every element is computed by one thread and sums are cut by the shape or
+// by the number of threads, so results are the same on every run. Contracts are those of the reference twins.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -9,18 +9,45 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SS_CLONES
 #else
-#define SS_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define SS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
 
 namespace stepscope::cpu {
 
 // Below this many elements a second thread costs more than it brings.
 inline constexpr std::int64_t kParallelElements = 1 << 15;
+// Results of this many bytes, not read soon, are written past the caches.
+inline constexpr std::int64_t kStreamBytes = 1 << 20;
 
-Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);      // Add Sub Mul Div, equal shapes, scalars and rows
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec);   // chains of elementwise steps
-Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec);   // elements of 4 bytes
+Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);            // arithmetic f32 and int64; comparison; logic; all broadcasts
+Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeClip(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec);      // and negative log likelihood; classes last
+Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec);              // all forms, with a bias or without
+Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeLayerNorm(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeLayerNormGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec);         // chains of elementwise steps
+Result<std::unique_ptr<Kernel>> makePow(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec);            // constant axes
+Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeRmsNorm(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeRmsNormGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSkipLayerNorm(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSkipRmsNorm(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec);           // and LogSoftmax
+Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec);         // elements of 4 bytes
+Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeVariadic(const KernelSpec& spec);          // Sum Mean Max Min
+Result<std::unique_ptr<Kernel>> makeWhere(const KernelSpec& spec);
 
 std::span<const KernelEntry> loopKernels();
 

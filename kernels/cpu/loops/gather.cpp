@@ -1,0 +1,107 @@
+// Gather and GatherGrad. An index out of range is left to the reference kernel, which names it.
+#include <cstring>
+
+#include "kernels/cpu/loops/support.h"
+
+namespace stepscope::cpu {
+namespace {
+
+// x is [outer, extent, inner], the picked tensor [outer, picks, inner]; inner in bytes for Gather.
+struct Extents {
+  std::int64_t outer = 1, extent = 0, inner = 1, picks = 0;
+  bool wide = true;  // int64 indices
+};
+
+Result<Extents> extentsOf(const KernelSpec& spec, const Dims& data, const OperandSpec& indices, const Dims& picked) {
+  const auto axis = normalizeAxis(spec.attrs.integer("axis", 0), static_cast<std::int64_t>(data.size()));
+  if (!axis || (!takes(indices, DType::kI64) && !takes(indices, DType::kI32))) return notTaken(spec, "an axis or indices out of the common");
+  const auto a = static_cast<std::size_t>(*axis);
+  const std::span<const std::int64_t> all(data);
+  const Extents e{elementCount(all.first(a)), data[a], elementCount(all.subspan(a + 1)), elementCount(indices.dims), indices.dtype == DType::kI64};
+  if (elementCount(picked) != e.outer * e.picks * e.inner) return notTaken(spec, "a result of another size");
+  return e;
+}
+
+template <typename I>
+bool inRange(const I* indices, const Extents& e) {
+  for (std::int64_t k = 0; k < e.picks; ++k)
+    if (indices[k] < -e.extent || indices[k] >= e.extent) return false;
+  return true;
+}
+
+// Calls f with the typed indices when all are in range.
+template <typename F>
+bool withIndices(const KernelCall& call, const Extents& e, F&& f) {
+  const auto typed = [&](const auto* indices) {
+    if (!inRange(indices, e)) return false;
+    f([indices, &e](std::int64_t k) { return static_cast<std::int64_t>(indices[k] < 0 ? indices[k] + e.extent : indices[k]); });
+    return true;
+  };
+  return e.wide ? typed(input<std::int64_t>(call, 1)) : typed(input<std::int32_t>(call, 1));
+}
+
+template <typename T, typename Index>
+void pickElements(const T* x, T* y, const Extents& e, const Index& index, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t i = begin; i < end; ++i) y[i] = x[i / e.picks * e.extent + index(i % e.picks)];
+}
+
+SS_CLONES void addRun(float* to, const float* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
+  if (spec.inputs.size() < 2 || spec.outputs.empty() || spec.inputs[0].dtype == DType::kString || !takesInput(spec, 0, spec.outputs[0].dtype) ||
+      !takesOutput(spec, 0, spec.inputs[0].dtype))
+    return notTaken(spec, "elements that cannot be copied");
+  SS_ASSIGN(const Extents e, extentsOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims));
+  SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
+  const std::size_t size = dtypeSize(spec.inputs[0].dtype);
+  return makeBodyKernel("row copies", [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const auto* x = input<std::byte>(call, 0);
+    auto* y = output<std::byte>(call, 0);
+    const bool good = withIndices(call, e, [&](const auto& index) {
+      parallelRows(e.outer * e.picks, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
+        if (e.inner == 1 && size == 4) return pickElements(input<std::uint32_t>(call, 0), output<std::uint32_t>(call, 0), e, index, begin, end);
+        if (e.inner == 1 && size == 8) return pickElements(input<std::uint64_t>(call, 0), output<std::uint64_t>(call, 0), e, index, begin, end);
+        const std::size_t run = static_cast<std::size_t>(e.inner) * size;
+        for (std::int64_t i = begin; i < end; ++i)
+          std::memcpy(y + static_cast<std::size_t>(i) * run, x + static_cast<std::size_t>(i / e.picks * e.extent + index(i % e.picks)) * run, run);
+      });
+    });
+    return good ? Status{} : reference->run(call);
+  });
+}
+
+// Every thread zeroes a range of the rows and then adds the picks that fall into it, in their order: no two threads write one row.
+Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
+  if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  SS_ASSIGN(const Extents e, extentsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
+  SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
+  return makeBodyKernel("row sums", [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const float* dy = input(call, 0);
+    float* dx = output(call, 0);
+    const bool good = withIndices(call, e, [&](const auto& index) {
+      // A dense result larger than the caches is not read again before the optimizer.
+      const bool stream = e.outer * e.extent * e.inner * 4 > kStreamBytes;
+      parallelRows(e.outer * e.extent, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
+        float* zeros = dx + begin * e.inner;
+        if (stream) {
+          streamZeros(zeros, (end - begin) * e.inner);
+          finishStreams();
+        } else {
+          std::fill_n(zeros, (end - begin) * e.inner, 0.0F);
+        }
+        for (std::int64_t o = begin / e.extent; o * e.extent < end; ++o)
+          for (std::int64_t k = 0; k < e.picks; ++k) {
+            const std::int64_t row = o * e.extent + index(k);
+            if (row >= begin && row < end) addRun(dx + row * e.inner, dy + (o * e.picks + k) * e.inner, e.inner);
+          }
+      });
+    });
+    return good ? Status{} : reference->run(call);
+  });
+}
+
+}  // namespace stepscope::cpu

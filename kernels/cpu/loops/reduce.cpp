@@ -1,0 +1,239 @@
+// Reductions of f32 along any axes, gathered in double. The elements of one result are cut into chunks whose number depends on the
+// shape alone, so the bits do not depend on the number of threads.
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "kernels/cpu/loops/support.h"
+#include "kernels/reference/reduction/loops.h"
+
+namespace stepscope::cpu {
+namespace {
+
+using reference::Axes;
+using reference::ReducePlan;
+
+enum class Op { kSum, kSquare, kAbsolute, kMax, kMin };
+constexpr std::int64_t kColumns = 256;        // results that are gathered side by side
+constexpr std::int64_t kChunkElements = 8192;  // below this a chunk is not worth its own sum
+
+constexpr double startOf(Op op) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return op == Op::kMax ? -kInfinity : op == Op::kMin ? kInfinity : 0;
+}
+
+double join(Op op, double a, double b) {
+  if (op == Op::kMax) return a != a || a > b ? a : b;
+  if (op == Op::kMin) return a != a || a < b ? a : b;
+  return a + b;
+}
+
+// One number from `count` neighbours.
+template <Op kOp>
+SS_CLONES double gatherRun(const float* x, std::int64_t count) {
+  if constexpr (kOp == Op::kMax || kOp == Op::kMin) {
+    float best = static_cast<float>(startOf(kOp));
+    int nan = 0;
+    if constexpr (kOp == Op::kMax) {
+#pragma omp simd reduction(max : best) reduction(| : nan)
+      for (std::int64_t i = 0; i < count; ++i) {
+        best = x[i] > best ? x[i] : best;
+        nan |= static_cast<int>(x[i] != x[i]);
+      }
+    } else {
+#pragma omp simd reduction(min : best) reduction(| : nan)
+      for (std::int64_t i = 0; i < count; ++i) {
+        best = x[i] < best ? x[i] : best;
+        nan |= static_cast<int>(x[i] != x[i]);
+      }
+    }
+    return nan != 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(best);
+  } else {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto v = static_cast<double>(x[i]);
+      sum += kOp == Op::kSquare ? v * v : kOp == Op::kAbsolute ? std::fabs(v) : v;
+    }
+    return sum;
+  }
+}
+
+// Adds a row of `count` to as many gathered numbers.
+template <Op kOp>
+SS_CLONES void gatherRow(double* sums, const float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto v = static_cast<double>(x[i]);
+    if constexpr (kOp == Op::kMax)
+      sums[i] = v > sums[i] || v != v ? v : sums[i];
+    else if constexpr (kOp == Op::kMin)
+      sums[i] = v < sums[i] || v != v ? v : sums[i];
+    else
+      sums[i] += kOp == Op::kSquare ? v * v : kOp == Op::kAbsolute ? std::fabs(v) : v;
+  }
+}
+
+struct Gather {
+  Op op;
+  double (*run)(const float*, std::int64_t);
+  void (*row)(double*, const float*, std::int64_t);
+};
+template <Op kOp>
+constexpr Gather gatherOf() {
+  return {kOp, gatherRun<kOp>, gatherRow<kOp>};
+}
+
+enum class Finish { kNone, kMean, kRoot };
+
+struct Plan {
+  ReducePlan axes;
+  Gather gather{};
+  Finish finish = Finish::kNone;
+  std::int64_t outer = 1;      // kept positions before the inner run
+  std::int64_t blocks = 1;     // blocks of results per kept position
+  std::int64_t chunks = 1;     // chunks per result
+  std::int64_t run = 1;        // neighbours that are gathered at once where inner is 1
+  std::int64_t steps = 1;      // reduced positions (runs of `run` elements)
+  int threads = 1;
+
+  std::int64_t width() const { return std::min(kColumns, axes.inner); }
+};
+
+std::int64_t offsetOf(const Axes& axes, int rank, std::int64_t index) {
+  std::int64_t offset = 0;
+  for (int i = rank; i-- > 0;) {
+    offset += index % axes.extents[static_cast<std::size_t>(i)] * axes.strides[static_cast<std::size_t>(i)];
+    index /= axes.extents[static_cast<std::size_t>(i)];
+  }
+  return offset;
+}
+
+// The part of block `block` of kept position `outer` that chunk `chunk` gathers; `sums` has room for one block.
+void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int64_t block, std::int64_t chunk, double* sums) {
+  const std::int64_t base = offsetOf(plan.axes.kept, plan.axes.kept.rank, outer) + block * kColumns;
+  const std::int64_t n = std::min(kColumns, plan.axes.inner - block * kColumns);
+  std::fill_n(sums, n, startOf(plan.gather.op));
+  if (plan.axes.inner == 1) {
+    // Chunks split the elements: a run may be cut.
+    const std::int64_t total = plan.steps * plan.run, end = total * (chunk + 1) / plan.chunks;
+    for (std::int64_t i = total * chunk / plan.chunks; i < end;) {
+      const std::int64_t step = i / plan.run, at = i - step * plan.run, count = std::min(plan.run - at, end - i);
+      const int outerAxes = plan.run > 1 ? plan.axes.reduced.rank - 1 : plan.axes.reduced.rank;
+      sums[0] = join(plan.gather.op, sums[0], plan.gather.run(x + base + offsetOf(plan.axes.reduced, outerAxes, step) + at, count));
+      i += count;
+    }
+    return;
+  }
+  const std::int64_t end = plan.steps * (chunk + 1) / plan.chunks;
+  for (std::int64_t step = plan.steps * chunk / plan.chunks; step < end; ++step)
+    plan.gather.row(sums, x + base + offsetOf(plan.axes.reduced, plan.axes.reduced.rank, step), n);
+}
+
+float finished(const Plan& plan, double value) {
+  if (plan.finish == Finish::kMean) return static_cast<float>(value / static_cast<double>(plan.axes.count));
+  if (plan.finish == Finish::kRoot) return static_cast<float>(std::sqrt(value));
+  return static_cast<float>(value);
+}
+
+Status run(const Plan& plan, const KernelCall& call) {
+  const float* x = input(call, 0);
+  float* y = output(call, 0);
+  const std::int64_t results = plan.outer * plan.blocks, cost = plan.axes.count * plan.width();
+  const auto place = [&](std::int64_t item) { return item / plan.blocks * plan.axes.inner + item % plan.blocks * kColumns; };
+  const auto width = [&](std::int64_t item) { return std::min(kColumns, plan.axes.inner - item % plan.blocks * kColumns); };
+  if (plan.chunks == 1) {
+    parallelRows(results, cost, plan.threads, [&](std::int64_t begin, std::int64_t end) {
+      std::array<double, kColumns> sums;
+      for (std::int64_t item = begin; item < end; ++item) {
+        gatherChunk(plan, x, item / plan.blocks, item % plan.blocks, 0, sums.data());
+        for (std::int64_t j = 0; j < width(item); ++j) y[place(item) + j] = finished(plan, sums[static_cast<std::size_t>(j)]);
+      }
+    });
+    return {};
+  }
+  auto* partial = reinterpret_cast<double*>(call.workspace.data());
+  parallelRows(results * plan.chunks, cost / plan.chunks, plan.threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      gatherChunk(plan, x, i / plan.chunks / plan.blocks, i / plan.chunks % plan.blocks, i % plan.chunks, partial + i * plan.width());
+  });
+  for (std::int64_t item = 0; item < results; ++item)
+    for (std::int64_t j = 0; j < width(item); ++j) {
+      const double* own = partial + item * plan.chunks * plan.width() + j;
+      double value = own[0];
+      for (std::int64_t chunk = 1; chunk < plan.chunks; ++chunk) value = join(plan.gather.op, value, own[chunk * plan.width()]);
+      y[place(item) + j] = finished(plan, value);
+    }
+  return {};
+}
+
+Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, std::uint64_t mask, Gather gather, Finish finish) {
+  Plan plan;
+  SS_ASSIGN(plan.axes, reference::planReduction(spec.inputs[0].dims, mask));
+  if (elementCount(spec.outputs[0].dims) != plan.axes.outputs) return notTaken(spec, "a result of another size");
+  plan.gather = gather;
+  plan.finish = finish;
+  plan.threads = spec.threads;
+  plan.outer = plan.axes.outputs / plan.axes.inner;
+  plan.blocks = (plan.axes.inner + kColumns - 1) / kColumns;
+  const Axes& reduced = plan.axes.reduced;
+  if (plan.axes.inner == 1 && reduced.rank > 0 && reduced.strides[static_cast<std::size_t>(reduced.rank - 1)] == 1)
+    plan.run = reduced.extents[static_cast<std::size_t>(reduced.rank - 1)];
+  plan.steps = plan.axes.count / plan.run;
+  // Few results: their elements are shared out.
+  const std::int64_t items = plan.outer * plan.blocks, elements = plan.axes.count * plan.width();
+  if (items < 16) plan.chunks = std::clamp<std::int64_t>(elements / kChunkElements, 1, plan.axes.inner == 1 ? 64 : std::min<std::int64_t>(64, plan.steps));
+  const std::size_t workspace = plan.chunks == 1 ? 0 : static_cast<std::size_t>(items * plan.chunks * plan.width()) * sizeof(double);
+  return makeBodyKernel("vector loop", [plan](const KernelCall& call) { return run(plan, call); }, workspace);
+}
+
+}  // namespace
+
+// The axes are an input that must be known when the kernel is made.
+Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  const auto rank = spec.inputs[0].dims.size();
+  if (rank > 63) return notTaken(spec, "too many axes");
+  std::uint64_t mask = (std::uint64_t{1} << rank) - 1;
+  if (spec.inputPresent(1) && elementCount(spec.inputs[1].dims) > 0) {
+    if (!spec.inputs[1].constant.valid()) return notTaken(spec, "axes that are not constant");
+    mask = 0;
+    for (const std::int64_t given : intElements(spec.inputs[1].constant.view())) {
+      const auto axis = normalizeAxis(given, static_cast<std::int64_t>(rank));
+      if (!axis) return notTaken(spec, "an axis out of range");
+      mask |= std::uint64_t{1} << *axis;
+    }
+  } else if (spec.attrs.integer("noop_with_empty_axes", 0) != 0) {
+    return notTaken(spec, "nothing to reduce");
+  }
+  if (spec.op == "ReduceL1") return makeReduction(spec, mask, gatherOf<Op::kAbsolute>(), Finish::kNone);
+  if (spec.op == "ReduceL2") return makeReduction(spec, mask, gatherOf<Op::kSquare>(), Finish::kRoot);
+  if (spec.op == "ReduceMax") return makeReduction(spec, mask, gatherOf<Op::kMax>(), Finish::kNone);
+  if (spec.op == "ReduceMean") return makeReduction(spec, mask, gatherOf<Op::kSum>(), Finish::kMean);
+  if (spec.op == "ReduceMin") return makeReduction(spec, mask, gatherOf<Op::kMin>(), Finish::kNone);
+  if (spec.op == "ReduceSumSquare") return makeReduction(spec, mask, gatherOf<Op::kSquare>(), Finish::kNone);
+  return makeReduction(spec, mask, gatherOf<Op::kSum>(), Finish::kNone);
+}
+
+Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  const Dims &from = spec.inputs[0].dims, &to = spec.outputs[0].dims;
+  if (to.size() > from.size() || from.size() > 63) return notTaken(spec, "a result of higher rank");
+  const std::size_t lead = from.size() - to.size();
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const std::int64_t wanted = i < lead ? 1 : to[i - lead];
+    if (wanted == 1)
+      mask |= std::uint64_t{1} << i;
+    else if (wanted != from[i])
+      return notTaken(spec, "a shape that does not broadcast");
+  }
+  return makeReduction(spec, mask, gatherOf<Op::kSum>(), Finish::kNone);
+}
+
+Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || elementCount(spec.outputs[0].dims) != 1 || spec.inputs[0].dims.size() > 63)
+    return notTaken(spec, "operands other than a float32 tensor and a scalar");
+  return makeReduction(spec, (std::uint64_t{1} << spec.inputs[0].dims.size()) - 1, gatherOf<Op::kSquare>(), Finish::kNone);
+}
+
+}  // namespace stepscope::cpu

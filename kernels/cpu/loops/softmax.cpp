@@ -1,0 +1,163 @@
+// Softmax, LogSoftmax and their gradients: rows where the axis is the last, blocks of columns where it is not.
+#include <array>
+#include <limits>
+
+#include "kernels/cpu/loops/support.h"
+#include "kernels/cpu/loops/rows.h"
+#include "kernels/cpu/loops/vector_math.h"
+
+namespace stepscope::cpu {
+
+SS_CLONES RowSum rowSum(const float* x, std::int64_t width) {
+  float max = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : max)
+  for (std::int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < width; ++j) sum += static_cast<double>(expOf(x[j] - max));
+  return {max, sum};
+}
+
+namespace {
+
+constexpr std::int64_t kBlock = 64;  // columns that are worked on side by side
+
+// A NaN, or no finite largest element, comes out as NaN through the differences.
+SS_CLONES void softmaxRow(const float* x, float* y, std::int64_t width) {
+  float max = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : max)
+  for (std::int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < width; ++j) {
+    const float power = expOf(x[j] - max);
+    y[j] = power;
+    sum += static_cast<double>(power);
+  }
+  const auto scale = static_cast<float>(1 / sum);
+  for (std::int64_t j = 0; j < width; ++j) y[j] *= scale;
+}
+
+SS_CLONES void subtractRow(const float* x, float first, float second, float* y, std::int64_t width) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < width; ++j) y[j] = x[j] - first - second;
+}
+
+void logSoftmaxRow(const float* x, float* y, std::int64_t width) {
+  const RowSum s = rowSum(x, width);
+  subtractRow(x, s.max, static_cast<float>(std::log(s.sum)), y, width);
+}
+
+SS_CLONES void softmaxGradRow(const float* dy, const float* y, float* dx, std::int64_t width) {
+  double dot = 0;
+#pragma omp simd reduction(+ : dot)
+  for (std::int64_t j = 0; j < width; ++j) dot += static_cast<double>(dy[j]) * static_cast<double>(y[j]);
+  const auto shift = static_cast<float>(dot);
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < width; ++j) dx[j] = y[j] * (dy[j] - shift);
+}
+
+SS_CLONES void logSoftmaxGradRow(const float* dy, const float* y, float* dx, std::int64_t width) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < width; ++j) sum += static_cast<double>(dy[j]);
+  const auto total = static_cast<float>(sum);
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < width; ++j) dx[j] = dy[j] - expOf(y[j]) * total;
+}
+
+// n <= kBlock columns of a plane whose rows are `step` apart.
+template <bool kLog>
+SS_CLONES void softmaxColumns(const float* x, float* y, std::int64_t axis, std::int64_t step, std::int64_t n) {
+  std::array<float, kBlock> max;
+  std::array<double, kBlock> sum{};
+  max.fill(-std::numeric_limits<float>::infinity());
+  for (std::int64_t a = 0; a < axis; ++a)
+    for (std::int64_t j = 0; j < n; ++j) max[j] = x[a * step + j] > max[j] ? x[a * step + j] : max[j];
+  for (std::int64_t a = 0; a < axis; ++a)
+    for (std::int64_t j = 0; j < n; ++j) sum[j] += static_cast<double>(expOf(x[a * step + j] - max[j]));
+  for (std::int64_t j = 0; j < n; ++j) sum[j] = kLog ? std::log(sum[j]) : 1 / sum[j];
+  for (std::int64_t a = 0; a < axis; ++a)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const float distance = x[a * step + j] - max[j];
+      y[a * step + j] = kLog ? distance - static_cast<float>(sum[j]) : expOf(distance) * static_cast<float>(sum[j]);
+    }
+}
+
+template <bool kLog>
+SS_CLONES void gradColumns(const float* dy, const float* y, float* dx, std::int64_t axis, std::int64_t step, std::int64_t n) {
+  std::array<double, kBlock> sum{};
+  for (std::int64_t a = 0; a < axis; ++a)
+    for (std::int64_t j = 0; j < n; ++j) sum[j] += static_cast<double>(dy[a * step + j]) * (kLog ? 1.0 : static_cast<double>(y[a * step + j]));
+  for (std::int64_t a = 0; a < axis; ++a)
+    for (std::int64_t j = 0; j < n; ++j) {
+      const float d = dy[a * step + j], v = y[a * step + j];
+      dx[a * step + j] = kLog ? d - expOf(v) * static_cast<float>(sum[j]) : v * (d - static_cast<float>(sum[j]));
+    }
+}
+
+struct Lines {
+  std::int64_t outer = 1, axis = 1, inner = 1;
+};
+
+Result<Lines> linesOf(const KernelSpec& spec, const Dims& dims) {
+  const auto axis = normalizeAxis(spec.attrs.integer("axis", -1), static_cast<std::int64_t>(dims.size()));
+  if (!axis) return notTaken(spec, "an axis out of range");
+  const auto at = static_cast<std::size_t>(*axis);
+  const std::span<const std::int64_t> all(dims);
+  return Lines{elementCount(all.first(at)), dims[at], elementCount(all.subspan(at + 1))};
+}
+
+// row(line) for every line of the last axis; columns(offset, n) for blocks of columns otherwise.
+template <typename Row, typename Columns>
+void walk(const Lines& lines, int threads, Row&& row, Columns&& columns) {
+  if (lines.inner == 1) {
+    parallelRows(lines.outer, lines.axis, threads, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) row(r * lines.axis);
+    });
+    return;
+  }
+  const std::int64_t blocks = (lines.inner + kBlock - 1) / kBlock;
+  parallelRows(lines.outer * blocks, lines.axis * std::min(kBlock, lines.inner), threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t at = i % blocks * kBlock;
+      columns(i / blocks * lines.axis * lines.inner + at, std::min(kBlock, lines.inner - at));
+    }
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[0].dims));
+  return makeBodyKernel("vector rows", [=, log = spec.op == "LogSoftmax", threads = spec.threads](const KernelCall& call) -> Status {
+    const float* x = input(call, 0);
+    float* y = output(call, 0);
+    walk(
+        lines, threads, [&](std::int64_t at) { log ? logSoftmaxRow(x + at, y + at, lines.axis) : softmaxRow(x + at, y + at, lines.axis); },
+        [&](std::int64_t at, std::int64_t n) {
+          log ? softmaxColumns<true>(x + at, y + at, lines.axis, lines.inner, n) : softmaxColumns<false>(x + at, y + at, lines.axis, lines.inner, n);
+        });
+    return {};
+  });
+}
+
+Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (elementCount(spec.inputs[0].dims) != elementCount(spec.inputs[1].dims)) return notTaken(spec, "operands of two sizes");
+  SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[1].dims));
+  return makeBodyKernel("vector rows", [=, log = spec.op == "LogSoftmaxGrad", threads = spec.threads](const KernelCall& call) -> Status {
+    const float *dy = input(call, 0), *y = input(call, 1);
+    float* dx = output(call, 0);
+    walk(
+        lines, threads,
+        [&](std::int64_t at) { (log ? logSoftmaxGradRow : softmaxGradRow)(dy + at, y + at, dx + at, lines.axis); },
+        [&](std::int64_t at, std::int64_t n) {
+          (log ? gradColumns<true> : gradColumns<false>)(dy + at, y + at, dx + at, lines.axis, lines.inner, n);
+        });
+    return {};
+  });
+}
+
+}  // namespace stepscope::cpu

@@ -1,0 +1,126 @@
+// Functions of one number.
+#include <limits>
+
+#include "kernels/cpu/loops/support.h"
+#include "kernels/cpu/loops/vector_math.h"
+
+namespace stepscope::cpu {
+namespace {
+
+template <typename F>
+SS_CLONES void unaryLoop(F f, const float* x, float* y, std::int64_t count) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) y[i] = f.of(x[i]);
+}
+
+template <typename F>
+Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, F f) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  const std::int64_t count = elementCount(spec.inputs[0].dims);
+  if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const float* x = input(call, 0);
+    float* y = output(call, 0);
+    parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(f, x + begin, y + begin, end - begin); });
+    return {};
+  });
+}
+
+#define SS_UNARY(NAME, EXPRESSION)                           \
+  struct NAME {                                              \
+    SS_INLINE float of(float x) const { return EXPRESSION; } \
+  };
+SS_UNARY(Absolute, std::fabs(x))
+SS_UNARY(Ceiling, std::ceil(x))
+SS_UNARY(ErrorFunction, erfOf(x))
+SS_UNARY(Exponential, expOf(x))
+SS_UNARY(Floor, std::floor(x))
+SS_UNARY(GeluOfErf, geluErfOf(x))
+SS_UNARY(GeluOfTanh, geluTanhOf(x))
+SS_UNARY(HardSwish, x * (x / 6 + 0.5F < 0 ? 0.0F : x / 6 + 0.5F > 1 ? 1.0F : x / 6 + 0.5F))
+SS_UNARY(HyperbolicTangent, tanhOf(x))
+SS_UNARY(Inverse, 1.0F / x)
+SS_UNARY(Logistic, sigmoidOf(x))
+SS_UNARY(NaturalLogarithm, logOf(x))
+SS_UNARY(Negate, -x)
+SS_UNARY(Rectify, x < 0 ? 0.0F : x)
+SS_UNARY(SignOf, x > 0 ? 1.0F : x < 0 ? -1.0F : x)
+SS_UNARY(SoftSign, x / (1.0F + std::fabs(x)))
+SS_UNARY(SquareRoot, std::sqrt(x))
+#undef SS_UNARY
+
+struct LeakyRelu {
+  float alpha;
+  SS_INLINE float of(float x) const { return x < 0 ? alpha * x : x; }
+};
+struct ThresholdedRelu {
+  float alpha;
+  SS_INLINE float of(float x) const { return x <= alpha ? 0.0F : x; }
+};
+struct HardSigmoid {
+  float alpha, beta;
+  SS_INLINE float of(float x) const {
+    const float line = alpha * x + beta;
+    return line < 0 ? 0.0F : line > 1 ? 1.0F : line;
+  }
+};
+struct QuickGelu {
+  float alpha;
+  SS_INLINE float of(float x) const { return x * sigmoidOf(alpha * x); }
+};
+struct Bounds {
+  float low, high;
+  SS_INLINE float of(float x) const {
+    const float y = x < low ? low : x;
+    return y > high ? high : y;
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
+  const std::string& op = spec.op;
+  if (op == "Abs") return make(spec, Absolute{});
+  if (op == "Ceil") return make(spec, Ceiling{});
+  if (op == "Erf") return make(spec, ErrorFunction{});
+  if (op == "Exp") return make(spec, Exponential{});
+  if (op == "Floor") return make(spec, Floor{});
+  if (op == "HardSigmoid") return make(spec, HardSigmoid{spec.attrs.real("alpha", 0.2F), spec.attrs.real("beta", 0.5F)});
+  if (op == "HardSwish") return make(spec, HardSwish{});
+  if (op == "LeakyRelu") return make(spec, LeakyRelu{spec.attrs.real("alpha", 0.01F)});
+  if (op == "Log") return make(spec, NaturalLogarithm{});
+  if (op == "Neg") return make(spec, Negate{});
+  if (op == "QuickGelu") return make(spec, QuickGelu{spec.attrs.real("alpha", 1.702F)});
+  if (op == "Reciprocal") return make(spec, Inverse{});
+  if (op == "Relu") return make(spec, Rectify{});
+  if (op == "Sigmoid") return make(spec, Logistic{});
+  if (op == "Sign") return make(spec, SignOf{});
+  if (op == "Softsign") return make(spec, SoftSign{});
+  if (op == "Sqrt") return make(spec, SquareRoot{});
+  if (op == "Tanh") return make(spec, HyperbolicTangent{});
+  if (op == "ThresholdedRelu") return make(spec, ThresholdedRelu{spec.attrs.real("alpha", 1.0F)});
+  return notTaken(spec, "no vector form");
+}
+
+Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec) {
+  if (spec.inputPresent(1)) return makeBinary(spec);
+  const bool tanhForm = spec.op == "FastGelu" || (spec.domain.empty() && spec.attrs.text("approximate", "none") == "tanh");
+  return tanhForm ? make(spec, GeluOfTanh{}) : make(spec, GeluOfErf{});
+}
+
+Result<std::unique_ptr<Kernel>> makeClip(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || !takesOptional(spec, 1, 1) || !takesOptional(spec, 2, 1))
+    return notTaken(spec, "operands other than float32 and scalar bounds");
+  const std::int64_t count = elementCount(spec.inputs[0].dims);
+  if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    const Bounds bounds{call.inputPresent(1) ? *input(call, 1) : -kInfinity, call.inputPresent(2) ? *input(call, 2) : kInfinity};
+    const float* x = input(call, 0);
+    float* y = output(call, 0);
+    parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(bounds, x + begin, y + begin, end - begin); });
+    return {};
+  });
+}
+
+}  // namespace stepscope::cpu
