@@ -30,6 +30,8 @@ struct Case {
   std::string label;          // where an op stands twice
 };
 
+void PrintTo(const Case& test, std::ostream* out) { *out << test.domain << "." << test.op << " " << test.label; }
+
 std::int64_t below(Random& random, std::int64_t n) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(n)); }
 
 // Extents up to those that run in several threads; rank 1..4.
@@ -327,19 +329,164 @@ Operands sgd(Random& random, int round, Attributes& attrs) {
   return o;
 }
 
+Operands expand(Random& random, int round, Attributes&) {
+  const Dims y = anyDims(random, round), x = broadcastOf(random, y);
+  return {{floats(random, x, -1, 1), Tensor::ints(y)}, {{DType::kF32, y}}};
+}
+
+auto tile(bool grad) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims one = anyDims(random, round);
+    Dims all = one, repeats;
+    for (std::int64_t& extent : all) {
+      repeats.push_back(1 + below(random, 3));
+      extent *= repeats.back();
+    }
+    return grad ? Operands{{floats(random, all, -1, 1), Tensor::ints(repeats)}, {{DType::kF32, one}}} : Operands{{floats(random, one, -1, 1), Tensor::ints(repeats)}, {{DType::kF32, all}}};
+  };
+}
+
+// Windows of some axes, with steps that may be negative; `grad`: written into their place.
+auto slice(bool grad) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims whole = anyDims(random, round);
+    Dims part = whole;
+    std::vector<std::int64_t> starts, ends, axes, steps;
+    for (std::size_t a = 0; a < whole.size(); ++a) {
+      if (random() % 2 == 0) continue;
+      const std::int64_t length = 1 + below(random, whole[a]), step = round % 2 == 0 ? 1 : 1 + below(random, 3), first = below(random, whole[a] - length + 1);
+      const bool back = step > 1 && random() % 2 == 0;
+      axes.push_back(static_cast<std::int64_t>(a));
+      starts.push_back(back ? first + length - 1 : first);
+      ends.push_back(back ? (first == 0 ? INT64_MIN + 1 : first - 1) : first + length);
+      steps.push_back(back ? -step : step);
+      part[a] = (length - 1) / step + 1;
+    }
+    Operands o{{floats(random, grad ? part : whole, -1, 1)}, {{DType::kF32, grad ? whole : part}}};
+    if (grad) o.inputs.push_back(Tensor::ints(whole));
+    for (const auto& list : {starts, ends, axes, steps}) o.inputs.push_back(Tensor::ints(list));
+    return o;
+  };
+}
+
+auto pad(bool grad) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("mode", std::string("constant"));
+    const Dims data = anyDims(random, round);
+    Dims padded = data;
+    std::vector<std::int64_t> pads(2 * data.size());
+    for (std::size_t a = 0; a < data.size(); ++a)
+      if (random() % 2 == 0)
+        for (const std::size_t side : {a, a + data.size()}) padded[a] += pads[side] = below(random, 4);
+    if (grad) return Operands{{floats(random, padded, -1, 1), Tensor::ints(data), Tensor::ints(pads)}, {{DType::kF32, data}}};
+    Operands o{{floats(random, data, -1, 1), Tensor::ints(pads)}, {{DType::kF32, padded}}};
+    if (round % 2) o.inputs.push_back(Tensor::scalar(DType::kF32, 1.5));
+    return o;
+  };
+}
+
+// Parts of one axis, some of them empty.
+std::vector<Dims> partsOf(Random& random, const Dims& whole, std::int64_t axis) {
+  std::vector<Dims> parts;
+  for (std::int64_t left = whole[static_cast<std::size_t>(axis)]; left > 0 || parts.empty();) {
+    Dims part = whole;
+    part[static_cast<std::size_t>(axis)] = parts.size() == 4 ? left : below(random, left + 1);
+    left -= part[static_cast<std::size_t>(axis)];
+    parts.push_back(part);
+  }
+  return parts;
+}
+
+Operands concat(Random& random, int round, Attributes& attrs) {
+  const Dims whole = anyDims(random, round);
+  Operands o{{}, {{DType::kF32, whole}}};
+  for (const Dims& part : partsOf(random, whole, setAxis(random, whole, attrs, round % 3 == 1))) o.inputs.push_back(floats(random, part, -1, 1));
+  return o;
+}
+
+Operands split(Random& random, int round, Attributes& attrs) {
+  const Dims whole = anyDims(random, round);
+  const std::int64_t axis = setAxis(random, whole, attrs, round % 3 == 1);
+  std::vector<std::int64_t> sizes;
+  Operands o{{floats(random, whole, -1, 1)}, {}};
+  for (const Dims& part : partsOf(random, whole, axis)) {
+    sizes.push_back(part[static_cast<std::size_t>(axis)]);
+    o.outputs.push_back({DType::kF32, part});
+  }
+  o.inputs.push_back(Tensor::ints(sizes));
+  return o;
+}
+
+auto gatherElements(bool grad) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    const Dims data = anyDims(random, round);
+    const auto axis = static_cast<std::size_t>(setAxis(random, data, attrs, round % 3 == 1));
+    Dims picked = data;
+    picked[axis] = 1 + below(random, 9);
+    const Tensor indices = integers<std::int64_t>(random, picked, -data[axis], data[axis] - 1);
+    if (grad) return Operands{{floats(random, picked, -1, 1), indices}, {{DType::kF32, data}}};
+    return Operands{{floats(random, data, -1, 1), indices}, {{DType::kF32, picked}}};
+  };
+}
+
+Operands oneHot(Random& random, int round, Attributes& attrs) {
+  const Dims indices = round % 2 ? Dims{1 + below(random, 30)} : Dims{2, 1 + below(random, 20)};
+  const std::int64_t depth = 2 + below(random, 700), axis = below(random, static_cast<std::int64_t>(indices.size()) + 1);
+  attrs.set("axis", axis);
+  Dims y = indices;
+  y.insert(y.begin() + axis, depth);
+  return {{integers<std::int64_t>(random, indices, -depth - 2, depth + 1), Tensor::scalar(DType::kI64, static_cast<double>(depth)), floats(random, {2}, -1, 1)}, {{DType::kF32, y}}};
+}
+
+Operands trilu(Random& random, int round, Attributes& attrs) {
+  Dims dims = anyDims(random, round);
+  if (dims.size() == 1) dims.push_back(7);
+  attrs.set("upper", std::int64_t{round % 2});
+  Operands o{{floats(random, dims, -1, 1)}, {{DType::kF32, dims}}};
+  if (round % 3) o.inputs.push_back(Tensor::scalar(DType::kI64, static_cast<double>(below(random, 200) - 100)));
+  return o;
+}
+
+Operands argReduce(Random& random, int round, Attributes& attrs) {
+  const Dims dims = anyDims(random, round);
+  const auto axis = static_cast<std::size_t>(setAxis(random, dims, attrs, round % 2 == 0));
+  attrs.set("select_last_index", std::int64_t{round % 3 == 0});
+  Tensor x = integers<std::int64_t>(random, dims, -4, 4);  // with equal elements
+  Tensor y = convertTensor(x.view(), DType::kF32);
+  if (round % 5 == 0) y = floats(random, dims, -1, 1, true);
+  Dims out = dims;
+  out[axis] = 1;
+  return {{y}, {{DType::kI64, out}}};
+}
+
+Operands cumSum(Random& random, int round, Attributes& attrs) {
+  const Dims dims = anyDims(random, round);
+  attrs.set("exclusive", std::int64_t{round % 2});
+  attrs.set("reverse", std::int64_t{round % 3 == 0});
+  return {{floats(random, dims, -1, 1), Tensor::scalar(DType::kI64, static_cast<double>(below(random, static_cast<std::int64_t>(dims.size()))))}, {{DType::kF32, dims}}};
+}
+
 std::vector<Case> table() {
   std::vector<Case> cases = {
       {"", "Abs", unary(-3, 3), 0, 0, ""},
+      {"", "ArgMax", argReduce, 0, -1, ""},
+      {"", "ArgMin", argReduce, 0, -1, ""},
       {"", "Ceil", unary(-30, 30), 0, 0, ""},
+      {"", "Celu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Clip", clip(0), 0, 0, "Unbounded"},
       {"", "Clip", clip(1), 0, 0, "Low"},
       {"", "Clip", clip(2), 0, 0, "High"},
+      {"", "Concat", concat, 0, -1, ""},
+      {"", "CumSum", cumSum, 1e-6, 0, ""},
       {"", "Dropout", dropout(false), 0, 0, "Inference"},
       {"", "Dropout", dropout(true), 1e-6, 0, "Training"},
+      {"", "Elu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Erf", unary(-5, 5), 1e-6, 0, ""},
       {"", "Exp", unary(-90, 90), 1e-6, 0, ""},
+      {"", "Expand", expand, 0, -1, ""},
       {"", "Floor", unary(-30, 30), 0, 0, ""},
       {"", "Gather", gather(false), 0, -1, ""},
+      {"", "GatherElements", gatherElements(false), 0, -1, ""},
       {"", "Gelu", unary(-6, 6), 1e-6, 0, ""},
       {"", "HardSigmoid", unary(-6, 6), 1e-6, 0, ""},
       {"", "HardSwish", unary(-6, 6, false), 1e-6, 0, ""},
@@ -350,8 +497,11 @@ std::vector<Case> table() {
       {"", "Max", variadic(), 0, 0, ""},
       {"", "Mean", variadic(false), 1e-6, 0, ""},
       {"", "Min", variadic(), 0, 0, ""},
+      {"", "Mish", unary(-8, 8, false), 1e-6, 0, ""},
       {"", "Neg", unary(-3, 3), 0, 0, ""},
       {"", "NegativeLogLikelihoodLoss", crossEntropy(false), 1e-6, -1, ""},
+      {"", "OneHot", oneHot, 0, -1, ""},
+      {"", "Pad", pad(false), 0, -1, ""},
       {"", "Pow", power(0.5F), 1e-6, 0, "Half"},
       {"", "Pow", power(-0.5F), 1e-6, 0, "MinusHalf"},
       {"", "Pow", power(0), 0, 0, "Zero"},
@@ -366,22 +516,29 @@ std::vector<Case> table() {
       {"", "Reciprocal", unary(-3, 3), 1e-6, 0, ""},
       {"", "ReduceL1", reduce, 1e-6, -1, ""},
       {"", "ReduceL2", reduce, 1e-6, -1, ""},
+      {"", "ReduceLogSum", reduce, 1e-5, -1, ""},
       {"", "ReduceMax", reduce, 0, -1, ""},
       {"", "ReduceMean", reduce, 1e-6, -1, ""},
       {"", "ReduceMin", reduce, 0, -1, ""},
       {"", "ReduceSum", reduce, 1e-6, -1, ""},
       {"", "ReduceSumSquare", reduce, 1e-6, -1, ""},
       {"", "Relu", unary(-3, 3), 0, 0, ""},
+      {"", "Selu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Sigmoid", unary(-20, 20), 1e-6, 0, ""},
       {"", "Sign", unary(-3, 3), 0, 0, ""},
       {"", "SimplifiedLayerNormalization", norm(false), 1e-5, 0, ""},
+      {"", "Slice", slice(false), 0, -1, ""},
       {"", "Softmax", softmax, 2e-6, 0, ""},
       {"", "SoftmaxCrossEntropyLoss", crossEntropy(true), 5e-6, -1, ""},
+      {"", "Softplus", unary(-20, 20), 1e-6, 0, ""},
       {"", "Softsign", unary(-3, 3, false), 1e-6, 0, ""},
+      {"", "Split", split, 0, -1, ""},
       {"", "Sqrt", unary(-1, 9), 1e-6, 0, ""},
       {"", "Sum", variadic(), 1e-6, 0, ""},
       {"", "Tanh", unary(-12, 12), 1e-6, 0, ""},
       {"", "ThresholdedRelu", unary(-3, 3), 0, 0, ""},
+      {"", "Tile", tile(false), 0, -1, ""},
+      {"", "Trilu", trilu, 0, 0, ""},
       {"", "Where", where(DType::kBool), 0, 1, "Bools"},
       {"", "Where", where(DType::kF32), 0, 1, "Floats"},
       {"", "Where", where(DType::kI64), 0, 2, "Ints"},
@@ -389,22 +546,27 @@ std::vector<Case> table() {
       {"com.microsoft", "FastGelu", unary(-6, 6), 1e-6, 0, ""},
       {"com.microsoft", "Gelu", unary(-6, 6), 1e-6, 0, ""},
       {"com.microsoft", "QuickGelu", unary(-6, 6), 1e-6, 0, ""},
+      {"com.microsoft", "ShrunkenGather", gather(false), 0, -1, ""},
       {"com.microsoft", "SkipLayerNormalization", skipNorm(true), 1e-5, -1, ""},
       {"com.microsoft", "SkipSimplifiedLayerNormalization", skipNorm(false), 1e-5, -1, ""},
       {"com.microsoft", "SoftmaxCrossEntropyLossInternal", crossEntropy(true), 5e-6, -1, ""},
       {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
+      {"stepscope", "GatherElementsGrad", gatherElements(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},
       {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 0, "OverDy"},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 1, "OverX"},
       {"stepscope", "LogSoftmaxGrad", softmaxGrad, 1e-5, 1, ""},
       {"stepscope", "NegativeLogLikelihoodLossGrad", crossEntropyGrad(true), 1e-6, -1, ""},
+      {"stepscope", "PadGrad", pad(true), 0, -1, ""},
       {"stepscope", "ReduceToShape", reduceToShape, 1e-6, -1, ""},
       {"stepscope", "SgdUpdate", sgd, 1e-6, 0, ""},
       {"stepscope", "SimplifiedLayerNormalizationGrad", normGrad(false), 2e-5, 0, ""},
+      {"stepscope", "SliceGrad", slice(true), 0, -1, ""},
       {"stepscope", "SoftmaxCrossEntropyLossGrad", crossEntropyGrad(false), 1e-6, 1, ""},
       {"stepscope", "SoftmaxGrad", softmaxGrad, 2e-5, 1, ""},
       {"stepscope", "SquareSum", squareSum, 1e-6, -1, ""},
+      {"stepscope", "TileGrad", tile(true), 5e-6, -1, ""},
   };
   for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"})
     cases.push_back({"", op, pairOf(DType::kF32, DType::kF32), 1e-6, -1, "Broadcast"});

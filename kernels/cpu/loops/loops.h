@@ -20,18 +20,27 @@ inline constexpr std::int64_t kParallelElements = 1 << 15;
 inline constexpr std::int64_t kStreamBytes = 1 << 20;
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeArgReduce(const KernelSpec& spec);         // ArgMax ArgMin
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);            // arithmetic f32 and int64; comparison; logic; all broadcasts
 Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeClip(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeConcat(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec);      // and negative log likelihood; classes last
 Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeCumSum(const KernelSpec& spec);            // constant axis
 Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeExpand(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGatherElements(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGatherElementsGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec);              // all forms, with a bias or without
 Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLayerNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLayerNormGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeOneHot(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makePad(const KernelSpec& spec);               // constant
+Result<std::unique_ptr<Kernel>> makePadGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec);         // chains of elementwise steps
 Result<std::unique_ptr<Kernel>> makePow(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec);            // constant axes
@@ -41,10 +50,16 @@ Result<std::unique_ptr<Kernel>> makeRmsNormGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSkipLayerNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSkipRmsNorm(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSlice(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSliceGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec);           // and LogSoftmax
 Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeTile(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeTileGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec);         // elements of 4 bytes
+Result<std::unique_ptr<Kernel>> makeTrilu(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeVariadic(const KernelSpec& spec);          // Sum Mean Max Min
 Result<std::unique_ptr<Kernel>> makeWhere(const KernelSpec& spec);

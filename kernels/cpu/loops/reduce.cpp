@@ -83,7 +83,7 @@ constexpr Gather gatherOf() {
   return {kOp, gatherRun<kOp>, gatherRow<kOp>};
 }
 
-enum class Finish { kNone, kMean, kRoot };
+enum class Finish { kNone, kMean, kRoot, kLogarithm };
 
 struct Plan {
   ReducePlan axes;
@@ -132,6 +132,7 @@ void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int6
 float finished(const Plan& plan, double value) {
   if (plan.finish == Finish::kMean) return static_cast<float>(value / static_cast<double>(plan.axes.count));
   if (plan.finish == Finish::kRoot) return static_cast<float>(std::sqrt(value));
+  if (plan.finish == Finish::kLogarithm) return static_cast<float>(std::log(value));
   return static_cast<float>(value);
 }
 
@@ -166,9 +167,9 @@ Status run(const Plan& plan, const KernelCall& call) {
   return {};
 }
 
-Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, std::uint64_t mask, Gather gather, Finish finish) {
+Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims& dims, std::uint64_t mask, Gather gather, Finish finish) {
   Plan plan;
-  SS_ASSIGN(plan.axes, reference::planReduction(spec.inputs[0].dims, mask));
+  SS_ASSIGN(plan.axes, reference::planReduction(dims, mask));
   if (elementCount(spec.outputs[0].dims) != plan.axes.outputs) return notTaken(spec, "a result of another size");
   plan.gather = gather;
   plan.finish = finish;
@@ -205,13 +206,14 @@ Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec) {
   } else if (spec.attrs.integer("noop_with_empty_axes", 0) != 0) {
     return notTaken(spec, "nothing to reduce");
   }
-  if (spec.op == "ReduceL1") return makeReduction(spec, mask, gatherOf<Op::kAbsolute>(), Finish::kNone);
-  if (spec.op == "ReduceL2") return makeReduction(spec, mask, gatherOf<Op::kSquare>(), Finish::kRoot);
-  if (spec.op == "ReduceMax") return makeReduction(spec, mask, gatherOf<Op::kMax>(), Finish::kNone);
-  if (spec.op == "ReduceMean") return makeReduction(spec, mask, gatherOf<Op::kSum>(), Finish::kMean);
-  if (spec.op == "ReduceMin") return makeReduction(spec, mask, gatherOf<Op::kMin>(), Finish::kNone);
-  if (spec.op == "ReduceSumSquare") return makeReduction(spec, mask, gatherOf<Op::kSquare>(), Finish::kNone);
-  return makeReduction(spec, mask, gatherOf<Op::kSum>(), Finish::kNone);
+  if (spec.op == "ReduceL1") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kAbsolute>(), Finish::kNone);
+  if (spec.op == "ReduceL2") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSquare>(), Finish::kRoot);
+  if (spec.op == "ReduceLogSum") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kLogarithm);
+  if (spec.op == "ReduceMax") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kMax>(), Finish::kNone);
+  if (spec.op == "ReduceMean") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kMean);
+  if (spec.op == "ReduceMin") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kMin>(), Finish::kNone);
+  if (spec.op == "ReduceSumSquare") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSquare>(), Finish::kNone);
+  return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kNone);
 }
 
 Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec) {
@@ -227,13 +229,29 @@ Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec) {
     else if (wanted != from[i])
       return notTaken(spec, "a shape that does not broadcast");
   }
-  return makeReduction(spec, mask, gatherOf<Op::kSum>(), Finish::kNone);
+  return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kNone);
+}
+
+// The copies of an axis are an axis of their own, before it.
+Result<std::unique_ptr<Kernel>> makeTileGrad(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  const Dims &all = spec.inputs[0].dims, &one = spec.outputs[0].dims;
+  if (all.size() != one.size() || all.size() > 31) return notTaken(spec, "a result of another rank");
+  Dims dims;
+  std::uint64_t mask = 0;
+  for (std::size_t a = 0; a < all.size(); ++a) {
+    if (all[a] % one[a] != 0) return notTaken(spec, "a shape that does not tile");
+    dims.push_back(all[a] / one[a]);
+    dims.push_back(one[a]);
+    mask |= std::uint64_t{1} << (2 * a);
+  }
+  return makeReduction(spec, dims, mask, gatherOf<Op::kSum>(), Finish::kNone);
 }
 
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0) || elementCount(spec.outputs[0].dims) != 1 || spec.inputs[0].dims.size() > 63)
     return notTaken(spec, "operands other than a float32 tensor and a scalar");
-  return makeReduction(spec, (std::uint64_t{1} << spec.inputs[0].dims.size()) - 1, gatherOf<Op::kSquare>(), Finish::kNone);
+  return makeReduction(spec, spec.inputs[0].dims, (std::uint64_t{1} << spec.inputs[0].dims.size()) - 1, gatherOf<Op::kSquare>(), Finish::kNone);
 }
 
 }  // namespace stepscope::cpu

@@ -41,14 +41,21 @@ SS_UNARY(HardSwish, x * (x / 6 + 0.5F < 0 ? 0.0F : x / 6 + 0.5F > 1 ? 1.0F : x /
 SS_UNARY(HyperbolicTangent, tanhOf(x))
 SS_UNARY(Inverse, 1.0F / x)
 SS_UNARY(Logistic, sigmoidOf(x))
+SS_UNARY(MishOf, x* tanhOf(softplusOf(x)))
 SS_UNARY(NaturalLogarithm, logOf(x))
 SS_UNARY(Negate, -x)
 SS_UNARY(Rectify, x < 0 ? 0.0F : x)
 SS_UNARY(SignOf, x > 0 ? 1.0F : x < 0 ? -1.0F : x)
 SS_UNARY(SoftSign, x / (1.0F + std::fabs(x)))
+SS_UNARY(SoftPlus, softplusOf(x))
 SS_UNARY(SquareRoot, std::sqrt(x))
 #undef SS_UNARY
 
+// Elu with `inside` 1, Celu with alpha * (e^(x / alpha) - 1), Selu with `outside`.
+struct ExponentialUnit {
+  float alpha, inside, outside;
+  SS_INLINE float of(float x) const { return outside * (x > 0 ? x : alpha * expm1Of(x * inside)); }
+};
 struct LeakyRelu {
   float alpha;
   SS_INLINE float of(float x) const { return x < 0 ? alpha * x : x; }
@@ -82,6 +89,8 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   const std::string& op = spec.op;
   if (op == "Abs") return make(spec, Absolute{});
   if (op == "Ceil") return make(spec, Ceiling{});
+  if (op == "Celu") return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.0F), 1.0F / spec.attrs.real("alpha", 1.0F), 1.0F});
+  if (op == "Elu") return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.0F), 1.0F, 1.0F});
   if (op == "Erf") return make(spec, ErrorFunction{});
   if (op == "Exp") return make(spec, Exponential{});
   if (op == "Floor") return make(spec, Floor{});
@@ -89,12 +98,16 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   if (op == "HardSwish") return make(spec, HardSwish{});
   if (op == "LeakyRelu") return make(spec, LeakyRelu{spec.attrs.real("alpha", 0.01F)});
   if (op == "Log") return make(spec, NaturalLogarithm{});
+  if (op == "Mish") return make(spec, MishOf{});
   if (op == "Neg") return make(spec, Negate{});
   if (op == "QuickGelu") return make(spec, QuickGelu{spec.attrs.real("alpha", 1.702F)});
   if (op == "Reciprocal") return make(spec, Inverse{});
   if (op == "Relu") return make(spec, Rectify{});
+  if (op == "Selu")
+    return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.67326319217681884765625F), 1.0F, spec.attrs.real("gamma", 1.05070102214813232421875F)});
   if (op == "Sigmoid") return make(spec, Logistic{});
   if (op == "Sign") return make(spec, SignOf{});
+  if (op == "Softplus") return make(spec, SoftPlus{});
   if (op == "Softsign") return make(spec, SoftSign{});
   if (op == "Sqrt") return make(spec, SquareRoot{});
   if (op == "Tanh") return make(spec, HyperbolicTangent{});

@@ -1,18 +1,11 @@
 // Slice and SliceGrad: y[i] = x[start + i*step] per axis, and the zero-filled inverse.
-#include "kernels/reference/movement/common.h"
+#include "kernels/reference/movement/slice_window.h"
 
 namespace stepscope::reference {
-namespace {
 
-struct Window {
-  std::size_t rank = 0;
-  Extents extents{}, starts{}, steps{};
-};
-
-// What operands (starts, ends, axes?, steps?), beginning at input `first`, cut from shape `data`. ONNX Slice-13 clamping.
-Result<Window> windowOf(const KernelSpec& spec, const KernelCall& call, const Dims& data, std::size_t first) {
+Result<SliceWindow> sliceWindow(const KernelSpec& spec, const KernelCall& call, const Dims& data, std::size_t first) {
   SS_TRY(checkRank(spec, data.size()));
-  Window window;
+  SliceWindow window;
   window.rank = data.size();
   for (std::size_t a = 0; a < data.size(); ++a) {
     window.extents[a] = data[a];
@@ -41,8 +34,10 @@ Result<Window> windowOf(const KernelSpec& spec, const KernelCall& call, const Di
   return window;
 }
 
+namespace {
+
 // Offset of the first element, and strides of the window in the data.
-std::int64_t place(const Window& window, Extents& strides) {
+std::int64_t place(const SliceWindow& window, Extents& strides) {
   std::int64_t offset = 0;
   for (std::size_t a = 0; a < window.rank; ++a) {
     offset += window.starts[a] * strides[a];
@@ -56,7 +51,7 @@ std::int64_t place(const Window& window, Extents& strides) {
 
 Status sliceKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
-  SS_ASSIGN(const Window window, windowOf(spec, call, x.dims, 1));
+  SS_ASSIGN(const SliceWindow window, sliceWindow(spec, call, x.dims, 1));
   SS_TRY(checkOutput(spec, call, 0, window.extents.data(), window.rank));
   if (y.elements() == 0) return {};
   Extents from = stridesOf(x.dims);
@@ -70,7 +65,7 @@ Status sliceKernel(const KernelSpec& spec, const KernelCall& call) {
 
 Status sliceGradKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &dx = call.outputs[0];
-  SS_ASSIGN(const Window window, windowOf(spec, call, dx.dims, 2));
+  SS_ASSIGN(const SliceWindow window, sliceWindow(spec, call, dx.dims, 2));
   if (dy.dims.size() != window.rank || !std::equal(dy.dims.begin(), dy.dims.end(), window.extents.begin()))
     return kernelError(spec, "gradient of shape " + dimsText(dy.dims) + "; expected " + dimsText(std::span(window.extents).first(window.rank)));
   Extents to = stridesOf(dx.dims);
