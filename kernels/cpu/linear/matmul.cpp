@@ -39,27 +39,38 @@ bool prepare(const MatMulParams& p, const KernelCall& call, bool spreads) {
   return true;
 }
 
-void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y) {
+// Columns [begin, end) of the product.
+void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y, std::int64_t begin, std::int64_t end) {
   const MatMulShape& s = p.shape;
   const bool transA = s.aColumn != 1, transB = s.bColumn != 1;
-  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', s.m, s.n, s.k, p.alpha, a, transA ? s.aColumn : s.aRow, b,
-             transB ? s.bColumn : s.bRow, beta, y, s.yRow);
+  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', s.m, end - begin, s.k, p.alpha, a, transA ? s.aColumn : s.aRow,
+             b + begin * s.bColumn, transB ? s.bColumn : s.bRow, beta, y + begin, s.yRow);
 }
 
 class SgemmKernel final : public Kernel {
  public:
-  explicit SgemmKernel(MatMulParams params) : p_(std::move(params)), batches_(p_.shape.batches()) {}
+  // `byColumns`: every thread computes a range of columns, by itself.
+  explicit SgemmKernel(MatMulParams params, bool byColumns) : p_(std::move(params)), batches_(p_.shape.batches()), byColumns_(byColumns) {}
 
   Status run(const KernelCall& call) override {
     const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
     const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
+    const std::int64_t n = p_.shape.n;
     const float beta = prepare(p_, call, p_.beta != 0) ? 1.0f : 0.0f;
-    if (batches_ == 1) {
-      sgemm(p_, a, b, beta, y);
+    if (byColumns_) {
+      constexpr std::int64_t kGrain = 16;
+      const std::int64_t grains = (n + kGrain - 1) / kGrain;
+#pragma omp parallel for schedule(static) num_threads(p_.threads)
+      for (int t = 0; t < p_.threads; ++t) {
+        const std::int64_t begin = grains * t / p_.threads * kGrain, end = std::min(n, grains * (t + 1) / p_.threads * kGrain);
+        if (begin < end) sgemm(p_, a, b, beta, y, begin, end);
+      }
+    } else if (batches_ == 1) {
+      sgemm(p_, a, b, beta, y, 0, n);
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i));
+      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), 0, n);
     }
     if (p_.relu) {
       const std::int64_t size = call.outputs[0].elements();
@@ -68,12 +79,16 @@ class SgemmKernel final : public Kernel {
     }
     return {};
   }
-  std::string implementation() const override { return batches_ == 1 ? "onednn sgemm" : "onednn sgemm per batch"; }
+  std::string implementation() const override { return byColumns_ ? "onednn sgemm by columns" : batches_ == 1 ? "onednn sgemm" : "onednn sgemm per batch"; }
 
  private:
   MatMulParams p_;
   std::int64_t batches_;
+  bool byColumns_;
 };
+
+// Whether what is added is one row, as primitives take a bias.
+bool isBias(const MatMulParams& p) { return p.beta == 1 && p.cRow == 0 && p.cColumn == 1 && p.alpha == 1; }
 
 // One matrix product whose left operand is row-major. A row vector that is added is the primitive's bias; addend and relu are
 // done while it writes.
@@ -84,7 +99,7 @@ class InnerProductKernel final : public Kernel {
     const memory::desc x = plainDesc({s.m, s.k}), y = plainDesc({s.m, s.n}), w({s.n, s.k}, memory::data_type::f32, {s.bColumn, s.bRow});
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
-    bias_ = p_.beta == 1 && p_.cRow == 0 && p_.cColumn == 1 && p_.alpha == 1;
+    bias_ = isBias(p_);
     dnnl::post_ops after;
     if ((p_.beta != 0 && !bias_) || p_.addend) after.append_sum(1.0f);
     if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
@@ -155,24 +170,28 @@ class PrimitiveKernel final : public Kernel {
     const memory::desc aDesc(a, f32, aStrides), bDesc(b, f32, bStrides), yDesc(y, f32, yStrides);
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
+    bias_ = isBias(p_) && y.size() == 2;
     dnnl::post_ops after;
-    if (p_.beta != 0 || p_.addend) after.append_sum(1.0f);
+    if ((p_.beta != 0 && !bias_) || p_.addend) after.append_sum(1.0f);
     if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(after);
-    const dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(aDesc, bDesc, yDesc), attr, dnnlEngine());
+    const memory::desc biasDesc = plainDesc({1, s.n});
+    const dnnl::matmul::primitive_desc desc(bias_ ? dnnl::matmul::desc(aDesc, bDesc, biasDesc, yDesc) : dnnl::matmul::desc(aDesc, bDesc, yDesc), attr, dnnlEngine());
     implementation_ = implementationName(desc.impl_info_str());
     product_ = dnnl::matmul(desc);
     arguments_ = {{DNNL_ARG_SRC, placeholder(aDesc)},
                   {DNNL_ARG_WEIGHTS, placeholder(bDesc)},
                   {DNNL_ARG_DST, placeholder(yDesc)},
                   {DNNL_ARG_SCRATCHPAD, placeholder(desc.scratchpad_desc())}};
+    if (bias_) arguments_[DNNL_ARG_BIAS] = placeholder(biasDesc);
     workspace_ = desc.scratchpad_desc().get_size();
   }
 
   std::size_t workspaceBytes() const override { return workspace_; }
 
   Status run(const KernelCall& call) override {
-    prepare(p_, call, p_.beta != 0);
+    prepare(p_, call, p_.beta != 0 && !bias_);
+    if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
     arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
     arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
@@ -181,7 +200,9 @@ class PrimitiveKernel final : public Kernel {
     stream_.wait();
     return {};
   }
-  std::string implementation() const override { return implementation_; }
+  std::string implementation() const override {
+    return implementation_ + " matmul" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") + (p_.relu ? " + relu" : "");
+  }
   bool slow() const { return implementation_.find("ref") != std::string::npos; }
 
  private:
@@ -191,6 +212,7 @@ class PrimitiveKernel final : public Kernel {
   std::unordered_map<int, memory> arguments_;
   std::size_t workspace_ = 0;
   std::string implementation_;
+  bool bias_ = false;
 };
 
 // Batches of rows that share one right operand are one taller matrix.
@@ -281,11 +303,15 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
     return unsupported("matrix product: an operand has no axis of neighbouring elements; the reference kernel serves");
   if (params.beta != 0 && !(single && denseY)) return unsupported("matrix product: an addend to products that are stored apart");
   if (params.addend && !denseRows(s)) return unsupported("matrix product: an addend to a result that is stored transposed");
-  if (single && denseY && s.aColumn == 1 && s.aRow == s.k && (s.bColumn == 1 ? s.bRow == s.n : s.bColumn == s.k))
+  // The table of matmul.h.
+  const bool rows = s.bColumn == 1, wide = s.m >= 64 && s.k * s.n >= 1 << 20;
+  if (single && rows && s.aColumn == 1 && wide && s.n >= 4 * s.k && params.threads > 1) return std::make_unique<SgemmKernel>(std::move(params), true);
+  const bool longColumns = single && !rows && wide && s.k >= 2 * s.n;
+  if (!longColumns && single && denseY && s.aColumn == 1 && s.aRow == s.k && (rows ? s.bRow == s.n : s.bColumn == s.k))
     if (auto kernel = fastOrNull<InnerProductKernel>(params)) return kernel;
-  if (s.bColumn != 1 && s.batch.size() <= 8)
+  if (!rows && s.batch.size() <= 8)
     if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
-  return std::unique_ptr<Kernel>(std::make_unique<SgemmKernel>(std::move(params)));
+  return std::unique_ptr<Kernel>(std::make_unique<SgemmKernel>(std::move(params), false));
 }
 
 Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec) {

@@ -1,14 +1,20 @@
 // y[b] = relu?(alpha · op(a[b]) · op(b[b]) (+ beta · c, broadcast) (+ addend)) in f32. Implemented by matmul.cpp.
 //
 // Operands are read and results written where they are: transposition is a stride, broadcasting a repeated address.
-// Which routine, GF/s on two AVX-512 cores, best of five, for the shapes of transformer training (m256, k and n of 768 … 30522):
-//   left operand    right operand    inner product  matmul primitive  sgemm    chosen
-//   rows            rows             234-272        196-268           193-265  inner product (takes a bias for nothing)
-//   rows            columns          241-257        230-250           217-246  inner product
-//   columns         rows             236-257        157-247           235-257  sgemm
-//   batches         columns          -              3-12 % ahead      -        matmul primitive
-//   batches         rows             -              -                 ahead    sgemm, one batch per thread
-// Weights in oneDNN's own packed layout reach 250-274, but packing them every step costs what it brings.
+// Which routine: GF/s on two AVX-512 cores, m256, best of three rounds over weights that are not in the caches (400 MB of them):
+//   left     right    k     n      inner product  matmul primitive  sgemm  sgemm by columns  chosen
+//   rows     rows     768   768    262            233               260    259               inner product (takes a bias for nothing)
+//   rows     rows     3072  768    259            230               259    259               inner product
+//   rows     rows     768   2304   244            222               244    247               inner product
+//   rows     rows     768   3072   206            141               204    224               by columns, from n >= 4 k
+//   rows     columns  768   768    232            236               232    225               inner product
+//   rows     columns  768   3072   229            236               229    225               inner product
+//   rows     columns  2304  768    231            238               231    225               matmul primitive, from k >= 2 n
+//   rows     columns  3072  768    215            248               215    228               matmul primitive
+//   columns  rows     256   768+   236-257        157-247           235-259  -               sgemm
+// Batches of products: with columns the matmul primitive is 3-12 % ahead; with rows sgemm, one batch per thread.
+// Weights in oneDNN's packed layout reach 232-236 forward and 207-213 for the gradient of the input, and packing them costs a pass:
+// they are read as they lie.
 #pragma once
 
 #include "kernels/kernel.h"
