@@ -4,9 +4,11 @@
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse_epilogue.h"
+#include "engine/passes/fuse_gather_grad.h"
 #include "engine/passes/fuse_gelu.h"
 #include "engine/passes/fuse_normalization.h"
 #include "engine/passes/fuse_pointwise.h"
+#include "engine/passes/hoist_slices.h"
 #include "engine/passes/pass.h"
 
 namespace stepscope {
@@ -16,6 +18,7 @@ const std::vector<Pass>& preGradientPasses() {
       {"fold_constants", "computes what depends on constants only", foldConstants},
       {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+      {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
       {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
       {"fuse_normalization", "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them", fuseNormalization},
   };
@@ -39,6 +42,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
       {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
       {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
+      {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
   };
   return passes;

@@ -269,7 +269,7 @@ Operands squareSum(Random& random, int round, Attributes&) {
   return {{floats(random, round % 4 == 3 ? Dims{100000 + below(random, 50)} : anyDims(random, round), -2, 3)}, {{DType::kF32, {}}}};
 }
 
-auto gather(bool grad) {
+auto gather(bool grad, bool added = false) {
   return [=](Random& random, int round, Attributes& attrs) {
     const Dims data = anyDims(random, round);
     const auto axis = static_cast<std::size_t>(setAxis(random, data, attrs, round % 3 == 1));
@@ -278,6 +278,7 @@ auto gather(bool grad) {
     picked.insert(picked.end(), indices.begin(), indices.end());
     picked.insert(picked.end(), data.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.end());
     const Tensor index = round % 4 < 2 ? integers<std::int64_t>(random, indices, -data[axis], data[axis] - 1) : integers<std::int32_t>(random, indices, -data[axis], data[axis] - 1);
+    if (added) return Operands{{floats(random, picked, -1, 1), index, Tensor::ints(data), floats(random, data, -1, 1)}, {{DType::kF32, data}}};
     if (grad) return Operands{{floats(random, picked, -1, 1), index}, {{DType::kF32, data}}};
     return Operands{{floats(random, data, -1, 1), index}, {{DType::kF32, picked}}};
   };
@@ -553,6 +554,7 @@ std::vector<Case> table() {
       {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
       {"stepscope", "GatherElementsGrad", gatherElements(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},
+      {"stepscope", "GatherGrad", gather(true, true), 1e-6, 3, "Added"},
       {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 0, "OverDy"},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 1, "OverX"},

@@ -56,9 +56,10 @@ constexpr OpDef kShrunkenGatherOp{
 constexpr OpDef kGatherGradOp{
     .name = "GatherGrad",
     .domain = kInternalDomain,
-    .doc = "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x.",
+    .doc = "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x, addend? (what it is added to).",
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
+    .inPlaceInputs = bit(3),
 };
 
 }  // namespace stepscope::ops

@@ -74,20 +74,25 @@ Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
   });
 }
 
-// Every thread zeroes a range of the rows and then adds the picks that fall into it, in their order: no two threads write one row.
+// Every thread zeroes a range of the rows (or takes what they are added to) and then adds the picks that fall into it, in their order:
+// no two threads write one row.
 Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
   if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesOptional(spec, 3, elementCount(spec.outputs[0].dims))) return notTaken(spec, "an addend of another size or type");
   SS_ASSIGN(const Extents e, extentsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   return makeBodyKernel("row sums", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float* dy = input(call, 0);
     float* dx = output(call, 0);
+    const float* addend = call.inputPresent(3) ? input(call, 3) : nullptr;
     const bool good = withIndices(call, e, [&](const auto& index) {
       // A dense result larger than the caches is not read again before the optimizer.
       const bool stream = e.outer * e.extent * e.inner * 4 > kStreamBytes;
       parallelRows(e.outer * e.extent, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
         float* zeros = dx + begin * e.inner;
-        if (stream) {
+        if (addend) {
+          if (addend != dx) std::copy_n(addend + begin * e.inner, (end - begin) * e.inner, zeros);
+        } else if (stream) {
           streamZeros(zeros, (end - begin) * e.inner);
           finishStreams();
         } else {

@@ -153,9 +153,10 @@ void stridedCopy(std::size_t rank, Extents dims, T* to, Extents toStrides, const
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-// Zeroes output 0, calls f(accumulator, values of input `source`), then rounds into the output where it was a workspace.
+// Zeroes output 0 (or takes input `addend`, where it is there, as what is added to; it may be the output's memory), calls
+// f(accumulator, values of input `source`), then rounds into the output where it was a workspace.
 template <typename F>
-Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t source, F&& f) {
+Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t source, F&& f, std::size_t addend = SIZE_MAX) {
   const TensorView& out = call.outputs[0];
   const std::int64_t count = out.elements();
   Status status;
@@ -163,13 +164,15 @@ Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t so
     using T = decltype(tag);
     const T* values = static_cast<const T*>(call.inputs[source].data);
     T* y = static_cast<T*>(out.data);
+    const T* begin = call.inputPresent(addend) ? static_cast<const T*>(call.inputs[addend].data) : nullptr;
     if constexpr (kIsHalf<T>) {
       float* sums = reinterpret_cast<float*>(call.workspace.data());
-      std::fill_n(sums, count, 0.0f);
+      for (std::int64_t i = 0; i < count; ++i) sums[i] = begin ? static_cast<float>(begin[i]) : 0.0f;
       status = f(sums, values);
       for (std::int64_t i = 0; i < count; ++i) y[i] = T(sums[i]);
     } else {
-      std::fill_n(y, count, T{});
+      if (!begin) std::fill_n(y, count, T{});
+      else if (begin != y) std::copy_n(begin, count, y);
       status = f(y, values);
     }
   });

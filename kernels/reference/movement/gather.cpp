@@ -66,7 +66,7 @@ Status gatherGradKernel(const KernelSpec& spec, const KernelCall& call) {
         }
     });
     return status;
-  });
+  }, 3);
 }
 
 }  // namespace stepscope::reference

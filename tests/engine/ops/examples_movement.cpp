@@ -52,6 +52,7 @@ std::vector<OpExample> makeExamples() {
       {"Gather_rows", "", "Gather", {In::random({4, 3}), longs({2, 2}, {0, 3, 3, -1})}},
       {"Gather_axis1", "", "Gather", {In::random({2, 4, 3}), longs({3}, {1, 1, 2})}, 1, {{"axis", 1_i}}},
       {"Gather_scalarIndex", "", "Gather", {In::random({2, 4}), In::scalarInt(-2)}, 1, {{"axis", -1_i}}},
+      {"GatherGrad_added", "stepscope", "GatherGrad", {In::random({2, 2, 3}), longs({2, 2}, {0, 3, 3, -1}), In::ints({4, 3}), In::random({4, 3})}},
       {"GatherGrad_rows", "stepscope", "GatherGrad", {In::random({2, 2, 3}), longs({2, 2}, {0, 3, 3, -1}), In::ints({4, 3})}},
       {"GatherElements_axis1", "", "GatherElements", {In::random({2, 3}), longs({2, 2}, {0, 0, -1, 1})}, 1, {{"axis", 1_i}}},
       {"GatherElements_fewerRows", "", "GatherElements", {In::random({3, 3}), longs({1, 2}, {2, 0})}},

@@ -1,0 +1,46 @@
+#include "engine/passes/fuse_gather_grad.h"
+
+namespace stepscope {
+
+Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
+  PassResult result;
+  std::vector<bool> isOutput(graph.valueCapacity(), false);
+  for (const ValueId out : graph.outputs()) isOutput[static_cast<std::size_t>(out.index)] = true;
+  const auto uses = graph.uses();
+  std::vector<NodeId> gone;
+  const std::vector<NodeId> order = graph.order();
+  for (const NodeId id : order) {
+    const Node& sum = graph.node(id);
+    if (!sum.domain.empty() || (sum.op != "Add" && sum.op != "Sum") || sum.inputs.size() != 2) continue;
+    for (const std::size_t side : {1u, 0u}) {
+      const ValueId gradient = sum.input(side), addend = sum.input(1 - side);
+      const NodeId producer = graph.value(gradient).producer;
+      if (!producer || graph.node(producer).domain != kInternalDomain || graph.node(producer).op != "GatherGrad") continue;
+      const Node gather = graph.node(producer);
+      std::string condition;
+      if (gather.input(3)) condition = "it is added to something already";
+      else if (uses[static_cast<std::size_t>(gradient.index)].size() != 1 || isOutput[static_cast<std::size_t>(gradient.index)]) condition = "the gradient is read alone too";
+      else if (gather.predicates != sum.predicates || gather.phase != sum.phase) condition = "the sum belongs to another phase or branch of If";
+      else if (graph.value(addend).type.shape != graph.value(gradient).type.shape || addend == gradient) condition = "what it is added to has other extents";
+      if (!condition.empty()) {
+        result.nearMisses.push_back({id, condition});
+        continue;
+      }
+      Node& target = graph.mutableNode(id);
+      target.domain = gather.domain;
+      target.op = gather.op;
+      target.attrs = gather.attrs;
+      target.inputs = {gather.input(0), gather.input(1), gather.input(2), addend};
+      target.provenance.sources.push_back(producer);
+      target.provenance.pass = graph.pass();
+      graph.logChange(id);
+      gone.push_back(producer);
+      ++result.matches;
+      break;
+    }
+  }
+  graph.removeNodes(gone);
+  return result;
+}
+
+}  // namespace stepscope

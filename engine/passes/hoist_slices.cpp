@@ -1,0 +1,71 @@
+#include "engine/passes/hoist_slices.h"
+
+#include <algorithm>
+
+namespace stepscope {
+namespace {
+
+// Why the rows of `product` cannot be sliced before it; empty when they can.
+std::string refuse(const Graph& graph, const Inference& inference, const Node& slice, const Node& product, bool readElsewhere) {
+  const auto &a = graph.value(product.input(0)).type.shape, &b = graph.value(product.input(1)).type.shape;
+  if (!a || !b || b->size() != 2 || a->size() < 2) return "the right operand is no matrix";
+  if (readElsewhere) return "the product is read whole too";
+  if (product.predicates != slice.predicates) return "the product belongs to another branch of If";
+  const auto rank = static_cast<std::int64_t>(a->size());
+  const auto axes = slice.input(3) ? inference.integers(slice.input(3)) : std::nullopt;
+  if (!axes) return "the axes of the slice are not known";
+  for (const std::int64_t axis : *axes)
+    if (axis == rank - 1 || axis == -1) return "it slices columns of the product";
+  return {};
+}
+
+}  // namespace
+
+Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
+  PassResult result;
+  std::vector<bool> isOutput(graph.valueCapacity(), false);
+  for (const ValueId out : graph.outputs()) isOutput[static_cast<std::size_t>(out.index)] = true;
+  const auto uses = graph.uses();
+  std::vector<NodeId> gone;
+  const std::vector<NodeId> order = graph.order();
+  std::vector<NodeId> sorted;
+  for (const NodeId id : order) {
+    sorted.push_back(id);
+    const Node& slice = graph.node(id);
+    if (!slice.domain.empty() || slice.op != "Slice") continue;
+    const ValueId y = slice.input(0);
+    const NodeId producer = graph.value(y).producer;
+    if (!producer || !graph.node(producer).domain.empty() || graph.node(producer).op != "MatMul") continue;
+    const Node product = graph.node(producer);
+    const bool elsewhere = uses[static_cast<std::size_t>(y.index)].size() != 1 || isOutput[static_cast<std::size_t>(y.index)];
+    if (const std::string condition = refuse(graph, inference, slice, product, elsewhere); !condition.empty()) {
+      result.nearMisses.push_back({id, condition});
+      continue;
+    }
+    std::vector<ValueId> inputs = slice.inputs;
+    inputs[0] = product.input(0);
+    const NodeId rows = graph.addNode(slice.name + "_rows", "", "Slice", std::move(inputs), {graph.value(product.input(0)).name + "_rows"}, slice.attrs);
+    Node& first = graph.mutableNode(rows);
+    first.provenance = slice.provenance;
+    first.provenance.sources.push_back(id);
+    first.sinceVersion = slice.sinceVersion;
+    SS_TRY(inference.inferNode(rows));
+    Node& target = graph.mutableNode(id);
+    target.op = "MatMul";
+    target.inputs = {graph.node(rows).output(0), product.input(1)};
+    target.attrs = {};
+    target.provenance = product.provenance;
+    target.provenance.sources.push_back(producer);
+    target.provenance.pass = graph.pass();
+    graph.logChange(id);
+    sorted.insert(sorted.end() - 1, rows);
+    gone.push_back(producer);
+    ++result.matches;
+  }
+  if (result.matches == 0) return result;
+  graph.setOrder(std::move(sorted));
+  graph.removeNodes(gone);
+  return result;
+}
+
+}  // namespace stepscope
