@@ -170,6 +170,12 @@ Status Inference::inferNode(NodeId id) {
   }
   for (const ValueId out : node.outputs)
     if (out) facts(out) = {};
+  // Nothing follows from a value of which nothing is known: what a loop gives before it is unrolled, or an unknown op.
+  for (const ValueId in : node.inputs) {
+    if (!in) continue;
+    const ValueType& type = graph_->value(in).type;
+    if (type.kind == ValueKind::kTensor && type.dtype == DType::kUndefined && !type.shape) return {};
+  }
   InferShapeContext context(*this, node);
   if (const Status status = op->inferShape(context); !status) {
     // A branch of If may be ill-formed for the shapes at hand, as long as it is not the one that runs.

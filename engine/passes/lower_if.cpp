@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/ops/op_def.h"
+#include "engine/passes/captures.h"
 
 namespace stepscope {
 namespace {
@@ -15,8 +16,6 @@ class Lowering {
     std::vector<NodeId> order;
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       const Node& node = graph_.node(id);
-      if (node.domain.empty() && (node.op == "Loop" || node.op == "Scan"))
-        return unsupported(fmt::format("{}: loops are not planned; expected a graph without Loop and Scan; hint: export with the loop unrolled", node.label()));
       if (node.domain.empty() && node.op == "If")
         SS_TRY(lower(id, order));
       else
@@ -123,12 +122,16 @@ class Lowering {
           graph_.mutableValue(node.outputs[o]).type = branch.value(source.outputs[o]).type;
           scopes_[scope][branch.value(source.outputs[o]).name] = node.outputs[o];
         }
-      if (node.domain.empty() && node.op == "If")
+      if (node.domain.empty() && node.op == "If") {
         SS_TRY(lower(copy, order));
-      else if (node.domain.empty() && (node.op == "Loop" || node.op == "Scan"))
-        return unsupported(fmt::format("{}: loops are not planned; expected a graph without Loop and Scan", node.label()));
-      else
+      } else {
+        // A loop is unrolled later, when what it captures is known by the names of this graph alone.
+        renameCaptures(node, [this](const std::string& name) {
+          const ValueId now = lookup(name);
+          return now ? graph_.value(now).name : name;
+        });
         order.push_back(copy);
+      }
       // A nested If was replaced by Selects under the same names.
       for (std::size_t o = 0; o < source.outputs.size(); ++o)
         if (source.outputs[o] && !graph_.value(map[source.outputs[o]]).alive) {

@@ -3,7 +3,8 @@
 //
 // Runs after `inline` (a function may hold an If) and raise_opset, before `infer`. An If whose condition is constant keeps
 // both branches here; fold_constants later removes the one that never runs.
-// Errors: Loop and Scan are refused with the reason; an If without two branches of equal output count.
+// An If in the body of a loop waits until unroll_loops has written the body out; this runs again then.
+// Errors: an If without two branches of equal output count.
 #pragma once
 
 #include "engine/ir/graph.h"

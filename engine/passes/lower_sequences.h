@@ -18,10 +18,11 @@
 
 namespace stepscope {
 
-// What inference found out; both answer nothing when they do not know.
+// What inference found out; the first two answer nothing when they do not know. `infer` finds out about a node that a pass adds.
 struct KnownFacts {
   std::function<std::optional<std::vector<std::int64_t>>(ValueId)> knownInts;
   std::function<std::optional<Shape>(ValueId)> knownShape;
+  std::function<Status(NodeId)> infer = {};
 };
 
 // Returns how many nodes were rewritten or removed; a graph without sequences keeps its version.

@@ -294,6 +294,14 @@ class Raiser {
     return {};
   }
 
+  Status scan() { return error("Scan of opset 8, over a batch; expected opset 9 or later; hint: export again with another opset_version"); }
+
+  // Until opset 15 regions lay half an element further.
+  Status roiAlign() {
+    setAttribute("coordinate_transformation_mode", std::string("output_half_pixel"));
+    return {};
+  }
+
   Status dft() {
     setInput(2, constant("axis", Tensor::scalar(DType::kI64, static_cast<double>(attrs().integer("axis", 1)))));
     eraseAttribute("axis");
@@ -336,6 +344,8 @@ std::span<const Raiser::Entry> Raiser::rules() {
       {"ReduceSumSquare", 18, &Raiser::axesToInput},
       {"Resize", 11, &Raiser::resize10},
       {"Resize", 13, &Raiser::resize13},
+      {"RoiAlign", 16, &Raiser::roiAlign},
+      {"Scan", 9, &Raiser::scan},
       {"Scatter", 11, &Raiser::scatter},
       {"Slice", 10, &Raiser::slice},
       {"Softmax", 13, &Raiser::softmax},

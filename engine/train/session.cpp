@@ -9,7 +9,9 @@
 #include "engine/onnx/inliner.h"
 #include "engine/passes/lower_if.h"
 #include "engine/passes/lower_sequences.h"
+#include "engine/passes/lower_signal.h"
 #include "engine/passes/raise_opset.h"
+#include "engine/passes/unroll_loops.h"
 #include "engine/train/phase_scope.h"
 #include "engine/train/session_parts.h"
 #include "engine/train/snapshots.h"
@@ -67,10 +69,24 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
   {
     PhaseScope phase(*this, "infer");
     imported_.setPass("infer");
-    importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
-    if (Status status = importedInference_->run(); !status) return phase.fail(status.error());
     const KnownFacts facts{[&](ValueId id) { return importedInference_->integers(id); },
-                           [&](ValueId id) { return importedInference_->shape(id); }};
+                           [&](ValueId id) { return importedInference_->shape(id); },
+                           [&](NodeId id) { return importedInference_->inferNode(id); }};
+    for (;;) {
+      importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
+      if (Status status = importedInference_->run(); !status) return phase.fail(status.error());
+      auto loops = unrollLoops(imported_, facts);
+      if (!loops) return phase.fail(loops.error());
+      auto signals = lowerSignal(imported_, facts);
+      if (!signals) return phase.fail(signals.error());
+      if (loops->lowered + signals->lowered == 0) {
+        const std::string& reason = loops->blocked.empty() ? signals->blocked : loops->blocked;
+        if (!reason.empty()) return phase.fail({ErrorCode::kUnsupported, reason});
+        break;
+      }
+      if (auto lowered = lowerIf(imported_); !lowered) return phase.fail(lowered.error());
+      if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());
+    }
     auto sequences = lowerSequences(imported_, facts);
     if (!sequences) return phase.fail(sequences.error());
     if (*sequences > 0) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "engine/autodiff/gradient.h"
+#include "engine/ops/op_def.h"
 #include "engine/passes/pass.h"
 #include "engine/train/attach_loss.h"
 #include "engine/train/density.h"
@@ -37,6 +38,33 @@ std::string missingText(const Graph& graph, const std::vector<MissingRule>& miss
     text += "; hint: freeze the parameters before it (--freeze), or export with other operators";
   }
   return text;
+}
+
+// Nodes on the way to `roots` whose op this build does not know, all at once; empty when there are none.
+std::string unknownOps(const Graph& graph, const std::vector<ValueId>& roots) {
+  std::vector<bool> reached(graph.nodeCapacity(), false);
+  std::vector<ValueId> open = roots;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    if (!id || graph.value(id).role != ValueRole::kNodeOutput) continue;
+    const NodeId made = graph.value(id).producer;
+    if (!made || reached[static_cast<std::size_t>(made.index)]) continue;
+    reached[static_cast<std::size_t>(made.index)] = true;
+    for (const ValueId in : graph.node(made).inputs) open.push_back(in);
+  }
+  std::size_t count = 0;
+  std::string text;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (!reached[static_cast<std::size_t>(id.index)] || findOp(node.domain, node.op) != nullptr || ++count > 20) continue;
+    text += fmt::format("\n  {}: {}", node.label(), node.domain.empty() ? "not an operator of this build" : fmt::format("domain '{}' has no such operator in this build", node.domain));
+    if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
+    if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
+  }
+  if (count == 0) return text;
+  return fmt::format("operators: {} node{} on the way to the loss cannot be computed; expected known operators{}; hint: export with other operators", count,
+                     count == 1 ? "" : "s", text);
 }
 
 }  // namespace
@@ -141,6 +169,8 @@ Status Session::buildGraph() {
     PhaseScope phase(*this, "attach loss");
     graph.setPass("attach loss");
     auto choice = attachLoss(graph, inference, options_);
+    if (std::string unknown = unknownOps(graph, choice ? std::vector<ValueId>{choice->loss} : graph.outputs()); !unknown.empty())
+      return phase.fail({ErrorCode::kUnsupported, std::move(unknown)});
     if (!choice) return phase.fail(choice.error());
     loss_ = choice->loss;
     auto& report = phase.pass();

@@ -10,15 +10,17 @@ namespace stepscope {
 namespace {
 
 // Buffers that exporters store as float initializers beside the parameters.
-constexpr std::array<std::string_view, 9> kBufferNames = {"inv_freq",     "original_inv_freq", "position_ids", "token_type_ids", "running_mean",
-                                                          "running_var",  "relative_position_index", "attn_mask", "freqs_cis"};
+constexpr std::array<std::string_view, 10> kBufferNames = {"inv_freq",    "original_inv_freq",       "position_ids", "token_type_ids", "running_mean",
+                                                           "running_var", "relative_position_index", "attn_mask",    "freqs_cis",      "relative_coords_table"};
 
 bool isBufferName(const std::string& name) {
   const auto dot = name.rfind('.');
   const std::string_view last = dot == std::string::npos ? std::string_view(name) : std::string_view(name).substr(dot + 1);
   for (const std::string_view buffer : kBufferNames)
     if (last == buffer) return true;
-  return false;
+  // What torch.export lifts out of the code: tensors that forward() writes down.
+  static const std::regex lifted(R"(^(c_)?(lifted_tensor_|_tensor_constant)\d+$)");
+  return std::regex_match(last.begin(), last.end(), lifted);
 }
 
 // Names that exporters give to scalar constants: "val_12", "onnx::Mul_7", "/layer/Constant_output_0", "scalar_tensor_default".

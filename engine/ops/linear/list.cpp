@@ -25,6 +25,9 @@ std::span<const OpDef* const> linearOps() {
       &kGlobalLpPoolOp,
       &kGlobalMaxPoolGradOp,
       &kGlobalMaxPoolOp,
+      &kGridSampleGridGradOp,
+      &kGridSampleInputGradOp,
+      &kGridSampleOp,
       &kLSTMGradOp,
       &kLSTMOp,
       &kLpPoolGradOp,
@@ -40,6 +43,8 @@ std::span<const OpDef* const> linearOps() {
       &kQLinearMatMulOp,
       &kRNNGradOp,
       &kRNNOp,
+      &kRoiAlignGradOp,
+      &kRoiAlignOp,
       &kResizeGradOp,
       &kResizeOp,
   };

@@ -25,6 +25,9 @@ extern const OpDef kGlobalAveragePoolOp;
 extern const OpDef kGlobalLpPoolOp;
 extern const OpDef kGlobalMaxPoolGradOp;
 extern const OpDef kGlobalMaxPoolOp;
+extern const OpDef kGridSampleGridGradOp;
+extern const OpDef kGridSampleInputGradOp;
+extern const OpDef kGridSampleOp;
 extern const OpDef kLSTMGradOp;
 extern const OpDef kLSTMOp;
 extern const OpDef kLpPoolGradOp;
@@ -42,5 +45,8 @@ extern const OpDef kRNNGradOp;
 extern const OpDef kRNNOp;
 extern const OpDef kResizeGradOp;
 extern const OpDef kResizeOp;
+
+extern const OpDef kRoiAlignGradOp;
+extern const OpDef kRoiAlignOp;
 
 }  // namespace stepscope::ops

@@ -5,7 +5,11 @@ namespace {
 
 Status inferShape(ShapeContext& c) {
   if (c.inputType(0).kind != ValueKind::kSequence) return c.error("input is no sequence");
-  c.setOutput(0, c.inputDType(0), c.inputShape(0));
+  std::optional<Shape> shape = c.inputShape(0);
+  // Elements may differ in what is no number: two of them must not share a symbol.
+  for (std::size_t axis = 0; shape && axis < shape->size(); ++axis)
+    if (!(*shape)[axis].known()) (*shape)[axis] = c.freshDim(0, axis);
+  c.setOutput(0, c.inputDType(0), std::move(shape));
   return {};
 }
 

@@ -25,6 +25,9 @@ std::span<const KernelEntry> linearKernels() {
       KernelEntry{"", "GlobalLpPool", plain<globalLpPool>},
       KernelEntry{"", "GlobalMaxPool", plain<globalMaxPool>},
       KernelEntry{"stepscope", "GlobalMaxPoolGrad", plain<globalMaxPoolGrad>},
+      KernelEntry{"", "GridSample", plain<gridSample>},
+      KernelEntry{"stepscope", "GridSampleGridGrad", plain<gridSampleGridGrad>},
+      KernelEntry{"stepscope", "GridSampleInputGrad", plain<gridSampleInputGrad>},
       KernelEntry{"", "GRU", plain<gru>},
       KernelEntry{"stepscope", "GRUGrad", plain<gruGrad>},
       KernelEntry{"", "LpPool", plain<lpPool>},
@@ -44,6 +47,8 @@ std::span<const KernelEntry> linearKernels() {
       KernelEntry{"stepscope", "ResizeGrad", plain<resizeGrad>},
       KernelEntry{"", "RNN", plain<rnn>},
       KernelEntry{"stepscope", "RNNGrad", plain<rnnGrad>},
+      KernelEntry{"", "RoiAlign", plain<roiAlign>},
+      KernelEntry{"stepscope", "RoiAlignGrad", plain<roiAlignGrad>},
   };
   return kKernels;
 }

@@ -21,6 +21,9 @@ Status globalAveragePool(const KernelSpec& spec, const KernelCall& call);
 Status globalLpPool(const KernelSpec& spec, const KernelCall& call);
 Status globalMaxPool(const KernelSpec& spec, const KernelCall& call);
 Status globalMaxPoolGrad(const KernelSpec& spec, const KernelCall& call);
+Status gridSample(const KernelSpec& spec, const KernelCall& call);
+Status gridSampleGridGrad(const KernelSpec& spec, const KernelCall& call);
+Status gridSampleInputGrad(const KernelSpec& spec, const KernelCall& call);
 Status gru(const KernelSpec& spec, const KernelCall& call);
 Status gruGrad(const KernelSpec& spec, const KernelCall& call);
 Status lpPool(const KernelSpec& spec, const KernelCall& call);
@@ -39,5 +42,7 @@ Status resize(const KernelSpec& spec, const KernelCall& call);
 Status resizeGrad(const KernelSpec& spec, const KernelCall& call);
 Status rnn(const KernelSpec& spec, const KernelCall& call);
 Status rnnGrad(const KernelSpec& spec, const KernelCall& call);
+Status roiAlign(const KernelSpec& spec, const KernelCall& call);
+Status roiAlignGrad(const KernelSpec& spec, const KernelCall& call);
 
 }  // namespace stepscope::reference

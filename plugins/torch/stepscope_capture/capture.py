@@ -145,6 +145,16 @@ def _parameters(module, proto):
     return rows
 
 
+def _buffers(proto, parameters):
+    """Names of float initializers that are no parameters: buffers, and tensors that forward() writes down. None of them is trained."""
+    floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+    known = {name for name, _ in parameters}
+    statistics = ("running_mean", "running_var")  # the training form of BatchNormalization says what these are
+    return [
+        t.name for t in proto.graph.initializer if t.data_type in floats and t.name not in known and t.name.rpartition(".")[2] not in statistics
+    ]
+
+
 def _golden(module, parameters, rows):
     """(loss of every batch at the captured parameters, gradients of the first batch by name), in training mode."""
     losses, gradients = [], {}
@@ -217,7 +227,8 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         "opset": opset,
         "torch": torch.__version__,
         "export_ns": export_ns,
-        "parameters": [{"name": name, "trained": tensor.requires_grad} for name, tensor in parameters],
+        "parameters": [{"name": name, "trained": tensor.requires_grad} for name, tensor in parameters]
+        + [{"name": name, "trained": False} for name in _buffers(proto, parameters)],
     }
     if with_golden:
         losses, gradients = _golden(module, parameters, rows)

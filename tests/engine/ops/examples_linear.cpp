@@ -179,6 +179,39 @@ void addResizes(std::vector<OpExample>& all) {
 }
 
 // X [3, 2, 2], hidden size 3.
+void addSampling(std::vector<OpExample>& all) {
+  const auto text = [](const char* value) { return std::string(value); };
+  for (const char* padding : {"zeros", "border", "reflection"})
+    for (const char* mode : {"linear", "cubic", "nearest"}) {
+      const bool corners = text(mode) == "cubic";
+      const Attributes attrs{{"mode", text(mode)}, {"padding_mode", text(padding)}, {"align_corners", std::int64_t{corners}}};
+      // Kinks lie at whole and half positions of the extents 4 and 3.
+      std::vector<double> kinks;
+      for (int k = -8; k <= 8; ++k)
+        for (const int parts : {3, 4, 6}) kinks.push_back(static_cast<double>(k) / parts);
+      const In grid = In::random({1, 2, 2, 2}, -1.4, 1.4, kinks);
+      const std::string name = text("_") + mode + "_" + padding;
+      all.push_back({"GridSample" + name, "", "GridSample", {In::random({1, 2, 4, 3}), grid}, 1, attrs});
+      all.push_back({"GridSampleInputGrad" + name, "stepscope", "GridSampleInputGrad", {In::random({1, 2, 2, 2}), grid, In::ints({1, 2, 4, 3})}, 1, attrs});
+      all.push_back({"GridSampleGridGrad" + name, "stepscope", "GridSampleGridGrad", {In::random({1, 2, 2, 2}), In::random({1, 2, 4, 3}), grid}, 1, attrs});
+    }
+  all.push_back({"GridSample_3d", "", "GridSample", {In::random({2, 1, 2, 3, 4}), In::random({2, 1, 2, 2, 3}, 0.05, 0.2)}});
+  // No gradient: there is no element to compare.
+  all.push_back({"GridSample_no_points", "", "GridSample", {In::random({2, 1, 3, 4}), In::random({2, 0, 2, 2})}, 1, {}, 1e-6, false});
+  const In rois = In::of(Tensor::of<float>({3, 4}, std::vector<float>{0.5f, 1, 6.5f, 7, 2, 2, 9, 8.5f, 3, 1, 3.2f, 1.1f}));
+  const In images = In::of(Tensor::of<std::int64_t>({3}, Ints{1, 0, 1}));
+  for (const char* transformation : {"half_pixel", "output_half_pixel"})
+    for (const std::int64_t ratio : {0, 2}) {
+      const Attributes attrs{{"coordinate_transformation_mode", text(transformation)}, {"output_height", std::int64_t{2}}, {"output_width", std::int64_t{3}},
+                             {"sampling_ratio", ratio}, {"spatial_scale", 0.5f}};
+      const std::string name = text("_") + transformation + (ratio ? "_2" : "_adaptive");
+      all.push_back({"RoiAlign" + name, "", "RoiAlign", {In::random({2, 2, 5, 4}), rois, images}, 1, attrs});
+      all.push_back({"RoiAlignGrad" + name, "stepscope", "RoiAlignGrad", {In::random({3, 2, 2, 3}), rois, images, In::ints({2, 2, 5, 4})}, 1, attrs});
+    }
+  // No gradient: the rule refuses mode max.
+  all.push_back({"RoiAlign_max", "", "RoiAlign", {In::random({2, 2, 5, 4}), rois, images}, 1, {{"mode", text("max")}}, 1e-6, false});
+}
+
 void addRecurrent(std::vector<OpExample>& all) {
   const auto text = [](const char* value) { return std::string(value); };
   const auto add = [&](const std::string& op, const std::string& name, std::int64_t gates, Attributes attrs, bool full) {
@@ -225,6 +258,7 @@ std::span<const OpExample> linearExamples() {
     addPools(examples);
     addEinsums(examples);
     addResizes(examples);
+    addSampling(examples);
     addRecurrent(examples);
     return examples;
   }();

@@ -1,0 +1,22 @@
+#include "engine/ops/linear/ops.h"
+#include "engine/ops/shape_context.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  c.setOutput(0, c.inputDType(2), c.inputShape(2));
+  return {};
+}
+
+}  // namespace
+
+constexpr OpDef kGridSampleGridGradOp{
+    .name = "GridSampleGridGrad",
+    .domain = kInternalDomain,
+    .doc = "dgrid of GridSample: slope of x at the positions, times dy. Inputs dy, x, grid; attributes of the GridSample.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,21 @@
+#include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return inferFromShapeInput(c, 3, 4); }
+
+}  // namespace
+
+constexpr OpDef kRoiAlignGradOp{
+    .name = "RoiAlignGrad",
+    .domain = kInternalDomain,
+    .doc =
+        "dx of RoiAlign in mode avg: dy spread over the points. Inputs dy, rois, batch indices, the shape of x; attributes "
+        "of the RoiAlign.",
+    .inferShape = inferShape,
+    .noGradientReason = "gradient of a gradient",
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,29 @@
+// A model written as protobuf text, and one training step of it on the CPU: its loss and the gradients of its initializers.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/status.h"
+
+namespace stepscope::testing {
+
+struct SmallStep {
+  double loss = 0;
+  std::map<std::string, std::vector<double>> gradients;
+};
+
+// `graph` is the text of an onnx.GraphProto with an output named "loss". Errors: what opening, building or stepping answers.
+Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters);
+
+// A float initializer: floats("w", {2}, {1, 2}).
+std::string floats(const std::string& name, const std::vector<std::int64_t>& dims, const std::vector<float>& values);
+// An int64 initializer; no dims: a scalar.
+std::string ints(const std::string& name, const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& values);
+// node { op_type … }; names are separated by blanks, "_" is an absent one; `more` is text inside the node.
+std::string node(const std::string& op, const std::string& inputs, const std::string& outputs, const std::string& more = "");
+std::string attribute(const std::string& name, std::int64_t value);
+std::string attribute(const std::string& name, const std::vector<std::int64_t>& values);
+
+}  // namespace stepscope::testing
