@@ -6,6 +6,7 @@
 #include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_gather_grad.h"
 #include "engine/passes/fuse_gelu.h"
+#include "engine/passes/fuse_masked_softmax.h"
 #include "engine/passes/fuse_normalization.h"
 #include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/hoist_slices.h"
@@ -42,6 +43,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
       {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
       {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
+      {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
       {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
   };

@@ -20,6 +20,7 @@ extern const OpDef kLogSoftmaxOp;
 extern const OpDef kLpNormalizationOp;
 extern const OpDef kLrnGradOp;
 extern const OpDef kLrnOp;
+extern const OpDef kMaskedSoftmaxOp;
 extern const OpDef kMeanVarianceNormalizationOp;
 extern const OpDef kMsSimplifiedLayerNormalizationOp;
 extern const OpDef kNegativeLogLikelihoodLossGradOp;
@@ -68,6 +69,7 @@ std::span<const OpDef* const> reductionOps() {
       &kLpNormalizationOp,
       &kLrnGradOp,
       &kLrnOp,
+      &kMaskedSoftmaxOp,
       &kMeanVarianceNormalizationOp,
       &kMsSimplifiedLayerNormalizationOp,
       &kNegativeLogLikelihoodLossGradOp,

@@ -102,6 +102,7 @@ std::span<const KernelEntry> loopKernels() {
       {"stepscope", "SgdUpdate", makeSgdUpdate},
       {"stepscope", "SimplifiedLayerNormalizationGrad", makeRmsNormGrad},
       {"stepscope", "SliceGrad", makeSliceGrad},
+      {"stepscope", "MaskedSoftmax", makeMaskedSoftmax},
       {"stepscope", "SoftmaxCrossEntropyLossGrad", makeCrossEntropyGrad},
       {"stepscope", "SoftmaxGrad", makeSoftmaxGrad},
       {"stepscope", "SquareSum", makeSquareSum},

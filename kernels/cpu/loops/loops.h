@@ -53,6 +53,7 @@ Result<std::unique_ptr<Kernel>> makeSkipRmsNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSlice(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSliceGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec);           // and LogSoftmax
+Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec);

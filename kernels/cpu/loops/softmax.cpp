@@ -2,8 +2,9 @@
 #include <array>
 #include <limits>
 
-#include "kernels/cpu/loops/support.h"
+#include "kernels/cpu/loops/broadcast.h"
 #include "kernels/cpu/loops/rows.h"
+#include "kernels/cpu/loops/support.h"
 #include "kernels/cpu/loops/vector_math.h"
 
 namespace stepscope::cpu {
@@ -41,6 +42,14 @@ SS_CLONES void softmaxRow(const float* x, float* y, std::int64_t width) {
 SS_CLONES void subtractRow(const float* x, float first, float second, float* y, std::int64_t width) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < width; ++j) y[j] = x[j] - first - second;
+}
+
+SS_CLONES void addMask(const float* x, const float* mask, std::int64_t step, float* y, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) y[j] = x[j] + mask[j * step];
+}
+
+SS_CLONES void fillMask(const float* x, const std::uint8_t* mask, std::int64_t step, bool invert, float fill, float* y, std::int64_t count) {
+  for (std::int64_t j = 0; j < count; ++j) y[j] = (mask[j * step] != 0) != invert ? x[j] : fill;
 }
 
 void logSoftmaxRow(const float* x, float* y, std::int64_t width) {
@@ -139,6 +148,33 @@ Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec) {
         [&](std::int64_t at, std::int64_t n) {
           log ? softmaxColumns<true>(x + at, y + at, lines.axis, lines.inner, n) : softmaxColumns<false>(x + at, y + at, lines.axis, lines.inner, n);
         });
+    return {};
+  });
+}
+
+Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || (!takesInput(spec, 1) && !takesInput(spec, 1, DType::kBool)))
+    return notTaken(spec, "elements other than float32");
+  const Dims& dims = spec.inputs[0].dims;
+  if (dims.empty()) return notTaken(spec, "a single number");
+  SS_ASSIGN(const Broadcast broadcast, Broadcast::of(spec, dims, {&dims, &spec.inputs[1].dims}));
+  const std::int64_t width = dims.back(), rows = elementCount(dims) / width;
+  const bool bools = spec.inputs[1].dtype == DType::kBool, invert = spec.attrs.integer("invert", 0) != 0;
+  const float fill = spec.attrs.real("fill", -std::numeric_limits<float>::infinity());
+  return makeBodyKernel("vector rows", [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const float* x = input(call, 0);
+    float* y = output(call, 0);
+    parallelRows(rows, width, threads, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        broadcast.runs(row * width, (row + 1) * width, [&](const Broadcast::Run& run) {
+          if (bools)
+            fillMask(x + run.out, input<std::uint8_t>(call, 1) + run.at[1], broadcast.step(1), invert, fill, y + run.out, run.count);
+          else
+            addMask(x + run.out, input(call, 1) + run.at[1], broadcast.step(1), y + run.out, run.count);
+        });
+        softmaxRow(y + row * width, y + row * width, width);
+      }
+    });
     return {};
   });
 }

@@ -91,6 +91,34 @@ Status unary(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+// The mask is applied into the output, whose lines are then normalised in place.
+Status masked(const KernelSpec& spec, const KernelCall& call) {
+  const TensorView &x = call.inputs[0], &mask = call.inputs[1];
+  SS_ASSIGN(const Lines lines, linesOf(spec, x.dims, -1));
+  Dims strides(x.dims.size(), 0);
+  const Dims own = rowMajorStrides(mask.dims);
+  const std::size_t lead = x.dims.size() - mask.dims.size();
+  for (std::size_t i = 0; i < mask.dims.size(); ++i) strides[lead + i] = mask.dims[i] == 1 ? 0 : own[i];
+  const double fill = spec.attrs.real("fill", -std::numeric_limits<float>::infinity());
+  const bool invert = spec.attrs.integer("invert", 0) != 0;
+  const bool known = dispatchFloat(x.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T* in = readAs<T>(x);
+    T* out = writeAs<T>(call.outputs[0]);
+    for (std::int64_t i = 0; i < x.elements(); ++i) {
+      std::int64_t at = 0, rest = i;
+      for (std::size_t axis = x.dims.size(); axis-- > 0; rest /= x.dims[axis]) at += rest % x.dims[axis] * strides[axis];
+      if (mask.dtype == DType::kBool)
+        out[i] = (static_cast<const bool*>(mask.data)[at] != invert) ? in[i] : static_cast<T>(fill);
+      else
+        out[i] = static_cast<T>(static_cast<double>(in[i]) + static_cast<double>(readAs<T>(mask)[at]));
+    }
+    forEachLine(lines, [&](std::int64_t at) { softmaxLine(static_cast<const T*>(out) + at, out + at, lines); });
+  });
+  if (!known) return badType(spec, x.dtype);
+  return {};
+}
+
 template <bool kLog>
 Status gradient(const KernelSpec& spec, const KernelCall& call) {
   const TensorView& dy = call.inputs[0];
@@ -115,6 +143,7 @@ constexpr KernelEntry kEntries[] = {
     {"", "LogSoftmax", plain<unary<Unary::kLogSoftmax>>},
     {"", "Softmax", plain<unary<Unary::kSoftmax>>},
     {"stepscope", "LogSoftmaxGrad", plain<gradient<true>>},
+    {"stepscope", "MaskedSoftmax", plain<masked>},
     {"stepscope", "SoftmaxGrad", plain<gradient<false>>},
 };
 

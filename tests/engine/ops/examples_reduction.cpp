@@ -74,6 +74,13 @@ void addSoftmax(std::vector<OpExample>& list) {
   }
   const float minus = -std::numeric_limits<float>::infinity();
   list.push_back({"Softmax_masked", "", "Softmax", {values({2, 3}, {1, minus, 2, minus, minus, minus})}, 1, {}, 1e-6, false});
+  // No gradient: the op is written after it was taken.
+  const In scores = In::random({2, 3, 4, 5}, -3, 3);
+  const Attributes fill{{"fill", -1e4F}}, inverted{{"fill", -1e4F}, {"invert", std::int64_t{1}}};
+  list.push_back({"MaskedSoftmax_added", "stepscope", "MaskedSoftmax", {scores, In::random({2, 1, 1, 5}, -3, 3)}, 1, {}, 1e-6, false});
+  list.push_back({"MaskedSoftmax_whole", "stepscope", "MaskedSoftmax", {scores, scores}, 1, {}, 1e-6, false});
+  list.push_back({"MaskedSoftmax_bools", "stepscope", "MaskedSoftmax", {scores, In::integers({4, 5}, 0, 1, DType::kBool)}, 1, fill, 1e-6, false});
+  list.push_back({"MaskedSoftmax_inverted", "stepscope", "MaskedSoftmax", {scores, In::integers({2, 1, 4, 1}, 0, 1, DType::kBool)}, 1, inverted, 1e-6, false});
   list.push_back({"Hardmax_ties", "", "Hardmax", {values({2, 3}, {1, 3, 3, 2, 1, 0})}, 1, {{"axis", std::int64_t{-1}}}});
 }
 

@@ -196,6 +196,27 @@ TEST(FuseGelu, AnotherFactorIsANearMiss) {
   EXPECT_EQ(result.nearMisses[0].condition, "what is added to erf or tanh is not 1");
 }
 
+TEST(FuseMaskedSoftmax, AddedAndFilledMasks) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 4, 4}), mask = s.input("mask", {2, 1, 1, 4}), other = s.input("other", {4, 4});
+  const ValueId first = s.op("Softmax", {s.op("Add", {mask, x})}, {{"axis", std::int64_t{3}}});
+  const ValueId causal = s.op("GreaterOrEqual", {other, s.constant(0)});
+  s.finish({s.op("Softmax", {s.op("Where", {causal, first, s.constant(-1e9)})})});
+  EXPECT_EQ(s.apply("fuse_masked_softmax").matches, 2u);
+  EXPECT_EQ(s.count("MaskedSoftmax"), 2u);
+  EXPECT_EQ(s.graph.order().size(), 3u);
+}
+
+TEST(FuseMaskedSoftmax, AnotherAxisIsANearMiss) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4}), mask = s.input("mask", {4});
+  s.finish({s.op("Softmax", {s.op("Add", {x, mask})}, {{"axis", std::int64_t{0}}})});
+  const PassResult result = s.apply("fuse_masked_softmax");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition, "softmax runs along another axis than the last");
+}
+
 TEST(FuseNormalization, LayerAndRootMeanSquare) {
   Sketch s;
   const ValueId x = s.input("x", {2, 3, 8}), w = s.input("w", {8}), b = s.input("b", {8});
