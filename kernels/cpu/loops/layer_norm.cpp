@@ -10,32 +10,59 @@ struct Statistics {
   double mean = 0, inverse = 0;
 };
 
-template <bool kCentered>
-SS_CLONES Statistics normRow(const float* x, const float* scale, const float* bias, float* y, std::int64_t width, double epsilon) {
-  Statistics s;
-  if constexpr (kCentered) {
-    double sum = 0;
+constexpr std::int64_t kSumBlock = 1024;  // floats that are summed in float before they join a double
+
+SS_CLONES float sumOf(const float* x, std::int64_t n) {
+  float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < width; ++j) sum += static_cast<double>(x[j]);
-    s.mean = sum / static_cast<double>(width);
-  }
-  const double mean = s.mean;
-  double squares = 0;
-#pragma omp simd reduction(+ : squares)
-  for (std::int64_t j = 0; j < width; ++j) {
-    const double d = static_cast<double>(x[j]) - mean;
+  for (std::int64_t j = 0; j < n; ++j) sum += x[j];
+  return sum;
+}
+
+struct Deviations {
+  float sum = 0, squares = 0;
+};
+SS_CLONES Deviations deviationsOf(const float* x, float mean, std::int64_t n) {
+  float sum = 0, squares = 0;
+#pragma omp simd reduction(+ : sum, squares)
+  for (std::int64_t j = 0; j < n; ++j) {
+    const float d = x[j] - mean;
+    sum += d;
     squares += d * d;
   }
-  const double inverse = s.inverse = 1 / std::sqrt(squares / static_cast<double>(width) + epsilon);
+  return {sum, squares};
+}
+
+// y = ((x - mean) - rest) * inverse * scale + bias: the mean in two parts, so that large means cost no digits.
+SS_CLONES void normalise(const float* x, float mean, float rest, float inverse, const float* scale, const float* bias, float* y, std::int64_t n) {
   if (bias != nullptr) {
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < width; ++j)
-      y[j] = static_cast<float>((static_cast<double>(x[j]) - mean) * inverse) * scale[j] + bias[j];
+    for (std::int64_t j = 0; j < n; ++j) y[j] = ((x[j] - mean) - rest) * inverse * scale[j] + bias[j];
   } else {
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < width; ++j) y[j] = static_cast<float>((static_cast<double>(x[j]) - mean) * inverse) * scale[j];
+    for (std::int64_t j = 0; j < n; ++j) y[j] = ((x[j] - mean) - rest) * inverse * scale[j];
   }
-  return s;
+}
+
+// The mean is found roughly, then corrected by the mean of the differences, which are small.
+template <bool kCentered>
+Statistics normRow(const float* x, const float* scale, const float* bias, float* y, std::int64_t width, double epsilon) {
+  const auto count = static_cast<double>(width);
+  double rough = 0, sum = 0, squares = 0;
+  if constexpr (kCentered) {
+    for (std::int64_t at = 0; at < width; at += kSumBlock) rough += static_cast<double>(sumOf(x + at, std::min(kSumBlock, width - at)));
+    rough /= count;
+  }
+  const auto mean = static_cast<float>(rough);
+  for (std::int64_t at = 0; at < width; at += kSumBlock) {
+    const Deviations d = deviationsOf(x + at, mean, std::min(kSumBlock, width - at));
+    sum += static_cast<double>(d.sum);
+    squares += static_cast<double>(d.squares);
+  }
+  const double rest = kCentered ? sum / count : 0;
+  const double inverse = 1 / std::sqrt(std::max(squares / count - rest * rest, 0.0) + epsilon);
+  normalise(x, mean, static_cast<float>(rest), static_cast<float>(inverse), scale, bias, y, width);
+  return {static_cast<double>(mean) + rest, inverse};
 }
 
 SS_CLONES void addRows(const float* a, const float* b, const float* c, float* y, std::int64_t width) {
@@ -126,27 +153,55 @@ Result<std::unique_ptr<Kernel>> makeSkipNorm(const KernelSpec& spec) {
 
 // --- gradient
 
+struct Dots {
+  float total = 0, dot = 0;  // of d = dy * scale, and of d * (x - mean)
+};
 template <bool kCentered>
-SS_CLONES void inputGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float* dx, std::int64_t width) {
-  double total = 0, dot = 0;
+SS_CLONES Dots dotsOf(const float* dy, const float* x, const float* scale, float mean, std::int64_t n) {
+  float total = 0, dot = 0;
 #pragma omp simd reduction(+ : total, dot)
-  for (std::int64_t j = 0; j < width; ++j) {
-    const auto d = static_cast<double>(dy[j] * scale[j]);
+  for (std::int64_t j = 0; j < n; ++j) {
+    const float d = dy[j] * scale[j];
     if constexpr (kCentered) total += d;
-    dot += d * static_cast<double>(x[j] - mean);
+    dot += d * (x[j] - mean);
   }
-  // dx = inverse * (d - (total + normal * dot * inverse) / width) with normal = (x - mean) * inverse
-  const double i = static_cast<double>(inverse);
-  const auto shift = static_cast<float>(total / static_cast<double>(width)), slope = static_cast<float>(dot * i * i / static_cast<double>(width));
-#pragma GCC ivdep
-  for (std::int64_t j = 0; j < width; ++j) dx[j] = inverse * (dy[j] * scale[j] - shift - (x[j] - mean) * slope);
+  return {total, dot};
 }
 
-SS_CLONES void addParameters(const float* dy, const float* x, float mean, float inverse, double* dscale, double* dbias, std::int64_t width) {
+SS_CLONES void writeGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float shift, float slope, float* dx, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < n; ++j) dx[j] = inverse * (dy[j] * scale[j] - shift - (x[j] - mean) * slope);
+}
+
+// dx = inverse * (d - (total + (x - mean) * dot * inverse^2) / width)
+template <bool kCentered>
+void inputGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float* dx, std::int64_t width) {
+  double total = 0, dot = 0;
+  for (std::int64_t at = 0; at < width; at += kSumBlock) {
+    const Dots dots = dotsOf<kCentered>(dy + at, x + at, scale + at, mean, std::min(kSumBlock, width - at));
+    total += static_cast<double>(dots.total);
+    dot += static_cast<double>(dots.dot);
+  }
+  const double i = static_cast<double>(inverse), count = static_cast<double>(width);
+  writeGradient(dy, x, scale, mean, inverse, static_cast<float>(total / count), static_cast<float>(dot * i * i / count), dx, width);
+}
+
+// Rows are summed in float, kFlushRows at a time, and those sums in double.
+constexpr std::int64_t kFlushRows = 16;
+
+SS_CLONES void addParameters(const float* dy, const float* x, float mean, float inverse, float* dscale, float* dbias, std::int64_t width) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < width; ++j) {
-    dscale[j] += static_cast<double>(dy[j] * ((x[j] - mean) * inverse));
-    dbias[j] += static_cast<double>(dy[j]);
+    dscale[j] += dy[j] * ((x[j] - mean) * inverse);
+    dbias[j] += dy[j];
+  }
+}
+
+SS_CLONES void flush(float* rows, double* sums, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < n; ++j) {
+    sums[j] += static_cast<double>(rows[j]);
+    rows[j] = 0;
   }
 }
 
@@ -177,21 +232,26 @@ Result<std::unique_ptr<Kernel>> makeNormGrad(const KernelSpec& spec) {
     float* dx = call.outputPresent(0) ? output(call, 0) : nullptr;
     auto* sums = reinterpret_cast<double*>(call.workspace.data());
     const std::int64_t stride = 2 * shape.width;
-    if (parameters) std::fill_n(sums, parts * stride, 0.0);
+    auto* pending = reinterpret_cast<float*>(sums + parts * stride);
+    if (parameters) {
+      std::fill_n(sums, parts * stride, 0.0);
+      std::fill_n(pending, parts * stride, 0.0F);
+    }
     parallelParts(shape.rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      double* own = sums + part * stride;
+      float* own = pending + part * stride;
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t at = row * shape.width;
         const float m = kCentered ? mean[row] : 0.0F;
         if (parameters) addParameters(dy + at, x + at, m, inverse[row], own, own + shape.width, shape.width);
         if (dx != nullptr) inputGradient<kCentered>(dy + at, x + at, scale, m, inverse[row], dx + at, shape.width);
+        if (parameters && (row + 1 == end || (row + 1 - begin) % kFlushRows == 0)) flush(own, sums + part * stride, stride);
       }
     });
     if (call.outputPresent(1)) sumParts(sums, parts, stride, output(call, 1), shape.width);
     if (kCentered && call.outputPresent(2)) sumParts(sums + shape.width, parts, stride, output(call, 2), shape.width);
     return {};
   };
-  return makeBodyKernel("vector rows", body, parameters ? static_cast<std::size_t>(parts * 2 * shape.width) * sizeof(double) : 0);
+  return makeBodyKernel("vector rows", body, parameters ? static_cast<std::size_t>(parts * 2 * shape.width) * (sizeof(double) + sizeof(float)) : 0);
 }
 
 }  // namespace

@@ -73,14 +73,31 @@ SS_CLONES void gatherRow(double* sums, const float* x, std::int64_t count) {
   }
 }
 
+constexpr std::int64_t kRows = 8;
+
+// kRows rows at once, `step` apart: added in float before they join the double.
+template <Op kOp>
+SS_CLONES void gatherRows(double* sums, const float* x, std::int64_t step, std::int64_t count) {
+  const auto term = [&](std::int64_t i) {
+    return kOp == Op::kAbsolute ? std::fabs(x[i]) : x[i];
+  };
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float low = (term(i) + term(i + step)) + (term(i + 2 * step) + term(i + 3 * step));
+    const float high = (term(i + 4 * step) + term(i + 5 * step)) + (term(i + 6 * step) + term(i + 7 * step));
+    sums[i] += static_cast<double>(low + high);
+  }
+}
+
 struct Gather {
   Op op;
   double (*run)(const float*, std::int64_t);
   void (*row)(double*, const float*, std::int64_t);
+  void (*rows)(double*, const float*, std::int64_t, std::int64_t);  // null where rows cannot be joined first: extremes, and squares, which could overflow
 };
 template <Op kOp>
 constexpr Gather gatherOf() {
-  return {kOp, gatherRun<kOp>, gatherRow<kOp>};
+  return {kOp, gatherRun<kOp>, gatherRow<kOp>, kOp == Op::kSum || kOp == Op::kAbsolute ? gatherRows<kOp> : nullptr};
 }
 
 enum class Finish { kNone, kMean, kRoot, kLogarithm };
@@ -125,7 +142,12 @@ void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int6
     return;
   }
   const std::int64_t end = plan.steps * (chunk + 1) / plan.chunks;
-  for (std::int64_t step = plan.steps * chunk / plan.chunks; step < end; ++step)
+  std::int64_t step = plan.steps * chunk / plan.chunks;
+  if (plan.axes.reduced.rank == 1 && plan.gather.rows != nullptr) {
+    const std::int64_t stride = plan.axes.reduced.strides[0];
+    for (; step + kRows <= end; step += kRows) plan.gather.rows(sums, x + base + step * stride, stride, n);
+  }
+  for (; step < end; ++step)
     plan.gather.row(sums, x + base + offsetOf(plan.axes.reduced, plan.axes.reduced.rank, step), n);
 }
 

@@ -9,13 +9,57 @@
 
 namespace stepscope::cpu {
 
-SS_CLONES RowSum rowSum(const float* x, std::int64_t width) {
-  float max = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : max)
-  for (std::int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
-  double sum = 0;
+namespace {
+
+constexpr std::int64_t kSumBlock = 1024;  // floats that are summed in float before they join a double
+
+// Four parts at once: one chain of comparisons would wait for each.
+SS_CLONES float rowMax(const float* x, std::int64_t width) {
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  const std::int64_t quarter = width / 64 * 16;
+  float a = kLowest, b = kLowest, c = kLowest, d = kLowest;
+#pragma omp simd reduction(max : a, b, c, d)
+  for (std::int64_t j = 0; j < quarter; ++j) {
+    a = x[j] > a ? x[j] : a;
+    b = x[quarter + j] > b ? x[quarter + j] : b;
+    c = x[2 * quarter + j] > c ? x[2 * quarter + j] : c;
+    d = x[3 * quarter + j] > d ? x[3 * quarter + j] : d;
+  }
+#pragma omp simd reduction(max : a)
+  for (std::int64_t j = 4 * quarter; j < width; ++j) a = x[j] > a ? x[j] : a;
+  a = b > a ? b : a;
+  c = d > c ? d : c;
+  return c > a ? c : a;
+}
+
+SS_CLONES float sumOfPowers(const float* x, float max, std::int64_t width) {
+  float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < width; ++j) sum += static_cast<double>(expOf(x[j] - max));
+  for (std::int64_t j = 0; j < width; ++j) sum += expOf(x[j] - max);
+  return sum;
+}
+
+SS_CLONES float storePowers(const float* x, float max, float* y, std::int64_t width) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < width; ++j) {
+    const float power = expOf(x[j] - max);
+    y[j] = power;
+    sum += power;
+  }
+  return sum;
+}
+
+SS_CLONES void scaleRow(float* y, float scale, std::int64_t width) {
+  for (std::int64_t j = 0; j < width; ++j) y[j] *= scale;
+}
+
+}  // namespace
+
+RowSum rowSum(const float* x, std::int64_t width) {
+  const float max = rowMax(x, width);
+  double sum = 0;
+  for (std::int64_t at = 0; at < width; at += kSumBlock) sum += static_cast<double>(sumOfPowers(x + at, max, std::min(kSumBlock, width - at)));
   return {max, sum};
 }
 
@@ -24,19 +68,11 @@ namespace {
 constexpr std::int64_t kBlock = 64;  // columns that are worked on side by side
 
 // A NaN, or no finite largest element, comes out as NaN through the differences.
-SS_CLONES void softmaxRow(const float* x, float* y, std::int64_t width) {
-  float max = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : max)
-  for (std::int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
+void softmaxRow(const float* x, float* y, std::int64_t width) {
+  const float max = rowMax(x, width);
   double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < width; ++j) {
-    const float power = expOf(x[j] - max);
-    y[j] = power;
-    sum += static_cast<double>(power);
-  }
-  const auto scale = static_cast<float>(1 / sum);
-  for (std::int64_t j = 0; j < width; ++j) y[j] *= scale;
+  for (std::int64_t at = 0; at < width; at += kSumBlock) sum += static_cast<double>(storePowers(x + at, max, y + at, std::min(kSumBlock, width - at)));
+  scaleRow(y, static_cast<float>(1 / sum), width);
 }
 
 SS_CLONES void subtractRow(const float* x, float first, float second, float* y, std::int64_t width) {

@@ -18,10 +18,10 @@ namespace stepscope::cpu {
 
 // e^x = 2^n e^r, |r| <= ln(2) / 2, e^r = 1 + r + r^2 q(r).
 SS_INLINE float expOf(float value) {
-  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  float x = value < -104.0F ? -104.0F : value;
+  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
+  float x = value < -104.0F ? -104.0F : value;  // a NaN passes both, and all that follows
   x = x > 89.0F ? 89.0F : x;
-  const float n = (x * 1.44269504088896341F + kRound) - kRound;
+  const float shifted = x * 1.44269504088896341F + kRound, n = shifted - kRound;
   const float r = (x - n * 0.693359375F) - n * -2.12194440e-4F;  // ln(2) in two parts, the first exact times n
   float q = 0.00138198235F;
   q = q * r + 0.00836868677F;
@@ -30,10 +30,8 @@ SS_INLINE float expOf(float value) {
   q = q * r + 0.49999994F;
   const float p = (r * r) * q + r + 1.0F;
   // In two factors, so that results near the ends of the range are rounded once.
-  const auto k = static_cast<std::int32_t>(n);
-  const std::int32_t half = k >> 1;
-  const float y = p * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((k - half + 127) << 23);
-  return value != value ? value : y;
+  const std::int32_t k = std::bit_cast<std::int32_t>(shifted) - 0x4b400000, half = k >> 1;
+  return p * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((k - half + 127) << 23);
 }
 
 // x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) = f - f^2 / 2 + f^3 P(f).

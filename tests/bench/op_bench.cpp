@@ -1,0 +1,288 @@
+// Hot kernels of the CPU backend at the sizes of BERT-base and GPT-2 (batch 2, sequence 128) and ResNet-50 (batch 4), beside what
+// this machine can do, measured in the same run.
+//
+// Counters   GBps        bytes of operands and results per second
+//            Gops        operations per second where arithmetic counts: additions, products, their fusions, comparisons, blends,
+//                        shifts and conversions of one element, as the AVX-512 inner loop has them
+//            peak_GBps   a triad (a sum where a kernel hardly writes, a copy where it writes half) over as many bytes, on as many threads
+//            share       the time that memory or arithmetic alone would take, divided by the time it took; the peak of arithmetic is
+//                        that of the fused products in a matrix product of 1024 x 1024 x 1024
+// The triad writes past the caches where that is faster; it has the same fork and join, so small kernels are compared fairly.
+#include <benchmark/benchmark.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "kernels/cpu/loops/support.h"
+
+namespace stepscope {
+namespace {
+
+double secondsOf(const std::function<void()>& work, int rounds) {
+  double best = 1e9;
+  for (int i = 0; i < rounds; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    work();
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+SS_CLONES void triad(const float* a, const float* b, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + 3.0F * b[i];
+}
+SS_CLONES void scale(const float* a, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) y[i] = 3.0F * a[i];
+}
+SS_CLONES float total(const float* x, std::int64_t n) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+
+enum class Pattern { kSum, kTriad, kCopy };
+
+// Bytes per second over a working set of `bytes` that is read, read by two thirds, or by a half.
+double peakBytes(std::int64_t bytes, Pattern pattern, int threads) {
+  static std::map<std::pair<std::int64_t, Pattern>, double> known;
+  auto [it, fresh] = known.try_emplace({bytes, pattern}, 0.0);
+  if (!fresh) return it->second;
+  const bool readOnly = pattern == Pattern::kSum, copies = pattern == Pattern::kCopy;
+  const std::int64_t width = readOnly ? 4 : copies ? 8 : 12, n = std::max<std::int64_t>(bytes / width / 64 * 64, 64);
+  const Tensor x(DType::kF32, {n}), z(DType::kF32, {pattern == Pattern::kTriad ? n : 64}), y(DType::kF32, {readOnly ? 64 : n});
+  const float *a = x.as<float>().data(), *b = z.as<float>().data();
+  float* out = y.as<float>().data();
+  const int rounds = static_cast<int>(std::clamp<std::int64_t>(400'000'000 / bytes, 5, 2000));
+  const auto measure = [&](auto&& part) { return secondsOf([&] { cpu::parallelElements(n, threads, part); }, rounds); };
+  double seconds = 0;
+  if (readOnly) {
+    seconds = measure([&](std::int64_t begin, std::int64_t end) { benchmark::DoNotOptimize(total(a + begin, end - begin)); });
+  } else {
+    const auto part = [&](std::int64_t from, float* to, std::int64_t count) { copies ? scale(a + from, to, count) : triad(a + from, b + from, to, count); };
+    seconds = measure([&](std::int64_t begin, std::int64_t end) { part(begin, out + begin, end - begin); });
+    seconds = std::min(seconds, measure([&](std::int64_t begin, std::int64_t end) {
+      std::array<float, 1024> block;
+      for (std::int64_t i = begin; i < end; i += 1024) {
+        const std::int64_t count = std::min<std::int64_t>(1024, end - i);
+        part(i, block.data(), count);
+        cpu::streamCopy(out + i, block.data(), count);
+      }
+      cpu::finishStreams();
+    }));
+  }
+  return it->second = static_cast<double>(n * width) / seconds;
+}
+
+using Source = std::function<Tensor()>;  // made when its benchmark runs
+
+struct Case {
+  std::string name, domain, op;
+  Attributes attrs;
+  std::vector<Source> inputs;
+  std::vector<std::pair<DType, Dims>> outputs;
+  double operations = 0;           // of one run; 0: not counted
+  int inPlace = -1;                // the input that output 0 lies over
+  std::vector<std::size_t> unread = {};  // inputs whose contents are not (or hardly) read
+  int reads = 1;                         // passes over the inputs that the formula needs
+};
+
+// A kernel with memory for one run.
+class Runner {
+ public:
+  Runner(const Case& test, int threads) {
+    for (const Source& make : test.inputs) inputs_.push_back(make());
+    KernelSpec spec;
+    spec.domain = test.domain;
+    spec.op = test.op;
+    spec.attrs = test.attrs;
+    spec.threads = threads;
+    for (const Tensor& x : inputs_) {
+      spec.inputs.push_back(x.valid() ? OperandSpec{x.dtype(), x.dims(), false, x.dtype() == DType::kI64 ? x : Tensor()} : OperandSpec{});
+      in_.push_back(x.view());
+    }
+    for (std::size_t i = 0; i < test.outputs.size(); ++i) {
+      const auto& [dtype, dims] = test.outputs[i];
+      spec.outputs.push_back({dtype, dims, false, {}});
+      outputs_.push_back(i == 0 && test.inPlace >= 0 ? inputs_[static_cast<std::size_t>(test.inPlace)].reshaped(dims) : Tensor(dtype, dims));
+      out_.push_back(outputs_.back().view());
+    }
+    auto kernel = makeKernel(Backend::kCpu, spec);
+    if (!kernel) {
+      error_ = kernel.error().message;
+      return;
+    }
+    kernel_ = std::move(*kernel);
+    workspace_ = Tensor(DType::kU8, {static_cast<std::int64_t>(kernel_->workspaceBytes()) + 64});
+  }
+  std::int64_t inputBytes(std::size_t i) const { return static_cast<std::int64_t>(inputs_[i].bytes()); }
+  const std::string& error() const { return error_; }
+  std::string implementation() const { return kernel_->implementation(); }
+  void run() {
+    const Status status = kernel_->run({in_, out_, {static_cast<std::byte*>(workspace_.data()), kernel_->workspaceBytes()}, {1, 2, 3}, {}});
+    if (!status) error_ = status.error().message;
+  }
+
+ private:
+  std::vector<Tensor> inputs_, outputs_;
+  std::vector<TensorView> in_, out_;
+  std::unique_ptr<Kernel> kernel_;
+  Tensor workspace_;
+  std::string error_;
+};
+
+Source floats(Dims dims, float low = -2, float high = 2) {
+  return [=] {
+    Tensor tensor(DType::kF32, dims);
+    std::uint32_t state = 1;
+    for (float& x : tensor.as<float>()) {
+      state = state * 1664525U + 1013904223U;
+      x = low + (high - low) * static_cast<float>(state >> 8) * 0x1p-24F;
+    }
+    return tensor;
+  };
+}
+Source bools(Dims dims) {
+  return [=] {
+    Tensor tensor(DType::kBool, dims);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) static_cast<bool*>(tensor.data())[i] = i % 3 != 0;
+    return tensor;
+  };
+}
+Source labels(Dims dims, std::int64_t count) {
+  return [=] {
+    Tensor tensor(DType::kI64, dims);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) tensor.as<std::int64_t>()[static_cast<std::size_t>(i)] = i * 7919 % count;
+    return tensor;
+  };
+}
+Source scalar(DType dtype, double value) {
+  return [=] { return Tensor::scalar(dtype, value); };
+}
+Source ints(std::vector<std::int64_t> values) {
+  return [=] { return Tensor::ints(values); };
+}
+
+double peakOperations(int threads) {
+  static const double peak = [threads] {
+    const std::int64_t n = 1024;
+    Runner product({"", "", "MatMul", {}, {floats({n, n}), floats({n, n})}, {{DType::kF32, {n, n}}}}, threads);
+    return static_cast<double>(n * n * n) / secondsOf([&] { product.run(); }, 10);
+  }();
+  return peak;
+}
+
+void measure(benchmark::State& state, const Case& test) {
+  const int threads = omp_get_max_threads();
+  Runner runner(test, threads);
+  if (!runner.error().empty()) {
+    state.SkipWithError(runner.error().c_str());
+    return;
+  }
+  std::int64_t read = 0, written = 0;
+  for (std::size_t i = 0; i < test.inputs.size(); ++i)
+    if (std::find(test.unread.begin(), test.unread.end(), i) == test.unread.end()) read += runner.inputBytes(i) * test.reads;
+  for (const auto& [dtype, dims] : test.outputs) written += elementCount(dims) * static_cast<std::int64_t>(dtypeSize(dtype));
+  const double bytes = static_cast<double>(read + written), peak = peakBytes(read + written, written * 10 < read ? Pattern::kSum : written * 4 > read * 3 ? Pattern::kCopy : Pattern::kTriad, threads);
+  runner.run();
+  double best = 1e9;
+  for ([[maybe_unused]] auto _ : state) {
+    const auto begin = std::chrono::steady_clock::now();
+    runner.run();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    best = std::min(best, seconds);
+    state.SetIterationTime(seconds);
+  }
+  if (!runner.error().empty()) state.SkipWithError(runner.error().c_str());
+  state.counters["GBps"] = bytes / best * 1e-9;
+  state.counters["peak_GBps"] = peak * 1e-9;
+  if (test.operations > 0) state.counters["Gops"] = test.operations / best * 1e-9;
+  state.counters["share"] = std::max(bytes / peak, test.operations > 0 ? test.operations / peakOperations(threads) : 0) / best;
+  state.SetLabel(runner.implementation());
+}
+
+std::vector<Case> cases() {
+  const DType f = DType::kF32;
+  const Dims hidden{2, 128, 768}, wide{2, 128, 3072}, scores{2, 12, 128, 128}, vocabulary{256, 30522}, big{256, 50257}, image{4, 256, 56, 56}, rows{2, 128, 1};
+  const auto count = [](const Dims& dims) { return static_cast<double>(elementCount(dims)); };
+  std::vector<Case> all;
+  const auto unary = [&](const char* op, const Dims& dims, double operations, const char* domain = "") {
+    all.push_back({op + dimsText(dims), domain, op, {}, {floats(dims, 0.1F, 2)}, {{f, dims}}, operations * count(dims)});
+  };
+  unary("Exp", wide, 26);
+  unary("Tanh", wide, 43);
+  unary("Erf", wide, 52);
+  unary("Gelu", wide, 56);
+  unary("Sigmoid", wide, 34);
+  unary("FastGelu", wide, 50, "com.microsoft");
+  unary("Sqrt", wide, 0);
+  unary("Log", wide, 40);
+  unary("Relu", image, 0);
+  all.push_back({"Pow3" + dimsText(wide), "", "Pow", {}, {floats(wide), scalar(f, 3)}, {{f, wide}}});
+  all.push_back({"Pow2.7" + dimsText(wide), "", "Pow", {}, {floats(wide, 0.1F, 2), scalar(f, 2.7)}, {{f, wide}}, 107 * count(wide)});
+  all.push_back({"Add" + dimsText(hidden), "", "Add", {}, {floats(hidden), floats(hidden)}, {{f, hidden}}});
+  all.push_back({"AddRow" + dimsText(wide), "", "Add", {}, {floats(wide), floats({3072})}, {{f, wide}}});
+  all.push_back({"Add" + dimsText(image), "", "Add", {}, {floats(image), floats(image)}, {{f, image}}});
+  all.push_back({"MulColumn" + dimsText(hidden), "", "Mul", {}, {floats(hidden), floats(rows)}, {{f, hidden}}});
+  all.push_back({"AddMask" + dimsText(scores), "", "Add", {}, {floats(scores), floats({2, 1, 1, 128})}, {{f, scores}}});
+  all.push_back({"LessOrEqual" + dimsText(image), "", "LessOrEqual", {}, {floats(image), scalar(f, 0)}, {{DType::kBool, image}}});
+  all.push_back({"Where" + dimsText(image), "", "Where", {}, {bools(image), scalar(f, 0), floats(image)}, {{f, image}}});
+  all.push_back({"WhereCausal" + dimsText(scores), "", "Where", {}, {bools({1, 1, 128, 128}), floats(scores), scalar(f, -1e9)}, {{f, scores}}});
+  all.push_back({"Sum3" + dimsText(hidden), "", "Sum", {}, {floats(hidden), floats(hidden), floats(hidden)}, {{f, hidden}}});
+  all.push_back({"Softmax" + dimsText(scores), "", "Softmax", {}, {floats(scores)}, {{f, scores}}, 30 * count(scores)});
+  all.push_back({"SoftmaxGrad" + dimsText(scores), "stepscope", "SoftmaxGrad", {}, {floats(scores), floats(scores)}, {{f, scores}}});
+  all.push_back({"LogSoftmax" + dimsText(vocabulary), "", "LogSoftmax", {}, {floats(vocabulary)}, {{f, vocabulary}}, 31 * count(vocabulary)});
+  all.push_back({"LayerNormalization" + dimsText(hidden), "", "LayerNormalization", {}, {floats(hidden), floats({768}), floats({768})}, {{f, hidden}, {f, rows}, {f, rows}}, 8 * count(hidden)});
+  all.push_back({"LayerNormalizationGrad" + dimsText(hidden), "stepscope", "LayerNormalizationGrad", {},
+                 {floats(hidden), floats(hidden), floats({768}), floats(rows), floats(rows)}, {{f, hidden}, {f, {768}}, {f, {768}}}, 13 * count(hidden)});
+  all.push_back({"RMSNormalization" + dimsText(hidden), "", "RMSNormalization", {}, {floats(hidden), floats({768})}, {{f, hidden}, {f, rows}}, 7 * count(hidden)});
+  for (const Dims& logits : {vocabulary, big}) {
+    const Source targets = labels({256}, logits[1]);
+    all.push_back({"CrossEntropy" + dimsText(logits), "", "SoftmaxCrossEntropyLoss", {}, {floats(logits), targets}, {{f, {}}, {f, logits}}, 31 * count(logits)});
+    all.push_back({"CrossEntropyGrad" + dimsText(logits), "stepscope", "SoftmaxCrossEntropyLossGrad", {}, {floats({}), floats(logits, -9, -8), targets}, {{f, logits}},
+                   27 * count(logits)});
+  }
+  all.push_back({"ReduceToShape" + dimsText(wide), "stepscope", "ReduceToShape", {}, {floats(wide), labels({1}, 1)}, {{f, {3072}}}});
+  all.push_back({"ReduceSumLast" + dimsText(wide), "", "ReduceSum", {}, {floats(wide), ints({-1})}, {{f, rows}}});
+  all.push_back({"ReduceSumChannels" + dimsText(image), "", "ReduceSum", {}, {floats(image), ints({0, 2, 3})}, {{f, {1, 256, 1, 1}}}});
+  all.push_back({"SquareSum[30522, 768]", "stepscope", "SquareSum", {}, {floats({30522, 768})}, {{f, {}}}});
+  all.push_back({"Gather" + dimsText(hidden), "", "Gather", {}, {floats({30522, 768}), labels({2, 128}, 30522)}, {{f, hidden}}, 0, -1, {0}});
+  all.push_back({"GatherGrad[30522, 768]", "stepscope", "GatherGrad", {}, {floats(hidden), labels({2, 128}, 30522)}, {{f, {30522, 768}}}});
+  all.push_back({"Dropout" + dimsText(scores), "", "Dropout", {}, {floats(scores), scalar(f, 0.1), scalar(DType::kBool, 1)}, {{f, scores}, {DType::kBool, scores}}, 65 * count(scores)});
+  all.push_back({"Transpose[2, 128, 12, 64]", "", "Transpose", {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}}, {floats({2, 128, 12, 64})}, {{f, {2, 12, 128, 64}}}});
+  const Dims third{2, 128, 768}, triple{2, 128, 2304};
+  all.push_back({"Split3" + dimsText(triple), "", "Split", {{"axis", std::int64_t{2}}}, {floats(triple)}, {{f, third}, {f, third}, {f, third}}});
+  all.push_back({"Concat3" + dimsText(triple), "", "Concat", {{"axis", std::int64_t{2}}}, {floats(third), floats(third), floats(third)}, {{f, triple}}});
+  all.push_back({"Slice[2, 128, 50257]", "", "Slice", {}, {floats({2, 128, 50257}), ints({0}), ints({127}), ints({1})}, {{f, {2, 127, 50257}}}});
+  all.push_back({"SliceGrad[2, 128, 50257]", "stepscope", "SliceGrad", {}, {floats({2, 127, 50257}), ints({2, 128, 50257}), ints({0}), ints({127}), ints({1})},
+                 {{f, {2, 128, 50257}}}});
+  const Attributes adam{{"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", 0.01F}, {"decoupled", std::int64_t{1}}};
+  for (const Dims& p : {Dims{768, 768}, Dims{768, 3072}, Dims{30522, 768}})
+    for (const char* op : {"AdamUpdate", "LambUpdate"})
+      all.push_back({op + dimsText(p), "stepscope", op, adam, {floats(p), floats(p), floats(p), floats(p, 0, 1), scalar(f, 1e-4), scalar(DType::kI64, 2)}, {{f, p}, {f, p}, {f, p}},
+                     0, -1, {}, *op == 'L' ? 2 : 1});
+  const Dims weight{2048, 512, 1, 1};
+  all.push_back({"SgdUpdate" + dimsText(weight), "stepscope", "SgdUpdate", {{"momentum", 0.9F}},
+                 {floats(weight), floats(weight), floats(weight), scalar(f, 0.1), scalar(f, 1), scalar(DType::kI64, 2)}, {{f, weight}, {f, weight}}});
+  all.push_back({"MatMul[256, 768, 3072]", "", "MatMul", {}, {floats({256, 768}), floats({768, 3072})}, {{f, {256, 3072}}}, 256.0 * 768 * 3072});
+  return all;
+}
+
+}  // namespace
+}  // namespace stepscope
+
+int main(int argc, char** argv) {
+  const auto cases = stepscope::cases();
+  for (const auto& test : cases)
+    benchmark::RegisterBenchmark(test.name.c_str(), [&test](benchmark::State& state) { stepscope::measure(state, test); })->UseManualTime()->Unit(benchmark::kMicrosecond);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}
