@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
 
 namespace stepscope {
@@ -10,11 +11,7 @@ namespace {
 
 class Folder {
  public:
-  explicit Folder(Graph& graph) : graph_(graph), uses_(graph.uses()) {
-    isOutput_.assign(graph.valueCapacity(), false);
-    for (const ValueId out : graph.outputs()) isOutput_[static_cast<std::size_t>(out.index)] = true;
-    for (const StateUpdate& update : graph.stateUpdates) isOutput_[static_cast<std::size_t>(update.next.index)] = true;
-  }
+  explicit Folder(Graph& graph) : graph_(graph), readers_(graph) {}
 
   Result<PassResult> run() {
     const std::vector<NodeId> order = graph_.order();
@@ -35,10 +32,8 @@ class Folder {
 
  private:
   const Node* transposeOf(ValueId id, const Node& reader) const {
-    const NodeId producer = graph_.value(id).producer;
-    if (!producer) return nullptr;
-    const Node& node = graph_.node(producer);
-    return node.domain.empty() && node.op == "Transpose" && node.predicates == reader.predicates ? &node : nullptr;
+    const Node* node = producerOf(graph_, id, "Transpose");
+    return node && node->predicates == reader.predicates ? node : nullptr;
   }
 
   Dims permOf(const Node& transpose, std::size_t rank) const {
@@ -73,16 +68,13 @@ class Folder {
   // The node that holds the product afterwards: the Transpose that was the only reader of its result, or itself.
   NodeId foldResult(NodeId id, ProductNode& product) {
     const Node& node = graph_.node(id);
-    const ValueId y = node.output(0);
-    const auto& uses = uses_[static_cast<std::size_t>(y.index)];
-    if (uses.size() != 1 || isOutput_[static_cast<std::size_t>(y.index)]) return id;
-    const Node& reader = graph_.node(uses[0].node);
-    if (!reader.domain.empty() || reader.op != "Transpose" || reader.predicates != node.predicates || reader.phase != node.phase) return id;
+    const Node* reader = readers_.only(node.output(0));
+    if (!reader || !isOp(*reader, "Transpose") || reader->predicates != node.predicates || reader->phase != node.phase) return id;
     if (product.bias || !product.open()) {
       miss(id, "its result is transposed after something was added to it");
       return id;
     }
-    const Dims outer = permOf(reader, product.permY.size());
+    const Dims outer = permOf(*reader, product.permY.size());
     Dims whole(outer.size());
     for (std::size_t i = 0; i < outer.size(); ++i) whole[i] = product.permY[static_cast<std::size_t>(outer[i])];
     // The axis that is stored last has to be a row or a column of the product.
@@ -92,12 +84,11 @@ class Folder {
     }
     product.permY = std::move(whole);
     ++result_.matches;
-    return reader.id;
+    return reader->id;
   }
 
   Graph& graph_;
-  std::vector<std::vector<Use>> uses_;
-  std::vector<bool> isOutput_;
+  Readers readers_;
   std::vector<NodeId> gone_;
   PassResult result_;
 };

@@ -1,7 +1,6 @@
 #include "engine/passes/fuse_epilogue.h"
 
-#include <algorithm>
-
+#include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
 
 namespace stepscope {
@@ -9,10 +8,7 @@ namespace {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), uses_(graph.uses()), position_(graph.nodeCapacity(), 0) {
-    isOutput_.assign(graph.valueCapacity(), false);
-    for (const ValueId out : graph.outputs()) isOutput_[static_cast<std::size_t>(out.index)] = true;
-    for (const StateUpdate& update : graph.stateUpdates) isOutput_[static_cast<std::size_t>(update.next.index)] = true;
+  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph), position_(graph.nodeCapacity(), 0) {
     for (std::size_t i = 0; i < graph.order().size(); ++i) position_[static_cast<std::size_t>(graph.order()[i].index)] = i;
   }
 
@@ -20,9 +16,9 @@ class Fuser {
     const std::vector<NodeId> order = graph_.order();
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
-      if (!node.domain.empty() || node.phase == Phase::kOptimizer) continue;
-      if (node.op == "Add" && node.inputs.size() == 2) fuseSum(node);
-      else if (node.op == "Relu") fuseRelu(node);
+      if (node.phase == Phase::kOptimizer) continue;
+      if (isOp(node, "Add") && node.inputs.size() == 2) fuseSum(node);
+      else if (isOp(node, "Relu")) fuseRelu(node);
     }
     graph_.removeNodes(gone_);
     return std::move(result_);
@@ -42,8 +38,7 @@ class Fuser {
     if (producer.predicates != reader.predicates) return "the product belongs to another branch of If";
     if (producer.phase != reader.phase) return "the product belongs to another phase";
     if (!product.open()) return "the product does something after it already";
-    if (uses_[static_cast<std::size_t>(y.index)].size() != 1 || isOutput_[static_cast<std::size_t>(y.index)])
-      return "the product is read as it is too";
+    if (!readers_.single(y)) return "the product is read as it is too";
     return {};
   }
 
@@ -104,9 +99,8 @@ class Fuser {
   std::size_t place(ValueId y) const { return position_[static_cast<std::size_t>(graph_.value(y).producer.index)]; }
 
   Graph& graph_;
-  std::vector<std::vector<Use>> uses_;
+  Readers readers_;
   std::vector<std::size_t> position_;
-  std::vector<bool> isOutput_;
   std::vector<NodeId> gone_;
   PassResult result_;
 };

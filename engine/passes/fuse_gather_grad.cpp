@@ -1,17 +1,17 @@
 #include "engine/passes/fuse_gather_grad.h"
 
+#include "engine/passes/pattern.h"
+
 namespace stepscope {
 
 Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
   PassResult result;
-  std::vector<bool> isOutput(graph.valueCapacity(), false);
-  for (const ValueId out : graph.outputs()) isOutput[static_cast<std::size_t>(out.index)] = true;
-  const auto uses = graph.uses();
+  const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
   for (const NodeId id : order) {
     const Node& sum = graph.node(id);
-    if (!sum.domain.empty() || (sum.op != "Add" && sum.op != "Sum") || sum.inputs.size() != 2) continue;
+    if ((!isOp(sum, "Add") && !isOp(sum, "Sum")) || sum.inputs.size() != 2) continue;
     for (const std::size_t side : {1u, 0u}) {
       const ValueId gradient = sum.input(side), addend = sum.input(1 - side);
       const NodeId producer = graph.value(gradient).producer;
@@ -19,7 +19,7 @@ Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
       const Node gather = graph.node(producer);
       std::string condition;
       if (gather.input(3)) condition = "it is added to something already";
-      else if (uses[static_cast<std::size_t>(gradient.index)].size() != 1 || isOutput[static_cast<std::size_t>(gradient.index)]) condition = "the gradient is read alone too";
+      else if (!readers.single(gradient)) condition = "the gradient is read alone too";
       else if (gather.predicates != sum.predicates || gather.phase != sum.phase) condition = "the sum belongs to another phase or branch of If";
       else if (graph.value(addend).type.shape != graph.value(gradient).type.shape || addend == gradient) condition = "what it is added to has other extents";
       if (!condition.empty()) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "engine/passes/pattern.h"
 #include "engine/passes/scalar.h"
 
 namespace stepscope {
@@ -13,10 +14,7 @@ bool near(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
 
 class Matcher {
  public:
-  Matcher(Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), uses_(graph.uses()) {
-    isOutput_.assign(graph.valueCapacity(), false);
-    for (const ValueId out : graph.outputs()) isOutput_[static_cast<std::size_t>(out.index)] = true;
-  }
+  Matcher(const Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), readers_(graph) {}
 
   // The argument of erf or tanh in the form `x` that belongs to it.
   std::optional<ValueId> argument(const Node& node) const {
@@ -71,17 +69,11 @@ class Matcher {
     double factor = 1;
   };
 
-  static bool isOp(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
-
-  const Node* producer(ValueId id, std::string_view op) const {
-    const NodeId node = graph_.value(id).producer;
-    return node && isOp(graph_.node(node), op) ? &graph_.node(node) : nullptr;
-  }
+  const Node* producer(ValueId id, std::string_view op) const { return producerOf(graph_, id, op); }
 
   // The only reader of a value that is no output of the graph.
   const Node* reader(ValueId id, std::string* why) const {
-    const auto& uses = uses_[static_cast<std::size_t>(id.index)];
-    if (uses.size() == 1 && !isOutput_[static_cast<std::size_t>(id.index)]) return &graph_.node(uses[0].node);
+    if (const Node* node = readers_.only(id)) return node;
     *why = "'" + graph_.value(id).name + "' is read elsewhere too";
     return nullptr;
   }
@@ -116,10 +108,9 @@ class Matcher {
     return false;
   }
 
-  Graph& graph_;
+  const Graph& graph_;
   const Inference& inference_;
-  std::vector<std::vector<Use>> uses_;
-  std::vector<bool> isOutput_;
+  Readers readers_;
 };
 
 }  // namespace
@@ -134,7 +125,7 @@ Result<PassResult> fuseGelu(Graph& graph, Inference& inference) {
   std::vector<Match> matches;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (!node.domain.empty() || (node.op != "Erf" && node.op != "Tanh")) continue;
+    if (!isOp(node, "Erf") && !isOp(node, "Tanh")) continue;
     const auto x = matcher.argument(node);
     if (!x) continue;
     std::string why;

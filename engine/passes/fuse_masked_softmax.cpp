@@ -1,5 +1,6 @@
 #include "engine/passes/fuse_masked_softmax.h"
 
+#include "engine/passes/pattern.h"
 #include "engine/passes/scalar.h"
 
 namespace stepscope {
@@ -14,12 +15,11 @@ struct Masked {
 std::optional<Masked> readMasked(const Graph& graph, const Inference& inference, const Node& node) {
   const auto& shape = graph.value(node.output(0)).type.shape;
   const auto whole = [&](ValueId id) { return id && shape && graph.value(id).type.shape == shape; };
-  if (!node.domain.empty()) return std::nullopt;
-  if (node.op == "Add" && node.inputs.size() == 2) {
+  if (isOp(node, "Add") && node.inputs.size() == 2) {
     if (whole(node.input(0))) return Masked{node.input(0), node.input(1), {}, false};
     if (whole(node.input(1))) return Masked{node.input(1), node.input(0), {}, false};
   }
-  if (node.op == "Where" && node.inputs.size() == 3) {
+  if (isOp(node, "Where") && node.inputs.size() == 3) {
     if (const auto fill = constantScalar(inference, node.input(2)); fill && whole(node.input(1)))
       return Masked{node.input(1), node.input(0), static_cast<float>(*fill), false};
     if (const auto fill = constantScalar(inference, node.input(1)); fill && whole(node.input(2)))
@@ -32,14 +32,12 @@ std::optional<Masked> readMasked(const Graph& graph, const Inference& inference,
 
 Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference) {
   PassResult result;
-  std::vector<bool> isOutput(graph.valueCapacity(), false);
-  for (const ValueId out : graph.outputs()) isOutput[static_cast<std::size_t>(out.index)] = true;
-  const auto uses = graph.uses();
+  const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
   for (const NodeId id : order) {
     const Node& softmax = graph.node(id);
-    if (!softmax.domain.empty() || softmax.op != "Softmax") continue;
+    if (!isOp(softmax, "Softmax")) continue;
     const ValueId scores = softmax.input(0);
     const NodeId producer = graph.value(scores).producer;
     const auto masked = producer ? readMasked(graph, inference, graph.node(producer)) : std::nullopt;
@@ -49,7 +47,7 @@ Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference) {
     std::string condition;
     if (axis != -1 && axis != rank - 1) condition = "softmax runs along another axis than the last";
     else if (graph.value(scores).type.dtype != DType::kF32) condition = "the scores are no float32";
-    else if (uses[static_cast<std::size_t>(scores.index)].size() != 1 || isOutput[static_cast<std::size_t>(scores.index)]) condition = "the masked scores are read elsewhere too";
+    else if (!readers.single(scores)) condition = "the masked scores are read elsewhere too";
     else if (graph.node(producer).predicates != softmax.predicates || graph.node(producer).phase != softmax.phase) condition = "the mask belongs to another phase or branch of If";
     if (!condition.empty()) {
       result.nearMisses.push_back({id, condition});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/passes/pattern.h"
 #include "engine/passes/scalar.h"
 
 namespace stepscope {
@@ -16,10 +17,7 @@ struct Match {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), uses_(graph.uses()) {
-    isOutput_.assign(graph.valueCapacity(), false);
-    for (const ValueId out : graph.outputs()) isOutput_[static_cast<std::size_t>(out.index)] = true;
-  }
+  Matcher(const Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), readers_(graph) {}
 
   // The normalisation whose square root is `root`; why not, when the chain begins like one.
   std::optional<Match> match(const Node& root, std::string* why) const {
@@ -64,18 +62,13 @@ class Matcher {
   }
 
  private:
-  static bool isOp(const Node& node, std::string_view op) { return node.domain.empty() && node.op == op; }
   static ValueId other(const Node& node, ValueId one) { return node.input(node.input(0) == one ? 1 : 0); }
 
-  const Node* producer(ValueId id, std::string_view op) const {
-    const NodeId node = id ? graph_.value(id).producer : NodeId{};
-    return node && isOp(graph_.node(node), op) ? &graph_.node(node) : nullptr;
-  }
+  const Node* producer(ValueId id, std::string_view op) const { return producerOf(graph_, id, op); }
 
   // The only reader of a value that is no output of the graph, if it is `op`.
   const Node* reader(ValueId id, std::string_view op, std::string* why) const {
-    const auto& uses = uses_[static_cast<std::size_t>(id.index)];
-    if (uses.size() == 1 && !isOutput_[static_cast<std::size_t>(id.index)] && isOp(graph_.node(uses[0].node), op)) return &graph_.node(uses[0].node);
+    if (const Node* node = readers_.only(id); node && isOp(*node, op)) return node;
     *why = "'" + graph_.value(id).name + "' is not read by " + std::string(op) + " alone";
     return nullptr;
   }
@@ -96,7 +89,7 @@ class Matcher {
 
   // The node that divides `difference` by `root`: a quotient, or a product with 1 / root.
   const Node* quotient(ValueId difference, ValueId root, std::string* why) const {
-    for (const Use& use : uses_[static_cast<std::size_t>(difference.index)]) {
+    for (const Use& use : readers_.of(difference)) {
       const Node& node = graph_.node(use.node);
       if (isOp(node, "Div") && node.input(0) == difference && node.input(1) == root) return &node;
       if (!isOp(node, "Mul") || node.inputs.size() != 2) continue;
@@ -118,8 +111,7 @@ class Matcher {
 
   const Graph& graph_;
   const Inference& inference_;
-  std::vector<std::vector<Use>> uses_;
-  std::vector<bool> isOutput_;
+  Readers readers_;
 };
 
 }  // namespace
@@ -130,7 +122,7 @@ Result<PassResult> fuseNormalization(Graph& graph, Inference& inference) {
   std::vector<Match> matches;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (!node.domain.empty() || node.op != "Sqrt") continue;
+    if (!isOp(node, "Sqrt")) continue;
     std::string why;
     if (auto match = matcher.match(node, &why))
       matches.push_back(std::move(*match));

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "engine/passes/pattern.h"
 #include "kernels/pointwise_program.h"
 
 namespace stepscope {
 namespace {
 
-std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::size_t at(NodeId id) { return static_cast<std::size_t>(id.index); }
 
 // How an operand lies beside a result [outer, inner]: whole, one row, one column, one element.
@@ -41,10 +41,7 @@ std::optional<Walk> walkOf(const Dims& operand, const Dims& result) {
 
 class Fuser {
  public:
-  Fuser(Graph& graph) : graph_(graph), uses_(graph.uses()), position_(graph.nodeCapacity(), -1), grouped_(graph.nodeCapacity(), false) {
-    isOutput_.assign(graph.valueCapacity(), false);
-    for (const ValueId out : graph.outputs()) isOutput_[at(out)] = true;
-    for (const StateUpdate& update : graph.stateUpdates) isOutput_[at(update.next)] = true;
+  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph), position_(graph.nodeCapacity(), -1), grouped_(graph.nodeCapacity(), false) {
     for (std::size_t i = 0; i < graph.order().size(); ++i) position_[at(graph.order()[i])] = static_cast<int>(i);
   }
 
@@ -125,8 +122,8 @@ class Fuser {
           const NodeId id = graph_.value(in).producer;
           if (!id || grouped_[at(id)] || std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end()) continue;
           const Node& node = graph_.node(id);
-          if (!fusable(node) || node.phase != sink.phase || node.predicates != sink.predicates || isOutput_[at(in)] || dimsOf(in) != group.dims) continue;
-          const bool own = std::all_of(uses_[at(in)].begin(), uses_[at(in)].end(), [&](const Use& use) {
+          if (!fusable(node) || node.phase != sink.phase || node.predicates != sink.predicates || readers_.isKept(in) || dimsOf(in) != group.dims) continue;
+          const bool own = std::all_of(readers_.of(in).begin(), readers_.of(in).end(), [&](const Use& use) {
             return use.input != SIZE_MAX && std::find(group.nodes.begin(), group.nodes.end(), use.node) != group.nodes.end();
           });
           if (!own) continue;
@@ -189,9 +186,9 @@ class Fuser {
   }
 
   Graph& graph_;
-  std::vector<std::vector<Use>> uses_;
+  Readers readers_;
   std::vector<int> position_;
-  std::vector<bool> grouped_, isOutput_;
+  std::vector<bool> grouped_;
   std::vector<NodeId> gone_;
   PassResult result_;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/passes/pattern.h"
+
 namespace stepscope {
 namespace {
 
@@ -23,22 +25,18 @@ std::string refuse(const Graph& graph, const Inference& inference, const Node& s
 
 Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
   PassResult result;
-  std::vector<bool> isOutput(graph.valueCapacity(), false);
-  for (const ValueId out : graph.outputs()) isOutput[static_cast<std::size_t>(out.index)] = true;
-  const auto uses = graph.uses();
+  const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
   std::vector<NodeId> sorted;
   for (const NodeId id : order) {
     sorted.push_back(id);
     const Node& slice = graph.node(id);
-    if (!slice.domain.empty() || slice.op != "Slice") continue;
     const ValueId y = slice.input(0);
-    const NodeId producer = graph.value(y).producer;
-    if (!producer || !graph.node(producer).domain.empty() || graph.node(producer).op != "MatMul") continue;
-    const Node product = graph.node(producer);
-    const bool elsewhere = uses[static_cast<std::size_t>(y.index)].size() != 1 || isOutput[static_cast<std::size_t>(y.index)];
-    if (const std::string condition = refuse(graph, inference, slice, product, elsewhere); !condition.empty()) {
+    const Node* matmul = isOp(slice, "Slice") ? producerOf(graph, y, "MatMul") : nullptr;
+    if (!matmul) continue;
+    const Node product = *matmul;
+    if (const std::string condition = refuse(graph, inference, slice, product, !readers.single(y)); !condition.empty()) {
       result.nearMisses.push_back({id, condition});
       continue;
     }
@@ -55,11 +53,11 @@ Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
     target.inputs = {graph.node(rows).output(0), product.input(1)};
     target.attrs = {};
     target.provenance = product.provenance;
-    target.provenance.sources.push_back(producer);
+    target.provenance.sources.push_back(product.id);
     target.provenance.pass = graph.pass();
     graph.logChange(id);
     sorted.insert(sorted.end() - 1, rows);
-    gone.push_back(producer);
+    gone.push_back(product.id);
     ++result.matches;
   }
   if (result.matches == 0) return result;
