@@ -10,6 +10,7 @@
 #include "engine/passes/lower_if.h"
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
+#include "engine/passes/lower_soft_labels.h"
 #include "engine/passes/raise_opset.h"
 #include "engine/passes/unroll_loops.h"
 #include "engine/train/phase_scope.h"
@@ -79,8 +80,10 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
       if (!loops) return phase.fail(loops.error());
       auto signals = lowerSignal(imported_, facts);
       if (!signals) return phase.fail(signals.error());
-      if (loops->lowered + signals->lowered == 0) {
-        const std::string& reason = loops->blocked.empty() ? signals->blocked : loops->blocked;
+      auto labels = lowerSoftLabels(imported_);
+      if (!labels) return phase.fail(labels.error());
+      if (loops->lowered + signals->lowered + labels->lowered == 0) {
+        const std::string& reason = !loops->blocked.empty() ? loops->blocked : !signals->blocked.empty() ? signals->blocked : labels->blocked;
         if (!reason.empty()) return phase.fail({ErrorCode::kUnsupported, reason});
         break;
       }

@@ -11,7 +11,7 @@ extern const OpDef kAbsOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAs
     kPReluOp, kPointwiseOp, kPowOp, kPreviewAdagradOp, kPreviewAdamOp, kPreviewMomentumOp, kQuantizeLinearOp, kQuickGeluOp,
     kRandomNormalOp, kRandomNormalLikeOp, kRandomUniformOp, kRandomUniformLikeOp, kReciprocalOp, kReluOp, kRoundOp,
     kSelectOp, kSeluOp, kSgdUpdateOp, kShrinkOp, kSigmoidOp, kSignOp, kSinOp, kSinhOp, kSoftplusOp, kSoftsignOp, kSqrtOp,
-    kSquareSumOp, kStringConcatOp, kSubOp, kSumOp, kTanOp, kTanhOp, kThresholdedReluOp, kWhereOp, kXorOp;
+    kSquareSumOp, kStopGradientOp, kStringConcatOp, kSubOp, kSumOp, kTanOp, kTanhOp, kThresholdedReluOp, kWhereOp, kXorOp;
 
 std::span<const OpDef* const> elementwiseOps() {
   static constexpr const OpDef* kOps[] = {
@@ -102,6 +102,7 @@ std::span<const OpDef* const> elementwiseOps() {
       &kSoftsignOp,
       &kSqrtOp,
       &kSquareSumOp,
+      &kStopGradientOp,
       &kStringConcatOp,
       &kSubOp,
       &kSumOp,

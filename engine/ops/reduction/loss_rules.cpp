@@ -15,8 +15,18 @@ Status inferLoss(ShapeContext& c) {
   SS_TRY(reduction_rules::expectFloat(c, 0, "scores"));
   SS_TRY(reduction_rules::expectFloat(c, 2, "weights"));
   const DType labelType = c.inputDType(1);
+  // Probabilities of the classes instead of class numbers: lower_soft_labels rewrites these.
+  const bool soft = c.node().op == "SoftmaxCrossEntropyLoss" && isFloating(labelType) && c.rankKnown(0) && c.rankKnown(1) &&
+                    c.inputShape(0)->size() == c.inputShape(1)->size() && c.inputShape(0)->size() > 1;
+  if (soft) {
+    SS_TRY(c.unifyShapes(*c.inputShape(1), *c.inputShape(0), "probabilities of the classes and scores"));
+    Shape rows = *c.inputShape(0);
+    rows.erase(rows.begin() + 1);
+    c.setOutput(0, resultType(c), reduction == "none" ? rows : Shape{});
+    return {};
+  }
   if (labelType != DType::kUndefined && !isInteger(labelType))
-    return c.error("labels are " + std::string(dtypeName(labelType)) + "; expected integers");
+    return c.error("labels are " + std::string(dtypeName(labelType)) + "; expected integers, or floats of the shape of the scores");
   if (c.rankKnown(0)) {
     const Shape scores = *c.inputShape(0);
     if (scores.size() < 2) return c.error("scores have shape " + shapeText(scores) + "; expected [N, C, ...]");

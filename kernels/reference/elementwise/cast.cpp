@@ -116,6 +116,7 @@ std::span<const KernelEntry> castKernels() {
       {"", "Cast", reading<1, cast>},
       {"", "CastLike", reading<2, cast>},
       {"", "Identity", reading<1, identity>},
+      {"stepscope", "StopGradient", reading<1, identity>},
   };
   return kEntries;
 }

@@ -87,6 +87,21 @@ def _stack(names, batches):
     return arrays
 
 
+def _stop_gradient(graph, value):
+    return graph.op("stepscope::StopGradient", value).setType(value.type())
+
+
+def _mark_detached(proto):
+    """Turns the Identity that the dynamo exporter writes for detach() into a node that stops the gradient."""
+    found = False
+    for node in proto.graph.node:
+        origin = next((p.value for p in node.metadata_props if p.key == "pkg.torch.onnx.fx_node"), "")
+        if node.op_type == "Identity" and "target=torch.ops.aten.detach." in origin:
+            node.op_type, node.domain, found = "StopGradient", "stepscope", True
+    if found:
+        proto.opset_import.append(onnx.helper.make_opsetid("stepscope", 1))
+
+
 def _export(module, inputs, names, path, exporter, opset):
     """Exports a module in training mode; the module's buffers change, as its forward pass runs."""
     if exporter == "dynamo":
@@ -97,10 +112,15 @@ def _export(module, inputs, names, path, exporter, opset):
         program.save(str(path))
         return
     options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
-    torch.onnx.export(
-        module, inputs, str(path), input_names=names, output_names=[LOSS], opset_version=opset,
-        training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, **options,
-    )  # fmt: skip
+    # ONNX has no detach: without this the exporter drops it, and gradients flow where PyTorch's do not.
+    torch.onnx.register_custom_op_symbolic("aten::detach", _stop_gradient, 9)
+    try:
+        torch.onnx.export(
+            module, inputs, str(path), input_names=names, output_names=[LOSS], opset_version=opset,
+            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1}, **options,
+        )  # fmt: skip
+    finally:
+        torch.onnx.unregister_custom_op_symbolic("aten::detach", 9)
 
 
 def _restore(proto, state):
@@ -209,6 +229,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         _export(copy.deepcopy(module), rows[0], names, path, exporter, opset)
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
+    _mark_detached(proto)
     _restore(proto, state)
     _train_batch_norms(proto, module)
     if proto.ByteSize() > LARGEST_PROTO:

@@ -11,7 +11,7 @@ namespace stepscope::testing {
 
 Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters) {
   onnx::ModelProto model;
-  const std::string text = "ir_version: 8 opset_import { version: " + std::to_string(opset) + " } graph { name: \"g\" " +
+  const std::string text = "ir_version: 8 opset_import { version: " + std::to_string(opset) + " } opset_import { domain: \"stepscope\" version: 1 } graph { name: \"g\" " +
                            graph + " output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }";
   if (!google::protobuf::TextFormat::ParseFromString(text, &model))
     return invalid("the text of the model is malformed: " + text);

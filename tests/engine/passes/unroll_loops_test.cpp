@@ -120,17 +120,6 @@ TEST(UnrollLoops, ScanGoesBothWays) {
   }
 }
 
-TEST(UnrollLoops, PartsOfASequenceMayDifferInSize) {
-  const auto step = smallStep(floats("w", {5}, {1, 2, 3, 4, 5}) + ints("sizes", {2}, {2, 3}) + ints("zero", {}, {0}) +
-                                  ints("one", {}, {1}) + floats("a", {2}, {1, 2}) + floats("b", {3}, {3, 4, 5}) +
-                                  node("SplitToSequence", "w sizes", "parts") + node("SequenceAt", "parts zero", "p") +
-                                  node("SequenceAt", "parts one", "q") + node("Mul", "p a", "pa") +
-                                  node("Mul", "q b", "qb") + node("Concat", "pa qb", "y", attribute("axis", 0)) + sum("y"),
-                              17, {"w"});
-  ASSERT_TRUE(step.has_value()) << step.error().message;
-  EXPECT_NEAR(step->gradients.at("w")[4], 5, 1e-5);
-}
-
 TEST(UnrollLoops, RefusesWhatIsComputedInTheStep) {
   const std::string multiply = body("i c v", node("Mul", "v w", "u") + node("Identity", "c", "d"), "d u");
   const std::string count = floats("w", {1}, {2}) + kYes + node("Cast", "w", "count", attribute("to", 7)) +
@@ -157,11 +146,6 @@ TEST(UnrollLoops, RefusesToGrowWithoutBound) {
   expectError(
       smallStep(floats("w", {1}, {2}) + kYes + node("Loop", "_ yes w yes", "y last", alternating) + sum("y"), 17, {}),
       "more than the 65536 nodes");
-}
-
-TEST(UnknownOps, AreNamedBeforeTheLossIs) {
-  const auto step = smallStep(floats("w", {1}, {2}) + node("TfIdfVectorizer", "w", "y") + sum("y"), 17, {});
-  expectError(step, "TfIdfVectorizer 'TfIdfVectorizer_y': not an operator of this build");
 }
 
 }  // namespace

@@ -1,0 +1,23 @@
+#include "engine/ops/elementwise/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) {
+  c.setOutputType(0, c.inputType(0));
+  return {};
+}
+
+}  // namespace
+
+extern constexpr OpDef kStopGradientOp{
+    .name = "StopGradient",
+    .domain = kInternalDomain,
+    .doc = "y = x, the same memory; no gradient goes back (PyTorch's detach, which stepscope_capture keeps)",
+    .inferShape = inferShape,
+    .noGradientReason = "the model detaches the value here",
+    .inPlaceInputs = bit(0),
+    .view = true,
+};
+
+}  // namespace stepscope::ops

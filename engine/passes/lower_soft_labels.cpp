@@ -1,0 +1,91 @@
+#include "engine/passes/lower_soft_labels.h"
+
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+class Lowering {
+ public:
+  explicit Lowering(Graph& graph) : graph_(graph) {}
+
+  Result<LowerReport> run() {
+    for (const NodeId id : std::vector<NodeId>(graph_.order())) {
+      node_ = id;
+      if (!applies() || !node().output(0)) {
+        order_.push_back(id);
+        continue;
+      }
+      if (node().output(1)) {
+        if (report_.blocked.empty())
+          report_.blocked =
+              node().label() + ": labels are probabilities and its log-probabilities are read; expected the loss alone";
+        order_.push_back(id);
+        continue;
+      }
+      const ValueId loss = lower();
+      const std::string name = graph_.value(node().output(0)).name;
+      graph_.replaceAllUses(node().output(0), loss);
+      graph_.removeNode(id);
+      graph_.renameValue(loss, name);
+      ++report_.lowered;
+    }
+    if (report_.lowered > 0) graph_.setOrder(std::move(order_));
+    return report_;
+  }
+
+ private:
+  const Node& node() const { return graph_.node(node_); }
+
+  bool applies() const {
+    if (!node().domain.empty() || node().op != "SoftmaxCrossEntropyLoss" || !node().input(1)) return false;
+    const ValueType &scores = graph_.value(node().input(0)).type, &labels = graph_.value(node().input(1)).type;
+    return isFloating(labels.dtype) && scores.shape && labels.shape && labels.shape->size() == scores.shape->size();
+  }
+
+  ValueId lower() {
+    const ValueId classAxis = graph_.addConstant(node().name + "/axis", Tensor::ints(std::vector<std::int64_t>{1}));
+    ValueId terms = emit("Mul", {emit("LogSoftmax", {node().input(0)}, {{"axis", std::int64_t{1}}}), node().input(1)});
+    if (node().input(2)) {
+      std::vector<std::int64_t> column(graph_.value(node().input(0)).type.shape->size(), 1);
+      column[1] = -1;
+      const ValueId shape = graph_.addConstant(node().name + "/column", Tensor::ints(column));
+      terms = emit("Mul", {terms, emit("Reshape", {node().input(2), shape})});
+    }
+    const ValueId rows = emit("Neg", {emit("ReduceSum", {terms, classAxis}, {{"keepdims", std::int64_t{0}}})});
+    const std::string reduction = node().attrs.text("reduction", "mean");
+    if (reduction == "none") return emit("Identity", {rows});
+    return emit(reduction == "sum" ? "ReduceSum" : "ReduceMean", {rows}, {{"keepdims", std::int64_t{0}}});
+  }
+
+  ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
+    const NodeId made =
+        graph_.addNode(node().name + "/" + op, "", op, std::move(inputs), {node().name + "/" + op}, std::move(attributes));
+    Node& fresh = graph_.mutableNode(made);
+    fresh.sinceVersion = kInternalOpset;
+    fresh.phase = node().phase;
+    fresh.predicates = node().predicates;
+    fresh.provenance = node().provenance;
+    fresh.provenance.sources = {node_};
+    fresh.provenance.pass = graph_.pass();
+    order_.push_back(made);
+    return fresh.output(0);
+  }
+
+  Graph& graph_;
+  NodeId node_;
+  std::vector<NodeId> order_;
+  LowerReport report_;
+};
+
+}  // namespace
+
+Result<LowerReport> lowerSoftLabels(Graph& graph) {
+  const std::string pass = graph.pass();
+  graph.setPass("lower_soft_labels");
+  auto report = Lowering(graph).run();
+  graph.setPass(pass);
+  return report;
+}
+
+}  // namespace stepscope
