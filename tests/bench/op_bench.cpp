@@ -68,14 +68,14 @@ double peakBytes(std::int64_t bytes, Pattern pattern, int threads) {
     const auto part = [&](std::int64_t from, float* to, std::int64_t count) { copies ? scale(a + from, to, count) : triad(a + from, b + from, to, count); };
     seconds = measure([&](std::int64_t begin, std::int64_t end) { part(begin, out + begin, end - begin); });
     seconds = std::min(seconds, measure([&](std::int64_t begin, std::int64_t end) {
-      std::array<float, 1024> block;
-      for (std::int64_t i = begin; i < end; i += 1024) {
-        const std::int64_t count = std::min<std::int64_t>(1024, end - i);
-        part(i, block.data(), count);
-        cpu::streamCopy(out + i, block.data(), count);
-      }
-      cpu::finishStreams();
-    }));
+                         std::array<float, 1024> block;
+                         for (std::int64_t i = begin; i < end; i += 1024) {
+                           const std::int64_t count = std::min<std::int64_t>(1024, end - i);
+                           part(i, block.data(), count);
+                           cpu::streamCopy(out + i, block.data(), count);
+                         }
+                         cpu::finishStreams();
+                       }));
   }
   return it->second = static_cast<double>(n * width) / seconds;
 }
@@ -87,8 +87,8 @@ struct Case {
   Attributes attrs;
   std::vector<Source> inputs;
   std::vector<std::pair<DType, Dims>> outputs;
-  double operations = 0;           // of one run; 0: not counted
-  int inPlace = -1;                // the input that output 0 lies over
+  double operations = 0;                 // of one run; 0: not counted
+  int inPlace = -1;                      // the input that output 0 lies over
   std::vector<std::size_t> unread = {};  // inputs whose contents are not (or hardly) read
   int reads = 1;                         // passes over the inputs that the formula needs
 };
@@ -189,7 +189,11 @@ void measure(benchmark::State& state, const Case& test) {
   for (std::size_t i = 0; i < test.inputs.size(); ++i)
     if (std::find(test.unread.begin(), test.unread.end(), i) == test.unread.end()) read += runner.inputBytes(i) * test.reads;
   for (const auto& [dtype, dims] : test.outputs) written += elementCount(dims) * static_cast<std::int64_t>(dtypeSize(dtype));
-  const double bytes = static_cast<double>(read + written), peak = peakBytes(read + written, written * 10 < read ? Pattern::kSum : written * 4 > read * 3 ? Pattern::kCopy : Pattern::kTriad, threads);
+  const double bytes = static_cast<double>(read + written), peak = peakBytes(read + written,
+                                                                             written * 10 < read      ? Pattern::kSum
+                                                                             : written * 4 > read * 3 ? Pattern::kCopy
+                                                                                                      : Pattern::kTriad,
+                                                                             threads);
   runner.run();
   double best = 1e9;
   for ([[maybe_unused]] auto _ : state) {
@@ -238,14 +242,32 @@ std::vector<Case> cases() {
   all.push_back({"Softmax" + dimsText(scores), "", "Softmax", {}, {floats(scores)}, {{f, scores}}, 30 * count(scores)});
   all.push_back({"SoftmaxGrad" + dimsText(scores), "stepscope", "SoftmaxGrad", {}, {floats(scores), floats(scores)}, {{f, scores}}});
   all.push_back({"LogSoftmax" + dimsText(vocabulary), "", "LogSoftmax", {}, {floats(vocabulary)}, {{f, vocabulary}}, 31 * count(vocabulary)});
-  all.push_back({"LayerNormalization" + dimsText(hidden), "", "LayerNormalization", {}, {floats(hidden), floats({768}), floats({768})}, {{f, hidden}, {f, rows}, {f, rows}}, 8 * count(hidden)});
-  all.push_back({"LayerNormalizationGrad" + dimsText(hidden), "stepscope", "LayerNormalizationGrad", {},
-                 {floats(hidden), floats(hidden), floats({768}), floats(rows), floats(rows)}, {{f, hidden}, {f, {768}}, {f, {768}}}, 13 * count(hidden)});
-  all.push_back({"RMSNormalization" + dimsText(hidden), "", "RMSNormalization", {}, {floats(hidden), floats({768})}, {{f, hidden}, {f, rows}}, 7 * count(hidden)});
+  all.push_back({"LayerNormalization" + dimsText(hidden),
+                 "",
+                 "LayerNormalization",
+                 {},
+                 {floats(hidden), floats({768}), floats({768})},
+                 {{f, hidden}, {f, rows}, {f, rows}},
+                 8 * count(hidden)});
+  all.push_back({"LayerNormalizationGrad" + dimsText(hidden),
+                 "stepscope",
+                 "LayerNormalizationGrad",
+                 {},
+                 {floats(hidden), floats(hidden), floats({768}), floats(rows), floats(rows)},
+                 {{f, hidden}, {f, {768}}, {f, {768}}},
+                 13 * count(hidden)});
+  all.push_back(
+      {"RMSNormalization" + dimsText(hidden), "", "RMSNormalization", {}, {floats(hidden), floats({768})}, {{f, hidden}, {f, rows}}, 7 * count(hidden)});
   for (const Dims& logits : {vocabulary, big}) {
     const Source targets = labels({256}, logits[1]);
-    all.push_back({"CrossEntropy" + dimsText(logits), "", "SoftmaxCrossEntropyLoss", {}, {floats(logits), targets}, {{f, {}}, {f, logits}}, 31 * count(logits)});
-    all.push_back({"CrossEntropyGrad" + dimsText(logits), "stepscope", "SoftmaxCrossEntropyLossGrad", {}, {floats({}), floats(logits, -9, -8), targets}, {{f, logits}},
+    all.push_back(
+        {"CrossEntropy" + dimsText(logits), "", "SoftmaxCrossEntropyLoss", {}, {floats(logits), targets}, {{f, {}}, {f, logits}}, 31 * count(logits)});
+    all.push_back({"CrossEntropyGrad" + dimsText(logits),
+                   "stepscope",
+                   "SoftmaxCrossEntropyLossGrad",
+                   {},
+                   {floats({}), floats(logits, -9, -8), targets},
+                   {{f, logits}},
                    27 * count(logits)});
   }
   all.push_back({"ReduceToShape" + dimsText(wide), "stepscope", "ReduceToShape", {}, {floats(wide), labels({1}, 1)}, {{f, {3072}}}});
@@ -254,22 +276,45 @@ std::vector<Case> cases() {
   all.push_back({"SquareSum[30522, 768]", "stepscope", "SquareSum", {}, {floats({30522, 768})}, {{f, {}}}});
   all.push_back({"Gather" + dimsText(hidden), "", "Gather", {}, {floats({30522, 768}), labels({2, 128}, 30522)}, {{f, hidden}}, 0, -1, {0}});
   all.push_back({"GatherGrad[30522, 768]", "stepscope", "GatherGrad", {}, {floats(hidden), labels({2, 128}, 30522)}, {{f, {30522, 768}}}});
-  all.push_back({"Dropout" + dimsText(scores), "", "Dropout", {}, {floats(scores), scalar(f, 0.1), scalar(DType::kBool, 1)}, {{f, scores}, {DType::kBool, scores}}, 65 * count(scores)});
-  all.push_back({"Transpose[2, 128, 12, 64]", "", "Transpose", {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}}, {floats({2, 128, 12, 64})}, {{f, {2, 12, 128, 64}}}});
+  all.push_back({"Dropout" + dimsText(scores),
+                 "",
+                 "Dropout",
+                 {},
+                 {floats(scores), scalar(f, 0.1), scalar(DType::kBool, 1)},
+                 {{f, scores}, {DType::kBool, scores}},
+                 65 * count(scores)});
+  all.push_back(
+      {"Transpose[2, 128, 12, 64]", "", "Transpose", {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}}, {floats({2, 128, 12, 64})}, {{f, {2, 12, 128, 64}}}});
   const Dims third{2, 128, 768}, triple{2, 128, 2304};
   all.push_back({"Split3" + dimsText(triple), "", "Split", {{"axis", std::int64_t{2}}}, {floats(triple)}, {{f, third}, {f, third}, {f, third}}});
   all.push_back({"Concat3" + dimsText(triple), "", "Concat", {{"axis", std::int64_t{2}}}, {floats(third), floats(third), floats(third)}, {{f, triple}}});
   all.push_back({"Slice[2, 128, 50257]", "", "Slice", {}, {floats({2, 128, 50257}), ints({0}), ints({127}), ints({1})}, {{f, {2, 127, 50257}}}});
-  all.push_back({"SliceGrad[2, 128, 50257]", "stepscope", "SliceGrad", {}, {floats({2, 127, 50257}), ints({2, 128, 50257}), ints({0}), ints({127}), ints({1})},
+  all.push_back({"SliceGrad[2, 128, 50257]",
+                 "stepscope",
+                 "SliceGrad",
+                 {},
+                 {floats({2, 127, 50257}), ints({2, 128, 50257}), ints({0}), ints({127}), ints({1})},
                  {{f, {2, 128, 50257}}}});
   const Attributes adam{{"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", 0.01F}, {"decoupled", std::int64_t{1}}};
   for (const Dims& p : {Dims{768, 768}, Dims{768, 3072}, Dims{30522, 768}})
     for (const char* op : {"AdamUpdate", "LambUpdate"})
-      all.push_back({op + dimsText(p), "stepscope", op, adam, {floats(p), floats(p), floats(p), floats(p, 0, 1), scalar(f, 1e-4), scalar(DType::kI64, 2)}, {{f, p}, {f, p}, {f, p}},
-                     0, -1, {}, *op == 'L' ? 2 : 1});
+      all.push_back({op + dimsText(p),
+                     "stepscope",
+                     op,
+                     adam,
+                     {floats(p), floats(p), floats(p), floats(p, 0, 1), scalar(f, 1e-4), scalar(DType::kI64, 2)},
+                     {{f, p}, {f, p}, {f, p}},
+                     0,
+                     -1,
+                     {},
+                     *op == 'L' ? 2 : 1});
   const Dims weight{2048, 512, 1, 1};
-  all.push_back({"SgdUpdate" + dimsText(weight), "stepscope", "SgdUpdate", {{"momentum", 0.9F}},
-                 {floats(weight), floats(weight), floats(weight), scalar(f, 0.1), scalar(f, 1), scalar(DType::kI64, 2)}, {{f, weight}, {f, weight}}});
+  all.push_back({"SgdUpdate" + dimsText(weight),
+                 "stepscope",
+                 "SgdUpdate",
+                 {{"momentum", 0.9F}},
+                 {floats(weight), floats(weight), floats(weight), scalar(f, 0.1), scalar(f, 1), scalar(DType::kI64, 2)},
+                 {{f, weight}, {f, weight}}});
   all.push_back({"MatMul[256, 768, 3072]", "", "MatMul", {}, {floats({256, 768}), floats({768, 3072})}, {{f, {256, 3072}}}, 256.0 * 768 * 3072});
   return all;
 }
@@ -280,7 +325,9 @@ std::vector<Case> cases() {
 int main(int argc, char** argv) {
   const auto cases = stepscope::cases();
   for (const auto& test : cases)
-    benchmark::RegisterBenchmark(test.name.c_str(), [&test](benchmark::State& state) { stepscope::measure(state, test); })->UseManualTime()->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark(test.name.c_str(), [&test](benchmark::State& state) { stepscope::measure(state, test); })
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   benchmark::RunSpecifiedBenchmarks();

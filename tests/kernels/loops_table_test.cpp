@@ -25,9 +25,9 @@ struct Operands {
 struct Case {
   std::string domain, op;
   std::function<Operands(Random&, int round, Attributes&)> make;
-  double tolerance = 1e-6;    // relative to max(1, |expected|)
-  int inPlace = -1;           // the input that output 0 may lie over
-  std::string label;          // where an op stands twice
+  double tolerance = 1e-6;  // relative to max(1, |expected|)
+  int inPlace = -1;         // the input that output 0 may lie over
+  std::string label;        // where an op stands twice
 };
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test.domain << "." << test.op << " " << test.label; }
@@ -277,7 +277,8 @@ auto gather(bool grad, bool added = false) {
     Dims picked(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(axis));
     picked.insert(picked.end(), indices.begin(), indices.end());
     picked.insert(picked.end(), data.begin() + static_cast<std::ptrdiff_t>(axis) + 1, data.end());
-    const Tensor index = round % 4 < 2 ? integers<std::int64_t>(random, indices, -data[axis], data[axis] - 1) : integers<std::int32_t>(random, indices, -data[axis], data[axis] - 1);
+    const Tensor index = round % 4 < 2 ? integers<std::int64_t>(random, indices, -data[axis], data[axis] - 1)
+                                       : integers<std::int32_t>(random, indices, -data[axis], data[axis] - 1);
     if (added) return Operands{{floats(random, picked, -1, 1), index, Tensor::ints(data), floats(random, data, -1, 1)}, {{DType::kF32, data}}};
     if (grad) return Operands{{floats(random, picked, -1, 1), index}, {{DType::kF32, data}}};
     return Operands{{floats(random, data, -1, 1), index}, {{DType::kF32, picked}}};
@@ -288,7 +289,8 @@ auto dropout(bool training) {
   return [=](Random& random, int round, Attributes&) {
     const Dims dims = anyDims(random, round);
     const double ratios[] = {0.1, 0.5, 0.0, 0.9999, 1.0 / 3};
-    Operands o{{floats(random, dims, -3, 3), Tensor::scalar(DType::kF32, ratios[round % 5]), Tensor::scalar(DType::kBool, training ? 1 : 0)}, {{DType::kF32, dims}}};
+    Operands o{{floats(random, dims, -3, 3), Tensor::scalar(DType::kF32, ratios[round % 5]), Tensor::scalar(DType::kBool, training ? 1 : 0)},
+               {{DType::kF32, dims}}};
     if (round % 3 != 2) o.outputs.push_back({DType::kBool, dims});
     return o;
   };
@@ -309,10 +311,11 @@ Dims parameterDims(Random& random, int round) { return round % 8 == 7 ? Dims{300
 
 auto adam(bool lamb) {
   return [=](Random& random, int round, Attributes& attrs) {
-    attrs = {{"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", round % 2 ? 0.01F : 0.0F}, {"decoupled", std::int64_t{lamb ? 0 : round % 3 == 1}}};
+    attrs = {
+        {"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", round % 2 ? 0.01F : 0.0F}, {"decoupled", std::int64_t{lamb ? 0 : round % 3 == 1}}};
     const Dims dims = parameterDims(random, round);
-    Operands o{{floats(random, dims, -1, 1), floats(random, dims, -1, 1), floats(random, dims, -1, 1), floats(random, dims, 0, 1), Tensor::scalar(DType::kF32, 0.01),
-                Tensor::scalar(DType::kI64, 1 + round)},
+    Operands o{{floats(random, dims, -1, 1), floats(random, dims, -1, 1), floats(random, dims, -1, 1), floats(random, dims, 0, 1),
+                Tensor::scalar(DType::kF32, 0.01), Tensor::scalar(DType::kI64, 1 + round)},
                {{DType::kF32, dims}, {DType::kF32, dims}, {DType::kF32, dims}}};
     if (round % 4 > 1) o.inputs.push_back(Tensor::scalar(DType::kF32, 0.5));
     return o;
@@ -321,7 +324,10 @@ auto adam(bool lamb) {
 
 Operands sgd(Random& random, int round, Attributes& attrs) {
   const bool momentum = round % 3 != 0;
-  attrs = {{"momentum", momentum ? 0.9F : 0.0F}, {"dampening", round % 4 == 1 ? 0.1F : 0.0F}, {"weight_decay", round % 2 ? 0.01F : 0.0F}, {"nesterov", std::int64_t{round % 4 == 2}}};
+  attrs = {{"momentum", momentum ? 0.9F : 0.0F},
+           {"dampening", round % 4 == 1 ? 0.1F : 0.0F},
+           {"weight_decay", round % 2 ? 0.01F : 0.0F},
+           {"nesterov", std::int64_t{round % 4 == 2}}};
   const Dims dims = parameterDims(random, round);
   Operands o{{floats(random, dims, -1, 1), floats(random, dims, -1, 1), momentum ? floats(random, dims, -1, 1) : Tensor(), Tensor::scalar(DType::kF32, 0.1),
               Tensor::scalar(DType::kF32, 0.5), Tensor::scalar(DType::kI64, 1 + round % 2)},
@@ -343,7 +349,8 @@ auto tile(bool grad) {
       repeats.push_back(1 + below(random, 3));
       extent *= repeats.back();
     }
-    return grad ? Operands{{floats(random, all, -1, 1), Tensor::ints(repeats)}, {{DType::kF32, one}}} : Operands{{floats(random, one, -1, 1), Tensor::ints(repeats)}, {{DType::kF32, all}}};
+    return grad ? Operands{{floats(random, all, -1, 1), Tensor::ints(repeats)}, {{DType::kF32, one}}}
+                : Operands{{floats(random, one, -1, 1), Tensor::ints(repeats)}, {{DType::kF32, all}}};
   };
 }
 
@@ -436,7 +443,8 @@ Operands oneHot(Random& random, int round, Attributes& attrs) {
   attrs.set("axis", axis);
   Dims y = indices;
   y.insert(y.begin() + axis, depth);
-  return {{integers<std::int64_t>(random, indices, -depth - 2, depth + 1), Tensor::scalar(DType::kI64, static_cast<double>(depth)), floats(random, {2}, -1, 1)}, {{DType::kF32, y}}};
+  return {{integers<std::int64_t>(random, indices, -depth - 2, depth + 1), Tensor::scalar(DType::kI64, static_cast<double>(depth)), floats(random, {2}, -1, 1)},
+          {{DType::kF32, y}}};
 }
 
 Operands trilu(Random& random, int round, Attributes& attrs) {
@@ -464,7 +472,8 @@ Operands cumSum(Random& random, int round, Attributes& attrs) {
   const Dims dims = anyDims(random, round);
   attrs.set("exclusive", std::int64_t{round % 2});
   attrs.set("reverse", std::int64_t{round % 3 == 0});
-  return {{floats(random, dims, -1, 1), Tensor::scalar(DType::kI64, static_cast<double>(below(random, static_cast<std::int64_t>(dims.size()))))}, {{DType::kF32, dims}}};
+  return {{floats(random, dims, -1, 1), Tensor::scalar(DType::kI64, static_cast<double>(below(random, static_cast<std::int64_t>(dims.size()))))},
+          {{DType::kF32, dims}}};
 }
 
 std::vector<Case> table() {
@@ -570,12 +579,12 @@ std::vector<Case> table() {
       {"stepscope", "SquareSum", squareSum, 1e-6, -1, ""},
       {"stepscope", "TileGrad", tile(true), 5e-6, -1, ""},
   };
-  for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"})
-    cases.push_back({"", op, pairOf(DType::kF32, DType::kF32), 1e-6, -1, "Broadcast"});
+  for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"}) cases.push_back({"", op, pairOf(DType::kF32, DType::kF32), 1e-6, -1, "Broadcast"});
   for (const char* op : {"Add", "Mul", "Sub"}) cases.push_back({"", op, pairOf(DType::kI64, DType::kI64), 0, -1, "Ints"});
   for (const char* op : {"And", "Or", "Xor"}) cases.push_back({"", op, pairOf(DType::kBool, DType::kBool), 0, -1, ""});
   for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
-    for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64}) cases.push_back({"", op, pairOf(dtype, DType::kBool), 0, -1, std::string(dtypeName(dtype))});
+    for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64})
+      cases.push_back({"", op, pairOf(dtype, DType::kBool), 0, -1, std::string(dtypeName(dtype))});
   for (const DType other : {DType::kBF16, DType::kBool, DType::kF16, DType::kF64}) {
     cases.push_back({"", "Cast", cast(DType::kF32, other), 0, -1, "To" + std::string(dtypeName(other))});
     cases.push_back({"", "Cast", cast(other, DType::kF32), 0, -1, "From" + std::string(dtypeName(other))});
@@ -588,7 +597,8 @@ std::vector<Case> table() {
 
 enum class Place { kBeside, kOverInput };
 
-std::vector<Tensor> runKernel(const Case& test, Backend backend, const Attributes& attrs, const Operands& operands, int threads, Place place, std::string* implementation) {
+std::vector<Tensor> runKernel(const Case& test, Backend backend, const Attributes& attrs, const Operands& operands, int threads, Place place,
+                              std::string* implementation) {
   KernelSpec spec;
   spec.domain = test.domain;
   spec.op = test.op;
@@ -598,7 +608,8 @@ std::vector<Tensor> runKernel(const Case& test, Backend backend, const Attribute
   std::vector<Tensor> inputs, results;
   for (const Tensor& tensor : operands.inputs) {
     inputs.push_back(tensor.valid() ? tensor.clone() : Tensor());
-    spec.inputs.push_back(tensor.valid() ? OperandSpec{tensor.dtype(), tensor.dims(), false, tensor.dtype() == DType::kI64 ? tensor : Tensor()} : OperandSpec{});
+    spec.inputs.push_back(tensor.valid() ? OperandSpec{tensor.dtype(), tensor.dims(), false, tensor.dtype() == DType::kI64 ? tensor : Tensor()}
+                                         : OperandSpec{});
     in.push_back(inputs.back().view());
   }
   for (const auto& [dtype, dims] : operands.outputs) {
@@ -634,7 +645,8 @@ void expectEqual(const Case& test, const std::vector<Tensor>& fast, const std::v
         continue;
       }
       if (a == b) continue;
-      ASSERT_LE(std::abs(a - b), test.tolerance * std::max(1.0, std::abs(b))) << test.op << " output " << o << " element " << i << " expected " << b << "; " << what;
+      ASSERT_LE(std::abs(a - b), test.tolerance * std::max(1.0, std::abs(b)))
+          << test.op << " output " << o << " element " << i << " expected " << b << "; " << what;
     }
 }
 
@@ -660,15 +672,16 @@ TEST_P(LoopTable, AgreesWithTheReferenceKernel) {
       const auto again = runKernel(test, Backend::kCpu, attrs, operands, threads, Place::kBeside, &name);
       for (std::size_t o = 0; o < fast.size(); ++o) ASSERT_EQ(std::memcmp(fast[o].data(), again[o].data(), fast[o].bytes()), 0) << test.op << " " << what;
     }
-    if (test.inPlace < 0 || operands.inputs[static_cast<std::size_t>(test.inPlace)].bytes() != Tensor(operands.outputs[0].first, operands.outputs[0].second).bytes()) continue;
+    if (test.inPlace < 0 ||
+        operands.inputs[static_cast<std::size_t>(test.inPlace)].bytes() != Tensor(operands.outputs[0].first, operands.outputs[0].second).bytes())
+      continue;
     expectEqual(test, runKernel(test, Backend::kCpu, attrs, operands, 2, Place::kOverInput, &name), slow, what + ", in place");
     if (testing::Test::HasFatalFailure()) return;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, LoopTable, testing::ValuesIn(table()), [](const auto& info) {
-  return (info.param.domain == "com.microsoft" ? "Microsoft" : "") + info.param.op + info.param.label;
-});
+INSTANTIATE_TEST_SUITE_P(Kernels, LoopTable, testing::ValuesIn(table()),
+                         [](const auto& info) { return (info.param.domain == "com.microsoft" ? "Microsoft" : "") + info.param.op + info.param.label; });
 
 // What a loop does not take is the reference kernel's: nothing at all, and mistakes, which it names.
 TEST(LoopEdges, EmptyOperandsAreServed) {
@@ -695,7 +708,8 @@ TEST(LoopEdges, AnIndexOutOfRangeIsNamed) {
   };
   const std::int64_t nine[] = {9};
   const Tensor rows(DType::kF32, {4, 3}), index = Tensor::ints(nine), one(DType::kF32, {1, 3});
-  const Mistake mistakes[] = {{"Gather", {rows, index}, {DType::kF32, {1, 3}}, "index 9"}, {"SoftmaxCrossEntropyLoss", {one, index}, {DType::kF32, {}}, "label 9"}};
+  const Mistake mistakes[] = {{"Gather", {rows, index}, {DType::kF32, {1, 3}}, "index 9"},
+                              {"SoftmaxCrossEntropyLoss", {one, index}, {DType::kF32, {}}, "label 9"}};
   for (const Mistake& mistake : mistakes) {
     KernelSpec spec;
     spec.op = mistake.op;

@@ -78,8 +78,8 @@ TEST_P(VectorMath, ZerosAndInfinitiesAreThoseOfTheStandardLibrary) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Functions, VectorMath,
-                         testing::Values(Case{"Exp", 3}, Case{"Log", 3}, Case{"Tanh", 4}, Case{"Erf", 4}, Case{"Sigmoid", 4}, Case{"Elu", 5}, Case{"Softplus", 4}, Case{"Sqrt", 0.51},
-                                         Case{"Reciprocal", 0.51}),
+                         testing::Values(Case{"Exp", 3}, Case{"Log", 3}, Case{"Tanh", 4}, Case{"Erf", 4}, Case{"Sigmoid", 4}, Case{"Elu", 5},
+                                         Case{"Softplus", 4}, Case{"Sqrt", 0.51}, Case{"Reciprocal", 0.51}),
                          [](const auto& info) { return std::string(info.param.op); });
 
 }  // namespace

@@ -18,7 +18,8 @@ struct Factors {
   float scale = 1, rate = 0, root = 0, eps = 0, decayed = 0;
 };
 
-SS_CLONES void adamBlock(const Factors& factors, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv, std::int64_t n) {
+SS_CLONES void adamBlock(const Factors& factors, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv,
+                         std::int64_t n) {
   const Factors f = factors;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
@@ -128,7 +129,8 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   return makeBodyKernel("vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
     const Factors f = factorsOf(params, call, false);
     const Operands o = operandsOf(call);
-    update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
+    update(o, count, threads,
+           [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
     return {};
   });
 }
@@ -155,7 +157,9 @@ Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
     }
     const double trust = total.parameter > 0 && total.update > 0 ? std::sqrt(total.parameter / total.update) : 1;
     const auto step = static_cast<float>(elementAsDouble(call.inputs[4], 0) * trust);
-    update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { lambBlock(f, step, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
+    update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
+      lambBlock(f, step, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
+    });
     return {};
   };
   return makeBodyKernel("vector loop", body, static_cast<std::size_t>(chunks) * sizeof(Norms));

@@ -61,12 +61,12 @@ struct BiasedFastGelu {
   SS_INLINE static float of(float x, float bias) { return geluTanhOf(x + bias); }
 };
 
-#define SS_COMPARISON(NAME, OPERATOR)                              \
-  struct NAME {                                                    \
-    template <typename T>                                          \
-    SS_INLINE static std::uint8_t of(T a, T b) {                   \
-      return static_cast<std::uint8_t>(a OPERATOR b ? 1 : 0);      \
-    }                                                              \
+#define SS_COMPARISON(NAME, OPERATOR)                         \
+  struct NAME {                                               \
+    template <typename T>                                     \
+    SS_INLINE static std::uint8_t of(T a, T b) {              \
+      return static_cast<std::uint8_t>(a OPERATOR b ? 1 : 0); \
+    }                                                         \
   };
 SS_COMPARISON(Equal, ==)
 SS_COMPARISON(Less, <)
@@ -109,9 +109,12 @@ constexpr Entry comparing(std::string_view op, DType dtype) {
   comparing<NAME, float>(#NAME, DType::kF32), comparing<NAME, std::int32_t>(#NAME, DType::kI32), comparing<NAME, std::int64_t>(#NAME, DType::kI64)
 
 const Entry kEntries[] = {
-    ofFloats<Plus>("Add"), ofInts<Plus>("Add"),
-    ofFloats<Minus>("Sub"), ofInts<Minus>("Sub"),
-    ofFloats<Times>("Mul"), ofInts<Times>("Mul"),
+    ofFloats<Plus>("Add"),
+    ofInts<Plus>("Add"),
+    ofFloats<Minus>("Sub"),
+    ofInts<Minus>("Sub"),
+    ofFloats<Times>("Mul"),
+    ofInts<Times>("Mul"),
     ofFloats<Over>("Div"),
     ofFloats<ParametricRelu>("PRelu"),
     ofFloats<Largest>("Max"),
@@ -120,7 +123,11 @@ const Entry kEntries[] = {
     ofFloats<BiasedGelu>("BiasGelu"),
     ofFloats<BiasedGelu>("Gelu"),
     ofFloats<BiasedFastGelu>("FastGelu"),
-    SS_COMPARING(Equal), SS_COMPARING(Less), SS_COMPARING(LessOrEqual), SS_COMPARING(Greater), SS_COMPARING(GreaterOrEqual),
+    SS_COMPARING(Equal),
+    SS_COMPARING(Less),
+    SS_COMPARING(LessOrEqual),
+    SS_COMPARING(Greater),
+    SS_COMPARING(GreaterOrEqual),
     {"And", DType::kBool, DType::kBool, pairLoop<Both, std::uint8_t, std::uint8_t>},
     {"Or", DType::kBool, DType::kBool, pairLoop<Either, std::uint8_t, std::uint8_t>},
     {"Xor", DType::kBool, DType::kBool, pairLoop<Differ, std::uint8_t, std::uint8_t>},

@@ -26,9 +26,20 @@ constexpr Entry entry() {
 }
 
 const Entry kEntries[] = {
-    entry<bool, float>(),    entry<bool, std::int64_t>(), entry<double, float>(),   entry<float, BFloat16>(), entry<float, Float16>(),
-    entry<float, bool>(),    entry<float, double>(),      entry<BFloat16, float>(), entry<Float16, float>(),  entry<std::int32_t, float>(),
-    entry<std::int32_t, std::int64_t>(), entry<std::int64_t, bool>(), entry<std::int64_t, float>(), entry<std::int64_t, std::int32_t>(),
+    entry<bool, float>(),
+    entry<bool, std::int64_t>(),
+    entry<double, float>(),
+    entry<float, BFloat16>(),
+    entry<float, Float16>(),
+    entry<float, bool>(),
+    entry<float, double>(),
+    entry<BFloat16, float>(),
+    entry<Float16, float>(),
+    entry<std::int32_t, float>(),
+    entry<std::int32_t, std::int64_t>(),
+    entry<std::int64_t, bool>(),
+    entry<std::int64_t, float>(),
+    entry<std::int64_t, std::int32_t>(),
 };
 
 }  // namespace
@@ -39,12 +50,15 @@ Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec) {
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
   for (const Entry& entry : kEntries)
     if (entry.from == spec.inputs[0].dtype && entry.to == spec.outputs[0].dtype)
-      return makeBodyKernel("vector loop", [=, loop = entry.loop, from = dtypeSize(entry.from), to = dtypeSize(entry.to), threads = spec.threads](const KernelCall& call) -> Status {
-        parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
-          loop(input<std::byte>(call, 0) + static_cast<std::size_t>(begin) * from, output<std::byte>(call, 0) + static_cast<std::size_t>(begin) * to, end - begin);
-        });
-        return {};
-      });
+      return makeBodyKernel(
+          "vector loop",
+          [=, loop = entry.loop, from = dtypeSize(entry.from), to = dtypeSize(entry.to), threads = spec.threads](const KernelCall& call) -> Status {
+            parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
+              loop(input<std::byte>(call, 0) + static_cast<std::size_t>(begin) * from, output<std::byte>(call, 0) + static_cast<std::size_t>(begin) * to,
+                   end - begin);
+            });
+            return {};
+          });
   return notTaken(spec, "types whose conversion saturates");
 }
 

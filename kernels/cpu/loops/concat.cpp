@@ -42,9 +42,10 @@ Result<Layout> layoutOf(const KernelSpec& spec, const OperandSpec& whole, const 
 template <typename Copy>
 void forEachRun(const Layout& layout, int threads, Copy&& copy) {
   const auto parts = static_cast<std::int64_t>(layout.parts.size());
-  parallelRows(layout.outer * parts, static_cast<std::int64_t>(layout.whole / 4) / std::max<std::int64_t>(parts, 1) + 1, threads, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) copy(layout.parts[static_cast<std::size_t>(i % parts)], static_cast<std::size_t>(i / parts));
-  });
+  parallelRows(layout.outer * parts, static_cast<std::int64_t>(layout.whole / 4) / std::max<std::int64_t>(parts, 1) + 1, threads,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) copy(layout.parts[static_cast<std::size_t>(i % parts)], static_cast<std::size_t>(i / parts));
+               });
 }
 
 }  // namespace

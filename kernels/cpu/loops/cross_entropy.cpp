@@ -52,9 +52,7 @@ struct Loss {
     }
     return total;
   }
-  double share(const KernelCall& call, std::int64_t target, double total) const {
-    return weight(call, target) / (reduction == Reduction::kMean ? total : 1.0);
-  }
+  double share(const KernelCall& call, std::int64_t target, double total) const { return weight(call, target) / (reduction == Reduction::kMean ? total : 1.0); }
 };
 
 Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size_t labels) {
@@ -68,7 +66,8 @@ Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size
   loss.ignore = labels + 2;
   loss.wide = takesInput(spec, labels, DType::kI64);
   if (!loss.wide && !takesInput(spec, labels, DType::kI32)) return notTaken(spec, "labels other than integers");
-  if (elementCount(spec.inputs[labels].dims) != loss.rows || !takesOptional(spec, loss.weights, loss.classes)) return notTaken(spec, "labels or weights of another size");
+  if (elementCount(spec.inputs[labels].dims) != loss.rows || !takesOptional(spec, loss.weights, loss.classes))
+    return notTaken(spec, "labels or weights of another size");
   if (spec.inputPresent(loss.ignore) && !takesScalar(spec, loss.ignore)) return notTaken(spec, "an ignored label that is no scalar");
   const std::string reduction = spec.attrs.text("reduction", "mean");
   loss.reduction = reduction == "none" ? Reduction::kNone : reduction == "sum" ? Reduction::kSum : Reduction::kMean;

@@ -37,7 +37,8 @@ void pick(const Extents& e, const T* x, const std::int64_t* indices, T* y, int t
   parallelRows(e.outer * e.picks, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const T* from = x + row / e.picks * e.extent * e.inner;
-      for (std::int64_t i = row * e.inner, column = 0; column < e.inner; ++i, ++column) y[i] = from[(indices[i] < 0 ? indices[i] + e.extent : indices[i]) * e.inner + column];
+      for (std::int64_t i = row * e.inner, column = 0; column < e.inner; ++i, ++column)
+        y[i] = from[(indices[i] < 0 ? indices[i] + e.extent : indices[i]) * e.inner + column];
     }
   });
 }
@@ -125,7 +126,8 @@ Result<std::unique_ptr<Kernel>> makeTrilu(const KernelSpec& spec) {
       for (std::int64_t row = begin; row < end; ++row) {
         // Columns [0, border) are below the diagonal, the others on or above it; the lower triangle includes the diagonal itself.
         const std::int64_t border = std::clamp<std::int64_t>(row % height + k + (upper ? 0 : 1), 0, columns);
-        const auto at = static_cast<std::size_t>(row * columns) * size, low = static_cast<std::size_t>(border) * size, all = static_cast<std::size_t>(columns) * size;
+        const auto at = static_cast<std::size_t>(row * columns) * size, low = static_cast<std::size_t>(border) * size,
+                   all = static_cast<std::size_t>(columns) * size;
         const std::size_t keepBegin = upper ? low : 0, keepEnd = upper ? all : low;
         if (x != y) std::memcpy(y + at + keepBegin, x + at + keepBegin, keepEnd - keepBegin);
         std::memset(y + at + (upper ? 0 : low), 0, upper ? low : all - low);

@@ -92,8 +92,8 @@ Result<std::unique_ptr<Kernel>> makeNorm(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Shape shape, shapeOf(spec, spec.inputs[0].dims));
   const bool hasBias = kCentered && spec.inputPresent(2);
-  if (elementCount(spec.inputs[1].dims) != shape.width || (hasBias && !takesOptional(spec, 2, shape.width)) ||
-      !takesOptionalOutput(spec, 1, shape.rows) || (kCentered && !takesOptionalOutput(spec, 2, shape.rows)))
+  if (elementCount(spec.inputs[1].dims) != shape.width || (hasBias && !takesOptional(spec, 2, shape.width)) || !takesOptionalOutput(spec, 1, shape.rows) ||
+      (kCentered && !takesOptionalOutput(spec, 2, shape.rows)))
     return notTaken(spec, "parameters that repeat within the normalised axes");
   const double epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-5F));
   return makeBodyKernel("vector rows", [=, threads = spec.threads](const KernelCall& call) -> Status {
@@ -168,7 +168,8 @@ SS_CLONES Dots dotsOf(const float* dy, const float* x, const float* scale, float
   return {total, dot};
 }
 
-SS_CLONES void writeGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float shift, float slope, float* dx, std::int64_t n) {
+SS_CLONES void writeGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float shift, float slope, float* dx,
+                             std::int64_t n) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < n; ++j) dx[j] = inverse * (dy[j] * scale[j] - shift - (x[j] - mean) * slope);
 }

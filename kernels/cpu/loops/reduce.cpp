@@ -14,7 +14,7 @@ using reference::Axes;
 using reference::ReducePlan;
 
 enum class Op { kSum, kSquare, kAbsolute, kMax, kMin };
-constexpr std::int64_t kColumns = 256;        // results that are gathered side by side
+constexpr std::int64_t kColumns = 256;         // results that are gathered side by side
 constexpr std::int64_t kChunkElements = 8192;  // below this a chunk is not worth its own sum
 
 constexpr double startOf(Op op) {
@@ -78,9 +78,7 @@ constexpr std::int64_t kRows = 8;
 // kRows rows at once, `step` apart: added in float before they join the double.
 template <Op kOp>
 SS_CLONES void gatherRows(double* sums, const float* x, std::int64_t step, std::int64_t count) {
-  const auto term = [&](std::int64_t i) {
-    return kOp == Op::kAbsolute ? std::fabs(x[i]) : x[i];
-  };
+  const auto term = [&](std::int64_t i) { return kOp == Op::kAbsolute ? std::fabs(x[i]) : x[i]; };
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < count; ++i) {
     const float low = (term(i) + term(i + step)) + (term(i + 2 * step) + term(i + 3 * step));
@@ -106,11 +104,11 @@ struct Plan {
   ReducePlan axes;
   Gather gather{};
   Finish finish = Finish::kNone;
-  std::int64_t outer = 1;      // kept positions before the inner run
-  std::int64_t blocks = 1;     // blocks of results per kept position
-  std::int64_t chunks = 1;     // chunks per result
-  std::int64_t run = 1;        // neighbours that are gathered at once where inner is 1
-  std::int64_t steps = 1;      // reduced positions (runs of `run` elements)
+  std::int64_t outer = 1;   // kept positions before the inner run
+  std::int64_t blocks = 1;  // blocks of results per kept position
+  std::int64_t chunks = 1;  // chunks per result
+  std::int64_t run = 1;     // neighbours that are gathered at once where inner is 1
+  std::int64_t steps = 1;   // reduced positions (runs of `run` elements)
   int threads = 1;
 
   std::int64_t width() const { return std::min(kColumns, axes.inner); }
@@ -147,8 +145,7 @@ void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int6
     const std::int64_t stride = plan.axes.reduced.strides[0];
     for (; step + kRows <= end; step += kRows) plan.gather.rows(sums, x + base + step * stride, stride, n);
   }
-  for (; step < end; ++step)
-    plan.gather.row(sums, x + base + offsetOf(plan.axes.reduced, plan.axes.reduced.rank, step), n);
+  for (; step < end; ++step) plan.gather.row(sums, x + base + offsetOf(plan.axes.reduced, plan.axes.reduced.rank, step), n);
 }
 
 float finished(const Plan& plan, double value) {
@@ -206,7 +203,8 @@ Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims
   const std::int64_t items = plan.outer * plan.blocks, elements = plan.axes.count * plan.width();
   if (items < 16) plan.chunks = std::clamp<std::int64_t>(elements / kChunkElements, 1, plan.axes.inner == 1 ? 64 : std::min<std::int64_t>(64, plan.steps));
   const std::size_t workspace = plan.chunks == 1 ? 0 : static_cast<std::size_t>(items * plan.chunks * plan.width()) * sizeof(double);
-  return makeBodyKernel("vector loop", [plan](const KernelCall& call) { return run(plan, call); }, workspace);
+  return makeBodyKernel(
+      "vector loop", [plan](const KernelCall& call) { return run(plan, call); }, workspace);
 }
 
 }  // namespace

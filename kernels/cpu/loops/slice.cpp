@@ -54,12 +54,14 @@ std::optional<reference::SliceWindow> paddedWindow(const KernelCall& call, const
     after[static_cast<std::size_t>(*axis)] = elementAsInt(pads, count + i);
   }
   for (std::size_t a = 0; a < data.size(); ++a)
-    if (window.starts[a] < 0 || after[a] < 0 || window.starts[a] > padded[a] - data[a] || after[a] != padded[a] - data[a] - window.starts[a]) return std::nullopt;
+    if (window.starts[a] < 0 || after[a] < 0 || window.starts[a] > padded[a] - data[a] || after[a] != padded[a] - data[a] - window.starts[a])
+      return std::nullopt;
   return window;
 }
 
 // The window written into its place in a tensor of shape `whole`, `value` (or zeros) around it.
-void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::byte* to, const std::byte* from, const std::byte* value, std::size_t size, int threads) {
+void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::byte* to, const std::byte* from, const std::byte* value, std::size_t size,
+                 int threads) {
   std::size_t axis = window.rank, narrowed = 0;
   for (std::size_t a = 0; a < window.rank; ++a)
     if (window.extents[a] != whole[a] || window.steps[a] != 1) {

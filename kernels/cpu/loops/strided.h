@@ -34,7 +34,8 @@ inline std::byte* resultBytes(const KernelCall& call, std::size_t i) { return st
 
 // Whether input and output are there, of one type that is moved by memory copies, with known extents.
 inline bool movable(const KernelSpec& spec, std::size_t in, std::size_t out) {
-  return in < spec.inputs.size() && spec.inputs[in].dtype != DType::kString && takesInput(spec, in, spec.inputs[in].dtype) && takesOutput(spec, out, spec.inputs[in].dtype);
+  return in < spec.inputs.size() && spec.inputs[in].dtype != DType::kString && takesInput(spec, in, spec.inputs[in].dtype) &&
+         takesOutput(spec, out, spec.inputs[in].dtype);
 }
 
 }  // namespace stepscope::cpu

@@ -12,9 +12,7 @@
 namespace stepscope::cpu {
 
 // Parts that `count` units of `cost` elements each are split into: one when a second thread would cost more than it brings.
-inline int partsOf(std::int64_t count, std::int64_t cost, int threads) {
-  return threads <= 1 || count <= 1 || count * cost < kParallelElements ? 1 : threads;
-}
+inline int partsOf(std::int64_t count, std::int64_t cost, int threads) { return threads <= 1 || count <= 1 || count * cost < kParallelElements ? 1 : threads; }
 
 // body(part, begin, end) for the even parts of [0, count), whose borders are multiples of `grain`; one thread per part.
 template <typename Body>

@@ -1,8 +1,7 @@
 // Sum, Mean, Max, Min of several operands of one shape, in one pass; two operands that broadcast go to makeBinary.
-#include "kernels/cpu/loops/support.h"
-
 #include <array>
 
+#include "kernels/cpu/loops/support.h"
 #include "kernels/cpu/loops/vector_math.h"
 
 namespace stepscope::cpu {

@@ -62,7 +62,8 @@ std::unique_ptr<Kernel> make(const Broadcast& broadcast, int threads) {
 Result<std::unique_ptr<Kernel>> makeWhere(const KernelSpec& spec) {
   if (spec.inputs.size() != 3 || spec.outputs.size() != 1) return notTaken(spec, "other than three operands");
   const DType dtype = spec.outputs[0].dtype;
-  if (dtype == DType::kString || !takesInput(spec, 0, DType::kBool) || !takesInput(spec, 1, dtype) || !takesInput(spec, 2, dtype) || !takesOutput(spec, 0, dtype))
+  if (dtype == DType::kString || !takesInput(spec, 0, DType::kBool) || !takesInput(spec, 1, dtype) || !takesInput(spec, 2, dtype) ||
+      !takesOutput(spec, 0, dtype))
     return notTaken(spec, "a condition and two values of one type expected");
   SS_ASSIGN(const Broadcast broadcast, Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims, &spec.inputs[2].dims}));
   switch (dtypeSize(dtype)) {

@@ -7,7 +7,8 @@
 // v, lr,
 //            step, scale?. lr and scale are float scalars, step an int64 scalar that counts updates from 1.
 // Outputs    parameter', momentum' or parameter', m', v'. Output 0 may lie over input 0, output i > 0 over the state input i
-// + 1. Numerics   in double; every state is rounded once to its own type.
+// + 1. Numerics   in double; every state is rounded once to its own type. The fast kernels take the factors of the step in double and
+//            calculate elements in float.
 #pragma once
 
 #include "kernels/attributes.h"
