@@ -41,4 +41,11 @@ Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& fol
   return model;
 }
 
+std::optional<double> capturedLoss(const std::filesystem::path& folder) {
+  std::ifstream stream(folder / "capture.json");
+  const auto json = nlohmann::json::parse(stream, nullptr, false);
+  if (!json.is_object() || !json.contains("losses") || !json["losses"].is_array() || json["losses"].empty() || !json["losses"][0].is_number()) return std::nullopt;
+  return json["losses"][0].get<double>();
+}
+
 }  // namespace stepscope::cli

@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 
+#include "app/cli/capture_folder.h"
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
 #include "app/cli/open_session.h"
@@ -8,6 +13,7 @@
 #include "app/cli/save_graphs.h"
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
+#include "engine/ops/op_def.h"
 #include "storage/recorder.h"
 
 namespace stepscope::cli {
@@ -82,6 +88,28 @@ void recordBuild(storage::Recorder& recorder, const Session& session) {
   for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
 }
 
+bool drawsRandomNumbers(const Graph& graph) {
+  return std::any_of(graph.order().begin(), graph.order().end(), [&graph](NodeId id) {
+    const OpDef* op = findOp(graph.node(id).domain, graph.node(id).op);
+    return op != nullptr && op->determinism == Determinism::kRandomKeyed;
+  });
+}
+
+// An exporter may drop what it does not know (label smoothing, say): the captured loss tells. Nothing when there is nothing to say.
+std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Session& session, double loss) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(a.model, error) || !a.shared.initFrom.empty() || session.options().startStep != 0 ||
+      session.options().data != (std::filesystem::path(a.model) / "batches.npz").string() || drawsRandomNumbers(*session.stages().back().graph))
+    return std::nullopt;
+  const auto captured = capturedLoss(a.model);
+  if (!captured || std::fabs(loss - *captured) <= 1e-3 * std::max(1.0, std::fabs(*captured))) return std::nullopt;
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code("capture_differs");
+  alert.set_message(fmt::format("loss of the first batch: {:.6g}; PyTorch had {:.6g} when the model was captured: the exporter changed the model", loss, *captured));
+  return alert;
+}
+
 Status train(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   if (options.record == "instructions" && a.project.empty()) options.record = "off";  // nobody would read the spans
@@ -124,6 +152,11 @@ Status train(const Arguments& a, const Output& output) {
     }
     ++done;
     output.step(*record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
+    if (done == 1)
+      if (const auto alert = compareWithCapture(a, *session, record->loss())) {
+        output.alert(*alert);
+        if (recorder) recorder->alert(*alert);
+      }
     if (recorder) {
       if (session->phases().size() != phasesBefore) recordBuild(*recorder, *session);  // a new variant was made
       recorder->step(*record);
