@@ -40,7 +40,7 @@ const std::vector<ActionEntry>& Actions::table() {
 
       {"back", "Select", "Back", "Alt+Left", "left", "The selection before"},
       {"forward", "Select", "Forward", "Alt+Right", "right", "The selection after"},
-      {"goto", "Select", "Go to node or tensor…", "Ctrl+P", "search", "Find a node, tensor, instruction or parameter by name"},
+      {"goto", "Select", "Go to node, tensor or line…", "Ctrl+P", "search", "Find a node, tensor, instruction, parameter or source line by name"},
       {"goto_number", "Select", "Go to instruction…", "Ctrl+G", "", "Select an instruction by its number"},
       {"find", "Select", "Find in view", "Ctrl+F", "", "Filter or search the active view"},
       {"next_alert", "Select", "Next alert", "F6", "warning", "Select the next NaN, infinity or other alert"},

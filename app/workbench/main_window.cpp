@@ -151,7 +151,10 @@ void MainWindow::connectSession() {
     updateActions();
   });
   connect(&session_, &Session::builtChanged, this, [this] {
-    if (session_.built()) showStartPage(false);
+    if (session_.built()) {
+      showStartPage(false);
+      if (View* view = board_->activeView()) view->setFocus();  // and not the first button
+    }
     updateActions();
     const QString name = session_.modelPath().section('/', -1);
     setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : format::visible(name) + QStringLiteral(" – Stepscope"));

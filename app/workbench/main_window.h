@@ -15,6 +15,7 @@
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
 
+class QFileDialog;
 class QMenu;
 
 namespace stepscope {
@@ -108,6 +109,8 @@ class MainWindow : public QMainWindow {
   QMenu* breakMenu_;
   QString layoutName_;
   QString projectPath_;
+  QFileDialog* saveDialog_ = nullptr;
+  std::function<void(const QString&)> save_;  // what its answer is for
   std::vector<Layout> saved_;
   int alertPlace_ = -1;
   QTimer progressTimer_;

@@ -114,12 +114,22 @@ void MainWindow::beginRecording() {
 }
 
 void MainWindow::askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then) {
-  auto* dialog = new QFileDialog(this, title, name, filter);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setAcceptMode(QFileDialog::AcceptSave);
-  dialog->setDefaultSuffix(QFileInfo(name).suffix());
-  connect(dialog, &QFileDialog::fileSelected, this, then);
-  dialog->open();
+  // One dialog for the life of the window: its end waits for the thread that reads folders.
+  if (!saveDialog_) {
+    saveDialog_ = new QFileDialog(this);
+    saveDialog_->setObjectName(QStringLiteral("save_dialog"));
+    saveDialog_->setFileMode(QFileDialog::AnyFile);
+    saveDialog_->setAcceptMode(QFileDialog::AcceptSave);
+    connect(saveDialog_, &QFileDialog::fileSelected, this, [this](const QString& path) {
+      if (const auto saved = std::exchange(save_, {})) saved(path);
+    });
+  }
+  save_ = then;
+  saveDialog_->setWindowTitle(title);
+  saveDialog_->setNameFilter(filter);
+  saveDialog_->setDefaultSuffix(QFileInfo(name).suffix());
+  saveDialog_->selectFile(name);
+  saveDialog_->open();
 }
 
 void MainWindow::connectFiles() {
@@ -192,7 +202,8 @@ void MainWindow::connectFiles() {
   });
 
   connect(&session_, &Session::modelInspected, this, [this] {
-    if (!scripted_) showSetUp();
+    // Not in the turn that took the answer: the dialog is work enough for one.
+    if (!scripted_) QTimer::singleShot(0, this, &MainWindow::showSetUp);
   });
   connect(&session_, &Session::builtChanged, this, [this] {
     if (!session_.built()) {

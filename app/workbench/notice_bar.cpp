@@ -17,6 +17,8 @@ NoticeBar::NoticeBar(QWidget* parent)
   layout->setContentsMargins(m.padding, qRound(0.3 * m.unit), m.padding, qRound(0.3 * m.unit) + 1);
   layout->setSpacing(m.padding);
   text_->setObjectName(QStringLiteral("notice_text"));
+  text_->setAccessibleName(tr("Message"));
+  action_->setAccessibleName(tr("What can be done about it"));
   text_->setTextFormat(Qt::PlainText);
   text_->setWordWrap(true);
   text_->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -118,6 +118,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
     : QWidget(parent), area_(area), header_(new HeaderLine), tabs_(new PanelTabs), text_(new QLabel), pages_(new QStackedWidget) {
   setAcceptDrops(true);
   setMinimumSize(120, 60);
+  tabs_->setAccessibleName(tr("Views"));
   const Metrics m = Metrics::current();
   header_->setFixedHeight(m.header);
   headerLayout_ = new QHBoxLayout(header_);
@@ -235,7 +236,25 @@ void PanelGroup::updateHeader() {
       extra_->show();
     }
   }
-  text_->setText(view ? view->headerText() : QString());
+  const QString text = view ? view->headerText() : QString();
+  text_->setToolTip(text.toHtmlEscaped());
+  fullText_ = text;
+  headerLayout_->activate();
+  fitText();
+}
+
+// The least important part of a header is its end; what does not fit whole is left out, and stands in the tooltip.
+void PanelGroup::fitText() {
+  QStringList parts = fullText_.split(QStringLiteral(" · "));
+  const auto fits = [this](const QString& text) { return text_->fontMetrics().horizontalAdvance(text) + 2 <= text_->width(); };
+  while (!parts.isEmpty() && !fits(parts.join(QStringLiteral(" · ")))) parts.removeLast();
+  text_->setText(parts.join(QStringLiteral(" · ")));
+}
+
+void PanelGroup::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  headerLayout_->activate();
+  fitText();
 }
 
 void PanelGroup::dragEnterEvent(QDragEnterEvent* event) {

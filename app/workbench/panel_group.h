@@ -71,10 +71,12 @@ class PanelGroup : public QWidget {
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
   void showFront(int tab);
   void updateHeader();
+  void fitText();
   ViewFrame* frameAt(int tab) const;
 
   Area area_;
@@ -82,6 +84,7 @@ class PanelGroup : public QWidget {
   QHBoxLayout* headerLayout_;
   PanelTabs* tabs_;
   QLabel* text_;
+  QString fullText_;
   QWidget* extra_ = nullptr;
   QStackedWidget* pages_;
 };

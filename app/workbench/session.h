@@ -5,11 +5,12 @@
 // sees is what the next key acts on.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QObject>
-#include <QTemporaryDir>
 #include <functional>
 #include <optional>
 
+#include "app/workbench/state_ring.h"
 #include "app/workbench/worker_client.h"
 #include "views/common/selection.h"
 #include "views/common/snapshot_store.h"
@@ -27,7 +28,7 @@ class Session : public QObject {
   const QString& modelPath() const { return path_; }
   const snapshot::Configure& configuration() const { return configuration_; }
   bool built() const { return built_; }
-  bool busy() const { return busy_; }      // a request that moves the session runs
+  bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
 
   // Starts the worker when there is none and reads the model; modelInspected or problem follows.
@@ -70,11 +71,17 @@ class Session : public QObject {
   void note(const QString& text);
   void progress(const QString& what, qint64 done, qint64 total);
   void stepRecorded(const stepscope::StepPtr& step);
-  void planRebuilt();                                      // graph, plan and options were fetched again
+  void planRebuilt();  // graph, plan and options were fetched again
   void alertRaised(const stepscope::snapshot::Alert& alert);
 
  private:
   using Then = std::function<void()>;
+  struct Edit {
+    std::int64_t step = 0;
+    int instruction = -1;  // -1: between steps
+    snapshot::Request request;
+  };
+  static constexpr std::int64_t kRingBytes = 1LL << 30;
 
   // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end.
   void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {});
@@ -89,7 +96,10 @@ class Session : public QObject {
   void stopped();          // the selection follows the new position
   void settle(Then then);  // reads the position after a step was committed
   void comeBack();         // to where the worker was that died
-  void keepState();        // writes the state for coming back after a crash
+  // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
+  void replay(const snapshot::Position& goal, std::size_t edit);
+  void loadKept(const StateRing::State& state, const Then& then);
+  void keepState();  // into the ring
   void begin(const Then& then);
 
   SnapshotStore& store_;
@@ -102,8 +112,11 @@ class Session : public QObject {
   bool busy_ = false;
   bool running_ = false;
   bool optionsTouched_ = false;
-  QTemporaryDir scratch_;
-  std::int64_t keptStep_ = -1;   // the state in scratch_ is the one before this step
+  bool restarting_ = false;  // the user replaces the worker
+  bool replaying_ = false;
+  StateRing ring_{kRingBytes};
+  QElapsedTimer sinceKept_;
+  std::vector<Edit> edits_;  // in the order they were made
   int nextBreakpoint_ = 1;
   std::optional<snapshot::Position> returnTo_;
 };

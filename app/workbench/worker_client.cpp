@@ -40,6 +40,8 @@ void WorkerClient::setCommand(const QString& program, const QStringList& argumen
 }
 
 void WorkerClient::start() {
+  // Asked of nobody since the last one died: the new one does not know of it.
+  if (!alive_ && !pending_.empty()) end(tr("the worker is not running"), false);
   alive_ = true;
   setState(WorkerState::kStarting);
   heard_.start();

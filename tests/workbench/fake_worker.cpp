@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A worker that speaks the protocol about a made-up transformer, for tests of the window without the engine.
 //
-// Environment: FAKE_BLOCKS=N blocks (default 3). FAKE_FAULT=crash|hang|garbage|oversize|truncate happens at the first
-// StepInstruction; FAKE_NAN=I makes the output of instruction I hold a NaN.
+// Environment: FAKE_BLOCKS=N blocks (default 3), FAKE_NODES=N a generated step of about that many nodes instead.
+// FAKE_FUZZ=SEED damages answers once the model is built: see fuzz.h. FAKE_FAULT=crash|hang|garbage|oversize|truncate
+// happens at the first StepInstruction; FAKE_NAN=I makes the output of instruction I hold a NaN.
 #include <unistd.h>
 
 #include <cmath>
@@ -14,9 +15,12 @@
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
+#include "tests/workbench/fake_model.h"
+#include "tests/workbench/fuzz.h"
 
 namespace {
 
+using namespace stepscope;
 using namespace stepscope::snapshot;
 
 bool readAll(void* to, std::size_t n) {
@@ -39,220 +43,15 @@ void writeAll(const std::string& s) {
   }
 }
 
-void send(const Response& r) {
-  const std::string body = r.SerializeAsString();
-  const auto n = static_cast<std::uint32_t>(body.size());
-  std::string head(4, '\0');
-  for (int i = 0; i < 4; ++i) head[static_cast<std::size_t>(i)] = static_cast<char>(n >> (8 * i));
-  writeAll(head + body);
-}
-
 int environment(const char* name, int fallback) {
   const char* text = std::getenv(name);
   return text ? std::atoi(text) : fallback;
 }
 
-class Model {
- public:
-  Model() {
-    const int blocks = environment("FAKE_BLOCKS", 3);
-    const int ids = value("input_ids", INPUT, {"2", "128"}, "int64");
-    graph.add_inputs(ids);
-    const int wte = parameter("wte.weight", {"8192", "192"});
-    int x = node("Gather", "movement", "wte", {wte, ids}, "wte_out", {"2", "128", "192"});
-    struct Step { int node, in, out; std::string op, module; int weight; };
-    std::vector<Step> steps;
-    for (int b = 0; b < blocks; ++b) {
-      const std::string h = "transformer.h." + std::to_string(b);
-      const int skip = x;
-      const auto add = [&](const std::string& op, const std::string& category, const std::string& module, int weight, std::vector<std::string> dims) {
-        std::vector<int> in = {x};
-        if (weight >= 0) in.push_back(weight);
-        const int from = x;
-        x = node(op, category, h + module, in, h + module + "/out", std::move(dims));
-        steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), from, x, op, h + module, weight});
-      };
-      add("LayerNormalization", "normalization", ".ln_2", parameter(h + ".ln_2.weight", {"192"}), {"2", "128", "192"});
-      add("MatMul", "matmul", ".mlp.c_fc", parameter(h + ".mlp.c_fc.weight", {"192", "768"}), {"2", "128", "768"});
-      add("Gelu", "activation", ".mlp.act", -1, {"2", "128", "768"});
-      add("MatMul", "matmul", ".mlp.c_proj", parameter(h + ".mlp.c_proj.weight", {"768", "192"}), {"2", "128", "192"});
-      const int branch = x;
-      x = node("Add", "elementwise", h, {skip, branch}, h + "/residual", {"2", "128", "192"});
-      steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), branch, x, "Add", h, -1});
-    }
-    const int head = parameter("lm_head.weight", {"192", "8192"});
-    int before = x;
-    x = node("MatMul", "matmul", "lm_head", {x, head}, "logits", {"2", "128", "8192"});
-    steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), before, x, "MatMul", "lm_head", head});
-    before = x;
-    const int labels = value("labels", INPUT, {"2", "128"}, "int64");
-    graph.add_inputs(labels);
-    loss = node("SoftmaxCrossEntropyLoss", "loss", "loss", {x, labels}, "loss", {});
-    steps.push_back({graph.nodes(graph.nodes_size() - 1).id(), before, loss, "SoftmaxCrossEntropyLoss", "loss", -1});
-    graph.set_loss(loss);
-    graph.add_outputs(loss);
-    phase = BACKWARD;
-    firstBackward = graph.nodes_size();
-    std::vector<std::pair<int, int>> gradients;
-    int g = -1;
-    for (auto it = steps.rbegin(); it != steps.rend(); ++it) {
-      forward = it->node;
-      const Value& in = graph.values(it->in);
-      std::vector<std::string> dims(in.dims().begin(), in.dims().end());
-      const std::string category = graph.nodes(position[it->node]).category();
-      const int next = node(it->op == "MatMul" ? "MatMul" : it->op + "Grad", category, it->module, g < 0 ? std::vector<int>{it->out} : std::vector<int>{g, it->in},
-                            in.name() + "_grad", dims);
-      if (it->weight >= 0) {
-        const Value& w = graph.values(it->weight);
-        std::vector<std::string> wdims(w.dims().begin(), w.dims().end());
-        gradients.push_back({it->weight, node(it->op == "MatMul" ? "MatMul" : "ReduceSum", category, it->module, {it->in, g < 0 ? it->out : g}, w.name() + "_grad", wdims)});
-      }
-      g = next;
-    }
-    forward = -1;
-    phase = OPTIMIZER;
-    firstOptimizer = graph.nodes_size();
-    for (const auto& [weight, gradient] : gradients) {
-      const Value w = graph.values(weight);
-      std::vector<std::string> dims(w.dims().begin(), w.dims().end());
-      const int m = value(w.name() + "/m", STATE, dims, "float32");
-      node("AdamW", "optimizer", "", {weight, gradient, m}, w.name() + "/next", dims);
-    }
-    graph.set_phase("optimizer");
-    graph.set_name("made_up");
-    makePlan();
-  }
-
-  Graph graph;
-  Plan plan;
-  int loss = -1, firstBackward = 0, firstOptimizer = 0;
-
- private:
-  int value(const std::string& name, ValueRole role, const std::vector<std::string>& dims, const std::string& dtype) {
-    Value* v = graph.add_values();
-    v->set_id(graph.values_size() - 1);
-    v->set_name(name);
-    v->set_dtype(dtype);
-    v->set_rank_known(true);
-    std::int64_t bytes = dtype == "int64" ? 8 : 4;
-    for (const auto& d : dims) {
-      v->add_dims(d);
-      bytes *= std::stoll(d);
-    }
-    v->set_role(role);
-    v->set_bytes(bytes);
-    return v->id();
-  }
-  int parameter(const std::string& name, const std::vector<std::string>& dims) {
-    const int id = value(name, INITIALIZER, dims, "float32");
-    graph.mutable_values(id)->set_trained(true);
-    graph.mutable_values(id)->set_trained_reason("reaches the loss");
-    return id;
-  }
-  int node(const std::string& op, const std::string& category, const std::string& module, const std::vector<int>& inputs, const std::string& out,
-           const std::vector<std::string>& dims) {
-    const int output = value(out, NODE_OUTPUT, dims, "float32");
-    Node* n = graph.add_nodes();
-    n->set_id(1000 + graph.nodes_size());
-    n->set_name("/" + module + "/" + op);
-    n->set_op(op);
-    for (const int i : inputs) n->add_inputs(i);
-    n->add_outputs(output);
-    n->set_phase(phase);
-    n->set_category(category);
-    auto* p = n->mutable_provenance();
-    p->set_pass(phase == FORWARD ? "import" : phase == BACKWARD ? "gradient" : "optimizer");
-    p->set_module_path(module);
-    p->set_forward(forward);
-    p->set_imported(forward);
-    if (forward >= 0) p->add_sources(forward);
-    if (phase == FORWARD && !module.empty()) {
-      p->set_source_file("/home/someone/model/block.py");
-      p->set_source_line(40 + graph.nodes_size());
-      p->set_source_code("x = x + self.mlp(self.ln_2(x))");
-    }
-    position[n->id()] = graph.nodes_size() - 1;
-    return output;
-  }
-  void makePlan() {
-    std::map<int, int> bufferOf;
-    std::int64_t top = 0;
-    std::map<int, int> lastUse;
-    for (int i = 0; i < graph.nodes_size(); ++i) {
-      for (const int v : graph.nodes(i).inputs()) lastUse[v] = i;
-    }
-    for (const Value& v : graph.values()) {
-      Buffer* b = plan.add_buffers();
-      b->set_index(plan.buffers_size() - 1);
-      b->set_value(v.id());
-      b->set_name(v.name());
-      b->set_bytes(v.bytes());
-      b->set_shares(-1);
-      b->set_first(0);
-      b->set_last(lastUse[v.id()]);
-      b->set_decision("own memory");
-      const bool persistent = v.role() != NODE_OUTPUT;
-      b->set_in_arena(!persistent);
-      b->set_buffer_class(v.trained() ? CLASS_PARAMETER : v.role() == STATE ? CLASS_OPTIMIZER_STATE : v.role() == INPUT ? CLASS_INPUT_DATA : CLASS_BACKWARD);
-      if (persistent) plan.set_persistent_bytes(plan.persistent_bytes() + v.bytes());
-      bufferOf[v.id()] = b->index();
-    }
-    for (int i = 0; i < graph.nodes_size(); ++i) {
-      const Node& n = graph.nodes(i);
-      Instruction* in = plan.add_instructions();
-      in->set_index(i);
-      in->set_node(n.id());
-      in->set_phase(n.phase());
-      in->set_op(n.op());
-      in->set_label(n.op() + " '" + n.name() + "'");
-      in->set_implementation(n.category() == "matmul" ? "onednn brg:avx512_core" : "reference");
-      in->set_workspace_buffer(-1);
-      in->set_flops(n.category() == "matmul" ? 75497472.0 : 0);
-      for (const int v : n.inputs()) {
-        auto* o = in->add_inputs();
-        o->set_value(v);
-        o->set_buffer(bufferOf[v]);
-        o->set_bytes(graph.values(v).bytes());
-        in->set_bytes_read(in->bytes_read() + o->bytes());
-      }
-      const int v = n.outputs(0);
-      auto* o = in->add_outputs();
-      o->set_value(v);
-      o->set_buffer(bufferOf[v]);
-      o->set_bytes(graph.values(v).bytes());
-      in->set_bytes_written(o->bytes());
-      Buffer* b = plan.mutable_buffers(bufferOf[v]);
-      b->set_first(i);
-      b->set_last(std::max(i, b->last()));
-      if (n.op() == "Gelu" || n.op() == "GeluGrad" || n.op() == "Add") {
-        b->set_shares(bufferOf[n.inputs(0)]);
-        b->set_offset(plan.buffers(b->shares()).offset());
-        b->set_decision("in place of '" + graph.values(n.inputs(0)).name() + "'");
-      } else {
-        b->set_offset(top);
-        top += (b->bytes() + 63) / 64 * 64;
-        if (top > (96LL << 20)) top = 0;
-        b->add_refusals("input 0 '" + graph.values(n.inputs(0)).name() + "' is read again by instruction " + std::to_string(lastUse[n.inputs(0)]));
-      }
-      if (n.phase() == FORWARD) b->set_buffer_class(b->last() >= firstBackward ? CLASS_STASH : CLASS_ACTIVATION);
-      if (n.phase() == OPTIMIZER) b->set_buffer_class(CLASS_UPDATE);
-      plan.set_arena_bytes(std::max(plan.arena_bytes(), top));
-    }
-    plan.set_lower_bound_bytes(plan.arena_bytes() * 99 / 100);
-    plan.set_peak_instruction(firstBackward);
-    plan.set_first_backward(firstBackward);
-    plan.set_first_optimizer(firstOptimizer);
-    plan.set_signature("input_ids int64[2, 128]; labels int64[2, 128]");
-    plan.set_reason("first batch");
-    auto* owner = plan.add_peak_owners();
-    owner->set_owner("stash");
-    owner->set_bytes(plan.arena_bytes() / 2);
-  }
-
-  Phase phase = FORWARD;
-  int forward = -1;
-  std::map<int, int> position;
-};
+void send(const Response& r) {
+  static Fuzz fuzz(environment("FAKE_FUZZ", -1));
+  writeAll(fuzz.frames(r));
+}
 
 class Worker {
  public:
@@ -309,7 +108,9 @@ class Worker {
     }
   }
 
-  static double lossAt(std::int64_t step) { return 9.0 * std::exp(-static_cast<double>(step) / 40.0) + 0.2 * std::sin(static_cast<double>(step)); }
+  static double lossAt(std::int64_t step) {
+    return 9.0 * std::exp(-static_cast<double>(step) / 40.0) + 0.2 * std::sin(static_cast<double>(step));
+  }
 
   double element(int v, std::int64_t i) const {
     if (nan_ >= 0 && v == model_.plan.instructions(nan_).outputs(0).value() && i == 5) return std::nan("");
@@ -326,7 +127,8 @@ class Worker {
     s->set_norm(0.027581);
     if (nan_ >= 0 && v == model_.plan.instructions(nan_).outputs(0).value()) s->set_nan(1);
     s->set_negative(n / 2);
-    for (int b = 0; b < 64; ++b) s->add_histogram(static_cast<std::int64_t>(1000 * std::exp(-(b - 31.5) * (b - 31.5) / 120)));
+    for (int b = 0; b < 64; ++b)
+      s->add_histogram(static_cast<std::int64_t>(1000 * std::exp(-(b - 31.5) * (b - 31.5) / 120)));
   }
 
   void finish(Response* done, const Request& q) {
@@ -406,7 +208,8 @@ class Worker {
       case Request::kBuild: {
         std::int64_t at = 1000;
         int parent = 0;
-        for (const char* name : {"load", "check", "inline", "infer", "attach loss", "pre-grad passes", "gradient", "optimizer", "plan", "bind"}) {
+        for (const char* name : {"load", "check", "inline", "infer", "attach loss", "pre-grad passes", "gradient",
+                                 "optimizer", "plan", "bind"}) {
           auto* s = r.mutable_build()->add_phases();
           s->set_name(name);
           s->set_parent(-1);
@@ -424,7 +227,10 @@ class Worker {
       case Request::kGraph: *r.mutable_graph() = model_.graph; break;
       case Request::kPlan: *r.mutable_plan() = model_.plan; break;
       case Request::kOptions: options(&r); break;
-      case Request::kSetOption: options_[q.set_option().name()] = q.set_option().value(); options(&r); break;
+      case Request::kSetOption:
+        options_[q.set_option().name()] = q.set_option().value();
+        options(&r);
+        break;
       case Request::kDeterminism:
         for (const auto& n : model_.graph.nodes()) {
           auto* d = r.mutable_determinism()->add_nodes();
@@ -461,10 +267,12 @@ class Worker {
       case Request::kRunToBreak: {
         int id = 0, to = instruction_;
         if (q.run_to_break().backwards()) {
-          do --to; while (to > 0 && !breaksAt(to, &id));
+          do --to;
+          while (to > 0 && !breaksAt(to, &id));
           instruction_ = std::max(0, to);
         } else {
-          do ++to; while (to < size && !breaksAt(to, &id));
+          do ++to;
+          while (to < size && !breaksAt(to, &id));
           advance(std::min(to, size), r.mutable_position());
         }
         fill(r.mutable_position(), id ? "breakpoint " + std::to_string(id) : "end of step");
@@ -475,7 +283,10 @@ class Worker {
         const std::vector<int> borders = {0, model_.firstBackward, model_.firstOptimizer, size};
         int to = q.step_phase().backwards() ? 0 : size;
         for (const int b : borders) {
-          if (!q.step_phase().backwards() && b > instruction_) { to = b; break; }
+          if (!q.step_phase().backwards() && b > instruction_) {
+            to = b;
+            break;
+          }
           if (q.step_phase().backwards() && b < instruction_) to = b;
         }
         if (to < instruction_) instruction_ = to;
@@ -509,7 +320,10 @@ class Worker {
         *r.mutable_breakpoints() = q.breakpoints();
         break;
       case Request::kFetch: fetch(q, &r); break;
-      case Request::kWatch: watched_.assign(q.watch().values().begin(), q.watch().values().end()); fill(r.mutable_position(), "step"); break;
+      case Request::kWatch:
+        watched_.assign(q.watch().values().begin(), q.watch().values().end());
+        fill(r.mutable_position(), "step");
+        break;
       case Request::kCompareBits: r.mutable_compare()->set_equal(true); break;
       case Request::kPin:
       case Request::kEdit:
@@ -644,8 +458,10 @@ class Worker {
     }
   }
 
-  Model model_;
-  std::map<std::string, std::string> options_ = {{"constant_folding", "on"}, {"gelu_fusion", "on"}, {"recompute", "off"}, {"layer_norm_fusion", "on"}};
+  FakeModel model_ = environment("FAKE_NODES", 0) > 0 ? FakeModel::generated(environment("FAKE_NODES", 0))
+                                                      : FakeModel(environment("FAKE_BLOCKS", 3));
+  std::map<std::string, std::string> options_ = {
+      {"constant_folding", "on"}, {"gelu_fusion", "on"}, {"recompute", "off"}, {"layer_norm_fusion", "on"}};
   std::vector<Breakpoint> breakpoints_;
   std::vector<int> watched_;
   bool inStep_ = false;

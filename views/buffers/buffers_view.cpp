@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/buffers/buffers_view.h"
 
+#include <QApplication>
+#include <QPointer>
+#include <QThreadPool>
+#include <algorithm>
+
 #include "views/common/format.h"
 #include "views/common/names.h"
 
@@ -18,27 +23,53 @@ BuffersView::BuffersView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::planChanged, this, &BuffersView::refillLater);
 }
 
-QString BuffersView::emptyText() const { return store().plan() ? QString() : tr("No plan yet.\nOpen and build a model (Ctrl+O): its buffers appear here."); }
+QString BuffersView::emptyText() const {
+  return store().plan() ? QString() : tr("No plan yet.\nOpen and build a model (Ctrl+O): its buffers appear here.");
+}
+
+QString BuffersView::headerText() const {
+  const int all = store().plan() ? store().plan()->plan().buffers_size() : 0;
+  return all > kMostRows ? tr("the %1 largest of %2").arg(format::count(kMostRows), format::count(all))
+                         : TablePanel::headerText();
+}
 
 void BuffersView::refill() {
-  std::vector<TableRow> rows;
-  if (const PlanPtr& plan = store().plan()) {
-    for (const auto& b : plan->plan().buffers()) {
-      TableRow row;
-      row.target = Selection::ofBuffer(b.index());
-      QString why = format::visible(b.decision());
-      QStringList refusals;
-      for (const auto& r : b.refusals()) refusals << format::visible(r);
-      row.cells = {format::visible(b.name()).isEmpty() ? tr("workspace %1").arg(b.index()) : format::visible(b.name()),
-                   names::bufferClass(b.buffer_class()),
-                   {format::bytes(b.bytes()), QVariant::fromValue<qint64>(b.bytes()), format::bytesExact(b.bytes())},
-                   {QStringLiteral("%1 – %2").arg(b.first()).arg(b.last()), b.first()},
-                   {why, why, refusals.isEmpty() ? why : why + '\n' + refusals.join('\n')}};
-      row.cells[1].role = QStringLiteral("muted");
-      rows.push_back(std::move(row));
-    }
+  const PlanPtr plan = store().plan();
+  if (!plan) {
+    setRows({});
+    return;
   }
-  setRows(std::move(rows));
+  // Texts of thousands of buffers take longer than a frame; the rows come when they are made.
+  QThreadPool::globalInstance()->start([self = QPointer<BuffersView>(this), plan] {
+    std::vector<const snapshot::Buffer*> buffers;
+    for (const auto& b : plan->plan().buffers()) buffers.push_back(&b);
+    if (buffers.size() > kMostRows) {
+      std::nth_element(buffers.begin(), buffers.begin() + kMostRows, buffers.end(),
+                       [](const auto* a, const auto* b) { return a->bytes() > b->bytes(); });
+      buffers.resize(kMostRows);
+      std::sort(buffers.begin(), buffers.end(), [](const auto* a, const auto* b) { return a->index() < b->index(); });
+    }
+    std::vector<TableRow> rows;
+    for (const auto* b : buffers) rows.push_back(rowOf(*b));
+    QMetaObject::invokeMethod(qApp, [self, plan, rows = std::move(rows)]() mutable {
+      if (self && self->store().plan() == plan) self->setRows(std::move(rows));
+    });
+  });
+}
+
+TableRow BuffersView::rowOf(const snapshot::Buffer& b) {
+  TableRow row;
+  row.target = Selection::ofBuffer(b.index());
+  const QString why = format::visible(b.decision());
+  QStringList refusals;
+  for (const auto& r : b.refusals()) refusals << format::visible(r);
+  row.cells = {format::visible(b.name()).isEmpty() ? tr("workspace %1").arg(b.index()) : format::visible(b.name()),
+               names::bufferClass(b.buffer_class()),
+               {format::bytes(b.bytes()), QVariant::fromValue<qint64>(b.bytes()), format::bytesExact(b.bytes())},
+               {QStringLiteral("%1 – %2").arg(b.first()).arg(b.last()), b.first()},
+               {why, why, refusals.isEmpty() ? why : why + '\n' + refusals.join('\n')}};
+  row.cells[1].role = QStringLiteral("muted");
+  return row;
 }
 
 }  // namespace stepscope

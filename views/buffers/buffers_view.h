@@ -12,9 +12,14 @@ class BuffersView : public TablePanel {
  public:
   explicit BuffersView(const ViewContext& context, QWidget* parent = nullptr);
   QString emptyText() const override;
+  QString headerText() const override;
 
  protected:
   void refill() override;
+
+ private:
+  static constexpr int kMostRows = 5000;  // more do not fit a table; the memory map and Ctrl+P reach the rest
+  static TableRow rowOf(const snapshot::Buffer& buffer);
 };
 
 }  // namespace stepscope

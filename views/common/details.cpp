@@ -9,6 +9,7 @@
 namespace stepscope {
 
 Details::Details(QWidget* parent) : QTextBrowser(parent) {
+  setAccessibleName(tr("Details"));
   setOpenLinks(false);
   setOpenExternalLinks(false);
   setFrameShape(QFrame::NoFrame);

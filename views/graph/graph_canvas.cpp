@@ -118,6 +118,9 @@ void GraphCanvas::setMarks(GraphMarks marks) {
 }
 
 void GraphCanvas::themeChanged() {
+  // A style change comes with every move to another panel, too.
+  if (painted_ == Tokens::current().theme) return;
+  painted_ = Tokens::current().theme;
   if (scene_) painter_ = std::make_unique<GraphPainter>(*scene_, labels_, marks_, Tokens::current());
   update();
 }

@@ -88,6 +88,7 @@ class GraphCanvas : public QWidget {
   GraphMarks marks_;
   GraphLabels labels_;
   std::unique_ptr<GraphPainter> painter_;
+  Theme painted_ = Tokens::current().theme;
   GraphPaintState state_;
   std::unordered_set<int> matches_, emphasis_;
   Viewport view_;

@@ -127,6 +127,7 @@ void GraphView::buildControls() {
   find->setContentsMargins(6, 4, 6, 4);
   findText_ = new QLineEdit(finder_);
   findText_->setObjectName(QStringLiteral("graph_find"));
+  findText_->setAccessibleName(tr("Find in the graph"));
   findText_->setPlaceholderText(tr("Find: MatMul  path:h.3  -phase:backward"));
   findText_->setClearButtonEnabled(true);
   findCount_ = new QLabel(finder_);

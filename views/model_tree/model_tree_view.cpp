@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/model_tree/model_tree_view.h"
 
+#include <QApplication>
 #include <QHeaderView>
+#include <QPointer>
+#include <QThreadPool>
 #include <QVBoxLayout>
 
 #include "views/common/format.h"
@@ -14,12 +17,7 @@ namespace {
 
 enum Role { kNode = Qt::UserRole, kValue, kPath, kFilled };
 
-QString pathOf(const GraphSnapshot& graph, const snapshot::Node& node) {
-  const std::string& own = node.provenance().module_path();
-  if (!own.empty()) return format::visible(own);
-  if (const auto* forward = graph.node(graph.forwardOf(node.id()))) return format::visible(forward->provenance().module_path());
-  return {};
-}
+constexpr int kMostMatches = 200;
 
 }  // namespace
 
@@ -33,7 +31,8 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   tree_->setAccessibleName(tr("Modules"));
   tree_->setColumnCount(4);
   tree_->setHeaderLabels({tr("Module"), tr("Nodes"), tr("Time"), tr("Weights")});
-  tree_->headerItem()->setToolTip(1, tr("Nodes of the whole step that come from this module: forward, backward, recompute, optimizer"));
+  tree_->headerItem()->setToolTip(
+      1, tr("Nodes of the whole step that come from this module: forward, backward, recompute, optimizer"));
   tree_->headerItem()->setToolTip(2, tr("Sum of the last times of those nodes"));
   tree_->headerItem()->setToolTip(3, tr("Bytes of the parameters that its forward nodes read"));
   for (int c = 1; c < 4; ++c) tree_->headerItem()->setTextAlignment(c, Qt::AlignRight | Qt::AlignVCenter);
@@ -41,7 +40,7 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   tree_->header()->setStretchLastSection(false);
   tree_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   tree_->header()->setMinimumSectionSize(3 * m.unit);
-  tree_->setColumnWidth(1, qRound(3.9 * m.unit));
+  tree_->setColumnWidth(1, qRound(4.4 * m.unit));
   tree_->setColumnWidth(2, qRound(4.6 * m.unit));
   tree_->setColumnWidth(3, qRound(5.2 * m.unit));
   tree_->setUniformRowHeights(true);
@@ -57,14 +56,15 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   layout->addLayout(top);
   layout->addWidget(tree_, 1);
   connect(filter_, &QLineEdit::textChanged, this, &ModelTreeView::applyFilter);
-  connect(tree_, &QTreeWidget::itemExpanded, this, &ModelTreeView::addNodes);
+  connect(tree_, &QTreeWidget::itemExpanded, this, &ModelTreeView::fill);
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* now) {
     if (!now || selecting_) return;
     selecting_ = true;
     if (now->data(0, kNode).isValid()) {
       selection().select(Selection::ofNode(now->data(0, kNode).toInt()));
-    } else if (const auto& nodes = nodesOf_.value(now->data(0, kPath).toString()); !nodes.empty()) {
-      selection().select(Selection::ofNode(nodes.front()));
+    } else if (sums_) {
+      const auto& nodes = sums_->modules.value(now->data(0, kPath).toString()).own;
+      if (!nodes.empty()) selection().select(Selection::ofNode(nodes.front()));
     }
     selecting_ = false;
   });
@@ -78,8 +78,12 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   connect(&selection(), &SelectionModel::selectionChanged, this, &ModelTreeView::showSelection);
 }
 
-QString ModelTreeView::headerText() const { return modules_.isEmpty() ? QString() : tr("%1 modules").arg(format::count(modules_.size())); }
-QString ModelTreeView::emptyText() const { return store().graph() ? QString() : tr("No model is open.\nOpen one (Ctrl+O): its modules appear here."); }
+QString ModelTreeView::headerText() const {
+  return sums_ ? tr("%1 modules").arg(format::count(sums_->order.size())) : QString();
+}
+QString ModelTreeView::emptyText() const {
+  return store().graph() ? QString() : tr("No model is open.\nOpen one (Ctrl+O): its modules appear here.");
+}
 void ModelTreeView::find() {
   filter_->setFocus();
   filter_->selectAll();
@@ -101,74 +105,46 @@ void ModelTreeView::showEvent(QShowEvent* event) {
 }
 
 void ModelTreeView::rebuild() {
+  const GraphPtr graph = store().graph();
+  if (!graph) {
+    stale_ = false;
+    show(nullptr);
+    return;
+  }
+  if (summing_) return;  // a newer one follows
   stale_ = false;
+  summing_ = true;
+  const PlanPtr plan = store().plan();
+  std::vector<std::int64_t> ns(plan ? static_cast<std::size_t>(plan->size()) : 0);
+  for (std::size_t i = 0; i < ns.size(); ++i) ns[i] = store().timing(static_cast<int>(i)).ns;
+  QThreadPool::globalInstance()->start([self = QPointer<ModelTreeView>(this), graph, plan, ns = std::move(ns)] {
+    auto sums = ModuleSums::make(graph, plan, ns);
+    QMetaObject::invokeMethod(qApp, [self, graph, sums] {
+      if (!self) return;
+      self->summing_ = false;
+      if (self->store().graph() == graph) self->show(sums);
+      if (self->stale_ && self->isVisible()) self->rebuild();
+    });
+  });
+}
+
+void ModelTreeView::show(std::shared_ptr<const ModuleSums> sums) {
   selecting_ = true;
   QStringList open;
   for (auto it = modules_.cbegin(); it != modules_.cend(); ++it) {
     if (it.value()->isExpanded()) open << it.key();
   }
+  open.sort();  // parents first
   tree_->clear();
   modules_.clear();
-  nodesOf_.clear();
-  const GraphPtr& graph = store().graph();
-  if (graph) {
-    struct Sum {
-      int nodes = 0;
-      std::int64_t ns = 0;
-      std::int64_t bytes = 0;
-    };
-    QHash<QString, Sum> sums;
-    QStringList order;
-    QHash<QString, QSet<int>> counted;
-    for (const auto& node : graph->graph().nodes()) {
-      const QString path = pathOf(*graph, node);
-      const int at = store().plan() ? store().plan()->instructionOfNode(node.id()) : -1;
-      const std::int64_t ns = std::max<std::int64_t>(0, store().timing(at).ns);
-      if (node.phase() == snapshot::FORWARD) nodesOf_[path].push_back(node.id());
-      for (QString p = path;; p = p.contains('.') ? p.left(p.lastIndexOf('.')) : QString()) {
-        if (!sums.contains(p)) order << p;
-        Sum& sum = sums[p];
-        ++sum.nodes;
-        sum.ns += ns;
-        if (node.phase() == snapshot::FORWARD) {
-          for (const int id : node.inputs()) {
-            const auto* v = graph->value(id);
-            if (v && v->role() == snapshot::INITIALIZER && !counted[p].contains(id)) {
-              counted[p].insert(id);
-              sum.bytes += v->bytes();
-            }
-          }
-        }
-        if (p.isEmpty()) break;
-      }
-    }
-    // Parents before children, children in the order of the model.
-    std::stable_sort(order.begin(), order.end(), [](const QString& a, const QString& b) {
-      return (a.isEmpty() ? -1 : a.count('.')) < (b.isEmpty() ? -1 : b.count('.'));
-    });
-    for (const QString& path : std::as_const(order)) {
-      const Sum& sum = sums[path];
-      const auto dot = path.lastIndexOf('.');
-      QTreeWidgetItem* parent = path.isEmpty() ? tree_->invisibleRootItem() : modules_.value(dot < 0 ? QString() : path.left(dot), tree_->invisibleRootItem());
-      auto* item = new QTreeWidgetItem(parent);
-      item->setText(0, path.isEmpty() ? tr("whole model") : path.mid(dot + 1));
-      item->setToolTip(0, path.toHtmlEscaped());
-      item->setText(1, format::count(sum.nodes));
-      item->setText(2, sum.ns > 0 ? format::time(sum.ns) : QString());
-      item->setText(3, sum.bytes > 0 ? format::bytes(sum.bytes) : QString());
-      for (int c = 1; c < 4; ++c) {
-        item->setTextAlignment(c, Qt::AlignRight | Qt::AlignVCenter);
-        item->setForeground(c, Tokens::current().muted);
-        item->setFont(c, smallFont());
-      }
-      item->setData(0, kPath, path);
-      item->setSizeHint(0, {0, Metrics::current().row});
-      item->setChildIndicatorPolicy(nodesOf_.contains(path) ? QTreeWidgetItem::ShowIndicator : QTreeWidgetItem::DontShowIndicatorWhenChildless);
-      modules_.insert(path, item);
-    }
-    if (auto* root = modules_.value(QString())) root->setExpanded(true);
+  sums_ = std::move(sums);
+  if (sums_ && sums_->modules.contains(QString())) {
+    auto* root = makeItem(QString());
+    tree_->addTopLevelItem(root);
+    fill(root);
+    root->setExpanded(true);
     for (const QString& path : std::as_const(open)) {
-      if (auto* item = modules_.value(path)) item->setExpanded(true);
+      if (auto* item = itemOf(path)) item->setExpanded(true);
     }
   }
   selecting_ = false;
@@ -177,16 +153,49 @@ void ModelTreeView::rebuild() {
   emit headerChanged();
 }
 
-void ModelTreeView::addNodes(QTreeWidgetItem* module) {
-  if (module->data(0, kFilled).toBool() || module->data(0, kNode).isValid() || !store().graph()) return;
+QTreeWidgetItem* ModelTreeView::makeItem(const QString& path) {
+  const auto module = sums_->modules.constFind(path);
+  auto* item = new QTreeWidgetItem;
+  item->setText(0, path.isEmpty() ? tr("whole model") : path.mid(path.lastIndexOf('.') + 1));
+  item->setToolTip(0, path.toHtmlEscaped());
+  item->setText(1, format::count(module->nodes));
+  item->setText(2, module->ns > 0 ? format::time(module->ns) : QString());
+  item->setText(3, module->bytes > 0 ? format::bytes(module->bytes) : QString());
+  for (int c = 1; c < 4; ++c) {
+    item->setTextAlignment(c, Qt::AlignRight | Qt::AlignVCenter);
+    item->setForeground(c, Tokens::current().muted);
+    item->setFont(c, smallFont());
+  }
+  item->setData(0, kPath, path);
+  item->setSizeHint(0, {0, Metrics::current().row});
+  item->setChildIndicatorPolicy(module->own.empty() && module->parts.isEmpty() ? QTreeWidgetItem::DontShowIndicator
+                                                                               : QTreeWidgetItem::ShowIndicator);
+  modules_.insert(path, item);
+  return item;
+}
+
+QTreeWidgetItem* ModelTreeView::itemOf(const QString& path) {
+  if (auto* item = modules_.value(path)) return item;
+  if (!sums_ || path.isEmpty() || !sums_->modules.contains(path)) return nullptr;
+  auto* parent = itemOf(path.contains('.') ? path.left(path.lastIndexOf('.')) : QString());
+  if (parent) fill(parent);
+  return modules_.value(path);
+}
+
+void ModelTreeView::fill(QTreeWidgetItem* module) {
+  if (module->data(0, kFilled).toBool() || module->data(0, kNode).isValid() || !sums_ || !store().graph()) return;
   module->setData(0, kFilled, true);
   QList<QTreeWidgetItem*> items;
-  for (const int id : nodesOf_.value(module->data(0, kPath).toString())) {
+  const auto found = sums_->modules.constFind(module->data(0, kPath).toString());
+  if (found == sums_->modules.cend()) return;
+  for (const QString& part : found->parts) items << makeItem(part);
+  for (const int id : found->own) {
     const auto* node = store().graph()->node(id);
     if (!node) continue;
     auto* item = new QTreeWidgetItem;
     item->setText(0, names::op(*node));
-    item->setIcon(0, swatch(Tokens::current().category(QString::fromStdString(node->category())), qRound(0.62 * Metrics::current().unit), devicePixelRatioF()));
+    item->setIcon(0, swatch(Tokens::current().category(QString::fromStdString(node->category())),
+                            qRound(0.62 * Metrics::current().unit), devicePixelRatioF()));
     item->setToolTip(0, names::node(*store().graph(), id).toHtmlEscaped());
     item->setForeground(0, Tokens::current().muted);
     item->setData(0, kNode, id);
@@ -202,13 +211,19 @@ void ModelTreeView::addNodes(QTreeWidgetItem* module) {
 
 void ModelTreeView::applyFilter() {
   const QString text = filter_->text().trimmed();
+  std::vector<QTreeWidgetItem*> matches;
+  if (!text.isEmpty() && sums_) {
+    for (const QString& path : sums_->order) {
+      if (static_cast<int>(matches.size()) >= kMostMatches) break;
+      if (!path.contains(text, Qt::CaseInsensitive)) continue;
+      if (auto* item = itemOf(path)) matches.push_back(item);
+    }
+  }
   for (auto* item : std::as_const(modules_)) item->setHidden(!text.isEmpty());
-  if (text.isEmpty()) return;
-  for (auto it = modules_.cbegin(); it != modules_.cend(); ++it) {
-    if (!it.key().contains(text, Qt::CaseInsensitive)) continue;
-    for (QTreeWidgetItem* item = it.value(); item; item = item->parent()) {
+  for (QTreeWidgetItem* match : matches) {
+    for (QTreeWidgetItem* item = match; item; item = item->parent()) {
       item->setHidden(false);
-      if (item != it.value()) item->setExpanded(true);
+      if (item != match) item->setExpanded(true);
     }
   }
 }
@@ -217,7 +232,7 @@ void ModelTreeView::showSelection() {
   if (selecting_ || !store().graph()) return;
   const auto* node = store().graph()->node(selection().selection().node);
   if (!node) return;
-  auto* item = modules_.value(pathOf(*store().graph(), *node));
+  auto* item = itemOf(modulePathOf(*store().graph(), *node));
   if (!item) return;
   selecting_ = true;
   if (item->isExpanded()) {

@@ -6,6 +6,7 @@
 #include <QTreeWidget>
 
 #include "views/common/view.h"
+#include "views/model_tree/module_sums.h"
 
 namespace stepscope {
 
@@ -25,15 +26,19 @@ class ModelTreeView : public View {
 
  private:
   void rebuild();
-  void addNodes(QTreeWidgetItem* module);
+  void show(std::shared_ptr<const ModuleSums> sums);
+  QTreeWidgetItem* makeItem(const QString& path);
+  QTreeWidgetItem* itemOf(const QString& path);  // made with those above it when it is not there; nullptr: no such module
+  void fill(QTreeWidgetItem* module);            // its parts and its own nodes
   void applyFilter();
   void showSelection();
 
   QLineEdit* filter_;
   QTreeWidget* tree_;
-  QHash<QString, QTreeWidgetItem*> modules_;
-  QHash<QString, std::vector<int>> nodesOf_;  // module path → node ids of the forward phase
+  QHash<QString, QTreeWidgetItem*> modules_;  // by path; those that were opened so far
+  std::shared_ptr<const ModuleSums> sums_;
   bool stale_ = true;
+  bool summing_ = false;
   bool selecting_ = false;
 };
 

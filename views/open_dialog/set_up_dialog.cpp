@@ -90,55 +90,13 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   tabs->setDocumentMode(true);
   tabs->addTab(trainingPage(before), tr("Training"));
 
-  std::vector<TableRow> inputs, parameters, ops, problems;
-  for (const auto& i : model_->inputs()) {
-    TableRow row;
-    row.cells = {format::visible(i.name()), dimsText(i.dims()) + QStringLiteral(" · ") + format::visible(i.dtype()), format::visible(i.role()), format::visible(i.reason())};
-    row.cells[3].role = QStringLiteral("muted");
-    inputs.push_back(row);
-  }
-  int missing = 0;
-  for (const auto& p : model_->parameters()) {
-    TableRow row;
-    TableCell trained(p.trained() ? tr("✓ trained") : tr("– frozen"));
-    trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
-    TableCell reason(p.missing() ? tr("its data is not there") : format::visible(p.reason()));
-    reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
-    missing += p.missing();
-    row.cells = {format::visible(p.name()), dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()), {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())}, trained, reason};
-    parameters.push_back(row);
-  }
-  int without = 0;
-  for (const auto& o : model_->ops()) {
-    const auto mark = [](bool yes) {
-      TableCell cell(yes ? QStringLiteral("✓") : QStringLiteral("–"));
-      cell.role = yes ? QStringLiteral("ok") : QStringLiteral("error");
-      return cell;
-    };
-    without += !o.has_kernel() || !o.has_gradient();
-    TableRow row;
-    TableCell fast = mark(o.has_fast_kernel());
-    if (!o.has_fast_kernel()) fast.role = QStringLiteral("faint");
-    row.cells = {(o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()), {format::count(o.count()), o.count()}, mark(o.has_gradient()), mark(o.has_kernel()), fast, format::visible(o.note())};
-    ops.push_back(row);
-  }
-  for (const auto& p : model_->problems()) {
-    TableRow row;
-    TableCell message(format::visible(p.message()), {}, format::visible(p.message()));
-    message.role = QStringLiteral("error");
-    QString where = format::visible(p.where());
-    if (!p.source().empty()) where += QStringLiteral("  ") + format::visible(p.source());
-    row.cells = {where, message, format::visible(p.hint())};
-    problems.push_back(row);
-  }
-  tabs->addTab(tablePage({{tr("Input"), {}, false, 14}, {tr("Shape, type"), {}, false, 16}, {tr("Meaning"), tr("What synthetic data will hold"), false, 14}, {tr("Reason"), tr("How the meaning was found"), false, 14}}, std::move(inputs)), tr("Inputs %1").arg(model_->inputs_size()));
-  tabs->addTab(tablePage({{tr("Parameter"), {}, false, 20}, {tr("Shape, type"), {}, false, 14}, {tr("Bytes"), {}, true, 6}, {tr("Trained"), {}, false, 7}, {tr("Reason"), {}, false, 14}}, std::move(parameters)), tr("Parameters %1").arg(format::count(model_->parameters_size())));
-  tabs->addTab(tablePage({{tr("Operator"), {}, false, 16}, {tr("Count"), {}, true, 5}, {tr("Gradient"), tr("There is a gradient rule"), false, 6}, {tr("Kernel"), tr("It can run"), false, 5}, {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5}, {tr("Note"), {}, false, 20}}, std::move(ops)),
-               without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()));
-  if (model_->problems_size() > 0) {
-    const int page = tabs->addTab(tablePage({{tr("Where"), {}, false, 16}, {tr("Problem"), {}, false, 26}, {tr("Hint"), {}, false, 14}}, std::move(problems)), tr("Problems %1").arg(model_->problems_size()));
-    tabs->setCurrentIndex(page);
-  }
+  int missing = 0, without = 0;
+  for (const auto& p : model_->parameters()) missing += p.missing();
+  for (const auto& o : model_->ops()) without += !o.has_kernel() || !o.has_gradient();
+  addPage(tabs, tr("Inputs %1").arg(model_->inputs_size()), &SetUpDialog::inputsPage);
+  addPage(tabs, tr("Parameters %1").arg(format::count(model_->parameters_size())), &SetUpDialog::parametersPage);
+  addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()), &SetUpDialog::operatorsPage);
+  if (model_->problems_size() > 0) tabs->setCurrentIndex(addPage(tabs, tr("Problems %1").arg(model_->problems_size()), &SetUpDialog::problemsPage));
   layout->addWidget(tabs, 1);
   problem_ = new QLabel;
   problem_->setTextFormat(Qt::PlainText);
@@ -165,6 +123,74 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   });
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   update();
+}
+
+int SetUpDialog::addPage(QTabWidget* tabs, const QString& title, QWidget* (SetUpDialog::*make)()) {
+  auto* page = new QWidget;
+  auto* layout = new QVBoxLayout(page);
+  layout->setContentsMargins(0, 0, 0, 0);
+  const int index = tabs->addTab(page, title);
+  // Made when it is first looked at: a model has thousands of parameters.
+  connect(tabs, &QTabWidget::currentChanged, page, [this, layout, index, make](int now) {
+    if (now == index && layout->isEmpty()) layout->addWidget((this->*make)());
+  });
+  return index;
+}
+
+QWidget* SetUpDialog::inputsPage() {
+  std::vector<TableRow> rows;
+  for (const auto& i : model_->inputs()) {
+    TableRow row;
+    row.cells = {format::visible(i.name()), dimsText(i.dims()) + QStringLiteral(" · ") + format::visible(i.dtype()), format::visible(i.role()), format::visible(i.reason())};
+    row.cells[3].role = QStringLiteral("muted");
+    rows.push_back(row);
+  }
+  return tablePage({{tr("Input"), {}, false, 14}, {tr("Shape, type"), {}, false, 16}, {tr("Meaning"), tr("What synthetic data will hold"), false, 14}, {tr("Reason"), tr("How the meaning was found"), false, 14}}, std::move(rows));
+}
+
+QWidget* SetUpDialog::parametersPage() {
+  std::vector<TableRow> rows;
+  for (const auto& p : model_->parameters()) {
+    TableRow row;
+    TableCell trained(p.trained() ? tr("✓ trained") : tr("– frozen"));
+    trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
+    TableCell reason(p.missing() ? tr("its data is not there") : format::visible(p.reason()));
+    reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
+    row.cells = {format::visible(p.name()), dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()), {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())}, trained, reason};
+    rows.push_back(row);
+  }
+  return tablePage({{tr("Parameter"), {}, false, 20}, {tr("Shape, type"), {}, false, 14}, {tr("Bytes"), {}, true, 6}, {tr("Trained"), {}, false, 7}, {tr("Reason"), {}, false, 14}}, std::move(rows));
+}
+
+QWidget* SetUpDialog::operatorsPage() {
+  std::vector<TableRow> rows;
+  for (const auto& o : model_->ops()) {
+    const auto mark = [](bool yes) {
+      TableCell cell(yes ? QStringLiteral("✓") : QStringLiteral("–"));
+      cell.role = yes ? QStringLiteral("ok") : QStringLiteral("error");
+      return cell;
+    };
+    TableRow row;
+    TableCell fast = mark(o.has_fast_kernel());
+    if (!o.has_fast_kernel()) fast.role = QStringLiteral("faint");
+    row.cells = {(o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()), {format::count(o.count()), o.count()}, mark(o.has_gradient()), mark(o.has_kernel()), fast, format::visible(o.note())};
+    rows.push_back(row);
+  }
+  return tablePage({{tr("Operator"), {}, false, 16}, {tr("Count"), {}, true, 5}, {tr("Gradient"), tr("There is a gradient rule"), false, 6}, {tr("Kernel"), tr("It can run"), false, 5}, {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5}, {tr("Note"), {}, false, 20}}, std::move(rows));
+}
+
+QWidget* SetUpDialog::problemsPage() {
+  std::vector<TableRow> rows;
+  for (const auto& p : model_->problems()) {
+    TableRow row;
+    TableCell message(format::visible(p.message()), {}, format::visible(p.message()));
+    message.role = QStringLiteral("error");
+    QString where = format::visible(p.where());
+    if (!p.source().empty()) where += QStringLiteral("  ") + format::visible(p.source());
+    row.cells = {where, message, format::visible(p.hint())};
+    rows.push_back(row);
+  }
+  return tablePage({{tr("Where"), {}, false, 16}, {tr("Problem"), {}, false, 26}, {tr("Hint"), {}, false, 14}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {

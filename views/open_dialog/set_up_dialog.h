@@ -34,6 +34,12 @@ class SetUpDialog : public QDialog {
   void openWithRandomWeights();
 
  private:
+  // The index of a page that is filled when it is first shown.
+  int addPage(QTabWidget* tabs, const QString& title, QWidget* (SetUpDialog::*make)());
+  QWidget* inputsPage();
+  QWidget* parametersPage();
+  QWidget* operatorsPage();
+  QWidget* problemsPage();
   QWidget* trainingPage(const snapshot::Configure& before);
   QWidget* tablePage(std::vector<TableColumn> columns, std::vector<TableRow> rows);
   void chooseData();

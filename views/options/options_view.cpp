@@ -44,8 +44,8 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   doc_->setProperty("role", "muted");
   value_->setAccessibleName(tr("Value"));
   value_->setMinimumWidth(6 * m.unit);
-  top->addWidget(name_, 1);
-  top->addWidget(value_);
+  below->addWidget(name_);
+  top->addWidget(value_, 1);
   top->addWidget(reset_);
   below->addLayout(top);
   below->addWidget(doc_);

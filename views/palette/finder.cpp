@@ -2,6 +2,7 @@
 #include "views/palette/finder.h"
 
 #include <algorithm>
+#include <map>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -9,6 +10,12 @@
 namespace stepscope {
 
 Selection Found::target() const {
+  if (kind == kSource) {
+    Selection s = Selection::ofNode(id);
+    s.file = file;
+    s.line = line;
+    return s;
+  }
   return kind == kNode ? Selection::ofNode(id) : kind == kValue ? Selection::ofValue(id) : Selection::ofInstruction(id);
 }
 
@@ -33,6 +40,21 @@ std::shared_ptr<const Finder> Finder::make(GraphPtr graph, PlanPtr plan) {
   };
   for (const auto& node : g.nodes()) add(Found::kNode, node.id(), node.name(), ' ' + node.op() + ' ' + node.provenance().module_path());
   for (const auto& value : g.values()) add(Found::kValue, value.id(), value.name(), {});
+  std::map<std::pair<std::string_view, int>, std::size_t> known;
+  for (const auto& node : g.nodes()) {
+    const auto& p = node.provenance();
+    if (p.source_file().empty()) continue;
+    const auto [it, fresh] = known.try_emplace({p.source_file(), p.source_line()}, finder->sources_.size());
+    if (!fresh) {
+      ++finder->sources_[it->second].nodes;
+      continue;
+    }
+    finder->sources_.push_back({p.source_file(), p.source_code(), p.source_line(), node.id(), 1});
+  }
+  for (std::size_t i = 0; i < finder->sources_.size(); ++i) {
+    const Source& line = finder->sources_[i];
+    add(Found::kSource, static_cast<int>(i), line.file.substr(line.file.rfind('/') + 1) + ':' + std::to_string(line.line), ' ' + line.code + ' ' + line.file);
+  }
   return finder;
 }
 
@@ -51,6 +73,13 @@ Found Finder::describe(const Entry& entry) const {
     const auto* value = graph_->value(entry.id);
     f.title = names::value(*graph_, entry.id);
     f.detail = names::role(*value) + QStringLiteral(" · ") + names::shapeAndType(*value);
+  } else if (entry.kind == Found::kSource) {
+    const Source& source = sources_[static_cast<std::size_t>(entry.id)];
+    f.id = source.node;
+    f.file = QString::fromStdString(source.file);
+    f.line = source.line;
+    f.title = QStringLiteral("%1:%2").arg(format::visible(source.file.substr(source.file.rfind('/') + 1))).arg(source.line);
+    f.detail = QStringLiteral("source line · %1 nodes · ").arg(source.nodes) + format::visible(source.code);
   } else {
     const auto* in = plan_->instruction(entry.id);
     f.title = QStringLiteral("%1  %2").arg(entry.id).arg(format::visible(in->label()));

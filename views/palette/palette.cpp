@@ -68,7 +68,9 @@ Palette::Palette(const ViewContext& context, QList<QAction*> actions, QWidget* p
   layout->setContentsMargins(qRound(0.6 * m.unit), qRound(0.6 * m.unit), qRound(0.6 * m.unit), qRound(0.4 * m.unit));
   layout->setSpacing(qRound(0.4 * m.unit));
   box_->setObjectName(QStringLiteral("palette_box"));
-  box_->setPlaceholderText(tr("Node, tensor or number       > commands       : SQL"));
+  box_->setPlaceholderText(tr("Node, tensor, source line or number      > commands      : SQL"));
+  box_->setAccessibleName(tr("What to find"));
+  list_->setAccessibleName(tr("What was found"));
   list_->setItemDelegate(new EntryDelegate(list_));
   list_->setFrameShape(QFrame::NoFrame);
   list_->setUniformItemSizes(true);

@@ -3,6 +3,7 @@
 
 #include <QHBoxLayout>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -47,9 +48,13 @@ QString SourceView::headerText() const {
 
 QString SourceView::emptyText() const {
   if (!store().graph()) return tr("No model is open.\nOpen one (Ctrl+O): the lines its nodes came from appear here.");
-  for (const auto& node : store().graph()->graph().nodes()) {
-    if (!node.provenance().source_file().empty()) return {};
+  if (store().graph() != looked_) {
+    // Asked for with every turn of the window, answered once for a graph.
+    looked_ = store().graph();
+    const auto& nodes = looked_->graph().nodes();
+    hasLines_ = std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return !node.provenance().source_file().empty(); });
   }
+  if (hasLines_) return {};
   return tr("This model records no source lines.\nExport it with torch.onnx.export(..., dynamo=True) to have them.");
 }
 
@@ -74,12 +79,13 @@ void SourceView::refill() {
   file_->setCurrentIndex(file_->findData(chosen));
 
   std::map<int, Line> lines;
-  if (graph) {
+  const std::string chosenFile = chosen.toStdString();
+  if (graph && !chosen.isEmpty()) {
     for (const auto& node : graph->graph().nodes()) {
       // A gradient belongs to the line of its forward node.
       const auto* at = &node;
       if (at->provenance().source_file().empty()) at = graph->node(graph->forwardOf(node.id()));
-      if (!at || QString::fromStdString(at->provenance().source_file()) != chosen) continue;
+      if (!at || at->provenance().source_file() != chosenFile) continue;
       Line& line = lines[at->provenance().source_line()];
       const int instruction = store().plan() ? store().plan()->instructionOfNode(node.id()) : -1;
       if (const auto* in = store().plan() ? store().plan()->instruction(instruction) : nullptr) line.bytes += in->bytes_written();

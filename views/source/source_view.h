@@ -23,6 +23,8 @@ class SourceView : public TablePanel {
  private:
   QComboBox* file_;
   bool filling_ = false;
+  mutable GraphPtr looked_;
+  mutable bool hasLines_ = false;
 };
 
 }  // namespace stepscope

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Opening and building a model; coming back after the worker died.
+#include <algorithm>
+
+#include "app/workbench/session.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+constexpr std::int64_t kMostRepeated = 10'000;  // steps that a restart runs again
+}
+
+void Session::inspect(const QString& path, const QString& missingWeights) {
+  if (busy_) {
+    emit note(tr("Still %1; Esc cancels").arg(client_.activity()));
+    return;
+  }
+  built_ = false;
+  ring_.clear();
+  edits_.clear();
+  path_ = path;
+  missingWeights_ = missingWeights;
+  configuration_.Clear();
+  // Breakpoints that name no place of the old model stay.
+  std::vector<snapshot::Breakpoint> kept = store_.breakpoints();
+  std::erase_if(kept, [](const snapshot::Breakpoint& b) {
+    return b.condition_case() == snapshot::Breakpoint::kNode || b.condition_case() == snapshot::Breakpoint::kInstruction ||
+           b.condition_case() == snapshot::Breakpoint::kPredicate;
+  });
+  store_.clear();
+  store_.setReadOnly(false);
+  store_.setBreakpoints(kept);
+  selection_.reset();
+  selection_.setCurrentInstruction(-1);
+  emit builtChanged();
+  setBusy(true);
+  begin([this] {
+    snapshot::Request request;
+    request.mutable_open()->set_path(path_.toStdString());
+    request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
+    move(
+        std::move(request), tr("reading %1").arg(format::visible(path_.section('/', -1))), [this] { emit modelInspected(); },
+        [this] {
+          // A file with problems is shown too: the set-up lists them with their places.
+          if (store_.model() && store_.model()->problems_size() > 0) emit modelInspected();
+        });
+  });
+}
+
+void Session::build(const snapshot::Configure& configuration) {
+  if (busy_) {
+    emit note(tr("Still %1; Esc cancels").arg(client_.activity()));
+    return;
+  }
+  configuration_ = configuration;
+  snapshot::Request configure;
+  *configure.mutable_configure() = configuration;
+  move(std::move(configure), tr("setting up"), [this] {
+    snapshot::Request build;
+    build.mutable_build();
+    move(std::move(build), tr("building"), [this] {
+      refreshBuild([this] {
+        built_ = true;
+        snapshot::Request state;
+        state.mutable_state();
+        move(std::move(state), tr("reading the state"), [this] {
+          const auto wanted = store_.breakpoints();
+          setBreakpoints(wanted);
+          emit builtChanged();
+          comeBack();
+        });
+      });
+    });
+  });
+}
+
+void Session::comeBack() {
+  if (!returnTo_) return;
+  snapshot::Position goal = *returnTo_;
+  returnTo_.reset();
+  // What the dead worker said last may be nonsense.
+  goal.set_instruction(std::clamp(goal.instruction(), 0, store_.plan() ? store_.plan()->size() : 0));
+  const auto state = ring_.newest(goal.step());
+  const std::int64_t from = state ? state->step : store_.position().step();
+  if (goal.step() < from || goal.step() - from > kMostRepeated) {
+    if (state) loadKept(*state, [this] { stopped(); });
+    emit note(tr("Step %1 is too far from step %2, the last one kept").arg(goal.step()).arg(from));
+    return;
+  }
+  if (!state) {
+    replay(goal, 0);
+    return;
+  }
+  loadKept(*state, [this, goal, state] { replay(goal, state->edits); });
+}
+
+void Session::loadKept(const StateRing::State& state, const Then& then) {
+  snapshot::Request load;
+  load.mutable_load_state()->set_path(state.path.toStdString());
+  load.mutable_load_state()->set_resume(true);
+  move(std::move(load), tr("returning to step %1").arg(state.step), [this, then] {
+    snapshot::Request request;
+    request.mutable_state();
+    move(std::move(request), tr("reading the state"), then);
+  });
+}
+
+void Session::replay(const snapshot::Position& goal, std::size_t edit) {
+  replaying_ = true;
+  const auto failed = [this] { replaying_ = false; };
+  const bool edited =
+      edit < edits_.size() && (edits_[edit].step < goal.step() || (edits_[edit].step == goal.step() && goal.in_step()));
+  const std::int64_t step = edited ? edits_[edit].step : goal.step();
+  const int instruction = edited ? edits_[edit].instruction : goal.in_step() ? goal.instruction() : -1;
+  const auto there = [this, goal, edit, edited, failed] {
+    if (!edited) {
+      replaying_ = false;
+      stopped();
+      return;
+    }
+    move(
+        edits_[edit].request, tr("repeating an edit"), [this, goal, edit] { replay(goal, edit + 1); }, failed);
+  };
+  if (store_.position().step() < step) {
+    const bool inStep = store_.position().in_step();
+    snapshot::Request request;
+    if (inStep) {
+      request.mutable_finish_step();
+    } else {
+      request.mutable_train()->set_steps(step - store_.position().step());
+    }
+    move(
+        std::move(request), tr("repeating steps up to %1").arg(step),
+        [this, goal, edit, failed] {
+          snapshot::Request state;
+          state.mutable_state();
+          move(
+              std::move(state), tr("reading the state"), [this, goal, edit] { replay(goal, edit); }, failed);
+        },
+        failed);
+    return;
+  }
+  if (instruction < 0) {
+    there();
+    return;
+  }
+  inStep([this, instruction, there, failed] {
+    snapshot::Request request;
+    request.mutable_run_to()->set_instruction(instruction);
+    move(std::move(request), tr("running to %1").arg(instruction), there, failed);
+  });
+}
+
+void Session::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+  auto* once = new QObject(this);
+  connect(this, &Session::modelInspected, once, [this, once, configuration] {
+    once->deleteLater();
+    build(configuration);
+  });
+  connect(this, &Session::problem, once, &QObject::deleteLater);
+  inspect(path, missingWeights_);
+}
+
+void Session::refreshBuild(Then then) {
+  snapshot::Request graph;
+  graph.mutable_graph();
+  move(std::move(graph), tr("reading the graph"), [this, then] {
+    snapshot::Request plan;
+    plan.mutable_plan();
+    move(std::move(plan), tr("reading the plan"), [this, then] {
+      snapshot::Request options;
+      options.mutable_options();
+      move(std::move(options), tr("reading the options"), [this, then] {
+        then();
+        emit planRebuilt();
+      });
+    });
+  });
+}
+
+void Session::close() {
+  running_ = false;
+  built_ = false;
+  client_.cancelAll();
+  store_.clear();
+  selection_.reset();
+  selection_.setCurrentInstruction(-1);
+  emit builtChanged();
+}
+
+void Session::restart() {
+  if (path_.isEmpty()) return;
+  running_ = false;
+  restarting_ = true;
+  const bool wasBuilt = built_;
+  returnTo_.reset();
+  if (wasBuilt) returnTo_ = store_.position();
+  const auto again = [this, wasBuilt] {
+    restarting_ = false;
+    snapshot::Request request;
+    request.mutable_open()->set_path(path_.toStdString());
+    request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
+    move(std::move(request), tr("reading the model again"), [this, wasBuilt] {
+      if (!wasBuilt) {
+        emit modelInspected();
+        return;
+      }
+      build(configuration_);
+    });
+  };
+  if (client_.alive()) {
+    auto* once = new QObject(this);
+    connect(&client_, &WorkerClient::died, once, [this, once, again] {
+      once->deleteLater();
+      setBusy(true);
+      QMetaObject::invokeMethod(
+          this, [this, again] { begin(again); }, Qt::QueuedConnection);
+    });
+    client_.kill();
+    return;
+  }
+  setBusy(true);
+  begin(again);
+}
+
+}  // namespace stepscope

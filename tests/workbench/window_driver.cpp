@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "tests/workbench/window_driver.h"
+
+#include <QAbstractItemModel>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTableView>
+
+#include "views/open_dialog/set_up_dialog.h"
+
+namespace stepscope {
+
+std::vector<TestModel> bundledModels() {
+  std::vector<TestModel> models;
+  for (const char* name : {"digits", "language_model"}) {
+    const QString folder = QStringLiteral(SOURCE_FOLDER "/app/samples/") + QLatin1String(name);
+    models.push_back({QLatin1String(name), folder + QStringLiteral("/model.onnx"), folder + QStringLiteral("/batches.npz")});
+  }
+  return models;
+}
+
+std::optional<TestModel> corpusModel(const QString& name, QString* missing) {
+  const QString folder = QDir::cleanPath(QStringLiteral(SOURCE_FOLDER "/../shared/corpus/") + name);
+  if (!QFileInfo::exists(folder + QStringLiteral("/model.onnx"))) {
+    *missing = QStringLiteral("corpus model '%1': not at %2").arg(name, folder);
+    return std::nullopt;
+  }
+  return TestModel{name, folder + QStringLiteral("/model.onnx"), folder + QStringLiteral("/batches.npz")};
+}
+
+WindowDriver::WindowDriver(QSize size) : window_(std::make_unique<MainWindow>(false)) {
+  window_->resize(size);
+  window_->show();
+  QApplication::setActiveWindow(window_.get());  // as a window manager would; there may be none
+  // Making the window and its first picture load fonts and styles; what a user waits for begins after that.
+  QElapsedTimer timer;
+  timer.start();
+  loop_.wait([&timer] { return timer.elapsed() > 150; });
+  loop_.forget();
+}
+
+SetUpDialog* WindowDriver::open(const QString& model) {
+  loop_.act([&] { window_->openPath(model); });
+  SetUpDialog* dialog = nullptr;
+  loop_.wait([&] {
+    dialog = nullptr;
+    for (auto* found : window_->findChildren<SetUpDialog*>()) {
+      if (found->isVisible()) dialog = found;  // others were closed and wait for their end
+    }
+    const bool listed = window_->store().model() && window_->store().model()->problems_size() > 0;  // a dialog comes
+    return dialog || (window_->notice().isProblem() && !window_->session().busy() && !listed);
+  });
+  if (!dialog) failure_ = window_->notice().text();
+  return dialog;
+}
+
+bool WindowDriver::build(const TestModel& model, const std::vector<std::pair<QString, QString>>& fields) {
+  failure_.clear();
+  SetUpDialog* dialog = open(model.model);
+  if (!dialog) return false;
+  dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->setText(model.data);
+  for (const auto& [name, text] : fields) dialog->findChild<QLineEdit*>(QStringLiteral("set_up_") + name)->setText(text);
+  auto* button = dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"));
+  if (!button->isEnabled()) {
+    failure_ = QStringLiteral("the set-up does not build");
+    return false;
+  }
+  loop_.act([button] { button->click(); });
+  const bool built = loop_.wait(
+      [this] { return (window_->session().built() && !window_->session().busy()) || window_->notice().isProblem(); });
+  if (built && window_->notice().isProblem()) failure_ = window_->notice().text();
+  return built && failure_.isEmpty() && settled();
+}
+
+bool WindowDriver::settled(int ms) {
+  // What was asked for may only be posted yet.
+  for (int i = 0; i < 3; ++i) {
+    int passes = 0;
+    loop_.wait([&passes] { return ++passes > 2; });
+    if (!loop_.wait(
+            [this] {
+              return !window_->session().busy() && !window_->session().running() &&
+                     window_->session().client().openRequests() == 0;
+            },
+            ms))
+      return false;
+  }
+  return true;
+}
+
+bool WindowDriver::act(const char* action) {
+  QAction* found = window_->actions().find(QLatin1String(action));
+  if (!found || !found->isEnabled()) {
+    failure_ = QStringLiteral("action '%1': %2")
+                   .arg(QLatin1String(action), found ? QStringLiteral("disabled") : QStringLiteral("unknown"));
+    return false;
+  }
+  loop_.act([found] { found->trigger(); });
+  return settled();
+}
+
+bool WindowDriver::select(const Selection& selection) {
+  loop_.act([&] { window_->selection().select(selection); });
+  return settled();
+}
+
+bool WindowDriver::exportTo(const char* action, const QString& path) {
+  loop_.act([&] { (*window_).actions()[QLatin1String(action)]->trigger(); });
+  QFileDialog* dialog = nullptr;
+  if (!loop_.wait(
+          [&] {
+            return (dialog = window_->findChild<QFileDialog*>(QStringLiteral("save_dialog"))) != nullptr &&
+                   dialog->isVisible();
+          },
+          5'000))
+    return false;
+  dialog->findChild<QLineEdit*>()->setText(path);
+  loop_.act([dialog] { QMetaObject::invokeMethod(dialog, "accept"); });
+  return loop_.wait([&] { return QFileInfo(path).size() > 0 && window_->recording().idle(); });
+}
+
+QStringList WindowDriver::shownCells() {
+  const auto* table =
+      window_->board().find(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+  QStringList cells;
+  for (int r = 0; r < std::min(table->model()->rowCount(), 40); ++r) {
+    for (int c = 0; c < std::min(table->model()->columnCount(), 20); ++c)
+      cells << table->model()->index(r, c).data().toString();
+  }
+  return cells;
+}
+
+TensorPtr WindowDriver::shownTensor() { return window_->store().tensor(window_->selection().selection().value); }
+
+View* WindowDriver::view(const QString& id) {
+  View* shown = nullptr;
+  loop_.act([&] { shown = window_->board().show(id); });
+  settled();
+  return shown;
+}
+
+}  // namespace stepscope

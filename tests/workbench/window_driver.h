@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A window that a test uses as a person would: actions, dialogs, clicks; with the time each turn of its loop took.
+#pragma once
+
+#include <QDir>
+#include <QFileInfo>
+#include <QTemporaryDir>
+#include <memory>
+
+#include "app/workbench/main_window.h"
+#include "tests/workbench/loop_watch.h"
+
+namespace stepscope {
+
+// A model with the settings it is trained with; `data` may be empty.
+struct TestModel {
+  QString name, model, data;
+};
+
+// The bundled samples.
+std::vector<TestModel> bundledModels();
+// Models of the corpus in ../shared/corpus by name; `missing` says why when it is not there.
+std::optional<TestModel> corpusModel(const QString& name, QString* missing);
+
+class WindowDriver {
+ public:
+  explicit WindowDriver(QSize size = {1280, 800});
+
+  MainWindow& operator*() { return *window_; }
+  MainWindow* operator->() { return window_.get(); }
+  LoopWatch& loop() { return loop_; }
+
+  // Opens the file and waits for the set-up; nullptr when none came.
+  class SetUpDialog* open(const QString& model);
+  // Through the set-up, as a user does.
+  bool build(const TestModel& model, const std::vector<std::pair<QString, QString>>& fields = {});
+  bool settled(int ms = 60'000);
+  // The action's trigger and all that follows from it; false when it is not enabled.
+  bool act(const char* action);
+  bool select(const Selection& selection);
+  // Writes `path` through the file dialog of an action that exports.
+  bool exportTo(const char* action, const QString& path);
+
+  int instruction() { return window_->store().position().instruction(); }
+  // What the tensor view shows of the selected value: its cells, and the bytes they came from.
+  QStringList shownCells();
+  TensorPtr shownTensor();
+  View* view(const QString& id);
+  QString failure() const { return failure_; }
+
+ private:
+  std::unique_ptr<MainWindow> window_;
+  LoopWatch loop_;
+  QString failure_;
+};
+
+}  // namespace stepscope
