@@ -25,6 +25,7 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
   twice->setToolTip(tr("Runs the present step twice from the same state and compares every value bit for bit"));
   result_->setTextFormat(Qt::PlainText);
   result_->setWordWrap(true);
+  line->setSpacing(m.padding);
   line->addWidget(check);
   line->addWidget(twice);
   line->addWidget(result_, 1);

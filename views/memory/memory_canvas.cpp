@@ -379,6 +379,8 @@ void MemoryCanvas::paintMarks(QPainter& p, const Tokens& t) {
     if (y < area.top() || y > area.bottom()) return;
     p.setPen(QPen(t.edge, 1, style));
     p.drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
+    // Where the labels of cursor and selection stand there is no room for its words; the panel's header says them.
+    if (y < area.top() + 2 * metrics.height()) return;
     p.setPen(t.muted);
     const QString label = words + ' ' + format::bytes(bytes);
     const double width = metrics.horizontalAdvance(label);
