@@ -49,6 +49,7 @@ struct Variant {
   Graph graph;
   std::unique_ptr<Inference> inference;
   std::unique_ptr<Executor> executor;
+  std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
 };
 
 class Session {
@@ -80,6 +81,8 @@ class Session {
   Result<snapshot::Graph> graphSnapshot(const std::string& phase) const;
   Result<snapshot::Plan> planSnapshot() const;
   std::vector<snapshot::Determinism> determinism() const;
+  // What runs the plan of the newest variant, for measurements; null before the build, and only valid until the next call that runs.
+  Executor* executor() const { return variant_ ? variant_->executor.get() : nullptr; }
   const std::vector<ParameterChoice>& parameters() const { return parameters_; }
 
   // --- running. One micro step at full speed; commits at its end.

@@ -340,6 +340,10 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     variant->executor = std::make_unique<Executor>(stable, std::move(plan), [this, &stable](ValueId id) { return state_.tensors.at(stable.value(id).name); },
                                                    options_.referenceKernels ? Backend::kReference : Backend::kCpu);
     if (Status status = variant->executor->bind(options_.reuse, options_.memoryLimit); !status) return phase.fail(status.error());
+    for (const StateUpdate& update : graph.stateUpdates) {
+      const TensorView from = variant->executor->view(update.next), to = variant->executor->view(update.state);
+      if (!from.data || from.data != to.data) variant->copied.push_back(update);
+    }
     phase.count(static_cast<std::int64_t>(variant->executor->boundKernels().size()));
     optionEffects_["memory.reuse"] = fmt::format("arena of {} bytes, lower bound {}", variant->executor->plan().arenaBytes, variant->executor->plan().lowerBoundBytes);
   }
@@ -349,6 +353,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
 Status Session::buildForward(const std::vector<std::string>& fetch) {
   omp_set_dynamic(0);
   omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  SS_TRY(abandonStep());
   forwardOnly_ = true;
   optionEffects_.clear();
   SS_TRY(materialise());

@@ -145,7 +145,7 @@ Status Session::commit() {
     alert.set_node(-1);
     raise(alert);
   }
-  for (const StateUpdate& update : variant_->graph.stateUpdates) {
+  for (const StateUpdate& update : variant_->copied) {
     const Value& next = variant_->graph.value(update.next);
     const bool optimizerUpdate = next.producer && variant_->graph.node(next.producer).phase == Phase::kOptimizer;
     if (optimizerUpdate && !updated) continue;

@@ -138,9 +138,9 @@ class ConvKernel final : public Kernel {
   Status run(const KernelCall& call) override {
     for (Operand& operand : operands_) operand.object.set_data_handle(addressOf(call, operand.role), stream_);
     for (Region& region : regions_) region.object.set_data_handle(call.workspace.data() + region.offset, stream_);
-    for (Launch& launch : before_) launch.primitive.execute(stream_, launch.arguments);
-    main_.primitive.execute(stream_, main_.arguments);
-    for (Launch& launch : after_) launch.primitive.execute(stream_, launch.arguments);
+    for (Launch& launch : before_) execute(launch.primitive, stream_, launch.arguments);
+    execute(main_.primitive, stream_, main_.arguments);
+    for (Launch& launch : after_) execute(launch.primitive, stream_, launch.arguments);
     stream_.wait();
     if (r_.bias >= 0 && r_.pass == Pass::kInputGradient)
       spreadBias<true>(static_cast<const float*>(addressOf(call, r_.bias)), static_cast<float*>(addressOf(call, r_.x)),

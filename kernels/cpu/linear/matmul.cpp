@@ -127,7 +127,7 @@ class InnerProductKernel final : public Kernel {
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
-    product_.execute(stream_, arguments_);
+    execute(product_, stream_, arguments_);
     stream_.wait();
     return {};
   }
@@ -196,7 +196,7 @@ class PrimitiveKernel final : public Kernel {
     arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
-    product_.execute(stream_, arguments_);
+    execute(product_, stream_, arguments_);
     stream_.wait();
     return {};
   }

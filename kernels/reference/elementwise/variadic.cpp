@@ -38,12 +38,14 @@ template <typename F>
 Status variadic(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkVariadic(spec, call));
   const TensorView& y = call.outputs[0];
-  std::vector<BroadcastIndex> offsets;
+  static thread_local std::vector<BroadcastIndex> offsets;  // keeps its memory from step to step
+  offsets.clear();
   for (const TensorView& x : call.inputs) offsets.emplace_back(y.dims, x.dims);
   const bool done = dispatchNumeric(y.dtype, [&](auto tag) {
     using T = decltype(tag);
+    const BroadcastIndex* index = offsets.data();
     const auto element = [&](std::size_t input, std::int64_t i) {
-      return widen(static_cast<const T*>(call.inputs[input].data)[offsets[input](i)]);
+      return widen(static_cast<const T*>(call.inputs[input].data)[index[input](i)]);
     };
     T* out = static_cast<T*>(y.data);
     const std::int64_t count = y.elements();
