@@ -7,6 +7,7 @@
 #include <new>
 
 #include "kernels/dispatch.h"
+#include "kernels/integer_of.h"
 
 namespace stepscope {
 namespace {
@@ -74,6 +75,23 @@ Tensor Tensor::reshaped(Dims dims) const {
   return {dtype(), std::move(dims), owner_, view_.data};
 }
 
+namespace {
+
+template <typename To, typename From>
+To converted(From value) {
+  if constexpr (std::is_same_v<From, Float16> || std::is_same_v<From, BFloat16>) {
+    return converted<To>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return integerOf<To>(static_cast<double>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+}  // namespace
+
 double elementAsDouble(const TensorView& view, std::int64_t index) {
   double value = 0;
   dispatchFixed(view.dtype, [&](auto tag) {
@@ -87,7 +105,7 @@ std::int64_t elementAsInt(const TensorView& view, std::int64_t index) {
   std::int64_t value = 0;
   dispatchFixed(view.dtype, [&](auto tag) {
     using T = decltype(tag);
-    value = static_cast<std::int64_t>(static_cast<const T*>(view.data)[index]);
+    value = converted<std::int64_t>(static_cast<const T*>(view.data)[index]);
   });
   return value;
 }
@@ -95,10 +113,7 @@ std::int64_t elementAsInt(const TensorView& view, std::int64_t index) {
 void storeElement(const TensorView& view, std::int64_t index, double value) {
   dispatchFixed(view.dtype, [&](auto tag) {
     using T = decltype(tag);
-    if constexpr (std::is_same_v<T, bool>)
-      static_cast<bool*>(view.data)[index] = value != 0;
-    else
-      static_cast<T*>(view.data)[index] = static_cast<T>(value);
+    static_cast<T*>(view.data)[index] = converted<T>(value);
   });
 }
 
@@ -116,14 +131,7 @@ Tensor convertTensor(const TensorView& view, DType dtype) {
       using To = decltype(to);
       const auto source = view.as<From>();
       const auto target = result.as<To>();
-      for (std::size_t i = 0; i < source.size(); ++i) {
-        if constexpr (std::is_same_v<To, bool>)
-          target[i] = source[i] != From{};
-        else if constexpr (std::is_same_v<From, Float16> || std::is_same_v<From, BFloat16>)
-          target[i] = static_cast<To>(static_cast<float>(source[i]));
-        else
-          target[i] = static_cast<To>(source[i]);
-      }
+      for (std::size_t i = 0; i < source.size(); ++i) target[i] = converted<To>(source[i]);
     });
   });
   return result;

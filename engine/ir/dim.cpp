@@ -4,6 +4,22 @@
 
 namespace stepscope {
 
+namespace {
+
+// Extents saturate: what is beyond int64 is no extent of anything, and later checks refuse it.
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) return a > 0 ? INT64_MAX : INT64_MIN;
+  return result;
+}
+std::int64_t product(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(a, b, &result)) return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+  return result;
+}
+
+}  // namespace
+
 Dim Dim::symbol(std::string name) {
   Dim dim;
   dim.terms_ = std::make_shared<const Terms>(Terms{{Monomial{std::move(name)}, 1}});
@@ -43,33 +59,32 @@ std::string Dim::text() const {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  if (a.known() && b.known()) return Dim(a.constant_ + b.constant_);
+  if (a.known() && b.known()) return Dim(sum(a.constant_, b.constant_));
   Dim::Terms terms = a.terms_ ? *a.terms_ : Dim::Terms{};
   if (b.terms_)
-    for (const auto& [monomial, coefficient] : *b.terms_) terms[monomial] += coefficient;
-  return Dim::fromTerms(std::move(terms), a.constant_ + b.constant_);
+    for (const auto& [monomial, coefficient] : *b.terms_) terms[monomial] = sum(terms[monomial], coefficient);
+  return Dim::fromTerms(std::move(terms), sum(a.constant_, b.constant_));
 }
 
 Dim operator-(const Dim& a, const Dim& b) { return a + Dim(-1) * b; }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  std::int64_t constant = 0;
-  if (__builtin_mul_overflow(a.constant_, b.constant_, &constant)) constant = INT64_MAX;
+  const std::int64_t constant = product(a.constant_, b.constant_);
   if (a.known() && b.known()) return Dim(constant);
   Dim::Terms terms;
   const auto scale = [&](const Dim& polynomial, std::int64_t factor) {
     if (polynomial.terms_ && factor != 0)
-      for (const auto& [monomial, coefficient] : *polynomial.terms_) terms[monomial] += coefficient * factor;
+      for (const auto& [monomial, coefficient] : *polynomial.terms_) terms[monomial] = sum(terms[monomial], product(coefficient, factor));
   };
   scale(a, b.constant_);
   scale(b, a.constant_);
   if (a.terms_ && b.terms_)
     for (const auto& [left, p] : *a.terms_)
       for (const auto& [right, q] : *b.terms_) {
-        Dim::Monomial product = left;
-        product.insert(product.end(), right.begin(), right.end());
-        std::sort(product.begin(), product.end());
-        terms[product] += p * q;
+        Dim::Monomial both = left;
+        both.insert(both.end(), right.begin(), right.end());
+        std::sort(both.begin(), both.end());
+        terms[both] = sum(terms[both], product(p, q));
       }
   return Dim::fromTerms(std::move(terms), constant);
 }

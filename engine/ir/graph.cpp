@@ -192,6 +192,12 @@ Status Graph::sortTopologically() {
   for (const NodeId id : order_) {
     for (const ValueId in : node(id).inputs) depend(node(id), in);
     for (const Predicate& predicate : node(id).predicates) depend(node(id), predicate.condition);
+    // What a branch takes from outside of it is an input of the branch, under the outer name.
+    for (const auto& [attribute, body] : node(id).subgraphs)
+      for (const ValueId captured : body->inputs()) {
+        const ValueId outer = findValue(body->value(captured).name);
+        if (outer && value(outer).producer != id) depend(node(id), outer);
+      }
   }
   using Entry = std::pair<std::size_t, NodeId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;

@@ -119,6 +119,7 @@ std::vector<OptionInfo> makeTable() {
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
+      {"long.ms", "100", "instructions that run longer in the first step are named: cancelling waits for them", {}},
   };
   static const std::vector<Pass> passes = allPasses();
   static const std::vector<std::string> names = [] {  // what the views in the table point to
@@ -218,6 +219,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"ring.bytes", [&] { return setWhole(o.ringBytes, 0, kMax); }},
       {"kernels", [&]() -> Status { SS_TRY(oneOf(name, value, {"fast", "reference"})); o.referenceKernels = value == "reference"; return {}; }},
       {"record", [&] { return setChoice(o.record, {"off", "steps", "instructions"}); }},
+      {"long.ms", [&] { return setWhole(o.longMs, 0, 1 << 30); }},
   };
   if (name.starts_with("pass.")) {
     bool known = false;

@@ -48,6 +48,7 @@ struct TrainOptions {
   bool referenceKernels = false;
   std::map<std::string, bool> passes;     // pass.<name> = on|off
   std::string record = "instructions";    // off | steps | instructions
+  std::int64_t longMs = 100;              // instructions that run longer are named
 
   struct Origin { std::string value, setBy; };
   std::map<std::string, Origin> origins;  // what was set, and by whom

@@ -59,8 +59,17 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
     auto report = inlineFunctions(imported_, model_.functions);
     if (!report) return phase.fail(report.error());
     const auto opset = model_.opsets.find("");
-    auto raised = raiseOpset(imported_, opset == model_.opsets.end() ? kInternalOpset : opset->second);
+    std::vector<std::string> notes;
+    auto raised = raiseOpset(imported_, opset == model_.opsets.end() ? kInternalOpset : opset->second, &notes);
     if (!raised) return phase.fail(raised.error());
+    for (const std::string& note : notes) {
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code("raise_opset");
+      alert.set_message(note);
+      alert.set_node(-1);
+      raise(alert);
+    }
     auto lowered = lowerIf(imported_);
     if (!lowered) return phase.fail(lowered.error());
     if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());

@@ -49,6 +49,7 @@ struct Variant {
   Graph graph;
   std::unique_ptr<Inference> inference;
   std::unique_ptr<Executor> executor;
+  bool timed = false;                // its first step has named the instructions that cancelling waits for
   std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
 };
 
@@ -154,6 +155,7 @@ class Session {
   Status commit();
   bool traceCountedFirstBatch() const;
   void remember();
+  void nameLongInstructions(const std::vector<Span>& spans);
   snapshot::StepRecord makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const;
 
   Observer observer_;

@@ -25,14 +25,36 @@ std::string signatureOf(const Batch& batch) {
   return text;
 }
 
+// Where a node comes from, as far as the exporter told.
+std::string originText(const Node& node) {
+  std::string text;
+  if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
+  if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
+  return text;
+}
+
+// Every node that nothing could run, at once; empty when there is none.
+std::string missingKernels(const Graph& graph) {
+  std::string text;
+  int count = 0;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    const OpDef* op = findOp(node.domain, node.op);
+    if (op && (op->view || op->sequences || hasKernel(Backend::kReference, node.domain, node.op))) continue;
+    if (++count > 20) continue;
+    text += fmt::format("\n  {}: {} '{}{}{}'{}; hint: export with other operators", node.label(), op ? "no kernel for" : "unknown operator", node.domain,
+                        node.domain.empty() ? "" : ".", node.op, originText(node));
+  }
+  if (count == 0) return {};
+  return fmt::format("kernels: {} node{} cannot run; expected a kernel for each{}", count, count == 1 ? "" : "s", text);
+}
+
 std::string missingText(const Graph& graph, const std::vector<MissingRule>& missing) {
   std::string text = fmt::format("gradient: {} node{} on the way to the loss cannot be differentiated; expected a rule for each", missing.size(), missing.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < missing.size() && i < 20; ++i) {
     const Node& node = graph.node(missing[i].node);
     text += fmt::format("\n  {}: {}", node.label(), missing[i].reason);
-    if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
-    if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
-    text += "; to the loss: ";
+    text += originText(node) + "; to the loss: ";
     for (std::size_t k = 0; k < missing[i].pathToLoss.size() && k < 6; ++k) text += (k ? " → " : "") + graph.node(missing[i].pathToLoss[k]).op;
     if (missing[i].pathToLoss.size() > 6) text += fmt::format(" … ({} nodes)", missing[i].pathToLoss.size());
     text += "; hint: freeze the parameters before it (--freeze), or export with other operators";
@@ -231,7 +253,9 @@ Status Session::buildGraph() {
     // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
     const GradientRequest request{loss_, trained_, 1.0 / static_cast<double>(options_.accumulate)};
     const auto missing = checkGradientRules(graph, request);
-    if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingText(graph, missing)});
+    const std::string kernels = missingKernels(graph);
+    if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingText(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
+    if (!kernels.empty()) return phase.fail({ErrorCode::kUnsupported, kernels});
     auto report = buildGradient(graph, inference, request);
     if (!report) return phase.fail(report.error());
     gradients_ = report->gradients;
@@ -380,6 +404,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   }
   SS_TRY(optimise("pre-grad passes", preGradientPasses(), graph, inference));
   keepStage("pre-grad passes", graph);
+  if (const std::string kernels = missingKernels(graph); !kernels.empty()) return unsupported(kernels);
   symbolic_ = std::move(graph);
   SS_ASSIGN(const Batch batch, data_->batch(state_.step));
   variants_.clear();

@@ -51,9 +51,11 @@ Result<snapshot::StepRecord> Session::step() {
   const int count = static_cast<int>(executor.plan().instructions.size());
   Executor::RunOptions options = runOptions();
   lastSpans_.clear();
-  if (options_.record == "instructions") {
-    lastSpans_.reserve(static_cast<std::size_t>(count));
-    options.spans = &lastSpans_;
+  std::vector<Span> first;
+  std::vector<Span>& spans = options_.record == "instructions" ? lastSpans_ : first;
+  if (options_.record == "instructions" || !variant_->timed) {
+    spans.reserve(static_cast<std::size_t>(count));
+    options.spans = &spans;
   }
   const std::int64_t begin = monotonicNs();
   // A cancelled step is thrown away, so it may only be cancelled before the optimizer writes over the parameters.
@@ -62,10 +64,34 @@ Result<snapshot::StepRecord> Session::step() {
   executor.clearCancel();
   SS_TRY(executor.run(firstOptimizer, count, options));
   const std::int64_t end = monotonicNs();
+  if (!variant_->timed) nameLongInstructions(spans);
   snapshot::StepRecord record = makeRecord(begin, end, lastSpans_);
   position_ = count;
   SS_TRY(commit());
   return record;
+}
+
+// A cancel waits for the instruction that runs, so the user is told of those that keep it waiting: once per variant.
+void Session::nameLongInstructions(const std::vector<Span>& spans) {
+  variant_->timed = true;
+  std::vector<Span> longest;
+  for (const Span& span : spans)
+    if (span.end - span.begin > options_.longMs * 1'000'000) longest.push_back(span);
+  if (longest.empty()) return;
+  std::sort(longest.begin(), longest.end(), [](const Span& a, const Span& b) { return a.end - a.begin > b.end - b.begin; });
+  std::string text;
+  const auto nodeOf = [&](const Span& span) -> const Node& {
+    return variant_->graph.node(variant_->executor->plan().instructions[static_cast<std::size_t>(span.instruction)].node);
+  };
+  for (std::size_t i = 0; i < longest.size() && i < 5; ++i)
+    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction, nodeOf(longest[i]).label(), (longest[i].end - longest[i].begin) / 1'000'000);
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::INFO);
+  alert.set_code("long_instruction");
+  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}", longest.size(),
+                                longest.size() == 1 ? "" : "s", options_.longMs, text, longest.size() > 5 ? " …" : ""));
+  alert.set_node(nodeOf(longest.front()).id.index);
+  raise(alert);
 }
 
 snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const {

@@ -6,19 +6,12 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/integer_of.h"
 #include "kernels/reference/elementwise/families.h"
 #include "kernels/reference/elementwise/loops.h"
 
 namespace stepscope::reference {
 namespace {
-
-// Floats out of the integer's range go through int64, as processors do, and saturate there; C++ leaves them undefined.
-template <typename To>
-To integerOf(double value) {
-  if (std::isnan(value)) return To{0};
-  if (value >= 0x1p63) return static_cast<To>(value >= 0x1p64 ? UINT64_MAX : static_cast<std::uint64_t>(value));
-  return static_cast<To>(value <= -0x1p63 ? INT64_MIN : static_cast<std::int64_t>(value));
-}
 
 // A float as the shortest text that reads back as the same value of its own type.
 template <typename From>

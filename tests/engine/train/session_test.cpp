@@ -427,6 +427,20 @@ TEST(UndoLog, DropsTheOldestAboveItsBytesAndStopsAtWhatDoesNotFit) {
   EXPECT_EQ(log.bytes(), 0);
 }
 
+TEST(Session, NamesTheInstructionsThatCancellingWaitsFor) {
+  auto session = open(digits(), {{{"long.ms", "0"}, {"record", "off"}}}), quick = open(digits(), {{{"long.ms", "1000000"}}});
+  ASSERT_TRUE(session && quick);
+  ASSERT_TRUE(session->step() && session->step() && quick->step());
+  const auto count = [](const Session& s) {
+    return std::count_if(s.alerts().begin(), s.alerts().end(), [](const snapshot::Alert& a) { return a.code() == "long_instruction"; });
+  };
+  EXPECT_EQ(count(*session), 1);  // once per variant
+  EXPECT_EQ(count(*quick), 0);
+  const auto& alert = *std::find_if(session->alerts().begin(), session->alerts().end(), [](const auto& a) { return a.code() == "long_instruction"; });
+  EXPECT_NE(alert.message().find("cancelling waits"), std::string::npos) << alert.message();
+  EXPECT_GE(alert.node(), 0);
+}
+
 TEST(Session, SaysWhatCannotBeDifferentiatedBeforeBuilding) {
   const Status wrong = [] {
     TrainOptions options;
