@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/attributes.h"
+#include "kernels/layout.h"
 #include "kernels/random.h"
 #include "kernels/tensor.h"
 
@@ -27,6 +28,7 @@ struct OperandSpec {
   Dims dims;
   bool dynamic = false;
   Tensor constant;  // the contents when they are known at bind time (shape operands, axes, pads …), else invalid
+  Layout layout = Layout::kPlain;  // dims are the logical ones whatever it is
   bool present() const { return dtype != DType::kUndefined; }
 };
 
@@ -70,6 +72,7 @@ using KernelFactory = Result<std::unique_ptr<Kernel>> (*)(const KernelSpec& spec
 struct KernelEntry {
   std::string_view domain, op;
   KernelFactory make;
+  bool layouts = false;  // takes operands in any layout, or answers kUnsupported
 };
 
 enum class Backend { kReference, kCpu };
@@ -78,7 +81,8 @@ enum class Backend { kReference, kCpu };
 std::span<const KernelEntry> referenceKernels();
 std::span<const KernelEntry> cpuKernels();
 
-// Finds and makes the kernel; Backend::kReference skips the fast list.
+// Finds and makes the kernel; Backend::kReference skips the fast list. A kernel that does not know the layouts of the operands runs
+// between reorders into workspace memory.
 Result<std::unique_ptr<Kernel>> makeKernel(Backend backend, const KernelSpec& spec);
 // Whether any list has the op.
 bool hasKernel(Backend backend, std::string_view domain, std::string_view op);

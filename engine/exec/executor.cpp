@@ -130,7 +130,25 @@ TensorView Executor::viewOf(int buffer) const {
 
 TensorView Executor::view(ValueId id) const {
   if (!id || at(id) >= plan_.bufferOfValue.size() || plan_.bufferOfValue[at(id)] < 0) return {};
-  return viewOf(plan_.bufferOfValue[at(id)]);
+  const int index = plan_.bufferOfValue[at(id)];
+  TensorView view = viewOf(index);
+  const Layout layout = plan_.buffers[at(index)].layout;
+  if (layout == Layout::kPlain || view.data == nullptr) return view;
+  Tensor& copy = logical_[index];
+  if (!copy.valid()) copy = Tensor(view.dtype, view.dims);
+  // Every time: stepping back restores memory behind our back.
+  reorderLayout(view.data, layout, copy.data(), Layout::kPlain, view.dtype, view.dims);
+  view.data = copy.data();
+  return view;
+}
+
+Status Executor::write(ValueId id, const TensorView& contents) {
+  const int index = id && at(id) < plan_.bufferOfValue.size() ? plan_.bufferOfValue[at(id)] : -1;
+  const TensorView target = viewOf(index);
+  if (!target.data || target.dtype != contents.dtype || target.bytes() != contents.bytes())
+    return invalid(fmt::format("value '{}': it has no memory now", id ? graph_.value(id).name : ""));
+  if (contents.bytes() > 0) reorderLayout(contents.data, Layout::kPlain, target.data, plan_.buffers[at(index)].layout, target.dtype, target.dims);
+  return {};
 }
 
 std::string Executor::unavailable(ValueId id, int position) const {
@@ -202,6 +220,7 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
     if (cancelled_.load(std::memory_order_relaxed)) return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
     if (options.before && !options.before(i)) return i;
     const Instruction& instruction = plan_.instructions[at(i)];
+    if (!logical_.empty()) logical_.clear();
     const std::int64_t from = options.spans ? monotonicNs() : 0;
     const bool active = (!instruction.updateEntry || options.update) && conditionsHold(i);
     if (active && !instruction.view) SS_TRY(runInstruction(i, options));

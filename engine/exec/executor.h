@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -72,9 +73,12 @@ class Executor {
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   void clearCancel() { cancelled_.store(false, std::memory_order_relaxed); }
 
-  // Contents of a value's buffer. For a value whose memory was reused or not computed this is whatever lies there: ask
-  // `available` first. Invalid view for values without buffer.
+  // Contents of a value's buffer, row-major. For a value whose memory was reused or not computed this is whatever lies there: ask
+  // `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a copy, good until the
+  // next instruction runs; `write` is the way to change contents.
   TensorView view(ValueId id) const;
+  // Overwrites a value's buffer with row-major contents of the same type. Error: it has no memory now.
+  Status write(ValueId id, const TensorView& contents);
   // Whether the value's contents are intact when the next instruction to run is `position`; else why not.
   std::string unavailable(ValueId id, int position) const;
 
@@ -115,6 +119,7 @@ class Executor {
   std::unique_ptr<Inference> dynamicInference_;
   std::int64_t dynamicPeak_ = 0;
   std::vector<BoundKernel> bound_;
+  mutable std::map<int, Tensor> logical_;      // row-major copies by buffer, until the next instruction
   std::atomic<bool> cancelled_ = false;
 };
 

@@ -21,6 +21,7 @@
 #include "engine/ir/ids.h"
 #include "engine/ir/provenance.h"
 #include "kernels/attributes.h"
+#include "kernels/layout.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -57,6 +58,7 @@ struct Value {
   NodeId producer;                    // for kNodeOutput
   int outputIndex = 0;                // which output of the producer
   std::shared_ptr<const Tensor> data; // for kInitializer, kState, kConstant; null while weights are not materialised
+  Layout layout = Layout::kPlain;     // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
   bool alive = true;
 };
 

@@ -32,6 +32,14 @@ enum class Recompute : std::uint8_t {
   kCostly,   // matmul, convolution …: allowed, at a price
 };
 
+// Which operands may lie in kChannels16 (kernels/layout.h). Operands outside the masks are row-major.
+struct LayoutRule {
+  std::uint32_t inputs = 0, outputs = 0;
+  bool together = false;     // those operands have one layout
+  bool elementwise = false;  // element i of the output depends on element i of the full-sized operands: any layout that they share
+  bool gains = false;        // runs faster on nChw16c: a reason to leave the plain layout
+};
+
 enum class Determinism : std::uint8_t { kDeterministic, kRandomKeyed };
 
 struct OpDef {
@@ -54,6 +62,7 @@ struct OpDef {
   Determinism determinism = Determinism::kDeterministic;
   // Multiply-adds count as two. nullptr = one flop per output element.
   double (*flops)(const struct OpShapes&) = nullptr;
+  LayoutRule layout = {};
 };
 
 // Concrete extents for the cost formulas.

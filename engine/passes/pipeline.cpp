@@ -1,14 +1,17 @@
+#include "engine/passes/assign_layouts.h"
 #include "engine/passes/cse.h"
 #include "engine/passes/eliminate_no_ops.h"
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fold_transposes.h"
+#include "engine/passes/fuse_batch_norm.h"
 #include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_gather_grad.h"
 #include "engine/passes/fuse_gelu.h"
 #include "engine/passes/fuse_masked_softmax.h"
 #include "engine/passes/fuse_normalization.h"
 #include "engine/passes/fuse_pointwise.h"
+#include "engine/passes/fuse_relu_gradient.h"
 #include "engine/passes/hoist_slices.h"
 #include "engine/passes/pass.h"
 
@@ -31,6 +34,8 @@ const std::vector<Pass>& postGradientPasses() {
       {"fold_constants", "computes what depends on constants only", foldConstants},
       {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+      {"fuse_relu_gradient", "turns the gradient of Relu into one node", fuseReluGradient},
+      {"fuse_batch_norm", "joins BatchNormalization, the addend and Relu, and their gradients", fuseBatchNorm},
   };
   return passes;
 }
@@ -46,6 +51,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
       {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
+      {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},
   };
   return passes;
 }

@@ -79,6 +79,7 @@ class Planner {
       case ValueRole::kConstant: buffer.home = Home::kConstant; break;
     }
     if (value.type.dtype == DType::kString && buffer.home == Home::kArena) buffer.home = Home::kDynamic;
+    if (buffer.home == Home::kArena) buffer.layout = value.layout;
     index = static_cast<int>(plan_.buffers.size());
     plan_.buffers.push_back(std::move(buffer));
     return index;
@@ -250,6 +251,7 @@ class Planner {
       const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
       result.dims = dims.value_or(Dims{});
       result.dynamic = !dims;
+      result.layout = plan_.buffers[at(buffer)].layout;
       if (input)
         if (const auto constant = inference_.sharedConstant(id)) result.constant = *constant;
       return result;
@@ -257,6 +259,7 @@ class Planner {
     std::vector<std::span<const std::int64_t>> inputDims, outputDims;
     for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
     for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
+    if (op && op->layout.elementwise) dropSharedLayout(spec);
     for (const OperandSpec& o : spec.inputs) inputDims.emplace_back(o.dims);
     for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
     if (instruction.view || instruction.dynamic) return;
@@ -268,6 +271,15 @@ class Planner {
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
     else if (!outputDims.empty())
       instruction.flops = static_cast<double>(elementCount(outputDims[0]));
+  }
+
+  // Where all full-sized operands of an elementwise op lie alike, its kernel need not know how.
+  static void dropSharedLayout(KernelSpec& spec) {
+    const OperandSpec& y = spec.outputs[0];
+    const auto alike = [&](const OperandSpec& o) { return !o.present() || (o.dims == y.dims ? o.layout == y.layout : o.layout == Layout::kPlain && elementCount(o.dims) == 1); };
+    if (!std::all_of(spec.inputs.begin(), spec.inputs.end(), alike) || !std::all_of(spec.outputs.begin(), spec.outputs.end(), alike)) return;
+    for (auto* operands : {&spec.inputs, &spec.outputs})
+      for (OperandSpec& operand : *operands) operand.layout = Layout::kPlain;
   }
 
   void finishLifetimes() {
@@ -289,6 +301,8 @@ class Planner {
       }
       if (buffer.home != Home::kArena) plan_.persistentBytes += buffer.bytes;
     }
+    for (Buffer& buffer : plan_.buffers)
+      if (buffer.layout != Layout::kPlain) buffer.decision += fmt::format("; laid out as {}", layoutName(buffer.layout));
   }
 
   void classify() {

@@ -37,6 +37,7 @@ struct Buffer {
   std::int64_t bytes = 0;              // exact; offsets are multiples of kArenaAlignment
   int first = -1, last = -1;           // instructions that touch it or a buffer that shares it
   int shares = -1;                     // buffer whose memory it is (view or in place); -1 = own
+  Layout layout = Layout::kPlain;
   std::string decision;
   std::vector<std::string> refusals;   // why it did not go in place, one per candidate input
 };

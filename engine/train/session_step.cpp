@@ -142,7 +142,7 @@ bool Session::traceCountedFirstBatch() const {
   for (const StateUpdate& update : variant_->graph.stateUpdates) {
     const Value& next = variant_->graph.value(update.next);
     const Node& node = variant_->graph.node(next.producer);
-    if (node.op != "BatchNormalization") continue;
+    if (!node.op.ends_with("BatchNormalization")) continue;  // fused or not
     const double momentum = node.attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
     const TensorView before = variant_->executor->view(update.state), after = variant_->executor->view(update.next);
     const double count = static_cast<double>(variant_->executor->view(node.input(0)).elements()) / static_cast<double>(std::max<std::int64_t>(1, before.elements()));
@@ -176,7 +176,7 @@ Status Session::commit() {
     const bool optimizerUpdate = next.producer && variant_->graph.node(next.producer).phase == Phase::kOptimizer;
     if (optimizerUpdate && !updated) continue;
     const TensorView from = executor.view(update.next), to = executor.view(update.state);
-    if (counted && variant_->graph.node(next.producer).op == "BatchNormalization") {
+    if (counted && variant_->graph.node(next.producer).op.ends_with("BatchNormalization")) {
       const double momentum = variant_->graph.node(next.producer).attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
       for (std::int64_t c = 0; c < to.elements(); ++c) storeElement(to, c, elementAsDouble(from, c) + momentum * (initial - elementAsDouble(to, c)));
       continue;

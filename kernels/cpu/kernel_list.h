@@ -7,6 +7,7 @@
 namespace stepscope::cpu {
 
 // One list per folder; kernel_list.cpp joins them.
+std::span<const KernelEntry> channelKernels(); // normalisation over batch and space, layouts
 std::span<const KernelEntry> linearKernels();  // matrix products, convolution, pooling
 std::span<const KernelEntry> loopKernels();    // vectorised loops: elementwise, transposition, optimizer
 

@@ -8,6 +8,7 @@ extern constexpr OpDef kAndOp{
     .inferShape = foldedLogical<andDims>,
     .noGradientReason = kBoolResult,
     .inPlaceInputs = bit(0) | bit(1),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

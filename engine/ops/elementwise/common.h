@@ -22,6 +22,9 @@ Status requireType(const ShapeContext& c, std::size_t input, DType dtype);
 // All present inputs from `first` on have one element type.
 Status requireSameTypes(const ShapeContext& c, std::size_t first = 0);
 
+// Elementwise ops run in any layout that their full-sized operands share.
+inline constexpr LayoutRule kSharedLayout{.inputs = kAllInputs, .outputs = bit(0), .together = true, .elementwise = true};
+
 // --- shape rules
 Status floatUnary(ShapeContext& c);              // floating input; output 0 like input 0
 Status floatBroadcast(ShapeContext& c);          // floating inputs of one type, broadcast together

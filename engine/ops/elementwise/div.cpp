@@ -19,6 +19,7 @@ extern constexpr OpDef kDivOp{
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

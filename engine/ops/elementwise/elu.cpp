@@ -21,6 +21,7 @@ extern constexpr OpDef kEluOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -20,6 +20,7 @@ extern constexpr OpDef kErfOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -23,6 +23,7 @@ extern constexpr OpDef kGeluOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -7,6 +7,7 @@ extern constexpr OpDef kGreaterOp{
     .doc = "y = a > b",
     .inferShape = foldedCompare<greaterDims>,
     .noGradientReason = kBoolResult,
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -7,6 +7,7 @@ extern constexpr OpDef kGreaterOrEqualOp{
     .doc = "y = a >= b",
     .inferShape = foldedCompare<greaterOrEqualDims>,
     .noGradientReason = kBoolResult,
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -7,6 +7,7 @@ extern constexpr OpDef kLessOp{
     .doc = "y = a < b",
     .inferShape = foldedCompare<lessDims>,
     .noGradientReason = kBoolResult,
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -7,6 +7,7 @@ extern constexpr OpDef kLessOrEqualOp{
     .doc = "y = a <= b",
     .inferShape = foldedCompare<lessOrEqualDims>,
     .noGradientReason = kBoolResult,
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

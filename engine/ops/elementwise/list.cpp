@@ -9,7 +9,7 @@ extern const OpDef kAbsOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAs
     kHardSigmoidOp, kHardSwishOp, kIdentityOp, kIsInfOp, kIsNaNOp, kLambUpdateOp, kLeakyReluOp, kLessOp, kLessOrEqualOp,
     kLogOp, kMaxOp, kMeanOp, kMicrosoftGeluOp, kMinOp, kMishOp, kModOp, kMulOp, kMultinomialOp, kNegOp, kNotOp, kOrOp,
     kPReluOp, kPointwiseOp, kPowOp, kPreviewAdagradOp, kPreviewAdamOp, kPreviewMomentumOp, kQuantizeLinearOp, kQuickGeluOp,
-    kRandomNormalOp, kRandomNormalLikeOp, kRandomUniformOp, kRandomUniformLikeOp, kReciprocalOp, kReluOp, kRoundOp,
+    kRandomNormalOp, kRandomNormalLikeOp, kRandomUniformOp, kRandomUniformLikeOp, kReciprocalOp, kReluGradOp, kReluOp, kRoundOp,
     kSelectOp, kSeluOp, kSgdUpdateOp, kShrinkOp, kSigmoidOp, kSignOp, kSinOp, kSinhOp, kSoftplusOp, kSoftsignOp, kSqrtOp,
     kSquareSumOp, kStopGradientOp, kStringConcatOp, kSubOp, kSumOp, kTanOp, kTanhOp, kThresholdedReluOp, kWhereOp, kXorOp;
 
@@ -88,6 +88,7 @@ std::span<const OpDef* const> elementwiseOps() {
       &kRandomUniformOp,
       &kRandomUniformLikeOp,
       &kReciprocalOp,
+      &kReluGradOp,
       &kReluOp,
       &kRoundOp,
       &kSelectOp,

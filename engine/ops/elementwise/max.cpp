@@ -9,6 +9,7 @@ extern constexpr OpDef kMaxOp{
     .gradient = evenShareGradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -39,6 +39,7 @@ extern constexpr OpDef kPointwiseOp{
     .noGradientReason = "written after the gradient was taken",
     .inPlaceInputs = kAllInputs,
     .flops = flops,
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

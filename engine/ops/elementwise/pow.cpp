@@ -50,6 +50,7 @@ extern constexpr OpDef kPowOp{
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

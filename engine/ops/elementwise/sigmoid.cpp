@@ -18,6 +18,7 @@ extern constexpr OpDef kSigmoidOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

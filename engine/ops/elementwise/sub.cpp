@@ -18,6 +18,7 @@ extern constexpr OpDef kSubOp{
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

@@ -18,6 +18,7 @@ extern constexpr OpDef kSumOp{
     .gradient = gradient,
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

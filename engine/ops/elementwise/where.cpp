@@ -56,6 +56,7 @@ extern constexpr OpDef kWhereOp{
     .gradient = gradient,
     .differentiableInputs = bit(1) | bit(2),
     .inPlaceInputs = bit(1) | bit(2),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

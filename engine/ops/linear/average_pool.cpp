@@ -17,6 +17,7 @@ constexpr OpDef kAveragePoolOp{
     .inferShape = inferPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };
 
 }  // namespace stepscope::ops

@@ -17,6 +17,7 @@ constexpr OpDef kAveragePoolGradOp{
     .doc = "dx of AveragePool from dy and the shape of x; attributes of the AveragePool.",
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };
 
 }  // namespace stepscope::ops

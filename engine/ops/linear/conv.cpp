@@ -33,6 +33,7 @@ constexpr OpDef kConvOp{
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .recompute = Recompute::kCostly,
     .flops = flops,
+    .layout = {.inputs = bit(0), .outputs = bit(0), .gains = true},
 };
 
 }  // namespace stepscope::ops

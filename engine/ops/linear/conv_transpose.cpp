@@ -84,6 +84,7 @@ constexpr OpDef kConvTransposeOp{
     .differentiableInputs = bit(0) | bit(1) | bit(2),
     .recompute = Recompute::kCostly,
     .flops = flops,
+    .layout = {.inputs = bit(0), .outputs = bit(0), .gains = true},
 };
 
 }  // namespace stepscope::ops

@@ -21,6 +21,7 @@ constexpr OpDef kConvTransposeInputGradOp{
     .noGradientReason = "gradient of a gradient",
     .recompute = Recompute::kCostly,
     .flops = flops,
+    .layout = {.inputs = bit(0), .outputs = bit(0), .gains = true},
 };
 
 }  // namespace stepscope::ops

@@ -21,6 +21,7 @@ constexpr OpDef kConvTransposeWeightGradOp{
     .noGradientReason = "gradient of a gradient",
     .recompute = Recompute::kCostly,
     .flops = flops,
+    .layout = {.inputs = bit(0) | bit(1), .gains = true},
 };
 
 }  // namespace stepscope::ops

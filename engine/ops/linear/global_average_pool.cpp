@@ -30,6 +30,7 @@ constexpr OpDef kGlobalAveragePoolOp{
     .inferShape = inferGlobalPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .layout = {.inputs = bit(0)},
 };
 
 }  // namespace stepscope::ops

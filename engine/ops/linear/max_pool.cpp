@@ -20,6 +20,7 @@ constexpr OpDef kMaxPoolOp{
     .inferShape = inferPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .layout = {.inputs = bit(0), .outputs = bit(0) | bit(1), .together = true},
 };
 
 }  // namespace stepscope::ops

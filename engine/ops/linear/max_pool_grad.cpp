@@ -17,6 +17,7 @@ constexpr OpDef kMaxPoolGradOp{
     .doc = "dx[indices[o]] += dy[o]; inputs dy, the indices of MaxPool, the shape of x; attribute storage_order.",
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .layout = {.inputs = bit(0) | bit(1), .outputs = bit(0), .together = true},
 };
 
 }  // namespace stepscope::ops

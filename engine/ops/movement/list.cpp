@@ -61,6 +61,7 @@ std::span<const OpDef* const> movementOps() {
       &kGatherGradOp,
       &kGatherNDGradOp,
       &kPadGradOp,
+      &kReorderOp,
       &kSliceGradOp,
       &kTileGradOp,
   };

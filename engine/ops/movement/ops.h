@@ -35,6 +35,7 @@ extern const OpDef kPadAndUnflattenOp;
 extern const OpDef kPadGradOp;
 extern const OpDef kPadOp;
 extern const OpDef kRangeOp;
+extern const OpDef kReorderOp;
 extern const OpDef kReshapeOp;
 extern const OpDef kReverseSequenceOp;
 extern const OpDef kScatterElementsOp;

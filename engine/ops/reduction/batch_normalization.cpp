@@ -39,6 +39,13 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
+// The same operands, then z?
+Status inferFused(ShapeContext& c) {
+  SS_TRY(reduction_rules::expectSameDType(c, 0, 5));
+  if (c.hasInput(5) && c.rankKnown(0) && c.rankKnown(5)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(5), "x and z"));
+  return inferShape(c);
+}
+
 Status inferGrad(ShapeContext& c) {
   for (const std::size_t i : {0, 2, 3, 4})
     if (!c.hasInput(i)) return c.error("input " + std::to_string(i) + " is absent; expected dy, x?, scale, mean, inv_std");
@@ -47,6 +54,15 @@ Status inferGrad(ShapeContext& c) {
   if (c.hasOutput(0)) c.setOutput(0, c.inputDType(0), c.inputShape(0));
   for (std::size_t i = 1; i <= 2; ++i)
     if (c.hasOutput(i)) c.setOutput(i, c.inputDType(2), c.inputShape(2));
+  return {};
+}
+
+Status inferFusedGrad(ShapeContext& c) {
+  SS_TRY(inferGrad(c));
+  if (!c.hasInput(5)) return c.error("input 5 is absent; expected dy, x?, scale, mean, inv_std, y");
+  SS_TRY(reduction_rules::expectSameDType(c, 0, 5));
+  if (c.rankKnown(0) && c.rankKnown(5)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(5), "dy and y"));
+  if (c.hasOutput(3)) c.setOutput(3, c.inputDType(0), c.inputShape(0));
   return {};
 }
 
@@ -64,6 +80,7 @@ extern const OpDef kBatchNormalizationOp{
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kCostly,
     .flops = reduction_rules::flopsPerElement<8>,
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };
 
 extern const OpDef kBatchNormalizationGradOp{
@@ -75,6 +92,31 @@ extern const OpDef kBatchNormalizationGradOp{
     .noGradientReason = "gradient op",
     .inPlaceInputs = bit(0) | bit(1),
     .flops = reduction_rules::flopsPerElement<12>,
+    .layout = {.inputs = bit(0) | bit(1), .outputs = bit(0), .together = true},
+};
+
+extern const OpDef kFusedBatchNormalizationOp{
+    .name = "FusedBatchNormalization",
+    .domain = kInternalDomain,
+    .doc = "x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?: y = BatchNormalization + z, "
+           "then max(., 0) with attribute relu (0)",
+    .inferShape = inferFused,
+    .noGradientReason = "made by fuse_batch_norm when the gradient is there",
+    .inPlaceInputs = bit(0) | bit(5),
+    .recompute = Recompute::kCostly,
+    .flops = reduction_rules::flopsPerElement<9>,
+    .layout = {.inputs = bit(0) | bit(5), .outputs = bit(0), .together = true},
+};
+
+extern const OpDef kFusedBatchNormalizationGradOp{
+    .name = "FusedBatchNormalizationGrad",
+    .domain = kInternalDomain,
+    .doc = "dy, x?, scale, mean, inv_std, y → dx?, dscale?, dbias?, g?: g = ReluGrad(dy, y), the rest as BatchNormalizationGrad of g",
+    .inferShape = inferFusedGrad,
+    .noGradientReason = "gradient op",
+    .inPlaceInputs = bit(0) | bit(1),
+    .flops = reduction_rules::flopsPerElement<13>,
+    .layout = {.inputs = bit(0) | bit(1) | bit(5), .outputs = bit(0) | bit(3), .together = true},
 };
 
 }  // namespace stepscope::ops

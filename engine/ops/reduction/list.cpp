@@ -9,6 +9,8 @@ extern const OpDef kBatchNormalizationOp;
 extern const OpDef kCumSumOp;
 extern const OpDef kDetGradOp;
 extern const OpDef kDetOp;
+extern const OpDef kFusedBatchNormalizationGradOp;
+extern const OpDef kFusedBatchNormalizationOp;
 extern const OpDef kGroupNormalizationGradOp;
 extern const OpDef kGroupNormalizationOp;
 extern const OpDef kHardmaxOp;
@@ -58,6 +60,8 @@ std::span<const OpDef* const> reductionOps() {
       &kCumSumOp,
       &kDetGradOp,
       &kDetOp,
+      &kFusedBatchNormalizationGradOp,
+      &kFusedBatchNormalizationOp,
       &kGroupNormalizationGradOp,
       &kGroupNormalizationOp,
       &kHardmaxOp,

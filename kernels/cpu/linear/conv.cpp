@@ -1,7 +1,9 @@
-// Convolution and its gradients on oneDNN, for plain row-major tensors at the boundary.
+// Convolution and its gradients on oneDNN, for x and y in plain or nChw16c layout and plain weights.
 //
-// 1x1 kernels without stride are matrix products per image and need no other layout. The rest goes through the convolution
-// primitive, which chooses its own blocked layouts; reorders into workspace memory bridge the two.
+// 1x1 kernels without stride on plain tensors are matrix products per image and need no other layout. The rest goes through the
+// convolution primitive, which takes nChw16c as it is and chooses layouts of its own for plain operands and weights; reorders into
+// workspace memory bridge the two.
+#include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "kernels/cpu/dnnl_support.h"
@@ -21,6 +23,7 @@ struct Roles {
   Pass pass = Pass::kForward;
   int x = -1, w = -1, y = -1;  // input numbers; -1 = output 0
   int bias = -1;               // input number; -1 = none
+  Layout xLayout = Layout::kPlain, yLayout = Layout::kPlain;
   int threads = 1;
 };
 
@@ -37,6 +40,15 @@ void spreadBias(const float* bias, float* data, std::int64_t batch, std::int64_t
     const float value = bias[row % channels];
     for (std::int64_t i = 0; i < size; ++i) to[i] = kAdd ? to[i] + value : value;
   }
+}
+
+// data[n, c / 16, i, c % 16] += bias[c]
+void addBias16(const float* bias, float* data, std::int64_t batch, std::int64_t channels, std::int64_t size, int threads) {
+  const std::int64_t blocks = channels / kLayoutLanes;
+#pragma omp parallel for schedule(static) num_threads(threads)
+  for (std::int64_t row = 0; row < batch * blocks; ++row)
+    for (std::int64_t i = 0; i < size; ++i)
+      for (std::int64_t lane = 0; lane < kLayoutLanes; ++lane) data[(row * size + i) * kLayoutLanes + lane] += bias[row % blocks * kLayoutLanes + lane];
 }
 
 class PointwiseKernel final : public Kernel {
@@ -77,9 +89,16 @@ class PointwiseKernel final : public Kernel {
   Roles r_;
 };
 
+memory::desc descOf(Layout layout, const memory::dims& dims) {
+  if (layout == Layout::kPlain) return plainDesc(dims);
+  constexpr std::array tags{memory::format_tag::nCw16c, memory::format_tag::nChw16c, memory::format_tag::nCdhw16c};
+  return memory::desc(dims, memory::data_type::f32, tags[dims.size() - 3]);
+}
+
 class ConvKernel final : public Kernel {
  public:
-  explicit ConvKernel(Roles roles) : r_(std::move(roles)), stream_(dnnlEngine()) {
+  // `keepLayouts`: the primitive must work on nChw16c operands as they are.
+  ConvKernel(Roles roles, bool keepLayouts) : r_(std::move(roles)), stream_(dnnlEngine()) {
     const ConvGeometry& g = r_.geometry;
     memory::dims x{g.batch, g.inChannels}, y{g.batch, g.outChannels}, w, strides, dilates, padBegin, padEnd;
     if (g.groups > 1)
@@ -98,35 +117,38 @@ class ConvKernel final : public Kernel {
       padEnd.push_back((g.out[i] - 1) * a.stride + a.extent() - g.in[i] - a.padBegin);
     }
     const auto any = [](const memory::dims& dims) { return memory::desc(dims, memory::data_type::f32, memory::format_tag::any); };
+    const memory::desc xGiven = descOf(r_.xLayout, x), yGiven = descOf(r_.yLayout, y);
+    const memory::desc xWanted = keepLayouts && r_.xLayout != Layout::kPlain ? xGiven : any(x);
+    const memory::desc yWanted = keepLayouts && r_.yLayout != Layout::kPlain ? yGiven : any(y);
     const dnnl::algorithm direct = dnnl::algorithm::convolution_direct;
     const dnnl::primitive_attr attr = userScratchpad();
     const bool biased = r_.bias >= 0 && r_.pass == Pass::kForward;
     const memory::desc biasDesc = plainDesc({g.outChannels});
     const auto forwardDesc =
-        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, any(x), any(w), biasDesc, any(y), strides,
+        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, xWanted, any(w), biasDesc, yWanted, strides,
                                                  dilates, padBegin, padEnd)
-               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, any(x), any(w), any(y), strides, dilates,
+               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, xWanted, any(w), yWanted, strides, dilates,
                                                  padBegin, padEnd);
     const dnnl::convolution_forward::primitive_desc forward(forwardDesc, attr, dnnlEngine());
     if (r_.pass == Pass::kForward) {
-      const memory xIn = bring(plainDesc(x), forward.src_desc(), r_.x), wIn = bring(plainDesc(w), forward.weights_desc(), r_.w);
-      auto [yOut, back] = carry(forward.dst_desc(), plainDesc(y), r_.y);
+      const memory xIn = bring(xGiven, forward.src_desc(), r_.x), wIn = bring(plainDesc(w), forward.weights_desc(), r_.w);
+      auto [yOut, back] = carry(forward.dst_desc(), yGiven, r_.y);
       main_.arguments = {{DNNL_ARG_SRC, xIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DST, yOut}};
       if (biased) main_.arguments.emplace(DNNL_ARG_BIAS, bind(biasDesc, r_.bias));
       finish(dnnl::convolution_forward(forward), forward, std::move(back));
     } else if (r_.pass == Pass::kInputGradient) {
       const dnnl::convolution_backward_data::primitive_desc desc(
-          dnnl::convolution_backward_data::desc(direct, any(x), any(w), any(y), strides, dilates, padBegin, padEnd), attr, dnnlEngine(),
+          dnnl::convolution_backward_data::desc(direct, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr, dnnlEngine(),
           forward);
-      const memory yIn = bring(plainDesc(y), desc.diff_dst_desc(), r_.y), wIn = bring(plainDesc(w), desc.weights_desc(), r_.w);
-      auto [xOut, back] = carry(desc.diff_src_desc(), plainDesc(x), r_.x);
+      const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), wIn = bring(plainDesc(w), desc.weights_desc(), r_.w);
+      auto [xOut, back] = carry(desc.diff_src_desc(), xGiven, r_.x);
       main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DIFF_SRC, xOut}};
       finish(dnnl::convolution_backward_data(desc), desc, std::move(back));
     } else {
       const dnnl::convolution_backward_weights::primitive_desc desc(
-          dnnl::convolution_backward_weights::desc(direct, any(x), any(w), any(y), strides, dilates, padBegin, padEnd), attr,
+          dnnl::convolution_backward_weights::desc(direct, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr,
           dnnlEngine(), forward);
-      const memory yIn = bring(plainDesc(y), desc.diff_dst_desc(), r_.y), xIn = bring(plainDesc(x), desc.src_desc(), r_.x);
+      const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), xIn = bring(xGiven, desc.src_desc(), r_.x);
       auto [wOut, back] = carry(desc.diff_weights_desc(), plainDesc(w), r_.w);
       main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_SRC, xIn}, {DNNL_ARG_DIFF_WEIGHTS, wOut}};
       finish(dnnl::convolution_backward_weights(desc), desc, std::move(back));
@@ -142,9 +164,11 @@ class ConvKernel final : public Kernel {
     execute(main_.primitive, stream_, main_.arguments);
     for (Launch& launch : after_) execute(launch.primitive, stream_, launch.arguments);
     stream_.wait();
-    if (r_.bias >= 0 && r_.pass == Pass::kInputGradient)
-      spreadBias<true>(static_cast<const float*>(addressOf(call, r_.bias)), static_cast<float*>(addressOf(call, r_.x)),
-                       r_.geometry.batch, r_.geometry.inChannels, r_.geometry.inSize(), r_.threads);
+    if (r_.bias >= 0 && r_.pass == Pass::kInputGradient) {
+      const auto add = r_.xLayout == Layout::kPlain ? spreadBias<true> : addBias16;
+      add(static_cast<const float*>(addressOf(call, r_.bias)), static_cast<float*>(addressOf(call, r_.x)), r_.geometry.batch,
+          r_.geometry.inChannels, r_.geometry.inSize(), r_.threads);
+    }
     return {};
   }
   std::string implementation() const override { return implementation_; }
@@ -174,17 +198,17 @@ class ConvKernel final : public Kernel {
     return launch;
   }
   // An input in the layout the primitive wants.
-  memory bring(const memory::desc& plain, const memory::desc& wanted, int role) {
-    const memory given = bind(plain, role);
-    if (plain == wanted) return given;
+  memory bring(const memory::desc& lies, const memory::desc& wanted, int role) {
+    const memory given = bind(lies, role);
+    if (lies == wanted) return given;
     const memory blocked = reserve(wanted);
     before_.push_back(reorder(given, blocked));
     return blocked;
   }
-  // The output in the primitive's layout, and the launches that bring it to the plain one.
-  std::pair<memory, std::vector<Launch>> carry(const memory::desc& made, const memory::desc& plain, int role) {
-    const memory result = bind(plain, role);
-    if (plain == made) return {result, {}};
+  // The output in the primitive's layout, and the launches that bring it to the one of the call.
+  std::pair<memory, std::vector<Launch>> carry(const memory::desc& made, const memory::desc& wanted, int role) {
+    const memory result = bind(wanted, role);
+    if (wanted == made) return {result, {}};
     const memory blocked = reserve(made);
     return {blocked, {reorder(blocked, result)}};
   }
@@ -223,8 +247,18 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
       elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) != (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
     return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) + "; expected one per channel");
   roles.threads = spec.threads;
-  if (isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
-  return guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(std::move(roles)); });
+  const auto layoutOf = [&](int role) { return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout; };
+  roles.xLayout = layoutOf(roles.x);
+  roles.yLayout = layoutOf(roles.y);
+  const bool plain = roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain;
+  if (!plain && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3)) return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
+  if (plain && isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
+  if (!plain) {
+    // Where only its plain loops would take the layout, the primitive works on reordered copies.
+    auto kept = guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, true); });
+    if (kept && (*kept)->implementation().find("ref") == std::string::npos) return kept;
+  }
+  return guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(std::move(roles), false); });
 }
 
 int biasOf(const KernelSpec& spec) { return spec.inputPresent(2) ? 2 : -1; }

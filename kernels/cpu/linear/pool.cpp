@@ -1,10 +1,11 @@
-// Pooling in plain NC… layout: channels are independent, so they are split over the threads; inside a channel the window is
-// clipped to the input once per output position and axis.
+// Pooling: channels are independent, so they are split over the threads, one by one in plain layout, sixteen side by side in nChw16c.
+// Inside a channel the window is clipped to the input once per output position and axis.
 //
 // oneDNN's max pooling keeps its winners in a private workspace, not as the int64 indices of ONNX; hence own loops.
 #include <algorithm>
 #include <array>
 
+#include "kernels/cpu/channels/lanes.h"
 #include "kernels/cpu/linear/linear_kernels.h"
 #include "kernels/window.h"
 
@@ -17,7 +18,7 @@ constexpr std::size_t kAxes = 3;
 struct Pool {
   std::array<WindowAxis, kAxes> axes;
   std::array<std::int64_t, kAxes> in{1, 1, 1}, out{1, 1, 1};
-  std::int64_t channels = 0;
+  std::int64_t channels = 0, lanes = 1;  // of all images; how many of them lie side by side
   bool countsPadding = false;
   int threads = 1;
 
@@ -62,6 +63,11 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
     p.out[kAxes - rank + i] = out[i];
   }
   p.channels = x.dims[0] * x.dims[1];
+  for (const auto* operands : {&spec.inputs, &spec.outputs})
+    for (const OperandSpec& operand : *operands)
+      if (operand.present() && operand.dims.size() == x.dims.size() && operand.layout != x.layout) return unsupported(spec.op + ": operands in different layouts");
+  p.lanes = x.layout == Layout::kPlain ? 1 : kLanes;
+  if (p.lanes > 1 && p.inSize() >= std::int64_t{1} << 31) return unsupported(spec.op + ": more positions than 31 bits count");
   p.countsPadding = spec.attrs.integer("count_include_pad", 0) != 0;
   p.threads = spec.threads;
   return p;
@@ -101,10 +107,110 @@ std::int64_t divisor(const Pool& p, const std::array<Span, kAxes>& spans) {
   return spans[0].count * spans[1].count * spans[2].count;
 }
 
+// --- sixteen channels side by side: x [in, 16], y [out, 16]
+
+// body(output position, spans) as forEachWindow, inlined so that it is compiled for the instruction set of the caller.
+template <typename Body>
+SS_INLINE void forEachWindow16(const Pool& p, Body body) {
+  std::int64_t o = 0;
+  std::array<Span, kAxes> spans;
+  for (std::int64_t i = 0; i < p.out[0]; ++i) {
+    spans[0] = spanAt(p.axes[0], p.in[0], i);
+    for (std::int64_t j = 0; j < p.out[1]; ++j) {
+      spans[1] = spanAt(p.axes[1], p.in[1], j);
+      for (std::int64_t k = 0; k < p.out[2]; ++k, ++o) {
+        spans[2] = spanAt(p.axes[2], p.in[2], k);
+        body(o, spans);
+      }
+    }
+  }
+}
+
+SS_LANE_CLONES void max16(const Pool& p, const float* x, float* y, std::int64_t* indices, std::int64_t channel) {
+  const std::int64_t inSize = p.inSize();
+  forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+    // Lane by lane: the compiler makes masked vector code of this, and scalars of comparisons of vector types.
+    alignas(64) float largest[kLanes];
+    alignas(64) int best[kLanes];
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      largest[lane] = -__builtin_inff();
+      best[lane] = -1;
+    }
+    for (std::int64_t a = 0; a < spans[0].count; ++a)
+      for (std::int64_t b = 0; b < spans[1].count; ++b)
+        for (std::int64_t c = 0; c < spans[2].count; ++c) {
+          const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
+          const float* from = x + at * kLanes;
+          const int position = static_cast<int>(at);
+          for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+            const float value = from[lane];
+            // The first of equals wins, and a NaN beats every number.
+            const bool wins = (best[lane] < 0) | (value > largest[lane]) | ((value != value) & (largest[lane] == largest[lane]));
+            largest[lane] = wins ? value : largest[lane];
+            best[lane] = wins ? position : best[lane];
+          }
+        }
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) y[o * kLanes + lane] = largest[lane];
+    if (indices)
+      for (std::int64_t lane = 0; lane < kLanes; ++lane)
+        indices[o * kLanes + lane] = best[lane] < 0 ? -1 : (channel + lane) * inSize + best[lane];
+  });
+}
+
+SS_LANE_CLONES void average16(const Pool& p, const float* x, float* y) {
+  forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+    Floats sum{};
+    for (std::int64_t a = 0; a < spans[0].count; ++a)
+      for (std::int64_t b = 0; b < spans[1].count; ++b)
+        for (std::int64_t c = 0; c < spans[2].count; ++c) {
+          const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
+          Floats value;
+          load(x + at * kLanes, value);
+          sum += value;
+        }
+    const std::int64_t size = divisor(p, spans);
+    store(size == 0 ? Floats{} : sum / static_cast<float>(size), y + o * kLanes);
+  });
+}
+
+SS_LANE_CLONES void averageGrad16(const Pool& p, const float* dy, float* dx) {
+  forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+    const std::int64_t size = divisor(p, spans);
+    Floats share;
+    load(dy + o * kLanes, share);
+    share = size == 0 ? Floats{} : share / static_cast<float>(size);
+    for (std::int64_t a = 0; a < spans[0].count; ++a)
+      for (std::int64_t b = 0; b < spans[1].count; ++b)
+        for (std::int64_t c = 0; c < spans[2].count; ++c) {
+          const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
+          Floats value;
+          load(dx + at * kLanes, value);
+          value += share;
+          store(value, dx + at * kLanes);
+        }
+  });
+}
+
+SS_LANE_CLONES void mean16(const float* x, float* y, std::int64_t size) {
+  HalfDoubles s0{}, s1{};
+  for (std::int64_t i = 0; i < size; ++i) {
+    Floats value;
+    HalfDoubles low, high;
+    load(x + i * kLanes, value);
+    widen(value, low, high);
+    s0 += low;
+    s1 += high;
+  }
+  for (int lane = 0; lane < 8; ++lane) {
+    y[lane] = static_cast<float>(s0[lane] / static_cast<double>(size));
+    y[lane + 8] = static_cast<float>(s1[lane] / static_cast<double>(size));
+  }
+}
+
 class PoolKernel : public Kernel {
  public:
   explicit PoolKernel(const Pool& pool) : p_(pool) {}
-  std::string implementation() const override { return "openmp pooling"; }
+  std::string implementation() const override { return p_.lanes == 1 ? "openmp pooling" : "pooling of 16 channels"; }
 
  protected:
   Pool p_;
@@ -118,6 +224,11 @@ class MaxPoolKernel final : public PoolKernel {
     auto* y = static_cast<float*>(call.outputs[0].data);
     auto* indices = call.outputPresent(1) ? static_cast<std::int64_t*>(call.outputs[1].data) : nullptr;
     const std::int64_t inSize = p_.inSize(), outSize = p_.outSize();
+    if (p_.lanes > 1) {
+#pragma omp parallel for schedule(static) num_threads(p_.threads)
+      for (std::int64_t c = 0; c < p_.channels; c += kLanes) max16(p_, x + c * inSize, y + c * outSize, indices ? indices + c * outSize : nullptr, c);
+      return {};
+    }
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
     for (std::int64_t c = 0; c < p_.channels; ++c) {
       const float* from = x + c * inSize;
@@ -147,6 +258,11 @@ class AveragePoolKernel final : public PoolKernel {
     const auto* x = static_cast<const float*>(call.inputs[0].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
     const std::int64_t inSize = p_.inSize(), outSize = p_.outSize();
+    if (p_.lanes > 1) {
+#pragma omp parallel for schedule(static) num_threads(p_.threads)
+      for (std::int64_t c = 0; c < p_.channels; c += kLanes) average16(p_, x + c * inSize, y + c * outSize);
+      return {};
+    }
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
     for (std::int64_t c = 0; c < p_.channels; ++c) {
       const float* from = x + c * inSize;
@@ -169,9 +285,13 @@ class AveragePoolGradKernel final : public PoolKernel {
     auto* dx = static_cast<float*>(call.outputs[0].data);
     const std::int64_t inSize = p_.inSize(), outSize = p_.outSize();
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-    for (std::int64_t c = 0; c < p_.channels; ++c) {
+    for (std::int64_t c = 0; c < p_.channels; c += p_.lanes) {
       float* to = dx + c * inSize;
-      std::fill_n(to, inSize, 0.0f);
+      std::fill_n(to, inSize * p_.lanes, 0.0f);
+      if (p_.lanes > 1) {
+        averageGrad16(p_, dy + c * outSize, to);
+        continue;
+      }
       forEachWindow(p_, [&](std::int64_t o, const std::array<Span, kAxes>& spans) {
         const std::int64_t size = divisor(p_, spans);
         const float share = size == 0 ? 0 : dy[c * outSize + o] / static_cast<float>(size);
@@ -185,24 +305,25 @@ class AveragePoolGradKernel final : public PoolKernel {
 // Scatters dy to the winners. The indices of MaxPool stay within their channel, which makes channels independent.
 class MaxPoolGradKernel final : public Kernel {
  public:
-  MaxPoolGradKernel(std::int64_t channels, std::int64_t inSize, std::int64_t outSize, int threads)
-      : channels_(channels), inSize_(inSize), outSize_(outSize), threads_(threads) {}
+  MaxPoolGradKernel(std::int64_t channels, std::int64_t inSize, std::int64_t outSize, std::int64_t lanes, int threads)
+      : channels_(channels), inSize_(inSize), outSize_(outSize), lanes_(lanes), threads_(threads) {}
   Status run(const KernelCall& call) override {
     const auto* dy = static_cast<const float*>(call.inputs[0].data);
     const auto* indices = static_cast<const std::int64_t*>(call.inputs[1].data);
     auto* dx = static_cast<float*>(call.outputs[0].data);
     std::int64_t strays = 0;
 #pragma omp parallel for schedule(static) num_threads(threads_) reduction(+ : strays)
-    for (std::int64_t c = 0; c < channels_; ++c) {
+    for (std::int64_t c = 0; c < channels_; c += lanes_) {
       float* to = dx + c * inSize_;
-      std::fill_n(to, inSize_, 0.0f);
-      for (std::int64_t o = c * outSize_; o < (c + 1) * outSize_; ++o) {
-        const std::int64_t i = indices[o] - c * inSize_;
-        if (i >= 0 && i < inSize_)
-          to[i] += dy[o];
-        else
-          strays += indices[o] != -1;
-      }
+      std::fill_n(to, inSize_ * lanes_, 0.0f);
+      for (std::int64_t o = c * outSize_; o < (c + lanes_) * outSize_;)
+        for (std::int64_t lane = 0; lane < lanes_; ++lane, ++o) {
+          const std::int64_t i = indices[o] - (c + lane) * inSize_;
+          if (i >= 0 && i < inSize_)
+            to[i * lanes_ + lane] += dy[o];
+          else
+            strays += indices[o] != -1;
+        }
     }
     if (strays > 0)
       return invalid("MaxPoolGrad: " + std::to_string(strays) + " indices outside their channel; expected the indices of MaxPool");
@@ -211,16 +332,22 @@ class MaxPoolGradKernel final : public Kernel {
   std::string implementation() const override { return "openmp scatter"; }
 
  private:
-  std::int64_t channels_, inSize_, outSize_;
+  std::int64_t channels_, inSize_, outSize_, lanes_;
   int threads_;
 };
 
 class GlobalAveragePoolKernel final : public Kernel {
  public:
-  GlobalAveragePoolKernel(std::int64_t channels, std::int64_t size, int threads) : channels_(channels), size_(size), threads_(threads) {}
+  GlobalAveragePoolKernel(std::int64_t channels, std::int64_t size, std::int64_t lanes, int threads)
+      : channels_(channels), size_(size), lanes_(lanes), threads_(threads) {}
   Status run(const KernelCall& call) override {
     const auto* x = static_cast<const float*>(call.inputs[0].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
+    if (lanes_ > 1) {
+#pragma omp parallel for schedule(static) num_threads(threads_)
+      for (std::int64_t c = 0; c < channels_; c += kLanes) mean16(x + c * size_, y + c, size_);
+      return {};
+    }
 #pragma omp parallel for schedule(static) num_threads(threads_)
     for (std::int64_t c = 0; c < channels_; ++c) {
       const float* from = x + c * size_;
@@ -239,7 +366,7 @@ class GlobalAveragePoolKernel final : public Kernel {
   std::string implementation() const override { return "openmp mean"; }
 
  private:
-  std::int64_t channels_, size_;
+  std::int64_t channels_, size_, lanes_;
   int threads_;
 };
 
@@ -269,10 +396,12 @@ Result<std::unique_ptr<Kernel>> makeMaxPoolGrad(const KernelSpec& spec) {
   if (spec.attrs.integer("storage_order", 0) != 0) return unsupported("MaxPoolGrad: column-major indices are for the reference kernel");
   if (x.size() < 3 || y.size() != x.size() || x[0] != y[0] || x[1] != y[1] || spec.inputs[1].dims != y)
     return unsupported("MaxPoolGrad: the fast kernel takes indices per channel");
+  const Layout layout = spec.inputs[0].layout;
+  if (spec.inputs[1].layout != layout || spec.outputs[0].layout != layout) return unsupported("MaxPoolGrad: operands in different layouts");
   const std::int64_t channels = x[0] * x[1];
   if (channels == 0) return unsupported("MaxPoolGrad: an extent is 0; the reference kernel serves");
   return std::unique_ptr<Kernel>(
-      std::make_unique<MaxPoolGradKernel>(channels, elementCount(x) / channels, elementCount(y) / channels, spec.threads));
+      std::make_unique<MaxPoolGradKernel>(channels, elementCount(x) / channels, elementCount(y) / channels, layout == Layout::kPlain ? 1 : kLanes, spec.threads));
 }
 
 Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec) {
@@ -280,7 +409,9 @@ Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec) {
   if (spec.inputs[0].dtype != DType::kF32) return unsupported("GlobalAveragePool: the fast kernel takes float32");
   if (x.size() < 2 || elementCount(x) == 0) return unsupported("GlobalAveragePool: an extent is 0; the reference kernel serves");
   const std::int64_t channels = x[0] * x[1];
-  return std::unique_ptr<Kernel>(std::make_unique<GlobalAveragePoolKernel>(channels, elementCount(x) / channels, spec.threads));
+  // One position per channel lies the same in both layouts.
+  const std::int64_t lanes = spec.inputs[0].layout == Layout::kPlain ? 1 : kLanes;
+  return std::unique_ptr<Kernel>(std::make_unique<GlobalAveragePoolKernel>(channels, elementCount(x) / channels, lanes, spec.threads));
 }
 
 }  // namespace stepscope::cpu

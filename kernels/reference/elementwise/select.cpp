@@ -1,4 +1,4 @@
-// Choosing between operands: Where by element, Select and Gate by one condition. And what else moves any element:
+// Choosing between operands: Where and ReluGrad by element, Select and Gate by one condition. And what else moves any element:
 // StringConcat.
 #include <algorithm>
 
@@ -68,6 +68,20 @@ Status gate(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+// dy, y → dx
+Status reluGrad(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkSameElements(spec, call, 0));
+  SS_TRY(checkSameElements(spec, call, 1));
+  SS_TRY(checkType(spec, call, 1, call.inputs[0].dtype));
+  SS_TRY(checkOutputType(spec, call, 0, call.inputs[0].dtype));
+  const bool done = dispatchNumeric(call.inputs[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    broadcastLoop<T, T>(call.inputs[0], call.inputs[1], call.outputs[0], [](auto dy, auto y) { return y <= 0 ? decltype(dy){} : dy; });
+  });
+  if (!done) return wrongType(spec, call.inputs[0].dtype);
+  return {};
+}
+
 Status stringConcat(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkVariadic(spec, call));
   SS_TRY(checkType(spec, call, 0, DType::kString));
@@ -83,6 +97,7 @@ std::span<const KernelEntry> selectKernels() {
       {"", "StringConcat", reading<2, stringConcat>},
       {"", "Where", reading<3, where>},
       {"stepscope", "Gate", reading<2, gate>},
+      {"stepscope", "ReluGrad", reading<2, reluGrad>},
       {"stepscope", "Select", reading<3, select>},
   };
   return kEntries;

@@ -92,6 +92,7 @@ std::span<const KernelEntry> movementKernels() {
       {"stepscope", "GatherGrad", accumulating<gatherGradKernel>},
       {"stepscope", "GatherNDGrad", accumulating<gatherNdGradKernel>},
       {"stepscope", "PadGrad", accumulating<padGradKernel>},
+      {"stepscope", "Reorder", plain<viewKernel>},
       {"stepscope", "SliceGrad", plain<sliceGradKernel>},
       {"stepscope", "TileGrad", accumulating<tileGradKernel>},
   };

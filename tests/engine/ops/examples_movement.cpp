@@ -128,6 +128,7 @@ std::vector<OpExample> makeExamples() {
       {"Slice_clamped", "", "Slice", {In::random({3, 4}), In::ints({-100}), In::ints({INT64_MAX}), In::ints({-1})}},
       {"Slice_reversed", "", "Slice", {In::random({4}), In::ints({INT64_MAX}), In::ints({INT64_MIN}), In::ints({0}), In::ints({-1})}},
       {"Slice_noAxes", "", "Slice", {In::random({3, 4}), In::ints({1, 1}), In::ints({3, 3})}},
+      {"Reorder", "stepscope", "Reorder", {In::random({2, 16, 3})}},
       {"SliceGrad_steps",
        "stepscope",
        "SliceGrad",

@@ -129,6 +129,13 @@ void addOtherNorms(std::vector<OpExample>& list) {
   list.push_back({"BatchNormalizationGrad_frozen", "stepscope", "BatchNormalizationGrad", {x, x, scale, bias, inverse}, 3, {{"training_mode", kNo}}});
   list.push_back({"BatchNormalizationGrad_without_x", "stepscope", "BatchNormalizationGrad", {x, In::none(), scale, bias, inverse}, 1,
                   {{"training_mode", kNo}}});
+  const In z = In::random({2, 4, 3, 2});
+  list.push_back({"FusedBatchNormalization", "stepscope", "FusedBatchNormalization", {x, scale, bias, mean, variance, z}, 5,
+                  {{"training_mode", kYes}, {"relu", kYes}, {"momentum", 0.8F}}});
+  list.push_back({"FusedBatchNormalization_alone", "stepscope", "FusedBatchNormalization", {x, scale, bias, mean, variance}, 1, {{"relu", kYes}}});
+  list.push_back({"FusedBatchNormalizationGrad", "stepscope", "FusedBatchNormalizationGrad", {x, x, scale, bias, inverse, z}, 4, {{"training_mode", kYes}}});
+  list.push_back({"FusedBatchNormalizationGrad_frozen", "stepscope", "FusedBatchNormalizationGrad", {x, In::none(), scale, bias, inverse, z}, 1,
+                  {{"training_mode", kNo}}});
   list.push_back({"InstanceNormalization", "", "InstanceNormalization", {x, scale, bias}});
   list.push_back({"GroupNormalization", "", "GroupNormalization", {x, scale, bias}, 1, {{"num_groups", std::int64_t{2}}}});
   list.push_back({"GroupNormalization_per_group", "", "GroupNormalization", {x, In::random({2}), In::random({2})}, 1, {{"num_groups", std::int64_t{2}}}});

@@ -53,7 +53,7 @@ class Sketch {
   PassResult apply(std::string_view name) {
     const std::vector<Tensor> before = run();
     PassResult result;
-    for (const auto* passes : {&preGradientPasses(), &specialisePasses()})
+    for (const auto* passes : {&preGradientPasses(), &postGradientPasses(), &specialisePasses()})
       for (const Pass& pass : *passes)
         if (pass.name == name) {
           auto done = pass.run(graph, *inference);
@@ -263,6 +263,111 @@ TEST(FusePointwise, RowsAndColumnsOfOtherLengthsAreNotMixed) {
   EXPECT_EQ(result.matches, 0u);
   ASSERT_EQ(result.nearMisses.size(), 1u);
   EXPECT_EQ(result.nearMisses[0].condition, "its operands broadcast otherwise than those of the chain");
+}
+
+// --- convolution networks
+
+TEST(FuseReluGradient, MaskAndChoiceAreOneNode) {
+  Sketch s;
+  const ValueId y = s.input("y", {4, 5}), dy = s.input("dy", {4, 5}), row = s.input("row", {5});
+  const ValueId mask = s.op("LessOrEqual", {y, s.constant(0)}), ones = s.op("LessOrEqual", {y, s.constant(1)});
+  s.finish({s.op("Where", {mask, s.constant(0), dy}), s.op("Where", {mask, s.constant(0), row}), s.op("Where", {ones, s.constant(0), dy})});
+  const PassResult result = s.apply("fuse_relu_gradient");
+  EXPECT_EQ(result.matches, 1u);
+  EXPECT_EQ(s.count("ReluGrad"), 1u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition, "y is float32[4, 5], dy is float32[5]; expected the same");
+}
+
+struct Norm {
+  ValueId scale, bias, mean, variance;
+};
+Norm normOf(Sketch& s, std::int64_t channels) {
+  const ValueId scale = s.input("scale", {channels}), bias = s.input("bias", {channels}), mean = s.input("mean", {channels}), raw = s.input("variance", {channels});
+  return {scale, bias, mean, s.op("Abs", {raw})};
+}
+ValueId normalise(Sketch& s, ValueId x, const Norm& n) { return s.op("BatchNormalization", {x, n.scale, n.bias, n.mean, n.variance}, {{"training_mode", std::int64_t{0}}}); }
+
+TEST(FuseBatchNorm, TakesAddendAndRelu) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 4}), z = s.input("z", {2, 3, 4});
+  const Norm n = normOf(s, 3);
+  s.finish({s.op("Relu", {normalise(s, x, n)}), s.op("Relu", {s.op("Add", {z, normalise(s, x, n)})}), s.op("Relu", {s.op("Add", {normalise(s, z, n), normalise(s, x, n)})})});
+  const PassResult result = s.apply("fuse_batch_norm");
+  EXPECT_EQ(result.matches, 3u);
+  EXPECT_EQ(s.count("FusedBatchNormalization"), 3u);
+  EXPECT_EQ(s.count("BatchNormalization"), 1u);
+  EXPECT_EQ(s.count("Relu") + s.count("Add"), 0u);
+}
+
+TEST(FuseBatchNorm, AResultThatIsReadAsItIsStays) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 4}), channel = s.input("channel", {3, 1});
+  const Norm n = normOf(s, 3);
+  const ValueId read = normalise(s, x, n), added = normalise(s, x, n);
+  s.finish({s.op("Relu", {read}), read, s.op("Relu", {s.op("Add", {added, channel})})});
+  const PassResult result = s.apply("fuse_batch_norm");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 2u);
+  EXPECT_EQ(result.nearMisses[0].condition, "its result is read without Relu too: an output of the graph");
+  EXPECT_EQ(result.nearMisses[1].condition, "the addend 'channel' is float32[3, 1]; expected float32[2, 3, 4]");
+}
+
+TEST(FuseBatchNorm, TheGradientBehindReluKeepsWhatOthersRead) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 4}), dy = s.input("dy", {2, 3, 4}), y = s.input("y", {2, 3, 4});
+  const Norm n = normOf(s, 3);
+  const auto own = [&](std::string op, std::vector<ValueId> inputs) {
+    const ValueId out = s.op(std::move(op), std::move(inputs));
+    s.graph.mutableNode(s.graph.value(out).producer).domain = "stepscope";
+    return out;
+  };
+  const ValueId alone = own("ReluGrad", {dy, y}), shared = own("ReluGrad", {dy, x});
+  s.finish({own("BatchNormalizationGrad", {alone, x, n.scale, n.mean, n.variance}), own("BatchNormalizationGrad", {shared, x, n.scale, n.mean, n.variance}), s.op("Neg", {shared})});
+  EXPECT_EQ(s.apply("fuse_batch_norm").matches, 2u);
+  EXPECT_EQ(s.count("FusedBatchNormalizationGrad"), 2u);
+  EXPECT_EQ(s.count("ReluGrad"), 0u);
+}
+
+TEST(AssignLayouts, ConvolutionsAndWhatLiesBetweenThem) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 8, 8}), w = s.input("w", {16, 3, 3, 3}), v = s.input("v", {32, 16, 3, 3});
+  const ValueId first = s.op("Conv", {x, w}), relu = s.op("Relu", {first}), second = s.op("Conv", {relu, v});
+  const ValueId flat = s.op("Flatten", {second});
+  s.finish({flat});
+  const PassResult result = s.apply("assign_layouts");
+  EXPECT_EQ(result.matches, 2u);  // what Flatten reads gains as much as its Reorder costs
+  for (const ValueId id : {first, relu}) EXPECT_EQ(s.graph.value(id).layout, Layout::kChannels16);
+  for (const ValueId id : {x, w, second, flat}) EXPECT_EQ(s.graph.value(id).layout, Layout::kPlain);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_EQ(result.nearMisses[0].condition.substr(0, 70), "1 convolutions would gain 4096 bytes of reorders, 1 other uses would c");
+}
+
+TEST(AssignLayouts, EdgesAreReorderNodes) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 16, 8, 8}), w = s.input("w", {16, 16, 3, 3}), scale = s.input("scale", {16, 1, 1});
+  const ValueId scaled = s.op("Mul", {x, scale});
+  const ValueId a = s.op("Conv", {scaled, w}), b = s.op("Conv", {scaled, w}), c = s.op("Conv", {scaled, w});
+  const ValueId sum = s.op("Add", {s.op("Add", {a, b}), c});
+  s.finish({s.op("Softmax", {sum}), s.op("Softmax", {sum})});
+  const PassResult result = s.apply("assign_layouts");
+  EXPECT_EQ(s.count("Reorder"), 2u);  // behind Mul, and once for both Softmax
+  EXPECT_EQ(result.notes.size(), 2u);
+  EXPECT_EQ(s.graph.value(sum).layout, Layout::kChannels16);
+  EXPECT_EQ(s.graph.value(scaled).layout, Layout::kPlain);
+}
+
+TEST(AssignLayouts, OtherChannelsStayPlainWithAReason) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 16, 8}), w = s.input("w", {24, 16, 3}), v = s.input("v", {16, 24, 3}), u = s.input("u", {16, 4, 1});
+  const ValueId odd = s.op("Relu", {s.op("Conv", {x, w})}), back = s.op("Conv", {odd, v});
+  s.finish({s.op("Conv", {back, u}, {{"group", std::int64_t{4}}})});
+  const PassResult result = s.apply("assign_layouts");
+  EXPECT_EQ(s.graph.value(odd).layout, Layout::kPlain);
+  const auto named = [&](std::string_view reason) {
+    return std::any_of(result.nearMisses.begin(), result.nearMisses.end(), [&](const NearMiss& miss) { return miss.condition.find(reason) != std::string::npos; });
+  };
+  EXPECT_TRUE(named("24 channels; expected a multiple of 16"));
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+#include "engine/ops/movement/common.h"
+
+namespace stepscope::ops {
+namespace {
+
+Status inferShape(ShapeContext& c) { return shape_rules::sameAsInput0(c); }
+
+}  // namespace
+
+constexpr OpDef kReorderOp{
+    .name = "Reorder",
+    .domain = kInternalDomain,
+    .doc = "y = x; the two may lie in memory in different layouts.",
+    .inferShape = inferShape,
+    .noGradientReason = "made by assign_layouts when the gradient is there",
+};
+
+}  // namespace stepscope::ops

@@ -1,0 +1,68 @@
+// Loops over sixteen floats at a time, the same for plain tensors (sixteen neighbours of one channel) and for nChw16c (one element of
+// sixteen channels). Sums run in double, lane by lane, so that their order does not depend on the thread count.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "kernels/kernel.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SS_LANE_CLONES
+#else
+#define SS_LANE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#define SS_INLINE inline __attribute__((always_inline))
+
+namespace stepscope::cpu {
+
+inline constexpr std::int64_t kLanes = kLayoutLanes;
+
+typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double HalfDoubles __attribute__((vector_size(64), aligned(8), may_alias));
+
+// Where the elements of a group of channels are: one channel of a plain tensor, sixteen of a blocked one.
+struct ChannelGroups {
+  std::int64_t batch = 1, groups = 1, lanes = 1, length = 1;  // length: floats of one image that belong to one group, contiguous
+  std::int64_t offset(std::int64_t image, std::int64_t group) const { return (image * groups + group) * length; }
+  double count() const { return static_cast<double>(batch) * static_cast<double>(length) / static_cast<double>(lanes); }
+
+  static ChannelGroups of(const OperandSpec& x) {
+    ChannelGroups g;
+    const std::int64_t channels = x.dims.size() > 1 ? x.dims[1] : 1;
+    g.batch = x.dims[0];
+    const std::int64_t inner = elementCount(x.dims) / (g.batch * channels);
+    // Without spatial extent the two layouts are one.
+    g.lanes = x.layout == Layout::kChannels16 || (inner == 1 && channels % kLanes == 0) ? kLanes : 1;
+    g.groups = channels / g.lanes;
+    g.length = inner * g.lanes;
+    return g;
+  }
+};
+
+using LaneSums = std::array<double, kLanes>;
+using LaneFloats = std::array<float, kLanes>;
+
+SS_INLINE void load(const float* from, Floats& to) { to = *reinterpret_cast<const Floats*>(from); }
+SS_INLINE void store(const Floats& from, float* to) { *reinterpret_cast<Floats*>(to) = from; }
+SS_INLINE void load(const double* from, HalfDoubles& low, HalfDoubles& high) {
+  low = *reinterpret_cast<const HalfDoubles*>(from);
+  high = *reinterpret_cast<const HalfDoubles*>(from + 8);
+}
+SS_INLINE void store(const HalfDoubles& low, const HalfDoubles& high, double* to) {
+  *reinterpret_cast<HalfDoubles*>(to) = low;
+  *reinterpret_cast<HalfDoubles*>(to + 8) = high;
+}
+SS_INLINE void widen(const Floats& from, HalfDoubles& low, HalfDoubles& high) {
+  low = __builtin_convertvector(__builtin_shufflevector(from, from, 0, 1, 2, 3, 4, 5, 6, 7), HalfDoubles);
+  high = __builtin_convertvector(__builtin_shufflevector(from, from, 8, 9, 10, 11, 12, 13, 14, 15), HalfDoubles);
+}
+
+// The sum of all lanes, in order.
+inline double total(const LaneSums& sums) {
+  double sum = 0;
+  for (const double lane : sums) sum += lane;
+  return sum;
+}
+
+}  // namespace stepscope::cpu

@@ -1,0 +1,66 @@
+#include "kernels/layout.h"
+
+#include <cstring>
+
+namespace stepscope {
+namespace {
+
+// Sixteen rows of `inner` elements to `inner` rows of sixteen, or back.
+template <typename T, bool kToBlocked>
+void reorderAs(const T* from, T* to, std::int64_t blocks, std::int64_t inner) {
+  constexpr std::int64_t kTile = 16;
+#pragma omp parallel for schedule(static) if (blocks * inner * kLayoutLanes > (1 << 15))
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    const T* source = from + block * inner * kLayoutLanes;
+    T* target = to + block * inner * kLayoutLanes;
+    for (std::int64_t begin = 0; begin < inner; begin += kTile) {
+      const std::int64_t end = begin + kTile < inner ? begin + kTile : inner;
+      for (std::int64_t lane = 0; lane < kLayoutLanes; ++lane)
+        for (std::int64_t i = begin; i < end; ++i) {
+          if constexpr (kToBlocked)
+            target[i * kLayoutLanes + lane] = source[lane * inner + i];
+          else
+            target[lane * inner + i] = source[i * kLayoutLanes + lane];
+        }
+    }
+  }
+}
+
+template <typename T>
+void reorderAs(const void* from, void* to, bool toBlocked, std::int64_t blocks, std::int64_t inner) {
+  if (toBlocked)
+    reorderAs<T, true>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner);
+  else
+    reorderAs<T, false>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner);
+}
+
+}  // namespace
+
+std::string_view layoutName(Layout layout) { return layout == Layout::kPlain ? "plain" : "nChw16c"; }
+
+std::string layoutRefusal(DType dtype, const Dims& dims) {
+  if (dtype == DType::kString) return "strings; expected elements of a fixed size";
+  if (dims.size() < 3) return "rank " + std::to_string(dims.size()) + "; expected at least one spatial axis";
+  if (dims[1] % kLayoutLanes != 0) return std::to_string(dims[1]) + " channels; expected a multiple of 16";
+  if (elementCount(dims) == 0) return "no elements";
+  return {};
+}
+
+void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayout, DType dtype, const Dims& dims) {
+  const auto bytes = static_cast<std::size_t>(elementCount(dims)) * dtypeSize(dtype);
+  if (fromLayout == toLayout) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  SS_CHECK(layoutRefusal(dtype, dims).empty());
+  const std::int64_t blocks = dims[0] * dims[1] / kLayoutLanes, inner = elementCount(dims) / (blocks * kLayoutLanes);
+  const bool toBlocked = toLayout == Layout::kChannels16;
+  switch (dtypeSize(dtype)) {
+    case 1: return reorderAs<std::uint8_t>(from, to, toBlocked, blocks, inner);
+    case 2: return reorderAs<std::uint16_t>(from, to, toBlocked, blocks, inner);
+    case 4: return reorderAs<std::uint32_t>(from, to, toBlocked, blocks, inner);
+    default: return reorderAs<std::uint64_t>(from, to, toBlocked, blocks, inner);
+  }
+}
+
+}  // namespace stepscope
