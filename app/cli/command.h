@@ -30,6 +30,9 @@ Run addOpen(CLI::App& parent);
 // Prints "error: …" and returns the exit code that fits it.
 int report(const Error& error);
 
+// --fetch VALUE=FILE.npy, split at the last '=': names of values may hold one.
+Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std::vector<std::string>& items);
+
 // The settings of DESIGN §8 that `build`, `train` and `run` share. add() declares the flags, apply() sets the options.
 class SharedOptions {
  public:

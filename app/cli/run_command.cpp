@@ -80,14 +80,9 @@ Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, T
 
 Status run(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
-  std::vector<std::pair<std::string, std::string>> fetches;
+  SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   std::vector<std::string> names;
-  for (const std::string& item : a.fetch) {
-    const auto equals = item.rfind('=');
-    if (equals == std::string::npos || equals == 0) return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
-    fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
-    names.push_back(fetches.back().first);
-  }
+  for (const auto& [value, file] : fetches) names.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output));
   SS_TRY(prepare(*session, a.shared));
   SS_ASSIGN(const auto outputs, runForward(*session, names));

@@ -39,4 +39,14 @@ Result<TrainOptions> SharedOptions::apply() const {
   return options;
 }
 
+Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std::vector<std::string>& items) {
+  std::vector<std::pair<std::string, std::string>> fetches;
+  for (const std::string& item : items) {
+    const auto equals = item.rfind('=');
+    if (equals == std::string::npos || equals == 0) return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
+    fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
+  }
+  return fetches;
+}
+
 }  // namespace stepscope::cli

@@ -113,14 +113,9 @@ std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Sess
 Status train(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   if (options.record == "instructions" && a.project.empty()) options.record = "off";  // nobody would read the spans
-  std::vector<std::pair<std::string, std::string>> fetches;
+  SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   std::vector<std::string> keep;
-  for (const std::string& item : a.fetch) {
-    const auto equals = item.rfind('=');
-    if (equals == std::string::npos || equals == 0) return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
-    fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
-    keep.push_back(fetches.back().first);
-  }
+  for (const auto& [value, file] : fetches) keep.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output));
   SS_TRY(prepare(*session, a.shared));
   session->keep(keep);
@@ -158,7 +153,10 @@ Status train(const Arguments& a, const Output& output) {
         if (recorder) recorder->alert(*alert);
       }
     if (recorder) {
-      if (session->phases().size() != phasesBefore) recordBuild(*recorder, *session);  // a new variant was made
+      if (session->phases().size() != phasesBefore) {  // a new variant was made
+        recorder->beginBuild();
+        recordBuild(*recorder, *session);
+      }
       recorder->step(*record);
     }
   }
