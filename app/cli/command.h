@@ -21,6 +21,7 @@ Run addTrain(CLI::App& parent);
 Run addRun(CLI::App& parent);
 Run addInspect(CLI::App& parent);
 Run addReport(CLI::App& parent);
+Run addCompare(CLI::App& parent);
 Run addSql(CLI::App& parent);
 Run addOptions(CLI::App& parent);
 Run addDoctor(CLI::App& parent);

@@ -20,7 +20,7 @@ int runMain(int argc, char** argv) {
   app.failure_message(CLI::FailureMessage::simple);
   const std::vector<std::pair<const char*, Run>> commands{
       {"open", addOpen(app)},       {"build", addBuild(app)},     {"train", addTrain(app)},   {"run", addRun(app)},
-      {"inspect", addInspect(app)}, {"report", addReport(app)},   {"sql", addSql(app)},
+      {"inspect", addInspect(app)}, {"report", addReport(app)},   {"compare", addCompare(app)}, {"sql", addSql(app)},
       {"options", addOptions(app)}, {"doctor", addDoctor(app)},   {"worker", addWorker(app)},
   };
   if (argc <= 1) {

@@ -1,0 +1,209 @@
+#include "storage/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "storage/bounded.h"
+
+namespace stepscope::storage {
+namespace {
+
+bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
+
+Result<RunRow> find(const Project& project, std::int64_t run) {
+  SS_STORE_ASSIGN(const std::vector<RunRow> runs, listRuns(project));
+  std::string there;
+  for (const RunRow& row : runs) {
+    if (row.id == run) return row;
+    if (there.size() < 60) there += fmt::format("{}{}", there.empty() ? "" : ", ", row.id);
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("run '{}': not in this project; expected one of the project's runs: {}", run,
+                                                there.empty() ? "none, the project is empty" : there));
+}
+
+std::vector<OptionDifference> compareOptions(const RunRow& a, const RunRow& b, const std::vector<OptionRow>& optionsA,
+                                             const std::vector<OptionRow>& optionsB) {
+  std::vector<OptionDifference> out;
+  const auto setting = [&](const char* name, std::string x, std::string y) {
+    if (x != y) out.push_back({name, std::move(x), std::move(y)});
+  };
+  setting("model", a.modelPath, b.modelPath);
+  setting("weights", a.weights, b.weights);
+  const auto has = [](const std::vector<OptionRow>& options, const std::string& name) {
+    return std::any_of(options.begin(), options.end(), [&](const OptionRow& o) { return o.name == name; });
+  };
+  // Settings of the run that its list of options does not carry.
+  const auto unlessListed = [&](const char* name, std::string x, std::string y) {
+    if (!has(optionsA, name) && !has(optionsB, name)) setting(name, std::move(x), std::move(y));
+  };
+  unlessListed("device", a.device, b.device);
+  unlessListed("precision", a.precision, b.precision);
+  unlessListed("threads", std::to_string(a.threads), std::to_string(b.threads));
+  unlessListed("seed", std::to_string(a.seed), std::to_string(b.seed));
+  unlessListed("optimizer", a.optimizer, b.optimizer);
+  const auto value = [](const std::vector<OptionRow>& options, const std::string& name) -> std::optional<std::string> {
+    for (const OptionRow& o : options)
+      if (o.name == name) return o.value;
+    return std::nullopt;
+  };
+  for (const OptionRow& o : optionsA)
+    if (auto other = value(optionsB, o.name); other != o.value) out.push_back({o.name, o.value, std::move(other)});
+  for (const OptionRow& o : optionsB)
+    if (!has(optionsA, o.name)) out.push_back({o.name, std::nullopt, o.value});
+  return out;
+}
+
+SharedSteps compareSteps(const std::vector<StepRow>& a, const std::vector<StepRow>& b, const Tolerance& tolerance) {
+  SharedSteps out;
+  std::map<std::int64_t, const StepRow*> stepsA, stepsB;
+  for (const StepRow& s : a) stepsA[s.step] = &s;
+  for (const StepRow& s : b) stepsB[s.step] = &s;
+  for (const auto& [step, row] : stepsB)
+    if (!stepsA.contains(step)) ++out.onlyB;
+  for (const auto& [step, row] : stepsA) {
+    const auto other = stepsB.find(step);
+    if (other == stepsB.end()) {
+      ++out.onlyA;
+      continue;
+    }
+    ++out.both;
+    const auto compare = [&, number = step](const char* quantity, std::optional<double> x, std::optional<double> y) {
+      const bool comparable = x && y, absent = !x && !y;
+      const Divergence found{number, quantity, x, y};
+      if (!out.unequal && !absent && !(comparable && same(*x, *y))) out.unequal = found;
+      if (!out.tolerance && !absent && !(comparable && agree(*x, *y, tolerance))) out.tolerance = found;
+    };
+    compare("loss", row->loss, other->second->loss);
+    compare("gradient norm", row->gradientNorm, other->second->gradientNorm);
+  }
+  return out;
+}
+
+// Rows of `a` in order, then those only `b` has, matched by name and phase.
+class Pairs {
+ public:
+  TimeDifference& at(const std::string& name, const std::string& phase) {
+    const auto [place, isNew] = places_.try_emplace({name, phase}, rows_.size());
+    if (isNew) rows_.push_back({name, phase, {}, {}, 0, 0});
+    return rows_[place->second];
+  }
+  std::vector<TimeDifference> take() { return std::move(rows_); }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> places_;
+  std::vector<TimeDifference> rows_;
+};
+
+std::vector<TimeDifference> compareBuild(const std::vector<PhaseRow>& a, const std::vector<PhaseRow>& b) {
+  Pairs pairs;
+  for (const PhaseRow& p : a) {
+    if (p.depth != 0) continue;
+    TimeDifference& row = pairs.at(p.name, {});
+    row.a = row.a.value_or(0) + static_cast<double>(p.ns);
+    row.countA = saturatingAdd(row.countA, boundedSize(p.count));
+  }
+  for (const PhaseRow& p : b) {
+    if (p.depth != 0) continue;
+    TimeDifference& row = pairs.at(p.name, {});
+    row.b = row.b.value_or(0) + static_cast<double>(p.ns);
+    row.countB = saturatingAdd(row.countB, boundedSize(p.count));
+  }
+  return pairs.take();
+}
+
+double perStep(const TimeStats& time, const Timing& timing) {
+  return static_cast<double>(time.total) / static_cast<double>(std::max<std::int64_t>(1, timing.sampledSteps));
+}
+
+void compareTimes(const Timing& a, const Timing& b, RunComparison& out) {
+  Pairs phases, ops;
+  for (const PhaseTime& p : a.phases) {
+    TimeDifference& row = phases.at(p.phase, {});
+    row.a = perStep(p.time, a);
+    row.countA = p.time.n;
+  }
+  for (const PhaseTime& p : b.phases) {
+    TimeDifference& row = phases.at(p.phase, {});
+    row.b = perStep(p.time, b);
+    row.countB = p.time.n;
+  }
+  for (const OpTime& o : a.ops) {
+    TimeDifference& row = ops.at(o.op, o.phase);
+    row.a = perStep(o.time, a);
+    row.countA = o.instructions;
+  }
+  for (const OpTime& o : b.ops) {
+    TimeDifference& row = ops.at(o.op, o.phase);
+    row.b = perStep(o.time, b);
+    row.countB = o.instructions;
+  }
+  out.stepA = a.step;
+  out.stepB = b.step;
+  out.stepPhases = phases.take();
+  out.ops = ops.take();
+  std::stable_sort(out.ops.begin(), out.ops.end(), [](const TimeDifference& x, const TimeDifference& y) {
+    return std::abs(x.difference()) > std::abs(y.difference());
+  });
+}
+
+struct Memory {
+  std::optional<std::int64_t> planned, peak, arena, lowerBound, persistent;
+};
+
+Memory memoryOf(const std::vector<StepRow>& steps, const std::vector<PlanRow>& plans) {
+  Memory m;
+  for (const StepRow& s : steps) {
+    if (s.plannedBytes > 0) m.planned = std::max(m.planned.value_or(0), s.plannedBytes);
+    if (s.peakBytes > 0) m.peak = std::max(m.peak.value_or(0), s.peakBytes);
+  }
+  if (!plans.empty()) {
+    m.arena = plans.back().arenaBytes;
+    m.lowerBound = plans.back().lowerBoundBytes;
+    m.persistent = plans.back().persistentBytes;
+  }
+  return m;
+}
+
+}  // namespace
+
+bool agree(double a, double b, const Tolerance& tolerance) {
+  if (same(a, b)) return true;
+  if (!std::isfinite(a) || !std::isfinite(b)) return false;
+  return std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
+}
+
+Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB, const Tolerance& tolerance) {
+  for (const auto& [name, value] : {std::pair{"rtol", tolerance.rtol}, std::pair{"atol", tolerance.atol}})
+    if (!std::isfinite(value) || value < 0)
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("tolerance '{}': found {}; expected a finite number from 0", name, value));
+  RunComparison out;
+  SS_STORE_ASSIGN(out.a, find(project, runA));
+  SS_STORE_ASSIGN(out.b, find(project, runB));
+  SS_STORE_ASSIGN(const std::vector<OptionRow> optionsA, readOptions(project, runA));
+  SS_STORE_ASSIGN(const std::vector<OptionRow> optionsB, readOptions(project, runB));
+  out.options = compareOptions(out.a, out.b, optionsA, optionsB);
+  SS_STORE_ASSIGN(const std::vector<StepRow> stepsA, readSteps(project, runA));
+  SS_STORE_ASSIGN(const std::vector<StepRow> stepsB, readSteps(project, runB));
+  out.steps = compareSteps(stepsA, stepsB, tolerance);
+  SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesA, readPhases(project, runA));
+  SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesB, readPhases(project, runB));
+  out.buildPhases = compareBuild(phasesA, phasesB);
+  SS_STORE_ASSIGN(const Timing timingA, readTiming(project, runA));
+  SS_STORE_ASSIGN(const Timing timingB, readTiming(project, runB));
+  compareTimes(timingA, timingB, out);
+  SS_STORE_ASSIGN(const std::vector<PlanRow> plansA, listPlans(project, runA));
+  SS_STORE_ASSIGN(const std::vector<PlanRow> plansB, listPlans(project, runB));
+  const Memory a = memoryOf(stepsA, plansA), b = memoryOf(stepsB, plansB);
+  out.memory = {{"planned", a.planned, b.planned},
+                {"measured peak", a.peak, b.peak},
+                {"arena", a.arena, b.arena},
+                {"lower bound", a.lowerBound, b.lowerBound},
+                {"persistent", a.persistent, b.persistent}};
+  return out;
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,71 @@
+// Two recorded runs side by side: where their numbers part, and what differs in options, time and memory.
+//
+// Steps are matched by their number, each as last executed. Two numbers agree when |a - b| <= atol + rtol * |b|, in double
+// precision; NaN agrees with NaN and an infinity with its equal. Times are wall-clock nanoseconds.
+// Errors: kNotFound names the run that is not there and the runs there are; kInvalidArgument for a tolerance that is
+// negative or not finite; database errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/project.h"
+#include "storage/queries.h"
+#include "storage/timing.h"
+
+namespace stepscope::storage {
+
+struct Tolerance {
+  double rtol = 1e-5, atol = 1e-8;
+};
+bool agree(double a, double b, const Tolerance& tolerance);
+
+struct OptionDifference {
+  std::string name;
+  std::optional<std::string> a, b;  // empty: the run has no such option
+};
+
+struct Divergence {
+  std::int64_t step = 0;
+  std::string quantity;        // "loss", "gradient norm": within a step the forward phase comes first
+  std::optional<double> a, b;  // empty: that run has no such number at this step
+};
+
+struct SharedSteps {
+  std::int64_t both = 0, onlyA = 0, onlyB = 0;  // steps by number
+  std::optional<Divergence> unequal;            // first pair that is not the same number
+  std::optional<Divergence> tolerance;          // first pair outside the tolerance
+};
+
+// The same thing in both runs; empty where a run does not have it.
+struct TimeDifference {
+  std::string name, phase;     // phase is empty for the phases themselves
+  std::optional<double> a, b;  // ns: of the build for its phases, per step otherwise
+  std::int64_t countA = 0,
+               countB = 0;  // build phases: items; phases of the step: steps measured; operators: instructions of the plan
+  double difference() const { return b.value_or(0) - a.value_or(0); }
+};
+
+struct MemoryDifference {
+  std::string name;                  // "planned", "measured peak", "arena", "lower bound", "persistent"
+  std::optional<std::int64_t> a, b;  // bytes
+};
+
+struct RunComparison {
+  RunRow a, b;
+  std::vector<OptionDifference> options;  // only those that differ, settings of the run (model, seed …) first
+  SharedSteps steps;
+  TimeStats stepA, stepB;                   // wall time of a step without warm-up
+  std::vector<TimeDifference> buildPhases;  // depth 0 of the newest build, in order
+  std::vector<TimeDifference> stepPhases;   // forward, backward, recompute, optimizer
+  std::vector<TimeDifference> ops;          // largest absolute difference first
+  std::vector<MemoryDifference> memory;
+};
+
+Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB,
+                                  const Tolerance& tolerance = {});
+
+}  // namespace stepscope::storage
