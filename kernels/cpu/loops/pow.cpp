@@ -10,9 +10,9 @@ namespace {
 
 // log and exp in double, to about 1e-11: far below the rounding of a float result.
 SS_INLINE double logOfPositive(double x) {
-  const auto bits = std::bit_cast<std::int64_t>(x);
-  const std::int64_t e = (bits - 0x3fe6a09e667f3bcd) >> 52;
-  const double m = std::bit_cast<double>(bits - (e << 52));
+  const auto bits = std::bit_cast<std::uint64_t>(x);  // unsigned: what is not positive, whose result is not used, wraps
+  const std::int64_t e = static_cast<std::int64_t>(bits - 0x3fe6a09e667f3bcdU) >> 52;
+  const double m = std::bit_cast<double>(bits - (static_cast<std::uint64_t>(e) << 52));
   const double z = (m - 1) / (m + 1), s = z * z;  // log(m) = 2 atanh(z), |z| < 0.1716
   double p = 1.0 / 15;
   p = p * s + 1.0 / 13;

@@ -38,9 +38,9 @@ SS_INLINE float expOf(float value) {
 SS_INLINE float logOf(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool tiny = x < 0x1p-126F;
-  const auto bits = std::bit_cast<std::int32_t>(tiny ? x * 0x1p23F : x);
-  const std::int32_t e = (bits - 0x3f3504f3) >> 23;
-  const float f = std::bit_cast<float>(bits - (e << 23)) - 1.0F;
+  const auto bits = std::bit_cast<std::uint32_t>(tiny ? x * 0x1p23F : x);  // unsigned: negative numbers, whose result is replaced, wrap
+  const std::int32_t e = static_cast<std::int32_t>(bits - 0x3f3504f3U) >> 23;
+  const float f = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(e) << 23)) - 1.0F;
   const auto k = static_cast<float>(tiny ? e - 23 : e);
   float p = 0.0675095618F;
   p = p * f - 0.116714492F;
