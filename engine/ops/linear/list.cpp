@@ -5,6 +5,7 @@ namespace stepscope::ops {
 
 std::span<const OpDef* const> linearOps() {
   static constexpr std::array kOps{
+      &kAffineGridOp,
       &kAveragePoolGradOp,
       &kAveragePoolOp,
       &kBatchedMatMulOp,

@@ -5,6 +5,7 @@
 
 namespace stepscope::ops {
 
+extern const OpDef kAffineGridOp;
 extern const OpDef kAveragePoolGradOp;
 extern const OpDef kAveragePoolOp;
 extern const OpDef kBatchedMatMulOp;

@@ -7,6 +7,7 @@ namespace stepscope::reference {
 
 std::span<const KernelEntry> linearKernels() {
   static constexpr std::array kKernels{
+      KernelEntry{"", "AffineGrid", plain<affineGrid>},
       KernelEntry{"", "AveragePool", plain<averagePool>},
       KernelEntry{"stepscope", "AveragePoolGrad", plain<averagePoolGrad>},
       KernelEntry{"stepscope", "BatchedMatMul", plain<matMul>},

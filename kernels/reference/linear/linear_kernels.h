@@ -5,6 +5,7 @@
 
 namespace stepscope::reference {
 
+Status affineGrid(const KernelSpec& spec, const KernelCall& call);
 Status averagePool(const KernelSpec& spec, const KernelCall& call);
 Status averagePoolGrad(const KernelSpec& spec, const KernelCall& call);
 Status conv(const KernelSpec& spec, const KernelCall& call);

@@ -180,6 +180,10 @@ void addResizes(std::vector<OpExample>& all) {
 
 // X [3, 2, 2], hidden size 3.
 void addSampling(std::vector<OpExample>& all) {
+  for (const std::int64_t corners : {0, 1}) {
+    all.push_back({corners ? "AffineGrid_2d_corners" : "AffineGrid_2d", "", "AffineGrid", {In::random({2, 2, 3}), In::ints({2, 1, 3, 4})}, 1, {{"align_corners", corners}}});
+    all.push_back({corners ? "AffineGrid_3d_corners" : "AffineGrid_3d", "", "AffineGrid", {In::random({1, 3, 4}), In::ints({1, 1, 2, 1, 3})}, 1, {{"align_corners", corners}}});
+  }
   const auto text = [](const char* value) { return std::string(value); };
   for (const char* padding : {"zeros", "border", "reflection"})
     for (const char* mode : {"linear", "cubic", "nearest"}) {
