@@ -53,15 +53,15 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 std::string nodeCategory(const Node& node) {
   static const std::set<std::string> movement{"Reshape", "Transpose", "Concat", "Split", "Slice", "Gather", "Expand", "Squeeze", "Unsqueeze", "Flatten", "Pad",
                                               "Tile", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Shape", "Size", "Identity", "Cast",
-                                              "CastLike", "ConstantOfShape", "Range", "Trilu", "OneHot", "DepthToSpace", "SpaceToDepth"};
+                                              "CastLike", "ConstantOfShape", "Range", "Trilu", "OneHot", "DepthToSpace", "SpaceToDepth", "Reorder"};
   static const std::set<std::string> activation{"Relu", "Gelu", "Tanh", "Sigmoid", "Elu", "Selu", "Celu", "LeakyRelu", "PRelu", "Softplus", "Softsign", "HardSwish",
-                                                "HardSigmoid", "Mish", "Erf", "FastGelu", "QuickGelu", "BiasGelu", "Softmax", "LogSoftmax", "ThresholdedRelu"};
+                                                "HardSigmoid", "Mish", "Erf", "FastGelu", "QuickGelu", "BiasGelu", "Softmax", "MaskedSoftmax", "LogSoftmax", "ThresholdedRelu"};
   const std::string& op = node.op;
   if (node.phase == Phase::kOptimizer || op.ends_with("Update")) return "optimizer";
   std::string base = op.ends_with("Grad") ? op.substr(0, op.size() - 4) : op;
   if (contains(base, "CrossEntropy") || contains(base, "LikelihoodLoss")) return "loss";
   if (contains(base, "Conv")) return "convolution";
-  if (contains(base, "MatMul") || base == "Gemm" || base == "Einsum") return "matmul";
+  if (contains(base, "MatMul") || base == "Gemm" || base == "Product" || base == "Einsum") return "matmul";
   if (contains(base, "Norm")) return "normalization";
   if (activation.contains(base)) return "activation";
   if (movement.contains(base)) return "movement";

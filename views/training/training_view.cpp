@@ -52,6 +52,12 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   lower->axis(QCPAxis::atRight)->setLabel(tr("learning rate"));
   lower->axis(QCPAxis::atBottom)->setLabel(tr("step"));
   upper->axis(QCPAxis::atBottom)->setTickLabels(false);
+  for (auto* rect : {upper, lower}) {  // steps are whole
+    const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();
+    whole->setTickStep(1);
+    whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
+    rect->axis(QCPAxis::atBottom)->setTicker(whole);
+  }
   loss_ = plot_->addGraph(upper->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atLeft));
   smoothLoss_ = plot_->addGraph(upper->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atLeft));
   norm_ = plot_->addGraph(lower->axis(QCPAxis::atBottom), lower->axis(QCPAxis::atLeft));
