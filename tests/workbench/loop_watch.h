@@ -46,6 +46,7 @@ class LoopWatch {
   qint64 worstMs() const { return worstNs_ / 1'000'000; }
   // 50 ms, longer in the proportion in which this machine is slower than the one the window was measured on.
   qint64 boundMs() const;
+  // Whether no turn was longer than three times the bound; one above the bound is told.
   bool free();
   QString text() const;
 
