@@ -11,8 +11,6 @@
 namespace stepscope::storage {
 namespace {
 
-bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
-
 Result<RunRow> find(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(const std::vector<RunRow> runs, listRuns(project));
   std::string there;
@@ -56,38 +54,12 @@ std::vector<OptionDifference> compareOptions(const RunRow& a, const RunRow& b, c
   return out;
 }
 
-SharedSteps compareSteps(const std::vector<StepRow>& a, const std::vector<StepRow>& b, const Tolerance& tolerance) {
-  SharedSteps out;
-  std::map<std::int64_t, const StepRow*> stepsA, stepsB;
-  for (const StepRow& s : a) stepsA[s.step] = &s;
-  for (const StepRow& s : b) stepsB[s.step] = &s;
-  for (const auto& [step, row] : stepsB)
-    if (!stepsA.contains(step)) ++out.onlyB;
-  for (const auto& [step, row] : stepsA) {
-    const auto other = stepsB.find(step);
-    if (other == stepsB.end()) {
-      ++out.onlyA;
-      continue;
-    }
-    ++out.both;
-    const auto compare = [&, number = step](const char* quantity, std::optional<double> x, std::optional<double> y) {
-      const bool comparable = x && y, absent = !x && !y;
-      const Divergence found{number, quantity, x, y};
-      if (!out.unequal && !absent && !(comparable && same(*x, *y))) out.unequal = found;
-      if (!out.tolerance && !absent && !(comparable && agree(*x, *y, tolerance))) out.tolerance = found;
-    };
-    compare("loss", row->loss, other->second->loss);
-    compare("gradient norm", row->gradientNorm, other->second->gradientNorm);
-  }
-  return out;
-}
-
 // Rows of `a` in order, then those only `b` has, matched by name and phase.
 class Pairs {
  public:
   TimeDifference& at(const std::string& name, const std::string& phase) {
     const auto [place, isNew] = places_.try_emplace({name, phase}, rows_.size());
-    if (isNew) rows_.push_back({name, phase, {}, {}, 0, 0});
+    if (isNew) rows_.push_back({name, phase, {}, {}, 0, 0, {}, {}});
     return rows_[place->second];
   }
   std::vector<TimeDifference> take() { return std::move(rows_); }
@@ -97,6 +69,12 @@ class Pairs {
   std::vector<TimeDifference> rows_;
 };
 
+// A build is one measurement.
+TimeStats once(double ns) {
+  const auto n = static_cast<std::int64_t>(ns);
+  return {1, n, ns, n, n, n, n};
+}
+
 std::vector<TimeDifference> compareBuild(const std::vector<PhaseRow>& a, const std::vector<PhaseRow>& b) {
   Pairs pairs;
   for (const PhaseRow& p : a) {
@@ -104,12 +82,14 @@ std::vector<TimeDifference> compareBuild(const std::vector<PhaseRow>& a, const s
     TimeDifference& row = pairs.at(p.name, {});
     row.a = row.a.value_or(0) + static_cast<double>(p.ns);
     row.countA = saturatingAdd(row.countA, boundedSize(p.count));
+    row.timeA = once(*row.a);
   }
   for (const PhaseRow& p : b) {
     if (p.depth != 0) continue;
     TimeDifference& row = pairs.at(p.name, {});
     row.b = row.b.value_or(0) + static_cast<double>(p.ns);
     row.countB = saturatingAdd(row.countB, boundedSize(p.count));
+    row.timeB = once(*row.b);
   }
   return pairs.take();
 }
@@ -124,21 +104,25 @@ void compareTimes(const Timing& a, const Timing& b, RunComparison& out) {
     TimeDifference& row = phases.at(p.phase, {});
     row.a = perStep(p.time, a);
     row.countA = p.time.n;
+    row.timeA = p.time;
   }
   for (const PhaseTime& p : b.phases) {
     TimeDifference& row = phases.at(p.phase, {});
     row.b = perStep(p.time, b);
     row.countB = p.time.n;
+    row.timeB = p.time;
   }
   for (const OpTime& o : a.ops) {
     TimeDifference& row = ops.at(o.op, o.phase);
     row.a = perStep(o.time, a);
     row.countA = o.instructions;
+    row.timeA = o.time;
   }
   for (const OpTime& o : b.ops) {
     TimeDifference& row = ops.at(o.op, o.phase);
     row.b = perStep(o.time, b);
     row.countB = o.instructions;
+    row.timeB = o.time;
   }
   out.stepA = a.step;
   out.stepB = b.step;
@@ -169,34 +153,29 @@ Memory memoryOf(const std::vector<StepRow>& steps, const std::vector<PlanRow>& p
 
 }  // namespace
 
-bool agree(double a, double b, const Tolerance& tolerance) {
-  if (same(a, b)) return true;
-  if (!std::isfinite(a) || !std::isfinite(b)) return false;
-  return std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
+Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB, const Tolerance& tolerance) {
+  return compareRuns(project, runA, project, runB, tolerance);
 }
 
-Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB, const Tolerance& tolerance) {
-  for (const auto& [name, value] : {std::pair{"rtol", tolerance.rtol}, std::pair{"atol", tolerance.atol}})
-    if (!std::isfinite(value) || value < 0)
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("tolerance '{}': found {}; expected a finite number from 0", name, value));
+Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, const Project& projectB, std::int64_t runB,
+                                  const Tolerance& tolerance) {
   RunComparison out;
-  SS_STORE_ASSIGN(out.a, find(project, runA));
-  SS_STORE_ASSIGN(out.b, find(project, runB));
-  SS_STORE_ASSIGN(const std::vector<OptionRow> optionsA, readOptions(project, runA));
-  SS_STORE_ASSIGN(const std::vector<OptionRow> optionsB, readOptions(project, runB));
+  SS_STORE_ASSIGN(out.a, find(projectA, runA));
+  SS_STORE_ASSIGN(out.b, find(projectB, runB));
+  SS_STORE_ASSIGN(const std::vector<OptionRow> optionsA, readOptions(projectA, runA));
+  SS_STORE_ASSIGN(const std::vector<OptionRow> optionsB, readOptions(projectB, runB));
   out.options = compareOptions(out.a, out.b, optionsA, optionsB);
-  SS_STORE_ASSIGN(const std::vector<StepRow> stepsA, readSteps(project, runA));
-  SS_STORE_ASSIGN(const std::vector<StepRow> stepsB, readSteps(project, runB));
-  out.steps = compareSteps(stepsA, stepsB, tolerance);
-  SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesA, readPhases(project, runA));
-  SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesB, readPhases(project, runB));
+  SS_STORE_ASSIGN(const std::vector<StepRow> stepsA, readSteps(projectA, runA));
+  SS_STORE_ASSIGN(const std::vector<StepRow> stepsB, readSteps(projectB, runB));
+  SS_STORE_ASSIGN(out.steps, compareSteps(projectA, runA, stepsA, projectB, runB, stepsB, tolerance));
+  SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesA, readPhases(projectA, runA));
+  SS_STORE_ASSIGN(const std::vector<PhaseRow> phasesB, readPhases(projectB, runB));
   out.buildPhases = compareBuild(phasesA, phasesB);
-  SS_STORE_ASSIGN(const Timing timingA, readTiming(project, runA));
-  SS_STORE_ASSIGN(const Timing timingB, readTiming(project, runB));
+  SS_STORE_ASSIGN(const Timing timingA, readTiming(projectA, runA));
+  SS_STORE_ASSIGN(const Timing timingB, readTiming(projectB, runB));
   compareTimes(timingA, timingB, out);
-  SS_STORE_ASSIGN(const std::vector<PlanRow> plansA, listPlans(project, runA));
-  SS_STORE_ASSIGN(const std::vector<PlanRow> plansB, listPlans(project, runB));
+  SS_STORE_ASSIGN(const std::vector<PlanRow> plansA, listPlans(projectA, runA));
+  SS_STORE_ASSIGN(const std::vector<PlanRow> plansB, listPlans(projectB, runB));
   const Memory a = memoryOf(stepsA, plansA), b = memoryOf(stepsB, plansB);
   out.memory = {{"planned", a.planned, b.planned},
                 {"measured peak", a.peak, b.peak},

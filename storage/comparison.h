@@ -1,7 +1,6 @@
 // Two recorded runs side by side: where their numbers part, and what differs in options, time and memory.
 //
-// Steps are matched by their number, each as last executed. Two numbers agree when |a - b| <= atol + rtol * |b|, in double
-// precision; NaN agrees with NaN and an infinity with its equal. Times are wall-clock nanoseconds.
+// Times are wall-clock nanoseconds. What agrees and in which order numbers are compared: divergence.h.
 // Errors: kNotFound names the run that is not there and the runs there are; kInvalidArgument for a tolerance that is
 // negative or not finite; database errors.
 #pragma once
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/divergence.h"
 #include "storage/error.h"
 #include "storage/project.h"
 #include "storage/queries.h"
@@ -18,26 +18,9 @@
 
 namespace stepscope::storage {
 
-struct Tolerance {
-  double rtol = 1e-5, atol = 1e-8;
-};
-bool agree(double a, double b, const Tolerance& tolerance);
-
 struct OptionDifference {
   std::string name;
   std::optional<std::string> a, b;  // empty: the run has no such option
-};
-
-struct Divergence {
-  std::int64_t step = 0;
-  std::string quantity;        // "loss", "gradient norm": within a step the forward phase comes first
-  std::optional<double> a, b;  // empty: that run has no such number at this step
-};
-
-struct SharedSteps {
-  std::int64_t both = 0, onlyA = 0, onlyB = 0;  // steps by number
-  std::optional<Divergence> unequal;            // first pair that is not the same number
-  std::optional<Divergence> tolerance;          // first pair outside the tolerance
 };
 
 // The same thing in both runs; empty where a run does not have it.
@@ -46,6 +29,8 @@ struct TimeDifference {
   std::optional<double> a, b;  // ns: of the build for its phases, per step otherwise
   std::int64_t countA = 0,
                countB = 0;  // build phases: items; phases of the step: steps measured; operators: instructions of the plan
+  TimeStats timeA, timeB;  // n = 0 where it was not measured: of the newest build for its phases, of one step for the phases
+                           // of the step, of one execution for operators
   double difference() const { return b.value_or(0) - a.value_or(0); }
 };
 
@@ -66,6 +51,9 @@ struct RunComparison {
 };
 
 Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB,
+                                  const Tolerance& tolerance = {});
+// Runs of two projects.
+Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, const Project& projectB, std::int64_t runB,
                                   const Tolerance& tolerance = {});
 
 }  // namespace stepscope::storage

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <sstream>
 
 #include "storage/blob.h"
@@ -188,11 +189,23 @@ Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run
   return passes;
 }
 
-Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project) {
-  return readAll<PhaseHistoryRow>(
-      project, "SELECT run, build, name, ns FROM phases WHERE depth = 0 ORDER BY run, build, id", [](const Statement& row) {
-        return PhaseHistoryRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), boundedSize(row.integer(3))};
-      });
+Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, int depth) {
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT id, parent, run, build, name, ns, depth, error != '' FROM "
+                                                               "phases WHERE depth <= ? ORDER BY run, build, id"));
+  rows.bind(depth);
+  std::vector<PhaseHistoryRow> out;
+  std::map<std::int64_t, std::size_t> places;
+  while (rows.next()) {
+    std::string name = rows.text(4);
+    // Parents stand before their children; a file may say otherwise.
+    const auto parent = rows.isNull(1) ? places.end() : places.find(rows.integer(1));
+    if (parent != places.end() && out[parent->second].name.size() < 1'000) name = out[parent->second].name + '/' + name;
+    places[rows.integer(0)] = out.size();
+    out.push_back({rows.integer(2), static_cast<int>(rows.integer(3)), std::move(name), boundedSize(rows.integer(5)),
+                   static_cast<int>(rows.integer(6)), rows.integer(7) != 0});
+  }
+  SS_STORE_TRY(rows.status());
+  return out;
 }
 
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {

@@ -99,14 +99,16 @@ Result<snapshot::ModelInfo> readModel(const Project& project, std::int64_t run);
 // `build` -1 = the newest that has phases.
 Result<std::vector<PhaseRow>> readPhases(const Project& project, std::int64_t run, int build = -1);
 Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run, int build = -1);
-// Time of the phases at depth 0 over all runs and builds, newest last: the history of a phase.
+// Time of the phases down to `depth` over all runs and builds, newest last: the history of a phase.
 struct PhaseHistoryRow {
   std::int64_t run = 0;
   int build = 0;
-  std::string name;
+  std::string name;  // at depth 1 and more with the names around it: "pre-grad passes/fold_constants"
   std::int64_t ns = 0;
+  int depth = 0;
+  bool failed = false;
 };
-Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project);
+Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, int depth = 0);
 
 // In order of execution. A step that was executed again appears once, as last executed, unless `all`.
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);

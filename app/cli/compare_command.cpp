@@ -24,7 +24,9 @@ Json number(const std::optional<double>& x) {
 
 Json divergence(const std::optional<storage::Divergence>& d) {
   if (!d) return nullptr;
-  return {{"step", d->step}, {"quantity", d->quantity}, {"a", number(d->a)}, {"b", number(d->b)}};
+  Json json{{"step", d->step}, {"quantity", d->quantity}, {"a", number(d->a)}, {"b", number(d->b)}, {"phase", d->phase}};
+  if (!d->value.empty()) json["value"] = d->value;
+  return json;
 }
 
 template <typename T>
@@ -32,30 +34,36 @@ Json orNull(const std::optional<T>& x) {
   return x ? Json(*x) : Json(nullptr);
 }
 
+Json statistics(const storage::TimeStats& s) {
+  return {{"n", s.n}, {"median_ns", s.median}, {"p95_ns", s.p95}, {"min_ns", s.min}, {"max_ns", s.max}, {"mean_ns", s.mean}};
+}
+
 Json times(const std::vector<TimeDifference>& rows) {
   Json list = Json::array();
   for (const TimeDifference& r : rows) {
     Json row{{"name", r.name}, {"a_ns", orNull(r.a)}, {"b_ns", orNull(r.b)}, {"a_count", r.countA}, {"b_count", r.countB}};
     if (!r.phase.empty()) row["phase"] = r.phase;
+    if (r.timeA.n > 0) row["a_time"] = statistics(r.timeA);
+    if (r.timeB.n > 0) row["b_time"] = statistics(r.timeB);
     list.push_back(std::move(row));
   }
   return list;
 }
 
-Json statistics(const storage::TimeStats& s) {
-  return {{"n", s.n}, {"median_ns", s.median}, {"p95_ns", s.p95}, {"min_ns", s.min}, {"max_ns", s.max}, {"mean_ns", s.mean}};
-}
-
 void printJson(const RunComparison& c) {
-  Json options = Json::array(), memory = Json::array();
+  Json options = Json::array(), memory = Json::array(), divergences = Json::array();
   for (const auto& o : c.options) options.push_back({{"name", o.name}, {"a", orNull(o.a)}, {"b", orNull(o.b)}});
   for (const auto& m : c.memory) memory.push_back({{"name", m.name}, {"a_bytes", orNull(m.a)}, {"b_bytes", orNull(m.b)}});
+  for (const auto& d : c.steps.divergences) divergences.push_back(divergence(d));
   const Json root{{"event", "compare"},
                   {"a", {{"run", c.a.id}, {"name", c.a.name}, {"status", c.a.status}, {"step_time", statistics(c.stepA)}}},
                   {"b", {{"run", c.b.id}, {"name", c.b.name}, {"status", c.b.status}, {"step_time", statistics(c.stepB)}}},
                   {"steps", {{"both", c.steps.both}, {"only_a", c.steps.onlyA}, {"only_b", c.steps.onlyB}}},
                   {"first_difference", divergence(c.steps.unequal)},
                   {"first_divergence", divergence(c.steps.tolerance)},
+                  {"divergences", divergences},
+                  {"divergences_in_all", c.steps.outside},
+                  {"value_statistics", c.steps.statistics},
                   {"options", options},
                   {"build_phases", times(c.buildPhases)},
                   {"step_phases", times(c.stepPhases)},
@@ -67,7 +75,9 @@ void printJson(const RunComparison& c) {
 std::string numberText(const std::optional<double>& x) { return x ? fmt::format("{:.9g}", *x) : "none"; }
 
 std::string divergenceText(const std::optional<storage::Divergence>& d) {
-  return d ? fmt::format("step {}, {}: {} and {}", d->step, d->quantity, numberText(d->a), numberText(d->b)) : "none";
+  if (!d) return "none";
+  const std::string of = d->value.empty() ? "" : fmt::format(" of '{}'", d->value);
+  return fmt::format("step {}, {}{}: {} and {}", d->step, d->quantity, of, numberText(d->a), numberText(d->b));
 }
 
 std::string nsText(const std::optional<double>& ns) { return ns ? timeText(static_cast<std::int64_t>(*ns)) : "-"; }
@@ -128,9 +138,9 @@ void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
 }  // namespace
 
 Run addCompare(CLI::App& parent) {
-  auto* app = parent.add_subcommand("compare", "two runs of a project: first divergence, options, time, memory");
+  auto* app = parent.add_subcommand("compare", "two runs, of one project or of two: first divergence, options, time, memory");
   struct Arguments {
-    std::string project;
+    std::string project, other;
     std::int64_t a = 0, b = 0;
     storage::Tolerance tolerance;
     bool json = false, check = false;
@@ -139,6 +149,7 @@ Run addCompare(CLI::App& parent) {
   app->add_option("PROJECT", args->project, "project file")->required();
   app->add_option("RUN_A", args->a, "number of a run (stepscope inspect PROJECT lists them)")->required();
   app->add_option("RUN_B", args->b, "number of the run beside it")->required();
+  app->add_option("--other", args->other, "project that RUN_B is in, when it is another one")->type_name("PROJECT");
   app->add_option("--rtol", args->tolerance.rtol, "relative tolerance of losses and gradient norms [1e-5]")->type_name("X");
   app->add_option("--atol", args->tolerance.atol, "absolute tolerance [1e-8]")->type_name("X");
   app->add_flag("--check", args->check, "exit code 1 when the runs diverge or share no step");
@@ -146,7 +157,9 @@ Run addCompare(CLI::App& parent) {
   return [args] {
     auto project = storage::Project::openReadOnly(args->project);
     if (!project) return fmt::print(stderr, "error: {}\n", project.error().message), kFailed;
-    const auto result = storage::compareRuns(*project, args->a, args->b, args->tolerance);
+    auto other = args->other.empty() ? std::nullopt : std::optional(storage::Project::openReadOnly(args->other));
+    if (other && !*other) return fmt::print(stderr, "error: {}\n", other->error().message), kFailed;
+    const auto result = storage::compareRuns(*project, args->a, other ? **other : *project, args->b, args->tolerance);
     if (!result) {
       fmt::print(stderr, "error: {}\n", result.error().message);
       return result.error().code == storage::ErrorCode::kInvalidArgument ? kUsage : kFailed;

@@ -62,6 +62,18 @@ class Compare(unittest.TestCase):
         for part in ("first divergence", "options that differ", "time per step", "operators", "build", "memory"):
             self.assertIn(part, text)
 
+    def test_a_run_of_another_project(self):
+        other = pathlib.Path(self.folder.name) / "other.stepscope"
+        digits = SAMPLES / "digits"
+        done = program("train", digits / "model.onnx", "--data", digits / "batches.npz", "--optimizer", "adamw", "--lr", "0.003", "--steps", 3,
+                       "--threads", 1, "--project", other)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(self.compare(2, 1, "--other", other, "--json").stdout)
+        self.assertEqual(result["steps"], {"both": 3, "only_a": 2, "only_b": 0})
+        self.assertIsNone(result["first_difference"])
+        self.assertEqual(result["ops"][0]["b_time"]["n"] % 2, 0)  # two steps after the warm-up
+        self.assertEqual(self.compare(1, 1, "--other", other.with_name("none.stepscope")).returncode, 1)
+
     def test_errors_are_typed(self):
         unknown = self.compare(1, 9)
         self.assertEqual(unknown.returncode, 1)

@@ -13,11 +13,31 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
+// Outputs of the graph of these runs: of the first node and of the last backward one.
+struct Ends {
+  std::int32_t firstId = -1, lastId = -1;
+  std::string first, last;
+};
+Ends endsOf(const snapshot::Graph& graph) {
+  Ends ends;
+  for (const auto& node : graph.nodes()) {
+    if (node.outputs_size() == 0) continue;
+    if (ends.firstId < 0) ends.firstId = node.outputs(0);
+    if (node.phase() == snapshot::BACKWARD) ends.lastId = node.outputs(0);
+  }
+  for (const auto& v : graph.values()) {
+    if (v.id() == ends.firstId) ends.first = v.name();
+    if (v.id() == ends.lastId) ends.last = v.name();
+  }
+  return ends;
+}
+
 struct Change {
   std::int64_t from = 1'000;  // first step whose numbers are changed
   double lossBy = 0, normBy = 0;
   bool lossNan = false;
   std::int64_t slower = 0;  // nanoseconds more for instruction 0
+  double valueBy = 0;       // to the norms of the values with statistics
 };
 
 class CompareRuns : public ::testing::Test {
@@ -42,6 +62,7 @@ class CompareRuns : public ::testing::Test {
       }
       if (row.spans_size() > 0) row.mutable_spans(0)->set_end_ns(row.spans(0).end_ns() + change.slower);
       recorder->step(row);
+      if (withStatistics) recordStatistics(*recorder, step, change);
     }
     recorder->endRun(RunStatus::kFinished);
     ASSERT_TRUE(recorder->close());
@@ -51,6 +72,22 @@ class CompareRuns : public ::testing::Test {
     EXPECT_TRUE(result) << result.error().message;
     return result.value_or(RunComparison{});
   }
+  // Of both ends of the graph and of a name that no graph has, parted as `change` says.
+  void recordStatistics(Recorder& recorder, std::int64_t step, const Change& change) {
+    const Ends ends = endsOf(testing::sampleGraph({1, 0}));
+    const bool parted = step >= change.from;
+    const auto record = [&](std::int32_t id, const std::string& name, double norm) {
+      snapshot::TensorStatistics s;
+      s.set_count(8);
+      s.set_norm(norm);
+      if (parted && change.lossNan) s.set_nan(1);
+      recorder.tensorStats(step, id, name, s);
+    };
+    record(ends.lastId, ends.last, parted ? 1 + change.valueBy : 1);
+    record(ends.firstId, ends.first, parted ? 2 + change.valueBy : 2);
+    record(9'999, "state", 3);
+  }
+  bool withStatistics = false;
   std::filesystem::path path() const { return folder_ / "p.stepscope"; }
 
  private:
@@ -139,6 +176,67 @@ TEST_F(CompareRuns, OptionsTimeAndMemoryThatDifferAreNamed) {
     const std::int64_t more = m.name == "arena" || m.name == "lower bound" ? 0 : 4096;
     EXPECT_EQ(m.b.value() - m.a.value(), more) << m.name;
   }
+}
+
+TEST_F(CompareRuns, StatisticsOfValuesDivergeInTheOrderOfExecution) {
+  withStatistics = true;
+  record({});
+  record({4, 0.5, 0, false, 0, 0.25});
+  const Ends ends = endsOf(testing::sampleGraph({1, 0}));
+  const RunComparison c = compare();
+  EXPECT_EQ(c.steps.statistics, 30);
+  ASSERT_TRUE(c.steps.tolerance);
+  EXPECT_EQ(c.steps.tolerance->step, 4);
+  EXPECT_EQ(c.steps.tolerance->quantity, "norm");
+  EXPECT_EQ(c.steps.tolerance->value, ends.first);
+  EXPECT_EQ(c.steps.tolerance->a, 2);
+  EXPECT_EQ(c.steps.tolerance->b, 2.25);
+  ASSERT_EQ(c.steps.outside, 18);  // two values and the loss in six steps; "state" is the same
+  ASSERT_EQ(c.steps.divergences.size(), 18u);
+  EXPECT_EQ(c.steps.divergences[1].quantity, "loss");
+  EXPECT_EQ(c.steps.divergences[1].phase, "forward");
+  EXPECT_EQ(c.steps.divergences[2].value, ends.last);
+  EXPECT_EQ(c.steps.divergences[2].phase, "backward");
+  EXPECT_EQ(c.steps.numbers.size(), 10u);
+  EXPECT_EQ(c.steps.numbers[4].lossB.value() - c.steps.numbers[4].lossA.value(), 0.5);
+}
+
+TEST_F(CompareRuns, NoToleranceMakesANanOfAValueEqualToNone) {
+  withStatistics = true;
+  record({});
+  record({4, 0, 0, true, 0, 0});
+  const RunComparison c = compare({1e9, 1e9});
+  ASSERT_TRUE(c.steps.tolerance);
+  EXPECT_EQ(c.steps.tolerance->step, 4);
+  EXPECT_EQ(c.steps.tolerance->quantity, "NaN");
+}
+
+TEST_F(CompareRuns, TimesCarryTheirStatistics) {
+  record({});
+  record({1'000, 0, 0, false, 5'000});
+  const RunComparison c = compare();
+  const TimeDifference& op = c.ops.front();
+  EXPECT_GT(op.timeA.n, 0);
+  EXPECT_EQ(op.timeA.n, op.timeB.n);
+  EXPECT_GE(op.timeB.p95, op.timeB.median);
+  EXPECT_GT(op.timeB.max, op.timeA.max);
+  ASSERT_FALSE(c.buildPhases.empty());
+  EXPECT_EQ(c.buildPhases[0].timeA.n, 1);
+  EXPECT_EQ(static_cast<double>(c.buildPhases[0].timeA.median), c.buildPhases[0].a);
+}
+
+TEST_F(CompareRuns, ARunOfAnotherProject) {
+  record({});
+  record({3, 1, 0, false, 0});
+  testing::TemporaryFolder folder;
+  testing::recordSample(folder / "other.stepscope", {1, 5});
+  const auto here = Project::openReadOnly(path()).value(), there = Project::openReadOnly(folder / "other.stepscope").value();
+  const auto c = compareRuns(here, 2, there, 1);
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->a.id, 2);
+  EXPECT_EQ(c->b.steps, 5);
+  EXPECT_EQ(c->steps.both, 5);
+  EXPECT_EQ(c->steps.tolerance.value().step, 3);
 }
 
 TEST_F(CompareRuns, ARunThatIsNotThereIsNamedWithThoseThatAre) {

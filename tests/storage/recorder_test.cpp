@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -111,6 +112,10 @@ TEST(Recorder, BuildsThatRunAgainAreNewRows) {
   EXPECT_EQ(listGraphs(project, run)->at(0).build, 0);
   EXPECT_EQ(listGraphs(project, run)->at(1).build, 1);
   EXPECT_EQ(readPhaseHistory(project)->size(), 20u);
+  const auto deep = readPhaseHistory(project, 8);
+  ASSERT_TRUE(deep);
+  EXPECT_GT(deep->size(), 20u);
+  EXPECT_TRUE(std::any_of(deep->begin(), deep->end(), [](const auto& p) { return p.depth == 1 && p.name.find('/') != std::string::npos; }));
 }
 
 TEST(Recorder, StepThatRunsAgainIsShownAsLastExecuted) {

@@ -122,7 +122,8 @@ snapshot::Graph sampleGraph(const SampleSize& size) {
     node->mutable_provenance()->set_source_line(100 + static_cast<int>(part));
     auto* value = graph.add_values();
     value->set_id(node->id());
-    value->set_name(node->name() + "_output");
+    value->set_name(node->name() + (phase == snapshot::BACKWARD ? "_grad" : "_output"));
+    node->add_outputs(value->id());
     value->set_dtype("float32");
     value->set_rank_known(true);
     for (const char* dim : {"2", "128", "192"}) value->add_dims(dim);

@@ -1,0 +1,180 @@
+#include "storage/divergence.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <unordered_map>
+
+#include "storage/sqlite.h"
+
+namespace stepscope::storage {
+namespace {
+
+constexpr std::size_t kMostDivergences = 1'000;
+constexpr std::int64_t kMostStatistics = 500'000;  // per run; what diverges first is among the first
+
+bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
+
+constexpr std::array kStatistics = {"elements", "NaN", "Inf", "norm", "mean", "std", "min", "max"};
+constexpr std::size_t kCounts = 3;  // numbers of elements: a tolerance does not make them equal
+using Statistics = std::array<double, kStatistics.size()>;
+using StatisticsOfStep = std::map<std::string, Statistics>;  // by name of the value
+
+Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& project, std::int64_t run) {
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare("SELECT step, name, count, nan, inf, norm, mean, std, min, max FROM tensor_stats WHERE "
+                                   "id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 GROUP BY step, value) "
+                                   "ORDER BY step, id LIMIT ?2"));
+  rows.bind(run, kMostStatistics);
+  std::map<std::int64_t, StatisticsOfStep> out;
+  while (rows.next()) {
+    Statistics& s = out[rows.integer(0)][rows.text(1)];
+    for (std::size_t i = 0; i < s.size(); ++i) s[i] = rows.real(static_cast<int>(i) + 2);
+  }
+  SS_STORE_TRY(rows.status());
+  return out;
+}
+
+const char* phaseText(snapshot::Phase phase) {
+  switch (phase) {
+    case snapshot::BACKWARD: return "backward";
+    case snapshot::RECOMPUTE: return "recompute";
+    case snapshot::OPTIMIZER: return "optimizer";
+    default: return "forward";
+  }
+}
+
+// Where a value is made: its place in the order of execution, and the phase.
+class Order {
+ public:
+  struct Place {
+    double position = -1;  // before the first node: inputs and state
+    std::string phase;
+  };
+
+  explicit Order(const snapshot::Graph& graph) {
+    std::unordered_map<std::int32_t, std::string> names;
+    for (const auto& value : graph.values()) names[value.id()] = value.name();
+    for (int i = 0; i < graph.nodes_size(); ++i) {
+      const snapshot::Node& node = graph.nodes(i);
+      if (node.phase() == snapshot::FORWARD) lastForward_ = i;
+      if (node.phase() != snapshot::OPTIMIZER) lastGradient_ = i;
+      for (const std::int32_t output : node.outputs())
+        if (const auto name = names.find(output); name != names.end())
+          places_.try_emplace(name->second, Place{static_cast<double>(i), phaseText(node.phase())});
+    }
+  }
+
+  Place of(const std::string& value) const {
+    const auto found = places_.find(value);
+    return found == places_.end() ? Place{} : found->second;
+  }
+  double afterForward() const { return lastForward_ + 0.5; }
+  double afterGradients() const { return std::max(lastForward_, lastGradient_) + 0.75; }
+
+ private:
+  std::unordered_map<std::string, Place> places_;
+  int lastForward_ = -1, lastGradient_ = -1;
+};
+
+struct Pair {  // of unequal numbers
+  double position = 0;
+  bool outside = false;
+  Divergence numbers;
+};
+
+void compareStatistics(std::int64_t step, const StatisticsOfStep& a, const StatisticsOfStep& b, const Order& order,
+                       const Tolerance& tolerance, std::vector<Pair>& pairs, SharedSteps& out) {
+  for (const auto& [value, x] : a) {
+    const auto found = b.find(value);
+    if (found == b.end()) continue;
+    const Statistics& y = found->second;
+    ++out.statistics;
+    std::size_t unequal = 0, outside = 0;
+    while (unequal < x.size() && same(x[unequal], y[unequal])) ++unequal;
+    if (unequal == x.size()) continue;
+    while (outside < x.size() && (outside < kCounts ? x[outside] == y[outside] : agree(x[outside], y[outside], tolerance)))
+      ++outside;
+    const std::size_t shown = outside < x.size() ? outside : unequal;
+    const Order::Place place = order.of(value);
+    pairs.push_back(
+        {place.position, outside < x.size(), {step, kStatistics[shown], x[shown], y[shown], place.phase, value}});
+  }
+}
+
+}  // namespace
+
+bool agree(double a, double b, const Tolerance& tolerance) {
+  if (same(a, b)) return true;
+  if (!std::isfinite(a) || !std::isfinite(b)) return false;
+  return std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
+}
+
+Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std::vector<StepRow>& stepsA, const Project& b,
+                                 std::int64_t runB, const std::vector<StepRow>& stepsB, const Tolerance& tolerance) {
+  for (const auto& [name, value] : {std::pair{"rtol", tolerance.rtol}, std::pair{"atol", tolerance.atol}})
+    if (!std::isfinite(value) || value < 0)
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("tolerance '{}': found {}; expected a finite number from 0", name, value));
+  SharedSteps out;
+  std::map<std::int64_t, std::pair<const StepRow*, const StepRow*>> steps;
+  for (const StepRow& s : stepsA) steps[s.step].first = &s;
+  for (const StepRow& s : stepsB) steps[s.step].second = &s;
+  SS_STORE_ASSIGN(const auto statisticsA, readStatistics(a, runA));
+  SS_STORE_ASSIGN(const auto statisticsB, readStatistics(b, runB));
+  // A step that was left half done has statistics and no row of its own.
+  for (const auto& [step, values] : statisticsA)
+    if (statisticsB.contains(step)) steps.try_emplace(step);
+  snapshot::Graph graph;
+  if (!statisticsA.empty() && !statisticsB.empty())
+    if (auto read = readGraph(a, runA)) graph = std::move(*read);
+  const Order order(graph);
+
+  for (const auto& [number, rows] : steps) {
+    const auto& [x, y] = rows;
+    if (x && y) ++out.both;
+    if (x && !y) ++out.onlyA;
+    if (y && !x) ++out.onlyB;
+    if (x || y) {
+      StepNumbers& n = out.numbers.emplace_back();
+      n.step = number;
+      if (x) n.lossA = x->loss, n.normA = x->gradientNorm;
+      if (y) n.lossB = y->loss, n.normB = y->gradientNorm;
+    }
+    std::vector<Pair> pairs;
+    const auto of = [number = number](const std::map<std::int64_t, StatisticsOfStep>& all) {
+      const auto found = all.find(number);
+      return found == all.end() ? nullptr : &found->second;
+    };
+    const auto *valuesA = of(statisticsA), *valuesB = of(statisticsB);
+    if (valuesA && valuesB) compareStatistics(number, *valuesA, *valuesB, order, tolerance, pairs, out);
+    const auto ofStep = [&, number = number](double position, const char* quantity, const char* phase,
+                                             std::optional<double> p, std::optional<double> q) {
+      if (!p && !q) return;
+      const bool comparable = p && q;
+      if (comparable && same(*p, *q)) return;
+      pairs.push_back({position, !comparable || !agree(*p, *q, tolerance), {number, quantity, p, q, phase, {}}});
+    };
+    if (x && y) {
+      ofStep(order.afterForward(), "loss", "forward", x->loss, y->loss);
+      ofStep(order.afterGradients(), "gradient norm", "backward", x->gradientNorm, y->gradientNorm);
+    }
+    std::stable_sort(pairs.begin(), pairs.end(), [](const Pair& p, const Pair& q) { return p.position < q.position; });
+    for (Pair& pair : pairs) {
+      Divergence& d = pair.numbers;
+      if (!out.unequal) out.unequal = d;
+      if (!pair.outside) continue;
+      if (!out.tolerance) out.tolerance = d;
+      ++out.outside;
+      if (out.divergences.size() < kMostDivergences) out.divergences.push_back(std::move(d));
+    }
+  }
+  return out;
+}
+
+}  // namespace stepscope::storage

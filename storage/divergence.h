@@ -1,0 +1,54 @@
+// Where the numbers of two recorded runs part: losses, gradient norms, and statistics of values where both runs have them.
+//
+// Steps are matched by their number, values by their name, each as last recorded. Two numbers agree when
+// |a - b| <= atol + rtol * |b|, in double precision; NaN agrees with NaN and an infinity with its equal. Within a step the
+// order is that of execution: inputs and state, forward values, loss, backward values, gradient norm, update.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/error.h"
+#include "storage/project.h"
+#include "storage/queries.h"
+
+namespace stepscope::storage {
+
+struct Tolerance {
+  double rtol = 1e-5, atol = 1e-8;
+};
+bool agree(double a, double b, const Tolerance& tolerance);
+
+struct Divergence {
+  std::int64_t step = 0;
+  // "loss", "gradient norm", or of a value the first of these that parts: "elements", "NaN", "Inf", "norm", "mean", "std",
+  // "min", "max".
+  std::string quantity;
+  std::optional<double> a, b;  // empty: that run has no such number at this step
+  std::string phase;           // forward, backward, recompute, optimizer; empty when the graph does not tell
+  std::string value;           // name of the value; empty for the numbers of the step
+};
+
+// The numbers of one step; empty where a run does not have them.
+struct StepNumbers {
+  std::int64_t step = 0;
+  std::optional<double> lossA, lossB, normA, normB;
+};
+
+struct SharedSteps {
+  std::int64_t both = 0, onlyA = 0, onlyB = 0;  // steps by number
+  std::int64_t statistics = 0;                  // statistics of a value at a step that both runs have
+  std::optional<Divergence> unequal;            // first pair that is not the same number
+  std::optional<Divergence> tolerance;          // first pair outside the tolerance
+  std::int64_t outside = 0;                     // pairs outside the tolerance
+  std::vector<Divergence> divergences;          // the first 1,000 of them
+  std::vector<StepNumbers> numbers;             // of every step that either run has, ascending
+};
+
+// Checks the tolerance (kInvalidArgument) and reads both runs; `a` and `b` may be one project.
+Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std::vector<StepRow>& stepsA, const Project& b,
+                                 std::int64_t runB, const std::vector<StepRow>& stepsB, const Tolerance& tolerance);
+
+}  // namespace stepscope::storage
