@@ -228,6 +228,9 @@ std::vector<Case> cases() {
   unary("Sqrt", wide, 0);
   unary("Log", wide, 40);
   unary("Relu", image, 0);
+  unary("Sin", wide, 48);
+  unary("Cos", wide, 48);
+  unary("Atan", wide, 64);
   all.push_back({"Pow3" + dimsText(wide), "", "Pow", {}, {floats(wide), scalar(f, 3)}, {{f, wide}}});
   all.push_back({"Pow2.7" + dimsText(wide), "", "Pow", {}, {floats(wide, 0.1F, 2), scalar(f, 2.7)}, {{f, wide}}, 107 * count(wide)});
   all.push_back({"Add" + dimsText(hidden), "", "Add", {}, {floats(hidden), floats(hidden)}, {{f, hidden}}});
@@ -258,6 +261,15 @@ std::vector<Case> cases() {
                  13 * count(hidden)});
   all.push_back(
       {"RMSNormalization" + dimsText(hidden), "", "RMSNormalization", {}, {floats(hidden), floats({768})}, {{f, hidden}, {f, rows}}, 7 * count(hidden)});
+  const Attributes groups{{"num_groups", std::int64_t{32}}};
+  all.push_back({"GroupNormalization" + dimsText(image), "", "GroupNormalization", groups, {floats(image), floats({256}), floats({256})}, {{f, image}}});
+  all.push_back({"InstanceNormalization" + dimsText(image), "", "InstanceNormalization", {}, {floats(image), floats({256}), floats({256})}, {{f, image}}});
+  all.push_back({"GroupNormalizationGrad" + dimsText(image),
+                 "stepscope",
+                 "GroupNormalizationGrad",
+                 groups,
+                 {floats(image), floats(image), floats({256})},
+                 {{f, image}, {f, {256}}, {f, {256}}}});
   for (const Dims& logits : {vocabulary, big}) {
     const Source targets = labels({256}, logits[1]);
     all.push_back(
@@ -276,6 +288,23 @@ std::vector<Case> cases() {
   all.push_back({"SquareSum[30522, 768]", "stepscope", "SquareSum", {}, {floats({30522, 768})}, {{f, {}}}});
   all.push_back({"Gather" + dimsText(hidden), "", "Gather", {}, {floats({30522, 768}), labels({2, 128}, 30522)}, {{f, hidden}}, 0, -1, {0}});
   all.push_back({"GatherGrad[30522, 768]", "stepscope", "GatherGrad", {}, {floats(hidden), labels({2, 128}, 30522)}, {{f, {30522, 768}}}});
+  const Dims tokens{4096, 256};
+  all.push_back({"GatherND" + dimsText(tokens), "", "GatherND", {}, {floats({8192, 256}), labels({4096, 1}, 8192)}, {{f, tokens}}, 0, -1, {0}});
+  all.push_back({"GatherNDGrad" + dimsText(tokens), "stepscope", "GatherNDGrad", {}, {floats(tokens), labels({4096, 1}, 8192)}, {{f, {8192, 256}}}});
+  all.push_back({"ScatterND" + dimsText(tokens),
+                 "",
+                 "ScatterND",
+                 {{"reduction", std::string("add")}},
+                 {floats({8192, 256}), labels({4096, 1}, 8192), floats(tokens)},
+                 {{f, {8192, 256}}}});
+  all.push_back({"ScatterElements" + dimsText(tokens),
+                 "",
+                 "ScatterElements",
+                 {{"reduction", std::string("add")}},
+                 {floats({8192, 256}), labels(tokens, 8192), floats(tokens)},
+                 {{f, {8192, 256}}}});
+  all.push_back({"TopK2[4096, 64]", "", "TopK", {}, {floats({4096, 64}), ints({2})}, {{f, {4096, 2}}, {DType::kI64, {4096, 2}}}});
+  all.push_back({"TopK50" + dimsText(big), "", "TopK", {}, {floats(big), ints({50})}, {{f, {256, 50}}, {DType::kI64, {256, 50}}}});
   all.push_back({"Dropout" + dimsText(scores),
                  "",
                  "Dropout",

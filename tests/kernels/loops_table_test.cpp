@@ -476,17 +476,119 @@ Operands cumSum(Random& random, int round, Attributes& attrs) {
           {{DType::kF32, dims}}};
 }
 
+// Groups of channels: round % 3 == 0 one per channel, as InstanceNormalization has them; % 5 == 4 one scale per group.
+struct GroupShape {
+  Dims dims, scales;
+};
+GroupShape groupShape(Random& random, int round, Attributes& attrs, bool instance) {
+  attrs.set("epsilon", 1e-5F);
+  const std::int64_t groups = 1 + below(random, 5), perGroup = instance ? 1 : 1 + below(random, 4);
+  GroupShape s{{1 + below(random, 3), groups * perGroup}, {groups * perGroup}};
+  for (int i = 0; i < round % 4; ++i) s.dims.push_back(1 + below(random, round % 8 == 7 ? 40 : 7));
+  if (s.dims.size() == 2) s.dims.push_back(1500);
+  if (!instance && round % 5 == 4) s.scales = {groups};
+  if (!instance) attrs.set("num_groups", groups);
+  return s;
+}
+
+auto groupNorm(bool instance) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    const GroupShape s = groupShape(random, round, attrs, instance);
+    return Operands{{floats(random, s.dims, -1, 3), floats(random, s.scales, 0.5F, 2), floats(random, s.scales, -1, 1)}, {{DType::kF32, s.dims}}};
+  };
+}
+
+Operands groupNormGrad(Random& random, int round, Attributes& attrs) {
+  const GroupShape s = groupShape(random, round, attrs, round % 3 == 0);
+  if (round % 3 == 0) attrs.set("num_groups", std::int64_t{0});
+  return {{floats(random, s.dims, -1, 1), floats(random, s.dims, -1, 3), floats(random, s.scales, 0.5F, 2)},
+          {{DType::kF32, s.dims}, {DType::kF32, s.scales}, {DType::kF32, s.scales}}};
+}
+
+// Index tuples that name runs of `data`, after batch axes that both share; int32 now and then.
+struct TupleShape {
+  Dims data, picked;
+  Tensor indices;
+};
+TupleShape tupleShape(Random& random, int round, std::int64_t batchDims) {
+  TupleShape s;
+  s.data = round % 8 == 7 ? Dims{3, 60, 300} : anyDims(random, round);
+  while (static_cast<std::int64_t>(s.data.size()) <= batchDims) s.data.push_back(1 + below(random, 9));
+  const auto skip = static_cast<std::size_t>(batchDims), length = 1 + static_cast<std::size_t>(below(random, static_cast<std::int64_t>(s.data.size() - skip)));
+  Dims outer(s.data.begin(), s.data.begin() + batchDims);
+  for (std::int64_t i = 0, more = 1 + below(random, 2); i < more; ++i) outer.push_back(1 + below(random, round % 8 == 7 ? 90 : 9));
+  s.picked = outer;
+  s.picked.insert(s.picked.end(), s.data.begin() + static_cast<std::ptrdiff_t>(skip + length), s.data.end());
+  Dims shape = outer;
+  shape.push_back(static_cast<std::int64_t>(length));
+  s.indices = Tensor(round % 4 < 2 ? DType::kI64 : DType::kI32, shape);
+  for (std::int64_t i = 0; i < s.indices.elements(); ++i) {
+    const std::int64_t extent = s.data[skip + static_cast<std::size_t>(i) % length];
+    storeElement(s.indices.view(), i, static_cast<double>(below(random, 2 * extent) - extent));
+  }
+  return s;
+}
+
+auto gatherNd(bool grad, DType dtype = DType::kF32) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    const std::int64_t batchDims = round % 3 == 2 ? 1 : 0;
+    attrs.set("batch_dims", batchDims);
+    const TupleShape s = tupleShape(random, round, batchDims);
+    if (grad) return Operands{{floats(random, s.picked, -1, 1), s.indices, Tensor::ints(s.data)}, {{DType::kF32, s.data}}};
+    return Operands{{valuesOf(random, dtype, s.data, false), s.indices}, {{dtype, s.picked}}};
+  };
+}
+
+auto scatterNd(const char* reduction, DType dtype = DType::kF32) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("reduction", std::string(reduction));
+    const TupleShape s = tupleShape(random, round, 0);
+    return Operands{{valuesOf(random, dtype, s.data, false), s.indices, valuesOf(random, dtype, s.picked, round % 3 == 0)}, {{dtype, s.data}}};
+  };
+}
+
+auto scatterElements(const char* reduction, DType dtype = DType::kF32) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("reduction", std::string(reduction));
+    const Dims data = anyDims(random, round);
+    const auto axis = static_cast<std::size_t>(setAxis(random, data, attrs, round % 3 == 1));
+    Dims picked = data;
+    picked[axis] = 1 + below(random, 9);
+    const Tensor indices = integers<std::int64_t>(random, picked, -data[axis], data[axis] - 1);
+    return Operands{{valuesOf(random, dtype, data, false), indices, valuesOf(random, dtype, picked, round % 3 == 0)}, {{dtype, data}}};
+  };
+}
+
+Operands topK(Random& random, int round, Attributes& attrs) {
+  const Dims dims = anyDims(random, round);
+  const auto axis = static_cast<std::size_t>(setAxis(random, dims, attrs, round % 2 == 0));
+  attrs.set("largest", std::int64_t{round % 3 != 0});
+  Tensor x = convertTensor(integers<std::int64_t>(random, dims, -4, 4).view(), DType::kF32);  // with equal elements
+  if (round % 4 == 0) x = floats(random, dims, -1, 1, true);
+  Dims out = dims;
+  out[axis] = 1 + below(random, dims[axis]);
+  return {{x, Tensor::ints(std::vector<std::int64_t>{out[axis]})}, {{DType::kF32, out}, {DType::kI64, out}}};
+}
+
 std::vector<Case> table() {
   std::vector<Case> cases = {
       {"", "Abs", unary(-3, 3), 0, 0, ""},
+      {"", "Acos", unary(-1, 1), 1e-6, 0, ""},
+      {"", "Acosh", unary(0.5F, 30), 1e-6, 0, ""},
       {"", "ArgMax", argReduce, 0, -1, ""},
       {"", "ArgMin", argReduce, 0, -1, ""},
+      {"", "Asin", unary(-1, 1), 1e-6, 0, ""},
+      {"", "Asinh", unary(-30, 30), 1e-6, 0, ""},
+      {"", "Atan", unary(-9, 9), 1e-6, 0, ""},
+      {"", "Atanh", unary(-1, 1), 1e-6, 0, ""},
       {"", "Ceil", unary(-30, 30), 0, 0, ""},
       {"", "Celu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Clip", clip(0), 0, 0, "Unbounded"},
       {"", "Clip", clip(1), 0, 0, "Low"},
       {"", "Clip", clip(2), 0, 0, "High"},
       {"", "Concat", concat, 0, -1, ""},
+      {"", "Cos", unary(-60, 60), 1e-6, 0, ""},
+      {"", "Cosh", unary(-9, 9), 1e-6, 0, ""},
       {"", "CumSum", cumSum, 1e-6, 0, ""},
       {"", "Dropout", dropout(false), 0, 0, "Inference"},
       {"", "Dropout", dropout(true), 1e-6, 0, "Training"},
@@ -497,9 +599,14 @@ std::vector<Case> table() {
       {"", "Floor", unary(-30, 30), 0, 0, ""},
       {"", "Gather", gather(false), 0, -1, ""},
       {"", "GatherElements", gatherElements(false), 0, -1, ""},
+      {"", "GatherND", gatherNd(false), 0, -1, ""},
+      {"", "GatherND", gatherNd(false, DType::kI64), 0, -1, "Ints"},
+      {"", "GatherND", gatherNd(false, DType::kBool), 0, -1, "Bools"},
       {"", "Gelu", unary(-6, 6), 1e-6, 0, ""},
+      {"", "GroupNormalization", groupNorm(false), 1e-5, 0, ""},
       {"", "HardSigmoid", unary(-6, 6), 1e-6, 0, ""},
       {"", "HardSwish", unary(-6, 6, false), 1e-6, 0, ""},
+      {"", "InstanceNormalization", groupNorm(true), 1e-5, 0, ""},
       {"", "LayerNormalization", norm(true), 1e-5, 0, ""},
       {"", "LeakyRelu", unary(-3, 3), 1e-6, 0, ""},
       {"", "Log", unary(0, 9), 1e-6, 0, ""},
@@ -533,9 +640,14 @@ std::vector<Case> table() {
       {"", "ReduceSum", reduce, 1e-6, -1, ""},
       {"", "ReduceSumSquare", reduce, 1e-6, -1, ""},
       {"", "Relu", unary(-3, 3), 0, 0, ""},
+      {"", "Round", unary(-30, 30), 0, 0, ""},
+      {"", "ScatterElements", scatterElements("none", DType::kI64), 0, 0, "Ints"},
+      {"", "ScatterND", scatterNd("none", DType::kI64), 0, 0, "Ints"},
       {"", "Selu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Sigmoid", unary(-20, 20), 1e-6, 0, ""},
       {"", "Sign", unary(-3, 3), 0, 0, ""},
+      {"", "Sin", unary(-60, 60), 1e-6, 0, ""},
+      {"", "Sinh", unary(-9, 9), 1e-6, 0, ""},
       {"", "SimplifiedLayerNormalization", norm(false), 1e-5, 0, ""},
       {"", "Slice", slice(false), 0, -1, ""},
       {"", "Softmax", softmax, 2e-6, 0, ""},
@@ -545,9 +657,11 @@ std::vector<Case> table() {
       {"", "Split", split, 0, -1, ""},
       {"", "Sqrt", unary(-1, 9), 1e-6, 0, ""},
       {"", "Sum", variadic(), 1e-6, 0, ""},
+      {"", "Tan", unary(-60, 60), 1e-6, 0, ""},
       {"", "Tanh", unary(-12, 12), 1e-6, 0, ""},
       {"", "ThresholdedRelu", unary(-3, 3), 0, 0, ""},
       {"", "Tile", tile(false), 0, -1, ""},
+      {"", "TopK", topK, 0, -1, ""},
       {"", "Trilu", trilu, 0, 0, ""},
       {"", "Where", where(DType::kBool), 0, 1, "Bools"},
       {"", "Where", where(DType::kF32), 0, 1, "Floats"},
@@ -564,6 +678,8 @@ std::vector<Case> table() {
       {"stepscope", "GatherElementsGrad", gatherElements(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true, true), 1e-6, 3, "Added"},
+      {"stepscope", "GatherNDGrad", gatherNd(true), 1e-6, -1, ""},
+      {"stepscope", "GroupNormalizationGrad", groupNormGrad, 2e-5, -1, ""},
       {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 0, "OverDy"},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 1, "OverX"},
@@ -581,6 +697,10 @@ std::vector<Case> table() {
   };
   for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"}) cases.push_back({"", op, pairOf(DType::kF32, DType::kF32), 1e-6, -1, "Broadcast"});
   for (const char* op : {"Add", "Mul", "Sub"}) cases.push_back({"", op, pairOf(DType::kI64, DType::kI64), 0, -1, "Ints"});
+  for (const char* how : {"none", "add", "mul", "min", "max"}) {
+    cases.push_back({"", "ScatterElements", scatterElements(how), 1e-6, 0, std::string("By_") + how});
+    cases.push_back({"", "ScatterND", scatterNd(how), 1e-6, 0, std::string("By_") + how});
+  }
   for (const char* op : {"And", "Or", "Xor"}) cases.push_back({"", op, pairOf(DType::kBool, DType::kBool), 0, -1, ""});
   for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
     for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64})
@@ -685,7 +805,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, LoopTable, testing::ValuesIn(table()),
 
 // What a loop does not take is the reference kernel's: nothing at all, and mistakes, which it names.
 TEST(LoopEdges, EmptyOperandsAreServed) {
-  for (const char* op : {"Add", "Exp", "Relu", "Softmax", "Where", "Sum", "ReduceSum", "LayerNormalization"}) {
+  for (const char* op : {"Add", "Exp", "Relu", "Sin", "Softmax", "Where", "Sum", "ReduceSum", "LayerNormalization"}) {
     const Case test{"", op, {}, 0, -1, ""};
     Operands operands{{Tensor(DType::kF32, {3, 0})}, {{DType::kF32, {3, 0}}}};
     if (std::string(op) == "Add" || std::string(op) == "Sum") operands.inputs.push_back(Tensor(DType::kF32, {3, 0}));
@@ -699,6 +819,19 @@ TEST(LoopEdges, EmptyOperandsAreServed) {
   }
 }
 
+TEST(LoopEdges, AScatterWithoutUpdatesIsACopy) {
+  Random random(1);
+  const Tensor data = floats(random, {4, 3}, -1, 1);
+  for (const char* op : {"ScatterND", "ScatterElements"}) {
+    const Dims none = std::string(op) == "ScatterND" ? Dims{0, 1} : Dims{0, 3};
+    const Operands operands{{data, Tensor(DType::kI64, none), Tensor(DType::kF32, {0, 3})}, {{DType::kF32, {4, 3}}}};
+    std::string name;
+    const auto results = runKernel({"", op, {}, 0, -1, ""}, Backend::kCpu, {}, operands, 2, Place::kBeside, &name);
+    ASSERT_EQ(results.size(), 1U) << op;
+    EXPECT_EQ(std::memcmp(results[0].data(), data.data(), data.bytes()), 0) << op;
+  }
+}
+
 TEST(LoopEdges, AnIndexOutOfRangeIsNamed) {
   struct Mistake {
     const char* op;
@@ -708,7 +841,12 @@ TEST(LoopEdges, AnIndexOutOfRangeIsNamed) {
   };
   const std::int64_t nine[] = {9};
   const Tensor rows(DType::kF32, {4, 3}), index = Tensor::ints(nine), one(DType::kF32, {1, 3});
+  const Tensor tuple = index.reshaped({1, 1}), plane(DType::kI64, {1, 3});
+  plane.as<std::int64_t>()[1] = -5;
   const Mistake mistakes[] = {{"Gather", {rows, index}, {DType::kF32, {1, 3}}, "index 9"},
+                              {"GatherND", {rows, tuple}, {DType::kF32, {1, 3}}, "index 9"},
+                              {"ScatterElements", {rows, plane, one}, {DType::kF32, {4, 3}}, "index -5"},
+                              {"ScatterND", {rows, tuple, one}, {DType::kF32, {4, 3}}, "index 9"},
                               {"SoftmaxCrossEntropyLoss", {one, index}, {DType::kF32, {}}, "label 9"}};
   for (const Mistake& mistake : mistakes) {
     KernelSpec spec;

@@ -12,7 +12,7 @@ namespace {
 
 struct Case {
   const char* op;
-  double ulps;  // the bound that kernels/cpu/loops/vector_math.h states, without FMA
+  double ulps;  // the bound that kernels/cpu/loops/vector_math.h (or wide_math.h) states, without FMA
 };
 
 class VectorMath : public testing::TestWithParam<Case> {};
@@ -79,7 +79,9 @@ TEST_P(VectorMath, ZerosAndInfinitiesAreThoseOfTheStandardLibrary) {
 
 INSTANTIATE_TEST_SUITE_P(Functions, VectorMath,
                          testing::Values(Case{"Exp", 3}, Case{"Log", 3}, Case{"Tanh", 4}, Case{"Erf", 4}, Case{"Sigmoid", 4}, Case{"Elu", 5},
-                                         Case{"Softplus", 4}, Case{"Sqrt", 0.51}, Case{"Reciprocal", 0.51}),
+                                         Case{"Softplus", 4}, Case{"Sqrt", 0.51}, Case{"Reciprocal", 0.51}, Case{"Acos", 0.51}, Case{"Acosh", 0.51}, Case{"Asin", 0.51}, Case{"Asinh", 0.51},
+                                         Case{"Atan", 0.51}, Case{"Atanh", 0.51}, Case{"Cos", 0.51}, Case{"Cosh", 0.51}, Case{"Sin", 0.51},
+                                         Case{"Sinh", 0.51}, Case{"Tan", 0.51}),
                          [](const auto& info) { return std::string(info.param.op); });
 
 }  // namespace

@@ -1,37 +1,9 @@
 // LayerNormalization, SimplifiedLayerNormalization (RMSNormalization) and their Skip forms: one pass over memory, a row at a time.
-#include <cmath>
-
+#include "kernels/cpu/loops/row_statistics.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
 namespace {
-
-struct Statistics {
-  double mean = 0, inverse = 0;
-};
-
-constexpr std::int64_t kSumBlock = 1024;  // floats that are summed in float before they join a double
-
-SS_CLONES float sumOf(const float* x, std::int64_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < n; ++j) sum += x[j];
-  return sum;
-}
-
-struct Deviations {
-  float sum = 0, squares = 0;
-};
-SS_CLONES Deviations deviationsOf(const float* x, float mean, std::int64_t n) {
-  float sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum, squares)
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float d = x[j] - mean;
-    sum += d;
-    squares += d * d;
-  }
-  return {sum, squares};
-}
 
 // y = ((x - mean) - rest) * inverse * scale + bias: the mean in two parts, so that large means cost no digits.
 SS_CLONES void normalise(const float* x, float mean, float rest, float inverse, const float* scale, const float* bias, float* y, std::int64_t n) {
@@ -44,25 +16,11 @@ SS_CLONES void normalise(const float* x, float mean, float rest, float inverse, 
   }
 }
 
-// The mean is found roughly, then corrected by the mean of the differences, which are small.
 template <bool kCentered>
-Statistics normRow(const float* x, const float* scale, const float* bias, float* y, std::int64_t width, double epsilon) {
-  const auto count = static_cast<double>(width);
-  double rough = 0, sum = 0, squares = 0;
-  if constexpr (kCentered) {
-    for (std::int64_t at = 0; at < width; at += kSumBlock) rough += static_cast<double>(sumOf(x + at, std::min(kSumBlock, width - at)));
-    rough /= count;
-  }
-  const auto mean = static_cast<float>(rough);
-  for (std::int64_t at = 0; at < width; at += kSumBlock) {
-    const Deviations d = deviationsOf(x + at, mean, std::min(kSumBlock, width - at));
-    sum += static_cast<double>(d.sum);
-    squares += static_cast<double>(d.squares);
-  }
-  const double rest = kCentered ? sum / count : 0;
-  const double inverse = 1 / std::sqrt(std::max(squares / count - rest * rest, 0.0) + epsilon);
-  normalise(x, mean, static_cast<float>(rest), static_cast<float>(inverse), scale, bias, y, width);
-  return {static_cast<double>(mean) + rest, inverse};
+RowStatistics normRow(const float* x, const float* scale, const float* bias, float* y, std::int64_t width, double epsilon) {
+  const RowStatistics s = rowStatistics(x, width, epsilon, kCentered);
+  normalise(x, s.rough, static_cast<float>(s.rest), static_cast<float>(s.inverse), scale, bias, y, width);
+  return s;
 }
 
 SS_CLONES void addRows(const float* a, const float* b, const float* c, float* y, std::int64_t width) {
@@ -104,8 +62,8 @@ Result<std::unique_ptr<Kernel>> makeNorm(const KernelSpec& spec) {
     float* inverse = call.outputPresent(kInverse) ? output(call, kInverse) : nullptr;
     parallelRows(shape.rows, shape.width, threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        const Statistics s = normRow<kCentered>(x + row * shape.width, scale, bias, y + row * shape.width, shape.width, epsilon);
-        if (mean != nullptr) mean[row] = static_cast<float>(s.mean);
+        const RowStatistics s = normRow<kCentered>(x + row * shape.width, scale, bias, y + row * shape.width, shape.width, epsilon);
+        if (mean != nullptr) mean[row] = static_cast<float>(s.mean());
         if (inverse != nullptr) inverse[row] = static_cast<float>(s.inverse);
       }
     });
@@ -141,8 +99,8 @@ Result<std::unique_ptr<Kernel>> makeSkipNorm(const KernelSpec& spec) {
         const std::int64_t at = row * shape.width;
         float* sum = sums != nullptr ? sums + at : own;
         addRows(x + at, skip + at % skipTotal, bias, sum, shape.width);
-        const Statistics s = normRow<kCentered>(sum, gamma, beta, y + at, shape.width, epsilon);
-        if (mean != nullptr) mean[row] = static_cast<float>(s.mean);
+        const RowStatistics s = normRow<kCentered>(sum, gamma, beta, y + at, shape.width, epsilon);
+        if (mean != nullptr) mean[row] = static_cast<float>(s.mean());
         if (inverse != nullptr) inverse[row] = static_cast<float>(s.inverse);
       }
     });

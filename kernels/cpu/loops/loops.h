@@ -34,7 +34,11 @@ Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherElements(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherElementsGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGatherNdGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec);              // all forms, with a bias or without
+Result<std::unique_ptr<Kernel>> makeGroupNorm(const KernelSpec& spec);         // and InstanceNormalization
+Result<std::unique_ptr<Kernel>> makeGroupNormGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLayerNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLayerNormGrad(const KernelSpec& spec);
@@ -47,6 +51,8 @@ Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec);            /
 Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeRmsNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeRmsNormGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeScatterElements(const KernelSpec& spec);   // indices that agree with the data in all axes but one
+Result<std::unique_ptr<Kernel>> makeScatterNd(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSkipLayerNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSkipRmsNorm(const KernelSpec& spec);
@@ -59,7 +65,9 @@ Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTile(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTileGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeTopK(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec);         // elements of 4 bytes
+Result<std::unique_ptr<Kernel>> makeTrigonometry(const KernelSpec& spec);      // Sin Cos Tan, Sinh Cosh, and what undoes them
 Result<std::unique_ptr<Kernel>> makeTrilu(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeVariadic(const KernelSpec& spec);          // Sum Mean Max Min

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "kernels/cpu/loops/loops.h"
+#include "kernels/cpu/loops/pow.h"
 #include "kernels/cpu/loops/vector_math.h"
 
 namespace stepscope::cpu {
@@ -45,8 +46,20 @@ SS_STEP(hyperbolicTangent, tanhOf(a[i]))
 SS_STEP(chosen, a[i] != 0 ? b[i] : c[i])
 #undef SS_STEP
 
+SS_CLONES bool allEqual(const float* x, std::int64_t n) {
+  int equal = 1;
+#pragma omp simd reduction(& : equal)
+  for (std::int64_t i = 0; i < n; ++i) equal &= static_cast<int>(x[i] == x[0]);
+  return equal != 0;
+}
+
+// Exponents are one scalar as a rule: its block then holds one number.
 void power(const float* a, const float* b, const float*, float* y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = b[i] == 2 ? a[i] * a[i] : b[i] == 3 ? a[i] * a[i] * a[i] : std::pow(a[i], b[i]);
+  const SimplePower simple = allEqual(b, n) ? simplePowerOf(*b) : nullptr;
+  if (simple != nullptr)
+    simple(a, y, n);
+  else
+    powRun(a, 1, b, 1, y, n);
 }
 
 StepLoop loopOf(PointwiseOp op) {

@@ -45,6 +45,7 @@ SS_UNARY(MishOf, x* tanhOf(softplusOf(x)))
 SS_UNARY(NaturalLogarithm, logOf(x))
 SS_UNARY(Negate, -x)
 SS_UNARY(Rectify, x < 0 ? 0.0F : x)
+SS_UNARY(RoundToEven, std::rint(x))
 SS_UNARY(SignOf, x > 0 ? 1.0F : x < 0 ? -1.0F : x)
 SS_UNARY(SoftSign, x / (1.0F + std::fabs(x)))
 SS_UNARY(SoftPlus, softplusOf(x))
@@ -103,6 +104,7 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   if (op == "QuickGelu") return make(spec, QuickGelu{spec.attrs.real("alpha", 1.702F)});
   if (op == "Reciprocal") return make(spec, Inverse{});
   if (op == "Relu") return make(spec, Rectify{});
+  if (op == "Round") return make(spec, RoundToEven{});
   if (op == "Selu")
     return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.67326319217681884765625F), 1.0F, spec.attrs.real("gamma", 1.05070102214813232421875F)});
   if (op == "Sigmoid") return make(spec, Logistic{});
