@@ -32,6 +32,7 @@ Run addBuild(CLI::App& parent) {
     if (!a->saveGraphs.empty())
       if (Status saved = saveGraphs(**session, a->saveGraphs); !saved) return report(saved.error());
     if (!built) return output.failed(built.error().message), report(built.error());
+    output.recomputeTable((*session)->phases());
     if (!a->json) {
       const auto plan = (*session)->planSnapshot();
       if (plan)

@@ -125,6 +125,15 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
   std::fflush(stdout);
 }
 
+void Output::recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const {
+  if (json_) return;
+  for (const snapshot::PhaseSpan& span : spans) {
+    if (span.name() != "recompute" || !span.has_pass() || span.pass().notes_size() == 0) continue;
+    fmt::print("stashes that could be computed again (options recompute.budget, recompute.plan):\n");
+    for (const std::string& note : span.pass().notes()) fmt::print("  {}\n", note);
+  }
+}
+
 void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {
   if (json_) {
     nlohmann::json event{{"event", "step"},        {"step", r.step()},          {"ns", r.ns()},

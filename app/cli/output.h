@@ -22,6 +22,8 @@ class Output {
   void phase(const snapshot::PhaseSpan& span) const;       // JSON only
   void alert(const snapshot::Alert& alert) const;          // stderr in text mode
   void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
+  // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose from.
+  void recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const;
   void step(const snapshot::StepRecord& record, std::int64_t done, std::int64_t total, double secondsSoFar) const;
   void finished(std::int64_t steps, std::int64_t ns) const;
   void failed(const std::string& message) const;           // JSON: an error event besides the line on stderr

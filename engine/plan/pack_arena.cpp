@@ -50,24 +50,19 @@ std::int64_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& o
   return size;
 }
 
+bool ownsArenaMemory(const Buffer& buffer) { return buffer.home == Home::kArena && buffer.shares < 0 && buffer.first >= 0; }
+
+std::int64_t alignedBytes(const Buffer& buffer) { return (std::max<std::int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+
 }  // namespace
 
-void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
-  std::vector<Block> blocks;
-  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
-    const Buffer& buffer = plan.buffers[b];
-    if (buffer.home != Home::kArena || buffer.shares >= 0 || buffer.first < 0) continue;
-    const std::vector<Predicate>* predicates = nullptr;
-    if (buffer.value && graph.value(buffer.value).producer) predicates = &graph.node(graph.value(buffer.value).producer).predicates;
-    blocks.push_back({static_cast<int>(b), (std::max<std::int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment,
-                      buffer.first, buffer.last, predicates && !predicates->empty() ? predicates : nullptr});
-  }
-  // Lower bound: live bytes at each instruction.
+void measureLiveBytes(ExecutionPlan& plan) {
   const std::size_t count = plan.instructions.size();
   std::vector<std::int64_t> delta(count + 2, 0);
-  for (const Block& block : blocks) {
-    delta[static_cast<std::size_t>(block.first)] += block.bytes;
-    delta[static_cast<std::size_t>(block.last) + 1] -= block.bytes;
+  for (const Buffer& buffer : plan.buffers) {
+    if (!ownsArenaMemory(buffer)) continue;
+    delta[static_cast<std::size_t>(buffer.first)] += alignedBytes(buffer);
+    delta[static_cast<std::size_t>(buffer.last) + 1] -= alignedBytes(buffer);
   }
   std::int64_t live = 0;
   plan.lowerBoundBytes = 0;
@@ -78,6 +73,18 @@ void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
       plan.peakInstruction = static_cast<int>(std::min(i, count == 0 ? 0 : count - 1));
     }
   }
+}
+
+void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
+  std::vector<Block> blocks;
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    const Buffer& buffer = plan.buffers[b];
+    if (!ownsArenaMemory(buffer)) continue;
+    const std::vector<Predicate>* predicates = nullptr;
+    if (buffer.value && graph.value(buffer.value).producer) predicates = &graph.node(graph.value(buffer.value).producer).predicates;
+    blocks.push_back({static_cast<int>(b), alignedBytes(buffer), buffer.first, buffer.last, predicates && !predicates->empty() ? predicates : nullptr});
+  }
+  measureLiveBytes(plan);
 
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -86,7 +86,10 @@ struct PlanOptions {
 // Lifetimes, views and in place. Errors: an extent that is not a number and has no upper bound names the value.
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options);
 
-// Gives every arena buffer its offset; called when the workspaces are known (after the kernels are made).
+// Fills lowerBoundBytes and peakInstruction from the lifetimes of the buffers that are there.
+void measureLiveBytes(ExecutionPlan& plan);
+
+// Gives every arena buffer its offset, and measures live bytes; called when the workspaces are known (after the kernels are made).
 void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse);
 
 // Adds the workspace of an instruction as a buffer that lives for that instruction.

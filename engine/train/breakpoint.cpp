@@ -101,7 +101,10 @@ std::string breakBefore(const Variant& variant, const std::vector<snapshot::Brea
         break;
       case B::kPhase: {
         const auto phase = static_cast<snapshot::Phase>(instruction.phase);
-        const bool begins = index == 0 || plan.instructions[static_cast<std::size_t>(index) - 1].phase != instruction.phase;
+        // Recomputed nodes lie between backward ones: they do not make the backward phase begin again.
+        int before = index - 1;
+        while (before >= 0 && phase != snapshot::RECOMPUTE && plan.instructions[static_cast<std::size_t>(before)].phase == Phase::kRecompute) --before;
+        const bool begins = before < 0 || plan.instructions[static_cast<std::size_t>(before)].phase != instruction.phase;
         if (b.phase() == phase && begins) return fmt::format("breakpoint {}: phase {} begins", b.id(), phaseName(instruction.phase));
         break;
       }

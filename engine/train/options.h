@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/recompute/choose.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -44,6 +45,8 @@ struct TrainOptions {
   std::string missingWeights = "error";
   bool inPlace = true, reuse = true;
   std::int64_t memoryLimit = 0;           // bytes; 0 = what the machine has
+  std::int64_t recomputeBudget = 0;       // bytes of live activations; 0 = nothing is computed again for it
+  std::vector<RecomputeRequest> recomputePlan;
   std::int64_t ringBytes = std::int64_t{256} << 20;
   bool referenceKernels = false;
   std::map<std::string, bool> passes;     // pass.<name> = on|off

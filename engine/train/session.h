@@ -139,6 +139,7 @@ class Session {
   Status materialise();
   Status buildGraph();
   Status optimise(std::string_view phase, const std::vector<struct Pass>& passes, Graph& graph, Inference& inference);
+  Status chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions);
   Result<std::unique_ptr<Variant>> specialise(const Batch& batch, std::string reason);
   Status useVariantFor(const Batch& batch);
   void keepStage(std::string phase, const Graph& graph);

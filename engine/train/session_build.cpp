@@ -9,6 +9,7 @@
 #include "engine/autodiff/gradient.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/pass.h"
+#include "engine/recompute/choose.h"
 #include "engine/train/attach_loss.h"
 #include "engine/train/density.h"
 #include "engine/train/phase_scope.h"
@@ -89,6 +90,19 @@ std::string unknownOps(const Graph& graph, const std::vector<ValueId>& roots) {
                      count == 1 ? "" : "s", text);
 }
 
+void report(snapshot::PassReport& report, std::string_view name, const PassResult& result, std::size_t nodesBefore, std::size_t nodesAfter) {
+  report.set_name(std::string(name));
+  report.set_matches(static_cast<int>(result.matches));
+  report.set_nodes_before(static_cast<std::int64_t>(nodesBefore));
+  report.set_nodes_after(static_cast<std::int64_t>(nodesAfter));
+  for (const NearMiss& miss : result.nearMisses) {
+    auto& m = *report.add_near_misses();
+    m.set_node(miss.node.index);
+    m.set_condition(miss.condition);
+  }
+  for (const std::string& note : result.notes) report.add_notes(note);
+}
+
 }  // namespace
 
 // Fills weights that are not there, by role from the seed, and clones nothing: the state takes over what was read.
@@ -144,17 +158,7 @@ Status Session::optimise(std::string_view name, const std::vector<Pass>& passes,
     const std::size_t before = graph.order().size();
     auto result = pass.run(graph, inference);
     if (!result) return child.fail(result.error());
-    auto& report = child.pass();
-    report.set_name(std::string(pass.name));
-    report.set_matches(static_cast<int>(result->matches));
-    report.set_nodes_before(static_cast<std::int64_t>(before));
-    report.set_nodes_after(static_cast<std::int64_t>(graph.order().size()));
-    for (const NearMiss& miss : result->nearMisses) {
-      auto& m = *report.add_near_misses();
-      m.set_node(miss.node.index);
-      m.set_condition(miss.condition);
-    }
-    for (const std::string& note : result->notes) report.add_notes(note);
+    report(child.pass(), pass.name, *result, before, graph.order().size());
     child.count(static_cast<std::int64_t>(result->matches));
     auto& effect = optionEffects_["pass." + std::string(pass.name)];
     effect += fmt::format("{}{}: {} matches, {} nodes fewer", effect.empty() ? "" : "; ", name, result->matches, before - graph.order().size());
@@ -309,6 +313,30 @@ Status Session::useVariantFor(const Batch& batch) {
   return {};
 }
 
+Status Session::chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions) {
+  PhaseScope phase(*this, "recompute");
+  graph.setPass("recompute");
+  const std::size_t before = graph.order().size();
+  auto outcome = recompute(graph, inference, {options_.recomputeBudget, options_.recomputePlan, planOptions});
+  if (!outcome) return phase.fail(outcome.error());
+  report(phase.pass(), "recompute", outcome->result, before, graph.order().size());
+  phase.count(static_cast<std::int64_t>(outcome->result.matches));
+  if (outcome->peakBefore > 0)
+    optionEffects_[options_.recomputeBudget > 0 ? "recompute.budget" : "recompute.plan"] =
+        fmt::format("{} nodes run again; live activations {} → {} bytes", outcome->result.matches, outcome->peakBefore, outcome->peakAfter);
+  if (outcome->overBudget) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("recompute_budget");
+    alert.set_message(fmt::format("option 'recompute.budget': {} bytes of live activations are left; expected at most {}; hint: a smaller batch, or a larger budget",
+                                  outcome->peakAfter, options_.recomputeBudget));
+    alert.set_node(-1);
+    raise(alert);
+  }
+  if (outcome->result.matches > 0) keepStage("recompute", graph);
+  return {};
+}
+
 Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::string reason) {
   auto variant = std::make_unique<Variant>();
   variant->signature = signatureOf(batch);
@@ -330,17 +358,18 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     phase.count(static_cast<std::int64_t>(graph.order().size()));
   }
   keepStage("specialise", graph);
+  PlanOptions planOptions;
+  planOptions.inPlace = options_.inPlace;
+  planOptions.reuse = options_.reuse;
+  planOptions.trained = trained_;
+  planOptions.threads = omp_get_max_threads();
+  for (const std::string& name : keep_) planOptions.pinned.push_back(graph.findValue(name));
+  for (const std::string& name : pinned_) planOptions.pinned.push_back(graph.findValue(name));
+  std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
+  if (!forwardOnly_) SS_TRY(chooseRecompute(graph, *variant->inference, planOptions));
   ExecutionPlan plan;
   {
     PhaseScope phase(*this, "plan");
-    PlanOptions planOptions;
-    planOptions.inPlace = options_.inPlace;
-    planOptions.reuse = options_.reuse;
-    planOptions.trained = trained_;
-    planOptions.threads = omp_get_max_threads();
-    for (const std::string& name : keep_) planOptions.pinned.push_back(graph.findValue(name));
-    for (const std::string& name : pinned_) planOptions.pinned.push_back(graph.findValue(name));
-    std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
     auto made = makePlan(graph, *variant->inference, planOptions);
     if (!made) return phase.fail(made.error());
     plan = std::move(*made);

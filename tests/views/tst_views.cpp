@@ -218,6 +218,21 @@ class ViewsTest : public QObject {
     QCOMPARE(model.rowCount(), 0);
   }
 
+  void recomputedInstructionsLieWithinTheBackwardPhase() {
+    snapshot::Graph again = chain(100)->graph();
+    for (const int i : {60, 70}) again.mutable_nodes(i)->set_phase(snapshot::RECOMPUTE);
+    const GraphPtr graph = GraphSnapshot::make(std::move(again));
+    SnapshotStore store;
+    InstructionModel model(store);
+    store.setGraph(graph);
+    store.setPlan(planOf(*graph));
+    QCOMPARE(model.rowCount(), 102);  // still two phase separators
+    QCOMPARE(store.plan()->phaseRange(60), (std::pair{50, 100}));
+    QVERIFY(model.line(51).place.contains(QStringLiteral("2 recomputed")));
+    QVERIFY(model.line(model.rowOf(60)).place.startsWith(QStringLiteral("↻")));
+    QVERIFY(!model.line(model.rowOf(61)).place.startsWith(QStringLiteral("↻")));
+  }
+
   void rowTablePassesTheTester() {
     RowTableModel model({{QStringLiteral("a"), {}, false, 4}, {QStringLiteral("b"), {}, true, 4}});
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);

@@ -158,9 +158,13 @@ int PlanSnapshot::overwrittenBy(int bufferIndex) const {
 std::pair<int, int> PlanSnapshot::phaseRange(int index) const {
   const snapshot::Instruction* at = instruction(index);
   if (!at) return {0, 0};
+  const auto stretch = [this](int i) {
+    const snapshot::Phase phase = plan_.instructions(i).phase();
+    return phase == snapshot::RECOMPUTE ? snapshot::BACKWARD : phase;
+  };
   int begin = index, end = index + 1;
-  while (begin > 0 && plan_.instructions(begin - 1).phase() == at->phase()) --begin;
-  while (end < plan_.instructions_size() && plan_.instructions(end).phase() == at->phase()) ++end;
+  while (begin > 0 && stretch(begin - 1) == stretch(index)) --begin;
+  while (end < plan_.instructions_size() && stretch(end) == stretch(index)) ++end;
   return {begin, end};
 }
 

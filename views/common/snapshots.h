@@ -58,7 +58,8 @@ class PlanSnapshot {
   int root(int bufferIndex) const;
   // The instruction that overwrites the arena memory of this buffer first after its last use; -1 when it stays.
   int overwrittenBy(int bufferIndex) const;
-  // First index of the phase that instruction `index` belongs to, and one past its last.
+  // First index of the phase that instruction `index` belongs to, and one past its last. Recomputed instructions lie within the
+  // backward phase, which they serve.
   std::pair<int, int> phaseRange(int index) const;
 
  private:

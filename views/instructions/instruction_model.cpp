@@ -71,10 +71,10 @@ void InstructionModel::rebuild() {
   rows_.clear();
   matching_ = 0;
   const int count = plan_ ? plan_->size() : 0;
-  int hidden = 0;
+  int hidden = 0, phaseEnd = 0;
   for (int i = 0; i < count; ++i) {
-    const bool newPhase = i == 0 || plan_->plan().instructions(i).phase() != plan_->plan().instructions(i - 1).phase();
-    if (newPhase) {
+    if (i >= phaseEnd) {
+      phaseEnd = plan_->phaseRange(i).second;
       if (hidden > 0) rows_.push_back({kGap, i - hidden, hidden});
       hidden = 0;
       rows_.push_back({kPhase, i, 0});
@@ -107,10 +107,11 @@ InstructionModel::Line InstructionModel::line(int row) const {
   const auto& position = store_.position();
   if (r.kind == kPhase) {
     const auto [begin, end] = plan_->phaseRange(r.index);
-    line.op = names::phase(in.phase());
+    line.op = names::phase(in.phase() == snapshot::RECOMPUTE ? snapshot::BACKWARD : in.phase());
     std::int64_t ns = 0;
-    int timed = 0, ran = 0;
+    int timed = 0, ran = 0, again = 0;
     for (int i = begin; i < end; ++i) {
+      again += plan_->plan().instructions(i).phase() == snapshot::RECOMPUTE;
       const Timing& t = store_.timing(i);
       const bool now = !position.in_step() || (i < position.instruction() && t.step == position.step());
       ran += position.in_step() && i < position.instruction();
@@ -119,6 +120,7 @@ InstructionModel::Line InstructionModel::line(int row) const {
       ++timed;
     }
     line.place = end - begin == 1 ? tr("1 instruction") : tr("%1 instructions").arg(format::count(end - begin));
+    if (again > 0) line.place += tr(" · %1 recomputed").arg(format::count(again));
     if (position.in_step() && ran == 0) {
       line.place += tr(" · not reached");
     } else if (timed > 0) {
@@ -129,7 +131,7 @@ InstructionModel::Line InstructionModel::line(int row) const {
   line.op = format::visible(in.op());
   if (graph_) {
     if (const snapshot::Node* node = graph_->node(in.node())) {
-      line.place = names::place(*graph_, *node);
+      line.place = (in.phase() == snapshot::RECOMPUTE ? QStringLiteral("↻ ") : QString()) + names::place(*graph_, *node);
       line.category = QString::fromStdString(node->category());
     }
   }
@@ -150,6 +152,7 @@ QString InstructionModel::tooltip(int i) const {
   const snapshot::Instruction& in = plan_->plan().instructions(i);
   const Timing& t = store_.timing(i);
   QString text = QStringLiteral("%1  %2\n").arg(i).arg(format::visible(in.label()));
+  if (in.phase() == snapshot::RECOMPUTE) text += tr("↻ Recomputed: a forward value that is made again here instead of being kept\n");
   if (t.ns >= 0) {
     text += tr("Time: wall clock of this instruction alone, %1, in step %2\n").arg(format::timeExact(t.ns)).arg(t.step);
   } else {

@@ -1,0 +1,44 @@
+// Phase `recompute`: which candidates are taken, and what that gives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/passes/pass.h"
+#include "engine/plan/plan.h"
+#include "engine/recompute/stashes.h"
+
+namespace stepscope {
+
+// One entry of option recompute.plan, written `PATTERN:1:COUNT` (ONNX Runtime's notation): the first COUNT occurrences of the
+// pattern in forward order, -1 = all; `PATTERN:0:COUNT` = none. The pattern `block` stands for repeated modules.
+struct RecomputeRequest {
+  std::string pattern;
+  bool apply = true;
+  std::int64_t count = -1;
+};
+
+// Entries are separated by commas, blanks around them do not count, of two entries with one pattern the last wins.
+// Error: names the entry and the field.
+Result<std::vector<RecomputeRequest>> parseRecomputePlan(std::string_view text);
+
+struct RecomputeOptions {
+  std::int64_t budget = 0;                  // largest sum of live activation bytes (without workspaces); 0 = no budget
+  std::vector<RecomputeRequest> requests;
+  PlanOptions plan;                         // how the step will be planned: what is kept, in place
+};
+
+struct RecomputeOutcome {
+  PassResult result;                        // matches = nodes that run again; notes = the table of patterns and what was chosen
+  std::int64_t peakBefore = 0, peakAfter = 0;  // largest sum of live bytes; both 0 when nothing was asked for
+  bool overBudget = false;                  // the budget cannot be met; what came nearest is applied
+};
+
+// Requests first, then, while the peak is above the budget, single stashes by what they cost per byte saved, then blocks from the
+// front of the model. The peak is the planner's own, on the rewritten graph, never a sum of estimates. Errors are the planner's.
+Result<RecomputeOutcome> recompute(Graph& graph, Inference& inference, const RecomputeOptions& options);
+
+}  // namespace stepscope
