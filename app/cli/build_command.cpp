@@ -23,7 +23,7 @@ Run addBuild(CLI::App& parent) {
     const Output output(a->json);
     auto options = a->shared.apply();
     if (!options) return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
-    auto session = openSession(a->model, *options, output);
+    auto session = openSession(a->model, *options, output, a->shared.mapWeights);
     if (!session) return output.failed(session.error().message), report(session.error());
     Status built = prepare(**session, a->shared);
     if (built) built = (*session)->build();

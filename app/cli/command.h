@@ -41,6 +41,7 @@ class SharedOptions {
   Result<TrainOptions> apply() const;
   bool resume = false;
   std::string initFrom;
+  bool mapWeights = false;
 
  private:
   std::vector<std::pair<std::string, std::shared_ptr<std::vector<std::string>>>> values_;

@@ -6,13 +6,14 @@
 
 namespace stepscope::cli {
 
-Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output) {
+Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output, bool mapWeights) {
   std::filesystem::path path = model;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     SS_ASSIGN(path, openCaptureFolder(path, options));
   }
   LoadOptions load;
+  load.mapWeights = mapWeights;
   if (options.missingWeights == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
   Observer observer;
   observer.phase = [&output](const snapshot::PhaseSpan& span) { output.phase(span); };

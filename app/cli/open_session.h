@@ -10,7 +10,7 @@
 namespace stepscope::cli {
 
 // `model` may be a folder that stepscope_capture wrote; options that it brings and the user did not set are taken over.
-Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output);
+Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output, bool mapWeights = false);
 
 // --init-from and --resume.
 Status prepare(Session& session, const SharedOptions& shared);

@@ -83,7 +83,7 @@ Status run(const Arguments& a, const Output& output) {
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   std::vector<std::string> names;
   for (const auto& [value, file] : fetches) names.push_back(value);
-  SS_ASSIGN(const auto session, openSession(a.model, options, output));
+  SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
   SS_ASSIGN(const auto outputs, runForward(*session, names));
   for (std::size_t k = 0; k < outputs.size(); ++k) {

@@ -22,6 +22,7 @@ void SharedOptions::add(CLI::App& app) {
   app.add_flag("--nesterov", nesterov_, "Nesterov momentum of sgd");
   app.add_option("--set", *set_, "NAME=VALUE: any option of `stepscope options`")->type_name("")->expected(1)->take_all();
   app.add_option("--init-from", initFrom, "parameters from a .safetensors file")->type_name("FILE");
+  app.add_flag("--map-weights", mapWeights, "map weights that lie in files beside the model instead of copying them: what is not trained stays in the file cache; the files must stay as they are");
   app.add_flag("--resume", resume, "with --init-from: optimizer state and step number too");
 }
 

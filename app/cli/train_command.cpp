@@ -116,7 +116,7 @@ Status train(const Arguments& a, const Output& output) {
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   std::vector<std::string> keep;
   for (const auto& [value, file] : fetches) keep.push_back(value);
-  SS_ASSIGN(const auto session, openSession(a.model, options, output));
+  SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
   session->keep(keep);
   session->keepGradients(!a.dumpGrads.empty());

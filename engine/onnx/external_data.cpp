@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ Status checkLocation(const std::string& location) {
 
 }  // namespace
 
-ExternalFiles::ExternalFiles(std::vector<std::filesystem::path> folders) {
+ExternalFiles::ExternalFiles(std::vector<std::filesystem::path> folders, ExternalAccess access) : access_(access) {
   for (const auto& folder : folders) {
     std::error_code error;
     auto canonical = std::filesystem::canonical(folder.empty() ? "." : folder, error);
@@ -121,10 +122,25 @@ Status ExternalFiles::check(const ExternalRange& range, std::int64_t bytes) {
   return {};
 }
 
+Result<ExternalFiles::Block> ExternalFiles::map(const File& file, const ExternalRange& range, std::int64_t bytes) const {
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE), begin = range.offset / page * page;
+  const auto length = static_cast<std::size_t>(range.offset + bytes - begin);
+  // Writable and private: an optimizer may write parameters, and the file stays as it is.
+  void* memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor, begin);
+  if (memory == MAP_FAILED)
+    return fail(ErrorCode::kIo, fmt::format("{}: {} bytes at offset {} cannot be mapped: {}; expected a file that can; hint: leave --map-weights out",
+                                            named(range.location), bytes, range.offset, std::strerror(errno)));
+  return Block{{memory, [length](const void* p) { ::munmap(const_cast<void*>(p), length); }}, static_cast<char*>(memory) + (range.offset - begin)};
+}
+
 Result<ExternalFiles::Block> ExternalFiles::read(const ExternalRange& range, std::int64_t bytes) {
   SS_ASSIGN(File * file, open(range.location));
   Block& block = file->blocks[{range.offset, bytes}];
   if (block.owner) return block;
+  if (access_ == ExternalAccess::kMap && bytes > 0 && range.offset % static_cast<std::int64_t>(kAlignment) == 0) {
+    SS_ASSIGN(block, map(*file, range, bytes));
+    return block;
+  }
   void* memory =
       ::operator new(static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)), std::align_val_t{kAlignment}, std::nothrow);
   if (!memory)

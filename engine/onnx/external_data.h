@@ -22,8 +22,12 @@ struct ExternalRange {
   std::optional<std::int64_t> length;  // absent: to the end of the file
 };
 
-// Opens the files of one model, each once, and reads ranges into memory of our own (never a mapping: a file that shrinks
-// would end the process).
+// How the bytes of a range come into memory. kMap spares the copy of what is never written, and writes stay in memory; but a file
+// that shrinks while it is mapped ends the process, so nobody gets it unasked. Ranges that do not start at a multiple of 64 bytes are
+// read all the same.
+enum class ExternalAccess : std::uint8_t { kRead, kMap };
+
+// Opens the files of one model, each once, and reads ranges into memory of our own, or maps them.
 //
 // A location is refused (kInvalidArgument) when it is empty, absolute, has "..", NUL or a backslash, or when its canonical
 // path leaves both the model's folder and the folder of the file that the model's path links to, or is no regular file.
@@ -32,7 +36,7 @@ struct ExternalRange {
 class ExternalFiles {
  public:
   // `folders`: where locations are resolved, in order; the first that has the file wins.
-  explicit ExternalFiles(std::vector<std::filesystem::path> folders);
+  explicit ExternalFiles(std::vector<std::filesystem::path> folders, ExternalAccess access = ExternalAccess::kRead);
   ~ExternalFiles();
   ExternalFiles(const ExternalFiles&) = delete;
   ExternalFiles& operator=(const ExternalFiles&) = delete;
@@ -55,7 +59,10 @@ class ExternalFiles {
   };
   Result<File*> open(const std::string& location);
 
+  Result<Block> map(const File& file, const ExternalRange& range, std::int64_t bytes) const;
+
   std::vector<std::filesystem::path> folders_;
+  ExternalAccess access_;
   std::map<std::string, File> files_;
   std::map<std::string, Error> failed_;
 };

@@ -55,7 +55,7 @@ class ModelReader {
  public:
   ModelReader(onnx::ModelProto& proto, std::vector<std::filesystem::path> folders, const LoadOptions& options,
               ProblemList& problems)
-      : proto_(proto), options_(options), problems_(problems), files_(std::move(folders)) {}
+      : proto_(proto), options_(options), problems_(problems), files_(std::move(folders), options.mapWeights ? ExternalAccess::kMap : ExternalAccess::kRead) {}
 
   Status read(LoadedModel& model) {
     readHeader(model);
