@@ -91,6 +91,45 @@ def _stop_gradient(graph, value):
     return graph.op("stepscope::StopGradient", value).setType(value.type())
 
 
+# The exporters spell these out as log(exp(a) + exp(b)), log(sigmoid(x)) and a product with log(1 - sigmoid(x)), whose gradients are
+# 0/0 where PyTorch's are finite: here as max(a, b) + log(1 + exp(-|a - b|)), -log(1 + exp(-x)) and what follows from it.
+def _log_add_exp(graph, a, b):
+    gap = graph.op("Neg", graph.op("Abs", graph.op("Sub", a, b)))
+    return graph.op("Add", graph.op("Max", a, b), graph.op("Softplus", gap))
+
+
+def _log_sigmoid(graph, value):
+    return graph.op("Neg", graph.op("Softplus", graph.op("Neg", value)))
+
+
+def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
+    dtype = {"Double": torch.float64, "Half": torch.float16}.get(x.type().scalarType(), torch.float32)
+    one = graph.op("Constant", value_t=torch.tensor(1.0, dtype=dtype))
+    rest = graph.op("Softplus", graph.op("Neg", x))  # -log sigmoid(x)
+    if not pos_weight.node().mustBeNone():
+        factor = graph.op("Mul", graph.op("Sub", pos_weight, one), target)
+        rest = graph.op("Mul", graph.op("Add", factor, one), rest)
+    loss = graph.op("Add", graph.op("Mul", graph.op("Sub", one, target), x), rest)
+    if not weight.node().mustBeNone():
+        loss = graph.op("Mul", loss, weight)
+    reduce = {0: None, 1: "ReduceMean", 2: "ReduceSum"}[int(reduction.node().t("value"))]
+    return loss if reduce is None else graph.op(reduce, loss, keepdims_i=0)
+
+
+def _stable_translations():
+    """The same for the dynamo exporter."""
+    from onnxscript import FLOAT
+    from onnxscript import opset18 as op
+
+    def log_add_exp(self: FLOAT, other: FLOAT) -> FLOAT:
+        return op.Add(op.Max(self, other), op.Softplus(op.Neg(op.Abs(op.Sub(self, other)))))
+
+    def log_sigmoid(self: FLOAT) -> FLOAT:
+        return op.Neg(op.Softplus(op.Neg(self)))
+
+    return {torch.ops.aten.logaddexp.default: log_add_exp, torch.ops.aten.log_sigmoid.default: log_sigmoid}
+
+
 def _mark_detached(proto):
     """Turns the Identity that the dynamo exporter writes for detach() into a node that stops the gradient."""
     found = False
@@ -106,21 +145,36 @@ def _export(module, inputs, names, path, exporter, opset):
     """Exports a module in training mode; the module's buffers change, as its forward pass runs."""
     if exporter == "dynamo":
         # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
+        own = {"custom_translation_table": _stable_translations()} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
         program = torch.onnx.export(
-            module, inputs, None, input_names=names, output_names=[LOSS], opset_version=opset, dynamo=True, optimize=False
+            module, inputs, None, input_names=names, output_names=[LOSS], opset_version=opset, dynamo=True, optimize=False, **own
         )
+        # Inputs get the names of forward's parameters, which the exporter may have given to a value already ("t" of x.t()).
+        taken = set(names) | {LOSS}
+        for node in program.model.graph:
+            for value in node.outputs:
+                if value.name in taken and value not in program.model.graph.outputs:
+                    value.name = f"{value.name}_of_{node.name}"
         program.save(str(path))
         return
     options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     # ONNX has no detach: without this the exporter drops it, and gradients flow where PyTorch's do not.
-    torch.onnx.register_custom_op_symbolic("aten::detach", _stop_gradient, 9)
+    symbolics = {
+        "aten::detach": _stop_gradient,
+        "aten::logaddexp": _log_add_exp,
+        "aten::log_sigmoid": _log_sigmoid,
+        "aten::binary_cross_entropy_with_logits": _bce_with_logits,
+    }
+    for name, symbolic in symbolics.items():
+        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:
         torch.onnx.export(
             module, inputs, str(path), input_names=names, output_names=[LOSS], opset_version=opset,
             training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1}, **options,
         )  # fmt: skip
     finally:
-        torch.onnx.unregister_custom_op_symbolic("aten::detach", 9)
+        for name in symbolics:
+            torch.onnx.unregister_custom_op_symbolic(name, opset)
 
 
 def _restore(proto, state):

@@ -722,3 +722,118 @@ class ShiftedWindows(nn.Module):
 @family
 def shifted_windows():
     return ShiftedWindows(), F.cross_entropy, image_batches(5)
+
+
+@family
+def far_logits():
+    """Losses whose spelled-out forms over- or underflow: PyTorch's gradients are finite, and so must ours be."""
+
+    def loss(x, y):
+        t = (y > 0).float()
+        weighted = F.binary_cross_entropy_with_logits(x, t, pos_weight=torch.tensor([0.5, 2.0, 3.0, 1.0]))
+        signs = -(t * F.logsigmoid(60 * x) + (1 - t) * F.logsigmoid(-60 * x)).mean()
+        return weighted + signs + F.binary_cross_entropy_with_logits(80 * x, t) + torch.logaddexp(90 * x, -90 * x).mean() + F.softplus(50 * x).mean()
+
+    return nn.Linear(5, 4), loss, [(torch.randn(6, 5), torch.randn(6, 4)) for _ in range(3)]
+
+
+@family
+def forward_sum():
+    """The forward algorithm of CTC over a fixed alignment lattice, in the logarithm."""
+
+    def loss(logits, labels):
+        p = F.log_softmax(logits, -1)
+        start = torch.full((labels.shape[0], 1), -1e4)
+        a = torch.cat([p[:, 0].gather(1, labels[:, :1]), start.expand(-1, labels.shape[1] - 1)], 1)
+        for t in range(1, p.shape[1]):
+            a = torch.logaddexp(a, torch.cat([start, a[:, :-1]], 1)) + p[:, t].gather(1, labels)
+        return -a[:, -1].mean()
+
+    model = nn.Sequential(nn.Linear(5, 8), nn.GELU(), nn.Linear(8, 6))
+    return model, loss, [(torch.randn(3, 7, 5), torch.randint(0, 6, (3, 4))) for _ in range(3)]
+
+
+class Towers(nn.Module):
+    """Image and text towers with a learned temperature; an input is named like the value that the exporter makes of x.t()."""
+
+    def __init__(self):
+        super().__init__()
+        self.image, self.text, self.logit_scale = nn.Conv2d(3, 8, 4, 4), nn.Embedding(12, 8), nn.Parameter(torch.tensor(2.0))
+
+    def forward(self, i, t):
+        a, b = F.normalize(self.image(i).mean((2, 3)), dim=-1), F.normalize(self.text(t).mean(1), dim=-1)
+        return self.logit_scale.exp().clamp(max=100) * a @ b.t()
+
+
+@family
+def towers():
+    def loss(x, y):
+        return (F.cross_entropy(x, y) + F.cross_entropy(x.t(), y)) / 2
+
+    return Towers(), loss, [((torch.randn(4, 3, 8, 8), torch.randint(0, 12, (4, 5))), torch.arange(4)) for _ in range(3)]
+
+
+class Capsules(nn.Module):
+    """Routing by agreement, three rounds."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6, 3, 4, 5) * 0.5)
+
+    def forward(self, x):
+        votes = torch.einsum("bij,iojk->biok", x.view(-1, 6, 4), self.weight)
+        routes = torch.zeros_like(votes[..., 0])
+        for turn in range(3):
+            v = (routes.softmax(2).unsqueeze(-1) * votes).sum(1)
+            n = (v**2).sum(-1, keepdim=True)
+            v = n / (1 + n) * v / torch.sqrt(n + 1e-8)
+            if turn < 2:
+                routes = routes + (votes * v.unsqueeze(1)).sum(-1)
+        return (v**2).sum(-1).add(1e-8).sqrt()
+
+
+@family
+def capsules():
+    def margin(lengths, y):
+        t = F.one_hot(y, 3).float()
+        return (t * F.relu(0.9 - lengths) ** 2 + 0.5 * (1 - t) * F.relu(lengths - 0.1) ** 2).sum(1).mean()
+
+    return Capsules(), margin, class_batches(24, 3)
+
+
+class Sparsemax(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(5, 6)
+
+    def forward(self, x):
+        z = self.scores(x)
+        ordered = torch.sort(z, dim=1, descending=True)[0]
+        total, k = ordered.cumsum(1), torch.arange(1, z.shape[1] + 1, dtype=z.dtype)
+        count = (1 + k * ordered > total).sum(1, keepdim=True)
+        return torch.clamp(z - (total.gather(1, count - 1) - 1) / count.to(z.dtype), min=0)
+
+
+@family
+def sparsemax():
+    return Sparsemax(), F.mse_loss, [(torch.randn(6, 5), torch.randn(6, 6)) for _ in range(3)]
+
+
+class Deformable(nn.Module):
+    """Attention over three learned places per pixel."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.offset, self.weight, self.head = nn.Conv2d(3, 6, 3, 2, 1), nn.Conv2d(6, 6, 3, 1, 1), nn.Conv2d(6, 3, 1), nn.Linear(6, 4)
+
+    def forward(self, x):
+        h = F.relu(self.stem(x))
+        base = F.affine_grid(torch.eye(2, 3).unsqueeze(0).expand(h.shape[0], 2, 3), h.shape, align_corners=False)
+        offset, weight = torch.tanh(self.offset(h)).permute(0, 2, 3, 1), self.weight(h).softmax(1)
+        seen = [F.grid_sample(h, base + 0.3 * offset[..., 2 * i : 2 * i + 2], align_corners=False) for i in range(3)]
+        return self.head(sum(weight[:, i : i + 1] * seen[i] for i in range(3)).mean((2, 3)))
+
+
+@family
+def deformable():
+    return Deformable(), F.cross_entropy, image_batches(4)

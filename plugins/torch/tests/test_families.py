@@ -28,7 +28,7 @@ except ImportError as error:
 try:
     import onnxscript  # noqa: F401  the dynamo exporter is written on it
 
-    DYNAMO = ("t5", "gemma", "fnet", "vqvae", "dlrm", "mamba", "shifted_windows")
+    DYNAMO = ("t5", "gemma", "fnet", "vqvae", "dlrm", "mamba", "shifted_windows", "far_logits", "forward_sum", "towers", "deformable")
 except ImportError:
     DYNAMO = ()
 
@@ -36,7 +36,7 @@ from families import FAMILIES  # noqa: E402
 from stepscope_capture import capture  # noqa: E402
 from stepscope_capture.safetensors import load_safetensors  # noqa: E402
 
-TORCHSCRIPT = tuple(name for name in FAMILIES if name != "fnet")  # that exporter has no Fourier transform
+TORCHSCRIPT = tuple(name for name in FAMILIES if name not in ("fnet", "deformable"))  # that exporter has no Fourier transform, no AffineGrid
 GRADIENT, LOSS = 2e-3, 2e-4
 
 
