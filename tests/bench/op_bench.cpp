@@ -17,67 +17,20 @@
 #include <map>
 #include <random>
 
+#include "kernels/cpu/loops/machine_peak.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope {
 namespace {
 
-double secondsOf(const std::function<void()>& work, int rounds) {
-  double best = 1e9;
-  for (int i = 0; i < rounds; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return best;
-}
-
-SS_CLONES void triad(const float* a, const float* b, float* y, std::int64_t n) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + 3.0F * b[i];
-}
-SS_CLONES void scale(const float* a, float* y, std::int64_t n) {
-#pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = 3.0F * a[i];
-}
-SS_CLONES float total(const float* x, std::int64_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum;
-}
-
-enum class Pattern { kSum, kTriad, kCopy };
+using cpu::Traffic;
 
 // Bytes per second over a working set of `bytes` that is read, read by two thirds, or by a half.
-double peakBytes(std::int64_t bytes, Pattern pattern, int threads) {
-  static std::map<std::pair<std::int64_t, Pattern>, double> known;
-  auto [it, fresh] = known.try_emplace({bytes, pattern}, 0.0);
-  if (!fresh) return it->second;
-  const bool readOnly = pattern == Pattern::kSum, copies = pattern == Pattern::kCopy;
-  const std::int64_t width = readOnly ? 4 : copies ? 8 : 12, n = std::max<std::int64_t>(bytes / width / 64 * 64, 64);
-  const Tensor x(DType::kF32, {n}), z(DType::kF32, {pattern == Pattern::kTriad ? n : 64}), y(DType::kF32, {readOnly ? 64 : n});
-  const float *a = x.as<float>().data(), *b = z.as<float>().data();
-  float* out = y.as<float>().data();
-  const int rounds = static_cast<int>(std::clamp<std::int64_t>(400'000'000 / bytes, 5, 2000));
-  const auto measure = [&](auto&& part) { return secondsOf([&] { cpu::parallelElements(n, threads, part); }, rounds); };
-  double seconds = 0;
-  if (readOnly) {
-    seconds = measure([&](std::int64_t begin, std::int64_t end) { benchmark::DoNotOptimize(total(a + begin, end - begin)); });
-  } else {
-    const auto part = [&](std::int64_t from, float* to, std::int64_t count) { copies ? scale(a + from, to, count) : triad(a + from, b + from, to, count); };
-    seconds = measure([&](std::int64_t begin, std::int64_t end) { part(begin, out + begin, end - begin); });
-    seconds = std::min(seconds, measure([&](std::int64_t begin, std::int64_t end) {
-                         std::array<float, 1024> block;
-                         for (std::int64_t i = begin; i < end; i += 1024) {
-                           const std::int64_t count = std::min<std::int64_t>(1024, end - i);
-                           part(i, block.data(), count);
-                           cpu::streamCopy(out + i, block.data(), count);
-                         }
-                         cpu::finishStreams();
-                       }));
-  }
-  return it->second = static_cast<double>(n * width) / seconds;
+double peakBytes(std::int64_t bytes, Traffic traffic, int threads) {
+  static std::map<std::pair<std::int64_t, Traffic>, double> known;
+  auto [it, fresh] = known.try_emplace({bytes, traffic}, 0.0);
+  if (fresh) it->second = cpu::trafficPeak(bytes, traffic, threads, 0.04);
+  return it->second;
 }
 
 using Source = std::function<Tensor()>;  // made when its benchmark runs
@@ -169,12 +122,9 @@ Source ints(std::vector<std::int64_t> values) {
   return [=] { return Tensor::ints(values); };
 }
 
+// Fused products per second.
 double peakOperations(int threads) {
-  static const double peak = [threads] {
-    const std::int64_t n = 1024;
-    Runner product({"", "", "MatMul", {}, {floats({n, n}), floats({n, n})}, {{DType::kF32, {n, n}}}}, threads);
-    return static_cast<double>(n * n * n) / secondsOf([&] { product.run(); }, 10);
-  }();
+  static const double peak = cpu::operationsPeak(threads, 0.1) / 2;
   return peak;
 }
 
@@ -190,9 +140,9 @@ void measure(benchmark::State& state, const Case& test) {
     if (std::find(test.unread.begin(), test.unread.end(), i) == test.unread.end()) read += runner.inputBytes(i) * test.reads;
   for (const auto& [dtype, dims] : test.outputs) written += elementCount(dims) * static_cast<std::int64_t>(dtypeSize(dtype));
   const double bytes = static_cast<double>(read + written), peak = peakBytes(read + written,
-                                                                             written * 10 < read      ? Pattern::kSum
-                                                                             : written * 4 > read * 3 ? Pattern::kCopy
-                                                                                                      : Pattern::kTriad,
+                                                                             written * 10 < read      ? Traffic::kSum
+                                                                             : written * 4 > read * 3 ? Traffic::kCopy
+                                                                                                      : Traffic::kTriad,
                                                                              threads);
   runner.run();
   double best = 1e9;

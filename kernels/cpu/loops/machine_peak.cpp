@@ -1,0 +1,137 @@
+#include "kernels/cpu/loops/machine_peak.h"
+
+#include <omp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "kernels/cpu/loops/support.h"
+
+namespace stepscope::cpu {
+namespace {
+
+template <typename Work>
+double bestSeconds(double budget, Work&& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const auto all = Clock::now();
+  double best = 1e9;
+  for (int round = 0; round < 3 || since(all) < budget; ++round) {
+    const auto begin = Clock::now();
+    work();
+    best = std::min(best, since(begin));
+  }
+  return std::max(best, 1e-9);
+}
+
+SS_CLONES void triad(const float* a, const float* b, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] + 3.0F * b[i];
+}
+SS_CLONES void scale(const float* a, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < n; ++i) y[i] = 3.0F * a[i];
+}
+SS_CLONES float total(const float* x, std::int64_t n) {
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  return sum;
+}
+
+std::int64_t cacheSize(int name, std::int64_t fallback) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? static_cast<std::int64_t>(bytes) : fallback;
+}
+
+}  // namespace
+
+double trafficPeak(std::int64_t bytes, Traffic traffic, int threads, double seconds) {
+  const std::int64_t width = traffic == Traffic::kSum    ? 4
+                             : traffic == Traffic::kCopy ? 8
+                                                         : 12,
+                     n = std::max<std::int64_t>(bytes / width / 64 * 64, 64);
+  const Tensor x(DType::kF32, {n}), z(DType::kF32, {traffic == Traffic::kTriad ? n : 64}), y(DType::kF32, {traffic == Traffic::kSum ? 64 : n});
+  const float *a = x.as<float>().data(), *b = z.as<float>().data();
+  float* out = y.as<float>().data();
+  const double budget = traffic == Traffic::kSum ? seconds : seconds / 2;  // writing is tried in two ways
+  const auto measure = [&](auto&& part) { return bestSeconds(budget, [&] { parallelElements(n, threads, part); }); };
+  double best = 0;
+  if (traffic == Traffic::kSum) {
+    volatile float sink = 0;  // each thread's sum counts as used
+    best = measure([&](std::int64_t begin, std::int64_t end) { sink = total(a + begin, end - begin); });
+  } else {
+    const auto part = [&](std::int64_t from, float* to, std::int64_t count) {
+      traffic == Traffic::kCopy ? scale(a + from, to, count) : triad(a + from, b + from, to, count);
+    };
+    best = measure([&](std::int64_t begin, std::int64_t end) { part(begin, out + begin, end - begin); });
+    best = std::min(best, measure([&](std::int64_t begin, std::int64_t end) {
+                      std::array<float, 1024> block;
+                      for (std::int64_t i = begin; i < end; i += 1024) {
+                        const std::int64_t count = std::min<std::int64_t>(1024, end - i);
+                        part(i, block.data(), count);
+                        streamCopy(out + i, block.data(), count);
+                      }
+                      finishStreams();
+                    }));
+  }
+  return static_cast<double>(n * width) / best;
+}
+
+double operationsPeak(int threads, double seconds) {
+  constexpr std::int64_t kSide = 1024;
+  const Tensor a(DType::kF32, {kSide, kSide}), b(DType::kF32, {kSide, kSide}), y(DType::kF32, {kSide, kSide});
+  KernelSpec spec;
+  spec.op = "MatMul";
+  spec.threads = threads;
+  spec.inputs = {{DType::kF32, a.dims(), false, {}}, {DType::kF32, b.dims(), false, {}}};
+  spec.outputs = {{DType::kF32, y.dims(), false, {}}};
+  const auto kernel = makeKernel(Backend::kCpu, spec);
+  if (!kernel || (*kernel)->implementation() == "reference") return 0;
+  const Tensor workspace(DType::kU8, {static_cast<std::int64_t>((*kernel)->workspaceBytes()) + 64});
+  const std::array<TensorView, 2> inputs{a.view(), b.view()};
+  std::array<TensorView, 1> outputs{y.view()};
+  bool failed = false;
+  const KernelCall call{inputs, outputs, {static_cast<std::byte*>(workspace.data()), (*kernel)->workspaceBytes()}, {}, {}};
+  // oneDNN takes as many threads as OpenMP would.
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(threads);
+  const double best = bestSeconds(seconds, [&] { failed = !(*kernel)->run(call) || failed; });
+  omp_set_num_threads(before);
+  return failed ? 0 : 2.0 * kSide * kSide * kSide / best;
+}
+
+MachinePeak measureMachinePeak(int threads) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const auto begin = std::chrono::steady_clock::now();
+  MachinePeak peak;
+  peak.threads = threads;
+  peak.operationsPerSecond = operationsPeak(threads, 0.08);
+  const std::int64_t core = cacheSize(_SC_LEVEL2_CACHE_SIZE, kMiB) * threads, shared = cacheSize(_SC_LEVEL3_CACHE_SIZE, 0);
+  const std::int64_t spare = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) / 2 * sysconf(_SC_PAGESIZE);
+  const std::int64_t beyond = std::clamp(2 * std::max(shared, core), 64 * kMiB, std::max(64 * kMiB, std::min(512 * kMiB, spare)));
+  peak.levels.push_back({"core caches", core, core / 2, 0});
+  if (shared > core) peak.levels.push_back({"shared cache", shared, std::min(shared / 2, beyond / 2), 0});
+  peak.levels.push_back({"memory", 0, beyond, 0});
+  double slower = 0;
+  for (auto level = peak.levels.rbegin(); level != peak.levels.rend(); ++level) {
+    level->bytesPerSecond = slower = std::max(slower, trafficPeak(level->workingSet, Traffic::kTriad, threads, 0.03));
+  }
+  peak.ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
+  return peak;
+}
+
+const MachinePeak& machinePeak(int threads) {
+  static std::mutex mutex;
+  static std::map<int, MachinePeak> known;
+  const std::lock_guard lock(mutex);
+  const auto [it, fresh] = known.try_emplace(threads);
+  if (fresh) it->second = measureMachinePeak(threads);
+  return it->second;
+}
+
+}  // namespace stepscope::cpu
