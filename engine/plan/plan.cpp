@@ -4,9 +4,18 @@
 #include <fmt/format.h>
 
 #include "engine/ops/op_def.h"
+#include "engine/ops/op_list.h"
 
 namespace stepscope {
 namespace {
+
+bool movesOnly(const OpDef& op) {
+  const auto ops = ops::movementOps();
+  return std::find(ops.begin(), ops.end(), &op) != ops.end();
+}
+
+// Ops that read of input 0 only what they pick.
+constexpr std::string_view kPicking[] = {"FlattenAndUnpad", "Gather", "GatherElements", "GatherND", "ShrunkenGather", "Slice"};
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -263,13 +272,12 @@ class Planner {
     for (const OperandSpec& o : spec.inputs) inputDims.emplace_back(o.dims);
     for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
     if (instruction.view || instruction.dynamic) return;
-    for (const int b : instruction.inputs)
-      if (b >= 0) instruction.bytesRead += plan_.buffers[at(b)].bytes;
+    for (std::size_t k = 0; k < instruction.inputs.size(); ++k) instruction.bytesRead += bytesReadOf(plan_, instruction, k);
     for (const int b : instruction.outputs)
       if (b >= 0) instruction.bytesWritten += plan_.buffers[at(b)].bytes;
     if (op && op->flops)
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
-    else if (!outputDims.empty())
+    else if (!outputDims.empty() && !(op && movesOnly(*op)))
       instruction.flops = static_cast<double>(elementCount(outputDims[0]));
   }
 
@@ -349,6 +357,16 @@ std::string_view bufferClassName(BufferClass bufferClass) {
   constexpr std::string_view names[] = {"parameter", "frozen",   "optimizer state", "gradient",   "activation", "stash",
                                         "backward",  "workspace", "input data",      "constant data", "update"};
   return names[static_cast<std::size_t>(bufferClass)];
+}
+
+std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
+  const int buffer = instruction.inputs[input];
+  const auto end = instruction.inputs.begin() + static_cast<std::ptrdiff_t>(input);
+  if (buffer < 0 || std::find(instruction.inputs.begin(), end, buffer) != end) return 0;  // an operand that comes twice is read once
+  const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
+  const bool picks = input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
+  if (!picks || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
+  return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.outputs[0])].bytes);
 }
 
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options) {

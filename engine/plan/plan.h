@@ -51,7 +51,7 @@ struct Instruction {
   bool view = false;                   // nothing to run
   bool dynamic = false;                // an operand's extents are known only at run time
   bool updateEntry = false;            // runs only in micro steps that update
-  double flops = 0;                    // multiply-adds count as two
+  double flops = 0;                    // multiply-adds count as two; moving elements counts nothing
   std::int64_t bytesRead = 0, bytesWritten = 0;
   KernelSpec spec;                     // empty for views
 };
@@ -82,6 +82,9 @@ struct PlanOptions {
   std::vector<ValueId> trained;
   int threads = 1;
 };
+
+// Bytes that the instruction reads of one input: all of it, or where elements are picked (Gather, Slice …) what the result has of them.
+std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input);
 
 // Lifetimes, views and in place. Errors: an extent that is not a number and has no upper bound names the value.
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options);

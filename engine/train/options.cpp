@@ -121,6 +121,7 @@ std::vector<OptionInfo> makeTable() {
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
+      {"roofline", "off", "measure what this machine can do (0.3 s, once per process) and set every instruction beside it", {"on", "off"}},
       {"long.ms", "100", "instructions that run longer in the first step are named: cancelling waits for them", {}},
   };
   static const std::vector<Pass> passes = allPasses();
@@ -223,6 +224,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"ring.bytes", [&] { return setWhole(o.ringBytes, 0, kMax); }},
       {"kernels", [&]() -> Status { SS_TRY(oneOf(name, value, {"fast", "reference"})); o.referenceKernels = value == "reference"; return {}; }},
       {"record", [&] { return setChoice(o.record, {"off", "steps", "instructions"}); }},
+      {"roofline", [&] { return setToggle(o.roofline); }},
       {"long.ms", [&] { return setWhole(o.longMs, 0, 1 << 30); }},
   };
   if (name.starts_with("pass.")) {

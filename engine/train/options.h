@@ -51,6 +51,7 @@ struct TrainOptions {
   bool referenceKernels = false;
   std::map<std::string, bool> passes;     // pass.<name> = on|off
   std::string record = "instructions";    // off | steps | instructions
+  bool roofline = false;                  // measure the machine's peak
   std::int64_t longMs = 100;              // instructions that run longer are named
 
   struct Origin { std::string value, setBy; };

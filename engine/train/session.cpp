@@ -13,6 +13,7 @@
 #include "engine/passes/lower_soft_labels.h"
 #include "engine/passes/raise_opset.h"
 #include "engine/passes/unroll_loops.h"
+#include "engine/profile/roofline.h"
 #include "engine/train/phase_scope.h"
 #include "engine/train/session_parts.h"
 #include "engine/train/snapshots.h"
@@ -165,7 +166,9 @@ Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
 
 Result<snapshot::Plan> Session::planSnapshot() const {
   if (!variant_) return fail(ErrorCode::kNotFound, "plan: nothing was built yet");
-  return toSnapshot(*variant_->executor);
+  snapshot::Plan plan = toSnapshot(*variant_->executor);
+  if (variant_->peak) addRoofline(variant_->executor->plan(), *variant_->peak, plan);
+  return plan;
 }
 
 std::vector<snapshot::Determinism> Session::determinism() const {

@@ -30,6 +30,10 @@
 
 namespace stepscope {
 
+namespace cpu {
+struct MachinePeak;
+}
+
 // Told about what happens while a call runs. Calls come on the session's thread; all are optional.
 struct Observer {
   std::function<void(const snapshot::PhaseSpan&)> phase;    // a phase or a child of it has ended
@@ -49,6 +53,7 @@ struct Variant {
   Graph graph;
   std::unique_ptr<Inference> inference;
   std::unique_ptr<Executor> executor;
+  const cpu::MachinePeak* peak = nullptr;  // of this machine, where the option roofline asks for it
   bool timed = false;                // its first step has named the instructions that cancelling waits for
   std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
 };

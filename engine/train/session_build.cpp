@@ -9,6 +9,7 @@
 #include "engine/autodiff/gradient.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/pass.h"
+#include "engine/profile/roofline.h"
 #include "engine/recompute/choose.h"
 #include "engine/train/attach_loss.h"
 #include "engine/train/density.h"
@@ -396,6 +397,11 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     for (const StateUpdate& update : graph.stateUpdates) {
       const TensorView from = variant->executor->view(update.next), to = variant->executor->view(update.state);
       if (!from.data || from.data != to.data) variant->copied.push_back(update);
+    }
+    if (options_.roofline) {
+      PhaseScope child(*this, "measure peak");
+      variant->peak = &cpu::machinePeak(omp_get_max_threads());
+      optionEffects_["roofline"] = peakText(*variant->peak);
     }
     phase.count(static_cast<std::int64_t>(variant->executor->boundKernels().size()));
     optionEffects_["memory.reuse"] = fmt::format("arena of {} bytes, lower bound {}", variant->executor->plan().arenaBytes, variant->executor->plan().lowerBoundBytes);
