@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "storage/blob.h"
+#include "storage/bounded.h"
 #include "storage/names.h"
+#include "storage/roofline.h"
 
 namespace stepscope::storage {
 namespace {
@@ -67,6 +71,7 @@ Status EventWriter::writeMachine(std::int64_t run, const snapshot::MachineInfo& 
 
 Status EventWriter::on(std::int64_t run, const RunEnded& event) {
   SS_STORE_TRY(writeFlatGraph());
+  SS_STORE_TRY(measureRoofline(connection_, run));
   return insert("UPDATE runs SET status = ?, message = ?, ended_at = ? WHERE id = ?", event.status, event.message,
                 event.endedAt, run);
 }
@@ -155,6 +160,7 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
   state.plan = connection_.lastRowId();
   state.warmUp = true;
   SS_STORE_TRY(writeInstructions(run, state.plan, plan));
+  SS_STORE_TRY(writeRoofline(run, state.plan, plan));
   return writeBuffers(run, state.plan, plan);
 }
 
@@ -173,6 +179,32 @@ Status EventWriter::writeBuffers(std::int64_t run, std::int64_t plan, const snap
     SS_STORE_TRY(insert("INSERT INTO buffers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan, position++, run,
                         b.value(), b.name(), bufferClassName(b.buffer_class()), b.in_arena(), b.offset(), b.bytes(),
                         b.first(), b.last(), b.shares(), b.decision(), lines(b.refusals())));
+  return {};
+}
+
+Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
+  if (!message.has_peak()) return {};
+  const snapshot::MachinePeak& peak = message.peak();
+  constexpr const char* kPeak = "INSERT INTO machine_peaks VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+  SS_STORE_TRY(insert(kPeak, plan, 0, run, kCompute, peak.operations_per_second(), 0, 0, peak.threads()));
+  for (int k = 0; k < peak.levels_size(); ++k) {
+    const snapshot::MemoryLevel& level = peak.levels(k);
+    SS_STORE_TRY(insert(kPeak, plan, k + 1, run, level.name(), level.bytes_per_second(), level.capacity(), level.measured_over(), peak.threads()));
+  }
+  for (int i = 0; i < message.instructions_size(); ++i) {
+    const snapshot::Instruction& instruction = message.instructions(i);
+    if (!instruction.has_roof()) continue;
+    const snapshot::Roof& roof = instruction.roof();
+    const auto level = [&](std::string_view name) {
+      for (int k = 0; k < std::min(peak.levels_size(), roof.level_bytes_size()); ++k)
+        if (peak.levels(k).name() == name) return static_cast<std::int64_t>(roof.level_bytes(k));
+      return std::int64_t{0};
+    };
+    const std::int64_t bytes = saturatingAdd(instruction.bytes_read(), instruction.bytes_written());
+    SS_STORE_TRY(insert("INSERT INTO roofline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)", plan, i, run, instruction.flops(), bytes,
+                        level(kCoreCaches), level(kSharedCache), level(kMemory),
+                        when(bytes > 0, instruction.flops() / static_cast<double>(std::max<std::int64_t>(bytes, 1))), roof.ns(), roof.bound_by()));
+  }
   return {};
 }
 

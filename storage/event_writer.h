@@ -52,6 +52,7 @@ class EventWriter {
   Status writeMachine(std::int64_t run, const snapshot::MachineInfo& machine);
   Status writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
   Status writeBuffers(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
+  Status writeRoofline(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
 
   // Prepared once per text; inserts a row and resets.
   template <typename... Values>

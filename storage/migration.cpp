@@ -53,7 +53,16 @@ std::string docsStatements() {
 }  // namespace
 
 std::span<const Migration> migrations() {
-  return {};  // version 1 is the first
+  static constexpr Migration kAll[] = {
+      {1, "instructions beside what the machine was measured to reach: tables machine_peaks and roofline",
+       "CREATE TABLE machine_peaks (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, name TEXT NOT NULL, per_second REAL, capacity "
+       "INTEGER NOT NULL, measured_over INTEGER NOT NULL, threads INTEGER NOT NULL, PRIMARY KEY (plan, position)) WITHOUT ROWID;"
+       "CREATE TABLE roofline (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, flops REAL, bytes INTEGER NOT NULL, core_cache_bytes "
+       "INTEGER NOT NULL, shared_cache_bytes INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, intensity REAL, roof_ns REAL, bound_by TEXT NOT NULL, executions "
+       "INTEGER NOT NULL, median_ns INTEGER, share REAL, PRIMARY KEY (plan, position)) WITHOUT ROWID;"
+       "CREATE INDEX roofline_index_0 ON roofline (run)"},
+  };
+  return kAll;
 }
 
 Status createTables(const Connection& connection) {

@@ -228,6 +228,46 @@ Table instructionsTable() {
           true};
 }
 
+Table machinePeaksTable() {
+  return {"machine_peaks",
+          "What the machine was measured to reach before a plan ran, when the option roofline was on: the roofs of the table "
+          "roofline.",
+          {{"plan", kInt, "plans.id"},
+           {"position", kInt, "0 = arithmetic, then the levels of memory, fastest first"},
+           {"run", kInt, "runs.id"},
+           {"name", kText, "compute, core caches, shared cache, memory"},
+           {"per_second", kReal, "compute: f32 operations of a matrix product of 1024³, a multiply-add counts as two; else bytes of a triad"},
+           {"capacity", kInt, "bytes that the level holds, 0 = no limit"},
+           {"measured_over", kInt, "bytes of the working set it was measured over, 0 for compute"},
+           {"threads", kInt, "threads it was measured with"}},
+          "PRIMARY KEY (plan, position)",
+          {},
+          true};
+}
+
+Table rooflineTable() {
+  return {"roofline",
+          "Instructions of a plan beside the least time that the machine allows them: the longer of arithmetic at its peak and of "
+          "their bytes, each from the fastest level of memory that can still hold them. Without views and what counts nothing.",
+          {{"plan", kInt, "plans.id"},
+           {"position", kInt, "place in the plan, as in instructions"},
+           {"run", kInt, "runs.id"},
+           {"flops", kReal, "operations, a multiply-add counts as two"},
+           {"bytes", kInt, "bytes read and written"},
+           {"core_cache_bytes", kInt, "of them from or to the caches of single cores"},
+           {"shared_cache_bytes", kInt, "of them from or to the cache that cores share"},
+           {"memory_bytes", kInt, "of them from or to memory"},
+           {"intensity", kReal, "operations per byte, NULL without bytes"},
+           {"roof_ns", kReal, "least time of one execution"},
+           {"bound_by", kText, "what takes that time: compute, core caches, shared cache, memory"},
+           {"executions", kInt, "recorded executions in steps after warm-up; 0 until the run has ended"},
+           {"median_ns", "INTEGER", "median time of them, NULL = never recorded"},
+           {"share", kReal, "roof_ns divided by median_ns: 1 = as fast as the machine allows"}},
+          "PRIMARY KEY (plan, position)",
+          {"run"},
+          true};
+}
+
 Table buffersTable() {
   return {"buffers",
           "Buffers of each plan with their address and the reason for it.",
@@ -357,7 +397,8 @@ const std::vector<Table>& tables() {
                                          optionsTable(),      phasesTable(),  passesTable(), nearMissesTable(),
                                          graphsTable(),       plansTable(),   nodesTable(),  valuesTable(),
                                          instructionsTable(), buffersTable(), stepsTable(),  stepSpansTable(),
-                                         tensorStatsTable(),  alertsTable(),  lostTable(),   viewStateTable()};
+                                         tensorStatsTable(),  alertsTable(),  lostTable(),   viewStateTable(),
+                                         machinePeaksTable(), rooflineTable()};
   return all;
 }
 

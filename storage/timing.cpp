@@ -18,7 +18,6 @@ constexpr std::int64_t kMaxSampledSpans = 2'000'000;
 struct Table {
   std::int64_t plan = 0;
   std::vector<InstructionTime> rows;
-  std::vector<std::string> categories;
 };
 
 Result<Table> readInstructions(const Project& project, std::int64_t run, std::int64_t plan) {
@@ -44,7 +43,7 @@ Result<Table> readInstructions(const Project& project, std::int64_t run, std::in
     i.bytesWritten = boundedSize(rows.integer(8));
     i.flops = rows.real(9);
     i.view = rows.integer(10) != 0;
-    table.categories.push_back(rows.text(11));
+    i.category = rows.text(11);
     table.rows.push_back(std::move(i));
   }
   SS_STORE_TRY(rows.status());
@@ -157,7 +156,7 @@ Result<Timing> readTiming(const Project& project, std::int64_t run) {
   for (std::size_t i = 0; i < shown.rows.size(); ++i) {
     if (shown.rows[i].view) continue;
     OpSamples& op = samples.ops[{shown.rows[i].op, shown.rows[i].phase}];
-    if (op.instructions++ == 0) op.category = shown.categories[i];
+    if (op.instructions++ == 0) op.category = shown.rows[i].category;
   }
   for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(stride)) {
     SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));

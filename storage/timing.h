@@ -36,7 +36,7 @@ struct InstructionTime {
   std::int64_t plan = 0;
   int position = 0;
   std::int32_t node = -1;
-  std::string op, label, phase, modulePath, implementation;
+  std::string op, label, phase, category, modulePath, implementation;
   std::int64_t bytesRead = 0, bytesWritten = 0;
   double flops = 0;
   bool view = false;

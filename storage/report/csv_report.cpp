@@ -60,6 +60,18 @@ std::string instructionsCsv(const ReportData& data) {
   return text;
 }
 
+std::string rooflineCsv(const ReportData& data) {
+  std::string text =
+      "position,node,op,label,phase,category,implementation,flops,bytes,core_cache_bytes,shared_cache_bytes,memory_bytes,intensity,roof_ns,bound_by,executions,"
+      "median_ns,share\r\n";
+  for (const RooflineRow& r : data.roofline.rows) {
+    const InstructionTime& i = data.timing.instructions[r.instruction];
+    text += line(i.position, i.node, i.op, i.label, i.phase, i.category, i.implementation, i.flops, r.bytes, r.coreCacheBytes, r.sharedCacheBytes, r.memoryBytes, r.intensity,
+                 r.roofNs, r.boundBy, i.time.n, i.time.n > 0 ? fmt::format("{}", i.time.median) : std::string(), r.share);
+  }
+  return text;
+}
+
 std::string phasesCsv(const ReportData& data) {
   std::string text = "depth,name,begin_ns,ns,peak_bytes,count,error\r\n";
   for (const PhaseRow& p : data.phases) text += line(p.depth, p.name, p.beginNs, p.ns, p.peakBytes, p.count, p.error);

@@ -11,6 +11,7 @@ namespace stepscope::storage {
 std::string stepsCsv(const ReportData& data);
 std::string opsCsv(const ReportData& data);
 std::string instructionsCsv(const ReportData& data);
+std::string rooflineCsv(const ReportData& data);  // instructions that have a roof
 std::string phasesCsv(const ReportData& data);
 
 }  // namespace stepscope::storage

@@ -7,6 +7,7 @@
 
 #include "storage/error.h"
 #include "storage/queries.h"
+#include "storage/roofline.h"
 #include "storage/timing.h"
 
 namespace stepscope::storage {
@@ -22,6 +23,7 @@ struct ReportData {
   std::vector<PassRow> passes;
   std::vector<StepRow> steps;  // each step once, as last executed
   Timing timing;
+  Roofline roofline;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;

@@ -23,6 +23,7 @@ constexpr Part kParts[] = {
     {"time", "Step time", timeSection},
     {"ops", "Operators", opsSection},
     {"instructions", "Instructions", instructionSection},
+    {"roofline", "Roofline", rooflineSection},
     {"memory", "Memory", memorySection},
     {"startup", "Start-up", startUpSection},
     {"passes", "Passes", passSection},

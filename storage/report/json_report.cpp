@@ -132,6 +132,7 @@ Json timingJson(const Timing& timing) {
                 {"op", i.op},
                 {"label", i.label},
                 {"phase", i.phase},
+                {"category", i.category},
                 {"module_path", i.modulePath},
                 {"implementation", i.implementation},
                 {"bytes_read", i.bytesRead},
@@ -144,6 +145,31 @@ Json timingJson(const Timing& timing) {
   return {{"steps", timing.steps},          {"sampled_steps", timing.sampledSteps},
           {"step", statsJson(timing.step)}, {"phases", list(timing.phases, phase)},
           {"ops", list(timing.ops, op)},    {"instructions", list(timing.instructions, instruction)}};
+}
+
+Json rooflineJson(const ReportData& data) {
+  return {{"peaks", list(data.roofline.peaks,
+                         [](const PeakRow& p) {
+                           return Json{{"name", p.name},
+                                       {"per_second", number(p.perSecond)},
+                                       {"capacity", p.capacity},
+                                       {"measured_over", p.measuredOver},
+                                       {"threads", p.threads}};
+                         })},
+          {"instructions", list(data.roofline.rows, [&data](const RooflineRow& r) {
+             const InstructionTime& i = data.timing.instructions[r.instruction];
+             return Json{{"position", i.position},
+                         {"flops", number(i.flops)},
+                         {"bytes", r.bytes},
+                         {"core_cache_bytes", r.coreCacheBytes},
+                         {"shared_cache_bytes", r.sharedCacheBytes},
+                         {"memory_bytes", r.memoryBytes},
+                         {"intensity", number(r.intensity)},
+                         {"roof_ns", number(r.roofNs)},
+                         {"bound_by", r.boundBy},
+                         {"median_ns", r.share ? Json(i.time.median) : Json(nullptr)},
+                         {"share", number(r.share)}};
+           })}};
 }
 
 Json passJson(const PassRow& p) {
@@ -205,6 +231,7 @@ std::string jsonReport(const ReportData& data) {
   root["passes"] = list(data.passes, passJson);
   root["plan"] = planJson(data.plan);
   root["timing"] = timingJson(data.timing);
+  root["roofline"] = rooflineJson(data);
   root["steps"] = list(data.steps, stepJson);
   root["alerts"] = list(data.alerts, [](const AlertRow& a) {
     return Json{{"severity", a.severity}, {"code", a.code}, {"message", a.message},        {"node", a.node},

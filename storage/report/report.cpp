@@ -21,7 +21,7 @@ Result<std::string> contents(const Project& project, std::int64_t run, const std
   const bool known = endsWith(".html") || endsWith(".json") || endsWith(".csv");
   if (!known)
     return fail(ErrorCode::kInvalidArgument, fmt::format("report '{}': unknown ending; expected .html, .json, .csv, "
-                                                         ".ops.csv, .instructions.csv, .phases.csv or .trace.json",
+                                                         ".ops.csv, .instructions.csv, .roofline.csv, .phases.csv or .trace.json",
                                                          path));
   SS_STORE_ASSIGN(const ReportData data, readReportData(project, run));
   if (endsWith(".trace.json")) return traceReport(project, data);
@@ -29,6 +29,7 @@ Result<std::string> contents(const Project& project, std::int64_t run, const std
   if (endsWith(".json")) return jsonReport(data);
   if (endsWith(".ops.csv")) return opsCsv(data);
   if (endsWith(".instructions.csv")) return instructionsCsv(data);
+  if (endsWith(".roofline.csv")) return rooflineCsv(data);
   if (endsWith(".phases.csv")) return phasesCsv(data);
   return stepsCsv(data);
 }

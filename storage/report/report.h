@@ -1,9 +1,10 @@
 // Reports of one run, by the ending of the file name:
 //
-//   .html            one file to read: summary, curves, start-up, passes, operators, memory map, options; no network, no
-//   script .json            everything, for programs; keys are documented in json_report.h .csv             one line per
-//   step; .ops.csv operators, .instructions.csv instructions, .phases.csv start-up phases .trace.json      Chrome / Kineto
-//   trace, opens in Perfetto, chrome://tracing and HTA
+//   .html            one file to read: summary, curves, start-up, passes, operators, roofline, memory map, options; no network, no script
+//   .json            everything, for programs; keys are documented in json_report.h
+//   .csv             one line per step; .ops.csv operators, .instructions.csv instructions, .roofline.csv instructions beside what the
+//                    machine allows, .phases.csv start-up phases
+//   .trace.json      Chrome / Kineto trace, opens in Perfetto, chrome://tracing and HTA
 //
 // The file is written under a temporary name and renamed, so a reader never sees half a report. Names from the model are
 // escaped; folders of paths are left out. Errors: kInvalidArgument for another ending, kNotFound for the run, kIo.

@@ -34,6 +34,24 @@ std::string head(std::string_view label, std::string_view tooltip, bool number) 
   return fmt::format("<th{} title=\"{}\">{}</th>", number ? "" : " class=l", tooltip, label);
 }
 
+std::string_view categoryToken(std::string_view category) {
+  for (std::string_view known : {"matmul", "convolution", "normalization", "activation", "elementwise", "movement",
+                                 "reduction", "loss", "optimizer", "random", "control"})
+    if (category == known) return known;
+  return "other";
+}
+
+std::string_view phaseToken(std::string_view phase) {
+  for (std::string_view known : {"forward", "backward", "recompute", "optimizer"})
+    if (phase == known) return known;
+  return "other";
+}
+
+std::string rate(double amount, double ns, const char* unit) {
+  if (!(amount > 0) || !(ns > 0)) return "";
+  return fmt::format("{:.3g} {}", amount / ns, unit);
+}
+
 std::string statsHead() {
   return head("n", "number of measurements") + head("total", "sum of all measurements") +
          head("mean", "arithmetic mean; read it beside the median") +

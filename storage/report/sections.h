@@ -19,6 +19,7 @@ std::string passSection(const ReportData& data);         // matches and near mis
 std::string timeSection(const ReportData& data);         // phases of the step
 std::string opsSection(const ReportData& data);          // operators by time
 std::string instructionSection(const ReportData& data);  // slowest instructions
+std::string rooflineSection(const ReportData& data);     // instructions beside what the machine allows
 std::string memorySection(const ReportData& data);       // map of the arena, persistent memory, peak by owner
 std::string optionsSection(const ReportData& data);
 std::string machineSection(const ReportData& data);  // model and machine
@@ -35,6 +36,11 @@ std::string bytesCell(std::int64_t bytes);
 std::string shareCell(double share, std::string_view colour = "accent", double largest = 1);
 // Header cell: numbers are right aligned; the tooltip defines the quantity and its unit.
 std::string head(std::string_view label, std::string_view tooltip, bool number = true);
+// Names of our own colour tokens: only these may become part of a style.
+std::string_view categoryToken(std::string_view category);
+std::string_view phaseToken(std::string_view phase);
+// "12.3 GB/s" from an amount per execution of `ns`; empty when one of them is not above 0.
+std::string rate(double amount, double ns, const char* unit);
 std::string statsHead();  // n, total, mean, median, p95, min, max
 std::string statsCells(const TimeStats& stats);
 

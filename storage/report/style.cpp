@@ -71,6 +71,7 @@ svg .h rect{fill:none;pointer-events:all}svg .h .t{visibility:hidden;pointer-eve
 svg .t line{stroke:var(--muted);stroke-width:1;stroke-dasharray:2 3}svg .t circle{fill:var(--accent);stroke:var(--panel);stroke-width:1.5}
 svg .t text{fill:var(--text);font-size:12px;font-weight:500;paint-order:stroke;stroke:var(--panel);stroke-width:5px;stroke-linejoin:round}
 svg .box{stroke:var(--panel);stroke-width:.5}svg .box:hover{stroke:var(--text);stroke-width:1}
+svg .roof{stroke:var(--text);stroke-width:1.2;opacity:.75}svg .spot{opacity:.5;stroke:var(--panel);stroke-width:.6}svg .spot:hover{opacity:1;stroke:var(--text);stroke-width:1}
 svg .mark{stroke:var(--text);stroke-width:1;stroke-dasharray:4 3}svg .bound{stroke:var(--ok);stroke-width:1;stroke-dasharray:1 3}
 svg .halo{paint-order:stroke;stroke:var(--panel);stroke-width:4px;stroke-linejoin:round;fill:var(--text)}
 footer{color:var(--faint);font-size:12px;margin-top:22px}

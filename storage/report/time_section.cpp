@@ -19,25 +19,6 @@ std::string sampledNote(const ReportData& data) {
   return fmt::format("Over {} of {} steps, evenly chosen; warm-up left out.", countText(t.sampledSteps), countText(t.steps));
 }
 
-// Only names of our own tokens may become part of a style.
-std::string_view categoryToken(std::string_view category) {
-  for (std::string_view known : {"matmul", "convolution", "normalization", "activation", "elementwise", "movement",
-                                 "reduction", "loss", "optimizer", "random", "control"})
-    if (category == known) return known;
-  return "other";
-}
-
-std::string_view phaseToken(std::string_view phase) {
-  for (std::string_view known : {"forward", "backward", "recompute", "optimizer"})
-    if (phase == known) return known;
-  return "other";
-}
-
-std::string rate(double amount, double ns, const char* unit) {
-  if (!(amount > 0) || !(ns > 0)) return "";
-  return fmt::format("{:.3g} {}", amount / ns, unit);
-}
-
 }  // namespace
 
 std::string timeSection(const ReportData& data) {

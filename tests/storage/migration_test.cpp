@@ -7,6 +7,7 @@
 #include "storage/harden.h"
 #include "storage/project.h"
 #include "storage/queries.h"
+#include "storage/report/data.h"
 #include "storage/schema.h"
 #include "tests/storage/sample_run.h"
 
@@ -69,6 +70,39 @@ TEST(Migration, MissingStepIsAnError) {
   makeOlder(file);
   const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
   EXPECT_EQ(migrate(connection, file.string(), {}, kSchemaVersion).error().code, ErrorCode::kCorrupt);
+}
+
+// A file as version 1 wrote it: no roofline. A reader takes it as it is, a writer brings it forward.
+TEST(Migration, FileOfVersionOneOpens) {
+  const TemporaryFolder folder;
+  const auto file = folder / "one.stepscope";
+  testing::recordSample(file, {1, 5});
+  {
+    const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
+    ASSERT_TRUE(connection.execute("DROP TABLE roofline; DROP TABLE machine_peaks; PRAGMA user_version = 1"));
+  }
+  {
+    const auto project = Project::openReadOnly(file);
+    ASSERT_TRUE(project) << project.error().message;
+    const auto data = readReportData(*project, 0);
+    ASSERT_TRUE(data) << data.error().message;
+    EXPECT_TRUE(data->roofline.peaks.empty());
+    EXPECT_EQ(data->steps.size(), 5u);
+  }
+  testing::recordSample(folder / "new.stepscope", {1, 1});
+  {
+    const auto project = Project::openForWriting(file);
+    ASSERT_TRUE(project) << project.error().message;
+  }
+  const auto columns = [](const std::filesystem::path& path) {
+    const Connection connection = Connection::open(path.string(), Connection::Mode::kRead).value();
+    Statement rows = connection.prepare("SELECT m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid").value();
+    std::vector<std::string> all;
+    while (rows.next()) all.push_back(rows.text(0) + "." + rows.text(1) + " " + rows.text(2) + " " + rows.text(3) + " " + rows.text(4));
+    return all;
+  };
+  EXPECT_EQ(columns(file), columns(folder / "new.stepscope")) << "a migrated file has the tables of a new one";
+  EXPECT_EQ(readSteps(Project::openReadOnly(file).value(), 1)->size(), 5u);
 }
 
 // Every version from 1 has a migration on its way to the present one.

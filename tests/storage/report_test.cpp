@@ -71,7 +71,9 @@ class Report : public ::testing::Test {
       i.set_op(kEvil);
       i.set_label(kEvil);
       i.set_implementation(kEvil);
+      if (i.has_roof()) i.mutable_roof()->set_bound_by(kEvil);
     }
+    plan.mutable_peak()->mutable_levels(0)->set_name(kEvil);
     for (auto& b : *plan.mutable_buffers()) {
       b.set_name(kEvil);
       b.set_decision(kEvil);
@@ -149,7 +151,7 @@ TEST_F(Report, HtmlIsOneFileWithoutNetworkOrScript) {
 
 TEST_F(Report, HtmlHasEveryPart) {
   const std::string page = make("a.stepscope", "r.html");
-  for (const char* id : {"alerts", "loss", "time", "ops", "instructions", "memory", "startup", "passes", "options", "machine", "steps"})
+  for (const char* id : {"alerts", "loss", "time", "ops", "instructions", "roofline", "memory", "startup", "passes", "options", "machine", "steps"})
     EXPECT_NE(page.find("<section id=\"" + std::string(id) + "\""), std::string::npos) << id;
   EXPECT_NE(page.find("gpt_small.onnx"), std::string::npos);
   EXPECT_NE(page.find("tokens/s"), std::string::npos);
@@ -177,7 +179,7 @@ TEST_F(Report, HtmlOfAnEmptyRunSaysWhatIsMissing) {
 TEST_F(Report, JsonParsesAndIsComplete) {
   for (const char* project : {"a.stepscope", "evil.stepscope"}) {
     const Json json = Json::parse(make(project, "r.json"));
-    for (const char* key : {"version", "run", "machine", "model", "options", "phases", "passes", "plan", "timing", "steps", "alerts", "lost"})
+    for (const char* key : {"version", "run", "machine", "model", "options", "phases", "passes", "plan", "timing", "roofline", "steps", "alerts", "lost"})
       EXPECT_TRUE(json.contains(key)) << key;
   }
   const Json json = Json::parse(make("a.stepscope", "r.json"));
@@ -210,7 +212,7 @@ std::vector<std::vector<std::string>> parseCsv(const std::string& text) {
 }
 
 TEST_F(Report, CsvTablesAreRectangular) {
-  const std::map<std::string, std::size_t> expected = {{"r.csv", 51}, {"r.ops.csv", 0}, {"r.instructions.csv", 43}, {"r.phases.csv", 16}};
+  const std::map<std::string, std::size_t> expected = {{"r.csv", 51}, {"r.ops.csv", 0}, {"r.instructions.csv", 43}, {"r.roofline.csv", 41}, {"r.phases.csv", 16}};
   for (const char* project : {"a.stepscope", "evil.stepscope"}) {
     for (const auto& [name, rows] : expected) {
       const auto table = parseCsv(make(project, name.c_str()));

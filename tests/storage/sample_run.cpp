@@ -158,10 +158,29 @@ snapshot::Plan samplePlan(const SampleSize& size) {
     i->set_label(fmt::format("{} '{}'", node.op(), node.name()));
     i->set_bytes_read(2 * kind.bytes);
     i->set_bytes_written(kind.bytes);
-    i->set_flops(std::string(kind.op) == "MatMul" ? 2.0 * 256 * 192 * 768 : static_cast<double>(kind.bytes) / 4);
+    i->set_flops(std::string(kind.op) != "MatMul" ? static_cast<double>(kind.bytes) / 4 : kind.ns > 200'000 ? 2.0 * 256 * 192 * 768 : 2.0 * 24 * 128 * 128 * 16);
     i->set_implementation(std::string(kind.op) == "MatMul" ? "onednn brg:avx512_core" : "loop");
     i->set_view(node.op() == "Transpose");
+    if (i->view()) continue;
+    auto& roof = *i->mutable_roof();  // operands lie in the caches of the cores
+    const double compute = i->flops() / kSampleOperations, traffic = 3.0 * static_cast<double>(kind.bytes) / kSampleCoreCaches;
+    roof.set_ns(std::max(compute, traffic) * 1e9);
+    roof.set_bound_by(compute >= traffic ? "compute" : "core caches");
+    roof.add_level_bytes(3 * kind.bytes);
+    roof.add_level_bytes(0);
   }
+  auto& peak = *plan.mutable_peak();
+  peak.set_threads(2);
+  peak.set_operations_per_second(kSampleOperations);
+  const auto level = [&](const char* name, std::int64_t capacity, double bytesPerSecond) {
+    auto* l = peak.add_levels();
+    l->set_name(name);
+    l->set_capacity(capacity);
+    l->set_measured_over(capacity > 0 ? capacity / 2 : std::int64_t{64} << 20);
+    l->set_bytes_per_second(bytesPerSecond);
+  };
+  level("core caches", std::int64_t{4} << 20, kSampleCoreCaches);
+  level("memory", 0, 30e9);
   // A stack: what forward stashes, backward frees in the opposite order.
   std::int64_t top = 0;
   std::vector<std::int64_t> offsets;

@@ -26,6 +26,9 @@ struct SampleSize {
   int steps = 60;
 };
 
+// The machine of the sample, per second.
+inline constexpr double kSampleOperations = 250e9, kSampleCoreCaches = 100e9;
+
 RunInfo sampleRunInfo();
 snapshot::Graph sampleGraph(const SampleSize& size);
 snapshot::Plan samplePlan(const SampleSize& size);

@@ -1,30 +1,12 @@
 // A model with operators that nobody knows: told at once, with places and help, and the graphs up to there are kept.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "storage/queries.h"
+#include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
 
 namespace stepscope::testing {
 namespace {
-
-struct Answer {
-  int exitCode = -1;
-  std::string text;  // both streams
-};
-
-Answer run(const std::string& arguments, const std::filesystem::path& folder) {
-  const auto log = folder / "log.txt";
-  const int status = std::system((std::string(SS_PROGRAM) + " " + arguments + " > " + log.string() + " 2>&1").c_str());
-  std::ifstream file(log);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
-}
 
 // loss = ReduceMean(Bar(Foo(x w))), and Baz beside the way to the loss; the exporter named the nodes after their modules.
 onnx::ModelProto unknownOperators() {

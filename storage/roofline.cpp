@@ -1,0 +1,110 @@
+#include "storage/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "storage/blob.h"
+#include "storage/bounded.h"
+#include "storage/span_codec.h"
+
+namespace stepscope::storage {
+namespace {
+
+constexpr int kFirstVersion = 2;  // of the schema, that has the tables
+constexpr std::int64_t kMaxSampledSpans = 2'000'000;
+
+// Durations by position in the plan.
+Result<std::vector<std::vector<std::int64_t>>> executions(const Connection& connection, std::int64_t run, std::int64_t plan) {
+  constexpr const char* kFrom =
+      " FROM steps s JOIN step_spans p ON p.step_id = s.id WHERE s.run = ?1 AND s.plan = ?2 AND (s.warm_up = 0 OR NOT EXISTS (SELECT 1 FROM steps o "
+      "WHERE "
+      "o.run = ?1 AND o.warm_up = 0))";
+  std::vector<std::vector<std::int64_t>> times;
+  SS_STORE_ASSIGN(Statement total, connection.prepare(std::string("SELECT coalesce(sum(p.count), 0)") + kFrom));
+  total.bind(run, plan);
+  const std::int64_t stride = total.next() ? total.integer(0) / kMaxSampledSpans + 1 : 1;
+  SS_STORE_TRY(total.status());
+  SS_STORE_ASSIGN(Statement rows, connection.prepare(std::string("SELECT s.begin_ns, p.data") + kFrom + " ORDER BY s.id"));
+  rows.bind(run, plan);
+  for (std::int64_t row = 0; rows.next(); ++row) {
+    if (row % stride != 0) continue;
+    SS_STORE_ASSIGN(const std::string bytes, decompress(rows.blob(1)));
+    SS_STORE_ASSIGN(const std::vector<Span> spans, decodeSpans(bytes, rows.integer(0)));
+    for (const Span& span : spans) {
+      if (span.instruction < 0) continue;
+      const auto at = static_cast<std::size_t>(span.instruction);
+      if (at >= times.size()) times.resize(at + 1);
+      times[at].push_back(span.ns);
+    }
+  }
+  SS_STORE_TRY(rows.status());
+  return times;
+}
+
+}  // namespace
+
+Status measureRoofline(const Connection& connection, std::int64_t run) {
+  std::vector<std::int64_t> plans;
+  {
+    SS_STORE_ASSIGN(Statement rows, connection.prepare("SELECT DISTINCT plan FROM machine_peaks WHERE run = ?"));
+    rows.bind(run);
+    while (rows.next()) plans.push_back(rows.integer(0));
+    SS_STORE_TRY(rows.status());
+  }
+  for (const std::int64_t plan : plans) {
+    SS_STORE_ASSIGN(auto times, executions(connection, run, plan));
+    SS_STORE_ASSIGN(Statement update,
+                    connection.prepare("UPDATE roofline SET executions = ?1, median_ns = ?2, share = CASE WHEN ?2 > 0 THEN roof_ns / ?2 END "
+                                       "WHERE plan = ?3 AND position = ?4"));
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      if (times[i].empty()) continue;
+      const TimeStats stats = statisticsOf(times[i]);
+      SS_STORE_TRY(update.bind(stats.n, stats.median, plan, static_cast<std::int64_t>(i)).run());
+    }
+  }
+  return {};
+}
+
+Result<Roofline> readRoofline(const Project& project, const Timing& timing) {
+  Roofline roofline;
+  if (project.schemaVersion() < kFirstVersion || timing.instructions.empty()) return roofline;
+  const std::int64_t plan = timing.instructions.front().plan;
+  SS_STORE_ASSIGN(
+      Statement peaks,
+      project.connection().prepare("SELECT name, per_second, capacity, measured_over, threads FROM machine_peaks WHERE plan = ? ORDER BY position"));
+  peaks.bind(plan);
+  while (peaks.next()) {
+    const double perSecond = peaks.real(1);
+    roofline.peaks.push_back({peaks.text(0), std::isfinite(perSecond) ? std::max(0.0, perSecond) : 0, boundedSize(peaks.integer(2)),
+                              boundedSize(peaks.integer(3)), static_cast<int>(peaks.integer(4))});
+  }
+  SS_STORE_TRY(peaks.status());
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(
+                                      "SELECT position, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by FROM "
+                                      "roofline WHERE plan = ? ORDER BY position"));
+  rows.bind(plan);
+  while (rows.next()) {
+    const std::int64_t position = rows.integer(0);
+    RooflineRow row;
+    row.roofNs = rows.real(6);
+    if (position < 0 || position >= static_cast<std::int64_t>(timing.instructions.size()) || !(row.roofNs > 0) || !std::isfinite(row.roofNs))
+      continue;
+    row.instruction = static_cast<std::size_t>(position);
+    row.bytes = boundedSize(rows.integer(1));
+    row.coreCacheBytes = boundedSize(rows.integer(2));
+    row.sharedCacheBytes = boundedSize(rows.integer(3));
+    row.memoryBytes = boundedSize(rows.integer(4));
+    row.intensity = rows.optionalReal(5);
+    row.boundBy = rows.text(7);
+    const TimeStats& time = timing.instructions[row.instruction].time;
+    if (time.n > 0 && time.median > 0) {
+      row.share = row.roofNs / static_cast<double>(time.median);
+      row.aboveNs = static_cast<double>(time.median) - row.roofNs;
+    }
+    roofline.rows.push_back(std::move(row));
+  }
+  SS_STORE_TRY(rows.status());
+  return roofline;
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,28 @@
+// Runs the program as a user would.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace stepscope::testing {
+
+struct Answer {
+  int exitCode = -1;
+  std::string text;  // both streams
+};
+
+inline Answer run(const std::string& arguments, const std::filesystem::path& folder) {
+  const auto log = folder / "log.txt";
+  const int status = std::system((std::string(SS_PROGRAM) + " " + arguments + " > " + log.string() + " 2>&1").c_str());
+  std::ifstream file(log);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
+}
+
+}  // namespace stepscope::testing
