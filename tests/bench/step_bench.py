@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """Step time and peak memory of real architectures, beside PyTorch's where --python names an interpreter that has torch.
 
-    python3 tests/bench/step_bench.py --stepscope BUILD/bin/stepscope [--python PATH] [--rounds 4] [MODEL …]
+    python3 tests/bench/step_bench.py --stepscope BUILD/bin/stepscope [--python PATH] [--rounds 4] [--profile] [MODEL …]
 
 One interleaved run: A B A B …, so that a machine that drifts hits both. Every round keeps the steps after two of warm-up; the table
 shows medians over all kept steps, how many there were, and the ratio. Weights are random (external data is not there); the
 models are ../shared/corpus/large beside the source tree, the peer is ../shared/peers/torch_step.py.
+
+--profile sets profile beside profile instead: milliseconds of one step by phase (forward, backward, optimizer) and kind of op (op_kinds.py),
+ours from the medians of a recorded run, PyTorch's from its profiler (own time of each operator), and under it our instructions beside the
+roofline: how much of the least time that this machine allows each kind reaches. PyTorch's fused attention is a kind of its own; on our side
+its parts are matmul and softmax. Both step times are measured without a profiler in PyTorch and with recording on in ours (at most 2 %).
 """
 import argparse
 import json
@@ -13,13 +18,16 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
+
+from op_kinds import KINDS, kind_of_ours, phase_of_ours, side_by_side
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = {"bert_base": ["--dim", "batch=2", "--dim", "sequence=128"],
           "gpt2": ["--dim", "batch=2", "--dim", "sequence=128"],
           "resnet50": ["--dim", "batch=4"]}
 WARM_UP, KEPT = 2, 2
-
+PROFILED = 4  # steps after warm-up
 
 
 def ours(stepscope, shared, name):
@@ -42,11 +50,63 @@ def peer(python, shared, name):
     return [figures["median_ms"]], figures["peak_rss_mib"]
 
 
+def recorded(stepscope, shared, name):
+    """The report of a recorded run, as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        project, report = pathlib.Path(folder) / "run.stepscope", pathlib.Path(folder) / "run.json"
+        for command in ([stepscope, "train", str(shared / "corpus" / "large" / f"{name}.onnx"), "--missing-weights", "random", "--optimizer", "adamw", "--lr", "1e-4", "--steps",
+                         str(1 + PROFILED), "--roofline", "on", "--project", str(project), *MODELS[name]], [stepscope, "report", str(project), "-o", str(report)]):
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
+        return json.loads(report.read_text())
+
+
+def our_profile(report):
+    """{phase: {kind: ms}} with "step", and {kind: [ms, ms at the roof]} of the instructions that have one."""
+    profile, roofs = {"step": report["timing"]["step"]["median_ns"] / 1e6}, {}
+    least = {r["position"]: r for r in report["roofline"]["instructions"]}
+    for i in report["timing"]["instructions"]:
+        if i["view"] or i["time"]["n"] == 0:
+            continue
+        kind, phase, ms = kind_of_ours(i["op"], i["category"]), phase_of_ours(i["phase"]), i["time"]["median_ns"] / 1e6
+        kinds = profile.setdefault(phase, {})
+        kinds[kind] = kinds.get(kind, 0.0) + ms
+        if i["position"] in least:
+            sums = roofs.setdefault(kind, [0.0, 0.0])
+            sums[0] += ms
+            sums[1] += least[i["position"]]["roof_ns"] / 1e6
+    return profile, roofs
+
+
+def print_profile(a, shared, name):
+    report = recorded(a.stepscope, shared, name)
+    mine, roofs = our_profile(report)
+    theirs = {"step": 0.0}
+    if a.python:
+        here = pathlib.Path(__file__).resolve().parent
+        done = subprocess.run([a.python, str(here / "torch_profile.py"), str(shared / "peers" / "torch_step.py"), name, "--batch", "4" if name == "resnet50" else "2", "--steps",
+                               str(PROFILED)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{name} in PyTorch: {done.stderr.strip().splitlines()[-1]}")
+        theirs = json.loads(done.stdout.strip().splitlines()[-1])
+    print(f"{name}: medians over {PROFILED} steps")
+    print("\n".join(side_by_side(mine, theirs)))
+    peaks = ", ".join(f"{p['name']} {p['per_second'] / 1e9:.1f} {'GF/s' if p['name'] == 'compute' else 'GB/s'}" for p in report["roofline"]["peaks"])
+    print(f"\nof the roof ({peaks})")
+    for kind in KINDS:
+        if kind in roofs:
+            ms, least = roofs[kind]
+            print(f"{kind:14} {ms:9.2f} ms, at least {least:9.2f} ms: {100 * least / ms:5.1f} %")
+    print(flush=True)
+
+
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--stepscope", required=True)
     parser.add_argument("--python", help="an interpreter with torch, torchvision and transformers")
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--profile", action="store_true", help="per phase and kind of op instead, profile beside profile")
     parser.add_argument("models", nargs="*", default=list(MODELS))
     a = parser.parse_args()
     shared = ROOT.parent / "shared"
@@ -55,6 +115,11 @@ def main():
         return 0
     with open("/proc/cpuinfo") as file:
         cpu = next((line.split(": ")[1].strip() for line in file if line.startswith("model name")), "unknown")
+    if a.profile:
+        print(cpu)
+        for name in a.models:
+            print_profile(a, shared, name)
+        return 0
     print(f"{cpu}; {a.rounds} rounds, interleaved; memory: ours the plan's bytes, PyTorch's the resident peak of its process")
     print(f"{'model':12} {'ours':>12} {'n':>3} {'memory':>10}  {'PyTorch':>12} {'n':>3} {'memory':>10}  {'time ratio':>10}")
     for name in a.models:
