@@ -38,21 +38,26 @@ class Planner {
   }
 
  private:
-  // Forward, backward and recompute in graph order, then the optimizer.
+  // Sums of gradients over micro steps, which are written over the sums before.
+  static bool accumulates(const Node& node) { return node.domain == kInternalDomain && node.op == "Accumulate"; }
+
+  // Forward, backward and recompute in graph order, then what joins the accumulated gradients, so that state is written at the end only
+  // and a step can be thrown away until there; then the optimizer.
   void orderInstructions() {
-    for (const bool optimizer : {false, true}) {
+    const auto stageOf = [](const Node& node) { return node.phase == Phase::kOptimizer ? 2 : accumulates(node) ? 1 : 0; };
+    for (const int stage : {0, 1, 2}) {
       for (const NodeId id : graph_.order()) {
         const Node& node = graph_.node(id);
-        if ((node.phase == Phase::kOptimizer) != optimizer) continue;
+        if (stageOf(node) != stage) continue;
         Instruction instruction;
         instruction.node = id;
         instruction.phase = node.phase;
-        instruction.updateEntry = optimizer;
+        instruction.updateEntry = stage == 2;
         plan_.instructions.push_back(std::move(instruction));
       }
     }
     const int count = static_cast<int>(plan_.instructions.size());
-    plan_.firstBackward = plan_.firstOptimizer = count;
+    plan_.firstBackward = plan_.firstOptimizer = plan_.firstStateWrite = count;
     for (int i = count; i-- > 0;) {
       const Phase phase = plan_.instructions[at(i)].phase;
       if (phase == Phase::kBackward || phase == Phase::kRecompute) plan_.firstBackward = i;
@@ -160,7 +165,7 @@ class Planner {
       plan_.instructions[i].view = true;
       return;
     }
-    if (node.phase == Phase::kOptimizer && updateInPlace(i)) return;
+    if ((node.phase == Phase::kOptimizer || accumulates(node)) && updateInPlace(i)) return;
     if (instruction.outputs.empty() || instruction.outputs[0] < 0) return;
     Buffer& out = plan_.buffers[at(instruction.outputs[0])];
     if (out.home != Home::kArena) return;
@@ -203,7 +208,7 @@ class Planner {
     return {};
   }
 
-  // Parameters and optimizer state: output o is the next version of an input and is written over it.
+  // Parameters, optimizer state and accumulated gradients: output o is the next version of an input and is written over it.
   bool updateInPlace(std::size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     bool any = false;
@@ -220,6 +225,7 @@ class Planner {
         continue;
       }
       makeShared(out, state, fmt::format("written over '{}'", plan_.buffers[at(state)].name));
+      plan_.firstStateWrite = std::min(plan_.firstStateWrite, static_cast<int>(i));
       any = true;
     }
     return any;
@@ -318,7 +324,8 @@ class Planner {
     for (const ValueId id : options_.trained) trained[at(id)] = true;
     for (const Instruction& instruction : plan_.instructions) {
       const Node& node = graph_.node(instruction.node);
-      if (node.phase == Phase::kOptimizer && node.op.ends_with("Update") && node.input(1)) gradient[at(node.input(1))] = true;
+      const bool updates = node.phase == Phase::kOptimizer && node.op.ends_with("Update");
+      if ((updates || accumulates(node)) && node.input(1)) gradient[at(node.input(1))] = true;
     }
     for (const StateUpdate& u : graph_.stateUpdates) update[at(u.next)] = true;
     for (Buffer& buffer : plan_.buffers) {

@@ -67,6 +67,7 @@ struct ExecutionPlan {
   std::int64_t persistentBytes = 0;    // state, constants and batch
   int peakInstruction = 0;
   int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none
+  int firstStateWrite = 0;             // from here on instructions write over state: a step that got here is not thrown away at full speed
   std::string signature, reason;       // of the variant
 
   int root(int buffer) const {         // the buffer that owns the memory

@@ -57,34 +57,31 @@ class Emitter {
     return graph_.addValue(value.name + suffix, value.type, ValueRole::kState);
   }
 
-  // Zero of the parameter's type, shared.
-  ValueId zero(DType dtype) {
-    ValueId& id = zeros_[dtype];
-    if (!id) id = graph_.addConstant("stepscope.zero", Tensor::scalar(dtype, 0));
-    return id;
-  }
-
-  // sum = (first micro step of the round ? 0 : sum) + gradient. The old sum is never cleared: it is ignored ("lazy reset").
+  // sum' = first micro step of the round ? gradient : sum + gradient. The old sum is never cleared: it is ignored ("lazy reset"). Where
+  // the norm is asked for, the same pass adds up its squares.
   Result<ValueId> accumulate(ValueId parameter, ValueId gradient) {
     const std::string name = graph_.value(parameter).name;
     const ValueId sum = state(parameter, ".accumulated");
-    SS_ASSIGN(const auto kept, emit(name + "/keep_accumulated", "", "Where", {report_.firstMicro, zero(graph_.value(parameter).type.dtype), sum},
-                                    {name + ".kept"}, Phase::kBackward, parameter));
-    SS_ASSIGN(const auto next, emit(name + "/accumulate", "", "Add", {gradient, kept[0]}, {name + ".accumulated_next"}, Phase::kBackward, parameter));
+    std::vector<std::string> outputs{name + ".accumulated_next"};
+    if (o_.clipGradNorm > 0) outputs.push_back(name + ".square_sum");
+    SS_ASSIGN(const auto next, emit(name + "/accumulate", kInternalDomain, "Accumulate", {sum, gradient, report_.firstMicro}, outputs,
+                                    Phase::kBackward, parameter));
     graph_.stateUpdates.push_back({sum, next[0]});
+    if (next.size() > 1) squares_.push_back(next[1]);
     return next[0];
   }
 
   // min(1, max_norm / (norm + 1e-6))
   Result<ValueId> clip(const std::vector<ValueId>& gradients) {
-    std::vector<ValueId> squares;
+    std::vector<ValueId> squares = squares_;
     DType dtype = DType::kF32;
     for (const ValueId gradient : gradients) {
       if (!gradient) continue;
+      dtype = graph_.value(gradient).type.dtype;
+      if (!squares_.empty()) continue;
       SS_ASSIGN(const auto square, emit(graph_.value(gradient).name + "/square_sum", kInternalDomain, "SquareSum", {gradient},
                                         {graph_.value(gradient).name + ".square_sum"}, Phase::kOptimizer, {}));
       squares.push_back(square[0]);
-      dtype = graph_.value(gradient).type.dtype;
     }
     if (squares.empty()) return ValueId{};
     const auto constant = [&](const char* name, double value) { return graph_.addConstant(name, Tensor::scalar(dtype, value)); };
@@ -162,7 +159,7 @@ class Emitter {
   Inference& inference_;
   const TrainOptions& o_;
   OptimizerReport report_;
-  std::map<DType, ValueId> zeros_;
+  std::vector<ValueId> squares_;  // of the accumulated gradients
   std::map<std::string, ValueId> rates_;
 };
 

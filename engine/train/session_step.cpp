@@ -58,11 +58,11 @@ Result<snapshot::StepRecord> Session::step() {
     options.spans = &spans;
   }
   const std::int64_t begin = monotonicNs();
-  // A cancelled step is thrown away, so it may only be cancelled before the optimizer writes over the parameters.
-  const int firstOptimizer = executor.plan().firstOptimizer;
-  SS_TRY(executor.run(0, firstOptimizer, options));
+  // A cancelled step is thrown away, so it may only be cancelled before state is written over.
+  const int firstStateWrite = executor.plan().firstStateWrite;
+  SS_TRY(executor.run(0, firstStateWrite, options));
   executor.clearCancel();
-  SS_TRY(executor.run(firstOptimizer, count, options));
+  SS_TRY(executor.run(firstStateWrite, count, options));
   const std::int64_t end = monotonicNs();
   if (!variant_->timed) nameLongInstructions(spans);
   snapshot::StepRecord record = makeRecord(begin, end, lastSpans_);

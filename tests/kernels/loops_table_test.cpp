@@ -309,6 +309,13 @@ auto clip(int bounds) {
 // Elements of the parameter: also so many that results are written past the caches.
 Dims parameterDims(Random& random, int round) { return round % 8 == 7 ? Dims{300000 + below(random, 99)} : anyDims(random, round); }
 
+Operands accumulate(Random& random, int round, Attributes&) {
+  const Dims dims = parameterDims(random, round);
+  Operands o{{floats(random, dims, -1, 1, round % 5 == 4), floats(random, dims, -1, 1), Tensor::scalar(DType::kBool, round % 3 == 0)}, {{DType::kF32, dims}}};
+  if (round % 2) o.outputs.push_back({DType::kF32, {}});
+  return o;
+}
+
 auto adam(bool lamb) {
   return [=](Random& random, int round, Attributes& attrs) {
     attrs = {
@@ -674,6 +681,7 @@ std::vector<Case> table() {
       {"com.microsoft", "SkipLayerNormalization", skipNorm(true), 1e-5, -1, ""},
       {"com.microsoft", "SkipSimplifiedLayerNormalization", skipNorm(false), 1e-5, -1, ""},
       {"com.microsoft", "SoftmaxCrossEntropyLossInternal", crossEntropy(true), 5e-6, -1, ""},
+      {"stepscope", "Accumulate", accumulate, 1e-6, 0, ""},
       {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
       {"stepscope", "GatherElementsGrad", gatherElements(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},

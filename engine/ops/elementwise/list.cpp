@@ -2,7 +2,7 @@
 
 namespace stepscope::ops {
 
-extern const OpDef kAbsOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAsinOp, kAsinhOp, kAtanOp, kAtanhOp,
+extern const OpDef kAbsOp, kAccumulateOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAsinOp, kAsinhOp, kAtanOp, kAtanhOp,
     kBernoulliOp, kBiasGeluOp, kBitShiftOp, kBitwiseAndOp, kBitwiseNotOp, kBitwiseOrOp, kBitwiseXorOp, kCastOp, kCastLikeOp,
     kCeilOp, kCeluOp, kClipOp, kCosOp, kCoshOp, kDequantizeLinearOp, kDivOp, kDropoutOp, kDynamicQuantizeLinearOp, kEluOp,
     kEqualOp, kErfOp, kExpOp, kFakeQuantOp, kFastGeluOp, kFloorOp, kGateOp, kGeluOp, kGreaterOp, kGreaterOrEqualOp,
@@ -16,6 +16,7 @@ extern const OpDef kAbsOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAs
 std::span<const OpDef* const> elementwiseOps() {
   static constexpr const OpDef* kOps[] = {
       &kAbsOp,
+      &kAccumulateOp,
       &kAcosOp,
       &kAcoshOp,
       &kAdamUpdateOp,

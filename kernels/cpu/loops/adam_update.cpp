@@ -10,6 +10,7 @@ namespace stepscope::cpu {
 namespace {
 
 constexpr std::int64_t kBlock = 1024;
+constexpr std::int64_t kCost = 4;  // of an element, in elements of a plain loop: seven streams, a root and a division
 
 // What is the same for all elements of one call. u = rate * m' / (sqrt(v') * root + eps) + decayed * p
 struct Factors {
@@ -76,7 +77,7 @@ Operands operandsOf(const KernelCall& call) {
 template <typename Block>
 void update(const Operands& o, std::int64_t count, int threads, Block&& block) {
   const bool stream = o.beside && count * 4 > kStreamBytes;
-  parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
+  parallelParts(count, partsOf(count, kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) {
     std::array<float, kBlock> p, m, v;
     for (std::int64_t at = begin; at < end; at += kBlock) {
       const std::int64_t n = std::min(kBlock, end - at);

@@ -107,6 +107,7 @@ std::span<const KernelEntry> loopKernels() {
       {"com.microsoft", "SkipLayerNormalization", makeSkipLayerNorm},
       {"com.microsoft", "SkipSimplifiedLayerNormalization", makeSkipRmsNorm},
       {"com.microsoft", "SoftmaxCrossEntropyLossInternal", makeCrossEntropy},
+      {"stepscope", "Accumulate", makeAccumulate},
       {"stepscope", "AdamUpdate", makeAdamUpdate},
       {"stepscope", "GatherElementsGrad", makeGatherElementsGrad},
       {"stepscope", "GatherGrad", makeGatherGrad},

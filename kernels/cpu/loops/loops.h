@@ -19,6 +19,7 @@ inline constexpr std::int64_t kParallelElements = 1 << 15;
 // Results of this many bytes, not read soon, are written past the caches.
 inline constexpr std::int64_t kStreamBytes = 1 << 20;
 
+Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeArgReduce(const KernelSpec& spec);         // ArgMax ArgMin
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);            // arithmetic f32 and int64; comparison; logic; all broadcasts

@@ -49,13 +49,22 @@ SS_CLONES double gatherRun(const float* x, std::int64_t count) {
     }
     return nan != 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(best);
   } else {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < count; ++i) {
-      const auto v = static_cast<double>(x[i]);
-      sum += kOp == Op::kSquare ? v * v : kOp == Op::kAbsolute ? std::fabs(v) : v;
+    const auto term = [](float value) {
+      const auto v = static_cast<double>(value);
+      return kOp == Op::kSquare ? v * v : kOp == Op::kAbsolute ? std::fabs(v) : v;
+    };
+    // Four sums: one would wait for each of its additions.
+    double a = 0, b = 0, c = 0, d = 0;
+    const std::int64_t quarter = count / 4;
+#pragma omp simd reduction(+ : a, b, c, d)
+    for (std::int64_t i = 0; i < quarter; ++i) {
+      a += term(x[i]);
+      b += term(x[i + quarter]);
+      c += term(x[i + 2 * quarter]);
+      d += term(x[i + 3 * quarter]);
     }
-    return sum;
+    for (std::int64_t i = 4 * quarter; i < count; ++i) a += term(x[i]);
+    return (a + b) + (c + d);
   }
 }
 

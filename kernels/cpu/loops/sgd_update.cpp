@@ -59,7 +59,7 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
     f.own = params.nesterov ? 1 : 0;
     f.buffered = params.nesterov ? f.momentum : 1;
     const bool first = call.inputPresent(5) && elementAsDouble(call.inputs[5], 0) <= 1;
-    parallelElements(count, threads, [&](std::int64_t at, std::int64_t end) {
+    parallelParts(count, partsOf(count, 2, threads), 64, [&](int, std::int64_t at, std::int64_t end) {
       const float *p = input(call, 0) + at, *g = input(call, 1) + at;
       float* np = output(call, 0) + at;
       if (!hasMomentum)

@@ -205,10 +205,31 @@ Status squareSum(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+Status accumulate(const KernelSpec& spec, const KernelCall& call) {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!call.inputPresent(i)) return invalid("Accumulate: input " + std::to_string(i) + " is absent; it is required");
+  const TensorView &sum = call.inputs[0], &gradient = call.inputs[1], &next = call.outputs[0];
+  SS_TRY(checkSameElements(spec, call, 1));
+  for (const TensorView* x : {&sum, &gradient, &next})
+    if (!isFloating(x->dtype)) return wrongType(spec, x->dtype);
+  if (next.elements() != sum.elements()) return invalid("Accumulate: output has shape " + dimsText(next.dims) + "; that of the sum");
+  if (call.outputPresent(1) && call.outputs[1].elements() != 1) return invalid("Accumulate: square_sum has shape " + dimsText(call.outputs[1].dims) + "; a scalar");
+  SS_ASSIGN(const double first, scalarInput(spec, call, 2));
+  double squares = 0;
+  for (std::int64_t i = 0; i < sum.elements(); ++i) {
+    storeElement(next, i, elementAsDouble(gradient, i) + (first != 0 ? 0 : elementAsDouble(sum, i)));
+    const double stored = elementAsDouble(next, i);
+    squares += stored * stored;
+  }
+  if (call.outputPresent(1)) storeElement(call.outputs[1], 0, squares);
+  return {};
+}
+
 }  // namespace
 
 std::span<const KernelEntry> optimizerKernels() {
   static constexpr KernelEntry kEntries[] = {
+      {"stepscope", "Accumulate", reading<1, accumulate>},
       {"stepscope", "AdamUpdate", reading<1, adamUpdate>},
       {"stepscope", "LambUpdate", reading<1, lambUpdate>},
       {"stepscope", "SgdUpdate", reading<1, sgdUpdate>},

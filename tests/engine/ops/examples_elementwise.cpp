@@ -276,6 +276,8 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("AdamUpdate_decoupled", "AdamUpdate", {tensor, tensor, tensor, square, lr, first, scale}, 3,
          {{"weight_decay", 0.01f}, {"decoupled", std::int64_t{1}}});
   update("LambUpdate", "LambUpdate", {tensor, tensor, tensor, square, lr, third, scale}, 3, {{"weight_decay", 0.01f}});
+  update("Accumulate", "Accumulate", {tensor, tensor, In::scalarBool(false)}, 2);
+  update("Accumulate_first", "Accumulate", {tensor, tensor, In::scalarBool(true)}, 1);
   update("SquareSum", "SquareSum", {tensor}, 1);
 }
 

@@ -31,6 +31,7 @@ struct ExampleInput {
   }
   static ExampleInput of(Tensor tensor) { return {tensor.dtype(), tensor.dims(), 0, 0, tensor, false, {}}; }
   static ExampleInput ints(std::vector<std::int64_t> values) { return of(Tensor::ints(values)); }
+  static ExampleInput scalarBool(bool value) { return of(Tensor::scalar(DType::kBool, value ? 1 : 0)); }
   static ExampleInput scalarInt(std::int64_t value) { return of(Tensor::of<std::int64_t>({}, std::span<const std::int64_t>(&value, 1))); }
   static ExampleInput none() { return {DType::kUndefined, {}, 0, 0, {}, true, {}}; }
 };

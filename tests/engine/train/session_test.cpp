@@ -322,6 +322,45 @@ TEST(Session, EditsAreReplayedWhenSteppingBackOverThem) {
   EXPECT_FLOAT_EQ(static_cast<float>(elementAsDouble(*view, 0)), 0.25F);
 }
 
+// Nothing is copied when a micro step ends, and a step can be thrown away until its last part begins.
+TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelled) {
+  auto session = open(digits(), {{{"accumulate", "2"}, {"clip-grad-norm", "1"}}});
+  ASSERT_NE(session, nullptr);
+  const auto plan = session->planSnapshot();
+  const auto writesState = [&](const snapshot::Instruction& instruction) {
+    return std::any_of(instruction.outputs().begin(), instruction.outputs().end(), [&](const auto& out) {
+      return std::any_of(plan->buffers().begin(), plan->buffers().end(), [&](const auto& buffer) {
+        return buffer.value() >= 0 && buffer.value() == out.value() && buffer.decision().starts_with("written over");
+      });
+    });
+  };
+  int sums = 0;
+  for (const auto& buffer : plan->buffers())
+    if (buffer.name().ends_with(".accumulated_next")) {
+      EXPECT_EQ(buffer.decision(), "written over '" + buffer.name().substr(0, buffer.name().size() - 5) + "'");
+      ++sums;
+    }
+  EXPECT_GT(sums, 0);
+  int first = 0;
+  while (first < plan->instructions_size() && !writesState(plan->instructions(first))) ++first;
+  ASSERT_EQ(first + sums, plan->first_optimizer());
+  for (int i = first; i < plan->first_optimizer(); ++i) EXPECT_TRUE(writesState(plan->instructions(i))) << "instruction " << i;
+  // A round: the second micro step adds to what the first one left, the third starts anew whatever the sums hold.
+  const auto sumOf = [&] {
+    for (const auto& [name, view] : session->namedState(true))
+      if (name.ends_with(".accumulated")) return elementAsDouble(view, 0);
+    return 0.0;
+  };
+  auto once = open(digits(), {{{"accumulate", "2"}, {"clip-grad-norm", "1"}}});
+  ASSERT_TRUE(session->step() && session->step() && once->step() && once->step());
+  for (const auto& [name, view] : session->namedState(true))
+    if (name.ends_with(".accumulated"))
+      for (std::int64_t i = 0; i < view.elements(); ++i) storeElement(view, i, NAN);
+  ASSERT_TRUE(std::isnan(sumOf()));
+  ASSERT_TRUE(session->step() && once->step());
+  EXPECT_EQ(stateBits(*session) == stateBits(*once), true);
+}
+
 TEST(Session, RewindsToAnEarlierStep) {
   auto session = open(digits());
   ASSERT_NE(session, nullptr);
