@@ -44,6 +44,7 @@ struct Case {
   int inPlace = -1;                      // the input that output 0 lies over
   std::vector<std::size_t> unread = {};  // inputs whose contents are not (or hardly) read
   int reads = 1;                         // passes over the inputs that the formula needs
+  Layout layout = Layout::kPlain;        // of operands with four extents
 };
 
 // A kernel with memory for one run.
@@ -56,13 +57,14 @@ class Runner {
     spec.op = test.op;
     spec.attrs = test.attrs;
     spec.threads = threads;
+    const auto layoutOf = [&](const Dims& dims) { return dims.size() == 4 ? test.layout : Layout::kPlain; };
     for (const Tensor& x : inputs_) {
-      spec.inputs.push_back(x.valid() ? OperandSpec{x.dtype(), x.dims(), false, x.dtype() == DType::kI64 ? x : Tensor()} : OperandSpec{});
+      spec.inputs.push_back(x.valid() ? OperandSpec{x.dtype(), x.dims(), false, x.dtype() == DType::kI64 ? x : Tensor(), layoutOf(x.dims())} : OperandSpec{});
       in_.push_back(x.view());
     }
     for (std::size_t i = 0; i < test.outputs.size(); ++i) {
       const auto& [dtype, dims] = test.outputs[i];
-      spec.outputs.push_back({dtype, dims, false, {}});
+      spec.outputs.push_back({dtype, dims, false, {}, layoutOf(dims)});
       outputs_.push_back(i == 0 && test.inPlace >= 0 ? inputs_[static_cast<std::size_t>(test.inPlace)].reshaped(dims) : Tensor(dtype, dims));
       out_.push_back(outputs_.back().view());
     }
@@ -211,6 +213,19 @@ std::vector<Case> cases() {
                  13 * count(hidden)});
   all.push_back(
       {"RMSNormalization" + dimsText(hidden), "", "RMSNormalization", {}, {floats(hidden), floats({768})}, {{f, hidden}, {f, rows}}, 7 * count(hidden)});
+  const Dims stem{4, 64, 112, 112}, pooled{4, 64, 56, 56};
+  const std::vector<std::int64_t> three{3, 3}, two{2, 2}, around{1, 1, 1, 1};
+  all.push_back({"MaxPool" + dimsText(stem),
+                 "",
+                 "MaxPool",
+                 {{"kernel_shape", three}, {"strides", two}, {"pads", around}},
+                 {floats(stem)},
+                 {{f, pooled}, {DType::kI64, pooled}},
+                 9 * 5 * count(pooled),
+                 -1,
+                 {},
+                 1,
+                 Layout::kChannels16});
   const Attributes groups{{"num_groups", std::int64_t{32}}};
   all.push_back({"GroupNormalization" + dimsText(image), "", "GroupNormalization", groups, {floats(image), floats({256}), floats({256})}, {{f, image}}});
   all.push_back({"InstanceNormalization" + dimsText(image), "", "InstanceNormalization", {}, {floats(image), floats({256}), floats({256})}, {{f, image}}});

@@ -214,6 +214,24 @@ TEST_F(Channels, ConvolutionsWithAnyMixOfLayouts) {
   }
 }
 
+TEST_F(Channels, MaxPoolOfSixteenChannelsTakesTheFirstOfEqualsAndNaN) {
+  for (int round = 0; round < 20; ++round) {
+    const Dims x{2, 16, 7, 6}, y{2, 16, 4, 3};
+    const Attributes attrs{{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
+    const Trial trial{"", "MaxPool", attrs, {{x, Layout::kChannels16}}, {{y, Layout::kChannels16}, {y, Layout::kChannels16, true, Tensor(DType::kI64, y)}}};
+    Tensor values(DType::kF32, x);
+    const float few[] = {1, 2, 0, -0.0F, -INFINITY, INFINITY, NAN};
+    for (float& value : values.as<float>()) value = round % 5 == 4 ? -INFINITY : few[between(0, round % 2 ? 6 : 4)];
+    const auto fast = execute(trial, {values}, true), slow = execute(trial, {values}, false);
+    ASSERT_TRUE(fast && slow);
+    for (std::int64_t i = 0; i < elementCount(y); ++i) {
+      EXPECT_EQ(elementAsInt((*fast)[1].view(), i), elementAsInt((*slow)[1].view(), i)) << "round " << round << ", element " << i;
+      const double a = elementAsDouble((*fast)[0].view(), i), b = elementAsDouble((*slow)[0].view(), i);
+      EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << "round " << round << ", element " << i << ": " << a << " and " << b;
+    }
+  }
+}
+
 TEST_F(Channels, PoolsOfSixteenChannels) {
   for (int round = 0; round < 40; ++round) {
     const std::int64_t rank = between(1, 3), channels = 16 * between(1, 2), batch = between(1, 2);

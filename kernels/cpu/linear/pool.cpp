@@ -129,12 +129,14 @@ SS_INLINE void forEachWindow16(const Pool& p, Body body) {
 SS_LANE_CLONES void max16(const Pool& p, const float* x, float* y, std::int64_t* indices, std::int64_t channel) {
   const std::int64_t inSize = p.inSize();
   forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
-    // Lane by lane: the compiler makes masked vector code of this, and scalars of comparisons of vector types.
+    // Lane by lane, as a loop that is asked to become vectors: the compiler peels it into scalars else, and comparisons of vector types too.
     alignas(64) float largest[kLanes];
     alignas(64) int best[kLanes];
+    const bool any = spans[0].count * spans[1].count * spans[2].count > 0;
+    const std::int64_t first = (spans[0].first * p.in[1] + spans[1].first) * p.in[2] + spans[2].first;
     for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      largest[lane] = -__builtin_inff();
-      best[lane] = -1;
+      largest[lane] = any ? x[first * kLanes + lane] : -__builtin_inff();
+      best[lane] = any ? static_cast<int>(first) : -1;
     }
     for (std::int64_t a = 0; a < spans[0].count; ++a)
       for (std::int64_t b = 0; b < spans[1].count; ++b)
@@ -142,11 +144,12 @@ SS_LANE_CLONES void max16(const Pool& p, const float* x, float* y, std::int64_t*
           const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
           const float* from = x + at * kLanes;
           const int position = static_cast<int>(at);
+#pragma omp simd
           for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-            const float value = from[lane];
+            const float value = from[lane], old = largest[lane];
             // The first of equals wins, and a NaN beats every number.
-            const bool wins = (best[lane] < 0) | (value > largest[lane]) | ((value != value) & (largest[lane] == largest[lane]));
-            largest[lane] = wins ? value : largest[lane];
+            const bool wins = !(value <= old) & (old == old);
+            largest[lane] = wins ? value : old;
             best[lane] = wins ? position : best[lane];
           }
         }
