@@ -115,6 +115,7 @@ Selection MainWindow::complete(Selection s) const {
 
 void MainWindow::showStartPage(bool show) {
   if (start_) pages_->setCurrentWidget(show ? static_cast<QWidget*>(start_) : board_);
+  if (start_ && show) start_->setFocus();
   updateActions();
 }
 
@@ -134,6 +135,8 @@ void MainWindow::applyLayout(const QString& name) {
       layoutName_ = l.name;
       board_->apply(l);
       toolbar_->setLayoutName(l.name);
+      // The view that had the focus may be gone; without this it goes to the first button.
+      if (View* view = board_->activeView(); view && session_.built()) view->setFocus();
       return true;
     }
     return false;

@@ -6,6 +6,8 @@
 #include <QSplitter>
 #include <QVBoxLayout>
 
+#include "views/common/tokens.h"
+
 namespace stepscope {
 namespace {
 
@@ -139,7 +141,10 @@ void PanelBoard::applySizes() {
   if (width() < 200) return;
   sized_ = true;
   const int w = width(), h = height();
-  columns_->setSizes({qRound(w * sizes_.left), qRound(w * (1 - sizes_.left - sizes_.right)), qRound(w * sizes_.right)});
+  // In a small window a share is too little for a table: its columns need what they need.
+  const int least = std::min(w / 4, 24 * Metrics::current().unit);
+  const int left = std::max(least, qRound(w * sizes_.left)), right = std::max(least, qRound(w * sizes_.right));
+  columns_->setSizes({left, w - left - right, right});
   middle_->setSizes({qRound(h * (1 - sizes_.bottom)), qRound(h * sizes_.bottom)});
   centre_->setSizes({qRound(w * sizes_.centre), qRound(w * (1 - sizes_.centre))});
 }

@@ -61,12 +61,16 @@ StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selecti
   refresh();
 }
 
-void StatusLine::setDevice(const QString& text) { device_->setText(text.toHtmlEscaped()); }
+void StatusLine::setDevice(const QString& text) {
+  device_->setText(text.toHtmlEscaped());
+  hideEmpty();
+}
 
 void StatusLine::setRecorder(const QString& text, const QString& role, const QString& tip) {
   const Tokens& t = Tokens::current();
   recorder_->setText(text.isEmpty() ? QString() : dot(role == u"ok" ? t.ok : role == u"warn" ? t.warn : role == u"error" ? t.error : t.faint, text));
   recorder_->setToolTip(tip.toHtmlEscaped());
+  hideEmpty();
 }
 
 void StatusLine::note(const QString& text) {
@@ -130,6 +134,12 @@ void StatusLine::refresh() {
       break;
   }
   worker_->setToolTip(store_.workerText().toHtmlEscaped());
+  hideEmpty();
+}
+
+// An empty label would still have its gaps.
+void StatusLine::hideEmpty() {
+  for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_, device_, worker_, recorder_}) label->setHidden(label->text().isEmpty());
 }
 
 void StatusLine::paintEvent(QPaintEvent*) {

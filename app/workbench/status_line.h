@@ -30,6 +30,7 @@ class StatusLine : public QWidget {
 
  private:
   void refresh();
+  void hideEmpty();
 
   const SnapshotStore& store_;
   const SelectionModel& selection_;

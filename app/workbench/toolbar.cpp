@@ -149,11 +149,11 @@ void Toolbar::fitTexts() {
     layout()->invalidate();
     return wantedWidth() <= width();
   };
-  if (fits()) return;
-  layout_->setCompact(true);
-  if (fits()) return;
-  breakOn_->setCompact(true);
-  options_->setCompact(true);
+  // What a label says its value and its tooltip say too.
+  for (LabelButton* b : {layout_, breakOn_, options_}) {
+    if (fits()) return;
+    b->setCompact(true);
+  }
   for (auto i = texts_.size() - 1; i >= 0 && !fits(); --i) texts_[i]->setToolButtonStyle(Qt::ToolButtonIconOnly);
 }
 

@@ -47,8 +47,8 @@ void WorkerPipe::start(const QString& program, const QStringList& arguments) {
     readErrors();
     QString reason = reason_;
     if (reason.isEmpty()) {
-      reason = status == QProcess::CrashExit ? QStringLiteral("worker ended by %1").arg(signalName(code))
-                                             : QStringLiteral("worker ended with exit code %1").arg(code);
+      reason = status == QProcess::CrashExit ? QStringLiteral("The worker ended: %1").arg(signalName(code))
+                                             : QStringLiteral("The worker ended with exit code %1").arg(code);
     }
     emit ended(reason, closing_ && reason_.isEmpty());
   });

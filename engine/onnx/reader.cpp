@@ -268,7 +268,14 @@ Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptio
   if (const auto target = std::filesystem::canonical(path, error); !error) folders.push_back(target.parent_path());
   folders.insert(folders.end(), options.searchPaths.begin(), options.searchPaths.end());
   const std::span<const std::byte> view(*bytes);
-  return read(std::move(*bytes), view, std::move(folders), options, problems);
+  auto model = read(std::move(*bytes), view, std::move(folders), options, problems);
+  // What is wrong with the file as a whole names the file.
+  constexpr std::string_view kWhole = "model: ";
+  if (!model && model.error().message.starts_with(kWhole)) {
+    model.error().message = fmt::format("model '{}': {}", path.string(), model.error().message.substr(kWhole.size()));
+    if (problems && problems->size() == 1 && problems->front().message.starts_with(kWhole)) problems->front().message = model.error().message;
+  }
+  return model;
 }
 
 Result<LoadedModel> parseModel(std::span<const std::byte> bytes, const std::filesystem::path& folder,

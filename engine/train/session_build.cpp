@@ -404,7 +404,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
       optionEffects_["roofline"] = peakText(*variant->peak);
     }
     phase.count(static_cast<std::int64_t>(variant->executor->boundKernels().size()));
-    optionEffects_["memory.reuse"] = fmt::format("arena of {} bytes, lower bound {}", variant->executor->plan().arenaBytes, variant->executor->plan().lowerBoundBytes);
+    optionEffects_["memory.reuse"] = fmt::format("arena of {} bytes, lower bound {} bytes", variant->executor->plan().arenaBytes, variant->executor->plan().lowerBoundBytes);
   }
   return variant;
 }

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <limits>
 
+#include "views/common/details.h"
 #include "views/common/format.h"
 #include "views/common/row_table.h"
 #include "views/common/selection.h"
@@ -243,6 +244,61 @@ class ViewsTest : public QObject {
     model.setRows(std::move(rows));
     QCOMPARE(model.rowCount(), 3);
     QVERIFY(model.index(0, 1).data().toString().isEmpty());
+  }
+
+  void columnsShowTheirNumbersWholeAndShortenTexts() {
+    RowTableModel model({{QStringLiteral("Name"), {}, false, 10}, {QStringLiteral("Bytes"), {}, true, 2}, {QStringLiteral("Class"), {}, false, 6}, {QStringLiteral("Far"), {}, true, 4}});
+    RowTableView view;
+    view.setModel(&model);
+    view.sizeColumns(model.columns());
+    const QString name = QStringLiteral("a name that takes far more room than there is in a narrow panel"), number = QStringLiteral("123,456.78 MiB");
+    model.setRows({TableRow{{name, number, QStringLiteral("backward value"), number}, {}, -1}});
+    const QFontMetrics metrics(view.font());
+    const auto wholeColumns = [&] {  // those that end within the view
+      int count = 0;
+      while (count < model.columnCount() && view.columnViewportPosition(count) + view.columnWidth(count) <= view.viewport()->width()) ++count;
+      return count;
+    };
+    for (const int width : {1200, 700, 480, 340, 260}) {
+      view.resize(width, 200);
+      view.show();
+      QTest::qWait(1);
+      for (const int column : {1, 3}) QVERIFY2(view.columnWidth(column) >= metrics.horizontalAdvance(number), qPrintable(QString::number(width)));
+      if (width >= 700) QCOMPARE(wholeColumns(), 4);
+      // No column is cut by the edge: it ends there, or begins behind it.
+      const int whole = wholeColumns();
+      QVERIFY(whole >= 1);
+      if (whole < 4) QVERIFY2(view.columnViewportPosition(whole) >= view.viewport()->width() - 2, qPrintable(QString::number(width)));
+    }
+    QVERIFY(view.columnWidth(0) < metrics.horizontalAdvance(name));
+    view.resize(1200, 200);
+    QVERIFY(view.columnWidth(0) >= metrics.horizontalAdvance(name));
+    view.setColumnWidth(0, 77);  // by hand: it stays
+    view.resize(900, 200);
+    QCOMPARE(view.columnWidth(0), 77);
+  }
+
+  void bytesInTextsOfTheEngineGetTheirUnit() {
+    QCOMPARE(format::bytesWithin(QStringLiteral("arena of 196608 bytes, lower bound 131072 bytes")), QStringLiteral("arena of 192 KiB, lower bound 128 KiB"));
+    QCOMPARE(format::bytesWithin(QStringLiteral("12 bytes of 4096 matches")), QStringLiteral("12 bytes of 4096 matches"));
+    QCOMPARE(format::bytesWithin(QString()), QString());
+  }
+
+  void theReasonOfAPlaceNamesTheOtherBufferOnce() {
+    snapshot::Plan p;
+    auto* first = p.add_buffers();
+    first->set_name("a<b>");
+    auto* second = p.add_buffers();
+    second->set_index(1);
+    second->set_shares(0);
+    second->set_decision("in place of 'a<b>', its last use");
+    const PlanPtr plan = PlanSnapshot::make(p);
+    QString html = Details::decision(*plan, plan->plan().buffers(1));
+    QCOMPARE(html.count(QStringLiteral("a&lt;b&gt;")), 1);
+    QVERIFY(html.contains(QStringLiteral("<a href='buffer:0'>")) && html.startsWith(QStringLiteral("in place of ")) && html.endsWith(QStringLiteral("its last use")));
+    second->set_decision("shares memory");
+    html = Details::decision(*PlanSnapshot::make(p), p.buffers(1));
+    QVERIFY(html.contains(QStringLiteral("shares memory")) && html.contains(QStringLiteral("<a href='buffer:0'>")));
   }
 
   void selectionRemembersItsHistory() {

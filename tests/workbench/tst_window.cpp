@@ -12,12 +12,14 @@
 #include <QMenu>
 #include <QPlainTextEdit>
 #include <QTabBar>
+#include <QTabWidget>
 #include <QTest>
 #include <QToolButton>
 #include <set>
 
 #include "app/workbench/view_list.h"
 #include "tests/workbench/window_driver.h"
+#include "views/common/row_table.h"
 #include "views/common/tokens.h"
 #include "views/graph/graph_view.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -66,6 +68,27 @@ QStringList nameless(QWidget& root) {
   return found;
 }
 
+// Buttons and boxes that do not say what they do, and columns that do not define their quantity.
+QStringList tipless(QWidget& root) {
+  QStringList found;
+  for (QWidget* w : root.findChildren<QWidget*>()) {
+    if (const auto* table = qobject_cast<RowTableView*>(w)) {
+      const auto* model = table->model();
+      for (int c = 0; model && c < model->columnCount(); ++c) {
+        if (model->headerData(c, Qt::Horizontal, Qt::ToolTipRole).toString().isEmpty())
+          found << pathOf(w) + QStringLiteral(" column ") + model->headerData(c, Qt::Horizontal).toString();
+      }
+      continue;
+    }
+    if (w->isHidden() || !isControl(w) || !(w->inherits("QAbstractButton") || w->inherits("QComboBox"))) continue;
+    // The buttons at the foot of a dialog and of a notice say all there is to say.
+    if (w->parentWidget()->inherits("QDialogButtonBox") || w->parentWidget()->objectName() == u"notice") continue;
+    if (pathOf(w).contains(QStringLiteral("/source/"))) continue;  // its choice of a file says it itself
+    if (w->toolTip().isEmpty()) found << pathOf(w);
+  }
+  return found;
+}
+
 // Visible texts that do not fit where they stand.
 QStringList cut(QWidget& root) {
   QStringList found;
@@ -87,6 +110,26 @@ QStringList cut(QWidget& root) {
     }
     if (qobject_cast<QToolButton*>(w) && w->parentWidget() && !w->parentWidget()->rect().contains(w->geometry()))
       found << pathOf(w) + QStringLiteral(" lies outside its parent");
+  }
+  return found;
+}
+
+// Numbers of tables in view that do not fit their column, and phases without a name.
+QStringList shortened(QWidget& root) {
+  QStringList found;
+  for (const auto* table : root.findChildren<RowTableView*>()) {
+    if (!table->isVisible() || !table->model()) continue;
+    const QFontMetrics metrics(table->font());
+    for (int c = 0; c < table->model()->columnCount(); ++c) {
+      for (int r = 0; r < std::min(table->model()->rowCount(), 60); ++r) {
+        const QModelIndex at = table->model()->index(r, c);
+        if (!(at.data(Qt::TextAlignmentRole).toInt() & Qt::AlignRight) || metrics.horizontalAdvance(at.data().toString()) + 10 <= table->columnWidth(c)) continue;
+        found << pathOf(table) + QStringLiteral(" \"%1\" has %2").arg(at.data().toString()).arg(table->columnWidth(c));
+      }
+    }
+  }
+  for (const auto* strip : root.findChildren<PhaseStrip*>()) {
+    if (strip->isVisible()) found << strip->unnamed();
   }
   return found;
 }
@@ -115,12 +158,17 @@ class WindowTest : public QObject {
     SetUpDialog* dialog = w.open(bundledModels()[0].model);
     QVERIFY(dialog);
     QVERIFY2(nameless(*dialog).isEmpty(), qPrintable(nameless(*dialog).join('\n')));
+    for (auto* tabs : dialog->findChildren<QTabWidget*>()) {
+      for (int i = tabs->count() - 1; i >= 0; --i) tabs->setCurrentIndex(i);
+    }
+    QVERIFY2(tipless(*dialog).isEmpty(), qPrintable(tipless(*dialog).join('\n')));
     dialog->reject();
     QVERIFY(w.build(bundledModels()[0]));
     showEveryView(w);
     w.act("palette");
     w.act("keys");
     QVERIFY2(nameless(*w).isEmpty(), qPrintable(nameless(*w).join('\n')));
+    QVERIFY2(tipless(*w).isEmpty(), qPrintable(tipless(*w).join('\n')));
     QAccessible::setActive(false);
   }
 
@@ -212,11 +260,16 @@ class WindowTest : public QObject {
     QCOMPARE(cut(*w).join('\n'), QString());  // the start page
     QVERIFY(w.build(bundledModels()[1]));
     QVERIFY(w.act("step_whole"));
+    QApplication::setActiveWindow(&*w);  // the set-up dialog was the active one
     for (const Layout& layout : shippedLayouts()) {
       w.loop().act([&] { w->applyLayout(layout.name); });
       QVERIFY(w.settled());
       const QStringList found = cut(*w);
       QVERIFY2(found.isEmpty(), qPrintable(layout.name + QStringLiteral(": ") + found.join('\n')));
+      QVERIFY2(shortened(*w).isEmpty(), qPrintable(layout.name + QStringLiteral(": ") + shortened(*w).join('\n')));
+      // The keyboard is in a view, not on the first button of the toolbar.
+      const QWidget* focus = QApplication::focusWidget();
+      QVERIFY2(focus && w->board().isAncestorOf(focus), qPrintable(layout.name + QStringLiteral(": ") + pathOf(focus)));
     }
     const QPixmap picture = w->grab();
     QCOMPARE(picture.size(), size * w->devicePixelRatio());

@@ -30,6 +30,8 @@ BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
   auto* line = new QHBoxLayout;
   line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
   auto* button = new QPushButton(tr("Add"));
+  kind_->setToolTip(tr("What a run stops at: every node of an operator, a condition on a tensor, the begin of a phase, one instruction"));
+  button->setToolTip(tr("Adds this breakpoint"));
   line->addWidget(kind_);
   line->addWidget(text_, 1);
   line->addWidget(button);

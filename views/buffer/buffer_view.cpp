@@ -37,12 +37,7 @@ void BufferView::refresh() {
     page_->row(tr("Address"), b->in_arena() ? Details::text(format::bytes(b->offset())) + Details::quiet(tr("  from the start of the arena")) : Details::text(tr("persistent, outside the arena")));
     page_->row(tr("Lifetime"), Details::link(Selection::ofInstruction(b->first()), QString::number(b->first())) + Details::text(QStringLiteral(" – ")) +
                                    Details::link(Selection::ofInstruction(b->last()), QString::number(b->last())) + Details::quiet(tr("  first and last instruction")));
-    QString why = Details::text(format::visible(b->decision()));
-    if (b->shares() >= 0) {
-      const auto* other = plan->buffer(b->shares());
-      why += QStringLiteral("<br>") + Details::link(Selection::ofBuffer(b->shares()), other ? format::visible(other->name()) : QString::number(b->shares()));
-    }
-    page_->row(tr("Why here"), why);
+    page_->row(tr("Why here"), Details::decision(*plan, *b));
     for (const auto& refusal : b->refusals()) page_->row(tr("Why not"), Details::quiet(format::visible(refusal)));
     if (const int next = plan->overwrittenBy(b->index()); next >= 0) {
       const auto* in = plan->instruction(next);

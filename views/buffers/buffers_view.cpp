@@ -13,10 +13,10 @@ namespace stepscope {
 
 BuffersView::BuffersView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("buffers"), tr("Buffers"),
-                 {{tr("Buffer"), tr("The value whose memory it is"), false, 12},
-                  {tr("Class"), tr("What the memory is for"), false, 8},
+                 {{tr("Buffer"), tr("The value whose memory it is"), false, 10},
                   {tr("Bytes"), tr("Size of the buffer"), true, 6},
                   {tr("Lifetime"), tr("First and last instruction that touch it"), true, 8},
+                  {tr("Class"), tr("What the memory is for"), false, 8},
                   {tr("Place"), tr("Why it lies where it lies"), false, 14}},
                  parent) {
   setFilterPlaceholder(tr("Filter: stash, gradient, in place …"));
@@ -64,11 +64,11 @@ TableRow BuffersView::rowOf(const snapshot::Buffer& b) {
   QStringList refusals;
   for (const auto& r : b.refusals()) refusals << format::visible(r);
   row.cells = {format::visible(b.name()).isEmpty() ? tr("workspace %1").arg(b.index()) : format::visible(b.name()),
-               names::bufferClass(b.buffer_class()),
                {format::bytes(b.bytes()), QVariant::fromValue<qint64>(b.bytes()), format::bytesExact(b.bytes())},
                {QStringLiteral("%1 – %2").arg(b.first()).arg(b.last()), b.first()},
+               names::bufferClass(b.buffer_class()),
                {why, why, refusals.isEmpty() ? why : why + '\n' + refusals.join('\n')}};
-  row.cells[1].role = QStringLiteral("muted");
+  row.cells[3].role = QStringLiteral("muted");
   return row;
 }
 

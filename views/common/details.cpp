@@ -4,9 +4,13 @@
 #include <QScrollBar>
 #include <QUrl>
 
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+const QString kLabelWidth = QStringLiteral("\u0001labels\u0001");
+}
 
 Details::Details(QWidget* parent) : QTextBrowser(parent) {
   setAccessibleName(tr("Details"));
@@ -48,6 +52,7 @@ void Details::resizeEvent(QResizeEvent* event) {
 void Details::begin() {
   const Tokens& t = Tokens::current();
   inTable_ = false;
+  labels_ = 7.0 * Metrics::current().unit;
   html_ = QStringLiteral(
               "<style>a { color: %1; text-decoration: none; } td { padding: 2px 8px 2px 0; } td.l { color: %2; white-space: nowrap; } "
               "h3 { font-size: large; font-weight: 600; margin: 0 0 6px 0; } p { margin: 4px 0; }</style>")
@@ -67,7 +72,8 @@ void Details::heading(const QString& text) {
 void Details::row(const QString& label, const QString& html) {
   if (!inTable_) html_ += QStringLiteral("<table cellspacing='0' width='100%'>");
   inTable_ = true;
-  html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td>%3</td></tr>").arg(qRound(7.6 * Metrics::current().unit)).arg(label.toHtmlEscaped(), html);
+  labels_ = std::max(labels_, QFontMetricsF(font()).horizontalAdvance(label));
+  html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td>").arg(kLabelWidth, label.toHtmlEscaped()) + html + QStringLiteral("</td></tr>");
 }
 
 void Details::notice(const QString& html) {
@@ -83,6 +89,7 @@ void Details::paragraph(const QString& html) {
 
 void Details::end() {
   closeTable();
+  html_.replace(kLabelWidth, QString::number(qRound(labels_ + 0.7 * Metrics::current().unit)));
   const int place = verticalScrollBar()->value();
   setHtml(html_);
   verticalScrollBar()->setValue(place);
@@ -108,6 +115,17 @@ QString Details::link(const Selection& target, const QString& plain) {
   if (target.value >= 0) url = QStringLiteral("value:%1").arg(target.value);
   if (url.isEmpty()) return text(plain);
   return QStringLiteral("<a href='%1'>%2</a>").arg(url, plain.toHtmlEscaped());
+}
+
+QString Details::decision(const PlanSnapshot& plan, const snapshot::Buffer& buffer) {
+  const QString why = format::visible(buffer.decision());
+  if (buffer.shares() < 0) return text(why);
+  const auto* other = plan.buffer(buffer.shares());
+  const QString name = other ? format::visible(other->name()) : QString::number(buffer.shares());
+  const QString shared = link(Selection::ofBuffer(buffer.shares()), name), quoted = '\'' + name + '\'';
+  const auto at = why.indexOf(quoted);
+  if (at < 0) return text(why) + QStringLiteral("<br>") + shared;
+  return text(why.left(at)) + shared + text(why.mid(at + quoted.size()));
 }
 
 QString Details::command(const QString& id, const QString& plain) {

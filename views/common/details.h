@@ -5,6 +5,7 @@
 #include <QTextBrowser>
 
 #include "views/common/selection.h"
+#include "views/common/snapshots.h"
 
 namespace stepscope {
 
@@ -32,6 +33,8 @@ class Details : public QTextBrowser {
   static QString coloured(const QString& plain, const QColor& colour);
   static QString tag(const QString& plain, const QColor& colour);
   static QString link(const Selection& target, const QString& plain);
+  // Why the buffer lies where it lies; the buffer whose memory it shares is a link.
+  static QString decision(const PlanSnapshot& plan, const snapshot::Buffer& buffer);
   static QString command(const QString& id, const QString& plain);  // emitted as commandClicked
 
  protected:
@@ -46,7 +49,8 @@ class Details : public QTextBrowser {
   void fit();
 
   bool fit_ = false;
-  QString html_;
+  QString html_;  // with a placeholder for the width of the labels, which the longest of the page decides
+  double labels_ = 0;
   bool inTable_ = false;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/format.h"
 
+#include <QRegularExpression>
 #include <QStringList>
 #include <algorithm>
 #include <cmath>
@@ -47,6 +48,17 @@ QString bytes(std::int64_t n) {
   if (x < 1023.5 * 1024) return trimmed(x / 1024) + QStringLiteral(" KiB");
   if (x < 1023.5 * 1024 * 1024) return trimmed(x / (1024.0 * 1024)) + QStringLiteral(" MiB");
   return trimmed(x / (1024.0 * 1024 * 1024)) + QStringLiteral(" GiB");
+}
+
+QString bytesWithin(QString text) {
+  static const QRegularExpression kBytes(QStringLiteral("\\b(\\d{4,18}) bytes\\b"));
+  qsizetype from = 0;
+  for (auto match = kBytes.match(text); match.hasMatch(); match = kBytes.match(text, from)) {
+    const QString with = bytes(match.captured(1).toLongLong());
+    text.replace(match.capturedStart(), match.capturedLength(), with);
+    from = match.capturedStart() + with.size();
+  }
+  return text;
 }
 
 QString bytesExact(std::int64_t n) { return n == 1 ? QStringLiteral("1 byte") : count(n) + QStringLiteral(" bytes"); }

@@ -16,6 +16,8 @@ QString time(std::int64_t ns);
 QString timeExact(std::int64_t ns);
 // "768 B", "192 KiB", "6.0 MiB", "1.25 GiB".
 QString bytes(std::int64_t bytes);
+// A text from the engine with its "196608 bytes" as "192 KiB".
+QString bytesWithin(QString text);
 // "196,608 bytes".
 QString bytesExact(std::int64_t bytes);
 // "1,284".

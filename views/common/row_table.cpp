@@ -143,9 +143,92 @@ RowTableView::RowTableView(QWidget* parent) : QTableView(parent) {
   setContextMenuPolicy(Qt::CustomContextMenu);
 }
 
+void RowTableView::setModel(QAbstractItemModel* model) {
+  QTableView::setModel(model);
+  connect(model, &QAbstractItemModel::modelReset, this, &RowTableView::fitColumns);
+  connect(horizontalHeader(), &QHeaderView::sectionResized, this, [this](int section) {
+    // The last one takes the rest by itself, whatever the reason.
+    moved_ = moved_ || (!fitting_ && section + 1 < this->model()->columnCount());
+  });
+}
+
 void RowTableView::sizeColumns(const std::vector<TableColumn>& columns) {
-  const int unit = Metrics::current().unit;
-  for (std::size_t i = 0; i < columns.size(); ++i) setColumnWidth(static_cast<int>(i), columns[i].width * unit);
+  columns_ = columns;
+  moved_ = false;
+  fitColumns();
+}
+
+void RowTableView::setEmptyText(const QString& text) {
+  empty_ = text;
+  viewport()->update();
+}
+
+int RowTableView::titleWidth(int column) const {
+  return QFontMetrics(smallFont()).horizontalAdvance(columns_[static_cast<std::size_t>(column)].title) + 2 * Metrics::current().unit;
+}
+
+int RowTableView::wantedWidth(int column) const {
+  const Metrics m = Metrics::current();
+  constexpr int kSamples = 120;
+  const int rows = model()->rowCount(), step = std::max(1, rows / kSamples);
+  if (rows == 0) return std::max(titleWidth(column), columns_[static_cast<std::size_t>(column)].width * m.unit);
+  const QFontMetrics plain(font()), mono(monoFont());
+  int text = 0;
+  for (int r = 0; r < rows; r += step) {
+    const QModelIndex at = model()->index(r, column);
+    const int mark = at.data(Qt::DecorationRole).isValid() ? m.unit + 4 : 0;
+    const QVariant own = at.data(Qt::FontRole);
+    text = std::max(text, mark + (own.isValid() && own.value<QFont>().family() == monoFont().family() ? mono : plain).horizontalAdvance(at.data().toString()));
+  }
+  return std::clamp(std::max(text + 20, titleWidth(column)), 3 * m.unit, 44 * m.unit);
+}
+
+void RowTableView::fitColumns() {
+  if (!model() || moved_ || fitting_ || columns_.empty() || static_cast<int>(columns_.size()) != model()->columnCount()) return;
+  fitting_ = true;
+  const std::size_t count = columns_.size();
+  std::vector<int> want, width;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TableColumn& c = columns_[i];
+    want.push_back(wantedWidth(static_cast<int>(i)));
+    width.push_back(c.number ? want.back() : std::min(want.back(), std::max(titleWidth(static_cast<int>(i)), c.width * Metrics::current().unit)));
+  }
+  // As many columns as fit whole share the place. What is left goes to shortened texts, to each the same until it has enough.
+  std::size_t whole = 0;
+  int rest = viewport()->width();
+  for (; whole < count && (whole == 0 || width[whole] <= rest); ++whole) rest -= width[whole];
+  for (bool again = true; again && rest > 0;) {
+    again = false;
+    int lacking = 0;
+    for (std::size_t i = 0; i < whole; ++i) lacking += want[i] > width[i];
+    const int share = lacking > 0 ? std::max(1, rest / lacking) : 0;
+    for (std::size_t i = 0; i < whole && rest > 0; ++i) {
+      const int more = std::min({share, rest, want[i] - width[i]});
+      if (more <= 0) continue;
+      width[i] += more;
+      rest -= more;
+      again = true;
+    }
+  }
+  // Nothing else needs what is left over in front of a column that is out of sight.
+  if (whole < count && rest > 0) width[0] += rest;
+  for (std::size_t i = whole; i < count; ++i) width[i] = want[i];
+  for (std::size_t i = 0; i < count; ++i) setColumnWidth(static_cast<int>(i), width[i]);
+  fitting_ = false;
+}
+
+void RowTableView::resizeEvent(QResizeEvent* event) {
+  QTableView::resizeEvent(event);
+  if (event->size().width() != event->oldSize().width()) fitColumns();
+}
+
+void RowTableView::paintEvent(QPaintEvent* event) {
+  QTableView::paintEvent(event);
+  if (empty_.isEmpty() || !model() || model()->rowCount() > 0) return;
+  QPainter painter(viewport());
+  painter.setPen(Tokens::current().muted);
+  const int margin = 2 * Metrics::current().unit;
+  painter.drawText(viewport()->rect().adjusted(margin, 0, -margin, 0), Qt::AlignCenter | Qt::TextWordWrap, empty_);
 }
 
 QString RowTableView::chosenAsText() const {
@@ -199,6 +282,7 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
   body_->addWidget(table_, 1);
   connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
     proxy_->setFilterFixedString(text);
+    tellNothing();
     emit headerChanged();
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
@@ -235,6 +319,16 @@ void TablePanel::find() {
 
 QString TablePanel::saveState() const { return filter_->text(); }
 void TablePanel::restoreState(const QString& state) { filter_->setText(state.left(500)); }
+void TablePanel::setNothingText(const QString& text) {
+  nothing_ = text;
+  tellNothing();
+}
+
+// Nothing there and nothing found never look alike.
+void TablePanel::tellNothing() {
+  table_->setEmptyText(model_->rowCount() > 0 ? tr("No match among %1. The filter hides them.").arg(format::count(model_->rowCount())) : nothing_);
+}
+
 void TablePanel::setFilterPlaceholder(const QString& text) { filter_->setPlaceholderText(text); }
 void TablePanel::sortBy(int column, Qt::SortOrder order) { table_->sortByColumn(column, order); }
 
@@ -243,6 +337,7 @@ void TablePanel::setRows(std::vector<TableRow> rows) {
   selecting_ = true;
   model_->setRows(std::move(rows));
   selecting_ = mine;
+  tellNothing();
   followSelection();
   emit headerChanged();
   emit emptyChanged();

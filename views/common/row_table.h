@@ -43,7 +43,7 @@ struct TableColumn {
   QString title;
   QString tip;            // defines the quantity and its unit
   bool number = false;    // right aligned
-  int width = 8;          // in units of the font height; the last column takes the rest
+  int width = 8;          // in units of the font height, for a text that has to share its place; see RowTableView
 };
 
 class RowTableModel : public QAbstractTableModel {
@@ -69,16 +69,34 @@ class RowTableModel : public QAbstractTableModel {
 };
 
 // A table view with our manners: rows of 1.8, elided in the middle, Ctrl+C copies the chosen rows as tab separated text.
+//
+// Columns are as wide as what stands in them; a number is never cut. Where that is too much, texts shrink to their
+// column's width, and columns that do not fit even then lie whole behind the right edge. A column moved by hand stays so.
 class RowTableView : public QTableView {
   Q_OBJECT
 
  public:
   explicit RowTableView(QWidget* parent = nullptr);
+  void setModel(QAbstractItemModel* model) override;
   void sizeColumns(const std::vector<TableColumn>& columns);
+  // Stands in the middle while there are no rows; plain text.
+  void setEmptyText(const QString& text);
   QString chosenAsText() const;
 
  protected:
   void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
+
+ private:
+  void fitColumns();
+  int wantedWidth(int column) const;
+  int titleWidth(int column) const;
+
+  std::vector<TableColumn> columns_;
+  QString empty_;
+  bool fitting_ = false;
+  bool moved_ = false;  // by hand
 };
 
 class TablePanel : public View {
@@ -99,6 +117,8 @@ class TablePanel : public View {
   RowTableView* table() const { return table_; }
   QVBoxLayout* body() const { return body_; }     // filter line, table; panels add their controls
   void setFilterPlaceholder(const QString& text);
+  // Stands in the table while it has no rows and the panel has other things to show; see also View::emptyText.
+  void setNothingText(const QString& text);
   void sortBy(int column, Qt::SortOrder order);
   // Row of the model under the cursor of the keyboard; -1 none.
   int chosenRow() const;
@@ -113,12 +133,14 @@ class TablePanel : public View {
 
  private:
   void followSelection();
+  void tellNothing();
 
   RowTableModel* model_;
   QSortFilterProxyModel* proxy_;
   QLineEdit* filter_;
   RowTableView* table_;
   QVBoxLayout* body_;
+  QString nothing_;
   bool selecting_ = false;
   bool stale_ = true;
   bool queued_ = false;

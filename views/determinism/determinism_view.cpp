@@ -30,6 +30,7 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
   line->addWidget(twice);
   line->addWidget(result_, 1);
   body()->insertLayout(0, line);
+  setNothingText(tr("No verdicts yet.\n“Check every node” lists what each kernel promises; “Run twice” compares the bits of every value of the present step."));
   connect(check, &QPushButton::clicked, this, [this] { emit wishes().determinism(); });
   connect(twice, &QPushButton::clicked, this, [this] { emit wishes().compareBits(); });
   connect(&store(), &SnapshotStore::determinismChanged, this, &DeterminismView::refillLater);

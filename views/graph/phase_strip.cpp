@@ -12,6 +12,9 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+constexpr double kGap = 9;  // least distance of two names
+}
 
 PhaseStrip::PhaseStrip(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::TabFocus);
@@ -25,6 +28,7 @@ QSize PhaseStrip::minimumSizeHint() const { return {120, sizeHint().height()}; }
 
 void PhaseStrip::setStages(const QStringList& stages) {
   stages_ = stages;
+  arrange();
   shown_ = std::min<int>(shown_, static_cast<int>(stages.size()) - 1);
   base_ = -1;
   update();
@@ -43,11 +47,50 @@ void PhaseStrip::setCounts(int added, int removed, int changed) {
   update();
 }
 
-QPointF PhaseStrip::stop(int i) const {
-  const double unit = Metrics::current().unit, left = 3.2 * unit, right = width() - 3.2 * unit;
-  const double share = stages_.size() < 2 ? 0.5 : static_cast<double>(i) / static_cast<double>(stages_.size() - 1);
-  return {left + share * (right - left), 1.05 * unit};
+void PhaseStrip::arrange() {
+  const double margin = 0.8 * Metrics::current().unit;
+  const QFontMetricsF metrics(smallFont());
+  const auto count = static_cast<std::size_t>(stages_.size());
+  std::vector<double> widths;
+  double all = 0;
+  for (const QString& stage : stages_) {
+    widths.push_back(metrics.horizontalAdvance(format::visible(stage)));
+    all += widths.back();
+  }
+  places_.assign(count, width() / 2.0);
+  unnamed_.clear();
+  if (count < 2) return;
+  // Stops stand under the middle of their names, with equal gaps between the names: all of them fit into less than equal
+  // steps would need. In a strip that is narrower still the steps are equal, and some names stand in the tooltip alone.
+  const double gap = (width() - 2 * margin - all) / static_cast<double>(count - 1);
+  double x = margin;
+  const double left = margin + widths.front() / 2, right = width() - margin - widths.back() / 2;
+  for (std::size_t i = 0; i < count; ++i) {
+    places_[i] = gap >= kGap ? x + widths[i] / 2 : left + static_cast<double>(i) / static_cast<double>(count - 1) * (right - left);
+    x += widths[i] + gap;
+  }
+  double end = -1e9;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double begin = places_[i] - widths[i] / 2;
+    if (begin < end + kGap) {
+      unnamed_ << stages_[static_cast<qsizetype>(i)];
+    } else {
+      end = begin + widths[i];
+    }
+  }
 }
+
+void PhaseStrip::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  arrange();
+}
+
+void PhaseStrip::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() == QEvent::FontChange || event->type() == QEvent::ApplicationFontChange) arrange();
+}
+
+QPointF PhaseStrip::stop(int i) const { return {places_[static_cast<std::size_t>(i)], 1.05 * Metrics::current().unit}; }
 
 int PhaseStrip::stopAt(QPointF p) const {
   int best = -1;
@@ -100,7 +143,7 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
     const double width = metrics.horizontalAdvance(name);
     const double x = std::clamp(at.x() - width / 2, 4.0, std::max(4.0, this->width() - width - 4));
     const bool free =
-        std::none_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + 8 && x + width > o.first - 8; });
+        std::none_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + kGap - 1 && x + width > o.first - kGap + 1; });
     if (!free) continue;
     taken.emplace_back(x, x + width);
     p.setPen(active ? t.text : t.muted);

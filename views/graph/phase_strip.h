@@ -6,6 +6,7 @@
 
 #include <QStringList>
 #include <QWidget>
+#include <vector>
 
 namespace stepscope {
 
@@ -22,6 +23,8 @@ class PhaseStrip : public QWidget {
   const QStringList& stages() const { return stages_; }
   int shown() const { return shown_; }
   int base() const { return base_; }
+  // Stages whose names have no room: they stand in the tooltip alone.
+  const QStringList& unnamed() const { return unnamed_; }
 
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;
@@ -35,14 +38,18 @@ class PhaseStrip : public QWidget {
   void mouseMoveEvent(QMouseEvent* event) override;
   void leaveEvent(QEvent*) override;
   void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;
   bool event(QEvent* event) override;
 
  private:
   int stopAt(QPointF p) const;
   QPointF stop(int i) const;
+  void arrange();
   void choose(int shown, int base);
 
-  QStringList stages_;
+  QStringList stages_, unnamed_;
+  std::vector<double> places_;  // x of the stops
   int shown_ = -1, base_ = -1, hovered_ = -1;
   int added_ = -1, removed_ = -1, changed_ = -1;
 };

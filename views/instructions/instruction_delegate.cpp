@@ -85,7 +85,7 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
     painter->drawPath(arrow);
   }
 
-  const int digits = std::max(4, static_cast<int>(QString::number(model->rowCount()).size()));
+  const int digits = std::max(3, static_cast<int>(QString::number(model->rowCount()).size()));
   const int number = smallMetrics.horizontalAdvance(QString(digits, '0')) + 4;
   const int bytes = smallMetrics.horizontalAdvance(QStringLiteral("0000 MiB"));
   const int time = smallMetrics.horizontalAdvance(QStringLiteral("0.000 ms"));
@@ -121,10 +121,10 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   const int room = right - x;
   painter->setFont(option.font);
   painter->setPen(line.fresh || current || selected ? t.text : t.muted);
-  const QString op = option.fontMetrics.elidedText(line.op, Qt::ElideRight, room);
+  const QString op = option.fontMetrics.elidedText(line.op, Qt::ElideMiddle, room);
   painter->drawText(QRect(x, r.top(), room, r.height()), Qt::AlignVCenter | Qt::AlignLeft, op);
   const int used = option.fontMetrics.horizontalAdvance(op) + qRound(0.4 * m.unit);
-  if (room - used > 2 * m.unit && !line.place.isEmpty()) {
+  if (room - used > 4 * m.unit && !line.place.isEmpty()) {
     painter->setFont(small);
     painter->setPen(selected || current ? t.muted : line.fresh ? t.muted : t.faint);
     painter->drawText(QRect(x + used, r.top(), room - used, r.height()), Qt::AlignVCenter | Qt::AlignLeft,

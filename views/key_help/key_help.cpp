@@ -13,7 +13,6 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
   setWindowTitle(tr("Keys"));
   setAttribute(Qt::WA_DeleteOnClose);
   const Metrics m = Metrics::current();
-  resize(76 * m.unit, 52 * m.unit);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(m.unit, m.unit, m.unit, m.unit);
   layout->setSpacing(m.unit);
@@ -24,10 +23,10 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
     for (const QString& group : groups) {
       page->heading(tr(qPrintable(group)));
       if (group == u"Timeline") {
-        page->row(QStringLiteral("W A S D"), Details::text(tr("zoom and pan in time")));
-        page->row(QStringLiteral("Ctrl+wheel"), Details::text(tr("zoom at the pointer")));
-        page->row(QStringLiteral("M"), Details::text(tr("mark")));
-        page->row(QStringLiteral("Esc"), Details::text(tr("close or cancel")));
+        page->row(QStringLiteral("W A S D"), Details::text(tr("Zoom and pan in time")));
+        page->row(QStringLiteral("Ctrl+wheel"), Details::text(tr("Zoom at the pointer")));
+        page->row(QStringLiteral("M"), Details::text(tr("Mark")));
+        page->row(QStringLiteral("Esc"), Details::text(tr("Close or cancel")));
         continue;
       }
       for (const QAction* action : actions) {
@@ -38,7 +37,9 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
       }
     }
     page->end();
-    layout->addWidget(page);
+    page->setFitContents(true);
+    page->setMinimumWidth(25 * m.unit);
+    layout->addWidget(page, 0, Qt::AlignTop);
   }
 }
 

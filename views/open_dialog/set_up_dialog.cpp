@@ -4,6 +4,7 @@
 #include <QDialogButtonBox>
 #include <QFileDialog>
 #include <QFormLayout>
+#include <QGridLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QRegularExpression>
@@ -35,19 +36,46 @@ QWidget* column(std::initializer_list<QWidget*> widgets) {
   return box;
 }
 
-QWidget* line(std::initializer_list<std::pair<QString, QWidget*>> widgets) {
+// Fields side by side, as wide as each other; buttons as wide as their text.
+QWidget* line(std::initializer_list<QWidget*> widgets) {
   auto* box = new QWidget;
   auto* layout = new QHBoxLayout(box);
   layout->setContentsMargins(0, 0, 0, 0);
-  for (const auto& [text, w] : widgets) {
-    if (!text.isEmpty()) {
-      auto* label = quiet(text);
-      label->setWordWrap(false);
-      layout->addWidget(label);
+  for (QWidget* w : widgets) layout->addWidget(w, qobject_cast<QAbstractButton*>(w) ? 0 : 1);
+  return box;
+}
+
+// Named fields in columns that stand below each other, in every grid of the page; a field without a name takes its place too.
+QWidget* grid(std::initializer_list<std::vector<std::pair<QString, QWidget*>>> rows) {
+  auto* box = new QWidget;
+  auto* layout = new QGridLayout(box);
+  layout->setContentsMargins(0, 0, 0, 0);
+  int row = 0;
+  for (const auto& fields : rows) {
+    int column = 0;
+    for (const auto& [text, w] : fields) {
+      if (text.isEmpty()) {
+        layout->addWidget(w, row, column, 1, 2);
+      } else {
+        auto* label = quiet(text);
+        label->setWordWrap(false);
+        layout->addWidget(label, row, column);
+        layout->addWidget(w, row, column + 1);
+      }
+      layout->setColumnMinimumWidth(column, qRound(5.6 * Metrics::current().unit));
+      layout->setColumnMinimumWidth(column + 1, 7 * Metrics::current().unit);
+      layout->setColumnStretch(column + 1, 1);
+      column += 2;
     }
-    layout->addWidget(w, 1);
+    ++row;
   }
   return box;
+}
+
+// Reasons from the engine are parts of sentences; here each stands alone.
+QString sentence(QString text) {
+  if (!text.isEmpty()) text[0] = text[0].toUpper();
+  return text;
 }
 
 template <typename Repeated>
@@ -69,7 +97,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   const Metrics m = Metrics::current();
   setObjectName(QStringLiteral("set_up"));
   setWindowTitle(tr("Set up %1").arg(format::visible(QString::fromStdString(model_->path()).section('/', -1))));
-  resize(62 * m.unit, 56 * m.unit);
+  resize(62 * m.unit, 44 * m.unit);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(qRound(1.4 * m.unit), qRound(1.2 * m.unit), qRound(1.4 * m.unit), qRound(1.2 * m.unit));
   layout->setSpacing(m.unit);
@@ -87,7 +115,6 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
                                    opsets.join(QStringLiteral(", ")), format::count(model_->node_count()), format::countShort(static_cast<double>(model_->parameter_count())),
                                    format::count(model_->parameters_size()))));
   auto* tabs = new QTabWidget;
-  tabs->setDocumentMode(true);
   tabs->addTab(trainingPage(before), tr("Training"));
 
   int missing = 0, without = 0;
@@ -107,6 +134,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   auto* buttons = new QDialogButtonBox;
   build_ = buttons->addButton(tr("Build"), QDialogButtonBox::AcceptRole);
   build_->setDefault(true);
+  build_->setAutoDefault(true);
   build_->setObjectName(QStringLiteral("set_up_build"));
   buttons->addButton(QDialogButtonBox::Cancel);
   if (missing > 0) {
@@ -145,7 +173,7 @@ QWidget* SetUpDialog::inputsPage() {
     row.cells[3].role = QStringLiteral("muted");
     rows.push_back(row);
   }
-  return tablePage({{tr("Input"), {}, false, 14}, {tr("Shape, type"), {}, false, 16}, {tr("Meaning"), tr("What synthetic data will hold"), false, 14}, {tr("Reason"), tr("How the meaning was found"), false, 14}}, std::move(rows));
+  return tablePage({{tr("Input"), tr("Name in the file; arrays of the data are named after it"), false, 14}, {tr("Shape, type"), tr("Extents, symbolic ones by name, and type of the elements"), false, 16}, {tr("Meaning"), tr("What synthetic data will hold"), false, 14}, {tr("Reason"), tr("How the meaning was found"), false, 14}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::parametersPage() {
@@ -159,7 +187,7 @@ QWidget* SetUpDialog::parametersPage() {
     row.cells = {format::visible(p.name()), dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()), {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())}, trained, reason};
     rows.push_back(row);
   }
-  return tablePage({{tr("Parameter"), {}, false, 20}, {tr("Shape, type"), {}, false, 14}, {tr("Bytes"), {}, true, 6}, {tr("Trained"), {}, false, 7}, {tr("Reason"), {}, false, 14}}, std::move(rows));
+  return tablePage({{tr("Parameter"), tr("Name of the initializer"), false, 20}, {tr("Shape, type"), tr("Extents and type of the elements"), false, 14}, {tr("Bytes"), tr("Size in memory"), true, 6}, {tr("Trained"), tr("Whether the optimizer changes it"), false, 7}, {tr("Reason"), tr("Why it is trained or frozen"), false, 14}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::operatorsPage() {
@@ -176,7 +204,7 @@ QWidget* SetUpDialog::operatorsPage() {
     row.cells = {(o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()), {format::count(o.count()), o.count()}, mark(o.has_gradient()), mark(o.has_kernel()), fast, format::visible(o.note())};
     rows.push_back(row);
   }
-  return tablePage({{tr("Operator"), {}, false, 16}, {tr("Count"), {}, true, 5}, {tr("Gradient"), tr("There is a gradient rule"), false, 6}, {tr("Kernel"), tr("It can run"), false, 5}, {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5}, {tr("Note"), {}, false, 20}}, std::move(rows));
+  return tablePage({{tr("Operator"), tr("Domain and operator"), false, 16}, {tr("Count"), tr("Nodes of the model with this operator"), true, 5}, {tr("Gradient"), tr("There is a gradient rule"), false, 6}, {tr("Kernel"), tr("It can run"), false, 5}, {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5}, {tr("Note"), tr("What is special about it here"), false, 20}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::problemsPage() {
@@ -190,7 +218,7 @@ QWidget* SetUpDialog::problemsPage() {
     row.cells = {where, message, format::visible(p.hint())};
     rows.push_back(row);
   }
-  return tablePage({{tr("Where"), {}, false, 16}, {tr("Problem"), {}, false, 26}, {tr("Hint"), {}, false, 14}}, std::move(rows));
+  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 16}, {tr("Problem"), tr("What was found, and what is expected"), false, 26}, {tr("Hint"), tr("What helps"), false, 14}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
@@ -204,6 +232,7 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   };
   data_ = edit("data", tr("synthetic, from the seed"));
   auto* browse = new QPushButton(tr("Choose…"));
+  browse->setAutoDefault(false);
   connect(browse, &QPushButton::clicked, this, &SetUpDialog::chooseData);
   dataReason_ = quiet({});
   loss_ = new QComboBox;
@@ -228,8 +257,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   momentum_ = edit("momentum", QStringLiteral("0"));
   clip_ = edit("clip-grad-norm", tr("off"));
   accumulate_ = edit("accumulate", QStringLiteral("1"));
-  train_ = edit("train", tr("regular expression: only these"));
-  freeze_ = edit("freeze", tr("regular expression: not these"));
+  train_ = edit("train", tr("regular expression"));
+  freeze_ = edit("freeze", tr("regular expression"));
   seed_ = edit("seed", QStringLiteral("0"));
   threads_ = edit("threads", tr("all cores"));
   dims_ = edit("dim", tr("batch=8 sequence=128"));
@@ -243,17 +272,35 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   device_->addItem(tr("CPU · fp32"), QStringLiteral("cpu"));
   trained_ = quiet({});
 
+  const std::pair<QWidget*, QString> tips[] = {
+      {data_, tr("Batches: .npz, .safetensors or a folder of input_*.pb")},
+      {browse, tr("Choose a file of batches")},
+      {dims_, tr("NAME=N for each symbolic dimension of synthetic data")},
+      {loss_, tr("The scalar to minimise, or the output to attach a loss to")},
+      {lossFunction_, tr("What is attached to the output")},
+      {optimizer_, tr("PyTorch's formulas and defaults")},
+      {rate_, tr("Learning rate")},
+      {decay_, tr("Weight decay")},
+      {momentum_, tr("Momentum, of SGD alone")},
+      {clip_, tr("Largest norm of all gradients together")},
+      {accumulate_, tr("Micro steps whose gradients are summed for one update")},
+      {train_, tr("Train only parameters whose name matches")},
+      {freeze_, tr("Do not train parameters whose name matches")},
+      {device_, tr("Where the step runs, and in which precision")},
+      {threads_, tr("Threads of the kernels; stored with the run")},
+      {seed_, tr("Of random numbers, synthetic data and missing weights")}};
+  for (const auto& [field, tip] : tips) field->setToolTip(tip);
   auto* form = new QFormLayout;
   form->setContentsMargins(m.padding, m.padding, m.padding, m.padding);
   form->setHorizontalSpacing(qRound(1.2 * m.unit));
   form->setVerticalSpacing(qRound(0.9 * m.unit));
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("Data"), column({line({{{}, data_}, {{}, browse}}), dataReason_}));
+  form->addRow(tr("Data"), column({line({data_, browse}), dataReason_}));
   form->addRow(tr("Dimensions"), column({dims_, quiet(tr("Extents of symbolic dimensions of synthetic data; 2 for a first axis and 128 for others where none is given"))}));
-  form->addRow(tr("Loss"), column({line({{{}, loss_}, {{}, lossFunction_}}), lossReason_}));
-  form->addRow(tr("Optimizer"), column({line({{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}), line({{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}})}));
-  form->addRow(tr("Trained"), column({line({{tr("train"), train_}, {tr("freeze"), freeze_}}), trained_}));
-  form->addRow(tr("Run"), line({{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}));
+  form->addRow(tr("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
+  form->addRow(tr("Optimizer"), grid({{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}, {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
+  form->addRow(tr("Trained"), column({grid({{{tr("only"), train_}, {tr("except"), freeze_}}}), trained_}));
+  form->addRow(tr("Run"), grid({{{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}}));
   auto* page = new QWidget;
   page->setLayout(form);
   auto* scroll = new QScrollArea;
@@ -292,7 +339,7 @@ void SetUpDialog::chooseData() {
 void SetUpDialog::update() {
   const bool attach = loss_->currentData().toString().startsWith(u"at:");
   lossFunction_->setVisible(attach);
-  lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from") : attach ? tr("A loss is attached to this output; its labels become an input where the model has none") : format::visible(model_->loss_reason()));
+  lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from") : attach ? tr("A loss is attached to this output; its labels become an input where the model has none") : sentence(format::visible(model_->loss_reason())));
   dataReason_->setText(data_->text().trimmed().isEmpty() ? tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") : tr("Arrays are named after the inputs; a leading extra axis means one entry per step"));
   momentum_->setEnabled(optimizer_->currentData() == QStringLiteral("sgd"));
   QString wrong;

@@ -43,6 +43,8 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   doc_->setWordWrap(true);
   doc_->setProperty("role", "muted");
   value_->setAccessibleName(tr("Value"));
+  value_->setToolTip(tr("The value from the next step on; Undo takes it back"));
+  reset_->setToolTip(tr("Back to the default value"));
   value_->setMinimumWidth(6 * m.unit);
   below->addWidget(name_);
   top->addWidget(value_, 1);
@@ -84,7 +86,7 @@ void OptionsView::refill() {
   });
   for (const std::size_t i : order) {
     const auto& o = store().options()[i];
-    const QString value = format::visible(o.value()), doc = format::visible(o.doc()), effect = format::visible(o.effect());
+    const QString value = format::visible(o.value()), doc = format::visible(o.doc()), effect = format::bytesWithin(format::visible(o.effect()));
     TableRow row;
     row.key = static_cast<qint64>(i);
     TableCell state(o.value() == "on" ? QStringLiteral("✓ on") : o.value() == "off" ? QStringLiteral("– off") : value, value);

@@ -35,7 +35,7 @@ void RunsView::refill() {
     state.role = run.status == u"failed" || run.status == u"interrupted" ? QStringLiteral("error") : QStringLiteral("muted");
     const std::int64_t each = run.steps > 0 ? run.totalNs / run.steps : -1;
     row.cells = {{QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name)), QVariant::fromValue<qint64>(run.id)},
-                 {QLocale().toString(started, QLocale::ShortFormat), QVariant::fromValue<qint64>(run.startedAt), started.toString(Qt::ISODateWithMs)},
+                 {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt), started.toString(Qt::ISODateWithMs)},
                  {format::count(run.steps), QVariant::fromValue<qint64>(run.steps)},
                  {run.steps > 0 ? format::time(each) : QString(), QVariant::fromValue<qint64>(each)},
                  {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4) : QString(), run.lastLoss},

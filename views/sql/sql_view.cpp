@@ -44,7 +44,9 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
   result_->setAccessibleName(tr("Result"));
   state_->setTextFormat(Qt::PlainText);
   state_->setWordWrap(true);
-  run_->setToolTip(tr("Ctrl+Return"));
+  run_->setToolTip(tr("Asks the project file, read-only  (Ctrl+Return)"));
+  cancel_->setToolTip(tr("Stops the query"));
+  export_->setToolTip(tr("Writes the result as .csv"));
   auto* right = new QWidget;
   auto* column = new QVBoxLayout(right);
   column->setContentsMargins(m.padding, qRound(0.6 * m.unit), m.padding, 0);
@@ -114,9 +116,11 @@ void SqlView::showTables() {
     auto* item = new QTreeWidgetItem(tables_, {table.name});
     item->setData(0, Qt::UserRole, table.name);
     item->setToolTip(0, table.doc.toHtmlEscaped());
+    item->setSizeHint(0, {0, Metrics::current().row});
     for (const auto& [name, doc] : table.columns) {
       auto* child = new QTreeWidgetItem(item, {doc.isEmpty() ? name : name + QStringLiteral("   ") + doc});
       child->setData(0, Qt::UserRole, name);
+      child->setSizeHint(0, {0, Metrics::current().row});
       child->setToolTip(0, doc.toHtmlEscaped());
       child->setForeground(0, Tokens::current().muted);
     }

@@ -62,6 +62,7 @@ class DropArea : public QPushButton {
     setAccessibleName(tr("Open a model or a project"));
     setMinimumHeight(qRound(8.5 * Metrics::current().unit));
     setCursor(Qt::PointingHandCursor);
+    setToolTip(tr("Opens a model (.onnx) or a recorded project (.stepscope)  (Ctrl+O)"));
   }
 
  protected:
@@ -128,12 +129,13 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   left->addWidget(drop);
   left->addSpacing(m.unit);
   left->addWidget(recentTitle_);
-  left->addWidget(recent_, 2);
+  left->addWidget(recent_);
+  left->addStretch(1);
   auto* right = new QVBoxLayout;
   right->setSpacing(qRound(0.6 * m.unit));
   right->addSpacing(qRound(3.4 * m.unit));
   right->addWidget(samplesTitle_);
-  right->addWidget(samples_, 1);
+  right->addWidget(samples_);
   right->addSpacing(m.unit);
   right->addWidget(heading(tr("This machine")));
   right->addWidget(machine_, 1);
@@ -169,7 +171,12 @@ void StartView::fillFiles() {
   }
   recentTitle_->setVisible(recent_->count() > 0);
   samplesTitle_->setVisible(samples_->count() > 0);
-  samples_->setVisible(samples_->count() > 0);
+  for (QListWidget* list : {recent_, samples_}) {
+    // As high as its files; a long list scrolls.
+    constexpr int kMost = 9;
+    list->setVisible(list->count() > 0);
+    list->setFixedHeight(std::min(list->count(), kMost) * std::max(0, list->sizeHintForRow(0)) + 4);
+  }
 }
 
 void StartView::fillMachine() {

@@ -48,7 +48,7 @@ void TimelineCanvas::showInstruction(int instruction) {
 double TimelineCanvas::rowHeight() const {
   const double unit = Metrics::current().unit;
   const auto count = static_cast<double>(std::max<std::size_t>(1, model_ ? model_->rows().size() : 1));
-  return std::clamp(std::floor((height() - 3.7 * unit) / count), 1.8 * unit, 3.2 * unit);
+  return std::clamp(std::floor((height() - 3.7 * unit) / count), 1.8 * unit, 4.4 * unit);
 }
 
 QRectF TimelineCanvas::plot() const {

@@ -74,6 +74,7 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     }
   }
   lower->axis(QCPAxis::atRight)->setTickLabels(true);
+  for (const auto side : {QCPAxis::atLeft, QCPAxis::atRight}) lower->axis(side)->ticker()->setTickCount(3);  // it is low
   const auto follow = [](QCPAxis* from, QCPAxis* to) {
     connect(from, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), to, [to](const QCPRange& range) { to->setRange(range); });
   };
@@ -181,6 +182,12 @@ void TrainingView::refill() {
   smoothLoss_->setVisible(smooth_->isChecked());
   norm_->setData(xn, norm, true);
   rate_->setData(xr, rate, true);
+  // Without clipping nothing computes the norm: the learning rate has the lower plot to itself.
+  const bool hasNorm = std::any_of(norm.begin(), norm.end(), [](double v) { return std::isfinite(v); });
+  QCPAxisRect* lower = plot_->axisRect(1);
+  rate_->setValueAxis(lower->axis(hasNorm ? QCPAxis::atRight : QCPAxis::atLeft));
+  lower->axis(QCPAxis::atRight)->setVisible(hasNorm);
+  lower->axis(QCPAxis::atLeft)->setLabel(hasNorm ? tr("gradient norm") : tr("learning rate"));
   const bool few = x.size() < 60;
   for (auto* g : {loss_, norm_, rate_}) g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
   colour();
@@ -189,6 +196,9 @@ void TrainingView::refill() {
 
 void TrainingView::fitAll() {
   for (auto* g : {loss_, norm_, rate_}) {
+    bool any = false;
+    g->getValueRange(any);
+    if (!any) continue;
     g->valueAxis()->rescale(true);
     // A constant has no range of its own: its axis shows a tenth around it.
     bool found = false;
@@ -201,6 +211,7 @@ void TrainingView::fitAll() {
     }
   }
   loss_->keyAxis()->rescale(true);
+  if (store().steps().size() < 60) loss_->keyAxis()->scaleRange(1.04);  // whole dots at both ends
   if (store().steps().size() == 1) loss_->keyAxis()->setRange(loss_->keyAxis()->range().center() - 1, loss_->keyAxis()->range().center() + 1);
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
