@@ -7,13 +7,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "views/graph/layout_metrics.h"
+#include "views/graph/scene_places.h"
 
 namespace stepscope {
-namespace {
-constexpr double kMargin = 28;  // pixels around the whole picture
-constexpr double kLeast = 0.001, kMost = 6;
-}  // namespace
 
 GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
@@ -24,9 +20,6 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QWidget(parent) {
 }
 
 GraphCanvas::~GraphCanvas() = default;
-
-double GraphCanvas::base() const { return Metrics::current().unit / 13.0; }
-double GraphCanvas::zoomPercent() const { return 100 * view_.scaleX / base(); }
 
 BoxF GraphCanvas::boxOf(int nodeId, const QString& group, bool* found) const {
   *found = false;
@@ -48,7 +41,7 @@ BoxF GraphCanvas::boxOf(int nodeId, const QString& group, bool* found) const {
 }
 
 void GraphCanvas::setScene(std::shared_ptr<const GraphScene> scene, int anchor, const QString& anchorGroup) {
-  const bool first = !scene_ || fitted_;
+  const bool first = !scene_ || camera_.fitted();
   int selectedId = -1;
   bool had = false;
   BoxF before;
@@ -58,21 +51,7 @@ void GraphCanvas::setScene(std::shared_ptr<const GraphScene> scene, int anchor, 
     }
     if (anchor < 0 && anchorGroup.isEmpty()) {
       // Whatever is nearest to the middle and lives on.
-      const QPointF middle = view_.toScene(rect().center());
-      double nearest = 1e300;
-      scene_->leaves.query({static_cast<float>(view_.visible().x()), static_cast<float>(view_.visible().y()),
-                            static_cast<float>(view_.visible().width()), static_cast<float>(view_.visible().height())},
-                           [&](int i) {
-                             const SceneBox& box = scene_->boxes[static_cast<std::size_t>(i)];
-                             const snapshot::Node* node = box.node < 0 ? nullptr : scene_->model->node(box.node);
-                             const double distance =
-                                 std::hypot(box.at.centerX() - middle.x(), box.at.centerY() - middle.y());
-                             if (node != nullptr && distance < nearest && scene->model->ofNodeId(node->id()) >= 0) {
-                               nearest = distance;
-                               anchor = node->id();
-                             }
-                             return true;
-                           });
+      anchor = nearestNode(*scene_, camera_.view().visible(), camera_.view().toScene(rect().center()), *scene->model);
     }
     before = boxOf(anchor, anchorGroup, &had);
   }
@@ -96,19 +75,15 @@ void GraphCanvas::setScene(std::shared_ptr<const GraphScene> scene, int anchor, 
   }
   bool has = false;
   const BoxF after = had ? boxOf(anchor, anchorGroup, &has) : BoxF();
+  camera_.resize(nullptr, size());
   if (first) {
-    fitAll();
+    camera_.fitAll(*scene_);
   } else if (has) {
-    // A group keeps its title where it was; a node its centre.
-    const bool group = !anchorGroup.isEmpty();
-    view_.origin += group ? QPointF(after.centerX() - before.centerX(), after.y - before.y)
-                          : QPointF(after.centerX() - before.centerX(), after.centerY() - before.centerY());
-    clampView();
+    camera_.follow(*scene_, before, after, !anchorGroup.isEmpty());
   } else {
-    clampView();
+    camera_.clamp(*scene_);
   }
-  update();
-  emit viewChanged();
+  moved();
 }
 
 void GraphCanvas::setMarks(GraphMarks marks) {
@@ -156,54 +131,23 @@ void GraphCanvas::setNote(const QString& note) {
 }
 
 void GraphCanvas::fitAll() {
-  fitted_ = true;
   if (!scene_) return;
-  view_.size = size();
-  const BoxF& b = scene_->bounds;
-  const double top = scene_->columnGap > 0 ? kMargin + 10 : kMargin;
-  const double wide = std::max(1.0, width() - 2 * kMargin) / b.w, high = std::max(1.0, height() - kMargin - top) / b.h;
-  // A long graph is shown from its beginning, readable, rather than as a thread.
-  const double readable = 0.3 * base();
-  double scale = std::clamp(std::min(wide, high), kLeast, 1.15 * base());
-  view_.origin = {};
-  if (scale < readable && high < wide && b.h > 40 * b.w) scale = std::min(wide, readable);
-  view_.scaleX = view_.scaleY = scale;
-  const double x = (width() - b.w * scale) / 2, y = std::max(top, (height() - b.h * scale + top - kMargin) / 2);
-  view_.origin = {-x / scale, -y / scale};
-  update();
-  emit viewChanged();
+  camera_.resize(nullptr, size());
+  camera_.fitAll(*scene_);
+  moved();
 }
 
 void GraphCanvas::fitBox(int box) {
   if (!scene_ || box < 0) return;
-  fitted_ = false;
-  const BoxF& b = scene_->boxes[static_cast<std::size_t>(box)].at;
-  const double scale = std::clamp(std::min(width() / (b.w + 120.0), height() / (b.h + 120.0)), 0.5 * base(), 1.0 * base());
-  view_.scaleX = view_.scaleY = scale;
-  view_.origin = {b.centerX() - width() / scale / 2, b.centerY() - height() / scale / 2};
-  clampView();
-  update();
-  emit viewChanged();
+  camera_.fitBox(*scene_, box);
+  moved();
 }
 
 void GraphCanvas::showBox(int box) {
-  if (!scene_ || box < 0) return;
-  const BoxF& b = scene_->boxes[static_cast<std::size_t>(box)].at;
-  const QRectF on = view_.toPixel(QRectF(b.x, b.y, b.w, b.h));
-  // A box too small to be read is not shown yet.
-  const bool readable = view_.scaleX >= 0.5 * base();
-  if (readable && QRectF(rect()).adjusted(8, 34, -8, -8).contains(on)) return;
-  fitted_ = false;
-  if (!readable) {
-    view_.scaleX = view_.scaleY = 0.7 * base();
-    view_.origin.setX(b.centerX() - view_.visible().width() / 2);
-  }
-  const QRectF visible = view_.visible();
-  if (readable && on.width() < width() * 0.9) view_.origin.setX(b.centerX() - visible.width() / 2);
-  view_.origin.setY(on.height() < height() * 0.9 ? b.centerY() - visible.height() / 2 : b.y - 40 / view_.scaleY);
-  // Keep both columns in view where there is room for them.
-  if (scene_->bounds.w <= visible.width()) view_.origin.setX((scene_->bounds.w - visible.width()) / 2);
-  clampView();
+  if (scene_ && box >= 0 && camera_.showBox(*scene_, box)) moved();
+}
+
+void GraphCanvas::moved() {
   update();
   emit viewChanged();
 }
@@ -212,41 +156,18 @@ void GraphCanvas::zoomBy(double factor) { zoomAround(QRectF(rect()).center(), fa
 
 void GraphCanvas::zoomAround(QPointF pixel, double factor) {
   if (!scene_) return;
-  const double target = std::clamp(view_.scaleX * factor, kLeast, kMost * base());
-  factor = target / view_.scaleX;
-  fitted_ = false;
-  view_.zoomAt(pixel, factor, factor);
-  clampView();
-  update();
-  emit viewChanged();
+  camera_.zoomAround(*scene_, pixel, factor);
+  moved();
 }
 
-// Some of the picture always stays in view.
-void GraphCanvas::clampView() {
+void GraphCanvas::pan(QPointF pixels) {
   if (!scene_) return;
-  const QRectF visible = view_.visible();
-  const BoxF& b = scene_->bounds;
-  const double keepX = std::min(80 / view_.scaleX, static_cast<double>(b.w)),
-               keepY = std::min(80 / view_.scaleY, static_cast<double>(b.h));
-  view_.origin.setX(std::clamp(view_.origin.x(), b.x + keepX - visible.width(), b.right() - keepX));
-  view_.origin.setY(std::clamp(view_.origin.y(), b.y + keepY - visible.height(), b.bottom() - keepY));
+  camera_.pan(*scene_, pixels);
+  moved();
 }
 
 int GraphCanvas::boxAt(QPointF pixel) const {
-  if (!scene_) return -1;
-  const QPointF p = view_.toScene(pixel);
-  const auto x = static_cast<float>(p.x()), y = static_cast<float>(p.y());
-  int hit = -1;
-  scene_->leaves.query({x, y, 0, 0}, [&](int i) {
-    hit = i;
-    return false;
-  });
-  if (hit >= 0) return hit;
-  for (auto it = scene_->openGroups.rbegin(); it != scene_->openGroups.rend(); ++it) {
-    const BoxF& b = scene_->boxes[static_cast<std::size_t>(*it)].at;
-    if (b.contains(x, y) && y < b.y + kHeader) return *it;
-  }
-  return -1;
+  return scene_ ? stepscope::boxAt(*scene_, camera_.view().toScene(pixel)) : -1;
 }
 
 void GraphCanvas::setHovered(int box) {
@@ -266,9 +187,8 @@ void GraphCanvas::paintVisible(QPainter& painter) {
   if (!scene_) {
     painter.fillRect(rect(), t.panel);
   } else {
-    view_.size = size();
-    painter_->paint(painter, view_, state_);
-    painter_->paintOverlay(painter, view_);
+    painter_->paint(painter, camera_.view(), state_);
+    painter_->paintOverlay(painter, camera_.view());
   }
   if (note_.isEmpty()) return;
   painter.setFont(smallFont());
@@ -282,14 +202,14 @@ void GraphCanvas::paintVisible(QPainter& painter) {
 }
 
 QSizeF GraphCanvas::sceneSize() const {
-  return scene_ ? QSizeF(scene_->bounds.w + 2 * kMargin, scene_->bounds.h + 2 * kMargin) : QSizeF();
+  return scene_ ? QSizeF(scene_->bounds.w + 2 * kGraphMargin, scene_->bounds.h + 2 * kGraphMargin) : QSizeF();
 }
 
 void GraphCanvas::paintScene(QPainter& painter) {
   if (!scene_) return;
   Viewport all;
   all.size = sceneSize();
-  all.origin = {-kMargin, -kMargin};
+  all.origin = {-kGraphMargin, -kGraphMargin};
   GraphPaintState state = state_;
   state.hovered = -1;
   painter_->paint(painter, all, state);
@@ -297,12 +217,9 @@ void GraphCanvas::paintScene(QPainter& painter) {
 }
 
 void GraphCanvas::resizeEvent(QResizeEvent*) {
-  view_.size = size();
-  if (fitted_) {
-    fitAll();
-  } else {
-    clampView();
-  }
+  const bool follows = camera_.fitted();
+  camera_.resize(scene_.get(), size());
+  if (follows && scene_) emit viewChanged();
 }
 
 void GraphCanvas::mousePressEvent(QMouseEvent* event) {
@@ -318,13 +235,9 @@ void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
   }
   if (!dragging_ && (event->position() - pressedAt_).manhattanLength() < 5) return;
   dragging_ = true;
-  fitted_ = false;
   setCursor(Qt::ClosedHandCursor);
-  view_.panPixels(event->position() - lastAt_);
+  pan(event->position() - lastAt_);
   lastAt_ = event->position();
-  clampView();
-  update();
-  emit viewChanged();
 }
 
 void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
@@ -355,17 +268,9 @@ void GraphCanvas::mouseDoubleClickEvent(QMouseEvent* event) {
 void GraphCanvas::wheelEvent(QWheelEvent* event) {
   const bool touchpad = !event->pixelDelta().isNull() && event->source() != Qt::MouseEventNotSynthesized;
   if (touchpad && !(event->modifiers() & Qt::ControlModifier)) {
-    view_.panPixels(event->pixelDelta());
-    fitted_ = false;
-    clampView();
-    update();
-    emit viewChanged();
+    pan(event->pixelDelta());
   } else if (event->modifiers() & Qt::ShiftModifier) {
-    view_.panPixels(QPointF(event->angleDelta().y() + event->angleDelta().x(), 0));
-    fitted_ = false;
-    clampView();
-    update();
-    emit viewChanged();
+    pan(QPointF(event->angleDelta().y() + event->angleDelta().x(), 0));
   } else {
     zoomAround(event->position(), std::pow(1.0018, event->angleDelta().y()));
   }
@@ -381,7 +286,7 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
     case Qt::Key_Plus:
     case Qt::Key_Equal: zoomBy(1.25); break;
     case Qt::Key_Minus: zoomBy(0.8); break;
-    case Qt::Key_0: zoomBy(base() / view_.scaleX); break;
+    case Qt::Key_0: zoomBy(100 / camera_.zoomPercent()); break;
     case Qt::Key_Return:
     case Qt::Key_Enter:
       fitBox(state_.selectedNode < 0 ? -1 : scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)]);
@@ -395,28 +300,7 @@ void GraphCanvas::goTo(int dx, int dy) {
   if (!scene_ || state_.selectedNode < 0) return;
   const int from = scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)];
   if (from < 0) return;
-  const BoxF& a = scene_->boxes[static_cast<std::size_t>(from)].at;
-  constexpr float kReach = 1200;
-  const BoxF area{dx < 0   ? a.x - kReach
-                  : dx > 0 ? a.right()
-                           : a.x - 300,
-                  dy < 0   ? a.y - kReach
-                  : dy > 0 ? a.bottom()
-                           : a.y - 60,
-                  dx != 0 ? kReach : a.w + 600, dy != 0 ? kReach : a.h + 120};
-  int best = -1;
-  double least = 1e300;
-  scene_->leaves.query(area, [&](int i) {
-    const SceneBox& box = scene_->boxes[static_cast<std::size_t>(i)];
-    const double along = dx != 0 ? (box.at.centerX() - a.centerX()) * dx : (box.at.centerY() - a.centerY()) * dy;
-    const double across = dx != 0 ? std::abs(box.at.centerY() - a.centerY()) : std::abs(box.at.centerX() - a.centerX());
-    if (box.node < 0 || along < 4) return true;
-    if (along + 2 * across < least) {
-      least = along + 2 * across;
-      best = i;
-    }
-    return true;
-  });
+  const int best = nextBox(*scene_, from, dx, dy);
   if (best < 0) return;
   emit nodeClicked(scene_->boxes[static_cast<std::size_t>(best)].node);
   showBox(best);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "views/graph/graph_camera.h"
 #include "views/graph/graph_painter.h"
 
 namespace stepscope {
@@ -30,8 +31,8 @@ class GraphCanvas : public QWidget {
   const std::shared_ptr<const GraphScene>& scene() const { return scene_; }
   const GraphMarks& marks() const { return marks_; }
   GraphLabels& labels() { return labels_; }
-  const Viewport& viewport() const { return view_; }
-  double zoomPercent() const;
+  const Viewport& viewport() const { return camera_.view(); }
+  double zoomPercent() const { return camera_.zoomPercent(); }
 
   void setSelected(int modelNode);
   int selected() const { return state_.selectedNode; }
@@ -78,11 +79,11 @@ class GraphCanvas : public QWidget {
 
  private:
   void zoomAround(QPointF pixel, double factor);
-  void clampView();
+  void pan(QPointF pixels);
+  void moved();
   void setHovered(int box);
   void goTo(int dx, int dy);
   BoxF boxOf(int nodeId, const QString& group, bool* found) const;
-  double base() const;  // pixels per unit at 100 %
 
   std::shared_ptr<const GraphScene> scene_;
   GraphMarks marks_;
@@ -91,8 +92,7 @@ class GraphCanvas : public QWidget {
   Theme painted_ = Tokens::current().theme;
   GraphPaintState state_;
   std::unordered_set<int> matches_, emphasis_;
-  Viewport view_;
-  bool fitted_ = true;  // follows the size of the widget until the user moves
+  GraphCamera camera_;
   QPointF pressedAt_, lastAt_;
   bool pressed_ = false, dragging_ = false;
   QString note_;

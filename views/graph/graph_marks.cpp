@@ -44,52 +44,43 @@ struct Breaks {
 
 }  // namespace
 
-GraphMarks GraphMarks::make(const GraphModel& model, const SnapshotStore& store, HeatKind heat) {
+GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, HeatKind heat) {
   GraphMarks marks;
+  const GraphModel& model = *known.model;
   marks.nodes.resize(static_cast<std::size_t>(model.size()));
   marks.groups.resize(model.groups().size());
   marks.heat = heat;
-  const PlanPtr& plan = store.plan();
+  const PlanPtr& plan = known.plan;
   const Breaks breaks(store.breakpoints());
+  const bool named = !breaks.nodes.empty() || !breaks.ops.empty(), judged = !store.determinismList().empty();
   marks.inStep = store.position().in_step();
+  const int position = store.position().instruction();
   std::vector<double> heats(marks.nodes.size(), -1);
   std::vector<double> groupHeat[2] = {std::vector<double>(marks.groups.size(), -1),
                                       std::vector<double>(marks.groups.size(), -1)};
   for (int i = 0; i < model.size(); ++i) {
-    const snapshot::Node* node = model.node(i);
-    if (node == nullptr) continue;
+    const ModelNode& from = model.nodes()[static_cast<std::size_t>(i)];
+    if (from.graphNode < 0) continue;
     NodeMarks& m = marks.nodes[static_cast<std::size_t>(i)];
-    const int column = node->phase() == snapshot::FORWARD ? 0 : 1;
-    const int index = plan ? plan->instructionOfNode(node->id()) : -1;
-    m.breakpoint = breaks.nodes.contains(node->id()) || breaks.ops.contains(node->op()) ||
-                   (index >= 0 && breaks.instructions.contains(index));
-    if (const snapshot::Determinism* d = store.determinism(node->id()))
-      m.nondeterministic = d->verdict().starts_with("depends");
+    const int column = isForward(from.lane) ? 0 : 1;
+    const int index = known.instruction[static_cast<std::size_t>(i)];
+    m.inPlace = known.inPlace[static_cast<std::size_t>(i)] != 0;
+    m.breakpoint = index >= 0 && breaks.instructions.contains(index);
+    if (named || judged) {
+      const snapshot::Node& node = *model.node(i);
+      m.breakpoint = m.breakpoint || breaks.nodes.contains(node.id()) || breaks.ops.contains(node.op());
+      const snapshot::Determinism* d = judged ? store.determinism(node.id()) : nullptr;
+      m.nondeterministic = d != nullptr && d->verdict().starts_with("depends");
+    }
     std::int64_t ns = -1;
     if (index >= 0) {
-      const snapshot::Instruction& in = *plan->instruction(index);
-      if (marks.inStep && index == store.position().instruction()) marks.current = i;
-      m.waiting = marks.inStep && !store.ranInThisStep(index) && index != store.position().instruction();
-      for (const auto& out : in.outputs()) {
-        const snapshot::Buffer* buffer = plan->buffer(out.buffer());
-        m.inPlace |= buffer != nullptr && buffer->shares() >= 0 && buffer->decision().starts_with("in place");
-      }
+      if (marks.inStep && index == position) marks.current = i;
+      m.waiting = marks.inStep && !store.ranInThisStep(index) && index != position;
       ns = store.timing(index).ns;
-      heats[static_cast<std::size_t>(i)] = heatOf(heat, store, in);
+      if (heat != HeatKind::kNone) heats[static_cast<std::size_t>(i)] = heatOf(heat, store, *plan->instruction(index));
     }
-    std::int64_t stash = 0;
-    if (column == 0) {
-      std::unordered_set<int> seen;
-      for (const int* e = model.outBegin(i); e != model.outEnd(i); ++e) {
-        const ModelEdge& edge = model.edges()[static_cast<std::size_t>(*e)];
-        if (model.phase(edge.to) == snapshot::FORWARD || !seen.insert(edge.value).second) continue;
-        if (const snapshot::Value* v = model.value(edge.value)) stash += std::max<std::int64_t>(0, v->bytes());
-      }
-    }
-    for (int g = model.nodes()[static_cast<std::size_t>(i)].group; g > 0;
-         g = model.groups()[static_cast<std::size_t>(g)].parent) {
+    for (int g = from.group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
       GroupMarks& group = marks.groups[static_cast<std::size_t>(g)];
-      group.stashBytes += stash;
       group.waiting[column] += m.waiting ? 1 : 0;
       group.breakpoint[column] |= m.breakpoint;
       if (ns >= 0) {
@@ -100,6 +91,7 @@ GraphMarks GraphMarks::make(const GraphModel& model, const SnapshotStore& store,
       if (heats[static_cast<std::size_t>(i)] >= 0) sum = std::max(sum, 0.0) + heats[static_cast<std::size_t>(i)];
     }
   }
+  for (std::size_t g = 0; g < marks.groups.size(); ++g) marks.groups[g].stashBytes = known.stash[g];
   for (const double h : heats) marks.heatMost = std::max(marks.heatMost, h);
   // The square root tells small values apart; the legend says so. Groups sum up and may exceed the largest node.
   const auto share = [&](double h) {

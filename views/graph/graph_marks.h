@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "views/common/snapshot_store.h"
-#include "views/graph/graph_model.h"
+#include "views/graph/plan_marks.h"
 
 namespace stepscope {
 
@@ -42,7 +42,7 @@ struct GraphMarks {
   double heatMost = 0;  // what a heat of 1 stands for
   HeatKind heat = HeatKind::kNone;
 
-  static GraphMarks make(const GraphModel& model, const SnapshotStore& store, HeatKind heat);
+  static GraphMarks make(const PlanMarks& plan, const SnapshotStore& store, HeatKind heat);
 };
 
 // "time", "bytes moved" …; and a value of that kind as text.

@@ -36,7 +36,7 @@ std::shared_ptr<const GraphModel> GraphModel::make(std::shared_ptr<const GraphSn
                                                    const std::atomic<bool>& cancel) {
   auto model = std::make_shared<GraphModel>();
   model->snapshot_ = std::move(snapshot);
-  for (void (GraphModel::*step)() : {&GraphModel::readNodes, &GraphModel::readEdges, &GraphModel::findAnchors,
+  for (void (GraphModel::*step)() : {&GraphModel::readNodes, &GraphModel::readCategories, &GraphModel::readEdges, &GraphModel::findAnchors,
                                      &GraphModel::findLanes, &GraphModel::settleGroups}) {
     if (cancel) return nullptr;
     (model.get()->*step)();
@@ -90,6 +90,26 @@ void GraphModel::readNodes() {
       node.group = groupOf(path);
     }
     nodes_.push_back(node);
+  }
+}
+
+void GraphModel::readCategories() {
+  std::unordered_map<std::string, std::uint8_t> known;
+  categories_.emplace_back("other");
+  for (int i = inputs_; i < size(); ++i) {
+    const snapshot::Node* from = node(i);
+    if (from->phase() == snapshot::BACKWARD) {
+      if (const snapshot::Node* forward = snapshot_->node(snapshot_->forwardOf(from->id()))) from = forward;
+    }
+    const auto found = known.find(from->category());
+    if (found != known.end()) {
+      nodes_[static_cast<std::size_t>(i)].category = found->second;
+      continue;
+    }
+    if (categories_.size() >= 255) continue;
+    nodes_[static_cast<std::size_t>(i)].category = static_cast<std::uint8_t>(categories_.size());
+    known.emplace(from->category(), static_cast<std::uint8_t>(categories_.size()));
+    categories_.push_back(from->category());
   }
 }
 

@@ -29,6 +29,7 @@
 namespace stepscope {
 
 enum class Lane : std::uint8_t { kForward, kAside, kGradient, kWeight, kOptimizer };
+constexpr bool isForward(Lane lane) { return lane == Lane::kForward || lane == Lane::kAside; }
 
 struct ModelNode {
   int graphNode = -1;   // index into graph.nodes(); -1 for an input
@@ -36,6 +37,7 @@ struct ModelNode {
   int group = 0;
   int anchor = -1;  // model node; itself for forward nodes; -1 unknown
   Lane lane = Lane::kForward;
+  std::uint8_t category = 0;  // of GraphModel::categories(); a gradient node has that of its forward node
 };
 
 struct ModelEdge {
@@ -64,6 +66,8 @@ class GraphModel {
   const std::vector<ModelNode>& nodes() const { return nodes_; }
   const std::vector<ModelEdge>& edges() const { return edges_; }     // by consumer
   const std::vector<ModelGroup>& groups() const { return groups_; }  // parents before children; 0 is the root
+  // Operator categories that occur, the first of them "other"; at most 255.
+  const std::vector<std::string>& categories() const { return categories_; }
   int size() const { return static_cast<int>(nodes_.size()); }
   bool hasGradient() const { return groups_[0].gradientNodes > 0; }
 
@@ -80,6 +84,7 @@ class GraphModel {
 
  private:
   void readNodes();
+  void readCategories();
   void readEdges();
   void findAnchors();
   void findLanes();
@@ -91,6 +96,7 @@ class GraphModel {
   std::vector<ModelEdge> edges_;
   std::vector<int> inStart_, outStart_, out_;
   std::vector<ModelGroup> groups_;
+  std::vector<std::string> categories_;
   std::unordered_map<std::string, int> groupByPath_;
   int inputs_ = 0;
 };

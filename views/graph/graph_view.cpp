@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/graph/graph_view.h"
 
-#include <QClipboard>
-#include <QFileDialog>
-#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QKeyEvent>
-#include <QMenu>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "views/common/format.h"
-#include "views/common/icons.h"
-#include "views/common/names.h"
 #include "views/common/tokens.h"
-#include "views/drawing/export_picture.h"
 #include "views/graph/graph_search.h"
 
 namespace stepscope {
@@ -119,25 +112,9 @@ void GraphView::buildControls() {
   connect(heat_, &QComboBox::currentIndexChanged, this, &GraphView::updateMarks);
   connect(allEdges_, &QToolButton::toggled, canvas_, &GraphCanvas::setAllEdges);
 
-  finder_ = new QWidget(this);
+  finder_ = new GraphFinder(this);
   finder_->setObjectName(QStringLiteral("graph_finder"));
-  finder_->setAutoFillBackground(true);
-  finder_->hide();
-  auto* find = new QHBoxLayout(finder_);
-  find->setContentsMargins(6, 4, 6, 4);
-  findText_ = new QLineEdit(finder_);
-  findText_->setObjectName(QStringLiteral("graph_find"));
-  findText_->setAccessibleName(tr("Find in the graph"));
-  findText_->setPlaceholderText(tr("Find: MatMul  path:h.3  -phase:backward"));
-  findText_->setClearButtonEnabled(true);
-  findCount_ = new QLabel(finder_);
-  findCount_->setProperty("role", "muted");
-  find->addWidget(findText_, 1);
-  find->addWidget(findCount_);
-  connect(findText_, &QLineEdit::textChanged, this, [this] { search(0); });
-  findText_->installEventFilter(this);
-  connect(findText_, &QLineEdit::returnPressed, this,
-          [this] { search(QGuiApplication::keyboardModifiers() & Qt::ShiftModifier ? -1 : 1); });
+  connect(finder_, &GraphFinder::wanted, this, &GraphView::search);
 }
 
 QString GraphView::headerText() const {
@@ -195,7 +172,7 @@ void GraphView::relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reve
   request.snapshot = snapshot;
   if (canvas_->scene()) {
     if (snapshot == shown_) request.model = canvas_->scene()->model;
-    request.seeds = seedsOf(*canvas_->scene());
+    request.previous = canvas_->scene();
   }
   shown_ = std::move(snapshot);
   request.open = open_;
@@ -230,7 +207,9 @@ void GraphView::updateMarks() {
   marksSoon_.stop();
   if (!canvas_->scene()) return;
   const GraphModel& model = *canvas_->scene()->model;
-  GraphMarks marks = GraphMarks::make(model, store(), static_cast<HeatKind>(heat_->currentData().toInt()));
+  if (planMarks_.model != canvas_->scene()->model || planMarks_.plan != store().plan())
+    planMarks_ = PlanMarks::make(canvas_->scene()->model, store().plan());
+  GraphMarks marks = GraphMarks::make(planMarks_, store(), static_cast<HeatKind>(heat_->currentData().toInt()));
   if (!base_.isEmpty()) {
     for (int i = 0; i < model.size(); ++i) {
       const snapshot::Node* node = model.node(i);
@@ -275,70 +254,6 @@ void GraphView::showSelection() {
   relayout(shown_, -1);
 }
 
-void GraphView::openOne(int group, int folded) {
-  const GraphModel& model = *canvas_->scene()->model;
-  int which = group;
-  if (folded > 1) {
-    // Of a run the last one: it is nearest to the loss, where a gradient begins.
-    const int wanted = model.groups()[static_cast<std::size_t>(group)].number + folded - 1;
-    for (const int sibling :
-         model.groups()[static_cast<std::size_t>(model.groups()[static_cast<std::size_t>(group)].parent)].children) {
-      if (model.groups()[static_cast<std::size_t>(sibling)].number == wanted) which = sibling;
-    }
-  }
-  open_.insert(model.groups()[static_cast<std::size_t>(which)].path);
-  anchorGroup_ = QString::fromStdString(model.groups()[static_cast<std::size_t>(group)].path);
-  relayout(shown_, -1);
-}
-
-void GraphView::closeOne(int group) {
-  const std::string path = canvas_->scene()->model->groups()[static_cast<std::size_t>(group)].path;
-  open_.erase(path);
-  std::erase(revealed_, path);
-  anchorGroup_ = QString::fromStdString(path);
-  relayout(shown_, -1);
-}
-
-void GraphView::enterGroup() {
-  if (!canvas_->scene()) return;
-  const GraphScene& scene = *canvas_->scene();
-  int box = canvas_->hovered();
-  if (box < 0 || scene.boxes[static_cast<std::size_t>(box)].kind != BoxKind::kClosedGroup)
-    box = canvas_->selected() < 0 ? -1 : scene.boxOfNode[static_cast<std::size_t>(canvas_->selected())];
-  if (box < 0) return;
-  const SceneBox& b = scene.boxes[static_cast<std::size_t>(box)];
-  if (b.kind == BoxKind::kClosedGroup) {
-    if (b.folded > 1 && canvas_->selected() >= 0 && scene.boxOfNode[static_cast<std::size_t>(canvas_->selected())] == box) {
-      for (const std::string& path : groupsAround(*scene.model, canvas_->selected())) open_.insert(path);
-      focusNext_ = true;
-      relayout(shown_, -1);
-    } else {
-      openOne(b.group, b.folded);
-    }
-  }
-}
-
-void GraphView::leaveGroup() {
-  if (!canvas_->scene()) return;
-  const GraphScene& scene = *canvas_->scene();
-  const int hovered = canvas_->hovered();
-  int group = -1;
-  if (hovered >= 0 && scene.boxes[static_cast<std::size_t>(hovered)].kind == BoxKind::kOpenGroup) {
-    group = scene.boxes[static_cast<std::size_t>(hovered)].group;
-  } else if (canvas_->selected() >= 0) {
-    const std::vector<ModelGroup>& groups = scene.model->groups();
-    for (int g = scene.model->nodes()[static_cast<std::size_t>(canvas_->selected())].group; g > 0;
-         g = groups[static_cast<std::size_t>(g)].parent) {
-      const std::string& path = groups[static_cast<std::size_t>(g)].path;
-      if (open_.contains(path) || std::find(revealed_.begin(), revealed_.end(), path) != revealed_.end()) {
-        group = g;
-        break;
-      }
-    }
-  }
-  if (group > 0) closeOne(group);
-}
-
 void GraphView::focusSelection() {
   if (!canvas_->scene() || canvas_->selected() < 0) return;
   const int box = canvas_->scene()->boxOfNode[static_cast<std::size_t>(canvas_->selected())];
@@ -349,32 +264,22 @@ void GraphView::fitAll() { canvas_->fitAll(); }
 void GraphView::drawPicture(QPainter& painter) { canvas_->paintVisible(painter); }
 
 void GraphView::find() {
-  finder_->show();
-  finder_->raise();
-  placeFinder();
-  findText_->setFocus();
-  findText_->selectAll();
+  finder_->placeOver(canvas_->geometry());
+  finder_->open();
   search(0);
-}
-
-void GraphView::placeFinder() {
-  const int width = std::min(canvas_->width() - 16, Metrics::current().unit * 30);
-  finder_->setGeometry(canvas_->geometry().right() - width - 8, 8, width, finder_->sizeHint().height());
 }
 
 void GraphView::search(int step) {
   if (!canvas_->scene()) return;
-  const QString query = findText_->text().trimmed();
-  const bool searching = finder_->isVisible() && !query.isEmpty();
+  const QString query = finder_->query();
+  const bool searching = !query.isEmpty();
   const GraphScene& scene = *canvas_->scene();
   matches_ = searching ? searchGraph(*scene.model, query.toStdString()) : std::vector<int>();
   const int count = static_cast<int>(matches_.size());
   match_ = count == 0 ? -1 : step == 0 ? std::clamp(match_, 0, count - 1) : ((match_ + step) % count + count) % count;
   canvas_->setMatches({matches_.begin(), matches_.end()}, searching,
                       match_ < 0 ? -1 : matches_[static_cast<std::size_t>(match_)]);
-  findCount_->setText(!searching   ? QString()
-                      : count == 0 ? tr("no match")
-                                   : tr("%1 of %2").arg(format::count(match_ + 1), format::count(count)));
+  finder_->showCount(match_, count);
   if (match_ < 0) return;
   const int node = matches_[static_cast<std::size_t>(match_)];
   const int box = scene.boxOfNode[static_cast<std::size_t>(node)];
@@ -425,80 +330,7 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
   }
 }
 
-void GraphView::resizeEvent(QResizeEvent*) { placeFinder(); }
-
-void GraphView::showMenu(int box, const QPoint& at) {
-  if (!canvas_->scene()) return;
-  const GraphScene& scene = *canvas_->scene();
-  QMenu menu(this);
-  const auto add = [&](const QString& name, const QString& words, auto&& what) {
-    QAction* action = menu.addAction(words);
-    action->setObjectName(name);
-    connect(action, &QAction::triggered, this, what);
-    return action;
-  };
-  if (box >= 0 && scene.boxes[static_cast<std::size_t>(box)].node < 0) {
-    const SceneBox b = scene.boxes[static_cast<std::size_t>(box)];
-    if (b.kind == BoxKind::kClosedGroup) {
-      add(QStringLiteral("graph_open"), b.folded > 1 ? tr("Open the last of %1 blocks").arg(b.folded) : tr("Open"),
-          [this, b] { openOne(b.group, b.folded); });
-      if (b.folded > 1) {
-        add(QStringLiteral("graph_open_first"), tr("Open the first block"), [this, b] { openOne(b.group, 1); });
-      }
-    } else {
-      add(QStringLiteral("graph_close"), tr("Close"), [this, b] { closeOne(b.group); });
-    }
-    menu.addSeparator();
-  } else if (box >= 0) {
-    const int node = scene.boxes[static_cast<std::size_t>(box)].node;
-    if (const snapshot::Node* n = scene.model->node(node)) {
-      const int id = n->id();
-      const QString name = format::visible(n->name());
-      selection().select(Selection::ofNode(id));
-      const int instruction = store().plan() ? store().plan()->instructionOfNode(id) : -1;
-      if (instruction >= 0) {
-        add(QStringLiteral("graph_run_to"), tr("Run to here"), [this, instruction] {
-          emit wishes().runTo(instruction);
-        })->setEnabled(!store().readOnly());
-        add(QStringLiteral("graph_breakpoint"), tr("Toggle breakpoint"), [this, instruction] {
-          emit wishes().toggleBreakpoint(instruction);
-        })->setEnabled(!store().readOnly());
-        menu.addSeparator();
-      }
-      add(QStringLiteral("graph_neighbours"), tr("Neighbours only\tN"), [this] { setEmphasis(Emphasis::kNeighbours); });
-      add(QStringLiteral("graph_path"), tr("Way to the loss\tL"), [this] { setEmphasis(Emphasis::kPathToLoss); });
-      add(QStringLiteral("graph_leave"), tr("Close the group around it\tShift+F11"), [this] { leaveGroup(); });
-      add(QStringLiteral("graph_copy"), tr("Copy name"), [name] { QGuiApplication::clipboard()->setText(name); });
-      menu.addSeparator();
-    }
-  }
-  add(QStringLiteral("graph_open_all"), tr("Open all groups"), [this] {
-    open_ = allGroups(*canvas_->scene()->model);
-    relayout(shown_, -1);
-  });
-  add(QStringLiteral("graph_close_all"), tr("Close all groups"), [this] {
-    open_.clear();
-    revealed_.clear();
-    relayout(shown_, -1);
-  });
-  add(QStringLiteral("graph_fit"), tr("Fit all\tSpace"), [this] { fitAll(); });
-  menu.addSeparator();
-  add(QStringLiteral("graph_export"), tr("Export the whole picture …"), [this] { askExport(); });
-  menu.exec(at);
-}
-
-void GraphView::askExport() {
-  const QString path = QFileDialog::getSaveFileName(this, tr("Export the graph"), QStringLiteral("graph.svg"),
-                                                    tr("Pictures (*.svg *.pdf *.png)"));
-  if (path.isEmpty()) return;
-  const QString problem = exportTo(path);
-  emit wishes().status(problem.isEmpty() ? tr("Graph written to %1").arg(path) : problem);
-}
-
-QString GraphView::exportTo(const QString& path) {
-  return exportPicture(path, canvas_->sceneSize(), tr("Graph of the training step"),
-                       [this](QPainter& painter) { canvas_->paintScene(painter); });
-}
+void GraphView::resizeEvent(QResizeEvent*) { finder_->placeOver(canvas_->geometry()); }
 
 QString GraphView::saveState() const {
   QJsonArray open;

@@ -4,15 +4,16 @@
 
 #include <QComboBox>
 #include <QLabel>
-#include <QLineEdit>
 #include <QTimer>
 #include <QToolButton>
 
 #include "views/common/view.h"
 #include "views/graph/graph_canvas.h"
+#include "views/graph/graph_finder.h"
 #include "views/graph/layout_worker.h"
 #include "views/graph/phase_diff.h"
 #include "views/graph/phase_strip.h"
+#include "views/graph/plan_marks.h"
 
 namespace stepscope {
 
@@ -65,7 +66,6 @@ class GraphView : public View {
   void setEmphasis(Emphasis emphasis);
   void showMenu(int box, const QPoint& at);
   void askExport();
-  void placeFinder();
 
   GraphCanvas* canvas_;
   PhaseStrip* strip_;
@@ -73,9 +73,7 @@ class GraphView : public View {
   QComboBox* heat_ = nullptr;
   QToolButton* allEdges_ = nullptr;
   QLabel* zoom_ = nullptr;
-  QWidget* finder_ = nullptr;
-  QLineEdit* findText_ = nullptr;
-  QLabel* findCount_ = nullptr;
+  GraphFinder* finder_ = nullptr;
 
   LayoutWorker worker_;
   QTimer marksSoon_, noteSoon_;
@@ -83,6 +81,7 @@ class GraphView : public View {
   std::vector<std::string> revealed_;  // opened to show a selection; closed again by the next one
   std::shared_ptr<const GraphSnapshot> shown_;
   PhaseDiff diff_;
+  PlanMarks planMarks_;
   QString stage_, base_;  // empty stage: the newest graph
   bool chooseOpen_ = true;
   int anchor_ = -1;  // for the next scene

@@ -19,15 +19,13 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "views/graph/open_groups.h"
 #include "views/graph/scene.h"
 
 namespace stepscope {
 
-using OpenGroups = std::unordered_set<std::string>;  // module paths
 using NodeSeeds = std::unordered_map<int, float>;    // node id → x of an earlier layout
 
 std::shared_ptr<const GraphScene> layoutGraph(const std::shared_ptr<const GraphModel>& model, const OpenGroups& open,
@@ -35,14 +33,5 @@ std::shared_ptr<const GraphScene> layoutGraph(const std::shared_ptr<const GraphM
 
 // Where the nodes of a scene stand, for the layout of the next phase.
 NodeSeeds seedsOf(const GraphScene& scene);
-
-// Groups open at the start: all of a graph of at most `nodes` nodes, else none.
-OpenGroups defaultOpen(const GraphModel& model, int nodes = 90);
-
-// Every group that has a box.
-OpenGroups allGroups(const GraphModel& model);
-
-// The groups to open so that a node is seen.
-OpenGroups groupsAround(const GraphModel& model, int modelNode);
 
 }  // namespace stepscope

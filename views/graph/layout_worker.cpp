@@ -30,7 +30,7 @@ void LayoutWorker::start(LayoutRequest request) {
       open = request.chooseOpen ? defaultOpen(*model) : request.open;
       if (const int node = request.reveal < 0 ? -1 : model->ofNodeId(request.reveal); node >= 0)
         open.merge(groupsAround(*model, node));
-      scene = layoutGraph(model, open, request.seeds, *token);
+      scene = layoutGraph(model, open, request.previous ? seedsOf(*request.previous) : NodeSeeds(), *token);
     }
     // The destructor waits for this thread, so `this` is alive; a cancelled request is dropped on arrival.
     QMetaObject::invokeMethod(

@@ -17,7 +17,7 @@ struct LayoutRequest {
   OpenGroups open;
   bool chooseOpen = false;  // ignore `open`, take defaultOpen()
   int reveal = -1;          // id of a node whose groups are opened as well
-  NodeSeeds seeds;
+  std::shared_ptr<const GraphScene> previous;  // keeps the places of its nodes; may be nullptr
 };
 
 class LayoutWorker : public QObject {

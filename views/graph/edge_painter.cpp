@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/graph/edge_painter.h"
+
+#include <QPainterPath>
+#include <algorithm>
+#include <cmath>
+
+#include "views/graph/edge_router.h"
+#include "views/graph/layout_metrics.h"
+
+namespace stepscope {
+namespace {
+
+void paintArrow(GraphPaintContext& g, PointF2 tip, PointF2 from, const QColor& colour) {
+  const double dx = tip.x - from.x, dy = tip.y - from.y, length = std::hypot(dx, dy);
+  if (length < 0.01) return;
+  const QPointF along(dx / length, dy / length), across(-along.y(), along.x());
+  const QPointF end = pointOf(tip), base = end - along * 6.5;
+  g.p->setPen(Qt::NoPen);
+  g.p->setBrush(colour);
+  const QPointF corners[3] = {end, base + across * 2.8, base - across * 2.8};
+  g.p->drawConvexPolygon(corners, 3);
+}
+
+void paintEdge(GraphPaintContext& g, int index, const QPen& pen, bool arrow) {
+  const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(index)];
+  const PointF2* q = g.scene.points.data() + edge.firstPoint;
+  QPainterPath path(pointOf(q[0]));
+  for (int i = 1; i + 2 < edge.points; i += 3) path.cubicTo(pointOf(q[i]), pointOf(q[i + 1]), pointOf(q[i + 2]));
+  g.p->setPen(pen);
+  g.p->setBrush(Qt::NoBrush);
+  g.p->drawPath(path);
+  if (arrow) paintArrow(g, q[edge.points - 1], q[edge.points - 2], pen.color());
+}
+
+}  // namespace
+
+void paintFlow(GraphPaintContext& g) {
+  const bool curves = g.zoom >= shown_from::kCurves;
+  const QColor plain = curves ? mixed(g.t.edge, g.t.panel, 0.8) : mixed(g.t.edge, g.t.panel, 0.45);
+  std::vector<QLineF> lines;
+  std::vector<int> strong;
+  g.scene.lines.query(g.visible, [&](int i) {
+    const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(i)];
+    const bool touches = g.selectedBox >= 0 && (edge.from == g.selectedBox || edge.to == g.selectedBox);
+    if (touches) {
+      strong.push_back(i);
+    } else if (curves) {
+      const bool faded = (g.state->emphasised != nullptr || g.state->matches != nullptr) &&
+                         (g.stepsBack(g.scene.boxes[static_cast<std::size_t>(edge.from)]) ||
+                          g.stepsBack(g.scene.boxes[static_cast<std::size_t>(edge.to)]));
+      paintEdge(g, i, QPen(faded ? g.t.border : plain, 1), g.zoom >= shown_from::kArrows);
+    } else {
+      const PointF2* q = g.scene.points.data() + edge.firstPoint;
+      lines.emplace_back(pointOf(q[0]), pointOf(q[edge.points - 1]));
+    }
+    return true;
+  });
+  if (!lines.empty()) {
+    g.p->setRenderHint(QPainter::Antialiasing, false);
+    g.p->setPen(QPen(plain, 0));
+    g.p->drawLines(lines.data(), static_cast<int>(lines.size()));
+    g.p->setRenderHint(QPainter::Antialiasing);
+  }
+  for (const int i : strong) paintEdge(g, i, QPen(g.t.accent, 1.3), g.zoom >= shown_from::kArrows);
+  if (g.zoom < shown_from::kDetails) return;
+  g.scene.lines.query(g.visible, [&](int i) {
+    const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(i)];
+    if (!edge.straight) return true;
+    const SceneBox& to = g.scene.boxes[static_cast<std::size_t>(edge.to)];
+    if (to.lane == Lane::kWeight || to.lane == Lane::kOptimizer) return true;
+    const PointF2 a = g.scene.points[static_cast<std::size_t>(edge.firstPoint)],
+                  b = g.scene.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
+    const QColor colour = g.stepsBack(to) ? mixed(g.t.faint, g.t.panel, 0.4) : g.t.faint;
+    g.text(g.small, colour, std::max(a.x, b.x) + 6, (a.y + b.y) / 2 + 3.5, kNodeWidth / 2 - 4, g.labels.shape(edge.value));
+    return true;
+  });
+}
+
+void paintStubs(GraphPaintContext& g, int index) {
+  const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
+  int out = -1, outCount = 0, in = -1, inCount = 0;
+  bool onlyStash = true;
+  const auto [begin, end] = g.scene.edgesAt(index);
+  for (const int* e = begin; e != end; ++e) {
+    const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(*e)];
+    if (edge.kind == EdgeKind::kFlow) continue;
+    const int other = edge.from == index ? edge.to : edge.from;
+    if (other == g.selectedBox || other == g.state->hovered) continue;  // drawn in full
+    if (edge.from == index) {
+      if (outCount++ == 0) out = *e;
+    } else {
+      if (inCount++ == 0) in = *e;
+      onlyStash &= edge.kind == EdgeKind::kStash;
+    }
+  }
+  if (outCount + inCount == 0 || g.state->allEdges) return;
+  const QColor colour = g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent;
+  const double y = box.at.centerY();
+  const auto draw = [&](double x, double side, const QString& label, double room) {
+    g.p->setPen(QPen(colour, 1));
+    g.p->drawLine(QPointF(x, y), QPointF(x + 12 * side, y));
+    g.p->setPen(Qt::NoPen);
+    g.p->setBrush(colour);
+    g.p->drawEllipse(QPointF(x + 13 * side, y), 2.3, 2.3);
+    if (side > 0) {
+      g.text(g.sub, colour, x + 20, y + 3.7, room - 22, label);
+    } else {
+      g.text(g.sub, colour, x - 20 - (room - 22), y + 3.7, room - 22, label, Qt::AlignRight);
+    }
+  };
+  // A name needs free space up to the next box of the row; without it the dot alone says that there is more.
+  const auto room = [&](BoxF area, bool right) {
+    double space = area.w;
+    g.scene.leaves.query(area, [&](int other) {
+      const BoxF& o = g.scene.boxes[static_cast<std::size_t>(other)].at;
+      if (other != index) space = std::min(space, static_cast<double>(right ? o.x - area.x : area.right() - o.right()) - 8);
+      return true;
+    });
+    return space;
+  };
+  constexpr float kReach = 130;
+  // The stub of a selected or hovered node is drawn as a full line instead.
+  const bool full = index == g.selectedBox || index == g.state->hovered;
+  if (outCount > 0 && !full)
+    draw(box.at.right(), 1, g.labels.stub(g.scene, out, true, outCount - 1),
+         room({box.at.right() + 1, static_cast<float>(y) - 4, kReach, 8}, true));
+  if (inCount > 0 && !full) {
+    const QString label = onlyStash ? QString() : g.labels.stub(g.scene, in, false, inCount - 1);
+    draw(box.at.x, -1, label,
+         label.isEmpty() ? 0 : room({box.at.x - kReach - 1, static_cast<float>(y) - 4, kReach, 8}, false));
+  }
+}
+
+void paintFullEdges(GraphPaintContext& g) {
+  const auto full = [&](int e, const QColor& colour, double width, bool label) {
+    const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(e)];
+    if (edge.kind == EdgeKind::kFlow) return;
+    const auto q =
+        fullCurve(g.scene.boxes[static_cast<std::size_t>(edge.from)], g.scene.boxes[static_cast<std::size_t>(edge.to)]);
+    QPainterPath path(pointOf(q[0]));
+    path.cubicTo(pointOf(q[1]), pointOf(q[2]), pointOf(q[3]));
+    g.p->setPen(QPen(colour, width / std::min(1.0, std::max(g.zoom, 0.3))));
+    g.p->setBrush(Qt::NoBrush);
+    g.p->drawPath(path);
+    if (g.zoom >= shown_from::kArrows) paintArrow(g, q[3], q[2], colour);
+    if (!label || g.zoom < shown_from::kDetails) return;
+    const QString words = g.labels.stash(edge);
+    const QPointF middle = path.pointAtPercent(0.5);
+    const double used = g.sub.width(words) + 8;
+    g.p->setPen(Qt::NoPen);
+    g.p->setBrush(g.t.panel);
+    g.p->drawRoundedRect(QRectF(middle.x() - used / 2, middle.y() - 17, used, 14), 3, 3);
+    g.text(g.sub, colour, middle.x() - used / 2 + 4, middle.y() - 6.5, used, words);
+  };
+  if (g.state->allEdges && g.zoom >= shown_from::kBoxes) {
+    const QColor colour = mixed(g.t.accent, g.t.panel, 0.45);
+    std::unordered_set<int> seen;
+    for (const int i : g.shown) {
+      const auto [begin, end] = g.scene.edgesAt(i);
+      for (const int* e = begin; e != end; ++e) {
+        if (seen.insert(*e).second) full(*e, colour, 0.8, false);
+      }
+    }
+  }
+  for (const int box : {g.state->hovered, g.selectedBox}) {
+    if (box < 0) continue;
+    const auto [begin, end] = g.scene.edgesAt(box);
+    const bool few = end - begin <= 12;
+    for (const int* e = begin; e != end; ++e)
+      full(*e, box == g.selectedBox ? g.t.accent : mixed(g.t.accent, g.t.panel, 0.7), 1.4, few && box == g.selectedBox);
+  }
+}
+
+}  // namespace stepscope
