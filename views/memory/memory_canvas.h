@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Paints a memory model: boxes by class, the cursor at the current instruction, the peak and its owners, the selected buffer
-// with its readers and writers. Knows no store; MemoryView connects it.
+// The widget that shows a memory model: zoom of both axes, hover, click; MemoryPainter paints it. Knows no store; MemoryView
+// connects it.
 //
 // Besides the keys of AxisCanvas: Ctrl+Shift+wheel zooms the addresses, dragging then also moves them; 0 shows all.
 #pragma once
 
 #include <memory>
 
-#include "views/common/tokens.h"
 #include "views/drawing/axis_canvas.h"
-#include "views/drawing/text_cache.h"
-#include "views/memory/memory_model.h"
+#include "views/memory/memory_painter.h"
 
 namespace stepscope {
 
@@ -43,24 +41,12 @@ class MemoryCanvas : public AxisCanvas {
   void wheelEvent(QWheelEvent* event) override;
 
  private:
-  double toY(double bytes) const;
-  double toUnits(double bytes) const;  // bytes, those below the arena scaled by squeeze_
-  double toBytes(double units) const;
-  double toUnitsAt(double y) const;
+  MemoryScale scale() const;
   double unitsTop() const;
   void clampAddresses();
-  QRectF rectOf(const MemoryBox& box) const;
-  void paintAxes(QPainter& p, const Tokens& t);
-  void paintBoxes(QPainter& p, const Tokens& t);
-  void paintBands(QPainter& p, const Tokens& t);
-  void paintSelected(QPainter& p, const Tokens& t);
-  void paintMarks(QPainter& p, const Tokens& t);
-  void paintLegend(QPainter& p, const Tokens& t);
-  QString instructionName(int index) const;
 
   std::shared_ptr<const MemoryModel> model_;
-  int current_ = -1, selected_ = -1, selectedInstruction_ = -1, hovered_ = -1;
-  std::int64_t measured_ = 0;
+  MemoryPaintState state_;
   double squeeze_ = 1;         // persistent memory never takes most of the height
   double low_ = 0, high_ = 1;  // shown addresses, in units
   TextCache text_;
