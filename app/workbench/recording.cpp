@@ -4,11 +4,9 @@
 #include <QApplication>
 #include <QDir>
 #include <QFile>
-#include <QFileInfo>
-#include <QPdfWriter>
-#include <QTextDocument>
 
 #include "app/workbench/project_reader.h"
+#include "app/workbench/report_pdf.h"
 #include "storage/report/report.h"
 #include "storage/schema.h"
 #include "storage/sql.h"
@@ -200,15 +198,10 @@ void Recording::report(const QString& path) {
     if (pdf) {
       QFile html(written);
       if (!html.open(QIODevice::ReadOnly)) return fail("the HTML it is printed from cannot be read");
-      QTextDocument document;
-      document.setHtml(QString::fromUtf8(html.readAll()));
+      const QString text = QString::fromUtf8(html.readAll());
       html.close();
       html.remove();
-      QPdfWriter writer(path);
-      writer.setPageSize(QPageSize(QPageSize::A4));
-      writer.setTitle(QStringLiteral("Stepscope report"));
-      document.print(&writer);
-      if (QFileInfo(path).size() == 0) return fail("nothing was written");
+      if (const QString why = printReport(text, path); !why.isEmpty()) return fail(why.toStdString());
     }
     back([this, path] { emit reported(path); });
   });

@@ -2,14 +2,20 @@
 #include <QApplication>
 #include <QElapsedTimer>
 #include <QFileInfo>
+#include <QImage>
+#include <QPainter>
+#include <QRegularExpression>
+#include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QTest>
 #include <memory>
+#include <set>
 
 #include "app/workbench/arguments.h"
 #include "app/workbench/exports.h"
 #include "app/workbench/frame_reader.h"
 #include "app/workbench/main_window.h"
+#include "app/workbench/report_pdf.h"
 #include "views/common/tokens.h"
 
 using namespace stepscope;
@@ -166,6 +172,49 @@ class WorkbenchTest : public QObject {
     qunsetenv("FAKE_FAULT");
     w->session().restart();
     QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 60'000);
+  }
+
+  void theChartsOfAReportArePrinted() {
+    QTemporaryDir folder;
+    auto w = window();
+    QVERIFY(build(*w));
+    w->session().train(5);
+    QVERIFY(settled(*w));
+    const QString path = folder.filePath(QStringLiteral("r.html"));
+    w->recording().report(path);
+    QVERIFY(QTest::qWaitFor([&w] { return w->recording().idle(); }, 60'000));
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QString html = QString::fromUtf8(file.readAll());
+    const ReportPage page = printable(html);
+    QCOMPARE(static_cast<int>(page.charts.size()), html.count(QStringLiteral("<svg ")));
+    QVERIFY2(page.charts.size() >= 5, qPrintable(QString::number(page.charts.size())));  // loss, rate, time, memory map, phases
+    QVERIFY(!page.html.contains(QStringLiteral("var(--")) && !page.html.contains(QStringLiteral("<svg")));
+    for (std::size_t i = 0; i < page.charts.size(); ++i) {
+      QVERIFY(page.html.contains(QStringLiteral("chart:%1\"").arg(i)));
+      const QByteArray& chart = page.charts[i];
+      QVERIFY2(!chart.contains("var(--") && !chart.contains("class="), chart.left(2000).constData());
+      QSvgRenderer renderer(chart);
+      QVERIFY2(renderer.isValid(), chart.left(2000).constData());
+      QImage image(600, 300, QImage::Format_RGB32);
+      image.fill(Qt::white);
+      QPainter painter(&image);
+      renderer.render(&painter);
+      painter.end();
+      std::set<QRgb> colours;
+      for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x) colours.insert(image.pixel(x, y));
+      }
+      QVERIFY2(colours.size() > 20, chart.left(2000).constData());  // not empty, not all black
+    }
+    const auto sizeOf = [&folder](const QString& text) {
+      const QString pdf = folder.filePath(QStringLiteral("r.pdf"));
+      return printReport(text, pdf).isEmpty() ? QFileInfo(pdf).size() : -1;
+    };
+    QString without = html;
+    without.remove(QRegularExpression(QStringLiteral("<svg.*?</svg>"), QRegularExpression::DotMatchesEverythingOption));
+    const qint64 plain = sizeOf(without), whole = sizeOf(html);
+    QVERIFY2(plain > 0 && whole > plain + 2000, qPrintable(QStringLiteral("%1 and %2 bytes").arg(plain).arg(whole)));
   }
 
   void aRunIsRecordedReportedAndOpenedAgain() {
