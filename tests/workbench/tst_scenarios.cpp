@@ -45,21 +45,6 @@ void writeDigits(const QString& path, int entries, int poisoned) {
   file.write(reinterpret_cast<const char*>(label.data()), labelBytes);
 }
 
-// The processes this one started, by their id.
-std::vector<pid_t> childProcesses() {
-  std::vector<pid_t> found;
-  for (const QString& entry : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs)) {
-    bool number = false;
-    const pid_t pid = static_cast<pid_t>(entry.toInt(&number));
-    QFile stat(QStringLiteral("/proc/%1/stat").arg(entry));
-    if (!number || !stat.open(QIODevice::ReadOnly)) continue;
-    const QByteArray text = stat.readAll();
-    const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
-    if (fields.size() > 1 && fields[1].toInt() == getpid() && fields[0] != "Z") found.push_back(pid);
-  }
-  return found;
-}
-
 int instructionOf(const PlanSnapshot& plan, const std::function<bool(const snapshot::Instruction&)>& wanted) {
   for (int i = 0; i < plan.size(); ++i) {
     if (wanted(*plan.instruction(i))) return i;

@@ -6,6 +6,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
+#include <unistd.h>
 
 #include "views/open_dialog/set_up_dialog.h"
 
@@ -27,6 +28,20 @@ std::optional<TestModel> corpusModel(const QString& name, QString* missing) {
     return std::nullopt;
   }
   return TestModel{name, folder + QStringLiteral("/model.onnx"), folder + QStringLiteral("/batches.npz")};
+}
+
+std::vector<pid_t> childProcesses() {
+  std::vector<pid_t> found;
+  for (const QString& entry : QDir(QStringLiteral("/proc")).entryList(QDir::Dirs)) {
+    bool number = false;
+    const pid_t pid = static_cast<pid_t>(entry.toInt(&number));
+    QFile stat(QStringLiteral("/proc/%1/stat").arg(entry));
+    if (!number || !stat.open(QIODevice::ReadOnly)) continue;
+    const QByteArray text = stat.readAll();
+    const QList<QByteArray> fields = text.mid(text.lastIndexOf(')') + 2).split(' ');
+    if (fields.size() > 1 && fields[1].toInt() == getpid() && fields[0] != "Z") found.push_back(pid);
+  }
+  return found;
 }
 
 WindowDriver::WindowDriver(QSize size) : window_(std::make_unique<MainWindow>(false)) {

@@ -5,6 +5,8 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QTemporaryDir>
+#include <sys/types.h>
+
 #include <memory>
 
 #include "app/workbench/main_window.h"
@@ -21,6 +23,9 @@ struct TestModel {
 std::vector<TestModel> bundledModels();
 // Models of the corpus in ../shared/corpus by name; `missing` says why when it is not there.
 std::optional<TestModel> corpusModel(const QString& name, QString* missing);
+
+// The processes this one started, by their id: the worker.
+std::vector<pid_t> childProcesses();
 
 class WindowDriver {
  public:

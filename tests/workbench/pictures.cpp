@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Pictures of the window for scripts/screenshots: workbench_pictures FOLDER [light|dark] [NAME…]. At a scale of 1 every
+// layout, every view, dialogs, empty and failed states at 1280×800; at any other scale (QT_SCALE_FACTOR) the layouts at
+// 1920×1080, which is 4K at 200 %. Names choose pictures ("layout", "view-graph", "dead"); without one all are made.
+#include <signal.h>
+
+#include <QElapsedTimer>
+#include <QFile>
+#include <QProcess>
+#include <cstdio>
+
+#include "app/workbench/view_list.h"
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+namespace {
+
+QString folder;
+QString theme;
+QStringList wanted;
+bool scaled = false;
+int failures = 0;
+
+// Threads that lay out, bin or search have no common end: the picture is taken when two in a row are equal.
+void rest(WindowDriver& w, QWidget& widget) {
+  QImage before;
+  for (int i = 0; i < 60; ++i) {
+    QElapsedTimer timer;
+    timer.start();
+    w.loop().wait([&timer] { return timer.elapsed() > 120; });
+    w.settled();
+    QImage now = widget.grab().toImage();
+    if (i > 1 && now == before) return;
+    before = std::move(now);
+  }
+}
+
+bool wants(const QString& name) {
+  if (wanted.isEmpty()) return true;
+  return std::any_of(wanted.begin(), wanted.end(), [&name](const QString& w) { return name.startsWith(w); });
+}
+
+void save(WindowDriver& w, QWidget& widget, const QString& name) {
+  if (!wants(name)) return;
+  rest(w, widget);
+  const QString path = QStringLiteral("%1/%2-%3%4.png").arg(folder, name, theme, scaled ? QStringLiteral("-4k") : QString());
+  if (!widget.grab().save(path)) {
+    std::fprintf(stderr, "error: picture '%s': cannot be written\n", qPrintable(path));
+    ++failures;
+  }
+}
+
+void check(bool done, const char* what, const WindowDriver& w) {
+  if (done) return;
+  std::fprintf(stderr, "error: %s: %s\n", what, qPrintable(w.failure()));
+  ++failures;
+}
+
+// Three steps trained, the fourth stopped in the middle of backward, with the gradient of an activation selected.
+bool atWork(WindowDriver& w) {
+  const TestModel model = bundledModels()[1];
+  snapshot::Configure configuration;
+  for (const auto& [name, value] : {std::pair("data", model.data.toStdString()),
+                                    std::pair("optimizer", std::string("adamw")), std::pair("lr", std::string("0.003"))}) {
+    auto* setting = configuration.add_settings();
+    setting->set_name(name);
+    setting->set_value(value);
+  }
+  w->openAndBuild(model.model, configuration);
+  if (!w.loop().wait([&] { return w->session().built() && !w->session().busy(); })) return false;
+  w.settled();
+  w.loop().act([&] { w->session().train(3); });
+  w.settled();
+  const auto& plan = w->store().plan()->plan();
+  int place = plan.first_backward() + 8;
+  for (int i = plan.first_backward(); i < plan.instructions_size(); ++i) {
+    const auto* node = w->store().graph()->node(plan.instructions(i).node());
+    if (!node || node->category() != "activation") continue;
+    place = i;
+    break;
+  }
+  w.loop().act([&] { w->session().toggleBreakpoint(plan.first_backward() - 2); });
+  w.settled();
+  w.loop().act([&] { w->session().runTo(place + 1); });
+  w.settled();
+  w.select(Selection::ofInstruction(place));
+  return w.settled();
+}
+
+void layouts(WindowDriver& w) {
+  for (const Layout& layout : shippedLayouts()) {
+    const QString name = QStringLiteral("layout-") + layout.name.toLower();
+    if (!wants(name)) continue;
+    w.loop().act([&] { w->applyLayout(layout.name); });
+    save(w, *w, name);
+  }
+}
+
+// Every view alone, as wide as the centre of a layout.
+void views(WindowDriver& w) {
+  for (const ViewEntry& entry : viewList()) {
+    const QString id = QLatin1String(entry.id), name = QStringLiteral("view-") + id;
+    if (id == u"start" || !wants(name)) continue;
+    View* view = w.view(id);
+    w.loop().act([&] { w->board().move(id, Area::kCentre); });
+    if (id == u"sql") emit w->wishes().sql(QStringLiteral("SELECT step, loss, ns, peak_bytes FROM steps"));
+    // Where the keyboard happens to be is no part of the view.
+    if (QWidget* focus = QApplication::focusWidget()) focus->clearFocus();
+    if (view) save(w, *w, name);
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Step")); });
+  }
+}
+
+void dialogs(WindowDriver& w) {
+  if (wants(QStringLiteral("palette"))) {
+    w.act("palette");
+    save(w, *w, QStringLiteral("palette"));
+    w.loop().act([&] { w->findChild<QWidget*>(QStringLiteral("palette"))->hide(); });
+  }
+  if (theme == u"light" && wants(QStringLiteral("report"))) {
+    w->recording().report(folder + QStringLiteral("/report.pdf"));
+    w.loop().wait([&w] { return w->recording().idle(); });
+  }
+  if (wants(QStringLiteral("keys"))) {
+    w.act("keys");
+    if (auto* keys = w->findChild<QWidget*>(QStringLiteral("key_help"))) {
+      save(w, *keys, QStringLiteral("keys"));
+      keys->close();
+    }
+  }
+}
+
+void beforeAModel() {
+  WindowDriver w;
+  std::vector<FileEntry> files;
+  for (const TestModel& model : bundledModels()) files.push_back({model.model, {}, true});
+  w->store().project().setFiles(std::move(files));
+  save(w, *w, QStringLiteral("start"));
+  if (wants(QStringLiteral("set-up"))) {
+    if (SetUpDialog* dialog = w.open(bundledModels()[1].model)) {
+      save(w, *dialog, QStringLiteral("set-up"));
+      dialog->reject();
+      w.settled();
+    }
+  }
+}
+
+// A built model of which nothing ran yet: what stands in each view then.
+void empty() {
+  if (!wants(QStringLiteral("empty"))) return;
+  WindowDriver w;
+  check(w.build(bundledModels()[0]), "empty", w);
+  for (const Layout& layout : shippedLayouts()) {
+    w.loop().act([&] { w->applyLayout(layout.name); });
+    save(w, *w, QStringLiteral("empty-") + layout.name.toLower());
+  }
+}
+
+void broken() {
+  if (!wants(QStringLiteral("broken"))) return;
+  WindowDriver w;
+  QTemporaryDir place;
+  const QString path = place.path() + QStringLiteral("/broken.onnx");
+  QFile whole(bundledModels()[1].model), part(path);
+  if (!whole.open(QIODevice::ReadOnly) || !part.open(QIODevice::WriteOnly)) return check(false, "broken", w);
+  part.write(whole.read(whole.size() / 2));
+  part.close();
+  w.open(path);
+  save(w, *w, QStringLiteral("broken"));
+}
+
+void dead() {
+  if (!wants(QStringLiteral("dead"))) return;
+  WindowDriver w;
+  check(atWork(w), "dead", w);
+  for (const pid_t pid : childProcesses()) kill(pid, SIGKILL);
+  w.loop().wait([&] { return w->notice().isProblem(); }, 10'000);
+  save(w, *w, QStringLiteral("dead"));
+}
+
+// The picture of the README: larger than the others, so that the graph shows both columns.
+void readme() {
+  if (theme == u"dark" || !wants(QStringLiteral("readme"))) return;
+  WindowDriver w(QSize(1600, 1000));
+  check(atWork(w), "readme", w);
+  save(w, *w, QStringLiteral("readme"));
+}
+
+void all() {
+  WindowDriver w(scaled ? QSize(1920, 1080) : QSize(1280, 800));
+  check(atWork(w), "model", w);
+  layouts(w);
+  if (scaled) return;
+  w.loop().act([&] { w->applyLayout(QStringLiteral("Step")); });
+  views(w);
+  dialogs(w);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  WatchedApplication app(argc, argv);
+  const QStringList arguments = QApplication::arguments();
+  if (arguments.size() < 2) {
+    std::fprintf(stderr, "usage: workbench_pictures FOLDER [light|dark] [NAME…]\n");
+    return 2;
+  }
+  folder = arguments[1];
+  QDir().mkpath(folder);
+  qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+  scaled = qgetenv("QT_SCALE_FACTOR").toDouble() > 1;
+  QStringList themes{QStringLiteral("light"), QStringLiteral("dark")};
+  wanted = arguments.mid(2);
+  if (!wanted.isEmpty() && themes.contains(wanted.first())) themes = {wanted.takeFirst()};
+  for (const QString& t : themes) {
+    theme = t;
+    applyTheme(app, t == u"dark" ? Theme::kDark : Theme::kLight);
+    all();
+    if (scaled) continue;
+    readme();
+    beforeAModel();
+    empty();
+    broken();
+    dead();
+  }
+  return failures > 0 ? 1 : 0;
+}
