@@ -4,6 +4,8 @@
 #include <QAbstractTextDocumentLayout>
 #include <QFileInfo>
 #include <QHash>
+#include <QMap>
+#include <QPageLayout>
 #include <QPageSize>
 #include <QPainter>
 #include <QPdfWriter>
@@ -16,14 +18,15 @@
 namespace stepscope {
 namespace {
 
-constexpr double kWide = 620, kNarrow = 196;  // of a chart on the page and of one of three beside each other, in 1/96 inch
+constexpr double kWide = 920, kNarrow = 290;  // of a chart on the page and of one of three beside each other, in 1/96 inch
 constexpr double kNarrowFrom = 400;           // of the view box
 
 // Plain sheet for the page: what QTextDocument understands.
 const char* const kSheet =
-    "body { font-size: 8pt; } h1 { font-size: 15pt; } h2 { font-size: 11pt; margin-top: 14px; } h3 { font-size: 8pt; "
+    "body { font-size: 7.5pt; } h1 { font-size: 15pt; } h2 { font-size: 11pt; margin-top: 14px; } h3 { font-size: 8pt; "
     "font-weight: 600; margin-top: 8px; } "
-    "th, td { padding: 1px 5px; text-align: right; } th { color: %1; font-weight: 400; } .l { text-align: left; } "
+    "th, td { padding: 1px 4px; text-align: right; white-space: nowrap; } td.w, li { white-space: normal; } li, h3 { text-align: left; } th { color: %1; "
+    "font-weight: 400; } .l { text-align: left; } "
     ".dim, .meta, .sub, .legend, footer { color: %1; } .bad { color: %2; } dt { color: %1; } dd { margin-left: 0; "
     "margin-bottom: 4px; }";
 
@@ -85,16 +88,23 @@ QByteArray standAlone(QString svg, const QHash<QString, QString>& rules) {
   qsizetype from = 0;
   for (auto all = kElement.globalMatch(svg); all.hasNext();) {
     const auto match = all.next();
-    QString attributes = match.captured(2), style = rules.value(match.captured(1));
+    QString attributes = match.captured(2), rule = rules.value(match.captured(1));
     if (const auto named = kClass.match(attributes); named.hasMatch()) {
-      style += ';' + rules.value('.' + named.captured(1));
+      rule += ';' + rules.value('.' + named.captured(1));
       attributes.remove(kClass);
     }
     if (match.captured(1) == u"svg") {
       attributes += QStringLiteral(" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\"");
-      style.clear();
+      rule.clear();
     }
-    if (!style.isEmpty()) attributes += QStringLiteral(" style=\"%1\"").arg(style);
+    // As attributes: the renderer reads those of every kind, and styles of few. A later rule wins.
+    QMap<QString, QString> declared;
+    for (const QString& declaration : rule.split(';', Qt::SkipEmptyParts))
+      declared[declaration.section(':', 0, 0).trimmed()] = declaration.section(':', 1).trimmed();
+    for (const auto& [name, value] : declared.asKeyValueRange()) {
+      if (!value.isEmpty() && !attributes.contains(' ' + name + '='))
+        attributes += QStringLiteral(" %1=\"%2\"").arg(name, value);
+    }
     out += QStringView(svg).mid(from, match.capturedStart() - from);
     out += '<' + match.captured(1) + attributes + match.captured(3) + '>';
     from = match.capturedEnd();
@@ -142,8 +152,13 @@ ReportPage printable(const QString& html) {
   static const QRegularExpression kNav(QStringLiteral("<nav.*?</nav>"), QRegularExpression::DotMatchesEverythingOption);
   static const QRegularExpression kSvg(QStringLiteral("<svg.*?</svg>"), QRegularExpression::DotMatchesEverythingOption);
   static const QRegularExpression kSwatch(QStringLiteral("<i class=k style=\"background:([^\";]+)[^\"]*\"></i>"));
-  static const QRegularExpression kOne(QStringLiteral("<div>(<h3>[^<]*</h3><img[^>]*>)\\s*</div>"));
+  static const QRegularExpression kOne(QStringLiteral("<div>(<h3>[^<]*</h3>)(<img[^>]*>)\\s*</div>"));
   static const QRegularExpression kThree(QStringLiteral("<div class=three>((?:<td.*?</td>)*)</div>"),
+                                         QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kTile(
+      QStringLiteral("<div class=tile[^>]*><dt>(.*?)</dt><dd>(.*?)</dd><p>(.*?)</p></div>"),
+      QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kTiles(QStringLiteral("<dl class=tiles>(.*?)</dl>"),
                                          QRegularExpression::DotMatchesEverythingOption);
   const QString sheet = kStyle.match(html).captured(1);
   const QHash<QString, QString> variables = variablesOf(sheet);
@@ -162,8 +177,11 @@ ReportPage printable(const QString& html) {
     from = match.capturedEnd();
   }
   page.html += QStringView(body).mid(from);
+  page.html.replace(QStringLiteral("</span><span>"), QStringLiteral("</span> · <span>"));
   page.html.replace(kSwatch, QStringLiteral("<span style=\"color:\\1\">■</span> "));
-  page.html.replace(kOne, QStringLiteral("<td class=l>\\1</td>"));
+  page.html.replace(kTile, QStringLiteral("<td class=l><span class=dim>\\1</span><br><b>\\2</b><br><span class=dim>\\3</span></td>"));
+  page.html.replace(kTiles, QStringLiteral("<table width=\"100%\"><tr>\\1</tr></table><p></p>"));
+  page.html.replace(kOne, QStringLiteral("<td class=l>\\1<p>\\2</p></td>"));
   page.html.replace(kThree, QStringLiteral("<table width=\"100%\"><tr>\\1</tr></table>"));
   const QString own = QString::fromLatin1(kSheet).arg(variables.value(QStringLiteral("muted"), QStringLiteral("#000000")),
                                                       variables.value(QStringLiteral("error"), QStringLiteral("#000000")));
@@ -179,6 +197,7 @@ QString printReport(const QString& html, const QString& path) {
   document.setHtml(page.html);
   QPdfWriter writer(path);
   writer.setPageSize(QPageSize(QPageSize::A4));
+  writer.setPageOrientation(QPageLayout::Landscape);  // tables have a dozen columns
   writer.setTitle(QStringLiteral("Stepscope report"));
   document.print(&writer);
   return QFileInfo(path).size() == 0 ? QStringLiteral("nothing was written") : QString();

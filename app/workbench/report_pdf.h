@@ -19,7 +19,7 @@ struct ReportPage {
 // Takes a page of storage::writeReport apart.
 ReportPage printable(const QString& html);
 
-// A4. Empty, or the reason why not.
+// A4, lying. Empty, or the reason why not.
 QString printReport(const QString& html, const QString& path);
 
 }  // namespace stepscope
