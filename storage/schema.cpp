@@ -236,7 +236,7 @@ Table machinePeaksTable() {
            {"position", kInt, "0 = arithmetic, then the levels of memory, fastest first"},
            {"run", kInt, "runs.id"},
            {"name", kText, "compute, core caches, shared cache, memory"},
-           {"per_second", kReal, "compute: f32 operations of a matrix product of 1024³, a multiply-add counts as two; else bytes of a triad"},
+           {"per_second", kReal, "compute: f32 operations of a matrix product of 1024³, a multiply-add counts as two; else bytes of a triad or an update in place, whichever is faster"},
            {"capacity", kInt, "bytes that the level holds, 0 = no limit"},
            {"measured_over", kInt, "bytes of the working set it was measured over, 0 for compute"},
            {"threads", kInt, "threads it was measured with"}},

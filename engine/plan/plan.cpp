@@ -17,6 +17,23 @@ bool movesOnly(const OpDef& op) {
 // Ops that read of input 0 only what they pick.
 constexpr std::string_view kPicking[] = {"FlattenAndUnpad", "Gather", "GatherElements", "GatherND", "ShrunkenGather", "Slice"};
 
+// Ops that change of operand `base` as much as `updates` has.
+struct PartialWrite {
+  std::string_view op;
+  std::size_t base, updates;
+};
+constexpr PartialWrite kPartialWrites[] = {{"GatherGrad", 3, 0}, {"ScatterElements", 0, 2}, {"ScatterND", 0, 2}};
+
+// The rule where the result takes over the memory of its base; else everything is copied.
+const PartialWrite* partialWrite(const ExecutionPlan& plan, const Instruction& instruction) {
+  for (const PartialWrite& rule : kPartialWrites) {
+    if (instruction.spec.op != rule.op || std::max(rule.base, rule.updates) >= instruction.inputs.size() || instruction.outputs.empty()) continue;
+    const int base = instruction.inputs[rule.base], updates = instruction.inputs[rule.updates], result = instruction.outputs[0];
+    if (base >= 0 && updates >= 0 && result >= 0 && plan.root(base) == plan.root(result)) return &rule;
+  }
+  return nullptr;
+}
+
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -279,8 +296,7 @@ class Planner {
     for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
     if (instruction.view || instruction.dynamic) return;
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k) instruction.bytesRead += bytesReadOf(plan_, instruction, k);
-    for (const int b : instruction.outputs)
-      if (b >= 0) instruction.bytesWritten += plan_.buffers[at(b)].bytes;
+    for (std::size_t k = 0; k < instruction.outputs.size(); ++k) instruction.bytesWritten += bytesWrittenOf(plan_, instruction, k);
     if (op && op->flops)
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
     else if (!outputDims.empty() && !(op && movesOnly(*op)))
@@ -371,9 +387,19 @@ std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instructi
   const auto end = instruction.inputs.begin() + static_cast<std::ptrdiff_t>(input);
   if (buffer < 0 || std::find(instruction.inputs.begin(), end, buffer) != end) return 0;  // an operand that comes twice is read once
   const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
+  if (const PartialWrite* rule = partialWrite(plan, instruction); rule && rule->base == input)
+    return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes);
   const bool picks = input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
   if (!picks || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
   return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.outputs[0])].bytes);
+}
+
+std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output) {
+  const int buffer = instruction.outputs[output];
+  if (buffer < 0) return 0;
+  const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
+  const PartialWrite* rule = output == 0 ? partialWrite(plan, instruction) : nullptr;
+  return rule ? std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes) : bytes;
 }
 
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options) {

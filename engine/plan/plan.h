@@ -85,7 +85,9 @@ struct PlanOptions {
 };
 
 // Bytes that the instruction reads of one input: all of it, or where elements are picked (Gather, Slice …) what the result has of them.
+// Where elements are added to or put into memory that the result takes over (GatherGrad, ScatterND …), as many as there are updates.
 std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input);
+std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output);
 
 // Lifetimes, views and in place. Errors: an extent that is not a number and has no upper bound names the value.
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options);

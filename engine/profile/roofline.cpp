@@ -28,8 +28,8 @@ class Follower {
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k)
       if (const std::int64_t bytes = bytesReadOf(plan_, instruction, k); bytes > 0)
         roof.levelBytes[level(instruction.inputs[k], bytes, all)] += bytes;
-    for (const int b : instruction.outputs)
-      if (b >= 0) roof.levelBytes[level(b, bytesOf(b), all)] += bytesOf(b);
+    for (std::size_t k = 0; k < instruction.outputs.size(); ++k)
+      if (const std::int64_t bytes = bytesWrittenOf(plan_, instruction, k); bytes > 0) roof.levelBytes[level(instruction.outputs[k], bytes, all)] += bytes;
     clock_ += all;
     for (const auto* operands : {&instruction.inputs, &instruction.outputs})
       for (const int b : *operands)
@@ -40,8 +40,6 @@ class Follower {
 
  private:
   static constexpr std::int64_t kNever = -1;
-
-  std::int64_t bytesOf(int buffer) const { return plan_.buffers[static_cast<std::size_t>(buffer)].bytes; }
 
   std::size_t level(int buffer, std::int64_t bytes, std::int64_t all) const {
     const std::int64_t last = touched_[static_cast<std::size_t>(plan_.root(buffer))];

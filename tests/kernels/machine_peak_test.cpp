@@ -35,7 +35,7 @@ TEST(MachinePeak, IsMeasuredOncePerThreadCount) {
 }
 
 TEST(MachinePeak, EveryKindOfTrafficMoves) {
-  for (const Traffic traffic : {Traffic::kSum, Traffic::kTriad, Traffic::kCopy})
+  for (const Traffic traffic : {Traffic::kSum, Traffic::kTriad, Traffic::kUpdate, Traffic::kCopy})
     for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{1} << 20}) EXPECT_GT(trafficPeak(bytes, traffic, 2, 0), 0);
 }
 

@@ -99,6 +99,19 @@ TEST(InstructionCost, MovementHasNoOperationsAndPickingReadsWhatItPicks) {
   EXPECT_EQ(plan.instructions[1].flops, 0);
 }
 
+TEST(InstructionCost, AGradientAddedInPlaceTouchesItsRowsOnly) {
+  for (const bool inPlace : {false, true}) {
+    Sketch s;
+    const ValueId before = s.op("Relu", {s.input("before", {1000, 8})});
+    const ValueId dy = s.input("dy", {3, 8}), ids = s.input("ids", {3}, DType::kI64);
+    const ValueId dx = s.op("GatherGrad", {dy, ids, s.ints({1000, 8}), before}, {}, std::string(kInternalDomain));
+    const Instruction i = s.plan({dx}, inPlace).instructions[1];
+    const std::int64_t table = 1000 * 8 * 4, rows = 3 * 8 * 4, indices = 3 * 8, shape = 2 * 8;
+    EXPECT_EQ(i.bytesRead, rows + indices + shape + (inPlace ? rows : table));
+    EXPECT_EQ(i.bytesWritten, inPlace ? rows : table);
+  }
+}
+
 TEST(InstructionCost, AnOperandThatComesTwiceIsReadOnce) {
   Sketch s;
   const ValueId x = s.input("x", {16});
