@@ -226,6 +226,18 @@ std::vector<Case> cases() {
                  {},
                  1,
                  Layout::kChannels16});
+  const Dims small{4, 64, 56, 56}, twice{4, 64, 112, 112};
+  for (const char* mode : {"nearest", "linear"}) {
+    const Attributes attrs{{"mode", std::string(mode)}};
+    const Source none = [] { return Tensor(); };
+    all.push_back({std::string("Resize ") + mode + dimsText(twice), "", "Resize", attrs, {floats(small), none, none, ints(twice)}, {{f, twice}}});
+    all.push_back({std::string("ResizeGrad ") + mode + dimsText(small),
+                   "stepscope",
+                   "ResizeGrad",
+                   attrs,
+                   {floats(twice), ints(small), none, none, ints(twice)},
+                   {{f, small}}});
+  }
   const Attributes groups{{"num_groups", std::int64_t{32}}};
   all.push_back({"GroupNormalization" + dimsText(image), "", "GroupNormalization", groups, {floats(image), floats({256}), floats({256})}, {{f, image}}});
   all.push_back({"InstanceNormalization" + dimsText(image), "", "InstanceNormalization", {}, {floats(image), floats({256}), floats({256})}, {{f, image}}});

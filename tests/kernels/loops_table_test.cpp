@@ -566,6 +566,24 @@ auto scatterElements(const char* reduction, DType dtype = DType::kF32) {
   };
 }
 
+// The last axis or the last two, larger and smaller, in every mode.
+auto resize(bool grad) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    Dims x{1 + below(random, 3), 1 + below(random, round % 8 == 7 ? 40 : 5), 1 + below(random, 20), 1 + below(random, 20)}, y = x;
+    if (round % 6 == 5) x.erase(x.begin());
+    y = x;
+    if (round % 5 != 4) y[y.size() - 2] = round % 3 == 0 ? 2 * x[x.size() - 2] : 1 + below(random, 40);
+    y.back() = round % 3 == 0 ? 2 * x.back() : 1 + below(random, 40);
+    const char *modes[] = {"nearest", "linear", "cubic"}, *places[] = {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"};
+    attrs.set("mode", std::string(modes[round % 3 == 0 ? round / 3 % 2 : below(random, 3)]));
+    attrs.set("coordinate_transformation_mode", std::string(places[below(random, 4)]));
+    if (round % 7 == 6) attrs.set("antialias", std::int64_t{attrs.text("mode", "") != "nearest"});
+    const Tensor sizes = Tensor::ints(y);
+    if (grad) return Operands{{floats(random, y, -1, 1), Tensor::ints(x), Tensor(), Tensor(), sizes}, {{DType::kF32, x}}};
+    return Operands{{floats(random, x, -1, 1), Tensor(), Tensor(), sizes}, {{DType::kF32, y}}};
+  };
+}
+
 Operands topK(Random& random, int round, Attributes& attrs) {
   const Dims dims = anyDims(random, round);
   const auto axis = static_cast<std::size_t>(setAxis(random, dims, attrs, round % 2 == 0));
@@ -647,6 +665,7 @@ std::vector<Case> table() {
       {"", "ReduceSum", reduce, 1e-6, -1, ""},
       {"", "ReduceSumSquare", reduce, 1e-6, -1, ""},
       {"", "Relu", unary(-3, 3), 0, 0, ""},
+      {"", "Resize", resize(false), 2e-6, -1, ""},
       {"", "Round", unary(-30, 30), 0, 0, ""},
       {"", "ScatterElements", scatterElements("none", DType::kI64), 0, 0, "Ints"},
       {"", "ScatterND", scatterNd("none", DType::kI64), 0, 0, "Ints"},
@@ -695,6 +714,7 @@ std::vector<Case> table() {
       {"stepscope", "NegativeLogLikelihoodLossGrad", crossEntropyGrad(true), 1e-6, -1, ""},
       {"stepscope", "PadGrad", pad(true), 0, -1, ""},
       {"stepscope", "ReduceToShape", reduceToShape, 1e-6, -1, ""},
+      {"stepscope", "ResizeGrad", resize(true), 1e-5, -1, ""},
       {"stepscope", "SgdUpdate", sgd, 1e-6, 0, ""},
       {"stepscope", "SimplifiedLayerNormalizationGrad", normGrad(false), 2e-5, 0, ""},
       {"stepscope", "SliceGrad", slice(true), 0, -1, ""},

@@ -50,6 +50,8 @@ Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec);         /
 Result<std::unique_ptr<Kernel>> makePow(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec);            // constant axes
 Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeResize(const KernelSpec& spec);            // the last two axes, constant scales or sizes
+Result<std::unique_ptr<Kernel>> makeResizeGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeRmsNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeRmsNormGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeScatterElements(const KernelSpec& spec);   // indices that agree with the data in all axes but one
