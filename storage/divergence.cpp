@@ -9,6 +9,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "engine/snapshot/number_rule.h"
 #include "storage/sqlite.h"
 
 namespace stepscope::storage {
@@ -16,8 +17,6 @@ namespace {
 
 constexpr std::size_t kMostDivergences = 1'000;
 constexpr std::int64_t kMostStatistics = 500'000;  // per run; what diverges first is among the first
-
-bool same(double a, double b) { return (std::isnan(a) && std::isnan(b)) || a == b; }
 
 constexpr std::array kStatistics = {"elements", "NaN", "Inf", "norm", "mean", "std", "min", "max"};
 constexpr std::size_t kCounts = 3;  // numbers of elements: a tolerance does not make them equal
@@ -96,7 +95,7 @@ void compareStatistics(std::int64_t step, const StatisticsOfStep& a, const Stati
     const Statistics& y = found->second;
     ++out.statistics;
     std::size_t unequal = 0, outside = 0;
-    while (unequal < x.size() && same(x[unequal], y[unequal])) ++unequal;
+    while (unequal < x.size() && sameNumber(x[unequal], y[unequal])) ++unequal;
     if (unequal == x.size()) continue;
     while (outside < x.size() && (outside < kCounts ? x[outside] == y[outside] : agree(x[outside], y[outside], tolerance)))
       ++outside;
@@ -109,11 +108,7 @@ void compareStatistics(std::int64_t step, const StatisticsOfStep& a, const Stati
 
 }  // namespace
 
-bool agree(double a, double b, const Tolerance& tolerance) {
-  if (same(a, b)) return true;
-  if (!std::isfinite(a) || !std::isfinite(b)) return false;
-  return std::abs(a - b) <= tolerance.atol + tolerance.rtol * std::abs(b);
-}
+bool agree(double a, double b, const Tolerance& tolerance) { return agreeWithin(a, b, tolerance.rtol, tolerance.atol); }
 
 Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std::vector<StepRow>& stepsA, const Project& b,
                                  std::int64_t runB, const std::vector<StepRow>& stepsB, const Tolerance& tolerance) {
@@ -157,7 +152,7 @@ Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std:
                                              std::optional<double> p, std::optional<double> q) {
       if (!p && !q) return;
       const bool comparable = p && q;
-      if (comparable && same(*p, *q)) return;
+      if (comparable && sameNumber(*p, *q)) return;
       pairs.push_back({position, !comparable || !agree(*p, *q, tolerance), {number, quantity, p, q, phase, {}}});
     };
     if (x && y) {

@@ -1,8 +1,8 @@
 // Where the numbers of two recorded runs part: losses, gradient norms, and statistics of values where both runs have them.
 //
-// Steps are matched by their number, values by their name, each as last recorded. Two numbers agree when
-// |a - b| <= atol + rtol * |b|, in double precision; NaN agrees with NaN and an infinity with its equal. Within a step the
-// order is that of execution: inputs and state, forward values, loss, backward values, gradient norm, update.
+// Steps are matched by their number, values by their name, each as last recorded. Two numbers agree by the rule of
+// engine/snapshot/number_rule.h: |a - b| <= atol + rtol * |b|. Within a step the order is that of execution: inputs and state,
+// forward values, loss, backward values, gradient norm, update.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -7,6 +6,7 @@
 #include "app/cli/output.h"
 #include "engine/data/npy.h"
 #include "engine/onnx/tensor_pb.h"
+#include "engine/snapshot/number_rule.h"
 #include "engine/train/forward.h"
 #include "engine/train/snapshots.h"
 
@@ -26,7 +26,7 @@ struct Difference {
   std::string worst;
 };
 
-// |found - expected| <= atol + rtol |expected|, NaN equals NaN, an infinity its equal.
+// By the rule of engine/snapshot/number_rule.h; what is expected is b.
 Difference compareWithin(const TensorView& found, const TensorView& expected, double rtol, double atol) {
   Difference difference;
   double worst = -1;
@@ -40,13 +40,10 @@ Difference compareWithin(const TensorView& found, const TensorView& expected, do
     }
     if (isInteger(expected.dtype) && elementAsInt(found, i) == elementAsInt(expected, i)) continue;
     const double a = elementAsDouble(found, i), b = elementAsDouble(expected, i);
-    if ((std::isnan(a) && std::isnan(b)) || a == b) continue;
-    const double gap = std::abs(a - b);
-    if (std::isfinite(a) && std::isfinite(b) && gap <= atol + rtol * std::abs(b)) continue;
+    if (agreeWithin(a, b, rtol, atol)) continue;
     ++difference.differing;
-    const double badness = std::isfinite(gap) ? gap : INFINITY;
-    if (badness > worst) {
-      worst = badness;
+    if (const double gap = numberDistance(a, b); gap > worst) {
+      worst = gap;
       difference.worst = fmt::format("element {}: found {:g}; expected {:g}", i, a, b);
     }
   }

@@ -21,6 +21,7 @@
 #include "engine/snapshot/tensor.pb.h"
 #include "engine/snapshot/worker.pb.h"
 #include "engine/train/data.h"
+#include "engine/train/density.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/options.h"
 #include "engine/train/session_edit.h"
@@ -125,6 +126,13 @@ class Session {
   Result<TensorView> value(ValueId id) const;           // valid until the next call that runs something
   Status edit(ValueId id, const std::vector<std::int64_t>& index, double number, bool fill);
   Status editData(ValueId id, const TensorView& data);
+  // The contents of a .npy file of the value's shape, in its type or one that loses nothing.
+  Status editFromFile(ValueId id, const std::filesystem::path& path);
+  // `id` beside a .npy file or another value of its shape, whole, by the rule of engine/snapshot/number_rule.h.
+  Result<snapshot::ComparisonResult> compareWithFile(ValueId id, const std::filesystem::path& path) const;
+  Result<snapshot::ComparisonResult> compareWithValue(ValueId id, ValueId other) const;
+  // What each row contributes to the loss, as far as its values are in memory now.
+  snapshot::RowLosses rowLosses() const;
   Status pin(ValueId id, bool pinned);                  // replans at the next step boundary; a barrier to passes
   void keep(std::vector<std::string> names) { keep_ = std::move(names); }  // before build: values to keep until the end of the step
   void keepGradients(bool on) { keepGradients_ = on; }                     // before build: gradients of trained parameters likewise
@@ -171,6 +179,7 @@ class Session {
   std::unique_ptr<Inference> importedInference_;
   TrainOptions options_;
   std::unique_ptr<DataSource> data_;
+  DensityProbe density_;              // of the inputs, set by `inspect inputs`
   Graph symbolic_;                    // after optimizer: where every variant starts
   ValueId loss_;
   OptimizerReport optimizer_;

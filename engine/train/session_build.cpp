@@ -247,7 +247,8 @@ Status Session::buildGraph() {
     auto& report = phase.pass();
     report.set_name("inspect inputs");
     for (const std::string& note : notes) report.add_notes(note);
-    for (const std::string& note : inspectDensity(graph, *batch, options_)) report.add_notes(note);
+    density_ = DensityProbe(graph, *batch, options_);
+    for (const snapshot::InputDensity& density : density_.measure(*batch)) report.add_notes(densityText(density));
     phase.count(static_cast<std::int64_t>(batch->arrays.size()));
   }
   SS_TRY(optimise("pre-grad passes", preGradientPasses(), graph, inference));

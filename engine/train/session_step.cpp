@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "engine/train/breakpoint.h"
+#include "engine/train/compare_tensors.h"
 #include "engine/train/phase_scope.h"
 #include "engine/train/schedule.h"
 #include "engine/train/session.h"
@@ -122,6 +123,7 @@ snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, c
   if (touched_ == 0 || state_.step % 64 < 2) touched_ = executor.touchedBytes();
   record.set_peak_bytes(executor.plan().persistentBytes + touched_ + executor.dynamicBytes());
   record.set_batch(batch_.label);
+  for (snapshot::InputDensity& density : density_.measure(batch_)) *record.add_densities() = std::move(density);
   for (const Span& span : spans) {
     auto& s = *record.add_spans();
     s.set_instruction(span.instruction);

@@ -16,7 +16,5 @@ snapshot::Plan toSnapshot(const Executor& executor);
 // Colour group of a node: "matmul", "normalization", … as graph.proto says.
 std::string nodeCategory(const Node& node);
 snapshot::TensorStatistics tensorStatistics(const TensorView& view);
-// Compares in f64: NaN equals NaN, an infinity its equal.
-snapshot::ComparisonResult compareTensors(const std::string& name, const TensorView& a, const TensorView& b);
 
 }  // namespace stepscope

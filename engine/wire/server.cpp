@@ -246,7 +246,9 @@ class Server {
     SS_TRY(needSession());
     const snapshot::EditTensor& e = request.edit();
     const ValueId id{e.value()};
-    if (!e.data().empty()) {
+    if (!e.path().empty()) {
+      SS_TRY(session_->editFromFile(id, e.path()));
+    } else if (!e.data().empty()) {
       SS_ASSIGN(const TensorView view, session_->value(id));
       if (view.bytes() != e.data().size()) return invalid(fmt::format("edit: found {} bytes; expected {}", e.data().size(), view.bytes()));
       std::string bytes = e.data();
@@ -255,6 +257,19 @@ class Server {
       SS_TRY(session_->edit(id, {e.index().begin(), e.index().end()}, e.number(), e.fill()));
     }
     return answerPosition(request.id(), session_->position());
+  }
+
+  Status compareTensor(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    const snapshot::CompareTensor& c = request.compare_tensor();
+    const ValueId id{c.value()};
+    SS_ASSIGN(snapshot::ComparisonResult result,
+              c.path().empty() ? session_->compareWithValue(id, ValueId{c.other()}) : session_->compareWithFile(id, c.path()));
+    snapshot::Response response;
+    response.mutable_compare()->set_equal(result.equal_bits());
+    *response.mutable_compare()->add_values() = std::move(result);
+    send(request.id(), std::move(response), true);
+    return {};
   }
 
   Status state(std::uint64_t id) {
@@ -348,6 +363,8 @@ class Server {
         SS_TRY(writeNpy(request.save_tensor().path(), view));
         return state(id);
       }
+      case R::kCompareTensor: return compareTensor(request);
+      case R::kRowLosses: SS_TRY(needSession()); *response.mutable_row_losses() = session_->rowLosses(); break;
       case R::kSaveState: SS_TRY(needSession()); SS_TRY(session_->saveState(request.save_state().path())); return state(id);
       case R::kLoadState: SS_TRY(needSession()); SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume())); return answerPosition(id, session_->position());
       case R::kState: return state(id);
