@@ -22,6 +22,7 @@ MainWindow::MainWindow(bool remember)
     : remember_(remember),
       session_(store_, selection_),
       recording_(store_),
+      sources_(store_.findings()),
       actions_(new Actions(this)),
       toolbar_(new Toolbar(*actions_)),
       notice_(new NoticeBar),

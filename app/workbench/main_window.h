@@ -12,6 +12,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/recording.h"
 #include "app/workbench/session.h"
+#include "app/workbench/source_reader.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
 
@@ -83,6 +84,9 @@ class MainWindow : public QMainWindow {
   void showSetUp();
   void beginRecording();
   void askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then);
+  // An existing file; one dialog for the life of the window, as askFile.
+  void askExisting(const QString& title, const QString& filter, const std::function<void(const QString&)>& then);
+  void connectArrays();  // .npy files: load, save, compare
   void noteFile(const QString& path);
   void listFiles();
 
@@ -92,6 +96,7 @@ class MainWindow : public QMainWindow {
   Wishes wishes_;
   Session session_;
   Recording recording_;
+  SourceReader sources_;
   QTemporaryDir scratch_;   // projects of windows that remember nothing
   Palette* palette_ = nullptr;
   bool scripted_ = false;
@@ -111,6 +116,8 @@ class MainWindow : public QMainWindow {
   QString projectPath_;
   QFileDialog* saveDialog_ = nullptr;
   std::function<void(const QString&)> save_;  // what its answer is for
+  QFileDialog* existingDialog_ = nullptr;
+  std::function<void(const QString&)> existing_;
   std::vector<Layout> saved_;
   int alertPlace_ = -1;
   QTimer progressTimer_;

@@ -132,6 +132,43 @@ void MainWindow::askFile(const QString& title, const QString& name, const QStrin
   saveDialog_->open();
 }
 
+void MainWindow::askExisting(const QString& title, const QString& filter, const std::function<void(const QString&)>& then) {
+  if (!existingDialog_) {
+    existingDialog_ = new QFileDialog(this);
+    existingDialog_->setObjectName(QStringLiteral("existing_dialog"));
+    existingDialog_->setFileMode(QFileDialog::ExistingFile);
+    existingDialog_->setAcceptMode(QFileDialog::AcceptOpen);
+    connect(existingDialog_, &QFileDialog::fileSelected, this, [this](const QString& path) {
+      if (const auto chosen = std::exchange(existing_, {})) chosen(path);
+    });
+  }
+  existing_ = then;
+  existingDialog_->setWindowTitle(title);
+  existingDialog_->setNameFilter(filter);
+  existingDialog_->open();
+}
+
+void MainWindow::connectArrays() {
+  const QString filter = tr("NumPy array (*.npy)");
+  connect(&wishes_, &Wishes::saveTensor, this, [this, filter](int value) {
+    askFile(tr("Save tensor"), QStringLiteral("tensor.npy"), filter, [this, value](const QString& path) { session_.saveTensor(value, path); });
+  });
+  connect(&wishes_, &Wishes::loadTensor, this, [this, filter](int value, const QString& path) {
+    const auto load = [this, value](const QString& file) { session_.loadTensor(value, file); };
+    if (!path.isEmpty()) return load(path);
+    askExisting(tr("Load contents"), filter, load);
+  });
+  connect(&wishes_, &Wishes::compareWithFile, this, [this, filter](int value, const QString& path) {
+    const auto compare = [this, value](const QString& file) { session_.compareWithFile(value, file); };
+    if (!path.isEmpty()) return compare(path);
+    askExisting(tr("Compare with an array"), filter, compare);
+  });
+  connect(&wishes_, &Wishes::compareWithValue, &session_, &Session::compareWithValue);
+  connect(&wishes_, &Wishes::keepTensor, &session_, &Session::keepTensor);
+  connect(&wishes_, &Wishes::rowLosses, &session_, &Session::rowLosses);
+  connect(&wishes_, &Wishes::readSource, &sources_, &SourceReader::read);
+}
+
 void MainWindow::connectFiles() {
   const auto on = [this](const char* id, auto&& slot) {
     connect((*actions_)[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
@@ -170,9 +207,7 @@ void MainWindow::connectFiles() {
   on("palette", [this] { palette_->open(QStringLiteral(">")); });
   on("goto", [this] { palette_->open({}); });
 
-  connect(&wishes_, &Wishes::saveTensor, this, [this](int value) {
-    askFile(tr("Save tensor"), QStringLiteral("tensor.npy"), tr("NumPy array (*.npy)"), [this, value](const QString& path) { session_.saveTensor(value, path); });
-  });
+  connectArrays();
   connect(&wishes_, &Wishes::openDialog, this, [this] {
     auto* dialog = new QFileDialog(this, tr("Open a model or a project"), {}, tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);

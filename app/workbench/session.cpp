@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/session.h"
 
+#include "views/common/findings.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -79,6 +80,7 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kCompare:
       store_.setComparison(std::make_shared<const snapshot::CompareReply>(r.compare()));
       break;
+    case snapshot::Response::kRowLosses: store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses())); break;
     case snapshot::Response::kState:
       if (r.state().has_position()) store_.setPosition(r.state().position());
       break;

@@ -7,6 +7,8 @@
 
 #include <QElapsedTimer>
 #include <QObject>
+#include <QTemporaryDir>
+#include <QThreadPool>
 #include <functional>
 #include <optional>
 
@@ -56,6 +58,11 @@ class Session : public QObject {
   void watch(int value, bool on);
   void pin(int value, bool on);
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
+  void loadTensor(int value, const QString& path);        // a .npy file of the worker's machine
+  void compareWithFile(int value, const QString& path);   // the answer stands in the findings
+  void compareWithValue(int value, int other);
+  void keepTensor(int value);
+  void rowLosses();
   void setOption(const QString& name, const QString& value);
   void determinism();
   void compareBits();
@@ -88,6 +95,8 @@ class Session : public QObject {
   // Sends one that only reads.
   void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
   void absorb(const Delivery& delivery);
+  void edit(snapshot::Request request);  // and remembers it, for a worker that has to come back
+  void compare(snapshot::Request request, const QString& with);
   void setBusy(bool busy);
   bool refuse();
   void inStep(Then then);  // begins a step when none is begun
@@ -118,7 +127,10 @@ class Session : public QObject {
   QElapsedTimer sinceKept_;
   std::vector<Edit> edits_;  // in the order they were made
   int nextBreakpoint_ = 1;
+  QTemporaryDir scratch_;   // kept contents, and copies of the files that edits came from
+  int copies_ = 0;
   std::optional<snapshot::Position> returnTo_;
+  QThreadPool files_;       // last: waits for its threads before the rest goes
 };
 
 }  // namespace stepscope

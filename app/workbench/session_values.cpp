@@ -90,11 +90,16 @@ void Session::pin(int value, bool on) {
 void Session::editTensor(int value, const std::vector<qint64>& index, double number, bool fill) {
   if (refuse()) return;
   snapshot::Request request;
-  auto* edit = request.mutable_edit();
-  edit->set_value(value);
-  for (const qint64 i : index) edit->add_index(i);
-  edit->set_number(number);
-  edit->set_fill(fill);
+  auto* one = request.mutable_edit();
+  one->set_value(value);
+  for (const qint64 i : index) one->add_index(i);
+  one->set_number(number);
+  one->set_fill(fill);
+  edit(std::move(request));
+}
+
+void Session::edit(snapshot::Request request) {
+  if (refuse()) return;
   const auto& p = store_.position();
   const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request};
   move(std::move(request), tr("editing"), [this, done] { edits_.push_back(done); });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QAbstractItemModelTester>
-#include <QTableView>
 #include <QTest>
 #include <cmath>
 #include <ctime>
@@ -12,11 +11,9 @@
 #include "views/common/selection.h"
 #include "views/common/snapshot_store.h"
 #include "views/common/tokens.h"
-#include "views/hot_ops/hot_ops_view.h"
 #include "views/instructions/instruction_filter.h"
 #include "views/instructions/instruction_model.h"
 #include "views/palette/finder.h"
-#include "views/tensors/comparison.h"
 #include "views/tensors/slice.h"
 #include "views/tensors/tensor_table.h"
 
@@ -191,18 +188,6 @@ class ViewsTest : public QObject {
     QCOMPARE(table.rowCount(), 0);
   }
 
-  void comparisonFindsTheWorstElement() {
-    QString why;
-    const auto r = compareTensors(TensorValues(tensorOf({2, 2}, {1, 2, 3, std::nanf("")})), TensorValues(tensorOf({2, 2}, {1, 2, 3.5f, std::nanf("")})), &why);
-    QVERIFY(why.isEmpty());
-    QCOMPARE(r.differing(), std::int64_t{1});
-    QCOMPARE(r.max_abs(), 0.5);
-    QCOMPARE(r.worst_index(0), std::int64_t{1});
-    QCOMPARE(r.worst_index(1), std::int64_t{0});
-    compareTensors(TensorValues(tensorOf({2}, {1, 2})), TensorValues(tensorOf({3}, {1, 2, 3})), &why);
-    QVERIFY(!why.isEmpty());
-  }
-
   void instructionModelFollowsStoreAndFilter() {
     SnapshotStore store;
     InstructionModel model(store);
@@ -339,55 +324,10 @@ class ViewsTest : public QObject {
     auto* in = p.add_instructions();
     in->add_inputs()->set_buffer(99);
     in->set_workspace_buffer(-7);
-    in->mutable_roof()->set_ns(std::numeric_limits<double>::infinity());
-    p.add_instructions()->mutable_roof()->set_ns(5);
     const PlanPtr plan = PlanSnapshot::make(std::move(p));
     QCOMPARE(plan->root(0), -1);
     QCOMPARE(plan->instruction(0)->inputs(0).buffer(), -1);
     QVERIFY(plan->buffer(5) == nullptr);
-    QVERIFY(!plan->instruction(0)->has_roof());
-    QVERIFY(plan->instruction(1)->has_roof());
-  }
-
-  void hotOpsSaysHowMuchOfTheRoofAnOpReaches() {
-    snapshot::Plan p;
-    const auto add = [&p](const char* op, double roof, const char* bound) {
-      auto* in = p.add_instructions();
-      in->set_op(op);
-      in->set_node(p.instructions_size() - 1);
-      if (roof <= 0) return;
-      in->mutable_roof()->set_ns(roof);
-      in->mutable_roof()->set_bound_by(bound);
-    };
-    add("MatMul", 300, "compute");
-    add("MatMul", 100, "memory");
-    add("Range", 0, "");
-    auto step = std::make_shared<snapshot::StepRecord>();
-    for (int i = 0; i < 3; ++i) {
-      auto* span = step->add_spans();
-      span->set_instruction(i);
-      span->set_begin_ns(i * 1000);
-      span->set_end_ns(i * 1000 + (i == 2 ? 20 : 500));
-    }
-    SnapshotStore store;
-    SelectionModel selection;
-    Wishes wishes;
-    HotOpsView view({store, selection, wishes});
-    store.setPlan(PlanSnapshot::make(std::move(p)));
-    store.addStep(step);
-    view.show();
-    const auto* table = view.findChild<QTableView*>();
-    QTRY_COMPARE(table->model()->rowCount(), 2);
-    const auto text = [&](int row, const QString& title) {
-      for (int c = 0; c < table->model()->columnCount(); ++c)
-        if (table->model()->headerData(c, Qt::Horizontal).toString() == title) return table->model()->index(row, c).data().toString();
-      return QStringLiteral("no such column");
-    };
-    const int product = text(0, QStringLiteral("Operator")).startsWith(QStringLiteral("MatMul")) ? 0 : 1;
-    QCOMPARE(text(product, QStringLiteral("% of roof")), QStringLiteral("40 %"));  // 400 of 1,000 ns
-    QCOMPARE(text(product, QStringLiteral("Bound by")), QStringLiteral("compute"));
-    QCOMPARE(text(1 - product, QStringLiteral("% of roof")), QStringLiteral("–"));
-    QCOMPARE(text(1 - product, QStringLiteral("Bound by")), QStringLiteral("–"));
   }
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "views/common/findings.h"
+
 namespace stepscope {
 namespace {
 constexpr std::size_t kLogLimit = 100'000;
@@ -11,7 +13,7 @@ constexpr std::int64_t kTensorCacheBytes = 256LL << 20;
 const Timing kNever;
 }  // namespace
 
-SnapshotStore::SnapshotStore(QObject* parent) : QObject(parent), project_(new ProjectFacts(this)) {}
+SnapshotStore::SnapshotStore(QObject* parent) : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {}
 
 GraphPtr SnapshotStore::graphOf(const QString& stage) const {
   const auto it = stageGraphs_.find(stage);
@@ -61,6 +63,7 @@ void SnapshotStore::clear() {
   statistics_.clear();
   watched_.clear();
   pinned_.clear();
+  findings_->clear();
   emit modelChanged();
   emit stagesChanged();
   emit graphChanged();

@@ -20,6 +20,8 @@
 
 namespace stepscope {
 
+class Findings;
+
 using GraphPtr = std::shared_ptr<const GraphSnapshot>;
 using PlanPtr = std::shared_ptr<const PlanSnapshot>;
 using ModelPtr = std::shared_ptr<const snapshot::ModelInfo>;
@@ -59,6 +61,8 @@ class SnapshotStore : public QObject {
 
   // Files, runs and SQL answers; not of the open model.
   ProjectFacts& project() const { return *project_; }
+  // Answers to single questions about the open model.
+  Findings& findings() const { return *findings_; }
 
   // The newest graph (after the last phase), and those of other stages that were asked for.
   const GraphPtr& graph() const { return graph_; }
@@ -136,6 +140,7 @@ class SnapshotStore : public QObject {
 
  private:
   ProjectFacts* project_;
+  Findings* findings_;
   GraphPtr graph_;
   std::map<QString, GraphPtr> stageGraphs_;
   QStringList stages_;

@@ -6,7 +6,6 @@
 namespace stepscope {
 namespace {
 const std::vector<int> kNone;
-constexpr double kLongestRoof = 1e15;  // ns; beyond it a file or a worker says nonsense
 }
 
 int GraphSnapshot::find(const std::unordered_map<int, int>& map, int key) {
@@ -88,7 +87,6 @@ std::shared_ptr<const PlanSnapshot> PlanSnapshot::make(snapshot::Plan plan) {
   for (int i = 0; i < instructions; ++i) {
     snapshot::Instruction* instruction = p.mutable_instructions(i);
     instruction->set_index(i);
-    if (instruction->has_roof() && !(instruction->roof().ns() > 0 && instruction->roof().ns() < kLongestRoof)) instruction->clear_roof();
     made->ofNode_.emplace(instruction->node(), i);
     for (auto& operand : *instruction->mutable_inputs()) check(&operand, i);
     for (auto& operand : *instruction->mutable_outputs()) {

@@ -38,6 +38,12 @@ class Wishes : public QObject {
   void pin(int value, bool on);
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
   void saveTensor(int value);                                      // asks for the file
+  void loadTensor(int value, const QString& path);                 // a .npy file becomes its contents; an empty path asks for it
+  void compareWithFile(int value, const QString& path);            // a .npy file; an empty path asks for it
+  void compareWithValue(int value, int other);
+  void keepTensor(int value);                                      // for later comparisons
+  void rowLosses();
+  void readSource(const QString& path);                            // of this machine, chosen by the user
   void determinism();
   void compareBits();
   // Settings and tools

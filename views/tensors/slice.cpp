@@ -38,6 +38,15 @@ Slice Slice::first(const std::vector<std::int64_t>& dims, std::int64_t most) {
   return s;
 }
 
+Slice Slice::around(const std::vector<std::int64_t>& index, const std::vector<std::int64_t>& dims, std::int64_t most) {
+  Slice s = first(dims, most);
+  for (std::size_t i = 0; i < dims.size() && i < index.size(); ++i) {
+    const std::int64_t last = std::max<std::int64_t>(0, dims[i] - s.extent[i]);
+    s.begin[i] = std::clamp<std::int64_t>(index[i] - s.extent[i] / 2, 0, last);
+  }
+  return s;
+}
+
 Slice Slice::parse(const QString& text, const std::vector<std::int64_t>& dims, std::int64_t most, QString* error) {
   error->clear();
   Slice s;

@@ -18,6 +18,8 @@ struct Slice {
 
   // The last two axes whole, the others at 0; cut so that at most `most` elements are read.
   static Slice first(const std::vector<std::int64_t>& dims, std::int64_t most);
+  // As first(), but of the plane and the part of it that hold the element `index` (one entry per axis, within dims).
+  static Slice around(const std::vector<std::int64_t>& index, const std::vector<std::int64_t>& dims, std::int64_t most);
   // What was wrong is in `error`; empty when it fits dims. More than two spread axes and more than `most` elements are errors.
   static Slice parse(const QString& text, const std::vector<std::int64_t>& dims, std::int64_t most, QString* error);
 };

@@ -6,7 +6,7 @@
 #include <QAbstractTableModel>
 
 #include "views/tensors/slice.h"
-#include "views/tensors/tensor_values.h"
+#include "views/common/tensor_values.h"
 
 namespace stepscope {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "views/tensors/tensor_values.h"
+#include "views/common/tensor_values.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, the text of
+// a source file. Written by the workbench, read by views. GUI thread only.
+#pragma once
+
+#include <QObject>
+#include <QString>
+#include <QStringList>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/snapshot/worker.pb.h"
+
+namespace stepscope {
+
+// A value beside something else, by the rule of engine/snapshot/number_rule.h.
+struct TensorComparison {
+  int value = -1;   // value id; -1: nothing was compared
+  QString with;     // path of a file, or "value:ID"
+  QString problem;  // why it could not be compared, hostile text; empty: `result` holds
+  snapshot::ComparisonResult result;
+};
+
+// The contents that a value once had, written to a file of this session.
+struct KeptTensor {
+  QString path;
+  QString name;           // of the value, hostile text
+  std::int64_t step = 0;  // micro step that computed it
+};
+
+struct SourceText {
+  QStringList lines;  // hostile text
+  QString problem;    // why the file cannot be read; empty: `lines` holds
+};
+
+class Findings : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit Findings(QObject* parent = nullptr) : QObject(parent) {}
+
+  const TensorComparison& tensorComparison() const { return comparison_; }
+  const std::vector<KeptTensor>& kept() const { return kept_; }                               // newest first
+  const std::shared_ptr<const snapshot::RowLosses>& rowLosses() const { return rowLosses_; }  // nullptr until it was asked for
+  const SourceText* source(const QString& path) const {                                       // nullptr until it was asked for
+    const auto it = sources_.find(path);
+    return it == sources_.end() ? nullptr : &it->second;
+  }
+
+  void setTensorComparison(TensorComparison comparison) {
+    comparison_ = std::move(comparison);
+    emit tensorComparisonChanged();
+  }
+  // The path of what was dropped; there is one.
+  QString dropOldestKept() {
+    const QString path = kept_.back().path;
+    kept_.pop_back();
+    return path;
+  }
+  void addKept(KeptTensor kept) {
+    kept_.insert(kept_.begin(), std::move(kept));
+    emit keptChanged();
+  }
+  void setRowLosses(std::shared_ptr<const snapshot::RowLosses> losses) {
+    rowLosses_ = std::move(losses);
+    emit rowLossesChanged();
+  }
+  void setSource(const QString& path, SourceText text) {
+    sources_[path] = std::move(text);
+    emit sourceArrived(path);
+  }
+  // The model was closed: what was found of it is of no use; files that were read stay.
+  void clear() {
+    kept_.clear();
+    rowLosses_ = nullptr;
+    setTensorComparison({});
+    emit keptChanged();
+    emit rowLossesChanged();
+  }
+
+ signals:
+  void tensorComparisonChanged();
+  void keptChanged();
+  void rowLossesChanged();
+  void sourceArrived(const QString& path);
+
+ private:
+  TensorComparison comparison_;
+  std::vector<KeptTensor> kept_;
+  std::shared_ptr<const snapshot::RowLosses> rowLosses_;
+  std::map<QString, SourceText> sources_;
+};
+
+}  // namespace stepscope

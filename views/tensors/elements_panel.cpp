@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/tensors/elements_panel.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QInputDialog>
+#include <QShortcut>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+constexpr std::int64_t kMostElements = 64 * 1024;  // of one plane; the most the worker sends as one window
+
+QString powerOfTen(int exponent) {
+  static const QString kDigits = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
+  if (exponent == 0) return {};
+  QString digits;
+  for (const QChar c : QString::number(std::abs(exponent))) digits += kDigits[c.digitValue()];
+  return QStringLiteral("× 10%1%2").arg(exponent < 0 ? QStringLiteral("⁻") : QString(), digits);
+}
+}  // namespace
+
+ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      tabs_(new QTabBar),
+      slice_(new QLineEdit),
+      scale_(new QLabel),
+      problem_(new QLabel),
+      pages_(new QStackedWidget),
+      elements_(new QTableView),
+      table_(new TensorTable(this)),
+      heat_(new HeatMap),
+      comparison_(new ComparePage(context)) {
+  const Metrics m = Metrics::current();
+  for (const QString& title : {tr("Values"), tr("Heat map"), tr("Compare")}) tabs_->addTab(title);
+  tabs_->setDrawBase(false);
+  tabs_->setExpanding(false);
+  tabs_->setUsesScrollButtons(false);
+  tabs_->setElideMode(Qt::ElideNone);
+  tabs_->setObjectName(QStringLiteral("quiet_tabs"));
+  tabs_->setAccessibleName(tr("How the elements are shown"));
+  slice_->setFont(monoFont());
+  slice_->setObjectName(QStringLiteral("tensor_slice"));
+  slice_->setAccessibleName(tr("Slice"));
+  slice_->setToolTip(tr("An index fixes an axis, : or a:b spreads it over rows and columns"));
+  scale_->setProperty("role", "faint");
+  scale_->setFont(smallFont());
+  problem_->setProperty("role", "error");
+  problem_->setTextFormat(Qt::PlainText);
+  problem_->setWordWrap(true);
+  problem_->setContentsMargins(m.padding, 0, m.padding, 4);
+  problem_->hide();
+
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  auto* header = new QHBoxLayout;
+  header->setContentsMargins(qRound(0.3 * m.unit), qRound(0.25 * m.unit), m.padding, 0);
+  header->addWidget(tabs_);
+  header->addStretch(1);
+  layout->addLayout(header);
+  // A line of its own: beside the tabs a narrow panel would cut it.
+  auto* sliceLine = new QWidget;
+  auto* line = new QHBoxLayout(sliceLine);
+  line->setContentsMargins(m.padding, qRound(0.25 * m.unit), m.padding, qRound(0.25 * m.unit));
+  line->setSpacing(qRound(0.6 * m.unit));
+  line->addWidget(slice_, 1);
+  line->addWidget(scale_);
+  layout->addWidget(sliceLine);
+  layout->addWidget(problem_);
+  makeTable();
+  pages_->addWidget(elements_);
+  pages_->addWidget(heat_);
+  pages_->addWidget(comparison_);
+  layout->addWidget(pages_, 1);
+
+  connect(tabs_, &QTabBar::currentChanged, this, [this, sliceLine](int page) {
+    pages_->setCurrentIndex(page);
+    sliceLine->setVisible(page != kCompare);  // whole tensors are compared
+  });
+  connect(slice_, &QLineEdit::returnPressed, this, &ElementsPanel::applySlice);
+  connect(elements_, &QTableView::doubleClicked, this, &ElementsPanel::editCell);
+  connect(comparison_, &ComparePage::elementWanted, this, &ElementsPanel::goTo);
+  auto* copyKey = new QShortcut(QKeySequence::Copy, elements_, nullptr, nullptr, Qt::WidgetShortcut);
+  connect(copyKey, &QShortcut::activated, this, &ElementsPanel::copy);
+}
+
+void ElementsPanel::makeTable() {
+  const Metrics m = Metrics::current();
+  elements_->setModel(table_);
+  elements_->setObjectName(QStringLiteral("tensor_elements"));
+  elements_->setAccessibleName(tr("Elements"));
+  elements_->setFrameShape(QFrame::NoFrame);
+  elements_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  elements_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  elements_->setCornerButtonEnabled(false);
+  elements_->verticalHeader()->setDefaultSectionSize(qRound(1.6 * m.unit));
+  elements_->verticalHeader()->setMinimumSectionSize(qRound(1.6 * m.unit));
+  elements_->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  elements_->verticalHeader()->setFont(smallFont());
+  elements_->horizontalHeader()->setDefaultSectionSize(qRound(5.2 * m.unit));
+  elements_->horizontalHeader()->setFont(smallFont());
+  elements_->horizontalHeader()->setFixedHeight(qRound(1.8 * m.unit));
+}
+
+void ElementsPanel::setValue(int value, const std::vector<std::int64_t>& dims) {
+  const bool another = value != value_ || wanted_.extent.size() != dims.size();
+  value_ = value;
+  dims_ = dims;
+  if (another) {
+    wanted_ = Slice::first(dims_, kMostElements);
+    goal_.clear();
+  }
+  comparison_->setValue(value);
+}
+
+void ElementsPanel::refresh() {
+  TensorValues values(context_.store.tensor(value_));
+  Slice slice = wanted_;
+  // What came may be another slice than the one wanted now.
+  if (values.extent() != slice.extent || values.begin() != slice.begin) {
+    slice = Slice::first(values.extent(), kMostElements);
+    slice.begin = values.begin();
+    slice.extent = values.extent();
+  }
+  int row = elements_->currentIndex().row(), column = elements_->currentIndex().column();
+  table_->set(std::move(values), slice);
+  if (!goal_.empty() && slice.begin == wanted_.begin) {
+    row = slice.rowAxis < 0 ? 0 : static_cast<int>(goal_[static_cast<std::size_t>(slice.rowAxis)] - slice.begin[static_cast<std::size_t>(slice.rowAxis)]);
+    column = slice.columnAxis < 0
+                 ? 0
+                 : static_cast<int>(goal_[static_cast<std::size_t>(slice.columnAxis)] - slice.begin[static_cast<std::size_t>(slice.columnAxis)]);
+    goal_.clear();
+  }
+  if (row >= 0 && row < table_->rowCount() && column < table_->columnCount()) elements_->setCurrentIndex(table_->index(row, column));
+  heat_->show(*table_);
+  if (!slice_->hasFocus()) slice_->setText(slice.text(dims_));
+  slice_->setEnabled(!dims_.empty());
+  slice_->setPlaceholderText(dims_.empty() ? tr("One element: there is nothing to cut") : QString());
+  scale_->setText(powerOfTen(table_->exponent()));
+  problem_->hide();
+}
+
+void ElementsPanel::findSlice() {
+  if (tabs_->currentIndex() == kCompare) openPage(kValues);
+  slice_->setFocus();
+  slice_->selectAll();
+}
+
+void ElementsPanel::applySlice() {
+  QString error;
+  const Slice slice = Slice::parse(slice_->text(), dims_, kMostElements, &error);
+  problem_->setText(error);
+  problem_->setVisible(!error.isEmpty());
+  if (!error.isEmpty()) return;
+  wanted_ = slice;
+  emit sliceWanted();
+}
+
+void ElementsPanel::goTo(const std::vector<qint64>& index) {
+  if (index.size() != dims_.size()) return;
+  wanted_ = Slice::around({index.begin(), index.end()}, dims_, kMostElements);
+  goal_ = index;
+  openPage(kValues);
+  elements_->setFocus();
+  emit sliceWanted();
+}
+
+void ElementsPanel::editCell(const QModelIndex& index) {
+  if (context_.store.readOnly()) return;
+  auto* dialog = new QInputDialog(this);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(tr("Edit element"));
+  dialog->setLabelText(index.data(Qt::ToolTipRole).toString());
+  dialog->setTextValue(index.data(Qt::UserRole).toString());
+  connect(dialog, &QInputDialog::textValueSelected, this, [this, at = table_->position(index), value = value_](const QString& text) {
+    bool ok = false;
+    const double number = text.trimmed().toDouble(&ok);
+    if (ok) {
+      emit context_.wishes.editTensor(value, at, number, false);
+    } else {
+      emit context_.wishes.status(tr("element: '%1'; expected a number, nan or inf").arg(text));
+    }
+  });
+  dialog->open();
+}
+
+void ElementsPanel::copy() {
+  QStringList lines;
+  int last = -1;
+  QModelIndexList chosen = elements_->selectionModel()->selectedIndexes();
+  std::sort(chosen.begin(), chosen.end());
+  for (const QModelIndex& i : std::as_const(chosen)) {
+    if (i.row() != last) {
+      lines << i.data(Qt::UserRole).toString();
+    } else {
+      lines.last() += '\t' + i.data(Qt::UserRole).toString();
+    }
+    last = i.row();
+  }
+  QApplication::clipboard()->setText(lines.join('\n'));
+}
+
+}  // namespace stepscope

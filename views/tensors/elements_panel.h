@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The elements of the shown value as a table or a heat map, the slice that is shown, and the value beside another tensor.
+#pragma once
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QStackedWidget>
+#include <QTabBar>
+#include <QTableView>
+
+#include "views/common/view.h"
+#include "views/tensors/compare_page.h"
+#include "views/tensors/heat_map.h"
+#include "views/tensors/tensor_table.h"
+
+namespace stepscope {
+
+class ElementsPanel : public QWidget {
+  Q_OBJECT
+
+ public:
+  enum Page { kValues, kHeatMap, kCompare };
+
+  explicit ElementsPanel(const ViewContext& context, QWidget* parent = nullptr);
+
+  // `dims` of the whole value; empty when they are not known. Another value, or one of another rank, begins with its first plane.
+  void setValue(int value, const std::vector<std::int64_t>& dims);
+  void refresh();  // to what the store holds of it
+  void openPage(Page page) { tabs_->setCurrentIndex(page); }
+  void findSlice();
+  const Slice& wanted() const { return wanted_; }
+  ComparePage& comparison() { return *comparison_; }
+  HeatMap& heatMap() { return *heat_; }
+
+ signals:
+  void sliceWanted();  // wanted() is another one
+
+ private:
+  void makeTable();
+  void applySlice();
+  void goTo(const std::vector<qint64>& index);
+  void editCell(const QModelIndex& index);
+  void copy();
+
+  ViewContext context_;
+  QTabBar* tabs_;
+  QLineEdit* slice_;
+  QLabel* scale_;
+  QLabel* problem_;
+  QStackedWidget* pages_;
+  QTableView* elements_;
+  TensorTable* table_;
+  HeatMap* heat_;
+  ComparePage* comparison_;
+  int value_ = -1;
+  std::vector<std::int64_t> dims_;
+  std::vector<qint64> goal_;  // the element to choose when its slice has come
+  Slice wanted_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/tensors/statistics_panel.h"
+
+#include <QVBoxLayout>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+StatisticsPanel::StatisticsPanel(QWidget* parent) : QWidget(parent), histogram_(new Histogram), text_(new Details) {
+  text_->setFitContents(true);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(histogram_);
+  layout->addWidget(text_);
+  connect(histogram_, &Histogram::clampChanged, this, &StatisticsPanel::clampChanged);
+}
+
+void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old) {
+  histogram_->set(s ? std::optional(*s) : std::nullopt, old);
+  setVisible(s != nullptr);
+  if (!s) return;
+  const Tokens& t = Tokens::current();
+  text_->begin();
+  text_->row(tr("Minimum"), Details::text(format::number(s->min())));
+  text_->row(tr("Maximum"), Details::text(format::number(s->max())));
+  text_->row(tr("Mean ± std"), Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
+  text_->row(tr("Norm"), Details::text(format::number(s->norm())));
+  const auto share = [s](std::int64_t n) {
+    return n == 0 ? QString() : Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(n), static_cast<double>(s->count())));
+  };
+  text_->row(tr("Zeros, negative"), Details::text(format::count(s->zeros())) + share(s->zeros()) +
+                                        Details::text(QStringLiteral(", ") + format::count(s->negative())) + share(s->negative()));
+  if (s->nan() == 0 && s->inf() == 0) {
+    text_->row(tr("NaN, Inf"), Details::coloured(tr("none"), t.ok));
+  } else {
+    text_->row(tr("NaN, Inf"), Details::coloured(tr("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number));
+  }
+  text_->end();
+  text_->setToolTip(tr("Over finite elements, in f64; std is of the population, norm is Euclidean"));
+}
+
+}  // namespace stepscope

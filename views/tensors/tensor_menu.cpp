@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/tensors/tensor_menu.h"
+
+#include <QInputDialog>
+#include <QMenu>
+#include <algorithm>
+
+#include "views/common/icons.h"
+
+namespace stepscope {
+namespace {
+
+void askFill(const ViewContext& context, int value, QWidget* parent) {
+  auto* dialog = new QInputDialog(parent);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setInputMode(QInputDialog::DoubleInput);
+  dialog->setDoubleDecimals(6);
+  dialog->setDoubleRange(-1e30, 1e30);
+  dialog->setWindowTitle(QObject::tr("Fill"));
+  dialog->setLabelText(QObject::tr("Every element of this tensor becomes:"));
+  Wishes& wishes = context.wishes;
+  QObject::connect(dialog, &QInputDialog::doubleValueSelected, parent, [&wishes, value](double x) { emit wishes.editTensor(value, {}, x, true); });
+  dialog->open();
+}
+
+}  // namespace
+
+QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, const std::function<void()>& keep) {
+  auto* menu = new QMenu(parent);
+  menu->setAttribute(Qt::WA_DeleteOnClose);
+  menu->setObjectName(QStringLiteral("tensor_menu"));
+  const auto has = [value](const std::vector<int>& list) { return std::find(list.begin(), list.end(), value) != list.end(); };
+  const bool watched = has(context.store.watched()), pinned = has(context.store.pinned());
+  Wishes& wishes = context.wishes;
+  const bool live = !context.store.readOnly();
+  const auto add = [&](const QString& symbol, const QString& text, const char* name, auto&& then) {
+    QAction* action = menu->addAction(symbol.isEmpty() ? QIcon() : icon(symbol), text, parent, std::forward<decltype(then)>(then));
+    action->setObjectName(QLatin1String(name));
+    action->setEnabled(live);
+  };
+  add(QStringLiteral("eye"), watched ? QObject::tr("Stop watching") : QObject::tr("Watch"), "tensor_watch",
+      [&wishes, value, watched] { emit wishes.watch(value, !watched); });
+  add(QStringLiteral("pin"), pinned ? QObject::tr("Unpin") : QObject::tr("Pin: keep its memory"), "tensor_pin",
+      [&wishes, value, pinned] { emit wishes.pin(value, !pinned); });
+  menu->addSeparator();
+  add({}, QObject::tr("Keep for comparison"), "tensor_keep", keep);
+  add({}, QObject::tr("Compare with .npy…"), "tensor_compare", [&wishes, value] { emit wishes.compareWithFile(value, {}); });
+  menu->addSeparator();
+  add({}, QObject::tr("Fill with a number…"), "tensor_fill", [context, value, parent] { askFill(context, value, parent); });
+  add(QStringLiteral("open"), QObject::tr("Load from .npy…"), "tensor_load", [&wishes, value] { emit wishes.loadTensor(value, {}); });
+  add(QStringLiteral("save"), QObject::tr("Save as .npy…"), "tensor_save", [&wishes, value] { emit wishes.saveTensor(value); });
+  menu->addSeparator();
+  const auto* v = context.store.graph() ? context.store.graph()->value(value) : nullptr;
+  add({}, QObject::tr("Break when it holds a NaN"), "tensor_break", [&wishes, name = v ? v->name() : std::string()] {
+    snapshot::Breakpoint b;
+    b.set_predicate(name + " nan > 0");
+    b.set_enabled(true);
+    emit wishes.addBreakpoint(b);
+  });
+  return menu;
+}
+
+}  // namespace stepscope

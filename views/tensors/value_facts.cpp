@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/tensors/value_facts.h"
+
+#include <algorithm>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+
+ValueFacts::ValueFacts(const SnapshotStore& store, QWidget* parent) : Details(parent), store_(store) { setFitContents(true); }
+
+void ValueFacts::showValue(int value) {
+  const GraphPtr& graph = store_.graph();
+  const auto* v = graph ? graph->value(value) : nullptr;
+  if (!v) return;
+  const Tokens& t = Tokens::current();
+  const PlanPtr& plan = store_.plan();
+  const TensorPtr tensor = store_.tensor(value);
+  const int producer = plan ? plan->producerOfValue(value) : -1;
+  const auto& position = store_.position();
+  begin();
+  const bool pending = position.in_step() && producer >= position.instruction();
+  if (tensor && !tensor->unavailable().empty()) {
+    QString text = Details::text(format::visible(tensor->unavailable()));
+    if (pending)
+      text = Details::text(tr("Not computed yet in step %1. ").arg(position.step())) +
+             Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
+    else if (plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
+      text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), tr("Pin keeps it from the next step on"));
+    notice(text);
+  } else if (tensor && !tensor->current()) {
+    QString text = Details::text(tr("Values of step %1: ").arg(tensor->step()));
+    text +=
+        position.in_step() ? Details::text(tr("not computed yet in step %1. ").arg(position.step())) : Details::text(tr("the next step has not begun. "));
+    if (producer >= 0) text += Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
+    notice(text);
+  }
+  row(tr("Value"), Details::strong(names::value(*graph, value)));
+  row(tr("Shape, type"), Details::text(names::shapeAndType(*v)));
+  row(tr("Role"), Details::text(names::role(*v)) +
+                      (v->trained_reason().empty() ? QString() : Details::quiet(QStringLiteral("  ") + format::visible(v->trained_reason()))));
+  if (producer >= 0) {
+    const auto* in = plan->instruction(producer);
+    row(tr("Made by"), Details::link(Selection::ofInstruction(producer), QStringLiteral("%1 %2").arg(producer).arg(format::visible(in->op()))));
+  }
+  const auto* buffer = plan ? plan->buffer(plan->bufferOfValue(value)) : nullptr;
+  if (buffer) {
+    QString place = Details::text(format::visible(buffer->decision()));
+    if (buffer->shares() >= 0) {
+      const auto* other = plan->buffer(buffer->shares());
+      place += QStringLiteral("  ") +
+               Details::link(Selection::ofBuffer(buffer->shares()), other ? format::visible(other->name()) : QString::number(buffer->shares()));
+    }
+    row(tr("Buffer"), place);
+    row(tr("Lives"), Details::text(tr("%1 – %2").arg(buffer->first()).arg(buffer->last())) +
+                         Details::quiet(QStringLiteral("  ") + names::bufferClass(buffer->buffer_class())));
+    if (const int next = plan->overwrittenBy(buffer->index()); next >= 0) {
+      row(tr("Reused"),
+          Details::text(tr("by ")) +
+              Details::link(Selection::ofInstruction(next), QStringLiteral("%1 %2").arg(next).arg(format::visible(plan->instruction(next)->op()))) +
+              Details::quiet(tr("  after its last use")));
+    }
+  }
+  const int madeBy = graph->producer(value);
+  if (const auto* node = graph->node(madeBy)) {
+    if (const int forward = graph->forwardOf(madeBy); forward >= 0) {
+      row(tr("From"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)) +
+                          Details::quiet(tr("  by %1").arg(format::visible(node->provenance().pass()))));
+    }
+    if (const QString source = names::source(node->provenance()); !source.isEmpty()) row(tr("Source"), Details::mono(source));
+  }
+  QString tags;
+  const auto has = [value](const std::vector<int>& list) { return std::find(list.begin(), list.end(), value) != list.end(); };
+  if (has(store_.pinned())) tags += Details::tag(tr("pinned"), t.muted);
+  if (has(store_.watched())) tags += Details::tag(tr("watched"), t.muted);
+  if (const auto* d = store_.determinism(madeBy); d && !d->verdict().starts_with("deterministic"))
+    tags += Details::tag(format::visible(d->verdict()), t.warn);
+  if (!tags.isEmpty()) paragraph(tags);
+  end();
+}
+
+}  // namespace stepscope
