@@ -1,46 +1,91 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/batch/batch_view.h"
 
+#include <QScrollArea>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/batch/batch_inputs.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/tokens.h"
 
 namespace stepscope {
-namespace {
-
-// What inspection found out about the input; nullptr when it is not of the model.
-const snapshot::InputInfo* infoOf(const SnapshotStore& store, const std::string& name) {
-  if (!store.model()) return nullptr;
-  for (const auto& i : store.model()->inputs()) {
-    if (i.name() == name) return &i;
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 BatchView::BatchView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("batch"), tr("Batch"),
-                 {{tr("Input"), tr("Name of the graph input; click shows its elements in Tensor"), false, 12},
-                  {tr("Shape, type"), tr("Extents of this batch"), false, 16},
-                  {tr("Meaning"), tr("How the input is used, as far as the graph tells"), false, 14},
-                  {tr("Min"), tr("Smallest finite element"), true, 6},
-                  {tr("Max"), tr("Largest finite element"), true, 6},
-                  {tr("Zeros"), tr("Share of elements that are zero; for a mask: of masked places; for token ids: often padding"), true, 6},
-                  {tr("Negative"), tr("Share of negative elements; for labels: of places that the loss leaves out"), true, 6},
-                  {tr("NaN, Inf"), tr("Elements that are not finite"), true, 6}},
-                 parent) {
-  const auto later = [this] {
-    fetched_ = false;
-    refillLater();
-    if (isVisible()) fetch();
-  };
-  connect(&store(), &SnapshotStore::graphChanged, this, later);
-  connect(&store(), &SnapshotStore::stepsChanged, this, later);
+                 {{tr("Input"), tr("Name of the graph input; click shows its elements"), false, 9},
+                  {tr("Shape, type"), tr("Extents of this batch"), false, 13},
+                  {tr("Meaning"), tr("How the input is used, as far as the graph tells"), false, 12},
+                  {tr("Min"), tr("Smallest finite element"), true, 5},
+                  {tr("Max"), tr("Largest finite element"), true, 5},
+                  {tr("Zeros"), tr("Share of elements that are zero; for a mask: of masked places; for token ids: often padding"), true, 5},
+                  {tr("Negative"), tr("Share of negative elements; for labels: of places that the loss leaves out"), true, 5},
+                  {tr("NaN, Inf"), tr("Elements that are not finite"), true, 5}},
+                 parent),
+      splitter_(new QSplitter(Qt::Horizontal)),
+      tabs_(new QTabBar),
+      pages_(new QStackedWidget),
+      density_(new DensityPage(context)),
+      contents_(new ContentsPage(context)),
+      worst_(new WorstPage(context, [this](int input) { return contents_->contents(input); })) {
+  makePages();
+  connect(&store(), &SnapshotStore::graphChanged, this, [this] {
+    worst_->forget();
+    another();
+  });
+  connect(&store(), &SnapshotStore::stepsChanged, this, &BatchView::refillLater);
+  connect(&store(), &SnapshotStore::phasesChanged, this, &BatchView::refillLater);
   connect(&store(), &SnapshotStore::positionChanged, this, [this] {
     emit headerChanged();
-    if (!fetched_ && isVisible()) fetch();
+    if (batch::presentStep(store().position()) != fetchedStep_) {
+      another();
+    } else if (isVisible() && tabs_->currentIndex() == kWorst) {
+      worst_->ask();
+    }
   });
-  connect(&store(), &SnapshotStore::tensorArrived, this, &BatchView::refillLater);
+  connect(&store(), &SnapshotStore::tensorArrived, this, [this](int value) {
+    const std::vector<int> inputs = batch::inputs(store());
+    if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) return;
+    contents_->take(value);
+    refillLater();
+  });
+  connect(&store().findings(), &Findings::rowLossesChanged, this, [this] { contents_->setWorst(worst_->worstSample()); });
+  connect(&selection(), &SelectionModel::selectionChanged, this, [this] {
+    if (isVisible() && tabs_->currentIndex() == kContents) showPage(kContents);
+  });
+}
+
+void BatchView::makePages() {
+  for (const QString& title : {tr("Density"), tr("Contents"), tr("Worst row")}) tabs_->addTab(title);
+  tabs_->setObjectName(QStringLiteral("quiet_tabs"));
+  tabs_->setAccessibleName(tr("What is shown of the batch"));
+  tabs_->setDrawBase(false);
+  tabs_->setExpanding(false);
+  tabs_->setUsesScrollButtons(false);
+  auto* scroll = new QScrollArea;
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(density_);
+  pages_->addWidget(scroll);
+  pages_->addWidget(contents_);
+  pages_->addWidget(worst_);
+  auto* side = new QWidget;
+  auto* sideLayout = new QVBoxLayout(side);
+  sideLayout->setContentsMargins(0, 0, 0, 0);
+  sideLayout->setSpacing(0);
+  sideLayout->addWidget(tabs_, 0, Qt::AlignLeft);
+  sideLayout->addWidget(pages_, 1);
+  splitter_->setHandleWidth(1);
+  splitter_->setChildrenCollapsible(false);
+  splitter_->addWidget(table());
+  splitter_->addWidget(side);
+  splitter_->setStretchFactor(0, 3);
+  splitter_->setStretchFactor(1, 4);
+  body()->addWidget(splitter_, 1);
+  connect(tabs_, &QTabBar::currentChanged, this, &BatchView::showPage);
 }
 
 QString BatchView::headerText() const {
@@ -56,47 +101,75 @@ void BatchView::showEvent(QShowEvent* event) {
   if (!fetched_) fetch();
 }
 
+void BatchView::resizeEvent(QResizeEvent* event) {
+  TablePanel::resizeEvent(event);
+  // Beside each other in a wide strip, one above the other in a column.
+  splitter_->setOrientation(width() > 1.3 * height() ? Qt::Horizontal : Qt::Vertical);
+}
+
+void BatchView::another() {
+  fetched_ = false;
+  contents_->forget();
+  contents_->setWorst(-1);
+  refillLater();
+  if (isVisible()) fetch();
+}
+
 void BatchView::fetch() {
   if (!store().graph() || store().readOnly()) return;
   fetched_ = true;
-  for (const int id : store().graph()->graph().inputs()) {
-    const auto* v = store().graph()->value(id);
-    if (!v || v->role() != snapshot::INPUT) continue;
+  fetchedStep_ = batch::presentStep(store().position());
+  for (const int id : batch::inputs(store())) {
     // Statistics are over the whole input; of the elements one is enough here.
-    const std::vector<qint64> begin(static_cast<std::size_t>(v->dims_size()), 0), extent(static_cast<std::size_t>(v->dims_size()), 1);
-    if (!store().tensor(id)) emit wishes().fetchTensor(id, begin, extent);
+    const auto rank = static_cast<std::size_t>(store().graph()->value(id)->dims_size());
+    emit wishes().fetchTensor(id, std::vector<qint64>(rank, 0), std::vector<qint64>(rank, 1));
+  }
+  showPage(tabs_->currentIndex());
+}
+
+void BatchView::showPage(int page) {
+  pages_->setCurrentIndex(page);
+  if (page == kDensity) density_->refresh();
+  if (page == kContents) {
+    contents_->fetch();
+    contents_->refresh();
+  }
+  if (page == kWorst) {
+    worst_->ask();
+    worst_->refresh();
   }
 }
 
 void BatchView::refill() {
   std::vector<TableRow> rows;
-  if (const GraphPtr& graph = store().graph()) {
-    for (const int id : graph->graph().inputs()) {
-      const auto* v = graph->value(id);
-      if (!v || v->role() != snapshot::INPUT) continue;
-      TableRow row;
-      row.target = Selection::ofValue(id);
-      const auto* info = infoOf(store(), v->name());
-      row.cells = {names::value(*graph, id), names::shapeAndType(*v), {info ? format::visible(info->role()) : QString(), {}, info ? format::visible(info->reason()) : QString()}};
-      if (const auto* s = store().statistics(id)) {
-        const auto share = [s](std::int64_t n) {
-          TableCell cell(n == 0 ? QStringLiteral("0") : format::percent(static_cast<double>(n), static_cast<double>(s->count())), QVariant::fromValue<qint64>(n),
-                         QStringLiteral("%1 of %2 elements").arg(format::count(n), format::count(s->count())));
-          if (s->count() > 0) cell.share = static_cast<double>(n) / static_cast<double>(s->count());
-          return cell;
-        };
-        row.cells.push_back({format::number(s->min()), s->min(), format::numberExact(s->min())});
-        row.cells.push_back({format::number(s->max()), s->max(), format::numberExact(s->max())});
-        row.cells.push_back(share(s->zeros()));
-        row.cells.push_back(share(s->negative()));
-        TableCell bad(format::count(s->nan() + s->inf()), QVariant::fromValue<qint64>(s->nan() + s->inf()));
-        bad.role = s->nan() + s->inf() > 0 ? QStringLiteral("error") : QStringLiteral("faint");
-        row.cells.push_back(bad);
-      }
-      rows.push_back(std::move(row));
+  for (const int id : batch::inputs(store())) {
+    TableRow row;
+    row.target = Selection::ofValue(id);
+    const auto* info = batch::info(store(), id);
+    row.cells = {names::value(*store().graph(), id),
+                 names::shapeAndType(*store().graph()->value(id)),
+                 {info ? format::visible(info->role()) : tr("set by the training"), {}, info ? format::visible(info->reason()) : QString()}};
+    if (const auto* s = store().statistics(id)) {
+      const auto share = [s](std::int64_t n) {
+        TableCell cell(n == 0 ? QStringLiteral("0") : format::percent(static_cast<double>(n), static_cast<double>(s->count())),
+                       QVariant::fromValue<qint64>(n), QStringLiteral("%1 of %2 elements").arg(format::count(n), format::count(s->count())));
+        if (s->count() > 0) cell.share = static_cast<double>(n) / static_cast<double>(s->count());
+        return cell;
+      };
+      row.cells.push_back({format::number(s->min()), s->min(), format::numberExact(s->min())});
+      row.cells.push_back({format::number(s->max()), s->max(), format::numberExact(s->max())});
+      row.cells.push_back(share(s->zeros()));
+      row.cells.push_back(share(s->negative()));
+      TableCell bad(format::count(s->nan() + s->inf()), QVariant::fromValue<qint64>(s->nan() + s->inf()));
+      bad.role = s->nan() + s->inf() > 0 ? QStringLiteral("error") : QStringLiteral("faint");
+      row.cells.push_back(bad);
     }
+    rows.push_back(std::move(row));
   }
   setRows(std::move(rows));
+  density_->refresh();
+  contents_->refresh();
+  worst_->refresh();
 }
 
 }  // namespace stepscope

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The data of the present step as people think of it: every input with its shape, meaning, range and density; its elements are
-// one click away in the tensor view.
+// The data of the present step as people think of it: every input with its meaning and range; samples, lengths and densities as
+// gauges over the steps, and what the build made of them; tokens beside their mask, images as pictures; the row that did worst.
 #pragma once
 
+#include <QSplitter>
+#include <QStackedWidget>
+#include <QTabBar>
+
+#include "views/batch/contents_page.h"
+#include "views/batch/density_page.h"
+#include "views/batch/worst_page.h"
 #include "views/common/row_table.h"
 
 namespace stepscope {
@@ -11,17 +18,32 @@ class BatchView : public TablePanel {
   Q_OBJECT
 
  public:
+  enum Page { kDensity, kContents, kWorst };
+
   explicit BatchView(const ViewContext& context, QWidget* parent = nullptr);
   QString headerText() const override;
   QString emptyText() const override;
+  void openPage(Page page) { tabs_->setCurrentIndex(page); }
 
  protected:
   void refill() override;
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
+  void makePages();
+  void another();  // batch, or graph
   void fetch();
+  void showPage(int page);
+
+  QSplitter* splitter_;
+  QTabBar* tabs_;
+  QStackedWidget* pages_;
+  DensityPage* density_;
+  ContentsPage* contents_;
+  WorstPage* worst_;
   bool fetched_ = false;
+  std::int64_t fetchedStep_ = -2;
 };
 
 }  // namespace stepscope

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/batch/contents_page.h"
+
+#include <QHeaderView>
+#include <QScrollArea>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/batch/batch_inputs.h"
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+void dress(QTableView& table) {
+  const Metrics m = Metrics::current();
+  table.setFrameShape(QFrame::NoFrame);
+  table.setShowGrid(false);
+  table.setEditTriggers(QAbstractItemView::NoEditTriggers);
+  table.setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  table.setCornerButtonEnabled(false);
+  table.horizontalHeader()->setMinimumSectionSize(m.unit);
+  table.horizontalHeader()->setDefaultSectionSize(qRound(3.6 * m.unit));
+  table.horizontalHeader()->setFixedHeight(qRound(1.7 * m.unit));
+  table.verticalHeader()->setMinimumSectionSize(qRound(1.6 * m.unit));
+  table.verticalHeader()->setDefaultSectionSize(qRound(1.6 * m.unit));
+  table.verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+  for (QHeaderView* header : {table.horizontalHeader(), table.verticalHeader()}) header->setFont(smallFont());
+}
+
+}  // namespace
+
+ContentsPage::ContentsPage(const ViewContext& context, QWidget* parent)
+    : QWidget(parent),
+      context_(context),
+      caption_(new Details),
+      pages_(new QStackedWidget),
+      tokens_(new QTableView),
+      tokenTable_(new TokenTable(this)),
+      pictures_(new PictureGrid) {
+  caption_->setFitContents(true);
+  caption_->setAccessibleName(tr("Shown input"));
+  tokens_->setModel(tokenTable_);
+  tokens_->setObjectName(QStringLiteral("batch_tokens"));
+  tokens_->setAccessibleName(tr("Elements beside their mask"));
+  dress(*tokens_);
+  auto* scroll = new QScrollArea;
+  scroll->setFrameShape(QFrame::NoFrame);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setWidget(pictures_);
+  pages_->addWidget(tokens_);
+  pages_->addWidget(scroll);
+  auto* layout = new QVBoxLayout(this);
+  layout->setContentsMargins(0, 0, 0, 0);
+  layout->setSpacing(0);
+  layout->addWidget(caption_);
+  layout->addWidget(pages_, 1);
+  layout->addStretch(0);
+}
+
+int ContentsPage::shownInput() const {
+  const std::vector<int> all = batch::inputs(context_.store);
+  if (std::find(all.begin(), all.end(), context_.selection.selection().value) != all.end()) return context_.selection.selection().value;
+  for (const int rank : {4, 2, 1}) {
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [&](int id) { return context_.store.graph()->value(id)->dims_size() == rank && batch::info(context_.store, id); });
+    if (it != all.end()) return *it;
+  }
+  return all.empty() ? -1 : all.front();
+}
+
+void ContentsPage::fetch() {
+  const SnapshotStore& store = context_.store;
+  const int input = store.graph() && !store.readOnly() ? shownInput() : -1;
+  if (input < 0) return;
+  for (const int id : {input, batch::maskOf(store, input), batch::labelsOf(store, input)}) {
+    if (id < 0 || whole_.contains(id)) continue;
+    std::vector<qint64> begin, extent;
+    for (const std::string& dim : store.graph()->value(id)->dims()) {
+      begin.push_back(0);
+      extent.push_back(std::max<qint64>(1, QString::fromStdString(dim).toLongLong()));
+    }
+    const TensorPtr known = store.tensor(id);  // a graph with symbolic extents does not tell them
+    if (known && known->dims_size() == static_cast<int>(extent.size())) extent.assign(known->dims().begin(), known->dims().end());
+    emit context_.wishes.fetchTensor(id, begin, extent);
+  }
+}
+
+void ContentsPage::take(int value) {
+  const TensorPtr tensor = context_.store.tensor(value);
+  if (!tensor || tensor->data().empty()) return;
+  // Another view may look at a part of it: only what begins at its beginning, and is no single element of many, serves here.
+  const bool begins = std::all_of(tensor->begin().begin(), tensor->begin().end(), [](auto b) { return b == 0; });
+  const TensorValues values(tensor);
+  std::int64_t all = 1;
+  for (const auto d : tensor->dims()) all *= std::max<std::int64_t>(1, d);
+  const TensorPtr held = contents(value);
+  if (!begins || (values.count() == 1 && all > 1) || (held && held->step() == tensor->step() && held->data().size() > tensor->data().size())) return;
+  whole_[value] = tensor;
+  refresh();
+}
+
+TensorPtr ContentsPage::contents(int input) const {
+  const auto it = whole_.find(input);
+  return it == whole_.end() ? nullptr : it->second;
+}
+
+void ContentsPage::refresh() {
+  if (!isVisible()) return;
+  const SnapshotStore& store = context_.store;
+  const int input = store.graph() ? shownInput() : -1;
+  const TensorValues values(contents(input));
+  const bool pictures = isPictures(values.extent()) && values.count() > 0;
+  const bool table = values.integral() && values.count() > 0 && !values.extent().empty() && values.extent().size() <= 2;
+  pages_->setVisible(pictures || table);
+  caption_->begin();
+  if (input < 0) {
+    caption_->paragraph(Details::quiet(tr("The model has no inputs.")));
+  } else if (store.readOnly()) {
+    caption_->paragraph(Details::quiet(tr("A recorded project keeps no batches.")));
+  } else if (values.count() == 0) {
+    const TensorPtr known = store.tensor(input);
+    caption_->paragraph(
+        Details::quiet(known && !known->unavailable().empty() ? format::visible(known->unavailable()) : tr("No batch was fed yet: run or step.")));
+  } else if (pictures) {
+    const int labels = batch::labelsOf(store, input);
+    pictures_->set(values, TensorValues(labels < 0 ? nullptr : contents(labels)), worst_);
+    pages_->setCurrentIndex(1);
+    QString text = tr("%1: %2 of %3 samples").arg(names::value(*store.graph(), input)).arg(pictures_->pictures()).arg(values.tensor()->dims(0));
+    if (labels >= 0) text += tr(", below each its %1").arg(names::value(*store.graph(), labels));
+    caption_->paragraph(Details::quiet(text));
+  } else if (table) {
+    const int mask = batch::maskOf(store, input);
+    const TensorValues beside(mask < 0 ? nullptr : contents(mask));
+    tokenTable_->set(values, beside, std::nullopt);
+    pages_->setCurrentIndex(0);
+    QString text = names::value(*store.graph(), input);
+    if (beside.count() > 0) text += tr(": in brackets where %1 is 0").arg(names::value(*store.graph(), mask));
+    if (values.extent().size() == 2 && tokenTable_->rowCount() < values.tensor()->dims(0))
+      text += tr("; the first %1 of %2 rows").arg(tokenTable_->rowCount()).arg(values.tensor()->dims(0));
+    caption_->paragraph(Details::quiet(text));
+  } else {
+    caption_->paragraph(Details::quiet(
+        tr("%1: neither images of 1 or 3 channels nor integers in rows. The view Tensor shows its elements.").arg(names::value(*store.graph(), input))));
+  }
+  caption_->end();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One input of the batch as people think of it: integers beside their mask, images as pictures with their labels.
+#pragma once
+
+#include <QStackedWidget>
+#include <QTableView>
+#include <map>
+
+#include "views/batch/picture_grid.h"
+#include "views/batch/token_table.h"
+#include "views/common/details.h"
+#include "views/common/view.h"
+
+namespace stepscope {
+
+class ContentsPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit ContentsPage(const ViewContext& context, QWidget* parent = nullptr);
+
+  void fetch();                      // what the shown input needs and is not there
+  void take(int value);              // a tensor arrived
+  void forget() { whole_.clear(); }  // another batch
+  void setWorst(int sample) { worst_ = sample; }
+  void refresh();
+  // Contents of an input of this batch, at least its beginning; nullptr when they were not fetched.
+  TensorPtr contents(int input) const;
+
+ private:
+  int shownInput() const;  // the selected one, else the first that can be shown; -1
+
+  ViewContext context_;
+  Details* caption_;
+  QStackedWidget* pages_;
+  QTableView* tokens_;
+  TokenTable* tokenTable_;
+  PictureGrid* pictures_;
+  std::map<int, TensorPtr> whole_;
+  int worst_ = -1;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Samples, lengths and densities as gauges over the steps, and what the build decided from them.
+#pragma once
+
+#include "views/batch/gauge_list.h"
+#include "views/common/details.h"
+#include "views/common/view.h"
+
+namespace stepscope {
+
+class DensityPage : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit DensityPage(const ViewContext& context, QWidget* parent = nullptr);
+  void refresh();
+
+ private:
+  void fillDecisions();
+
+  ViewContext context_;
+  GaugeList* gauges_;
+  Details* decisions_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/batch/gauge_list.h"
+
+#include <QHelpEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+QString averageLength(const snapshot::InputDensity& d) {
+  return d.rows() > 0 ? format::number(static_cast<double>(d.valid()) / static_cast<double>(d.rows()), 3) : QString();
+}
+
+QString kindText(const snapshot::InputDensity& d) {
+  if (d.kind() == "labels") return QObject::tr("label density");
+  return d.kind() == "mask" ? QObject::tr("mask density") : QObject::tr("token density");
+}
+
+double shareOf(const snapshot::InputDensity& d) { return d.total() > 0 ? static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0; }
+
+}  // namespace
+
+std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
+  std::vector<Gauge> gauges;
+  const auto& steps = store.steps();
+  if (steps.empty()) return gauges;
+  const std::size_t first = steps.size() > most ? steps.size() - most : 0;
+  const snapshot::StepRecord& last = *steps.back();
+  const auto idOf = [&store](const std::string& name) {
+    if (!store.graph()) return -1;
+    for (const int id : store.graph()->graph().inputs()) {
+      if (const auto* v = store.graph()->value(id); v && v->name() == name) return id;
+    }
+    return -1;
+  };
+  const auto count = [&](const QString& title, auto&& number, const QString& tip) {
+    if (number(last) <= 0) return;
+    Gauge gauge{title, format::count(number(last)), tip, -1, {}, 0, -1};
+    for (std::size_t i = first; i < steps.size(); ++i) gauge.history.push_back(static_cast<double>(number(*steps[i])));
+    gauges.push_back(std::move(gauge));
+  };
+  count(
+      QObject::tr("samples"), [](const snapshot::StepRecord& s) { return s.samples(); }, QObject::tr("Extent of the first axis of the first input"));
+  count(
+      QObject::tr("tokens"), [](const snapshot::StepRecord& s) { return s.tokens(); }, QObject::tr("Samples times their length, padding counted"));
+  for (const snapshot::InputDensity& d : last.densities()) {
+    const int value = idOf(d.input());
+    const QString name = format::visible(d.input());
+    Gauge density{QObject::tr("%1 of %2").arg(kindText(d), name),
+                  QObject::tr("%1 of %2").arg(format::percent(static_cast<double>(d.valid()), static_cast<double>(d.total())), format::count(d.total())),
+                  QObject::tr("%1 of %2 elements are data: %3").arg(format::count(d.valid()), format::count(d.total()), format::visible(d.reason())),
+                  shareOf(d),
+                  {},
+                  1,
+                  value};
+    Gauge length{QObject::tr("lengths of %1").arg(name),
+                 QObject::tr("%1 … %2, mean %3").arg(format::count(d.shortest()), format::count(d.longest()), averageLength(d)),
+                 QObject::tr("Valid elements per row: shortest, longest and mean of %1 rows; the curve is the longest").arg(format::count(d.rows())),
+                 d.rows() > 0 && d.total() > 0 ? static_cast<double>(d.longest() * d.rows()) / static_cast<double>(d.total()) : -1,
+                 {},
+                 0,
+                 value};
+    for (std::size_t i = first; i < steps.size(); ++i) {
+      for (const snapshot::InputDensity& then : steps[i]->densities()) {
+        if (then.input() != d.input() || then.kind() != d.kind()) continue;
+        density.history.push_back(shareOf(then));
+        length.history.push_back(static_cast<double>(then.longest()));
+      }
+    }
+    gauges.push_back(std::move(density));
+    // A mask and the tokens beside it have the same lengths.
+    if (d.kind() != "mask" && d.rows() > 1) gauges.push_back(std::move(length));
+  }
+  return gauges;
+}
+
+GaugeList::GaugeList(QWidget* parent) : QWidget(parent) {
+  setAccessibleName(tr("Gauges of the batch"));
+  setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+}
+
+void GaugeList::set(std::vector<Gauge> gauges) {
+  gauges_ = std::move(gauges);
+  QStringList lines;
+  for (const Gauge& g : gauges_) lines << g.title + QStringLiteral(": ") + g.text;
+  setAccessibleDescription(lines.join('\n'));
+  updateGeometry();
+  update();
+}
+
+int GaugeList::rowHeight() const { return qRound(1.9 * Metrics::current().unit); }
+QSize GaugeList::sizeHint() const { return {30 * Metrics::current().unit, static_cast<int>(gauges_.size()) * rowHeight() + Metrics::current().padding}; }
+QSize GaugeList::minimumSizeHint() const { return {10 * Metrics::current().unit, sizeHint().height()}; }
+
+int GaugeList::rowAt(const QPoint& at) const {
+  const int row = (at.y() - Metrics::current().padding / 2) / rowHeight();
+  return at.y() >= 0 && row >= 0 && row < static_cast<int>(gauges_.size()) ? row : -1;
+}
+
+void GaugeList::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  const Tokens& t = Tokens::current();
+  const Metrics m = Metrics::current();
+  const int room = width() - 2 * m.padding, gap = m.unit / 2;
+  const int title = room * 30 / 100, text = room * 28 / 100, bar = room * 18 / 100, curve = room - title - text - bar - 3 * gap;
+  for (std::size_t i = 0; i < gauges_.size(); ++i) {
+    const Gauge& g = gauges_[i];
+    QRect row(m.padding, m.padding / 2 + static_cast<int>(i) * rowHeight(), title, rowHeight());
+    painter.setFont(font());
+    painter.setPen(t.muted);
+    painter.drawText(row, Qt::AlignVCenter, format::elided(g.title, painter.fontMetrics(), title));
+    row.translate(title + gap, 0);
+    row.setWidth(text);
+    painter.setPen(t.text);
+    painter.drawText(row, Qt::AlignVCenter, format::elided(g.text, painter.fontMetrics(), text));
+    row.translate(text + gap, 0);
+    row.setWidth(bar);
+    if (g.share >= 0) {
+      const QRectF whole = QRectF(row).adjusted(0, rowHeight() * 0.32, 0, -rowHeight() * 0.32);
+      painter.fillRect(whole, t.grid);
+      painter.fillRect(QRectF(whole.topLeft(), QSizeF(whole.width() * std::clamp(g.share, 0.0, 1.0), whole.height())), t.accent);
+      painter.setPen(t.border);
+      painter.drawRect(whole);
+    }
+    row.translate(bar + gap, 0);
+    row.setWidth(curve);
+    if (g.history.size() < 2 || curve < 4) continue;
+    const double top = g.top > 0 ? g.top : std::max(1e-300, *std::max_element(g.history.begin(), g.history.end()));
+    const QRectF plot = QRectF(row).adjusted(0, rowHeight() * 0.18, 0, -rowHeight() * 0.18);
+    painter.setPen(t.grid);
+    painter.drawLine(plot.bottomLeft(), plot.bottomRight());
+    QPolygonF line;
+    for (std::size_t k = 0; k < g.history.size(); ++k) {
+      line << QPointF(plot.left() + plot.width() * static_cast<double>(k) / static_cast<double>(g.history.size() - 1),
+                      plot.bottom() - plot.height() * std::clamp(g.history[k] / top, 0.0, 1.0));
+    }
+    painter.setPen(QPen(t.series(0), 1.2));
+    painter.drawPolyline(line);
+  }
+}
+
+void GaugeList::mousePressEvent(QMouseEvent* event) {
+  const int row = rowAt(event->pos());
+  if (row >= 0 && gauges_[static_cast<std::size_t>(row)].value >= 0) emit clicked(gauges_[static_cast<std::size_t>(row)].value);
+}
+
+bool GaugeList::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip) return QWidget::event(event);
+  const auto* help = static_cast<QHelpEvent*>(event);
+  const int row = rowAt(help->pos());
+  QString tip;
+  if (row >= 0) {
+    const Gauge& g = gauges_[static_cast<std::size_t>(row)];
+    tip = g.title + '\n' + g.text + '\n' + g.tip;
+    if (g.history.size() > 1) tip += '\n' + tr("The curve: the last %1 steps, from 0").arg(g.history.size());
+  }
+  QToolTip::showText(help->globalPos(), tip.isEmpty() ? tip : QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()), this);
+  return true;
+}
+
+}  // namespace stepscope

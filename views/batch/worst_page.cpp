@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/batch/worst_page.h"
+
+#include <cmath>
+
+#include "views/batch/batch_inputs.h"
+#include "views/batch/worst_row.h"
+#include "views/common/findings.h"
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+std::int64_t samplesOf(const SnapshotStore& store) {
+  for (const int id : batch::inputs(store)) {
+    bool known = false;
+    const auto* v = store.graph()->value(id);
+    const qint64 samples = v->dims_size() > 0 ? QString::fromStdString(v->dims(0)).toLongLong(&known) : 0;
+    if (known) return samples;
+  }
+  return 0;
+}
+
+}  // namespace
+
+WorstPage::WorstPage(const ViewContext& context, std::function<TensorPtr(int)> contents, QWidget* parent)
+    : Details(parent), context_(context), contents_(std::move(contents)) {
+  setAccessibleName(tr("Worst row"));
+  connect(this, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
+  connect(this, &Details::commandClicked, this, [this](const QString& what) { emit context_.wishes.runTo(what.section(':', 1).toInt() + 1); });
+  connect(&context_.store.findings(), &Findings::rowLossesChanged, this, [this] {
+    if (const auto& found = context_.store.findings().rowLosses(); found && found->values_size() > 0) losses_ = found;
+    refresh();
+  });
+}
+
+void WorstPage::ask() {
+  const SnapshotStore& store = context_.store;
+  if (!store.graph() || store.readOnly()) return;
+  emit context_.wishes.rowLosses();
+  for (const int id : batch::inputs(store)) {
+    const auto* s = store.statistics(id);
+    const TensorPtr known = store.tensor(id);
+    if (!s || s->nan() + s->inf() == 0 || !known || contents_(id)) continue;
+    // Which sample it is stands in the contents alone.
+    emit context_.wishes.fetchTensor(id, std::vector<qint64>(static_cast<std::size_t>(known->dims_size()), 0),
+                                     {known->dims().begin(), known->dims().end()});
+  }
+}
+
+void WorstPage::forget() { losses_ = nullptr; }
+
+int WorstPage::worstSample() const {
+  if (!losses_ || losses_->step() != batch::presentStep(context_.store.position())) return -1;
+  const auto worst = worstRow(*losses_, samplesOf(context_.store));
+  return worst ? worst->sample : -1;
+}
+
+void WorstPage::refresh() {
+  if (!isVisible()) return;
+  begin();
+  fillNotFinite();
+  fillLosses();
+  end();
+}
+
+void WorstPage::fillNotFinite() {
+  const SnapshotStore& store = context_.store;
+  for (const int id : batch::inputs(store)) {
+    const auto* s = store.statistics(id);
+    if (!s || s->nan() + s->inf() == 0) continue;
+    const int bad = firstBadSample(TensorValues(contents_(id)));
+    row(tr("Not finite"), link(Selection::ofValue(id), names::value(*store.graph(), id)) +
+                              coloured(tr("  %1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), Tokens::current().number) +
+                              (bad >= 0 ? text(tr(", first in sample %1").arg(bad)) : QString()));
+  }
+}
+
+void WorstPage::fillLosses() {
+  const SnapshotStore& store = context_.store;
+  const Tokens& t = Tokens::current();
+  const std::int64_t step = batch::presentStep(store.position());
+  const auto& newest = store.findings().rowLosses();
+  if (store.readOnly()) {
+    paragraph(quiet(tr("A recorded project keeps no value per row.")));
+  } else if (losses_) {
+    const std::int64_t samples = samplesOf(store);
+    const auto worst = worstRow(*losses_, samples);
+    if (!worst) {
+      paragraph(quiet(tr("The loss ignores every row of this batch.")));
+    } else {
+      QString place = tr("row %1 of %2").arg(format::count(worst->row), format::count(losses_->values_size()));
+      if (worst->sample >= 0 && losses_->values_size() > samples) place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
+      row(tr("Worst row"), strong(place) + (losses_->step() == step ? QString() : quiet(tr("  of step %1").arg(losses_->step()))));
+      row(tr("Its loss"), std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
+      row(tr("Mean"), text(format::number(worst->mean)) + quiet(tr("  of the %1 rows that count").arg(format::count(worst->counted))) +
+                          (worst->notFinite > 0 ? coloured(tr("  %1 not finite").arg(format::count(worst->notFinite)), t.number) : QString()));
+      row(tr("What"), quiet(format::visible(losses_->quantity())));
+    }
+  }
+  if (!newest || newest->values_size() > 0 || (losses_ && losses_->step() == step)) return;
+  if (newest->instruction() < 0) {
+    paragraph(quiet(tr("There is no value per row: %1.").arg(format::visible(newest->unavailable()))));
+  } else {
+    paragraph(quiet(tr("The rows can be read between the loss and its gradient; now: %1. ").arg(format::visible(newest->unavailable()))) +
+              command(QStringLiteral("runpast:%1").arg(newest->instruction()), tr("Run past the loss, %1").arg(newest->instruction())));
+  }
+}
+
+}  // namespace stepscope
