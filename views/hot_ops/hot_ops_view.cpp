@@ -23,11 +23,7 @@ HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
                   {tr("Min"), tr("Fastest execution"), true, 7},
                   {tr("Max"), tr("Slowest execution"), true, 7},
                   {tr("Mean"), tr("Sum divided by n; read it beside median and p95"), true, 7},
-                  {tr("Rate"), tr("Floating-point operations per second, a multiply-add counts as two"), true, 9},
-                  {tr("% of roof"), tr("Least time that this machine allows, as percent of the time taken: 100 % is as fast as its arithmetic or its memory goes.\n"
-                                       "Least time: operations at the measured peak, or bytes each from the level of memory that can still hold them, whichever is longer.\n"
-                                       "A dash: the peak was not measured (option roofline)"), true, 7},
-                  {tr("Bound by"), tr("What takes most of that least time: compute, the caches of single cores, the cache they share, or memory"), false, 9}},
+                  {tr("Rate"), tr("Floating-point operations per second, a multiply-add counts as two"), true, 9}},
                  parent) {
   connect(&store(), &SnapshotStore::stepsChanged, this, &HotOpsView::refillLater);
   connect(&store(), &SnapshotStore::planChanged, this, &HotOpsView::refillLater);
@@ -46,9 +42,6 @@ void HotOpsView::refill() {
   struct Group {
     std::vector<std::int64_t> ns;
     double flops = 0;
-    double roof = 0;                    // ns, of the executions whose instruction has one
-    std::int64_t underRoof = 0;         // time of those
-    std::map<QString, double> boundBy;  // ns
     std::int64_t sum = 0;
     QString category;
     int first = -1;
@@ -69,11 +62,6 @@ void HotOpsView::refill() {
         g.ns.push_back(ns);
         g.sum += ns;
         g.flops += in->flops();
-        if (in->has_roof()) {
-          g.roof += in->roof().ns();
-          g.underRoof += ns;
-          g.boundBy[format::visible(in->roof().bound_by())] += in->roof().ns();
-        }
         all += ns;
         if (g.first < 0) {
           g.first = in->index();
@@ -94,14 +82,8 @@ void HotOpsView::refill() {
     TableCell share(format::percent(static_cast<double>(g.sum), static_cast<double>(all)), static_cast<double>(g.sum), tr("of %1 in this table").arg(format::time(all)));
     share.share = all > 0 ? static_cast<double>(g.sum) / static_cast<double>(all) : 0;
     const auto n = static_cast<std::int64_t>(g.ns.size());
-    const bool roofed = g.underRoof > 0 && g.roof > 0;
-    const auto most = std::max_element(g.boundBy.begin(), g.boundBy.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    TableCell roof(roofed ? format::percent(g.roof, static_cast<double>(g.underRoof)) : QStringLiteral("–"), roofed ? g.roof / static_cast<double>(g.underRoof) : -1.0,
-                   roofed ? tr("%1 at least, %2 taken, over %3 executions").arg(format::time(static_cast<std::int64_t>(g.roof + 0.5)), format::time(g.underRoof), format::count(n))
-                          : tr("The peak of the machine was not measured: set the option roofline to on"));
-    TableCell bound(roofed ? most->first : QStringLiteral("–"));
     row.cells = {name, {format::count(n), QVariant::fromValue<qint64>(n)}, time(g.sum), share, time(quantile(0.5)), time(quantile(0.95)), time(g.ns.front()),
-                 time(g.ns.back()), time(g.sum / n), {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}, roof, bound};
+                 time(g.ns.back()), time(g.sum / n), {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}};
     rows.push_back(std::move(row));
   }
   std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) { return a.cells[2].sort.toLongLong() > b.cells[2].sort.toLongLong(); });

@@ -163,11 +163,6 @@ QString InstructionModel::tooltip(int i) const {
     text += tr("Operations: %1 (a multiply-add counts as two)%2\n")
                 .arg(format::countShort(in.flops()), t.ns > 0 ? QStringLiteral(", ") + format::flopRate(in.flops(), t.ns) : QString());
   }
-  if (in.has_roof()) {
-    text += tr("Roof: at least %1 on this machine, bound by %2%3\n")
-                .arg(format::time(static_cast<std::int64_t>(in.roof().ns() + 0.5)), format::visible(in.roof().bound_by()),
-                     t.ns > 0 ? tr("; %1 of the time it took").arg(format::percent(in.roof().ns(), static_cast<double>(t.ns))) : QString());
-  }
   if (!in.implementation().empty()) text += tr("Implementation: %1\n").arg(format::visible(in.implementation()));
   if (in.outputs_size() > 0) {
     if (const snapshot::Buffer* buffer = plan_->buffer(in.outputs(0).buffer())) {

@@ -54,12 +54,6 @@ void NodeView::refresh() {
         if (!rate.isEmpty()) time += Details::quiet(QStringLiteral(" · ") + rate);
         page_->row(tr("Time"), time);
       }
-      if (in->has_roof()) {
-        QString roof = Details::text(tr("%1 at least").arg(format::time(static_cast<std::int64_t>(in->roof().ns() + 0.5)))) +
-                       Details::quiet(tr(" · bound by %1").arg(format::visible(in->roof().bound_by())));
-        if (timing.ns > 0) roof += Details::quiet(tr(" · %1 of roof").arg(format::percent(in->roof().ns(), static_cast<double>(timing.ns))));
-        page_->row(tr("Roof"), roof);
-      }
       page_->row(tr("Reads, writes"), Details::text(format::bytes(in->bytes_read()) + QStringLiteral(", ") + format::bytes(in->bytes_written())));
       if (!in->implementation().empty()) page_->row(tr("Implementation"), Details::mono(format::visible(in->implementation())));
     } else {
