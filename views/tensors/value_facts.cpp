@@ -47,13 +47,7 @@ void ValueFacts::showValue(int value) {
   }
   const auto* buffer = plan ? plan->buffer(plan->bufferOfValue(value)) : nullptr;
   if (buffer) {
-    QString place = Details::text(format::visible(buffer->decision()));
-    if (buffer->shares() >= 0) {
-      const auto* other = plan->buffer(buffer->shares());
-      place += QStringLiteral("  ") +
-               Details::link(Selection::ofBuffer(buffer->shares()), other ? format::visible(other->name()) : QString::number(buffer->shares()));
-    }
-    row(tr("Buffer"), place);
+    row(tr("Buffer"), Details::decision(*plan, *buffer));
     row(tr("Lives"), Details::text(tr("%1 – %2").arg(buffer->first()).arg(buffer->last())) +
                          Details::quiet(QStringLiteral("  ") + names::bufferClass(buffer->buffer_class())));
     if (const int next = plan->overwrittenBy(buffer->index()); next >= 0) {
