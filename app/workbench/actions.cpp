@@ -66,6 +66,8 @@ const std::vector<ActionEntry>& Actions::table() {
       {"palette", "Tools", "Command palette…", "Ctrl+Shift+P; Ctrl+K", "", "Every command by name; : runs SQL"},
       {"options", "Tools", "Optimisations", "", "options", "Every option, what it changed, and its switch"},
       {"compare_bits", "Tools", "Run twice, compare bits", "", "", "Run the present step twice and compare every value"},
+      {"compare_runs", "Tools", "Compare two runs", "", "", "Options, times, memory and losses of two runs of the project, and where they part"},
+      {"compare_other", "Tools", "Compare with another project…", "", "", "Takes run B from another project file"},
       {"determinism", "Tools", "Check determinism", "", "", "The verdict on every node, with the reason"},
       {"alerts_clear", "Tools", "Clear alerts", "", "", "Empty the list of alerts; the project keeps them"},
       {"keys", "Tools", "Keys", "?; F1", "info", "All keys"},

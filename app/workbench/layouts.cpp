@@ -65,7 +65,8 @@ const std::vector<Layout>& shippedLayouts() {
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
                {"flame", "hot_ops", "startup_table", "training", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"}, {"graph", "options"}),
-        layout("Compare", {"runs"}, {"training", "graph"}, {}, {"options", "node"}, {"determinism", "hot_ops", "sql", "log"}),
+        layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"compare_options", "node", "options"},
+               {"compare_times", "divergence", "determinism", "startup_table", "sql"}),
     };
     all[2].bottom = 0.42;
     all[3].bottom = 0.3;

@@ -158,6 +158,11 @@ void MainWindow::connectActions() {
   on("zoom_out", [this] { scaleText(1 / 1.1); });
   on("zoom_reset", [this] { scaleText(0); });
   on("options", [this] { board_->show(QStringLiteral("options")); });
+  on("compare_runs", [this] { board_->show(QStringLiteral("compare")); });
+  on("compare_other", [this] {
+    board_->show(QStringLiteral("compare"));
+    emit wishes_.openOtherProject();
+  });
   on("compare_bits", [this] {
     board_->show(QStringLiteral("determinism"));
     session_.compareBits();

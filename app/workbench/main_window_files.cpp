@@ -228,6 +228,14 @@ void MainWindow::connectFiles() {
       if (!file.open(QIODevice::WriteOnly) || file.write(csv.toUtf8()) < 0) notice_->showProblem(tr("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
     });
   });
+  connect(&wishes_, &Wishes::compareRuns, &recording_, &Recording::compare);
+  connect(&wishes_, &Wishes::openOtherProject, this, [this] {
+    auto* dialog = new QFileDialog(this, tr("Compare with a run of another project"), {}, tr("Projects (*.stepscope)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, &recording_, &Recording::listOtherRuns);
+    dialog->open();
+  });
   connect(&wishes_, &Wishes::openRun, this, [this](qint64 run) {
     if (store_.readOnly()) {
       recording_.open(store_.project().projectPath(), run);
@@ -262,6 +270,7 @@ void MainWindow::connectFiles() {
     if (session_.built() && !session_.busy() && !session_.running()) runs->start();
   });
   connect(&session_, &Session::stepRecorded, &recording_, &Recording::step);
+  connect(&session_, &Session::watchedRead, &recording_, &Recording::statistics);
   connect(&session_, &Session::alertRaised, &recording_, &Recording::alert);
   connect(&recording_, &Recording::stateChanged, status_, &StatusLine::setRecorder);
   connect(&recording_, &Recording::failed, this, [this](const QString& text) { notice_->showProblem(text, {}, {}); });

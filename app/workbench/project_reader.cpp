@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "app/workbench/comparison_reader.h"
 #include "storage/queries.h"
 #include "storage/sql.h"
 
@@ -13,21 +14,7 @@ constexpr int kStepsWithSpans = 20;  // what timeline and tables look at; the re
 
 std::vector<RunEntry> entries(const std::vector<storage::RunRow>& rows) {
   std::vector<RunEntry> out;
-  for (const auto& r : rows) {
-    RunEntry e;
-    e.id = r.id;
-    e.name = QString::fromStdString(r.name);
-    e.status = QString::fromStdString(r.status);
-    e.device = QString::fromStdString(r.device);
-    e.optimizer = QString::fromStdString(r.optimizer);
-    e.startedAt = r.startedAt;
-    e.steps = r.steps;
-    e.totalNs = r.totalStepNs;
-    e.hasLoss = r.firstLoss && r.lastLoss;
-    e.firstLoss = r.firstLoss.value_or(0);
-    e.lastLoss = r.lastLoss.value_or(0);
-    out.push_back(std::move(e));
-  }
+  for (const auto& r : rows) out.push_back(runEntry(r));
   return out;
 }
 

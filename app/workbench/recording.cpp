@@ -5,6 +5,7 @@
 #include <QDir>
 #include <QFile>
 
+#include "app/workbench/comparison_reader.h"
 #include "app/workbench/project_reader.h"
 #include "app/workbench/report_pdf.h"
 #include "storage/report/report.h"
@@ -20,7 +21,8 @@ struct Recording::Core {
 };
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
-    : QObject(parent), store_(store), core_(std::make_shared<Core>()), cancelSql_(std::make_shared<std::atomic<bool>>(false)) {
+    : QObject(parent), store_(store), core_(std::make_shared<Core>()), cancelSql_(std::make_shared<std::atomic<bool>>(false)),
+      comparisons_(std::make_shared<std::atomic<int>>(0)) {
   pool_.setMaxThreadCount(1);
   pool_.setThreadPriority(QThread::LowPriority);
   connect(&timer_, &QTimer::timeout, this, &Recording::tellState);
@@ -55,6 +57,7 @@ void Recording::back(std::function<void()> then) { QMetaObject::invokeMethod(thi
 void Recording::begin(const QString& projectPath, storage::RunInfo info) {
   recording_ = true;
   shownRun_ = 0;
+  told_.clear();
   post([this, projectPath, info = std::move(info)](Core& core) mutable {
     core.recorder.reset();
     const QFileInfo file(projectPath);
@@ -79,13 +82,14 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
     if (!core.recorder) {
       back([this, why] {
         recording_ = false;
+        store_.project().setStartupHistory({});  // would tell of other builds than the one shown
         emit failed(tr("Nothing is recorded: %1").arg(format::visible(why)));
         emit stateChanged(tr("not recording"), QStringLiteral("error"), format::visible(why));
       });
       return;
     }
     core.recorder->beginRun(std::move(info));
-    back([this, path = core.path] { store_.project().setProjectPath(path); });
+    back([this, path = core.path] { setProject(path); });
   });
   refreshRuns();
 }
@@ -100,6 +104,7 @@ void Recording::build() {
     if (graph) core.recorder->graph(graph->graph());
     if (plan) core.recorder->plan(plan->plan());
   });
+  refreshStartupHistory();
 }
 
 void Recording::step(const StepPtr& step) {
@@ -113,6 +118,17 @@ void Recording::alert(const snapshot::Alert& alert) {
   if (!recording_) return;
   post([alert](Core& core) {
     if (core.recorder) core.recorder->alert(alert);
+  });
+}
+
+void Recording::statistics(const snapshot::TensorData& value) {
+  if (!recording_ || !value.unavailable().empty() || value.statistics().count() == 0) return;
+  std::string now = std::to_string(value.step()) + value.statistics().SerializeAsString();
+  std::string& before = told_[value.value()];
+  if (now == before) return;
+  before = std::move(now);
+  post([step = value.step(), id = value.value(), name = value.name(), statistics = value.statistics()](Core& core) {
+    if (core.recorder) core.recorder->tensorStats(step, id, name, statistics);
   });
 }
 
@@ -138,10 +154,52 @@ void Recording::open(const QString& path, std::int64_t run) {
     }
     core.path = path;
     back([this, path, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
+      setProject(path);
       show(*facts, store_);
-      store_.project().setProjectPath(path);
       emit opened(path);
     });
+  });
+  refreshStartupHistory();
+}
+
+void Recording::setProject(const QString& path) {
+  const bool another = path != store_.project().projectPath();
+  store_.project().setProjectPath(path);
+  if (!another) return;
+  store_.project().setRuns({});
+  store_.project().clearComparison();
+  store_.project().setStartupHistory({});
+}
+
+void Recording::compare(const CompareRequest& request) {
+  store_.project().setCompareRequest(request);
+  if (!request.complete()) return;
+  const int number = ++*comparisons_;
+  post([this, request, number, newest = comparisons_](Core& core) {
+    if (number != *newest) return;
+    if (core.recorder) (void)core.recorder->flush();
+    auto read = readComparison(core.path, request);
+    QString error = read ? QString() : format::visible(read.error().message);
+    RunComparisonPtr result = read ? std::make_shared<const RunComparison>(std::move(*read)) : nullptr;
+    back([this, number, error, result] {
+      if (number == *comparisons_) store_.project().setRunComparison(result, error);
+    });
+  });
+}
+
+void Recording::listOtherRuns(const QString& path) {
+  post([this, path](Core&) {
+    auto runs = readRuns(path);
+    if (!runs) return back([this, text = runs.error().message] { emit failed(format::visible(text)); });
+    back([this, path, runs = std::move(*runs)] { store_.project().setOtherRuns(path, runs); });
+  });
+}
+
+void Recording::refreshStartupHistory() {
+  post([this, run = shownRun_](Core& core) {
+    if (core.path.isEmpty()) return;
+    if (core.recorder) (void)core.recorder->flush();
+    if (auto history = readStartupHistory(core.path, run)) back([this, history = std::move(*history)] { store_.project().setStartupHistory(history); });
   });
 }
 

@@ -9,6 +9,7 @@
 #include <QThreadPool>
 #include <QTimer>
 #include <atomic>
+#include <map>
 #include <memory>
 
 #include "storage/recorder.h"
@@ -29,6 +30,8 @@ class Recording : public QObject {
   void build();  // what the store holds of the build: phases, graph, plan, options
   void step(const StepPtr& step);
   void alert(const snapshot::Alert& alert);
+  // Of a watched value; what was told before is not written again.
+  void statistics(const snapshot::TensorData& value);
   void end(storage::RunStatus status);
 
   // Reads a recorded project into the store; run 0 is the newest.
@@ -38,6 +41,9 @@ class Recording : public QObject {
   // .html .json .csv .trace.json, and .pdf printed from the HTML.
   void report(const QString& path);
   void refreshRuns();
+  // Answers come as facts; of several requests that wait the newest counts.
+  void compare(const CompareRequest& request);
+  void listOtherRuns(const QString& path);
   // Everything handed over is done.
   bool idle() const { return jobs_ == 0; }
 
@@ -54,6 +60,9 @@ class Recording : public QObject {
   // Runs on the GUI thread, unless the window is gone.
   void back(std::function<void()> then);
   void tellState();
+  void refreshStartupHistory();
+  // The project that is recorded or shown; another one than before has other runs.
+  void setProject(const QString& path);
 
   SnapshotStore& store_;
   QThreadPool pool_;
@@ -63,6 +72,8 @@ class Recording : public QObject {
   std::atomic<int> jobs_ = 0;
   bool recording_ = false;
   std::int64_t shownRun_ = 0;  // 0: the newest
+  std::map<int, std::string> told_;                      // statistics by value
+  std::shared_ptr<std::atomic<int>> comparisons_;        // asked for so far
 };
 
 }  // namespace stepscope

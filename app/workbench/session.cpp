@@ -75,14 +75,14 @@ void Session::absorb(const Delivery& d) {
       emit stepRecorded(step);
       break;
     }
-    case snapshot::Response::kPosition: store_.setPosition(r.position()); break;
+    case snapshot::Response::kPosition: reached(r.position()); break;
     case snapshot::Response::kTensor: store_.addTensor(std::make_shared<const snapshot::TensorData>(r.tensor())); break;
     case snapshot::Response::kCompare:
       store_.setComparison(std::make_shared<const snapshot::CompareReply>(r.compare()));
       break;
     case snapshot::Response::kRowLosses: store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses())); break;
     case snapshot::Response::kState:
-      if (r.state().has_position()) store_.setPosition(r.state().position());
+      if (r.state().has_position()) reached(r.state().position());
       break;
     case snapshot::Response::kBreakpoints:
       store_.setBreakpoints({r.breakpoints().breakpoints().begin(), r.breakpoints().breakpoints().end()});
@@ -100,6 +100,17 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kPhase: emit progress(tr("building: %1").arg(format::visible(r.phase().name())), 0, 0); break;
     case snapshot::Response::kError:
     case snapshot::Response::RESPONSE_NOT_SET: break;
+  }
+}
+
+void Session::reached(const snapshot::Position& position) {
+  store_.setPosition(position);
+  if (replaying_) return;
+  for (const auto& value : position.watched()) {
+    // What a step changes of the state is compared as the step left it.
+    const auto* known = store_.graph() ? store_.graph()->value(value.value()) : nullptr;
+    const bool state = known && (known->role() == snapshot::INITIALIZER || known->role() == snapshot::STATE);
+    if (value.step() >= 0 && !(state && position.in_step())) emit watchedRead(value);
   }
 }
 

@@ -78,6 +78,7 @@ class Session : public QObject {
   void note(const QString& text);
   void progress(const QString& what, qint64 done, qint64 total);
   void stepRecorded(const stepscope::StepPtr& step);
+  void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
   void planRebuilt();  // graph, plan and options were fetched again
   void alertRaised(const stepscope::snapshot::Alert& alert);
 
@@ -97,6 +98,7 @@ class Session : public QObject {
   void absorb(const Delivery& delivery);
   void edit(snapshot::Request request);  // and remembers it, for a worker that has to come back
   void compare(snapshot::Request request, const QString& with);
+  void reached(const snapshot::Position& position);
   void setBusy(bool busy);
   bool refuse();
   void inStep(Then then);  // begins a step when none is begun

@@ -6,7 +6,11 @@
 #include "views/breakpoints/breakpoints_view.h"
 #include "views/buffer/buffer_view.h"
 #include "views/buffers/buffers_view.h"
+#include "views/compare/compare_view.h"
+#include "views/compare_options/compare_options_view.h"
+#include "views/compare_times/compare_times_view.h"
 #include "views/determinism/determinism_view.h"
+#include "views/divergence/divergence_view.h"
 #include "views/flame/flame_view.h"
 #include "views/graph/graph_view.h"
 #include "views/hot_ops/hot_ops_view.h"
@@ -44,7 +48,11 @@ const std::vector<ViewEntry>& viewList() {
       {"breakpoints", "Breakpoints", make<BreakpointsView>},
       {"buffer", "Buffer", make<BufferView>},
       {"buffers", "Buffers", make<BuffersView>},
+      {"compare", "Compare", make<CompareView>},
+      {"compare_options", "Differences of two runs", make<CompareOptionsView>},
+      {"compare_times", "Times and memory of two runs", make<CompareTimesView>},
       {"determinism", "Determinism", make<DeterminismView>},
+      {"divergence", "First divergence of two runs", make<DivergenceView>},
       {"flame", "Flame graph", make<FlameView>},
       {"graph", "Graph", make<GraphView>},
       {"hot_ops", "Time per op", make<HotOpsView>},

@@ -5,11 +5,13 @@
 #include <QStringList>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace stepscope::format {
 namespace {
 
 constexpr QChar kMinus(0x2212);
+constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 // Three significant digits without an exponent.
 QString three(double x) {
@@ -109,6 +111,22 @@ QString numberExact(double x) {
   if (std::isnan(x)) return QStringLiteral("nan");
   if (std::isinf(x)) return x > 0 ? QStringLiteral("inf") : QStringLiteral("-inf");
   return QString::number(x, 'g', 17);
+}
+
+QString timeDifference(std::int64_t ns) {
+  return ns == 0 ? QStringLiteral("0") : (ns > 0 ? QChar('+') : kMinus) + time(std::abs(std::max(ns, -kLargest)));
+}
+
+QString bytesDifference(std::int64_t n) {
+  return n == 0 ? QStringLiteral("0") : (n > 0 ? QChar('+') : kMinus) + bytes(std::abs(std::max(n, -kLargest)));
+}
+
+QString change(double from, double to) {
+  const double p = 100 * (to - from) / from;
+  if (from == 0 || !std::isfinite(p)) return {};
+  const QString digits = QString::number(std::abs(p), 'f', std::abs(p) < 9.95 ? 1 : 0);
+  const bool none = digits == QStringLiteral("0.0");
+  return (none ? QString() : QString(p > 0 ? QChar('+') : kMinus)) + (none ? QStringLiteral("0") : digits) + QStringLiteral(" %");
 }
 
 QString percent(double part, double whole) {

@@ -30,6 +30,10 @@ QString flopRate(double flops, std::int64_t ns);
 QString number(double x, int significant = 5);
 // All digits a double needs: for tooltips and copying ("." and "-" whatever the locale).
 QString numberExact(double x);
+// Differences with their sign: "+1.24 ms", "−3.0 KiB", "+8.2 %" of `from`; the percentage is empty when `from` is 0.
+QString timeDifference(std::int64_t ns);
+QString bytesDifference(std::int64_t bytes);
+QString change(double from, double to);
 // "12 %" of a whole; empty when the whole is 0.
 QString percent(double part, double whole);
 // "2 × 128 × 768"; "scalar" when there are no dims.

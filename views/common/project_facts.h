@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the window knows besides the open model: recent files, samples, the runs of the project, the last SQL answer.
+// What the window knows besides the open model: recent files, samples, the runs of the project and two of them beside each
+// other, the last SQL answer.
 // Written by the workbench, read by views. GUI thread only.
 #pragma once
 
@@ -9,21 +10,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "views/common/run_comparison.h"
+
 namespace stepscope {
 
 struct FileEntry {
   QString path;
   QString detail;     // "3 runs, yesterday" …
   bool sample = false;
-};
-
-struct RunEntry {
-  std::int64_t id = 0;
-  QString name, status, device, optimizer;
-  std::int64_t startedAt = 0;  // nanoseconds since 1970
-  std::int64_t steps = 0, totalNs = 0;
-  bool hasLoss = false;
-  double firstLoss = 0, lastLoss = 0;
 };
 
 struct SqlAnswer {
@@ -55,12 +49,44 @@ class ProjectFacts : public QObject {
   const QString& projectPath() const { return projectPath_; }          // empty: nothing is recorded
   const QString& sqlText() const { return sqlText_; }                  // put into the editor by another view
 
+  // Two runs beside each other. `compareRequest` is what was asked for last; the answer may still be that of the one before.
+  const CompareRequest& compareRequest() const { return compareRequest_; }
+  bool comparing() const { return comparing_; }
+  const RunComparisonPtr& runComparison() const { return runComparison_; }  // nullptr: none yet, or it failed
+  const QString& compareError() const { return compareError_; }             // why it failed
+  const QString& otherProject() const { return otherProject_; }             // file whose runs may stand as B
+  const std::vector<RunEntry>& otherRuns() const { return otherRuns_; }
+  const StartupHistory& startupHistory() const { return startupHistory_; }
+
   void setFiles(std::vector<FileEntry> files) { files_ = std::move(files); emit filesChanged(); }
   void setRuns(std::vector<RunEntry> runs) { runs_ = std::move(runs); emit runsChanged(); }
   void setSqlRunning(bool running) { sqlRunning_ = running; emit sqlChanged(); }
   void setSql(SqlAnswer answer) { sql_ = std::move(answer); sqlRunning_ = false; emit sqlChanged(); }
   void setTables(std::vector<SqlTable> tables) { tables_ = std::move(tables); emit sqlChanged(); }
   void setProjectPath(const QString& path) { projectPath_ = path; emit projectChanged(); }
+  void setCompareRequest(const CompareRequest& request) {
+    compareRequest_ = request;
+    comparing_ = request.complete();
+    emit comparisonChanged();
+  }
+  void setRunComparison(RunComparisonPtr comparison, const QString& error) {
+    runComparison_ = std::move(comparison);
+    compareError_ = error;
+    comparing_ = false;
+    emit comparisonChanged();
+  }
+  void setOtherRuns(const QString& project, std::vector<RunEntry> runs) {
+    otherProject_ = project;
+    otherRuns_ = std::move(runs);
+    emit runsChanged();
+  }
+  // Another project is open: its runs are others.
+  void clearComparison() {
+    compareRequest_ = {};
+    setOtherRuns({}, {});
+    setRunComparison(nullptr, {});
+  }
+  void setStartupHistory(StartupHistory history) { startupHistory_ = std::move(history); emit startupHistoryChanged(); }
   void setSqlText(const QString& text) { sqlText_ = text; emit sqlTextChanged(); }
 
  signals:
@@ -69,6 +95,8 @@ class ProjectFacts : public QObject {
   void sqlChanged();
   void projectChanged();
   void sqlTextChanged();
+  void comparisonChanged();
+  void startupHistoryChanged();
 
  private:
   std::vector<FileEntry> files_;
@@ -78,6 +106,13 @@ class ProjectFacts : public QObject {
   std::vector<SqlTable> tables_;
   QString projectPath_;
   QString sqlText_;
+  CompareRequest compareRequest_;
+  bool comparing_ = false;
+  RunComparisonPtr runComparison_;
+  QString compareError_;
+  QString otherProject_;
+  std::vector<RunEntry> otherRuns_;
+  StartupHistory startupHistory_;
 };
 
 }  // namespace stepscope

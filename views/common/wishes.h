@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
+#include "views/common/run_comparison.h"
 
 namespace stepscope {
 
@@ -54,6 +55,8 @@ class Wishes : public QObject {
   void cancelSql();
   void exportTable(const QString& name, const QString& csv);       // asks for the file
   void openRun(qint64 run);                                        // of the open project, read-only
+  void compareRuns(const stepscope::CompareRequest& request);
+  void openOtherProject();                                         // asks for a project whose runs may be compared with
   void status(const QString& text);                                // short note in the status bar
 };
 

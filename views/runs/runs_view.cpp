@@ -3,6 +3,8 @@
 
 #include <QDateTime>
 #include <QLocale>
+#include <QMenu>
+#include <algorithm>
 
 #include "views/common/format.h"
 
@@ -10,39 +12,82 @@ namespace stepscope {
 
 RunsView::RunsView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("runs"), tr("Runs"),
-                 {{tr("Run"), tr("Number and name of the run"), false, 9},
-                  {tr("Started"), tr("Local time"), false, 8},
-                  {tr("Steps"), tr("Recorded micro steps"), true, 5},
+                 {{QString(), tr("A and B: the two runs that stand in Compare"), false, 2},
+                  {tr("Run"), tr("Number and name of the run; only the number where all have one name"), false, 5},
+                  {tr("Started"), tr("Local time"), false, 9},
+                  {tr("Steps"), tr("Recorded micro steps"), true, 4},
                   {tr("Per step"), tr("Time of all recorded steps divided by their number"), true, 6},
                   {tr("Loss"), tr("First and last recorded loss"), true, 9},
                   {tr("State"), tr("running, finished, failed, cancelled or interrupted"), false, 7}},
                  parent) {
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &RunsView::refillLater);
+  connect(&store().project(), &ProjectFacts::comparisonChanged, this, &RunsView::refillLater);
 }
 
 QString RunsView::emptyText() const {
-  return store().project().runs().empty() ? tr("No runs yet.\nEvery build starts one; a recorded project (.stepscope) brings its own.") : QString();
+  return store().project().runs().empty()
+             ? tr("No runs yet.\nEvery build starts one; a recorded project (.stepscope) brings its own.")
+             : QString();
 }
 
 void RunsView::refill() {
+  const auto& runs = store().project().runs();
+  const bool oneName =
+      std::all_of(runs.begin(), runs.end(), [&runs](const RunEntry& run) { return run.name == runs.front().name; });
   std::vector<TableRow> rows;
-  for (const RunEntry& run : store().project().runs()) {
+  for (const RunEntry& run : runs) {
     TableRow row;
     row.key = run.id;
     const QDateTime started = QDateTime::fromMSecsSinceEpoch(run.startedAt / 1'000'000);
+    const CompareRequest& pair = store().project().compareRequest();
+    const bool a = pair.a == run.id, b = pair.b == run.id && pair.otherProject.isEmpty();
+    const QString letter = a && b ? QStringLiteral("AB") : a ? QStringLiteral("A") : b ? QStringLiteral("B") : QString();
     TableCell state(format::visible(run.status));
     state.role = run.status == u"failed" || run.status == u"interrupted" ? QStringLiteral("error") : QStringLiteral("muted");
     const std::int64_t each = run.steps > 0 ? run.totalNs / run.steps : -1;
-    row.cells = {{QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name)), QVariant::fromValue<qint64>(run.id)},
-                 {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt), started.toString(Qt::ISODateWithMs)},
+    // A name that all runs have tells none from another.
+    const QString name = QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name));
+    TableCell mark(letter);
+    mark.role = QStringLiteral("accent");
+    row.cells = {mark,
+                 {oneName ? QString::number(run.id) : name, QVariant::fromValue<qint64>(run.id), name},
+                 {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
+                  started.toString(Qt::ISODateWithMs)},
                  {format::count(run.steps), QVariant::fromValue<qint64>(run.steps)},
                  {run.steps > 0 ? format::time(each) : QString(), QVariant::fromValue<qint64>(each)},
-                 {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4) : QString(), run.lastLoss},
+                 {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4)
+                              : QString(),
+                  run.lastLoss},
                  state};
     rows.push_back(std::move(row));
   }
   setRows(std::move(rows));
+}
+
+void RunsView::compare(qint64 a, qint64 b) {
+  CompareRequest request = store().project().compareRequest();
+  if (a != 0) request.a = a;
+  if (b != 0) {
+    request.b = b;
+    request.otherProject.clear();
+  }
+  emit wishes().compareRuns(request);
+  emit wishes().command(QStringLiteral("compare_runs"));
+}
+
+void RunsView::fillMenu(QMenu& menu, int row) {
+  const QModelIndexList chosen = table()->selectionModel()->selectedRows();
+  if (chosen.size() == 2) {
+    qint64 first = chosen[0].data(RowTableModel::kKeyRole).toLongLong(),
+           second = chosen[1].data(RowTableModel::kKeyRole).toLongLong();
+    if (first > second) std::swap(first, second);
+    menu.addAction(tr("Compare run %1 with run %2").arg(first).arg(second), this,
+                   [this, first, second] { compare(first, second); });
+  }
+  const qint64 run = model().row(row).key;
+  menu.addAction(tr("Compare: as A"), this, [this, run] { compare(run, 0); });
+  menu.addAction(tr("Compare: as B"), this, [this, run] { compare(0, run); });
 }
 
 void RunsView::activated(int row) { emit wishes().openRun(model().row(row).key); }

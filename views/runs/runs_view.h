@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The runs of the project: when, how many steps, how fast, how the loss went.
+// The runs of the project: when, how many steps, how fast, how the loss went; and which two stand in Compare.
 #pragma once
 
 #include "views/common/row_table.h"
@@ -16,6 +16,10 @@ class RunsView : public TablePanel {
  protected:
   void refill() override;
   void activated(int row) override;
+  void fillMenu(QMenu& menu, int row) override;
+
+ private:
+  void compare(qint64 a, qint64 b);  // 0: as it is
 };
 
 }  // namespace stepscope

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/startup_history.h"
 
 namespace stepscope {
 
@@ -18,6 +19,7 @@ StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent)
   column->addWidget(canvas_);
   setFocusProxy(canvas_);
   connect(&store(), &SnapshotStore::phasesChanged, this, &StartupChartView::rebuild);
+  connect(&store().project(), &ProjectFacts::startupHistoryChanged, this, &StartupChartView::headerChanged);
   connect(canvas_, &FlameCanvas::chosen, this, [this](int id) {
     // A phase shows the graph that it left, where one is kept.
     const auto& phases = store().phases();
@@ -37,7 +39,14 @@ QString StartupChartView::headerText() const {
     end = first ? span.begin_ns() + span.ns() : std::max(end, span.begin_ns() + span.ns());
     first = false;
   }
-  return first ? QString() : tr("%1 from file to plan").arg(format::time(end - begin));
+  if (first) return {};
+  const QString now = tr("%1 from file to plan").arg(format::time(end - begin));
+  const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of({});
+  std::int64_t sum = 0;
+  for (const auto& span : store().phases()) sum += span.depth() == 0 ? std::max<std::int64_t>(0, span.ns()) : 0;
+  if (earlier.n == 0 || earlier.median == 0) return now;
+  return tr("%1 · phases %2 beside the median of %3 earlier")
+      .arg(now, format::change(static_cast<double>(earlier.median), static_cast<double>(sum)), format::count(earlier.n));
 }
 
 QString StartupChartView::emptyText() const {
@@ -84,6 +93,14 @@ QString StartupChartView::tip(const FlameBox& box) const {
   if (box.id < 0 || box.id >= static_cast<int>(store().phases().size())) return {};
   const snapshot::PhaseSpan& span = store().phases()[static_cast<std::size_t>(box.id)];
   QStringList lines{box.name, tr("%1 (%2)").arg(format::time(span.ns()), format::timeExact(span.ns()))};
+  const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of(phasePaths(store().phases())[box.id]);
+  if (earlier.n > 0) {
+    lines << tr("previous start-up %1").arg(format::time(earlier.previous));
+    lines << tr("median of %1 earlier %2, min %3, max %4: %5")
+                 .arg(format::count(earlier.n), format::time(earlier.median), format::time(earlier.min),
+                      format::time(earlier.max),
+                      format::change(static_cast<double>(earlier.median), static_cast<double>(span.ns())));
+  }
   if (span.count() > 0) lines << tr("%1 items").arg(format::count(span.count()));
   if (span.peak_bytes() > 0) lines << tr("%1 resident at its end").arg(format::bytes(span.peak_bytes()));
   if (span.has_pass()) {

@@ -1,33 +1,97 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/startup_table/startup_table_view.h"
 
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <algorithm>
+
 #include "views/common/format.h"
+#include "views/startup_table/history_plot.h"
 
 namespace stepscope {
 
+namespace {
+
+std::vector<TableColumn> columns(bool history) {
+  std::vector<TableColumn> out{
+      {QObject::tr("Phase"), QObject::tr("Phases of the build in the order they ran; children are indented"), false, 14},
+      {QObject::tr("Time"), QObject::tr("Wall-clock time, children included"), true, 6},
+      {QObject::tr("Share"), QObject::tr("Percent of the whole build"), true, 6}};
+  if (history) {
+    out.insert(out.end(), {{QObject::tr("Change"),
+                            QObject::tr("This time beside the median of the earlier start-ups, in percent of it"), true, 6},
+                           {QObject::tr("Previous"),
+                            QObject::tr("The start-up before this one, of the same model in this project"), true, 6},
+                           {QObject::tr("Median"), QObject::tr("Half of the earlier start-ups were faster"), true, 6},
+                           {QObject::tr("n"), QObject::tr("Earlier start-ups that ran this phase to its end"), true, 3},
+                           {QObject::tr("Min"), QObject::tr("Fastest earlier start-up"), true, 6},
+                           {QObject::tr("Max"), QObject::tr("Slowest earlier start-up"), true, 6}});
+  }
+  out.insert(out.end(),
+             {{QObject::tr("Items"), QObject::tr("Nodes, matches or kernels the phase worked on"), true, 5},
+              {QObject::tr("Resident"), QObject::tr("Resident memory of the worker when the phase ended"), true, 6},
+              {QObject::tr("Nodes"), QObject::tr("Live nodes after the pass, and the change"), true, 7},
+              {QObject::tr("Matches"), QObject::tr("Places where the pass applied"), true, 5},
+              {QObject::tr("Near misses"),
+               QObject::tr("Places where it almost applied; the tooltip names the first failed condition of each"), true, 7},
+              {QObject::tr("Notes"), QObject::tr("Decisions worth telling, or the error"), false, 20}});
+  return out;
+}
+
+void addHistory(TableRow& row, std::int64_t ns, const EarlierTimes& earlier) {
+  const auto time = [&](std::int64_t t) {
+    return earlier.n > 0 ? TableCell(format::time(t), QVariant::fromValue<qint64>(t), format::timeExact(t))
+                         : TableCell({}, QVariant::fromValue<qint64>(-1));
+  };
+  TableCell change;
+  if (earlier.n > 0 && earlier.median > 0) {
+    const double by = static_cast<double>(ns - earlier.median) / static_cast<double>(earlier.median);
+    change = {format::change(static_cast<double>(earlier.median), static_cast<double>(ns)), by,
+              QObject::tr("%1 beside the median of %2 earlier start-ups")
+                  .arg(format::timeDifference(ns - earlier.median), format::count(earlier.n))};
+    // Within what was seen before is no news.
+    if (ns > earlier.max && by >= 0.05) change.role = QStringLiteral("warn");
+    if (ns < earlier.min && by <= -0.05) change.role = QStringLiteral("ok");
+  }
+  row.cells.insert(row.cells.end(), {change, time(earlier.previous), time(earlier.median),
+                                     TableCell(earlier.n > 0 ? format::count(earlier.n) : QString(), earlier.n),
+                                     time(earlier.min), time(earlier.max)});
+}
+
+}  // namespace
+
 StartupTableView::StartupTableView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("startup_table"), tr("Start-up"),
-                 {{tr("Phase"), tr("Phases of the build in the order they ran; children are indented"), false, 18},
-                  {tr("Time"), tr("Wall-clock time, children included"), true, 7},
-                  {tr("Share"), tr("Percent of the whole build"), true, 7},
-                  {tr("Items"), tr("Nodes, matches or kernels the phase worked on"), true, 6},
-                  {tr("Resident"), tr("Resident memory of the worker when the phase ended"), true, 8},
-                  {tr("Nodes"), tr("Live nodes after the pass, and the change"), true, 9},
-                  {tr("Matches"), tr("Places where the pass applied"), true, 6},
-                  {tr("Near misses"), tr("Places where it almost applied; the tooltip names the first failed condition of each"), true, 8},
-                  {tr("Notes"), tr("Decisions worth telling, or the error"), false, 20}},
-                 parent) {
+    : TablePanel(context, QStringLiteral("startup_table"), tr("Start-up"), columns(false), parent), plot_(new HistoryPlot) {
+  // The history stands beside the table.
+  body()->removeWidget(table());
+  auto* halves = new QSplitter(Qt::Horizontal);
+  halves->setHandleWidth(1);
+  halves->setChildrenCollapsible(false);
+  halves->addWidget(table());
+  halves->addWidget(plot_);
+  halves->setStretchFactor(0, 1);
+  halves->setStretchFactor(1, 0);
+  halves->setSizes({1'000, plot_->sizeHint().width()});
+  plot_->hide();
+  body()->addWidget(halves, 1);
   connect(&store(), &SnapshotStore::phasesChanged, this, &StartupTableView::refillLater);
+  connect(&store().project(), &ProjectFacts::startupHistoryChanged, this, &StartupTableView::refillLater);
+  connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &StartupTableView::showHistory);
 }
 
 QString StartupTableView::emptyText() const {
-  return store().phases().empty() ? tr("Nothing built yet.\nOpen a model (Ctrl+O): the time of each phase of its build appears here.") : QString();
+  return store().phases().empty()
+             ? tr("Nothing built yet.\nOpen a model (Ctrl+O): the time of each phase of its build appears here.")
+             : QString();
 }
 
 void StartupTableView::refill() {
   const auto& phases = store().phases();
   std::int64_t all = 0;
   for (const auto& p : phases) all += p.depth() == 0 ? std::max<std::int64_t>(0, p.ns()) : 0;
+  const EarlierStartups earlier(store().project().startupHistory());
+  const bool history = earlier.of({}).n > 0;
+  paths_ = phasePaths(phases);
   std::vector<TableRow> rows;
   qint64 order = 0;
   for (const auto& p : phases) {
@@ -35,20 +99,26 @@ void StartupTableView::refill() {
     const int depth = std::clamp(p.depth(), 0, 12);
     TableCell name(QString(3 * depth, QChar(0x2002)) + format::visible(p.name()), order++, format::visible(p.name()));
     if (depth > 0) name.role = QStringLiteral("muted");
-    TableCell share(format::percent(static_cast<double>(p.ns()), static_cast<double>(all)), QVariant::fromValue<qint64>(p.ns()), tr("of %1, the whole build").arg(format::time(all)));
+    TableCell share(format::percent(static_cast<double>(p.ns()), static_cast<double>(all)),
+                    QVariant::fromValue<qint64>(p.ns()), tr("of %1, the whole build").arg(format::time(all)));
     if (depth == 0 && all > 0) share.share = static_cast<double>(p.ns()) / static_cast<double>(all);
-    row.cells = {name,
-                 {format::time(p.ns()), QVariant::fromValue<qint64>(p.ns()), format::timeExact(p.ns())},
-                 share,
-                 {p.count() > 0 ? format::count(p.count()) : QString(), QVariant::fromValue<qint64>(p.count())},
-                 {p.peak_bytes() > 0 ? format::bytes(p.peak_bytes()) : QString(), QVariant::fromValue<qint64>(p.peak_bytes()), format::bytesExact(p.peak_bytes())}};
+    row.cells = {name, {format::time(p.ns()), QVariant::fromValue<qint64>(p.ns()), format::timeExact(p.ns())}, share};
+    if (history) addHistory(row, p.ns(), earlier.of(paths_[order - 1]));
+    row.cells.push_back({p.count() > 0 ? format::count(p.count()) : QString(), QVariant::fromValue<qint64>(p.count())});
+    row.cells.push_back({p.peak_bytes() > 0 ? format::bytes(p.peak_bytes()) : QString(),
+                         QVariant::fromValue<qint64>(p.peak_bytes()), format::bytesExact(p.peak_bytes())});
     if (p.has_pass()) {
       const auto& pass = p.pass();
       const std::int64_t change = pass.nodes_after() - pass.nodes_before();
-      row.cells.push_back({format::count(pass.nodes_after()) + (change ? QStringLiteral(" (%1%2)").arg(change > 0 ? QStringLiteral("+") : QString(), format::count(change)) : QString()), QVariant::fromValue<qint64>(pass.nodes_after())});
+      row.cells.push_back(
+          {format::count(pass.nodes_after()) +
+               (change ? QStringLiteral(" (%1%2)").arg(change > 0 ? QStringLiteral("+") : QString(), format::count(change))
+                       : QString()),
+           QVariant::fromValue<qint64>(pass.nodes_after())});
       row.cells.push_back({format::count(pass.matches()), pass.matches()});
       QStringList misses;
-      for (int i = 0; i < std::min(20, pass.near_misses_size()); ++i) misses << tr("node %1: %2").arg(pass.near_misses(i).node()).arg(format::visible(pass.near_misses(i).condition()));
+      for (int i = 0; i < std::min(20, pass.near_misses_size()); ++i)
+        misses << tr("node %1: %2").arg(pass.near_misses(i).node()).arg(format::visible(pass.near_misses(i).condition()));
       if (pass.near_misses_size() > 20) misses << tr("and %1 more").arg(pass.near_misses_size() - 20);
       row.cells.push_back({format::count(pass.near_misses_size()), pass.near_misses_size(), misses.join('\n')});
       if (pass.near_misses_size() > 0) row.target = Selection::ofNode(pass.near_misses(0).node());
@@ -56,8 +126,7 @@ void StartupTableView::refill() {
       for (const auto& note : pass.notes()) notes << format::visible(note);
       row.cells.push_back({notes.join(QStringLiteral("; ")), {}, notes.join('\n')});
     } else {
-      row.cells.resize(8);
-      row.cells.emplace_back();
+      row.cells.resize(row.cells.size() + 4);
     }
     if (!p.error().empty()) {
       const QString error = format::visible(p.error());
@@ -67,7 +136,22 @@ void StartupTableView::refill() {
     }
     rows.push_back(std::move(row));
   }
-  setRows(std::move(rows));
+  const auto wanted = columns(history);
+  if (wanted.size() != model().columns().size()) {
+    setColumns(wanted, std::move(rows));
+  } else {
+    setRows(std::move(rows));
+  }
+  plot_->setVisible(history);
+  showHistory();
+}
+
+void StartupTableView::showHistory() {
+  const StartupHistory& history = store().project().startupHistory();
+  const int row = chosenRow();
+  const QString path = row >= 0 && row < paths_.size() ? paths_[row] : QString();
+  plot_->show(path.isEmpty() ? tr("Whole build") : format::visible(path), history.startups,
+              EarlierStartups(history).points(path));
 }
 
 }  // namespace stepscope

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The phases of the build as a tree of times, with matches and near misses of the passes.
+// The phases of the build as a tree of times, with the same phases in earlier start-ups of the project, and matches and near
+// misses of the passes.
 #pragma once
 
 #include "views/common/row_table.h"
+#include "views/common/startup_history.h"
 
 namespace stepscope {
+
+class HistoryPlot;
 
 class StartupTableView : public TablePanel {
   Q_OBJECT
@@ -15,6 +19,12 @@ class StartupTableView : public TablePanel {
 
  protected:
   void refill() override;
+
+ private:
+  void showHistory();  // of the chosen phase
+
+  HistoryPlot* plot_;
+  QStringList paths_;  // of the rows
 };
 
 }  // namespace stepscope

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/comparison_reader.h"
+
+#include <algorithm>
+#include <map>
+
+#include "storage/comparison.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::size_t kMostStartups = 200;  // the newest
+
+QString text(const std::string& s) { return QString::fromStdString(s); }
+std::optional<QString> text(const std::optional<std::string>& s) {
+  return s ? std::optional(QString::fromStdString(*s)) : std::nullopt;
+}
+
+TimeFigures figures(const storage::TimeStats& s) { return {s.n, s.median, s.p95, s.min, s.max}; }
+
+ComparedRun side(const storage::Project& project, const storage::RunRow& row, const storage::TimeStats& step) {
+  ComparedRun out;
+  out.run = runEntry(row);
+  out.model = text(row.modelPath);
+  out.precision = text(row.precision);
+  out.weights = text(row.weights);
+  out.message = text(row.message);
+  out.threads = row.threads;
+  out.seed = row.seed;
+  out.step = figures(step);
+  if (const auto machine = storage::readMachine(project, row.id)) {
+    out.cpu = text(machine->cpu());
+    out.version = text(machine->version());
+  }
+  return out;
+}
+
+std::vector<ComparedTime> times(const std::vector<storage::TimeDifference>& rows) {
+  std::vector<ComparedTime> out;
+  for (const auto& r : rows)
+    out.push_back({text(r.name), text(r.phase), r.a, r.b, figures(r.timeA), figures(r.timeB), r.countA, r.countB});
+  return out;
+}
+
+Divergence divergence(const storage::Divergence& d) {
+  return {d.step, text(d.quantity), d.a, d.b, text(d.phase), text(d.value)};
+}
+std::optional<Divergence> divergence(const std::optional<storage::Divergence>& d) {
+  return d ? std::optional(divergence(*d)) : std::nullopt;
+}
+
+}  // namespace
+
+RunEntry runEntry(const storage::RunRow& r) {
+  RunEntry e;
+  e.id = r.id;
+  e.name = text(r.name);
+  e.status = text(r.status);
+  e.device = text(r.device);
+  e.optimizer = text(r.optimizer);
+  e.startedAt = r.startedAt;
+  e.steps = r.steps;
+  e.totalNs = r.totalStepNs;
+  e.hasLoss = r.firstLoss && r.lastLoss;
+  e.firstLoss = r.firstLoss.value_or(0);
+  e.lastLoss = r.lastLoss.value_or(0);
+  return e;
+}
+
+storage::Result<RunComparison> readComparison(const QString& path, const CompareRequest& request) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+  std::optional<storage::Project> other;
+  if (!request.otherProject.isEmpty()) {
+    SS_STORE_ASSIGN(other, storage::Project::openReadOnly(request.otherProject.toStdString()));
+  }
+  const storage::Project& projectB = other ? *other : project;
+  SS_STORE_ASSIGN(const auto c, storage::compareRuns(project, request.a, projectB, request.b, {request.rtol, request.atol}));
+  RunComparison out;
+  out.request = request;
+  out.a = side(project, c.a, c.stepA);
+  out.b = side(projectB, c.b, c.stepB);
+  for (const auto& o : c.options) out.options.push_back({text(o.name), text(o.a), text(o.b)});
+  out.both = c.steps.both;
+  out.onlyA = c.steps.onlyA;
+  out.onlyB = c.steps.onlyB;
+  out.statistics = c.steps.statistics;
+  out.unequal = divergence(c.steps.unequal);
+  out.first = divergence(c.steps.tolerance);
+  out.outside = c.steps.outside;
+  for (const auto& d : c.steps.divergences) out.divergences.push_back(divergence(d));
+  for (const auto& n : c.steps.numbers) out.steps.push_back({n.step, n.lossA, n.lossB, n.normA, n.normB});
+  out.buildPhases = times(c.buildPhases);
+  out.stepPhases = times(c.stepPhases);
+  out.ops = times(c.ops);
+  for (const auto& m : c.memory) out.memory.push_back({text(m.name), m.a, m.b});
+  return out;
+}
+
+storage::Result<StartupHistory> readStartupHistory(const QString& path, std::int64_t run) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+  if (run == 0) {
+    SS_STORE_ASSIGN(run, storage::newestRun(project));
+  }
+  SS_STORE_ASSIGN(const auto runs, storage::listRuns(project));
+  SS_STORE_ASSIGN(const auto rows, storage::readPhaseHistory(project, 8));
+  std::map<std::int64_t, const storage::RunRow*> byId;
+  for (const auto& r : runs) byId[r.id] = &r;
+  StartupHistory out;
+  const auto shown = byId.find(run);
+  if (shown == byId.end()) return out;
+
+  int shownBuild = -1;
+  for (const auto& row : rows)
+    if (row.run == run) shownBuild = std::max(shownBuild, row.build);
+  if (shownBuild < 0) return out;
+  // Rows come in order of run and build, so what stands before the shown one came before it.
+  std::vector<std::pair<std::int64_t, int>> wanted;
+  for (const auto& row : rows) {
+    const std::pair key{row.run, row.build};
+    const auto found = byId.find(row.run);
+    if (found == byId.end() || found->second->modelPath != shown->second->modelPath) continue;
+    if (key > std::pair{run, shownBuild} || (row.build == 0) != (shownBuild == 0)) continue;
+    if (wanted.empty() || wanted.back() != key) wanted.push_back(key);
+  }
+  if (wanted.size() > kMostStartups) wanted.erase(wanted.begin(), wanted.end() - kMostStartups);
+
+  std::map<std::pair<std::int64_t, int>, int> places;
+  for (const auto& key : wanted) {
+    places[key] = static_cast<int>(out.startups.size());
+    StartupEntry& entry = out.startups.emplace_back();
+    entry.run = key.first;
+    entry.build = key.second;
+    entry.startedAt = byId[key.first]->startedAt;
+    entry.runName = text(byId[key.first]->name);
+    if (const auto machine = storage::readMachine(project, key.first)) {
+      entry.cpu = text(machine->cpu());
+      entry.version = text(machine->version());
+    }
+  }
+  std::map<std::string, std::size_t> phases;
+  std::map<std::pair<int, std::string>, int> seen;
+  for (const auto& row : rows) {
+    const auto place = places.find({row.run, row.build});
+    if (place == places.end()) continue;
+    const int times = ++seen[{place->second, row.name}];
+    const std::string path = times == 1 ? row.name : row.name + " #" + std::to_string(times);
+    const auto [at, isNew] = phases.try_emplace(path, out.phases.size());
+    if (isNew) out.phases.push_back({text(path), {}});
+    out.phases[at->second].points.push_back({place->second, row.ns, row.failed});
+  }
+  return out;
+}
+
+}  // namespace stepscope

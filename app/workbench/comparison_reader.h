@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Reads two runs beside each other, and the start-ups of a project, into what the views show. Any thread; files are opened
+// read-only and treated as hostile.
+#pragma once
+
+#include "storage/error.h"
+#include "storage/queries.h"
+#include "views/common/run_comparison.h"
+
+namespace stepscope {
+
+RunEntry runEntry(const storage::RunRow& row);
+
+// Run A is in `path`, run B in `path` or in `request.otherProject`.
+storage::Result<RunComparison> readComparison(const QString& path, const CompareRequest& request);
+
+// The newest build of the run last, before it those of the same model and kind (first builds, or rebuilds after a toggle).
+// Run 0 is the newest.
+storage::Result<StartupHistory> readStartupHistory(const QString& path, std::int64_t run);
+
+}  // namespace stepscope

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Two runs beside each other, and the start-ups of a project, as tables: without a file and without a worker.
+#include <QAbstractItemModelTester>
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTest>
+#include <limits>
+
+#include "views/common/format.h"
+#include "views/common/startup_history.h"
+#include "views/common/tokens.h"
+#include "views/compare/compare_rows.h"
+#include "views/compare/compare_view.h"
+#include "views/compare_options/compare_options_view.h"
+#include "views/compare_times/compare_times_view.h"
+#include "views/divergence/divergence_rows.h"
+#include "views/divergence/divergence_view.h"
+#include "views/runs/runs_view.h"
+#include "views/startup_table/startup_table_view.h"
+
+using namespace stepscope;
+
+namespace {
+
+RunEntry entry(std::int64_t id, std::int64_t steps) {
+  RunEntry e;
+  e.id = id;
+  e.name = QStringLiteral("digits");
+  e.status = QStringLiteral("finished");
+  e.steps = steps;
+  return e;
+}
+
+RunComparison comparison() {
+  RunComparison c;
+  c.request = {1, 2, 1e-5, 1e-8, {}};
+  c.a.run = entry(1, 3);
+  c.b.run = entry(2, 3);
+  c.a.step = {2, 1'000'000, 1'100'000, 900'000, 1'100'000};
+  c.b.step = {2, 500'000, 600'000, 500'000, 600'000};
+  c.options = {{QStringLiteral("lr"), QStringLiteral("0.1"), QStringLiteral("0.2")},
+               {QStringLiteral("a\u202Eb"), {}, QStringLiteral("on")}};
+  c.both = 3;
+  c.divergences = {{1, QStringLiteral("loss"), 2.5, 2.25, QStringLiteral("forward"), {}},
+                   {1, QStringLiteral("norm"), 1.0, std::numeric_limits<double>::quiet_NaN(), QStringLiteral("backward"),
+                    QStringLiteral("h/weight_grad")},
+                   {2, QStringLiteral("loss"), 2.0, {}, QStringLiteral("forward"), {}}};
+  c.outside = 3;
+  c.first = c.unequal = c.divergences.front();
+  c.steps = {{0, 3.0, 3.0, 1.0, 1.0}, {1, 2.5, 2.25, {}, {}}, {2, 2.0, {}, {}, {}}};
+  c.ops = {{QStringLiteral("MatMul"),
+            QStringLiteral("forward"),
+            4'000.0,
+            2'000.0,
+            {10, 100, 120, 90, 130},
+            {10, 50, 60, 40, 70},
+            5,
+            5},
+           {QStringLiteral("Add"), QStringLiteral("backward"), 100.0, {}, {3, 30, 40, 30, 40}, {}, 1, 0}};
+  c.stepPhases = {{QStringLiteral("forward"),
+                   {},
+                   4'000.0,
+                   2'000.0,
+                   {3, 4'000, 4'100, 3'900, 4'100},
+                   {3, 2'000, 2'100, 1'900, 2'100},
+                   3,
+                   3}};
+  c.memory = {{QStringLiteral("planned"), 2048, 1024}, {QStringLiteral("arena"), {}, 512}};
+  return c;
+}
+
+GraphPtr graph() {
+  snapshot::Graph g;
+  for (int i = 0; i < 2; ++i) {
+    auto* v = g.add_values();
+    v->set_id(10 + i);
+    v->set_name(i == 0 ? "loss_value" : "h/weight_grad");
+    auto* n = g.add_nodes();
+    n->set_id(i);
+    n->set_op(i == 0 ? "MatMul" : "Add");
+    n->set_phase(i == 0 ? snapshot::FORWARD : snapshot::BACKWARD);
+    n->add_outputs(10 + i);
+  }
+  g.set_loss(10);
+  return GraphSnapshot::make(std::move(g));
+}
+
+PlanPtr plan() {
+  snapshot::Plan p;
+  for (int i = 0; i < 2; ++i) {
+    auto* in = p.add_instructions();
+    in->set_index(i);
+    in->set_node(i);
+    in->set_op(i == 0 ? "MatMul" : "Add");
+    in->set_phase(i == 0 ? snapshot::FORWARD : snapshot::BACKWARD);
+  }
+  return PlanSnapshot::make(std::move(p));
+}
+
+struct Desk {
+  SnapshotStore store;
+  SelectionModel selection;
+  Wishes wishes;
+  ViewContext context{store, selection, wishes};
+};
+
+std::vector<snapshot::PhaseSpan> phases(std::int64_t ns) {
+  std::vector<snapshot::PhaseSpan> out(4);
+  const char* names[] = {"load", "pre-grad passes", "fold", "fold"};
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].set_name(names[i]);
+    out[i].set_depth(i < 2 ? 0 : 1);
+    out[i].set_parent(i < 2 ? -1 : 1);
+    out[i].set_ns(ns * static_cast<std::int64_t>(i + 1));
+  }
+  return out;
+}
+
+// Start-ups of runs 1, 2, 3 …; the last one is shown. Every phase of `phases(times[i])`.
+StartupHistory historyOf(const std::vector<std::int64_t>& times) {
+  StartupHistory h;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    h.startups.push_back({static_cast<std::int64_t>(i + 1), 0, 0, QStringLiteral("digits"), QStringLiteral("cpu"),
+                          i < 2 ? QStringLiteral("0.1") : QStringLiteral("0.2")});
+    const auto spans = phases(times[i]);
+    const QStringList paths = phasePaths(spans);
+    for (qsizetype p = 0; p < paths.size(); ++p) {
+      if (i == 0) h.phases.push_back({paths[p], {}});
+      h.phases[static_cast<std::size_t>(p)].points.push_back(
+          {static_cast<int>(i), spans[static_cast<std::size_t>(p)].ns(), false});
+    }
+  }
+  return h;
+}
+
+const QAbstractItemModel* tableOf(View& view) {
+  view.resize(900, 400);
+  view.show();
+  QTest::qWait(1);  // rows are made in a later turn
+  return view.findChild<QTableView*>()->model();
+}
+
+QString cell(const QAbstractItemModel* model, int row, int column) { return model->index(row, column).data().toString(); }
+
+}  // namespace
+
+class CompareTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void differencesCarryTheirSign() {
+    QCOMPARE(format::timeDifference(0), QStringLiteral("0"));
+    QCOMPARE(format::timeDifference(1'240'000), QStringLiteral("+1.24 ms"));
+    QCOMPARE(format::timeDifference(-123), QStringLiteral("−123 ns"));
+    QCOMPARE(format::timeDifference(std::numeric_limits<std::int64_t>::min()).left(1), QStringLiteral("−"));
+    QCOMPARE(format::bytesDifference(-3 * 1024), QStringLiteral("−3.00 KiB"));
+    QCOMPARE(format::change(100, 108.24), QStringLiteral("+8.2 %"));
+    QCOMPARE(format::change(100, 50), QStringLiteral("−50 %"));
+    QCOMPARE(format::change(100, 100.01), QStringLiteral("0 %"));
+    QCOMPARE(format::change(0, 5), QString());
+  }
+
+  void everyTableKeepsTheContractOfModels() {
+    const RunComparison c = comparison();
+    RowTableModel model(timeColumns(Times::kOperators));
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    for (const Times which : {Times::kOperators, Times::kStepPhases, Times::kBuild, Times::kMemory}) {
+      const auto columns = timeColumns(which);
+      model.setColumns(columns, timeRows(c, which, plan().get()));
+      for (const TableColumn& column : columns)
+        QVERIFY2(!column.tip.isEmpty() || column.title.isEmpty(), qPrintable(column.title));
+    }
+    model.setColumns(divergenceColumns(), divergenceRows(c, graph().get()));
+    QCOMPARE(model.rowCount(), 3);
+    model.setColumns({{QString(), QString()}, {QString(), QString()}, {QString(), QString()}, {QString(), QString()}},
+                     summaryRows(c));
+    QVERIFY(model.rowCount() >= 8);
+  }
+
+  void timesStandWithTheirStatistics() {
+    const auto rows = timeRows(comparison(), Times::kOperators, plan().get());
+    QCOMPARE(rows.size(), std::size_t{2});
+    const auto& matmul = rows[0].cells;
+    QStringList texts;
+    for (const TableCell& c : matmul) texts << c.text;
+    QCOMPARE(texts, (QStringList{"MatMul  forward", "4.00 µs", "2.00 µs", "−2.00 µs", "−50 %", "10", "100 ns", "120 ns",
+                                 "10", "50 ns", "60 ns", "5"}));
+    QCOMPARE(matmul[3].role, QStringLiteral("ok"));
+    // What a run does not have is no zero.
+    QCOMPARE(rows[1].cells[2].text, QStringLiteral("–"));
+    QCOMPARE(rows[1].cells[9].text, QStringLiteral("–"));
+    QCOMPARE(rows[0].target.instruction, 0);
+    QCOMPARE(rows[1].target.instruction, 1);
+    const auto memory = timeRows(comparison(), Times::kMemory, nullptr);
+    QCOMPARE(memory[0].cells[3].text, QStringLiteral("−1.00 KiB"));
+    QCOMPARE(memory[1].cells[1].text, QStringLiteral("–"));
+  }
+
+  void aDivergenceSelectsItsValueInEveryView() {
+    Desk desk;
+    desk.store.setGraph(graph());
+    DivergenceView view(desk.context);
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    const auto* model = tableOf(view);
+    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QCOMPARE(model->rowCount(), 3);
+    QCOMPARE(cell(model, 0, 5), QStringLiteral("−0.2500"));
+    QCOMPARE(cell(model, 1, 4), QStringLiteral("NaN"));
+    QCOMPARE(cell(model, 2, 4), QStringLiteral("–"));
+    auto* table = view.findChild<QTableView*>();
+    table->setCurrentIndex(model->index(1, 0));
+    QCOMPARE(desk.selection.selection().value, 11);
+    table->setCurrentIndex(model->index(0, 0));
+    QCOMPARE(desk.selection.selection().value, 10);
+  }
+
+  void emptyReadingFailedAndEqualLookDifferent() {
+    Desk desk;
+    DivergenceView view(desk.context);
+    auto& facts = desk.store.project();
+    QStringList seen{view.emptyText()};
+    const auto note = [&] {
+      QVERIFY(!view.emptyText().isEmpty());
+      QVERIFY2(!seen.contains(view.emptyText()), qPrintable(view.emptyText()));
+      seen << view.emptyText();
+    };
+    facts.setProjectPath(QStringLiteral("p.stepscope"));
+    note();
+    facts.setRuns({entry(1, 3)});
+    note();
+    QVERIFY(view.emptyText().contains(QStringLiteral("second run")));
+    facts.setRuns({entry(1, 3), entry(2, 3)});
+    note();
+    facts.setCompareRequest({1, 2, 0, 0, {}});
+    note();
+    facts.setRunComparison(nullptr, QStringLiteral("run '2': not in this project"));
+    note();
+    QVERIFY(view.emptyText().contains(QStringLiteral("run '2'")));
+    RunComparison equal = comparison();
+    equal.divergences.clear();
+    equal.outside = 0;
+    equal.first.reset();
+    facts.setRunComparison(std::make_shared<const RunComparison>(equal), {});
+    note();
+    QVERIFY(view.emptyText().contains(QStringLiteral("First unequal")));
+    equal.both = 0;
+    facts.setRunComparison(std::make_shared<const RunComparison>(equal), {});
+    note();
+  }
+
+  void theNewestTwoRunsAreProposedAndAUsersPairStays() {
+    Desk desk;
+    CompareView view(desk.context);
+    auto& facts = desk.store.project();
+    std::vector<CompareRequest> asked;
+    connect(&desk.wishes, &Wishes::compareRuns, this, [&](const CompareRequest& r) {
+      asked.push_back(r);
+      facts.setCompareRequest(r);
+    });
+    view.resize(900, 400);
+    view.show();
+    facts.setRuns({entry(1, 3)});
+    QVERIFY(asked.empty());
+    facts.setRuns({entry(1, 3), entry(2, 3)});
+    QCOMPARE(asked.size(), std::size_t{1});
+    QCOMPARE(asked.back().a, 1);
+    QCOMPARE(asked.back().b, 2);
+    facts.setRuns({entry(1, 3), entry(2, 3), entry(3, 0)});
+    QCOMPARE(asked.size(), std::size_t{2});
+    QCOMPARE(asked.back().a, 2);
+    QCOMPARE(asked.back().b, 3);
+    // A user's choice.
+    auto* a = view.findChild<QComboBox*>(QStringLiteral("compare_a"));
+    a->setCurrentIndex(2);  // the newest first
+    emit a->activated(2);
+    QCOMPARE(asked.back().a, 1);
+    QCOMPARE(asked.back().b, 3);
+    facts.setRuns({entry(1, 3), entry(2, 3), entry(3, 0), entry(4, 0)});
+    QCOMPARE(asked.size(), std::size_t{3});
+    // A run of the pair that went on is read again.
+    RunComparison c = comparison();
+    c.a.run = entry(1, 3);
+    c.b.run = entry(3, 0);
+    facts.setRunComparison(std::make_shared<const RunComparison>(c), {});
+    facts.setRuns({entry(1, 3), entry(2, 3), entry(3, 5), entry(4, 0)});
+    QCOMPARE(asked.size(), std::size_t{4});
+    facts.setRunComparison(std::make_shared<const RunComparison>(c), {});
+    // A run of another project, which the user has just fetched, stands as B.
+    facts.setOtherRuns(QStringLiteral("/elsewhere/other.stepscope"), {entry(7, 2)});
+    QCOMPARE(asked.size(), std::size_t{5});
+    QCOMPARE(asked.back().b, 7);
+    QCOMPARE(asked.back().otherProject, QStringLiteral("/elsewhere/other.stepscope"));
+    QVERIFY(!view.findChild<QToolButton*>(QStringLiteral("compare_swap"))->isEnabled());
+  }
+
+  void aToleranceIsANumberFromZero() {
+    Desk desk;
+    CompareOptionsView view(desk.context);
+    auto& facts = desk.store.project();
+    facts.setCompareRequest({1, 2, 1e-5, 1e-8, {}});
+    facts.setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    const auto* model = tableOf(view);
+    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QCOMPARE(model->rowCount(), 2);
+    QCOMPARE(cell(model, 1, 0), QStringLiteral("a⟨U+202E⟩b"));
+    QVERIFY(view.findChild<QLabel*>(QStringLiteral("compare_verdict"))->text().contains(QStringLiteral("step 1")));
+    QSignalSpy notes(&desk.wishes, &Wishes::status);
+    std::vector<CompareRequest> asked;
+    connect(&desk.wishes, &Wishes::compareRuns, this, [&](const CompareRequest& r) { asked.push_back(r); });
+    auto* rtol = view.findChild<QLineEdit*>(QStringLiteral("compare_rtol"));
+    for (const char* wrong : {"-1", "nan", "much", ""}) {
+      rtol->setText(QString::fromLatin1(wrong));
+      emit rtol->editingFinished();
+    }
+    QCOMPARE(notes.count(), 4);
+    QVERIFY(asked.empty());
+    QCOMPARE(rtol->text().toDouble(), 1e-5);
+    rtol->setText(QStringLiteral("1e-3"));
+    emit rtol->editingFinished();
+    QCOMPARE(asked.size(), std::size_t{1});
+    QCOMPARE(asked[0].rtol, 1e-3);
+    QCOMPARE(asked[0].atol, 1e-8);
+  }
+
+  void timesSwitchBetweenTheirTables() {
+    Desk desk;
+    CompareTimesView view(desk.context);
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    const auto* model = tableOf(view);
+    QCOMPARE(cell(model, 0, 0), QStringLiteral("MatMul  forward"));
+    auto* which = view.findChild<QComboBox*>(QStringLiteral("compare_times_which"));
+    which->setCurrentIndex(3);
+    QTest::qWait(1);
+    QCOMPARE(cell(model, 0, 0), QStringLiteral("planned"));
+    which->setCurrentIndex(2);  // the build was not recorded
+    QTest::qWait(1);
+    QCOMPARE(cell(model, 0, 0), QStringLiteral("not recorded"));
+  }
+
+  void aRowOfRunsGoesIntoThePair() {
+    Desk desk;
+    RunsView view(desk.context);
+    desk.store.project().setRuns({entry(1, 3), entry(2, 3)});
+    desk.store.project().setCompareRequest({1, 2, 0, 0, {}});
+    const auto* model = tableOf(view);
+    QCOMPARE(cell(model, 0, 0), QStringLiteral("A"));
+    QCOMPARE(cell(model, 1, 0), QStringLiteral("B"));
+  }
+
+  void aPhaseStandsBesideItsEarlierTimes() {
+    const EarlierStartups earlier(historyOf({100, 300, 200, 50}));
+    const EarlierTimes load = earlier.of(QStringLiteral("load"));
+    QCOMPARE(load.n, 3);
+    QCOMPARE(load.previous, 200);
+    QCOMPARE(load.median, 200);
+    QCOMPARE(load.min, 100);
+    QCOMPARE(load.max, 300);
+    // The whole build is the sum of its phases, children not counted twice.
+    QCOMPARE(earlier.of({}).max, 300 + 600);
+    QCOMPARE(earlier.of(QStringLiteral("pre-grad passes/fold #2")).previous, 800);
+    QCOMPARE(earlier.of(QStringLiteral("plan")).n, 0);
+    QCOMPARE(earlier.points(QStringLiteral("load")).size(), std::size_t{4});
+    QCOMPARE(EarlierStartups({}).of({}).n, 0);
+    // A failed phase says nothing about its time.
+    StartupHistory failed = historyOf({100, 300, 50});
+    failed.phases[0].points[1].failed = true;
+    QCOMPARE(EarlierStartups(failed).of(QStringLiteral("load")).n, 1);
+  }
+
+  void theStartUpTableHasTheHistoryOnceThereIsOne() {
+    Desk desk;
+    StartupTableView view(desk.context);
+    desk.store.setPhases(phases(50));
+    desk.store.project().setStartupHistory(historyOf({50}));
+    const auto* model = tableOf(view);
+    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
+    const int alone = model->columnCount();
+    QVERIFY(!view.findChild<QWidget*>(QStringLiteral("startup_history"))->isVisible());
+    desk.store.project().setStartupHistory(historyOf({100, 300, 200, 50}));
+    QTest::qWait(1);
+    QCOMPARE(model->columnCount(), alone + 6);
+    QCOMPARE(model->headerData(3, Qt::Horizontal).toString(), QStringLiteral("Change"));
+    QStringList row;
+    for (int c = 0; c < 9; ++c) row << cell(model, 0, c);
+    QCOMPARE(row, (QStringList{"load", "50 ns", "33 %", "−75 %", "200 ns", "200 ns", "3", "100 ns", "300 ns"}));
+    QVERIFY(view.findChild<QWidget*>(QStringLiteral("startup_history"))->isVisible());
+  }
+};
+
+QTEST_MAIN(CompareTest)
+#include "tst_compare.moc"

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Two runs recorded by the window with the real worker, then set beside each other, and their start-ups.
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QTableView>
+#include <QTest>
+#include <cmath>
+
+#include "tests/workbench/window_driver.h"
+#include "views/common/row_table.h"
+#include "views/common/startup_history.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+namespace {
+
+using Fields = std::vector<std::pair<QString, QString>>;
+
+// A run of four steps. Its first parameter is watched.
+bool train(WindowDriver& w, const Fields& fields) {
+  if (!w.build(bundledModels()[0], fields)) return false;
+  for (const auto& v : w->store().graph()->graph().values()) {
+    if (v.trained()) {
+      w.loop().act([&] { w->session().watch(v.id(), true); });
+      break;
+    }
+  }
+  for (int step = 0; step < 4; ++step) {
+    if (!w.act("step_whole")) return false;
+  }
+  return true;
+}
+
+bool compared(WindowDriver& w, std::int64_t a, std::int64_t b) {
+  return w.loop().wait([&] {
+    const auto& facts = w->store().project();
+    return !facts.comparing() && facts.runComparison() && facts.runComparison()->a.run.id == a &&
+           facts.runComparison()->b.run.id == b && facts.runComparison()->both == 4;
+  });
+}
+
+QAbstractItemModel* tableOf(WindowDriver& w, const char* view) {
+  return w.view(QLatin1String(view))->findChild<QTableView*>()->model();
+}
+
+int rowWith(const QAbstractItemModel* model, int column, const QString& text) {
+  for (int r = 0; r < model->rowCount(); ++r) {
+    if (model->index(r, column).data().toString() == text) return r;
+  }
+  return -1;
+}
+
+}  // namespace
+
+#define QVERIFY_DONE(expression, driver) \
+  QVERIFY2(expression, qPrintable((driver).failure() + ' ' + (driver)->notice().text()))
+
+class TwoRunsTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void twoRunsWithOtherRatesPartAfterTheFirstUpdate() {
+    const QString project = folder_.filePath(QStringLiteral("two.stepscope"));
+    {
+      WindowDriver w;
+      w->setProjectPath(project);
+      w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
+      QVERIFY_DONE(train(w, {{"lr", "0.01"}, {"clip-grad-norm", "1"}, {"threads", "1"}}), w);
+      auto* divergence = w.view(QStringLiteral("divergence"));
+      QVERIFY(w.loop().wait([&] { return divergence->emptyText().contains(QStringLiteral("second run")); }));
+      QVERIFY_DONE(train(w, {{"lr", "0.5"}, {"clip-grad-norm", "1"}, {"threads", "1"}}), w);
+      w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
+
+      // Nobody picked a pair: the two newest runs.
+      QVERIFY(compared(w, 1, 2));
+      const RunComparison& c = *w->store().project().runComparison();
+      QCOMPARE(c.a.run.steps, 4);
+      QVERIFY(c.a.step.n > 0 && c.b.step.median > 0);
+      QVERIFY(!c.ops.empty() && !c.stepPhases.empty() && !c.buildPhases.empty());
+
+      // What was set otherwise.
+      const auto* options = tableOf(w, "compare_options");
+      const int rate = rowWith(options, 0, QStringLiteral("lr"));
+      QVERIFY(rate >= 0);
+      QCOMPARE(options->index(rate, 1).data().toString().toDouble(), 0.01);
+      QCOMPARE(options->index(rate, 2).data().toString().toDouble(), 0.5);
+
+      // The first loss comes before the first update. Its row selects the loss in every view.
+      QVERIFY(c.first && c.statistics > 0);
+      auto* table = w.view(QStringLiteral("divergence"))->findChild<QTableView*>();
+      const int loss = rowWith(table->model(), 2, QStringLiteral("loss"));
+      QVERIFY(loss >= 0);
+      QCOMPARE(table->model()->index(loss, 0).data().toString(), QStringLiteral("1"));
+      w.loop().act([&] { table->setCurrentIndex(table->model()->index(loss, 0)); });
+      QVERIFY(w.settled());
+      const Selection selected = w->selection().selection();
+      QCOMPARE(selected.value, w->store().graph()->graph().loss());
+      QVERIFY(selected.node >= 0 && selected.instruction >= 0);
+      // The watched parameter parts with the first update.
+      const int norm = rowWith(table->model(), 0, QStringLiteral("0"));
+      QVERIFY(norm >= 0);
+      w.loop().act([&] { table->setCurrentIndex(table->model()->index(norm, 0)); });
+      QVERIFY(w->store().graph()->value(w->selection().selection().value)->trained());
+
+      // An operator of the table selects its first instruction.
+      auto* times = w.view(QStringLiteral("compare_times"))->findChild<QTableView*>();
+      QVERIFY(times->model()->rowCount() > 5);
+      w.loop().act([&] { times->setCurrentIndex(times->model()->index(0, 0)); });
+      const auto* instruction = w->store().plan()->instruction(w->selection().selection().instruction);
+      QVERIFY(instruction &&
+              times->model()->index(0, 0).data().toString().startsWith(QString::fromStdString(instruction->op())));
+
+      // A tolerance that forgives everything.
+      auto* rtol = w.view(QStringLiteral("compare_options"))->findChild<QLineEdit*>(QStringLiteral("compare_rtol"));
+      w.loop().act([&] {
+        rtol->setText(QStringLiteral("1e9"));
+        emit rtol->editingFinished();
+      });
+      QVERIFY(w.loop().wait(
+          [&] { return !w->store().project().comparing() && w->store().project().runComparison()->request.rtol == 1e9; }));
+      QVERIFY(!w->store().project().runComparison()->first);
+      QVERIFY(divergence->emptyText().contains(QStringLiteral("No divergence")));
+
+      // The other way round.
+      auto* swap = w.view(QStringLiteral("compare"))->findChild<QAbstractButton*>(QStringLiteral("compare_swap"));
+      w.loop().act([&] { swap->click(); });
+      QVERIFY(compared(w, 2, 1));
+
+      // The second start-up beside the first.
+      QVERIFY(w.loop().wait([&] { return w->store().project().startupHistory().startups.size() == 2; }));
+      const auto* startup = tableOf(w, "startup_table");
+      QVERIFY(w.loop().wait([&] { return startup->headerData(3, Qt::Horizontal).toString() == QStringLiteral("Change"); }));
+      const int load = rowWith(startup, 0, QStringLiteral("load"));
+      QVERIFY(load >= 0);
+      QCOMPARE(startup->index(load, 6).data().toString(), QStringLiteral("1"));
+      QVERIFY(!startup->index(load, 4).data().toString().isEmpty());
+      QVERIFY2(w.loop().free(), qPrintable(w.loop().text()));
+    }
+
+    // The project, opened to look at.
+    WindowDriver w;
+    w.loop().act([&] {
+      w->openPath(project);
+      w->applyLayout(QStringLiteral("Compare"));
+    });
+    QVERIFY(compared(w, 1, 2));
+    QVERIFY(w->store().readOnly());
+    QCOMPARE(w->store().project().runComparison()->first->step, 0);
+    QCOMPARE(w->store().project().startupHistory().startups.size(), std::size_t{2});
+
+    // A run of another project.
+    const QString copy = folder_.filePath(QStringLiteral("copy.stepscope"));
+    QVERIFY(QFile::copy(project, copy));
+    w.loop().act([&] { w->recording().listOtherRuns(copy); });
+    QVERIFY(w.loop().wait([&] {
+      const auto& facts = w->store().project();
+      return facts.runComparison() && facts.runComparison()->request.otherProject == copy;
+    }));
+    QCOMPARE(w->store().project().runComparison()->b.run.id, 2);
+    w.loop().act([&] { w->recording().listOtherRuns(folder_.filePath(QStringLiteral("none.stepscope"))); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY2(w.loop().free(), qPrintable(w.loop().text()));
+  }
+};
+
+int main(int argc, char** argv) {
+  WatchedApplication app(argc, argv);
+  TwoRunsTest test;
+  return QTest::qExec(&test, argc, argv);
+}
+#include "tst_two_runs.moc"

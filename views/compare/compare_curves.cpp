@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/compare_curves.h"
+
+#include <QEvent>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+constexpr int kSeriesA = 0, kSeriesB = 1, kSeriesLoss = 5, kSeriesNorm = 3;
+}
+
+CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
+  setAccessibleName(tr("Losses of both runs over steps, and their differences"));
+  setMinimumHeight(80);
+  plotLayout()->clear();
+  upper_ = new QCPAxisRect(this);
+  lower_ = new QCPAxisRect(this);
+  plotLayout()->addElement(0, 0, upper_);
+  plotLayout()->addElement(1, 0, lower_);
+  plotLayout()->setRowStretchFactor(0, 1.6);
+  auto* group = new QCPMarginGroup(this);
+  const auto axis = [](QCPAxisRect* rect, QCPAxis::AxisType type) { return rect->axis(type); };
+  for (auto* rect : {upper_, lower_}) {
+    rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
+    rect->setRangeDrag(Qt::Horizontal);
+    rect->setRangeZoom(Qt::Horizontal);
+    rect->setupFullAxesBox();
+    axis(rect, QCPAxis::atTop)->setVisible(false);
+    axis(rect, QCPAxis::atRight)->setVisible(rect == lower_);
+    const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();  // steps are whole
+    whole->setTickStep(1);
+    whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
+    axis(rect, QCPAxis::atBottom)->setTicker(whole);
+  }
+  axis(upper_, QCPAxis::atLeft)->setLabel(tr("loss"));
+  axis(upper_, QCPAxis::atBottom)->setTickLabels(false);
+  axis(lower_, QCPAxis::atLeft)->setLabel(tr("loss, B − A"));
+  axis(lower_, QCPAxis::atRight)->setLabel(tr("norm, B − A"));
+  axis(lower_, QCPAxis::atRight)->setTickLabels(true);
+  axis(lower_, QCPAxis::atBottom)->setLabel(tr("step"));
+  lossA_ = addGraph(axis(upper_, QCPAxis::atBottom), axis(upper_, QCPAxis::atLeft));
+  lossB_ = addGraph(axis(upper_, QCPAxis::atBottom), axis(upper_, QCPAxis::atLeft));
+  lossBy_ = addGraph(axis(lower_, QCPAxis::atBottom), axis(lower_, QCPAxis::atLeft));
+  normBy_ = addGraph(axis(lower_, QCPAxis::atBottom), axis(lower_, QCPAxis::atRight));
+  auto* legend = new QCPLegend;
+  upper_->insetLayout()->addElement(legend, Qt::AlignTop | Qt::AlignRight);
+  upper_->insetLayout()->setMargins(QMargins(8, 6, 8, 6));
+  legend->setLayer(QStringLiteral("legend"));
+  for (auto* g : {lossA_, lossB_}) g->addToLegend(legend);
+  for (auto** line : {&cursor_, &first_}) {
+    *line = new QCPItemStraightLine(this);
+    (*line)->setVisible(false);
+    (*line)->point1->setAxes(axis(upper_, QCPAxis::atBottom), axis(upper_, QCPAxis::atLeft));
+    (*line)->point2->setAxes(axis(upper_, QCPAxis::atBottom), axis(upper_, QCPAxis::atLeft));
+    (*line)->setClipAxisRect(upper_);
+  }
+  note_ = new QCPItemText(this);
+  note_->setClipAxisRect(lower_);
+  note_->position->setAxisRect(lower_);
+  note_->position->setType(QCPItemPosition::ptAxisRectRatio);
+  note_->position->setCoords(0.5, 0.1);
+  note_->setPositionAlignment(Qt::AlignHCenter | Qt::AlignTop);
+  const auto follow = [](QCPAxis* from, QCPAxis* to) {
+    connect(from, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), to,
+            [to](const QCPRange& range) { to->setRange(range); });
+  };
+  follow(lossA_->keyAxis(), lossBy_->keyAxis());
+  follow(lossBy_->keyAxis(), lossA_->keyAxis());
+  setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+  connect(this, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
+    const QString text = tip(lossA_->keyAxis()->pixelToCoord(event->position().x()));
+    if (text.isEmpty()) return;
+    QToolTip::showText(event->globalPosition().toPoint(), text, this);
+    replot(rpQueuedReplot);
+  });
+  colour();
+}
+
+QString CompareCurves::tip(double at) {
+  if (!comparison_ || comparison_->steps.empty()) return {};
+  const auto& steps = comparison_->steps;
+  const ComparedStep& s = *std::min_element(steps.begin(), steps.end(), [at](const ComparedStep& x, const ComparedStep& y) {
+    return std::abs(static_cast<double>(x.step) - at) < std::abs(static_cast<double>(y.step) - at);
+  });
+  QString text = tr("step %1").arg(format::count(s.step));
+  const auto pair = [&text](const QString& what, std::optional<double> a, std::optional<double> b) {
+    if (!a && !b) return;
+    const auto number = [](std::optional<double> x) { return x ? format::numberExact(*x) : tr("none"); };
+    text += tr("\n%1 A %2\n%1 B %3").arg(what, number(a), number(b));
+    if (a && b) text += tr("\n%1 B − A %2").arg(what, format::number(*b - *a));
+  };
+  pair(tr("loss"), s.lossA, s.lossB);
+  pair(tr("gradient norm"), s.normA, s.normB);
+  cursor_->point1->setCoords(static_cast<double>(s.step), 0);
+  cursor_->point2->setCoords(static_cast<double>(s.step), 1);
+  cursor_->setVisible(true);
+  return text;
+}
+
+void CompareCurves::setComparison(RunComparisonPtr comparison) {
+  comparison_ = std::move(comparison);
+  QVector<double> x, a, b, loss, norm;
+  bool norms = false, differ = false;
+  if (comparison_) {
+    std::int64_t last = -1;
+    for (const ComparedStep& s : comparison_->steps) {
+      // A hole in the record is a hole in the curve.
+      if (last >= 0 && s.step > last + 1) {
+        x << static_cast<double>(last) + 0.5;
+        for (auto* v : {&a, &b, &loss, &norm}) *v << qQNaN();
+      }
+      last = s.step;
+      x << static_cast<double>(s.step);
+      a << s.lossA.value_or(qQNaN());
+      b << s.lossB.value_or(qQNaN());
+      loss << (s.lossA && s.lossB ? *s.lossB - *s.lossA : qQNaN());
+      norm << (s.normA && s.normB ? *s.normB - *s.normA : qQNaN());
+      norms = norms || (s.normA && s.normB);
+      differ = differ || loss.back() != 0 || (s.normA && s.normB && norm.back() != 0);
+    }
+    lossA_->setName(tr("A · run %1").arg(comparison_->a.run.id));
+    lossB_->setName(tr("B · run %1").arg(comparison_->b.run.id));
+  }
+  lossA_->setData(x, a, true);
+  lossB_->setData(x, b, true);
+  lossBy_->setData(x, loss, true);
+  normBy_->setData(x, norm, true);
+  normBy_->valueAxis()->setVisible(norms);
+  QStringList notes;
+  if (comparison_ && comparison_->both == 0) {
+    notes << tr("the runs share no step number");
+  } else if (comparison_ && !differ) {
+    notes << tr("equal in every bit");
+  }
+  if (comparison_ && !norms) notes << tr("no gradient norm: clipping computes it");
+  note_->setText(notes.join('\n'));
+  first_->setVisible(comparison_ && comparison_->first);
+  if (comparison_ && comparison_->first) {
+    first_->point1->setCoords(static_cast<double>(comparison_->first->step), 0);
+    first_->point2->setCoords(static_cast<double>(comparison_->first->step), 1);
+  }
+  cursor_->setVisible(false);
+  const bool few = x.size() < 60;
+  for (auto* g : {lossA_, lossB_, lossBy_, normBy_})
+    g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
+  lossB_->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssCircle, 6) : QCPScatterStyle(QCPScatterStyle::ssNone));
+  fit();
+}
+
+void CompareCurves::setLogarithmic(bool on) {
+  QCPAxis* axis = lossA_->valueAxis();
+  axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
+  axis->setTicker(on ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog)
+                     : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+  fit();
+}
+
+void CompareCurves::fit() {
+  for (auto* axis : {lossA_->valueAxis(), lossBy_->valueAxis(), normBy_->valueAxis()}) {
+    QCPRange range;
+    bool any = false;
+    for (auto* g : axis->graphs()) {
+      bool found = false;
+      const QCPRange r =
+          g->getValueRange(found, axis->scaleType() == QCPAxis::stLogarithmic ? QCP::sdPositive : QCP::sdBoth);
+      if (!found) continue;
+      any ? range.expand(r) : void(range = r);
+      any = true;
+    }
+    if (!any) range = QCPRange(axis->scaleType() == QCPAxis::stLogarithmic ? 0.1 : -1, 1);
+    // A constant has no range of its own: its axis shows a tenth around it.
+    if (range.size() <= 0) {
+      const double around = range.lower == 0 ? 1 : std::abs(range.lower) * 0.1;
+      range = QCPRange(range.lower - around, range.lower + around);
+    }
+    // Both differences have their zero at one height.
+    if (axis->axisRect() == lower_) {
+      const double most = std::max(std::abs(range.lower), std::abs(range.upper));
+      range = QCPRange(-most, most);
+    }
+    axis->setRange(range);
+    axis->scaleRange(1.12, axis->range().center());
+  }
+  lossA_->keyAxis()->rescale(false);
+  if (comparison_ && comparison_->steps.size() == 1) {
+    const double at = static_cast<double>(comparison_->steps.front().step);
+    lossA_->keyAxis()->setRange(at - 1, at + 1);
+  } else {
+    lossA_->keyAxis()->scaleRange(1.04, lossA_->keyAxis()->range().center());
+  }
+  colour();
+  replot(rpQueuedReplot);
+}
+
+void CompareCurves::colour() {
+  const Tokens& t = Tokens::current();
+  setBackground(t.panel);
+  for (auto* rect : axisRects()) {
+    for (auto* axis : rect->axes()) {
+      axis->setBasePen(QPen(t.border, 1));
+      axis->setTickPen(QPen(t.border, 1));
+      axis->setSubTickPen(Qt::NoPen);
+      axis->setTickLabelColor(t.faint);
+      axis->setLabelColor(t.muted);
+      axis->setTickLabelFont(smallFont());
+      axis->setLabelFont(smallFont());
+      axis->grid()->setPen(QPen(t.grid, 1));
+      axis->grid()->setZeroLinePen(axis->axisRect() == lower_ && axis->axisType() == QCPAxis::atLeft ? QPen(t.edge, 1)
+                                                                                                     : QPen(Qt::NoPen));
+      axis->setNumberPrecision(4);
+      axis->setNumberFormat(QStringLiteral("gb"));
+    }
+  }
+  lossA_->setPen(QPen(t.series(kSeriesA), 2.4));
+  QPen dashed(t.series(kSeriesB), 1.6);
+  dashed.setDashPattern({5, 3});
+  lossB_->setPen(dashed);
+  lossBy_->setPen(QPen(t.series(kSeriesLoss), 1.4));
+  normBy_->setPen(QPen(t.series(kSeriesNorm), 1.4));
+  lossBy_->valueAxis()->setLabelColor(t.series(kSeriesLoss));
+  normBy_->valueAxis()->setLabelColor(t.series(kSeriesNorm));
+  cursor_->setPen(QPen(t.edge, 1));
+  QPen first(t.warn, 1);
+  first.setStyle(Qt::DotLine);
+  first_->setPen(first);
+  note_->setColor(t.muted);
+  note_->setFont(smallFont());
+  for (auto* legend : findChildren<QCPLegend*>()) {
+    legend->setBrush(t.panel);
+    legend->setBorderPen(QPen(t.border, 1));
+    legend->setFont(smallFont());
+    legend->setTextColor(t.muted);
+  }
+}
+
+void CompareCurves::changeEvent(QEvent* event) {
+  QCustomPlot::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange || event->type() == QEvent::StyleChange) {
+    colour();
+    replot(rpQueuedReplot);
+  }
+}
+
+}  // namespace stepscope

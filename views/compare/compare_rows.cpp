@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/compare_rows.h"
+
+#include <QDateTime>
+#include <QLocale>
+#include <QObject>
+
+#include "views/common/comparison_cells.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+
+QString tr(const char* text) { return QObject::tr(text); }
+
+TableRow summary(const QString& what, TableCell a, TableCell b, TableCell difference = {}) {
+  TableRow row;
+  TableCell name(what);
+  name.role = QStringLiteral("muted");
+  row.cells = {name, std::move(a), std::move(b), std::move(difference)};
+  return row;
+}
+
+TableRow textSummary(const QString& what, const QString& a, const QString& b) {
+  TableCell difference(a == b ? QString() : tr("differs"));
+  difference.role = QStringLiteral("accent");
+  return summary(what, comparison::plain(a), comparison::plain(b), difference);
+}
+
+std::optional<double> median(const TimeFigures& t) {
+  return t.n > 0 ? std::optional(static_cast<double>(t.median)) : std::nullopt;
+}
+std::optional<double> p95(const TimeFigures& t) {
+  return t.n > 0 ? std::optional(static_cast<double>(t.p95)) : std::nullopt;
+}
+QDateTime started(const RunEntry& run) { return QDateTime::fromMSecsSinceEpoch(run.startedAt / 1'000'000); }
+
+}  // namespace
+
+QString runTitle(const RunEntry& run) {
+  QStringList parts{QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name)),
+                    QLocale().toString(started(run), QStringLiteral("d MMM hh:mm")),
+                    run.steps == 1 ? tr("1 step") : tr("%1 steps").arg(format::count(run.steps))};
+  if (!run.optimizer.isEmpty()) parts << format::visible(run.optimizer);
+  return parts.join(QStringLiteral(" · "));
+}
+
+std::vector<TableRow> summaryRows(const RunComparison& c) {
+  const auto& a = c.a;
+  const auto& b = c.b;
+  std::vector<TableRow> rows;
+  const auto loss = [](const RunEntry& run, double value) { return run.hasLoss ? std::optional(value) : std::nullopt; };
+  const auto numbers = [&](const QString& what, std::optional<double> x, std::optional<double> y) {
+    rows.push_back(
+        summary(what, comparison::number(x), comparison::number(y),
+                x && y ? TableCell(*x == *y ? QStringLiteral("0")
+                                            : (*y > *x ? QStringLiteral("+") : QString()) + format::number(*y - *x, 4),
+                                   {}, format::numberExact(*y - *x))
+                       : TableCell()));
+  };
+  const auto time = [&](const QString& what, std::optional<double> x, std::optional<double> y) {
+    TableCell difference = x || y ? comparison::timeDifference(x, y) : TableCell();
+    if (x && y) difference.tip += tr("\n%1 of A").arg(format::change(*x, *y));
+    rows.push_back(summary(what, comparison::time(x), comparison::time(y), difference));
+  };
+  rows.push_back(textSummary(tr("Model"), a.model.section('/', -2), b.model.section('/', -2)));
+  rows.back().cells[1].tip = format::visible(a.model);
+  rows.back().cells[2].tip = format::visible(b.model);
+  // The day matters when it is another one.
+  const QString clock =
+      started(a.run).date() == started(b.run).date() ? QStringLiteral("hh:mm:ss") : QStringLiteral("d MMM hh:mm");
+  const auto when = [&clock](const RunEntry& run) {
+    return TableCell(QLocale().toString(started(run), clock), {}, QLocale().toString(started(run), QLocale::LongFormat));
+  };
+  rows.push_back(summary(tr("Started"), when(a.run), when(b.run)));
+  rows.push_back(textSummary(tr("State"), a.run.status, b.run.status));
+  rows.push_back(textSummary(tr("Device"), a.run.device + QStringLiteral(" · ") + a.precision,
+                             b.run.device + QStringLiteral(" · ") + b.precision));
+  rows.push_back(textSummary(tr("Optimizer"), a.run.optimizer, b.run.optimizer));
+  if (a.cpu != b.cpu) rows.push_back(textSummary(tr("Machine"), a.cpu, b.cpu));
+  if (a.version != b.version) rows.push_back(textSummary(tr("Version"), a.version, b.version));
+  const std::int64_t more = b.run.steps - a.run.steps;
+  rows.push_back(
+      summary(tr("Steps"), {format::count(a.run.steps)}, {format::count(b.run.steps)},
+              {more == 0 ? QStringLiteral("0") : (more > 0 ? QStringLiteral("+") : QString()) + format::count(more)}));
+  time(tr("Step, median"), median(a.step), median(b.step));
+  rows.back().cells[1].tip = rows.back().cells[2].tip = {};
+  for (const auto& [cell, t] : {std::pair(1, a.step), std::pair(2, b.step)}) {
+    if (t.n > 0)
+      rows.back().cells[static_cast<std::size_t>(cell)].tip =
+          tr("n %1 without warm-up, min %2, max %3").arg(format::count(t.n), format::time(t.min), format::time(t.max));
+  }
+  time(tr("Step, p95"), p95(a.step), p95(b.step));
+  numbers(tr("First loss"), loss(a.run, a.run.firstLoss), loss(b.run, b.run.firstLoss));
+  numbers(tr("Last loss"), loss(a.run, a.run.lastLoss), loss(b.run, b.run.lastLoss));
+  for (const ComparedBytes& m : c.memory) {
+    if (m.name == u"measured peak" || m.name == u"planned")
+      rows.push_back(summary(m.name == u"planned" ? tr("Peak, planned") : tr("Peak, measured"), comparison::bytes(m.a),
+                             comparison::bytes(m.b), comparison::bytesDifference(m.a, m.b)));
+  }
+  return rows;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare/compare_view.h"
+
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPainter>
+#include <QSplitter>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "views/common/comparison_cells.h"
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+#include "views/compare/compare_rows.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kRun = Qt::UserRole, kProject = Qt::UserRole + 1;
+
+void addRuns(QComboBox& list, const std::vector<RunEntry>& runs, const QString& project) {
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {  // the newest first
+    QString title = runTitle(*run);
+    if (!project.isEmpty()) title = format::visible(project.section('/', -1)) + QStringLiteral(": ") + title;
+    list.addItem(title, QVariant::fromValue<qint64>(run->id));
+    list.setItemData(list.count() - 1, project, kProject);
+    list.setItemData(list.count() - 1, title, Qt::ToolTipRole);
+  }
+}
+
+int placeOf(const QComboBox& list, std::int64_t run, const QString& project) {
+  for (int i = 0; i < list.count(); ++i) {
+    if (list.itemData(i, kRun).toLongLong() == run && list.itemData(i, kProject).toString() == project) return i;
+  }
+  return -1;
+}
+
+const RunEntry* runOf(const std::vector<RunEntry>& runs, std::int64_t id) {
+  const auto found = std::find_if(runs.begin(), runs.end(), [id](const RunEntry& r) { return r.id == id; });
+  return found == runs.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+CompareView::CompareView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("compare"), tr("Compare"), parent),
+      controls_(new QWidget(this)),
+      logarithmic_(new QCheckBox(tr("Log"))),
+      other_(new QPushButton(tr("Other project…"))),
+      a_(new QComboBox),
+      b_(new QComboBox),
+      swap_(new QToolButton),
+      error_(new QLabel),
+      model_(new RowTableModel({{QString(), QString(), false, 10},
+                                {tr("A"), tr("Run A"), true, 9},
+                                {tr("B"), tr("Run B"), true, 9},
+                                {tr("B − A"), tr("Difference"), true, 8}},
+                               this)),
+      table_(new RowTableView),
+      curves_(new CompareCurves) {
+  const Metrics m = Metrics::current();
+  auto* line = new QHBoxLayout(controls_);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->addWidget(logarithmic_);
+  line->addWidget(other_);
+  controls_->hide();
+  logarithmic_->setToolTip(tr("Logarithmic axis of the losses"));
+  other_->setToolTip(tr("Takes run B from another project file"));
+  other_->setObjectName(QStringLiteral("compare_other"));
+
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* pair = new QHBoxLayout;
+  pair->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
+  pair->setSpacing(qRound(0.5 * m.unit));
+  swap_->setText(QStringLiteral("⇄"));
+  swap_->setToolTip(tr("Swaps A and B"));
+  swap_->setAccessibleName(tr("Swap A and B"));
+  swap_->setObjectName(QStringLiteral("compare_swap"));
+  for (auto [list, letter] : {std::pair(a_, QStringLiteral("A")), std::pair(b_, QStringLiteral("B"))}) {
+    auto* label = new QLabel(letter);
+    QFont strong = label->font();
+    strong.setWeight(QFont::DemiBold);
+    label->setFont(strong);
+    list->setAccessibleName(tr("Run %1").arg(letter));
+    list->setObjectName(QStringLiteral("compare_") + letter.toLower());
+    list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    list->setMinimumContentsLength(8);
+    list->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    pair->addWidget(label);
+    pair->addWidget(list, 1);
+    if (list == a_) pair->addWidget(swap_);
+    connect(list, &QComboBox::activated, this, &CompareView::pick);
+  }
+  column->addLayout(pair);
+  error_->setTextFormat(Qt::PlainText);
+  error_->setWordWrap(true);
+  error_->setProperty("role", "error");
+  error_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
+  error_->hide();
+  column->addWidget(error_);
+  auto* rule = new QFrame;
+  rule->setProperty("role", "line");
+  rule->setFixedHeight(1);
+  column->addWidget(rule);
+  auto* halves = new QSplitter(Qt::Horizontal);
+  halves->setHandleWidth(1);
+  halves->setChildrenCollapsible(false);
+  table_->setModel(model_);
+  table_->sizeColumns(model_->columns());
+  table_->horizontalHeader()->setStretchLastSection(false);
+  for (const int column : {1, 2, 3}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
+  table_->setObjectName(QStringLiteral("compare_summary"));
+  table_->setAccessibleName(tr("Both runs"));
+  table_->setContextMenuPolicy(Qt::NoContextMenu);
+  table_->setMinimumWidth(14 * m.unit);
+  curves_->setMinimumWidth(14 * m.unit);
+  halves->addWidget(table_);
+  halves->addWidget(curves_);
+  halves->setStretchFactor(0, 5);
+  halves->setStretchFactor(1, 6);
+  halves->setSizes({50 * m.unit / 2, 50 * m.unit / 2});
+  column->addWidget(halves, 1);
+
+  connect(swap_, &QToolButton::clicked, this, [this] {
+    CompareRequest request = store().project().compareRequest();
+    std::swap(request.a, request.b);
+    if (request.complete()) ask(request);
+  });
+  connect(other_, &QPushButton::clicked, this, [this] { emit wishes().openOtherProject(); });
+  connect(logarithmic_, &QCheckBox::toggled, curves_, &CompareCurves::setLogarithmic);
+  connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareView::fillRuns);
+  connect(&store().project(), &ProjectFacts::projectChanged, this, &CompareView::fillRuns);
+  connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareView::showResult);
+  fillRuns();
+}
+
+QString CompareView::headerText() const {
+  const auto& facts = store().project();
+  if (facts.comparing()) return tr("reading …");
+  if (!facts.runComparison()) return {};
+  const RunComparison& c = *facts.runComparison();
+  if (c.both == 0) return tr("no step in both");
+  return c.first ? tr("part at step %1").arg(format::count(c.first->step)) : tr("%1 steps agree").arg(format::count(c.both));
+}
+
+QString CompareView::emptyText() const {
+  const auto& facts = store().project();
+  return facts.runs().empty() || facts.runs().size() + facts.otherRuns().size() < 2 ? comparison::noneText(facts)
+                                                                                    : QString();
+}
+
+void CompareView::showEvent(QShowEvent* event) {
+  View::showEvent(event);
+  fillRuns();
+}
+
+void CompareView::fillRuns() {
+  const ProjectFacts& facts = store().project();
+  emit emptyChanged();
+  for (QComboBox* list : {a_, b_}) list->clear();
+  addRuns(*a_, facts.runs(), {});
+  addRuns(*b_, facts.runs(), {});
+  addRuns(*b_, facts.otherRuns(), facts.otherProject());
+  showResult();
+  if (!isVisible() || emptyText() != QString()) return;
+
+  CompareRequest request = facts.compareRequest();
+  const bool otherCame = !facts.otherRuns().empty() && facts.otherProject() != proposed_.otherProject &&
+                         request.otherProject != facts.otherProject();
+  if (otherCame) {  // the user has just fetched it to be compared with
+    request.otherProject = proposed_.otherProject = facts.otherProject();
+    request.b = facts.otherRuns().back().id;
+    if (!runOf(facts.runs(), request.a)) request.a = facts.runs().back().id;
+    return ask(request);
+  }
+  if ((!request.complete() || request == proposed_) && request.otherProject.isEmpty() && facts.runs().size() >= 2) {
+    request.a = facts.runs()[facts.runs().size() - 2].id;
+    request.b = facts.runs().back().id;
+    if (request != facts.compareRequest()) {
+      proposed_ = request;
+      return ask(request);
+    }
+  }
+  // A run that went on since is read again.
+  if (!request.complete() || facts.comparing() || !facts.runComparison()) return;
+  const RunComparison& c = *facts.runComparison();
+  const auto moved = [](const std::vector<RunEntry>& runs, const RunEntry& seen) {
+    const RunEntry* now = runOf(runs, seen.id);
+    return now && (now->steps != seen.steps || now->status != seen.status);
+  };
+  if (moved(facts.runs(), c.a.run) || (request.otherProject.isEmpty() && moved(facts.runs(), c.b.run))) ask(request);
+}
+
+void CompareView::pick() {
+  CompareRequest request = store().project().compareRequest();
+  request.a = a_->currentData(kRun).toLongLong();
+  request.b = b_->currentData(kRun).toLongLong();
+  request.otherProject = b_->currentData(kProject).toString();
+  ask(request);
+}
+
+void CompareView::ask(const CompareRequest& request) { emit wishes().compareRuns(request); }
+
+void CompareView::showResult() {
+  const ProjectFacts& facts = store().project();
+  const CompareRequest& request = facts.compareRequest();
+  a_->setCurrentIndex(placeOf(*a_, request.a, {}));
+  b_->setCurrentIndex(placeOf(*b_, request.b, request.otherProject));
+  swap_->setEnabled(request.complete() && request.otherProject.isEmpty());
+  error_->setVisible(!facts.compareError().isEmpty());
+  error_->setText(facts.compareError());
+  const auto& result = facts.runComparison();
+  model_->setRows(result ? summaryRows(*result) : std::vector<TableRow>());
+  curves_->setComparison(result);
+  emit headerChanged();
+  emit emptyChanged();
+}
+
+void CompareView::drawPicture(QPainter& painter) { painter.drawPixmap(0, 0, grab()); }
+
+}  // namespace stepscope

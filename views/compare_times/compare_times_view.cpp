@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare_times/compare_times_view.h"
+
+#include <algorithm>
+
+#include "views/common/comparison_cells.h"
+
+namespace stepscope {
+
+CompareTimesView::CompareTimesView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("compare_times"), tr("Times and memory"), timeColumns(Times::kOperators), parent),
+      which_(new QComboBox(this)) {
+  which_->addItems({tr("Operators"), tr("Phases of the step"), tr("Build"), tr("Memory")});
+  which_->setAccessibleName(tr("Table"));
+  which_->setObjectName(QStringLiteral("compare_times_which"));
+  which_->hide();
+  connect(which_, &QComboBox::currentIndexChanged, this, &CompareTimesView::refillLater);
+  connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareTimesView::refillLater);
+  connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareTimesView::emptyChanged);
+  connect(&store(), &SnapshotStore::planChanged, this, &CompareTimesView::refillLater);
+}
+
+QString CompareTimesView::emptyText() const { return comparison::noneText(store().project()); }
+
+QString CompareTimesView::saveState() const { return QString::number(which_->currentIndex()); }
+void CompareTimesView::restoreState(const QString& state) {
+  which_->setCurrentIndex(std::clamp(state.toInt(), 0, which_->count() - 1));
+}
+
+void CompareTimesView::refill() {
+  const auto& result = store().project().runComparison();
+  auto rows = result ? timeRows(*result, which(), store().plan().get()) : std::vector<TableRow>();
+  if (result && rows.empty()) {
+    TableRow none;
+    none.cells = {{tr("not recorded")}};
+    none.cells[0].role = QStringLiteral("muted");
+    rows.push_back(std::move(none));
+  }
+  const auto columns = timeColumns(which());
+  if (columns.size() != model().columns().size() || columns[0].title != model().columns()[0].title ||
+      columns[1].title != model().columns()[1].title) {
+    setColumns(columns, std::move(rows));
+  } else {
+    setRows(std::move(rows));
+  }
+}
+
+}  // namespace stepscope

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/compare_times/time_rows.h"
+
+#include <QObject>
+#include <map>
+
+#include "views/common/comparison_cells.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+
+QString tr(const char* text) { return QObject::tr(text); }
+
+TableCell measured(const TimeFigures& t, std::int64_t ns) {
+  return t.n > 0 ? comparison::time(static_cast<double>(ns)) : comparison::absent();
+}
+
+std::optional<double> asNumber(std::optional<std::int64_t> n) {
+  return n ? std::optional(static_cast<double>(*n)) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<TableColumn> timeColumns(Times which) {
+  if (which == Times::kMemory) {
+    return {{tr("Memory"),
+             tr("planned: as the plan has it, persistent memory included · measured peak: touched pages · arena: planned "
+                "for intermediate values · lower bound: largest sum of live bytes in this order · persistent: parameters, "
+                "optimizer state, constants, batch"),
+             false, 12},
+            {tr("A"), tr("Run A"), true, 8},
+            {tr("B"), tr("Run B"), true, 8},
+            {tr("B − A"), tr("Difference in bytes"), true, 8},
+            {tr("Change"), tr("Difference in percent of A"), true, 7},
+            {QString(), QString(), false, 4}};
+  }
+  const QString of = which == Times::kOperators ? tr("one execution")
+                     : which == Times::kBuild   ? tr("the newest build")
+                                                : tr("one step");
+  const QString sum = which == Times::kBuild ? tr("Wall-clock time of the newest build")
+                                             : tr("Mean time per step without warm-up; read it beside median and p95");
+  return {
+      {which == Times::kOperators ? tr("Operator") : tr("Phase"),
+       which == Times::kOperators ? tr("Operator and phase; click selects the first such instruction of the open model")
+                                  : tr("Phase"),
+       false, 14},
+      {which == Times::kBuild ? tr("A") : tr("A per step"), sum, true, 7},
+      {which == Times::kBuild ? tr("B") : tr("B per step"), sum, true, 7},
+      {tr("B − A"), tr("Difference; below zero B is faster"), true, 7},
+      {tr("Change"), tr("Difference in percent of A"), true, 6},
+      {tr("A n"), tr("Measurements of %1 in A").arg(of), true, 4},
+      {tr("A median"), tr("Half of the measurements of %1 were faster").arg(of), true, 7},
+      {tr("A p95"), tr("95 of 100 measurements of %1 were faster").arg(of), true, 7},
+      {tr("B n"), tr("Measurements of %1 in B").arg(of), true, 4},
+      {tr("B median"), tr("Half of the measurements of %1 were faster").arg(of), true, 7},
+      {tr("B p95"), tr("95 of 100 measurements of %1 were faster").arg(of), true, 7},
+      {which == Times::kOperators ? tr("Instructions") : tr("Items"),
+       which == Times::kOperators ? tr("Instructions of the plan, A → B") : tr("Items worked on or steps measured, A → B"),
+       true, 7}};
+}
+
+std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSnapshot* plan) {
+  std::vector<TableRow> rows;
+  if (which == Times::kMemory) {
+    for (const ComparedBytes& m : c.memory) {
+      TableRow row;
+      row.cells = {comparison::plain(m.name), comparison::bytes(m.a), comparison::bytes(m.b),
+                   comparison::bytesDifference(m.a, m.b), comparison::change(asNumber(m.a), asNumber(m.b))};
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+  std::map<std::pair<QString, QString>, int> first;
+  static const std::map<int, QString> kPhases{{snapshot::FORWARD, QStringLiteral("forward")},
+                                              {snapshot::BACKWARD, QStringLiteral("backward")},
+                                              {snapshot::RECOMPUTE, QStringLiteral("recompute")},
+                                              {snapshot::OPTIMIZER, QStringLiteral("optimizer")}};
+  for (int i = 0; plan && which == Times::kOperators && i < plan->size(); ++i) {
+    const auto* in = plan->instruction(i);
+    const auto phase = kPhases.find(in->phase());
+    if (phase != kPhases.end()) first.try_emplace({QString::fromStdString(in->op()), phase->second}, i);
+  }
+  const auto& list = which == Times::kOperators ? c.ops : which == Times::kStepPhases ? c.stepPhases : c.buildPhases;
+  for (const ComparedTime& t : list) {
+    TableRow row;
+    const QString name =
+        format::visible(t.name) + (t.phase.isEmpty() ? QString() : QStringLiteral("  ") + format::visible(t.phase));
+    row.cells = {{name},
+                 comparison::time(t.a),
+                 comparison::time(t.b),
+                 comparison::timeDifference(t.a, t.b),
+                 comparison::change(t.a, t.b)};
+    for (const TimeFigures& f : {t.timeA, t.timeB}) {
+      row.cells.push_back(f.n > 0 ? TableCell(format::count(f.n), QVariant::fromValue<qint64>(f.n)) : comparison::absent());
+      for (const std::int64_t ns : {f.median, f.p95}) {
+        row.cells.push_back(measured(f, ns));
+        if (f.n > 0) row.cells.back().tip += tr("\nmin %1, max %2").arg(format::time(f.min), format::time(f.max));
+      }
+    }
+    row.cells.push_back({t.countA == t.countB ? format::count(t.countA)
+                                              : format::count(t.countA) + QStringLiteral(" → ") + format::count(t.countB),
+                         QVariant::fromValue<qint64>(t.countB)});
+    if (const auto found = first.find({t.name, t.phase}); found != first.end())
+      row.target = Selection::ofInstruction(found->second);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace stepscope

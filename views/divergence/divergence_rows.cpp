@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/divergence/divergence_rows.h"
+
+#include <QObject>
+#include <cmath>
+#include <unordered_map>
+
+#include "views/common/comparison_cells.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+QString tr(const char* text) { return QObject::tr(text); }
+}  // namespace
+
+std::vector<TableColumn> divergenceColumns() {
+  return {{tr("Step"), tr("Micro step; steps are matched by their number"), true, 4},
+          {tr("Phase"), tr("Phase that makes the number: within a step forward comes first, then backward"), false, 7},
+          {tr("Quantity"),
+           tr("loss, gradient norm before clipping, or the first statistic of a watched value that parts: elements, NaN, "
+              "Inf, norm, mean, std, min, max"),
+           false, 10},
+          {tr("A"), tr("Number of run A"), true, 9},
+          {tr("B"), tr("Number of run B"), true, 9},
+          {tr("B − A"), tr("Difference"), true, 8},
+          {tr("Relative"), tr("|A − B| divided by |B|: what rtol limits"), true, 7},
+          {tr("Value"), tr("Name of the value; click selects it in the open model"), false, 20}};
+}
+
+std::vector<TableRow> divergenceRows(const RunComparison& c, const GraphSnapshot* graph) {
+  std::unordered_map<std::string, int> ids;
+  if (graph && !c.divergences.empty()) {
+    for (const auto& v : graph->graph().values()) ids.try_emplace(v.name(), v.id());
+  }
+  const auto target = [&](const Divergence& d) {
+    if (!graph) return Selection();
+    if (d.quantity == u"loss" && d.value.isEmpty())
+      return graph->value(graph->graph().loss()) ? Selection::ofValue(graph->graph().loss()) : Selection();
+    const auto found = ids.find(d.value.isEmpty() ? "stepscope.gradient_norm" : d.value.toStdString());
+    return found == ids.end() ? Selection() : Selection::ofValue(found->second);
+  };
+  std::vector<TableRow> rows;
+  for (const Divergence& d : c.divergences) {
+    TableRow row;
+    TableCell difference, relative;
+    if (d.a && d.b) {
+      const double by = *d.b - *d.a;
+      difference = {(by > 0 ? QStringLiteral("+") : QString()) + format::number(by, 4), comparison::sortKey(std::abs(by)),
+                    format::numberExact(by)};
+      if (*d.b != 0)
+        relative = {format::number(std::abs(by / *d.b), 3), comparison::sortKey(std::abs(by / *d.b)),
+                    format::numberExact(std::abs(by / *d.b))};
+    }
+    TableCell phase(format::visible(d.phase));
+    phase.role = QStringLiteral("muted");
+    row.cells = {{format::count(d.step), QVariant::fromValue<qint64>(d.step)},
+                 phase,
+                 comparison::plain(d.quantity),
+                 comparison::number(d.a),
+                 comparison::number(d.b),
+                 difference,
+                 relative,
+                 comparison::plain(d.value)};
+    row.target = target(d);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/divergence/divergence_view.h"
+
+#include "views/common/comparison_cells.h"
+#include "views/common/format.h"
+#include "views/divergence/divergence_rows.h"
+
+namespace stepscope {
+
+DivergenceView::DivergenceView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("divergence"), tr("First divergence"), divergenceColumns(), parent) {
+  setFilterPlaceholder(tr("Filter by step, quantity or value"));
+  connect(&store().project(), &ProjectFacts::comparisonChanged, this, &DivergenceView::refillLater);
+  connect(&store().project(), &ProjectFacts::runsChanged, this, &DivergenceView::emptyChanged);
+  connect(&store(), &SnapshotStore::graphChanged, this, &DivergenceView::refillLater);
+}
+
+QString DivergenceView::headerText() const {
+  const auto& result = store().project().runComparison();
+  if (!result || result->outside == 0) return {};
+  const auto shown = static_cast<std::int64_t>(result->divergences.size());
+  const QString text = tr("%1 outside %2").arg(format::count(result->outside), comparison::toleranceText(result->request));
+  return shown < result->outside ? tr("first %1 of %2").arg(format::count(shown), text) : text;
+}
+
+QString DivergenceView::emptyText() const {
+  const auto& result = store().project().runComparison();
+  if (!result) return comparison::noneText(store().project());
+  if (result->outside > 0) return {};
+  if (result->both == 0 && result->statistics == 0)
+    return tr("The runs share no step number, so there is nothing to compare step by step.\nTrain both from the same step.");
+  const QString seen =
+      result->statistics > 0
+          ? tr("Losses, gradient norms and %1 statistics of watched values").arg(format::count(result->statistics))
+          : tr("Losses and gradient norms");
+  const QString agree = tr("No divergence: %1 of %2 steps agree within %3.")
+                            .arg(seen, format::count(result->both), comparison::toleranceText(result->request));
+  const QString first = result->unequal ? tr("First unequal number: %1.").arg(comparison::divergenceText(*result->unequal))
+                                        : tr("They are equal in every bit.");
+  const QString more =
+      result->statistics > 0 ? QString() : tr("\nWatch values (Watch) in both runs to compare their statistics too.");
+  return agree + '\n' + first + more;
+}
+
+void DivergenceView::refill() {
+  const auto& result = store().project().runComparison();
+  setRows(result ? divergenceRows(*result, store().graph().get()) : std::vector<TableRow>());
+}
+
+}  // namespace stepscope

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The numbers of two runs that part by more than the tolerance, in the order of execution: forward, then backward.
+#pragma once
+
+#include "views/common/row_table.h"
+
+namespace stepscope {
+
+class DivergenceView : public TablePanel {
+  Q_OBJECT
+
+ public:
+  explicit DivergenceView(const ViewContext& context, QWidget* parent = nullptr);
+  QString headerText() const override;
+  QString emptyText() const override;
+
+ protected:
+  void refill() override;
+};
+
+}  // namespace stepscope
