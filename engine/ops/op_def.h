@@ -42,14 +42,24 @@ struct LayoutRule {
 
 enum class Determinism : std::uint8_t { kDeterministic, kRandomKeyed };
 
+// How many operands a node lists, absent ones counted. Those before `least` must be there, later ones may be absent.
+struct Arity {
+  std::uint32_t least = 0, most = 0;
+};
+inline constexpr std::uint32_t kMany = 0xffffffffu;
+
 struct OpDef {
   std::string_view name;
   std::string_view domain = "";
   std::string_view doc;                 // one line; formula where there is one
+  Arity inputs, outputs;                // checked in phase `check` (passes/check_operands.h); outputs may be absent anywhere
+  std::uint32_t absentInputs = 0;       // bit i set = input i may be absent although it stands before inputs.least
   ShapeRule inferShape = nullptr;       // required
-  GradientRule gradient = nullptr;      // nullptr: not differentiable, say why in noGradientReason
+  GradientRule gradient = nullptr;      // nullptr: not differentiable, or no rule; say why in noGradientReason
   std::string_view noGradientReason = "";  // "integer result", "piecewise constant: zero almost everywhere" …
-  // The differentiability table: bit i set = input i can receive a gradient (variadic ops: kAllInputs), and output o can carry one. Inputs outside the mask are stop edges. Float type is checked besides.
+  // The differentiability table: bit i set = input i can receive a gradient (variadic ops: kAllInputs), and output o can carry one.
+  // Inputs outside the mask are stop edges. Float type is checked besides. Bits without a rule say that the slope exists and this
+  // build cannot compute it: such a node between a trained value and the loss is refused, never cut in silence.
   std::uint32_t differentiableInputs = 0;
   std::uint32_t differentiableOutputs = 1;
   // Inputs whose buffer output 0 may take over (elementwise kernels that read element i before writing it).

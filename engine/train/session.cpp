@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
+#include <set>
 
+#include "engine/onnx/function_calls.h"
 #include "engine/onnx/inliner.h"
+#include "engine/onnx/problem.h"
+#include "engine/passes/check_operands.h"
 #include "engine/passes/lower_if.h"
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
@@ -20,6 +24,23 @@
 #include "engine/train/utf8.h"
 
 namespace stepscope {
+namespace {
+
+ProblemList operandProblems(const LoadedModel& model) {
+  std::set<FunctionKey> functions;
+  for (const Function& function : model.functions) functions.insert(keyOf(function));
+  const auto isCall = [&](const Node& node) { return functions.contains(keyOf(node)); };
+  const auto imported = model.opsets.find("");
+  const int opset = imported == model.opsets.end() ? kInternalOpset : imported->second;
+  std::vector<OperandProblem> found;
+  checkOperands(model.graph, opset, isCall, found);
+  for (const Function& function : model.functions) checkOperands(function.body, opset, isCall, found);
+  ProblemList list;
+  for (OperandProblem& problem : found) list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
+  return list;
+}
+
+}  // namespace
 
 Session::Session(Observer observer) : observer_(std::move(observer)) {}
 Session::~Session() = default;
@@ -50,6 +71,10 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
       raise(alert);
     }
     for (const std::string& problem : model_.graph.verify()) return phase.fail({ErrorCode::kInvalidArgument, problem});
+    if (const ProblemList wrong = operandProblems(model_); !wrong.empty()) {
+      if (problems) *problems = wrong.problems();
+      return phase.fail(wrong.toError());
+    }
     phase.count(static_cast<std::int64_t>(model_.graph.nodeCapacity()));
   }
   keepStage("load", model_.graph);

@@ -20,6 +20,8 @@ extern constexpr OpDef kAdamUpdateOp{
     .name = "AdamUpdate",
     .domain = kInternalDomain,
     .doc = "PyTorch's Adam, or AdamW with attribute decoupled; attributes beta1, beta2, eps, weight_decay",
+    .inputs = {6, 7},
+    .outputs = {1, 3},
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),

@@ -13,6 +13,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kAsinhOp{
     .name = "Asinh",
     .doc = "y = arsinh(x)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kAtanhOp{
     .name = "Atanh",
     .doc = "y = artanh(x)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

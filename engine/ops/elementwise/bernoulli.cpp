@@ -17,6 +17,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kBernoulliOp{
     .name = "Bernoulli",
     .doc = "y = uniform01(key, element) < x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
     .determinism = Determinism::kRandomKeyed,

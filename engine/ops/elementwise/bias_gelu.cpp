@@ -18,6 +18,8 @@ extern constexpr OpDef kBiasGeluOp{
     .name = "BiasGelu",
     .domain = "com.microsoft",
     .doc = "y = gelu(x + bias) in the form with erf",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = floatBroadcast,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

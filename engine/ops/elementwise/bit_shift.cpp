@@ -17,6 +17,8 @@ extern constexpr OpDef kBitShiftOp{
     .doc =
         "y = a << b or a >> b, by attribute direction; a shift by the width or more gives 0 (-1 for a negative number to "
         "the right)",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),

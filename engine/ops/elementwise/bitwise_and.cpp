@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kBitwiseAndOp{
     .name = "BitwiseAnd",
     .doc = "y = a & b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = binary,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),

@@ -20,6 +20,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kCastOp{
     .name = "Cast",
     .doc = "y = x in the type of attribute `to`; floats to integers truncate",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

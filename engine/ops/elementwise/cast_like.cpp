@@ -15,6 +15,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kCastLikeOp{
     .name = "CastLike",
     .doc = "y = x in the type of the second input; floats to integers truncate",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -17,6 +17,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kCeluOp{
     .name = "Celu",
     .doc = "y = max(x, 0) + min(alpha (exp(x / alpha) - 1), 0)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

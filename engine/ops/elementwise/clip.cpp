@@ -36,6 +36,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kClipOp{
     .name = "Clip",
     .doc = "y = min(max(x, low), high); slope 1 at the bounds",
+    .inputs = {1, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

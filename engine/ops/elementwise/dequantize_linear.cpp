@@ -41,6 +41,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kDequantizeLinearOp{
     .name = "DequantizeLinear",
     .doc = "y = (x - zero_point) scale; per tensor, axis or block; linear in scale",
+    .inputs = {2, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(1),

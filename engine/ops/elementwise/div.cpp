@@ -15,6 +15,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kDivOp{
     .name = "Div",
     .doc = "y = a / b; integers truncate",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = foldedBinary<divDims>,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

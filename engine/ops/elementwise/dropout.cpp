@@ -50,6 +50,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kDropoutOp{
     .name = "Dropout",
     .doc = "y = training_mode ? x mask / (1 - ratio) : x; mask = uniform01(key, element) >= ratio",
+    .inputs = {1, 3},
+    .outputs = {1, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -16,6 +16,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kDynamicQuantizeLinearOp{
     .name = "DynamicQuantizeLinear",
     .doc = "y = uint8 of x, with float32 scale and zero point from its range; ONNX has float32 x alone, here any float",
+    .inputs = {1, 1},
+    .outputs = {3, 3},
     .inferShape = inferShape,
     .noGradientReason = kPiecewiseConstant,
 };

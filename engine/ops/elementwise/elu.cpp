@@ -17,6 +17,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kEluOp{
     .name = "Elu",
     .doc = "y = x > 0 ? x : alpha (exp(x) - 1)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -16,6 +16,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kErfOp{
     .name = "Erf",
     .doc = "y = 2/sqrt(pi) integral of exp(-t^2) from 0 to x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -26,6 +26,8 @@ extern constexpr OpDef kFakeQuantOp{
     .doc =
         "q = round(x / scale + zero_point); y = (clamp(q, quant_min, quant_max) - zero_point) scale; mask = q in range; "
         "straight-through gradient",
+    .inputs = {3, 3},
+    .outputs = {1, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -18,6 +18,8 @@ extern constexpr OpDef kFastGeluOp{
     .name = "FastGelu",
     .domain = "com.microsoft",
     .doc = "y = gelu(x + bias) in the form with tanh",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = floatBroadcast,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

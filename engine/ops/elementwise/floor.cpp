@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kFloorOp{
     .name = "Floor",
     .doc = "y = largest integer <= x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),

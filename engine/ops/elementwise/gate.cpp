@@ -15,8 +15,11 @@ extern constexpr OpDef kGateOp{
     .name = "Gate",
     .domain = kInternalDomain,
     .doc = "y = condition == attribute `expected` ? x : zeros; x is not read otherwise",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "only made by the gradient of Select",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(1),
 };
 

@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kGeluOp{
     .name = "Gelu",
     .doc = "y = x Phi(x); attribute approximate: \"none\" (erf) or \"tanh\"",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

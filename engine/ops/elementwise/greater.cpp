@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kGreaterOp{
     .name = "Greater",
     .doc = "y = a > b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = foldedCompare<greaterDims>,
     .noGradientReason = kBoolResult,
     .layout = kSharedLayout,

@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kGreaterOrEqualOp{
     .name = "GreaterOrEqual",
     .doc = "y = a >= b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = foldedCompare<greaterOrEqualDims>,
     .noGradientReason = kBoolResult,
     .layout = kSharedLayout,

@@ -15,6 +15,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kHardSigmoidOp{
     .name = "HardSigmoid",
     .doc = "y = max(0, min(1, alpha x + beta)); slope 0 at the kinks",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -16,6 +16,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kHardSwishOp{
     .name = "HardSwish",
     .doc = "y = x max(0, min(1, x / 6 + 1/2))",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kIdentityOp{
     .name = "Identity",
     .doc = "y = x, the same memory",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kIsInfOp{
     .name = "IsInf",
     .doc = "y = x is an infinity; attributes detect_negative, detect_positive",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = shape_rules::boolLikeInput0,
     .noGradientReason = kBoolResult,
 };

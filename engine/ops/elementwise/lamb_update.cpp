@@ -20,6 +20,8 @@ extern constexpr OpDef kLambUpdateOp{
     .name = "LambUpdate",
     .domain = kInternalDomain,
     .doc = "LAMB (arXiv:1904.00962) with bias correction; attributes as AdamUpdate, weight decay is part of the update",
+    .inputs = {6, 7},
+    .outputs = {1, 3},
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),

@@ -15,6 +15,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kLeakyReluOp{
     .name = "LeakyRelu",
     .doc = "y = x >= 0 ? x : alpha x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

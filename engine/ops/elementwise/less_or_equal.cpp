@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kLessOrEqualOp{
     .name = "LessOrEqual",
     .doc = "y = a <= b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = foldedCompare<lessOrEqualDims>,
     .noGradientReason = kBoolResult,
     .layout = kSharedLayout,

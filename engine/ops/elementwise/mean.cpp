@@ -16,6 +16,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kMeanOp{
     .name = "Mean",
     .doc = "y = mean of the inputs",
+    .inputs = {1, kMany},
+    .outputs = {1, 1},
     .inferShape = floatBroadcast,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

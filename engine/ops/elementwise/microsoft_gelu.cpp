@@ -14,6 +14,8 @@ extern constexpr OpDef kMicrosoftGeluOp{
     .name = "Gelu",
     .domain = "com.microsoft",
     .doc = "y = x Phi(x), the form with erf",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern constexpr OpDef kMinOp{
     .name = "Min",
     .doc = "y = smallest of the inputs; ties share the gradient evenly",
+    .inputs = {1, kMany},
+    .outputs = {1, 1},
     .inferShape = foldedBinary<minDims>,
     .gradient = evenShareGradient,
     .differentiableInputs = kAllInputs,

@@ -16,6 +16,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kMishOp{
     .name = "Mish",
     .doc = "y = x tanh(softplus(x))",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

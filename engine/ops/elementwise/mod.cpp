@@ -23,6 +23,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kModOp{
     .name = "Mod",
     .doc = "y = a - b floor(a / b), or with attribute fmod = 1 the rest of a division that truncates",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

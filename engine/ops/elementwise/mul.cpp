@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kMulOp{
     .name = "Mul",
     .doc = "y = a * b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = foldedBinary<mulDims>,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

@@ -22,6 +22,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kMultinomialOp{
     .name = "Multinomial",
     .doc = "y[b, s] = a class drawn with the unnormalised log probabilities x[b, :]",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
     .determinism = Determinism::kRandomKeyed,

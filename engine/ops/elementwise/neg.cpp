@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kNegOp{
     .name = "Neg",
     .doc = "y = -x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

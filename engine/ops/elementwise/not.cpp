@@ -15,6 +15,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kNotOp{
     .name = "Not",
     .doc = "y = not x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kBoolResult,
     .inPlaceInputs = bit(0),

@@ -26,6 +26,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kPReluOp{
     .name = "PRelu",
     .doc = "y = x >= 0 ? x : slope x; slope broadcasts to x",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

@@ -46,6 +46,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kPowOp{
     .name = "Pow",
     .doc = "y = a ^ b, in the type of a",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

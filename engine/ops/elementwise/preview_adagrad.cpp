@@ -28,6 +28,8 @@ extern constexpr OpDef kPreviewAdagradOp{
     .name = "Adagrad",
     .domain = "ai.onnx.preview.training",
     .doc = "Adagrad of the ONNX preview domain",
+    .inputs = {3, kMany},
+    .outputs = {1, kMany},
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,

@@ -28,6 +28,8 @@ extern constexpr OpDef kPreviewAdamOp{
     .name = "Adam",
     .domain = "ai.onnx.preview.training",
     .doc = "Adam of the ONNX preview domain",
+    .inputs = {3, kMany},
+    .outputs = {1, kMany},
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,

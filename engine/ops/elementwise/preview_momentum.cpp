@@ -28,6 +28,8 @@ extern constexpr OpDef kPreviewMomentumOp{
     .name = "Momentum",
     .domain = "ai.onnx.preview.training",
     .doc = "SGD with momentum of the ONNX preview domain",
+    .inputs = {3, kMany},
+    .outputs = {1, kMany},
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,

@@ -25,6 +25,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kQuantizeLinearOp{
     .name = "QuantizeLinear",
     .doc = "y = saturate(round(x / scale) + zero_point); per tensor, axis or block",
+    .inputs = {2, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kPiecewiseConstant,
 };

@@ -18,6 +18,8 @@ extern constexpr OpDef kQuickGeluOp{
     .name = "QuickGelu",
     .domain = "com.microsoft",
     .doc = "y = x sigmoid(alpha x)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -11,6 +11,8 @@ Status inferShape(ShapeContext& c) { return randomFromShape(c); }
 extern constexpr OpDef kRandomNormalOp{
     .name = "RandomNormal",
     .doc = "y ~ N(mean, scale^2), of attributes shape and dtype; attribute seed is mixed into the key",
+    .inputs = {0, 0},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
     .determinism = Determinism::kRandomKeyed,

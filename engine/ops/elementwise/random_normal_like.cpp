@@ -11,6 +11,8 @@ Status inferShape(ShapeContext& c) { return randomLikeInput0(c); }
 extern constexpr OpDef kRandomNormalLikeOp{
     .name = "RandomNormalLike",
     .doc = "y ~ N(mean, scale^2), shaped like x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
     .determinism = Determinism::kRandomKeyed,

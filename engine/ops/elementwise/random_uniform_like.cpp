@@ -11,6 +11,8 @@ Status inferShape(ShapeContext& c) { return randomLikeInput0(c); }
 extern constexpr OpDef kRandomUniformLikeOp{
     .name = "RandomUniformLike",
     .doc = "y ~ U[low, high), shaped like x",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
     .determinism = Determinism::kRandomKeyed,

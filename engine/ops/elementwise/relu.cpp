@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kReluOp{
     .name = "Relu",
     .doc = "y = max(x, 0); slope 0 at 0, NaN passes",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

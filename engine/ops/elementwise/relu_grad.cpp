@@ -15,8 +15,11 @@ extern constexpr OpDef kReluGradOp{
     .name = "ReluGrad",
     .domain = kInternalDomain,
     .doc = "dy, y → dx = y <= 0 ? 0 : dy, with the result y of Relu; a NaN in y lets dy pass",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),
     .layout = kSharedLayout,
 };

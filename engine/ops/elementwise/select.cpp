@@ -30,6 +30,8 @@ extern constexpr OpDef kSelectOp{
     .name = "Select",
     .domain = kInternalDomain,
     .doc = "y = condition ? a : b for a scalar condition; the branch not chosen is not read (result of If)",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(1) | bit(2),

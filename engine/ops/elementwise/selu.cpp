@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSeluOp{
     .name = "Selu",
     .doc = "y = gamma (x > 0 ? x : alpha (exp(x) - 1))",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -16,6 +16,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kShrinkOp{
     .name = "Shrink",
     .doc = "y = x < -lambd ? x + bias : x > lambd ? x - bias : 0",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = shape_rules::sameAsInput0,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSigmoidOp{
     .name = "Sigmoid",
     .doc = "y = 1 / (1 + exp(-x)); slope y (1 - y)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,6 +14,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kSignOp{
     .name = "Sign",
     .doc = "y = -1, 0 or 1",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),

@@ -13,6 +13,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSinhOp{
     .name = "Sinh",
     .doc = "y = sinh(x)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

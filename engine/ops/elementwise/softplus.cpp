@@ -13,6 +13,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSoftplusOp{
     .name = "Softplus",
     .doc = "y = ln(1 + exp(x)), without overflow; slope sigmoid(x)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -13,6 +13,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSqrtOp{
     .name = "Sqrt",
     .doc = "y = sqrt(x); slope 1 / (2y)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -20,6 +20,8 @@ extern constexpr OpDef kSquareSumOp{
     .name = "SquareSum",
     .domain = kInternalDomain,
     .doc = "s = sum of x^2 over all elements, accumulated in double",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

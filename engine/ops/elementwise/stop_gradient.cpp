@@ -14,6 +14,8 @@ extern constexpr OpDef kStopGradientOp{
     .name = "StopGradient",
     .domain = kInternalDomain,
     .doc = "y = x, the same memory; no gradient goes back (PyTorch's detach, which stepscope_capture keeps)",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "the model detaches the value here",
     .inPlaceInputs = bit(0),

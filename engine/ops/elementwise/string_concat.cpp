@@ -13,6 +13,8 @@ Status inferShape(ShapeContext& c) {
 extern constexpr OpDef kStringConcatOp{
     .name = "StringConcat",
     .doc = "y = a followed by b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "text",
 };

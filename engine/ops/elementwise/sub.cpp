@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSubOp{
     .name = "Sub",
     .doc = "y = a - b",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = foldedBinary<subDims>,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSumOp{
     .name = "Sum",
     .doc = "y = sum of the inputs",
+    .inputs = {1, kMany},
+    .outputs = {1, 1},
     .inferShape = foldedBinary<addDims>,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

@@ -13,6 +13,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kTanOp{
     .name = "Tan",
     .doc = "y = tan(x); slope 1 + y^2",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kTanhOp{
     .name = "Tanh",
     .doc = "y = tanh(x); slope 1 - y^2",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -52,6 +52,8 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kWhereOp{
     .name = "Where",
     .doc = "y = condition ? a : b",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(1) | bit(2),

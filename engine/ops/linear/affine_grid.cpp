@@ -52,6 +52,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kAffineGridOp{
     .name = "AffineGrid",
     .doc = "grid[n, p] = theta[n] · (position p in -1..1, 1), the last axis first: where GridSample is to sample.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

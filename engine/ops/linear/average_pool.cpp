@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kAveragePoolOp{
     .name = "AveragePool",
     .doc = "Mean under each window; count_include_pad counts the padding too.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),

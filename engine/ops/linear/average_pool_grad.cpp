@@ -15,8 +15,11 @@ constexpr OpDef kAveragePoolGradOp{
     .name = "AveragePoolGrad",
     .domain = kInternalDomain,
     .doc = "dx of AveragePool from dy and the shape of x; attributes of the AveragePool.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
     .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };
 

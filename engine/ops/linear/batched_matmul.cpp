@@ -20,6 +20,8 @@ constexpr OpDef kBatchedMatMulOp{
     .name = "BatchedMatMul",
     .domain = kInternalDomain,
     .doc = "y = alpha · op(a) · op(b); transA and transB exchange the last two axes, leading axes broadcast.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

@@ -28,6 +28,8 @@ double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
 constexpr OpDef kConvOp{
     .name = "Conv",
     .doc = "y[n, m, o] = b[m] + sum_{c, t} x[n, c, o*stride - pad + t*dilation] · w[m, c, t], in groups of channels.",
+    .inputs = {2, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),

@@ -121,6 +121,8 @@ double flops(const OpShapes& s) {
 constexpr OpDef kEinsumOp{
     .name = "Einsum",
     .doc = "Sum of products over the letters that the result of the equation does not have.",
+    .inputs = {1, kMany},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

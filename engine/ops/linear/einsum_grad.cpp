@@ -22,8 +22,11 @@ constexpr OpDef kEinsumGradOp{
     .domain = kInternalDomain,
     .doc = "dx of operand `operand` of Einsum where no swapped equation gives it (diagonals, letters summed alone); inputs dy, the "
            "shape of x, the other operands.",
+    .inputs = {2, kMany},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
 };
 

@@ -22,6 +22,8 @@ constexpr OpDef kFusedMatMulOp{
     .name = "FusedMatMul",
     .domain = "com.microsoft",
     .doc = "y = alpha · op(a) · op(b); transA and transB exchange the last two axes.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

@@ -46,6 +46,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGemmOp{
     .name = "Gemm",
     .doc = "y = alpha · op(a) · op(b) + beta · c; c is optional and broadcasts to y.",
+    .inputs = {2, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),

@@ -27,6 +27,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGlobalAveragePoolOp{
     .name = "GlobalAveragePool",
     .doc = "Mean over all spatial axes, which stay with extent 1.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferGlobalPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGlobalLpPoolOp{
     .name = "GlobalLpPool",
     .doc = "(sum |x|^p)^(1/p) over all spatial axes, which stay with extent 1.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

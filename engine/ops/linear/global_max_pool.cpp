@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGlobalMaxPoolOp{
     .name = "GlobalMaxPool",
     .doc = "Maximum over all spatial axes, which stay with extent 1; on ties the first gets the gradient.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferGlobalPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -15,8 +15,11 @@ constexpr OpDef kGlobalMaxPoolGradOp{
     .name = "GlobalMaxPoolGrad",
     .domain = kInternalDomain,
     .doc = "dx = dy at the first maximum of each channel of x, else 0; inputs dy, x.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

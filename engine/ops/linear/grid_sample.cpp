@@ -36,6 +36,8 @@ constexpr OpDef kGridSampleOp{
     .name = "GridSample",
     .doc =
         "y[n, c, o] = x[n, c] at the position grid[n, o], coordinates -1..1, the last axis first: linear, nearest or cubic.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

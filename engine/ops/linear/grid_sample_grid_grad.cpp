@@ -15,8 +15,11 @@ constexpr OpDef kGridSampleGridGradOp{
     .name = "GridSampleGridGrad",
     .domain = kInternalDomain,
     .doc = "dgrid of GridSample: slope of x at the positions, times dy. Inputs dy, x, grid; attributes of the GridSample.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

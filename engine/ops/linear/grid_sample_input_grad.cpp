@@ -17,8 +17,11 @@ constexpr OpDef kGridSampleInputGradOp{
     .doc =
         "dx of GridSample: dy spread to where it was sampled. Inputs dy, grid, the shape of x; attributes of the "
         "GridSample.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

@@ -12,6 +12,8 @@ Status gradient(GradientContext& g) { return recurrentGradient(g, "GRUGrad", fal
 constexpr OpDef kGRUOp{
     .name = "GRU",
     .doc = "One layer of gated recurrent units over a sequence; gates z, r, h; optional lengths, clip, both directions.",
+    .inputs = {3, 6},
+    .outputs = {0, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),

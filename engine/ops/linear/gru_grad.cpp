@@ -13,8 +13,12 @@ constexpr OpDef kGRUGradOp{
     .domain = kInternalDomain,
     .doc = "Back-propagation through time of GRU; inputs dY, dY_h, dY_c and those of the GRU, outputs the gradients of X, W, R, B, "
            "initial_h, initial_c, P.",
+    .inputs = {6, 11},
+    .outputs = {7, 7},
+    .absentInputs = bit(0) | bit(1) | bit(2),
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
 };
 

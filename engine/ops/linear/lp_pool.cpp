@@ -19,6 +19,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kLpPoolOp{
     .name = "LpPool",
     .doc = "(sum |x|^p)^(1/p) under each window.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -12,6 +12,8 @@ Status gradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", tr
 constexpr OpDef kLSTMOp{
     .name = "LSTM",
     .doc = "One layer of long short-term memory over a sequence; gates i, o, f, c; optional peepholes, lengths, clip, both directions.",
+    .inputs = {3, 8},
+    .outputs = {0, 3},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5) | bit(6) | bit(7),

@@ -12,6 +12,8 @@ Status gradient(GradientContext& g) { return matMulGradient(g, false, false, 1.0
 constexpr OpDef kMatMulOp{
     .name = "MatMul",
     .doc = "y = a · b with numpy's rules: rank-1 operands are vectors, leading axes broadcast.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

@@ -17,6 +17,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kMaxPoolOp{
     .name = "MaxPool",
     .doc = "Largest element under each window; output 1 is its index in the flattened input, the first one on ties.",
+    .inputs = {1, 1},
+    .outputs = {1, 2},
     .inferShape = inferPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),

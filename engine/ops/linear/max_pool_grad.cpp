@@ -15,8 +15,11 @@ constexpr OpDef kMaxPoolGradOp{
     .name = "MaxPoolGrad",
     .domain = kInternalDomain,
     .doc = "dx[indices[o]] += dy[o]; inputs dy, the indices of MaxPool, the shape of x; attribute storage_order.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
     .layout = {.inputs = bit(0) | bit(1), .outputs = bit(0), .together = true},
 };
 

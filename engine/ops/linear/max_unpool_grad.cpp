@@ -15,8 +15,11 @@ constexpr OpDef kMaxUnpoolGradOp{
     .name = "MaxUnpoolGrad",
     .domain = kInternalDomain,
     .doc = "dx of MaxUnpool: dy read at the places of the indices; inputs dy, indices, attributes of the MaxUnpool.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

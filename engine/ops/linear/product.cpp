@@ -49,8 +49,11 @@ constexpr OpDef kProductOp{
     .domain = kInternalDomain,
     .doc = "y = activation((alpha · a^permA · b^permB + bias)^permY + addend): a matrix product that reads its operands and writes its "
            "result transposed, leading axes broadcast; bias? [columns], addend? [as y]. Written by passes after the gradient.",
+    .inputs = {2, 4},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "written after the gradient was taken",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(3),
     .recompute = Recompute::kCostly,
     .flops = matMulFlops,

@@ -16,6 +16,8 @@ double flops(const OpShapes& shapes) {
 constexpr OpDef kQLinearMatMulOp{
     .name = "QLinearMatMul",
     .doc = "y = quantize(dequantize(a) · dequantize(b)): 8-bit operands and result with scales and zero points.",
+    .inputs = {8, 8},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,

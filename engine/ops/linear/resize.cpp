@@ -58,6 +58,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kResizeOp{
     .name = "Resize",
     .doc = "Samples x at other positions per axis: nearest, linear or cubic, every coordinate transformation of ONNX.",
+    .inputs = {1, 4},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

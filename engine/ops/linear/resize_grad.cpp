@@ -15,8 +15,11 @@ constexpr OpDef kResizeGradOp{
     .name = "ResizeGrad",
     .domain = kInternalDomain,
     .doc = "dx of Resize: the transposed sampling. Inputs dy, the shape of x, roi, scales, sizes; attributes of the Resize.",
+    .inputs = {2, 5},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

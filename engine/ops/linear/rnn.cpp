@@ -12,6 +12,8 @@ Status gradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", fal
 constexpr OpDef kRNNOp{
     .name = "RNN",
     .doc = "One simple recurrent layer over a sequence: h' = f(W x + R h + b); optional lengths, clip, both directions.",
+    .inputs = {3, 6},
+    .outputs = {0, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),

@@ -39,6 +39,8 @@ constexpr OpDef kRoiAlignOp{
     .doc =
         "Regions of x cut into bins; a bin is the mean (or largest) of values interpolated at points spread over it. rois "
         "are constants.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,8 +14,11 @@ constexpr OpDef kRoiAlignGradOp{
     .doc =
         "dx of RoiAlign in mode avg: dy spread over the points. Inputs dy, rois, batch indices, the shape of x; attributes "
         "of the RoiAlign.",
+    .inputs = {4, 4},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

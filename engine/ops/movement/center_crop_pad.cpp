@@ -38,6 +38,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kCenterCropPadOp{
     .name = "CenterCropPad",
     .doc = "x cropped or zero-padded on both sides to the given extents; an odd element goes to the end.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -33,6 +33,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kCol2ImOp{
     .name = "Col2Im",
     .doc = "Columns of blocks added back into images where the blocks overlap; attributes dilations, pads, strides.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -42,8 +44,11 @@ constexpr OpDef kCol2ImGradOp{
     .name = "Col2ImGrad",
     .domain = kInternalDomain,
     .doc = "dx of Col2Im: the blocks of dy as columns; inputs dy, shape of x, block shape; attributes as Col2Im.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

@@ -69,6 +69,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kConcatOp{
     .name = "Concat",
     .doc = "The inputs one after another along `axis`.",
+    .inputs = {1, kMany},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,
@@ -78,6 +80,8 @@ constexpr OpDef kConcatTrainingOp{
     .name = "ConcatTraining",
     .domain = "com.microsoft",
     .doc = "Concat that also gives the extent of each input along `axis` as a vector.",
+    .inputs = {1, kMany},
+    .outputs = {1, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

@@ -25,6 +25,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kConcatFromSequenceOp{
     .name = "ConcatFromSequence",
     .doc = "The tensors of a sequence one after another along `axis`, which new_axis=1 inserts first.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,

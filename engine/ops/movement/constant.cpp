@@ -51,6 +51,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kConstantOp{
     .name = "Constant",
     .doc = "The tensor of an attribute.",
+    .inputs = {0, 0},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "no inputs",
 };

@@ -21,6 +21,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kConstantOfShapeOp{
     .name = "ConstantOfShape",
     .doc = "A tensor of the given shape, filled with `value` (float32 zero when absent).",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "the result does not depend on float inputs",
 };

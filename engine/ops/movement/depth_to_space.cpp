@@ -38,6 +38,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kDepthToSpaceOp{
     .name = "DepthToSpace",
     .doc = "Channels moved into blocks of space: y[n, c, h*b+i, w*b+j] = x[n, (i*b+j)*C+c, h, w] (DCR) or x[n, (c*b+i)*b+j, h, w] (CRD).",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -44,6 +44,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kExpandOp{
     .name = "Expand",
     .doc = "The input broadcast with the given shape (both ways: extents 1 of the shape keep the input's).",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -18,6 +18,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kEyeLikeOp{
     .name = "EyeLike",
     .doc = "Ones on diagonal k of a matrix with the shape of the input, zeros elsewhere.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "the result depends on the shape alone",
 };

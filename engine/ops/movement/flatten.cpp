@@ -30,6 +30,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kFlattenOp{
     .name = "Flatten",
     .doc = "The same elements as a matrix: axes before `axis` by axes from `axis` on.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -32,6 +32,8 @@ constexpr OpDef kFlattenAndUnpadOp{
     .name = "FlattenAndUnpad",
     .domain = "com.microsoft",
     .doc = "Rows `indices` of x with its two first axes seen as one; output 1 holds the two extents.",
+    .inputs = {2, 2},
+    .outputs = {1, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

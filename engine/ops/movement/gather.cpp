@@ -39,6 +39,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGatherOp{
     .name = "Gather",
     .doc = "y[o, k, i] = x[o, indices[k], i] along `axis`; negative indices count from the end.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -48,6 +50,8 @@ constexpr OpDef kShrunkenGatherOp{
     .name = "ShrunkenGather",
     .domain = "com.microsoft",
     .doc = "Gather with a vector of indices that picks fewer rows than there are; marks the place where padding is removed.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -57,8 +61,11 @@ constexpr OpDef kGatherGradOp{
     .name = "GatherGrad",
     .domain = kInternalDomain,
     .doc = "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x, addend? (what it is added to).",
+    .inputs = {3, 4},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(3),
 };
 

@@ -24,6 +24,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGatherElementsOp{
     .name = "GatherElements",
     .doc = "y[i] = x[i, with indices[i] on `axis`]; negative indices count from the end.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -33,8 +35,11 @@ constexpr OpDef kGatherElementsGradOp{
     .name = "GatherElementsGrad",
     .domain = kInternalDomain,
     .doc = "dx of GatherElements: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

@@ -48,6 +48,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kGatherNDOp{
     .name = "GatherND",
     .doc = "Runs of x at the index tuples of the last axis of indices, within each of the leading batch_dims axes.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -57,8 +59,11 @@ constexpr OpDef kGatherNDGradOp{
     .name = "GatherNDGrad",
     .domain = kInternalDomain,
     .doc = "dx of GatherND: runs of dy added at the index tuples, duplicates in order; inputs dy, indices, shape of x.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

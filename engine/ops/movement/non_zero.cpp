@@ -15,6 +15,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kNonZeroOp{
     .name = "NonZero",
     .doc = "The indices of the elements that are not zero, one column each, in row-major order.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .dataDependentShape = true,

@@ -44,6 +44,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kOneHotOp{
     .name = "OneHot",
     .doc = "values[1] where the position on `axis` equals the index, values[0] elsewhere; indices outside -depth..depth-1 match nothing.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(2),

@@ -16,6 +16,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kOptionalOp{
     .name = "Optional",
     .doc = "An optional that holds the input, or nothing.",
+    .inputs = {0, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "optionals are lowered to plain values before the gradient",
     .sequences = true,

@@ -18,6 +18,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kOptionalGetElementOp{
     .name = "OptionalGetElement",
     .doc = "The value that an optional holds; a plain value is passed through.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "optionals are lowered to plain values before the gradient",
     .sequences = true,

@@ -13,6 +13,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kOptionalHasElementOp{
     .name = "OptionalHasElement",
     .doc = "Whether an optional holds a value; true for a plain value, false for an absent input.",
+    .inputs = {0, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "bool result",
     .sequences = true,

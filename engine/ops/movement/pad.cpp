@@ -67,6 +67,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kPadOp{
     .name = "Pad",
     .doc = "x with elements added (negative: removed) before and after each axis: a constant, or x reflected, its edge, x wrapped.",
+    .inputs = {2, 4},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(2),
@@ -76,8 +78,11 @@ constexpr OpDef kPadGradOp{
     .name = "PadGrad",
     .domain = kInternalDomain,
     .doc = "dx of Pad: every element of dy added where its value came from; inputs dy, shape of x, pads, axes?.",
+    .inputs = {3, 4},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

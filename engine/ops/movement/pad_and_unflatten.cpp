@@ -32,6 +32,8 @@ constexpr OpDef kPadAndUnflattenOp{
     .name = "PadAndUnflatten",
     .domain = "com.microsoft",
     .doc = "Rows of x added at flat positions `indices` of zeros, the first axis split into the two extents of input 2.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -56,6 +56,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kRangeOp{
     .name = "Range",
     .doc = "start, start + delta, … up to but without limit.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "positions: the number of elements depends on the operands, which are not trained",
 };

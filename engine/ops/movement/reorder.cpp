@@ -11,8 +11,11 @@ constexpr OpDef kReorderOp{
     .name = "Reorder",
     .domain = kInternalDomain,
     .doc = "y = x; the two may lie in memory in different layouts.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "made by assign_layouts when the gradient is there",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

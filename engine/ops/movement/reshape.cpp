@@ -70,6 +70,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kReshapeOp{
     .name = "Reshape",
     .doc = "The same elements with other extents; 0 copies an extent of the input (unless allowzero), one -1 is inferred.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

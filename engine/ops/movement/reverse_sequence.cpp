@@ -25,6 +25,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kReverseSequenceOp{
     .name = "ReverseSequence",
     .doc = "The first lens[b] time steps of batch entry b in reverse order, the others as they are.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -41,6 +41,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kScatterElementsOp{
     .name = "ScatterElements",
     .doc = "x with updates[i] written (or added, multiplied, min, max) at i with indices[i] on `axis`; the last writer wins.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(2),

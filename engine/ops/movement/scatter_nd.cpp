@@ -42,6 +42,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kScatterNDOp{
     .name = "ScatterND",
     .doc = "x with runs of updates written (or added, multiplied, min, max) at the index tuples; the last writer wins.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(2),

@@ -18,6 +18,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSequenceAtOp{
     .name = "SequenceAt",
     .doc = "The tensor at a position of a sequence; negative positions count from the end.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,

@@ -19,6 +19,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSequenceConstructOp{
     .name = "SequenceConstruct",
     .doc = "A sequence of the inputs.",
+    .inputs = {1, kMany},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,

@@ -16,6 +16,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSequenceEmptyOp{
     .name = "SequenceEmpty",
     .doc = "A sequence without elements.",
+    .inputs = {0, 0},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "no inputs",
     .sequences = true,

@@ -14,6 +14,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSequenceEraseOp{
     .name = "SequenceErase",
     .doc = "A sequence without the tensor at a position, or without the last.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,

@@ -17,6 +17,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSequenceInsertOp{
     .name = "SequenceInsert",
     .doc = "A sequence with one tensor more, at a position or at the end.",
+    .inputs = {2, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,

@@ -14,6 +14,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSequenceLengthOp{
     .name = "SequenceLength",
     .doc = "The number of tensors in a sequence, a scalar.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .sequences = true,

@@ -25,6 +25,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kShapeOp{
     .name = "Shape",
     .doc = "The extents of axes start..end as a vector.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
 };

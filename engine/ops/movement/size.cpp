@@ -14,6 +14,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kSizeOp{
     .name = "Size",
     .doc = "The number of elements as a scalar.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
 };

@@ -117,6 +117,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kSliceOp{
     .name = "Slice",
     .doc = "Elements start, start + step, … before end along each listed axis; bounds are clamped, negative ones count from the end.",
+    .inputs = {3, 5},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -126,8 +128,11 @@ constexpr OpDef kSliceGradOp{
     .name = "SliceGrad",
     .domain = kInternalDomain,
     .doc = "dx of Slice: zeros with dy in the window; inputs dy, shape of x, starts, ends, axes?, steps?.",
+    .inputs = {4, 6},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

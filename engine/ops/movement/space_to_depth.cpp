@@ -30,6 +30,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kSpaceToDepthOp{
     .name = "SpaceToDepth",
     .doc = "Blocks of space moved into channels: y[n, (i*b+j)*C+c, h, w] = x[n, c, h*b+i, w*b+j].",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -73,6 +73,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kSplitOp{
     .name = "Split",
     .doc = "Parts of the input along `axis`: of the listed sizes, or num_outputs equal ones with what is left in the last.",
+    .inputs = {1, 2},
+    .outputs = {1, kMany},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -83,6 +85,8 @@ constexpr OpDef kSplitTrainingOp{
     .name = "SplitTraining",
     .domain = "com.microsoft",
     .doc = "Split into parts of the listed sizes.",
+    .inputs = {2, 2},
+    .outputs = {1, kMany},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

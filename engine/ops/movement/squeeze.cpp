@@ -41,6 +41,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kSqueezeOp{
     .name = "Squeeze",
     .doc = "Drops axes of extent 1: those listed, or all.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

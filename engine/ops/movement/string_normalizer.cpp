@@ -22,6 +22,8 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kStringNormalizerOp{
     .name = "StringNormalizer",
     .doc = "The strings that are no stop words, in lower or upper case (ASCII letters); one empty string when none is left.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "strings",
     .dataDependentShape = true,

@@ -44,6 +44,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kTileOp{
     .name = "Tile",
     .doc = "The input repeated along each axis.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -53,8 +55,11 @@ constexpr OpDef kTileGradOp{
     .name = "TileGrad",
     .domain = kInternalDomain,
     .doc = "dx of Tile: the sum of dy over the copies; inputs dy, shape of x.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

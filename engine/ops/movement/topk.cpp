@@ -30,6 +30,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kTopKOp{
     .name = "TopK",
     .doc = "The k largest (smallest) elements along `axis` in order, and their positions; equal ones keep the lower position first.",
+    .inputs = {2, 2},
+    .outputs = {2, 2},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -43,6 +43,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kTransposeOp{
     .name = "Transpose",
     .doc = "Axis i of the result is axis perm[i] of the input; without perm the axes are reversed.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -22,6 +22,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kTriluOp{
     .name = "Trilu",
     .doc = "The upper (or lower) triangle of each matrix, from diagonal k on; zeros elsewhere.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

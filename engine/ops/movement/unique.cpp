@@ -35,6 +35,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kUniqueOp{
     .name = "Unique",
     .doc = "The different slices along `axis` (without it: elements), sorted or as met, with first positions, inverse and counts.",
+    .inputs = {1, 1},
+    .outputs = {1, 4},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

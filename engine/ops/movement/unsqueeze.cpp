@@ -30,6 +30,8 @@ Status gradient(GradientContext& g) {
 constexpr OpDef kUnsqueezeOp{
     .name = "Unsqueeze",
     .doc = "Inserts axes of extent 1 at the listed places of the result.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

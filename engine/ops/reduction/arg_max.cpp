@@ -24,6 +24,8 @@ Status inferShape(ShapeContext& c) {
 extern const OpDef kArgMaxOp{
     .name = "ArgMax",
     .doc = "Index of the maximum along `axis` (0), the first of equal ones, the last with select_last_index; NaN wins.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .flops = reduction_rules::flopsPerElement<1>,

@@ -24,6 +24,8 @@ Status inferShape(ShapeContext& c) {
 extern const OpDef kArgMinOp{
     .name = "ArgMin",
     .doc = "Index of the minimum along `axis` (0), the first of equal ones, the last with select_last_index; NaN wins.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .flops = reduction_rules::flopsPerElement<1>,

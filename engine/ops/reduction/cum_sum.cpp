@@ -23,6 +23,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kCumSumOp{
     .name = "CumSum",
     .doc = "Running sum along `axis` (input 1); `exclusive` leaves out the element itself, `reverse` starts at the end.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

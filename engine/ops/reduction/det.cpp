@@ -44,6 +44,8 @@ double flops(const OpShapes& shapes) {
 extern const OpDef kDetOp{
     .name = "Det",
     .doc = "y = determinant of each [M, M] matrix of x.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -55,8 +57,11 @@ extern const OpDef kDetGradOp{
     .name = "DetGrad",
     .domain = kInternalDomain,
     .doc = "dy, x → dx = dy * cofactors of x, also for singular matrices.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .recompute = Recompute::kCostly,
 };
 

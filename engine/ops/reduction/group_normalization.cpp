@@ -33,6 +33,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kGroupNormalizationOp{
     .name = "GroupNormalization",
     .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias, statistics per image and group of channels.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
@@ -43,6 +45,8 @@ extern const OpDef kGroupNormalizationOp{
 extern const OpDef kInstanceNormalizationOp{
     .name = "InstanceNormalization",
     .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias, statistics per image and channel.",
+    .inputs = {3, 3},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
@@ -54,8 +58,11 @@ extern const OpDef kGroupNormalizationGradOp{
     .name = "GroupNormalizationGrad",
     .domain = kInternalDomain,
     .doc = "dy, x, scale → dx?, dscale?, dbias?; attributes num_groups (0 = one group per channel) and epsilon.",
+    .inputs = {3, 3},
+    .outputs = {1, 3},
     .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 3, 1); },
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .flops = reduction_rules::flopsPerElement<16, 1>,
 };
 

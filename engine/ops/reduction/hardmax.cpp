@@ -5,6 +5,8 @@ namespace stepscope::ops {
 extern const OpDef kHardmaxOp{
     .name = "Hardmax",
     .doc = "1 at the first maximum along `axis` (-1), 0 elsewhere.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferAlongAxis,
     .noGradientReason = "piecewise constant: zero almost everywhere",
     .inPlaceInputs = bit(0),

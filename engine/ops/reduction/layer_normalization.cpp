@@ -45,6 +45,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kLayerNormalizationOp{
     .name = "LayerNormalization",
     .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` (-1) on; outputs y, mean, inv_std.",
+    .inputs = {2, 3},
+    .outputs = {1, 3},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
@@ -56,8 +58,11 @@ extern const OpDef kLayerNormalizationGradOp{
     .name = "LayerNormalizationGrad",
     .domain = kInternalDomain,
     .doc = "dy, x, scale, mean, inv_std → dx?, dscale?, dbias? (bias shaped like scale); attribute axis.",
+    .inputs = {5, 5},
+    .outputs = {1, 3},
     .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 5, 2); },
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),
     .flops = reduction_rules::flopsPerElement<14, 1>,
 };

@@ -20,6 +20,8 @@ Status inferGrad(ShapeContext& c) {
 extern const OpDef kLogSoftmaxOp{
     .name = "LogSoftmax",
     .doc = "y = x - log(sum(exp(x))) along `axis` (-1).",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferAlongAxis,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -31,8 +33,11 @@ extern const OpDef kLogSoftmaxGradOp{
     .name = "LogSoftmaxGrad",
     .domain = kInternalDomain,
     .doc = "dy, y → dx = dy - exp(y) * sum(dy) along `axis`.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),
     .flops = reduction_rules::flopsPerElement<6>,
 };

@@ -28,6 +28,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kLpNormalizationOp{
     .name = "LpNormalization",
     .doc = "y = x / norm(x) along `axis` (-1), p = 1 or 2; zero where the norm is zero.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

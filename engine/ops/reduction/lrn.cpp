@@ -34,6 +34,8 @@ Status inferGrad(ShapeContext& c) {
 extern const OpDef kLrnOp{
     .name = "LRN",
     .doc = "y[c] = x[c] / (bias + alpha/size * sum of x[k]^2)^beta, k within `size` channels around c.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -44,8 +46,11 @@ extern const OpDef kLrnGradOp{
     .name = "LRNGrad",
     .domain = kInternalDomain,
     .doc = "dy, x → dx; attributes of LRN.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .flops = reduction_rules::flopsPerElement<60, 1>,
 };
 

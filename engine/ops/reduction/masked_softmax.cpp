@@ -21,8 +21,11 @@ extern const OpDef kMaskedSoftmaxOp{
     .domain = kInternalDomain,
     .doc = "y = softmax along the last axis of x + mask, or of x where a bool mask is not `invert` (0) and `fill` elsewhere; the mask "
            "broadcasts to x. Written by passes after the gradient.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .noGradientReason = "written after the gradient was taken",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<9>,
 };

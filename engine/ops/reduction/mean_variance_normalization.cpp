@@ -34,6 +34,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kMeanVarianceNormalizationOp{
     .name = "MeanVarianceNormalization",
     .doc = "y = (x - mean) / (deviation + 1e-9) over `axes` (0, 2, 3).",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

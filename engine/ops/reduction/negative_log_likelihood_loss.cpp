@@ -27,6 +27,8 @@ constexpr OpDef negativeLogLikelihood(std::string_view domain, std::string_view 
       .domain = domain,
       .doc = "log probabilities [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * x[l]; `reduction` and `ignore_index` as "
              "SoftmaxCrossEntropyLoss.",
+      .inputs = {2, domain.empty() ? 3u : 4u},
+      .outputs = {1, 1},
       .inferShape = loss_rules::inferLoss,
       .gradient = gradient,
       .differentiableInputs = bit(0),
@@ -43,8 +45,11 @@ extern const OpDef kNegativeLogLikelihoodLossGradOp{
     .name = "NegativeLogLikelihoodLossGrad",
     .domain = kInternalDomain,
     .doc = "dy, shape, labels, weights?, ignore_index? → dx of `shape` and type `output_type`: -dy * w / total at the label, else 0.",
+    .inputs = {3, 5},
+    .outputs = {1, 1},
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
 };
 
 }  // namespace stepscope::ops

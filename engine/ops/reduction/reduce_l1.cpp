@@ -13,6 +13,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kReduceL1Op{
     .name = "ReduceL1",
     .doc = "y = sum of |x| over `axes`.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,6 +14,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kReduceLogSumOp{
     .name = "ReduceLogSum",
     .doc = "y = log(sum of x) over `axes`.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -17,6 +17,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kReduceLogSumExpOp{
     .name = "ReduceLogSumExp",
     .doc = "y = log(sum of exp(x)) over `axes`, shifted by the maximum; a result of only -inf is -inf and has no gradient.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -31,6 +31,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kReduceMeanOp{
     .name = "ReduceMean",
     .doc = "y = mean of x over `axes`.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -10,6 +10,8 @@ Status inferShape(ShapeContext& c) { return reduction_rules::inferReduceContents
 extern const OpDef kReduceMinOp{
     .name = "ReduceMin",
     .doc = "y = minimum of x over `axes`; NaN wins. Tied elements share the gradient evenly.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = reduction_rules::extremeGradient,
     .differentiableInputs = bit(0),

@@ -27,6 +27,8 @@ Status inferGrad(ShapeContext& c) {
 extern const OpDef kReduceProdOp{
     .name = "ReduceProd",
     .doc = "y = product of x over `axes`.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -37,8 +39,11 @@ extern const OpDef kReduceProdGradOp{
     .name = "ReduceProdGrad",
     .domain = kInternalDomain,
     .doc = "dy, x, axes? → dx: dx[i] = dy * product of the other elements of i's result, exact where elements are zero.",
+    .inputs = {2, 3},
+    .outputs = {1, 1},
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .flops = reduction_rules::flopsPerElement<3, 1>,
 };
 

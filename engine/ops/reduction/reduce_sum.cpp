@@ -17,6 +17,8 @@ Status gradient(GradientContext& g) {
 extern const OpDef kReduceSumOp{
     .name = "ReduceSum",
     .doc = "y = sum of x over `axes`.",
+    .inputs = {1, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -39,6 +39,8 @@ extern const OpDef kReduceToShapeOp{
     .name = "ReduceToShape",
     .domain = kInternalDomain,
     .doc = "x, shape → y: sums x over the axes along which a tensor of `shape` was broadcast to x; y has that shape.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

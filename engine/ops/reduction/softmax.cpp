@@ -20,6 +20,8 @@ Status inferGrad(ShapeContext& c) {
 extern const OpDef kSoftmaxOp{
     .name = "Softmax",
     .doc = "y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis` (-1); NaN where a line is only -inf.",
+    .inputs = {1, 1},
+    .outputs = {1, 1},
     .inferShape = reduction_rules::inferAlongAxis,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -31,8 +33,11 @@ extern const OpDef kSoftmaxGradOp{
     .name = "SoftmaxGrad",
     .domain = kInternalDomain,
     .doc = "dy, y → dx = y * (dy - sum(dy * y)) along `axis`.",
+    .inputs = {2, 2},
+    .outputs = {1, 1},
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(0) | bit(1),
     .flops = reduction_rules::flopsPerElement<4>,
 };

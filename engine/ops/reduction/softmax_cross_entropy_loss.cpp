@@ -29,6 +29,8 @@ constexpr OpDef crossEntropy(std::string_view domain, std::string_view name) {
       .domain = domain,
       .doc = "scores [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * log softmax(scores)[l], log_prob?. `reduction` "
              "mean divides by the sum of the weights of labels that are not `ignore_index` (NaN when there are none).",
+      .inputs = {2, domain.empty() ? 3u : 4u},
+      .outputs = {1, 2},
       .inferShape = inferShape,
       .gradient = gradient,
       .differentiableInputs = bit(0),
@@ -48,8 +50,11 @@ extern const OpDef kSoftmaxCrossEntropyLossGradOp{
     .domain = kInternalDomain,
     .doc = "dy, log_prob, labels, weights?, ignore_index? → dscores = dy * w / total * (exp(log_prob) - onehot(label)), zero for "
            "labels that are ignored; attributes reduction, ignore_index, output_type.",
+    .inputs = {3, 5},
+    .outputs = {1, 1},
     .inferShape = loss_rules::inferLossGrad,
     .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(1),
     .flops = reduction_rules::flopsPerElement<6, 1>,
 };

@@ -111,7 +111,7 @@ void addLayerNorms(std::vector<OpExample>& list) {
   // With constant scale and bias, since the sum (output 3) does not depend on them.
   list.push_back({"SkipLayerNormalization_sum", "com.microsoft", "SkipLayerNormalization", {x, skip, fixed, fixed, bias}, 4, {{"epsilon", epsilon}}});
   list.push_back({"SkipSimplifiedLayerNormalization", "com.microsoft", "SkipSimplifiedLayerNormalization", {x, skip, scale, bias}, 1, {{"epsilon", epsilon}}});
-  list.push_back({"SkipSimplifiedLayerNormalization_sum", "com.microsoft", "SkipSimplifiedLayerNormalization", {x, skip, fixed}, 4, {{"epsilon", epsilon}}});
+  list.push_back({"SkipSimplifiedLayerNormalization_sum", "com.microsoft", "SkipSimplifiedLayerNormalization", {x, skip, fixed, bias}, 4, {{"epsilon", epsilon}}});
 }
 
 void addOtherNorms(std::vector<OpExample>& list) {

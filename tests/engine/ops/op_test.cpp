@@ -1,13 +1,18 @@
 // Driven by the list of ops and their examples: an op is tested because it is there.
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <set>
+#include <sstream>
+#include <utility>
 
 #include "engine/autodiff/gradient.h"
 #include "engine/exec/interpreter.h"
 #include "engine/ops/op_list.h"
+#include "engine/passes/check_operands.h"
 #include "tests/engine/ops/examples.h"
 
 namespace stepscope {
@@ -166,6 +171,29 @@ TEST_P(OpExamples, CpuKernelAgreesWithReferenceInF64) {
   }
 }
 
+// Too few, too many or absent operands are found before anything looks at them.
+TEST_P(OpExamples, ItsOperandsAreAsManyAsTheOpTakes) {
+  const ExampleGraph example = makeGraph(GetParam(), DType::kF32);
+  const OpDef* op = findOp(GetParam().domain, GetParam().op);
+  ASSERT_NE(op, nullptr);
+  const auto problems = [&](auto change) {
+    Graph graph = example.graph;
+    change(graph.mutableNode(example.node));
+    std::vector<OperandProblem> found;
+    checkOperands(graph, kInternalOpset, [](const Node&) { return false; }, found);
+    return found;
+  };
+  for (const OperandProblem& problem : problems([](Node&) {})) ADD_FAILURE() << problem.where << ": " << problem.message;
+  for (std::size_t i = 0; i < op->inputs.least; ++i) {
+    EXPECT_EQ(problems([&](Node& node) { node.inputs.resize(i); }).size(), 1u) << "cut to " << i << " inputs";
+    if (!maskHas(op->absentInputs, i)) EXPECT_EQ(problems([&](Node& node) { node.inputs[i] = {}; }).size(), 1u) << "without input " << i;
+  }
+  const ValueId any = example.graph.node(example.node).outputs.front();
+  if (op->inputs.most != kMany) EXPECT_EQ(problems([&](Node& node) { node.inputs.resize(op->inputs.most + 1, any); }).size(), 1u);
+  if (op->outputs.most != kMany) EXPECT_EQ(problems([&](Node& node) { node.outputs.resize(op->outputs.most + 1); }).size(), 1u);
+  if (op->outputs.least > 0) EXPECT_EQ(problems([&](Node& node) { node.outputs.resize(op->outputs.least - 1); }).size(), 1u);
+}
+
 TEST_P(OpExamples, SecondRunGivesTheSameBits) {
   const ExampleGraph example = makeGraph(GetParam(), DType::kF32);
   const auto first = evaluate(example, example.contents, Backend::kCpu), second = evaluate(example, example.contents, Backend::kCpu);
@@ -184,11 +212,71 @@ TEST(OpList, NamesAreUnique) {
     EXPECT_TRUE(names.insert(std::string(op->domain) + "." + std::string(op->name)).second) << op->name << " is listed twice";
 }
 
+TEST(OpList, EveryInternalOpStandsInTheReadme) {
+  std::ifstream file(SS_SOURCE_DIR "/engine/ops/README.md");
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : text.str() + " ")
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      word += c;
+    else if (!word.empty())
+      words.insert(std::exchange(word, {}));
+  for (const OpDef* op : allOps())
+    if (op->domain == kInternalDomain) EXPECT_TRUE(words.contains(std::string(op->name))) << op->name;
+}
+
 TEST(OpList, EveryOpHasAnExample) {
   std::set<std::string> covered;
   for (const OpExample& example : allExamples()) covered.insert(example.domain + "." + example.op);
   for (const OpDef* op : allOps())
     if (!op->sequences) EXPECT_TRUE(covered.contains(std::string(op->domain) + "." + std::string(op->name))) << op->domain << "." << op->name;
+}
+
+TEST(OpList, EveryOpSaysHowManyOperandsItTakes) {
+  for (const OpDef* op : allOps()) {
+    EXPECT_LE(op->inputs.least, op->inputs.most) << op->name;
+    EXPECT_GE(op->outputs.most, 1u) << op->name;
+    EXPECT_LE(op->outputs.least, op->outputs.most) << op->name;
+    // What it says about single operands is about operands that it has.
+    const auto within = [](std::uint32_t mask, std::uint32_t most) { return mask == kAllInputs || most >= 31 || (mask >> most) == 0; };
+    EXPECT_TRUE(within(op->differentiableInputs, op->inputs.most)) << op->name;
+    EXPECT_TRUE(within(op->differentiableOutputs, op->outputs.most)) << op->name;
+    EXPECT_TRUE(within(op->inPlaceInputs, op->inputs.most)) << op->name;
+    EXPECT_TRUE(within(op->absentInputs, op->inputs.least)) << op->name;
+  }
+}
+
+// Finite differences cover the whole table: every (output, input) of every op stands in an example that differentiates it.
+TEST(OpList, EveryPairOfTheDifferentiabilityTableIsChecked) {
+  const auto pair = [](const OpDef& op, std::size_t output, std::size_t input) {
+    return std::string(op.domain) + "." + std::string(op.name) + ": output " + std::to_string(output) + ", input " + std::to_string(input);
+  };
+  std::set<std::string> covered{
+      "com.microsoft.FakeQuant: output 0, input 0",  // straight through on purpose: not the slope of the steps
+      // The table has inputs by outputs; the sum (output 3) does not depend on scale and beta.
+      "com.microsoft.SkipLayerNormalization: output 3, input 2",
+      "com.microsoft.SkipLayerNormalization: output 3, input 3",
+      "com.microsoft.SkipSimplifiedLayerNormalization: output 3, input 2",
+  };
+  for (const OpExample& example : allExamples()) {
+    const OpDef* op = findOp(example.domain, example.op);
+    if (op == nullptr || !op->gradient || !example.differentiate) continue;
+    for (std::size_t o = 0; o < example.outputs; ++o)
+      for (std::size_t i = 0; i < example.inputs.size(); ++i) {
+        const testing::ExampleInput& input = example.inputs[i];
+        if (!input.absent && !input.constant.valid() && isFloating(input.dtype)) covered.insert(pair(*op, o, i));
+      }
+  }
+  for (const OpDef* op : allOps()) {
+    if (!op->gradient || op->sequences) continue;
+    // Of a variadic list the first two stand for the rest.
+    const std::size_t inputs = op->inputs.most == kMany ? 2 : op->inputs.most, outputs = op->outputs.most == kMany ? 2 : op->outputs.most;
+    for (std::size_t o = 0; o < outputs; ++o)
+      for (std::size_t i = 0; i < inputs; ++i)
+        if (maskHas(op->differentiableOutputs, o) && maskHas(op->differentiableInputs, i)) EXPECT_TRUE(covered.contains(pair(*op, o, i))) << pair(*op, o, i);
+  }
 }
 
 TEST(OpList, EveryOpHasShapeRuleKernelAndAWordAboutGradients) {

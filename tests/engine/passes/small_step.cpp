@@ -9,26 +9,46 @@
 
 namespace stepscope::testing {
 
-Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters) {
+namespace {
+
+std::vector<double> elementsOf(const TensorView& view) {
+  std::vector<double> elements;
+  for (std::int64_t i = 0; i < elementCount(view.dims); ++i) elements.push_back(elementAsDouble(view, i));
+  return elements;
+}
+
+}  // namespace
+
+Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters, const SmallStepOptions& wanted) {
   onnx::ModelProto model;
-  const std::string text = "ir_version: 8 opset_import { version: " + std::to_string(opset) + " } opset_import { domain: \"stepscope\" version: 1 } graph { name: \"g\" " +
-                           graph + " output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }";
+  const std::string text = "ir_version: 8 opset_import { version: " + std::to_string(opset) + " } opset_import { domain: \"stepscope\" version: 1 } opset_import { domain: \"com.microsoft\" version: 1 } graph { name: \"g\" " +
+                           graph +
+                           (wanted.settings.contains("loss-fn") ? "" : " output { name: \"loss\" type { tensor_type { elem_type: " + std::to_string(wanted.lossType) + " shape { } } } }") +
+                           " }";
   if (!google::protobuf::TextFormat::ParseFromString(text, &model))
     return invalid("the text of the model is malformed: " + text);
   const TemporaryFolder folder;
   SS_ASSIGN(const auto session, Session::open(folder.write("model.onnx", model.SerializeAsString()), {}, {}));
   TrainOptions options;
-  SS_TRY(applySetting(options, "loss", "loss", "test"));
+  if (!wanted.settings.contains("loss-fn")) SS_TRY(applySetting(options, "loss", "loss", "test"));
+  for (const auto& [name, value] : wanted.settings) SS_TRY(applySetting(options, name, value, "test"));
   session->keepGradients(true);
+  session->keep(wanted.keep);
   SS_TRY(session->setOptions(options));
   SS_TRY(session->build());
   SS_ASSIGN(const snapshot::StepRecord record, session->step());
-  SmallStep result{record.loss(), {}};
+  SmallStep result;
+  result.loss = record.loss();
   for (const std::string& name : parameters) {
     SS_ASSIGN(const Tensor gradient, session->gradient(name));
-    for (std::int64_t i = 0; i < gradient.elements(); ++i)
-      result.gradients[name].push_back(elementAsDouble(gradient.view(), i));
+    result.gradients[name] = elementsOf(gradient.view());
   }
+  for (const auto& [name, view] : session->namedState(false)) result.state[name] = elementsOf(view);
+  for (const std::string& name : wanted.keep) {
+    SS_ASSIGN(const TensorView view, session->value(session->findValue(name)));
+    result.values[name] = elementsOf(view);
+  }
+  for (const snapshot::Alert& alert : session->alerts()) result.warnings.push_back(alert.message());
   return result;
 }
 
@@ -51,6 +71,10 @@ std::string floats(const std::string& name, const std::vector<std::int64_t>& dim
   return initializer(name, 1, "float_data", dims, values);
 }
 
+std::string doubles(const std::string& name, const std::vector<std::int64_t>& dims, const std::vector<double>& values) {
+  return initializer(name, 11, "double_data", dims, values);
+}
+
 std::string ints(const std::string& name, const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& values) {
   return initializer(name, 7, "int64_data", dims, values);
 }
@@ -68,6 +92,14 @@ std::string node(const std::string& op, const std::string& inputs, const std::st
 
 std::string attribute(const std::string& name, std::int64_t value) {
   return "attribute { name: \"" + name + "\" type: INT i: " + std::to_string(value) + " } ";
+}
+
+std::string realAttribute(const std::string& name, double value) {
+  return "attribute { name: \"" + name + "\" type: FLOAT f: " + std::to_string(value) + " } ";
+}
+
+std::string textAttribute(const std::string& name, const char* value) {
+  return "attribute { name: \"" + name + "\" type: STRING s: \"" + value + "\" } ";
 }
 
 std::string attribute(const std::string& name, const std::vector<std::int64_t>& values) {
