@@ -21,8 +21,8 @@ Run addBuild(CLI::App& parent) {
   a->shared.add(*app);
   return [a] {
     const Output output(a->json);
+    if (const auto wrong = usageError(a->shared)) return *wrong;
     auto options = a->shared.apply();
-    if (!options) return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
     auto session = openSession(a->model, *options, output, a->shared.mapWeights);
     if (!session) return output.failed(session.error().message), report(session.error());
     Status built = prepare(**session, a->shared);

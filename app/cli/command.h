@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,5 +49,8 @@ class SharedOptions {
   std::shared_ptr<std::vector<std::string>> set_ = std::make_shared<std::vector<std::string>>();
   bool nesterov_ = false;
 };
+
+// Prints what is wrong with the flags and returns the exit code: wrong usage, or failed where this build lacks what was asked for.
+std::optional<int> usageError(const SharedOptions& shared, const std::vector<std::string>& fetches = {});
 
 }  // namespace stepscope::cli

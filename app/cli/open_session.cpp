@@ -30,7 +30,6 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
 }
 
 Status prepare(Session& session, const SharedOptions& shared) {
-  if (shared.resume && shared.initFrom.empty()) return invalid("option 'resume': no file; expected --init-from FILE.safetensors");
   if (!shared.initFrom.empty()) SS_TRY(session.loadState(shared.initFrom, shared.resume));
   return {};
 }

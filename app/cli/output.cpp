@@ -167,7 +167,7 @@ void Output::finished(std::int64_t steps, std::int64_t ns) const {
   if (json_)
     print({{"event", "done"}, {"steps", steps}, {"ns", ns}});
   else if (steps > 0)
-    fmt::print("{} steps in {}\n", steps, timeText(ns));
+    fmt::print("{} step{} in {}\n", steps, steps == 1 ? "" : "s", timeText(ns));
 }
 
 void Output::failed(const std::string& message) const {

@@ -117,8 +117,7 @@ Run addRun(CLI::App& parent) {
   a->shared.add(*app);
   return [a] {
     const Output output(a->json);
-    if (auto options = a->shared.apply(); !options && options.error().code == ErrorCode::kInvalidArgument)
-      return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    if (const auto wrong = usageError(a->shared, a->fetch)) return *wrong;
     if (Status status = run(*a, output); !status) return output.failed(status.error().message), report(status.error());
     return kSuccess;
   };

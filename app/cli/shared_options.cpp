@@ -37,7 +37,19 @@ Result<TrainOptions> SharedOptions::apply() const {
     SS_TRY(applySetting(options, assignment.substr(0, equals), assignment.substr(equals + 1), "command line"));
   }
   SS_TRY(checkOptions(options));
+  if (resume && initFrom.empty()) return invalid("option 'resume': no file; expected --init-from FILE.safetensors");
   return options;
+}
+
+std::optional<int> usageError(const SharedOptions& shared, const std::vector<std::string>& fetches) {
+  Status status;
+  if (const auto options = shared.apply(); !options)
+    status = tl::make_unexpected(options.error());
+  else if (const auto parsed = parseFetches(fetches); !parsed)
+    status = tl::make_unexpected(parsed.error());
+  if (status) return std::nullopt;
+  const int code = report(status.error());
+  return status.error().code == ErrorCode::kInvalidArgument ? kUsage : code;
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std::vector<std::string>& items) {

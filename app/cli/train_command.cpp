@@ -132,6 +132,13 @@ Status train(const Arguments& a, const Output& output) {
     if (recorder) recorder->endRun(storage::RunStatus::kFailed, built.error().message);
     return built;
   }
+  // A typing error is told before the work, not after it.
+  for (const auto& [value, file] : fetches)
+    if (!session->findValue(value)) {
+      Error missing{ErrorCode::kNotFound, fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value)};
+      if (recorder) recorder->endRun(storage::RunStatus::kFailed, missing.message);
+      return tl::make_unexpected(std::move(missing));
+    }
   running = session.get();
   std::signal(SIGINT, onInterrupt);
   std::signal(SIGTERM, onInterrupt);
@@ -190,8 +197,7 @@ Run addTrain(CLI::App& parent) {
   a->shared.add(*app);
   return [a] {
     const Output output(a->json);
-    if (auto options = a->shared.apply(); !options && options.error().code == ErrorCode::kInvalidArgument)
-      return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    if (const auto wrong = usageError(a->shared, a->fetch)) return *wrong;
     if (Status status = train(*a, output); !status) return output.failed(status.error().message), report(status.error());
     return kSuccess;
   };

@@ -307,7 +307,7 @@ bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input,
   // An unknown operator has no inferred result; it counts as an edge so that the check reports it.
   if (op == nullptr) return isFloating(from.dtype);
   if (!isFloating(from.dtype) || !isFloating(to.dtype)) return false;
-  if (op->gradient == nullptr && !op->noGradientReason.empty()) return false;
+  if (op->gradient == nullptr) return maskHas(op->differentiableInputs, input);  // refused by checkGradientRules
   return maskHas(op->differentiableInputs, input) && maskHas(op->differentiableOutputs, output);
 }
 
@@ -333,11 +333,12 @@ std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRe
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     const OpDef* op = findOp(node.domain, node.op);
-    if (op && (op->gradient || !op->noGradientReason.empty())) continue;
-    const bool fromTrained = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) { return in && forward[at(in)]; });
+    if (op && (op->gradient || op->differentiableInputs == 0)) continue;
+    const bool fromTrained = std::any_of(node.inputs.begin(), node.inputs.end(),
+                                         [&](ValueId in) { return in && forward[at(in)] && isFloating(graph.value(in).type.dtype); });
     const auto toLoss = std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
     if (!fromTrained || toLoss == node.outputs.end()) continue;
-    MissingRule rule{id, op ? fmt::format("no gradient rule for '{}'", opName(node)) : fmt::format("unknown operator '{}'", opName(node)), {}};
+    MissingRule rule{id, op ? fmt::format("no gradient rule for '{}' ({})", opName(node), op->noGradientReason) : fmt::format("unknown operator '{}'", opName(node)), {}};
     for (NodeId step = next[at(*toLoss)]; step && rule.pathToLoss.size() < graph.order().size();) {
       rule.pathToLoss.push_back(step);
       NodeId following;

@@ -14,7 +14,7 @@
 namespace stepscope {
 
 // Whether a gradient may flow from output `output` to input `input` of the node: both are floats, the op's table allows it,
-// and the op has a rule (or is unknown, which checkGradientRules reports).
+// and the op has a rule (or should have one, or is unknown: checkGradientRules reports those).
 bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output);
 
 // A node on the way from a trained value to the loss that cannot be differentiated.

@@ -209,6 +209,11 @@ InputRole inferRole(const Graph& graph, ValueId input) {
 }
 
 Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes) {
+  for (const auto& [name, value] : options.pad) {
+    const ValueId id = graph.findValue(name);
+    if (!id || graph.value(id).role != ValueRole::kInput)
+      return fail(ErrorCode::kNotFound, fmt::format("option 'pad': '{}' is no input of the model; `stepscope inspect` lists them", name));
+  }
   if (!options.data.empty()) return openFiles(graph, options);
   std::vector<SyntheticSource::Input> inputs;
   std::vector<std::string> unused;

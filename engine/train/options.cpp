@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <regex>
 
 #include "engine/passes/pass.h"
 
@@ -49,11 +50,21 @@ Result<std::pair<std::string, std::string_view>> assignment(std::string_view nam
   return std::pair{std::string(text.substr(0, split)), text.substr(split + 1)};
 }
 
+Status checkRegex(std::string_view option, std::string_view text) {
+  try {
+    const std::regex compiled(text.begin(), text.end());
+    return {};
+  } catch (const std::regex_error& error) {
+    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option, text, error.what()));
+  }
+}
+
 Result<ParameterGroup> parseGroup(std::string_view text) {
   // REGEX:key=value,key=value; the regular expression may hold colons, the settings may not.
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0)
     return invalid(fmt::format("option 'group': found '{}'; expected REGEX:lr=X,weight_decay=Y", text));
+  SS_TRY(checkRegex("group", text.substr(0, colon)));
   ParameterGroup group{std::string(text.substr(0, colon)), {}, {}};
   std::string_view rest = text.substr(colon + 1);
   while (!rest.empty()) {
@@ -91,7 +102,7 @@ std::vector<OptionInfo> makeTable() {
       {"train", "", "regular expression: only matching initializers are trained", {}},
       {"freeze", "", "regular expression: matching initializers are not trained", {}},
       {"optimizer", "sgd", "parameter update", {"sgd", "adam", "adamw", "lamb"}},
-      {"lr", "0.01", "learning rate", {}},
+      {"lr", "0.001", "learning rate", {}},
       {"weight-decay", "", "weight decay; default 0, for adamw 0.01", {}},
       {"momentum", "0", "momentum of sgd", {}},
       {"nesterov", "off", "Nesterov momentum of sgd", {"on", "off"}},
@@ -168,8 +179,8 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"loss-fn", [&] { return setChoice(o.lossFn, {"", "cross_entropy", "mse", "l1", "bce_with_logits"}); }},
       {"logits", [&]() -> Status { o.logits = value; return {}; }},
       {"labels", [&]() -> Status { o.labels = value; return {}; }},
-      {"train", [&]() -> Status { o.train = value; return {}; }},
-      {"freeze", [&]() -> Status { o.freeze = value; return {}; }},
+      {"train", [&]() -> Status { SS_TRY(checkRegex(name, value)); o.train = value; return {}; }},
+      {"freeze", [&]() -> Status { SS_TRY(checkRegex(name, value)); o.freeze = value; return {}; }},
       {"optimizer", [&] { return setChoice(o.optimizer, {"sgd", "adam", "adamw", "lamb"}); }},
       {"lr", [&] { return setNumber(o.lr, 0, kHuge); }},
       {"weight-decay", [&]() -> Status { SS_ASSIGN(const double d, number(name, value, 0, kHuge)); o.weightDecay = d; return {}; }},

@@ -27,7 +27,7 @@ struct TrainOptions {
   std::string loss, lossFn, logits, labels;
   std::string train, freeze;              // regular expressions, searched in the name
   std::string optimizer = "sgd";
-  double lr = 0.01, momentum = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double lr = 0.001, momentum = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   std::optional<double> weightDecay;      // absent = PyTorch's default of the optimizer (0; 0.01 for adamw)
   bool nesterov = false;
   double clipGradNorm = 0;                // 0 = off

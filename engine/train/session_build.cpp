@@ -12,6 +12,7 @@
 #include "engine/profile/roofline.h"
 #include "engine/recompute/choose.h"
 #include "engine/train/attach_loss.h"
+#include "engine/train/blocked_nodes.h"
 #include "engine/train/density.h"
 #include "engine/train/phase_scope.h"
 #include "engine/train/session.h"
@@ -25,70 +26,6 @@ std::string signatureOf(const Batch& batch) {
   std::string text;
   for (const auto& [name, tensor] : batch.arrays) text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()));
   return text;
-}
-
-// Where a node comes from, as far as the exporter told.
-std::string originText(const Node& node) {
-  std::string text;
-  if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
-  if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
-  return text;
-}
-
-// Every node that nothing could run, at once; empty when there is none.
-std::string missingKernels(const Graph& graph) {
-  std::string text;
-  int count = 0;
-  for (const NodeId id : graph.order()) {
-    const Node& node = graph.node(id);
-    const OpDef* op = findOp(node.domain, node.op);
-    if (op && (op->view || op->sequences || hasKernel(Backend::kReference, node.domain, node.op))) continue;
-    if (++count > 20) continue;
-    text += fmt::format("\n  {}: {} '{}{}{}'{}; hint: export with other operators", node.label(), op ? "no kernel for" : "unknown operator", node.domain,
-                        node.domain.empty() ? "" : ".", node.op, originText(node));
-  }
-  if (count == 0) return {};
-  return fmt::format("kernels: {} node{} cannot run; expected a kernel for each{}", count, count == 1 ? "" : "s", text);
-}
-
-std::string missingText(const Graph& graph, const std::vector<MissingRule>& missing) {
-  std::string text = fmt::format("gradient: {} node{} on the way to the loss cannot be differentiated; expected a rule for each", missing.size(), missing.size() == 1 ? "" : "s");
-  for (std::size_t i = 0; i < missing.size() && i < 20; ++i) {
-    const Node& node = graph.node(missing[i].node);
-    text += fmt::format("\n  {}: {}", node.label(), missing[i].reason);
-    text += originText(node) + "; to the loss: ";
-    for (std::size_t k = 0; k < missing[i].pathToLoss.size() && k < 6; ++k) text += (k ? " → " : "") + graph.node(missing[i].pathToLoss[k]).op;
-    if (missing[i].pathToLoss.size() > 6) text += fmt::format(" … ({} nodes)", missing[i].pathToLoss.size());
-    text += "; hint: freeze the parameters before it (--freeze), or export with other operators";
-  }
-  return text;
-}
-
-// Nodes on the way to `roots` whose op this build does not know, all at once; empty when there are none.
-std::string unknownOps(const Graph& graph, const std::vector<ValueId>& roots) {
-  std::vector<bool> reached(graph.nodeCapacity(), false);
-  std::vector<ValueId> open = roots;
-  while (!open.empty()) {
-    const ValueId id = open.back();
-    open.pop_back();
-    if (!id || graph.value(id).role != ValueRole::kNodeOutput) continue;
-    const NodeId made = graph.value(id).producer;
-    if (!made || reached[static_cast<std::size_t>(made.index)]) continue;
-    reached[static_cast<std::size_t>(made.index)] = true;
-    for (const ValueId in : graph.node(made).inputs) open.push_back(in);
-  }
-  std::size_t count = 0;
-  std::string text;
-  for (const NodeId id : graph.order()) {
-    const Node& node = graph.node(id);
-    if (!reached[static_cast<std::size_t>(id.index)] || findOp(node.domain, node.op) != nullptr || ++count > 20) continue;
-    text += fmt::format("\n  {}: {}", node.label(), node.domain.empty() ? "not an operator of this build" : fmt::format("domain '{}' has no such operator in this build", node.domain));
-    if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
-    if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
-  }
-  if (count == 0) return text;
-  return fmt::format("operators: {} node{} on the way to the loss cannot be computed; expected known operators{}; hint: export with other operators", count,
-                     count == 1 ? "" : "s", text);
 }
 
 void report(snapshot::PassReport& report, std::string_view name, const PassResult& result, std::size_t nodesBefore, std::size_t nodesAfter) {
@@ -196,8 +133,18 @@ Status Session::buildGraph() {
     PhaseScope phase(*this, "attach loss");
     graph.setPass("attach loss");
     auto choice = attachLoss(graph, inference, options_);
-    if (std::string unknown = unknownOps(graph, choice ? std::vector<ValueId>{choice->loss} : graph.outputs()); !unknown.empty())
+    if (std::string unknown = unknownOperators(graph, choice ? std::vector<ValueId>{choice->loss} : graph.outputs()); !unknown.empty()) {
+      // What else stands in the way is told with it.
+      const auto chosen = choice ? chooseTrained(graph, choice->loss, options_) : Result<std::vector<ParameterChoice>>();
+      GradientRequest request{choice ? choice->loss : ValueId{}, {}};
+      if (chosen)
+        for (const ParameterChoice& parameter : *chosen)
+          if (parameter.trained) request.trained.push_back(parameter.value);
+      auto missing = request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request);
+      std::erase_if(missing, [&](const MissingRule& rule) { return findOp(graph.node(rule.node).domain, graph.node(rule.node).op) == nullptr; });
+      if (!missing.empty()) unknown += "\n" + missingRules(graph, missing);
       return phase.fail({ErrorCode::kUnsupported, std::move(unknown)});
+    }
     if (!choice) return phase.fail(choice.error());
     loss_ = choice->loss;
     auto& report = phase.pass();
@@ -217,6 +164,14 @@ Status Session::buildGraph() {
     auto chosen = chooseTrained(graph, loss_, options_);
     if (!chosen) return phase.fail(chosen.error());
     parameters_ = std::move(*chosen);
+    for (const std::string& pattern : patternsWithoutMatch(graph, parameters_, options_)) {
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code("option_without_effect");
+      alert.set_message(pattern);
+      alert.set_node(-1);
+      raise(alert);
+    }
     trained_.clear();
     for (const ParameterChoice& parameter : parameters_)
       if (parameter.trained) trained_.push_back(parameter.value);
@@ -260,7 +215,7 @@ Status Session::buildGraph() {
     const GradientRequest request{loss_, trained_, 1.0 / static_cast<double>(options_.accumulate)};
     const auto missing = checkGradientRules(graph, request);
     const std::string kernels = missingKernels(graph);
-    if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingText(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
+    if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingRules(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
     if (!kernels.empty()) return phase.fail({ErrorCode::kUnsupported, kernels});
     auto report = buildGradient(graph, inference, request);
     if (!report) return phase.fail(report.error());

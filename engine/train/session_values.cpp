@@ -12,6 +12,11 @@
 #include "engine/train/utf8.h"
 
 namespace stepscope {
+namespace {
+
+constexpr std::int64_t kStateVersion = 1;  // of what --save writes; a file without one is of version 1
+
+}  // namespace
 
 ValueId Session::findValue(std::string_view name) const { return variant_ ? variant_->graph.findValue(name) : imported_.findValue(name); }
 
@@ -181,7 +186,7 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
 
 Status Session::saveState(const std::filesystem::path& path) const {
   return writeSafetensors(path, namedState(true),
-                          {{"stepscope.step", std::to_string(state_.step)}, {"stepscope.updates", std::to_string(state_.updates)}, {"stepscope.micro", std::to_string(state_.micro)}});
+                          {{"stepscope.version", std::to_string(kStateVersion)}, {"stepscope.step", std::to_string(state_.step)}, {"stepscope.updates", std::to_string(state_.updates)}, {"stepscope.micro", std::to_string(state_.micro)}});
 }
 
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
@@ -219,6 +224,9 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
       target = parsed;
       return {};
     };
+    std::int64_t version = kStateVersion;
+    if (file.metadata.contains("stepscope.version")) SS_TRY(number("stepscope.version", version));
+    if (version > kStateVersion) return unsupported(fmt::format("state '{}': version {}; this build reads up to {}", path.string(), version, kStateVersion));
     SS_TRY(number("stepscope.step", state_.step));
     SS_TRY(number("stepscope.updates", state_.updates));
     SS_TRY(number("stepscope.micro", state_.micro));

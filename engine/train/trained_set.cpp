@@ -1,5 +1,6 @@
 #include "engine/train/trained_set.h"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <regex>
@@ -86,6 +87,21 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
   }
   if (train && !trainMatched) return invalid(fmt::format("option 'train': '{}' matches no initializer; `stepscope inspect` lists them", options.train));
   return choices;
+}
+
+std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vector<ParameterChoice>& choices, const TrainOptions& options) {
+  const auto matches = [&](const std::string& text, bool trainedOnly) {
+    const auto pattern = compile("freeze", text);
+    return pattern && *pattern && std::any_of(choices.begin(), choices.end(), [&](const ParameterChoice& choice) {
+             return (choice.trained || !trainedOnly) && std::regex_search(graph.value(choice.value).name, **pattern);
+           });
+  };
+  std::vector<std::string> texts;
+  if (!options.freeze.empty() && !matches(options.freeze, false))
+    texts.push_back(fmt::format("option 'freeze': '{}' matches no initializer; `stepscope inspect` lists them", options.freeze));
+  for (const ParameterGroup& group : options.groups)
+    if (!matches(group.regex, true)) texts.push_back(fmt::format("option 'group': '{}' matches no trained parameter", group.regex));
+  return texts;
 }
 
 }  // namespace stepscope

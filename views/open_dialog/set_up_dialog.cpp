@@ -252,7 +252,7 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   optimizer_->setAccessibleName(tr("Optimizer"));
   for (const char* name : {"sgd", "adamw", "adam", "lamb"}) optimizer_->addItem(QString::fromLatin1(name).toUpper().replace(QStringLiteral("ADAMW"), QStringLiteral("AdamW")).replace(QStringLiteral("ADAM"), QStringLiteral("Adam")), QString::fromLatin1(name));
   optimizer_->setCurrentIndex(std::max(0, optimizer_->findData(value(before, "optimizer"))));
-  rate_ = edit("lr", QStringLiteral("0.01"));
+  rate_ = edit("lr", QStringLiteral("0.001"));
   decay_ = edit("weight-decay", tr("default"));
   momentum_ = edit("momentum", QStringLiteral("0"));
   clip_ = edit("clip-grad-norm", tr("off"));

@@ -45,7 +45,7 @@ TEST(MissingRules, AreToldAtOnceAndTheGraphsUpToThereAreKept) {
                             folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
   for (const char* part : {"2 nodes on the way to the loss", "my.ops.Foo '/encoder/foo/Foo'", "my.ops.Bar '/head/bar/Bar'", "module encoder.foo",
-                           "module head.bar", "hint: export"})
+                           "module head.bar", "to 'loss': Bar → ReduceMean\n", "module head.bar; to 'loss': ReduceMean;", "hint: export"})
     EXPECT_NE(answer.text.find(part), std::string::npos) << part << " is not in:\n" << answer.text;
   int saved = 0;
   for (const auto& entry : std::filesystem::directory_iterator(graphs)) {
@@ -61,6 +61,36 @@ TEST(MissingRules, AreToldAtOnceAndTheGraphsUpToThereAreKept) {
   const auto runs = storage::listRuns(*opened);
   ASSERT_TRUE(runs && runs->size() == 1);
   EXPECT_EQ(runs->front().status, "failed");
+}
+
+// loss = ReduceMean(Foo(Product(x w) w)): a product that a pass wrote, whose gradient nobody can take, and an operator that nobody knows.
+TEST(MissingRules, AnOperatorWithoutGradientIsToldWithTheUnknownOnes) {
+  auto model = unknownOperators();
+  auto& graph = *model.mutable_graph();
+  auto* own = model.add_opset_import();
+  own->set_domain("stepscope");
+  own->set_version(1);
+  auto& product = *graph.mutable_node(0);
+  product.set_op_type("Product");
+  product.set_domain("stepscope");
+  product.set_name("/encoder/proj/Product");
+  const TemporaryFolder folder;
+  const auto file = folder.write("both.onnx", model.SerializeAsString());
+  const Answer both = run("build " + file.string() + " --loss loss", folder.path());
+  EXPECT_EQ(both.exitCode, 1) << both.text;
+  EXPECT_NE(both.text.find("my.ops.Bar '/head/bar/Bar'"), std::string::npos) << both.text;
+
+  for (int i : {1, 2}) {  // known ones now
+    graph.mutable_node(i)->clear_domain();
+    graph.mutable_node(i)->set_op_type(i == 1 ? "Relu" : "Exp");
+  }
+  const auto graphs = folder.path() / "graphs";
+  const Answer answer = run("build " + folder.write("m.onnx", model.SerializeAsString()).string() + " --loss loss --save-graphs " + graphs.string(), folder.path());
+  EXPECT_EQ(answer.exitCode, 1) << answer.text;
+  for (const char* part : {"1 node on the way to the loss cannot be differentiated", "stepscope.Product '/encoder/proj/Product': no gradient rule for 'stepscope.Product'",
+                           "module encoder.proj", "to the loss: Relu → Exp → ReduceMean", "hint: freeze"})
+    EXPECT_NE(answer.text.find(part), std::string::npos) << part << " is not in:\n" << answer.text;
+  EXPECT_GE(std::distance(std::filesystem::directory_iterator(graphs), {}), 5) << "load, inline, infer, attach loss, pre-grad passes";
 }
 
 TEST(MissingRules, AnOperatorWithoutKernelIsToldBeforeAnythingIsBuilt) {

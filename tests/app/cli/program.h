@@ -1,4 +1,4 @@
-// Runs the program as a user would.
+// Runs the program as a user does.
 #pragma once
 
 #include <sys/wait.h>
@@ -16,6 +16,7 @@ struct Answer {
   std::string text;  // both streams
 };
 
+// `folder` takes the log.
 inline Answer run(const std::string& arguments, const std::filesystem::path& folder) {
   const auto log = folder / "log.txt";
   const int status = std::system((std::string(SS_PROGRAM) + " " + arguments + " > " + log.string() + " 2>&1").c_str());
@@ -23,6 +24,13 @@ inline Answer run(const std::string& arguments, const std::filesystem::path& fol
   std::ostringstream text;
   text << file.rdbuf();
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
+}
+
+inline std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 }  // namespace stepscope::testing

@@ -182,7 +182,7 @@ TEST(Inliner, CallWithTooManyInputsIsRefused) {
 }
 
 // 500 functions in a chain of blocks of 50 levels: the time must follow the number of nodes.
-TEST(Inliner, FiveHundredFunctionsTakeLinearTime) {
+TEST(OrtQuirks, Q28_FiveHundredFunctionsAreInlinedInLinearTime) {
   const auto build = [](int blocks) {
     auto proto = nestedFunctions(1);
     proto.clear_functions();

@@ -1,0 +1,81 @@
+// Exit codes and messages: 2 for wrong usage, told before any work; 1 when the work failed.
+#include <gtest/gtest.h>
+
+#include "tests/app/cli/program.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+struct Usage {
+  const char* name;
+  std::string arguments;
+  int exitCode;
+  const char* text;  // that the answer contains
+};
+
+void PrintTo(const Usage& usage, std::ostream* out) { *out << usage.arguments; }
+
+const std::string kModel = SS_SAMPLES "/digits/model.onnx", kTrain = "train " + kModel + " ";
+
+std::vector<Usage> usages() {
+  return {
+      {"NoModel", "train", 2, "MODEL is required"},
+      {"UnknownCommand", "frobnicate", 2, "error: "},
+      {"UnknownFlag", "build " + kModel + " --frob", 2, "error: "},
+      {"UnknownOptimizer", kTrain + "--optimizer foo", 2, "option 'optimizer': found 'foo'; expected one of sgd, adam, adamw, lamb"},
+      {"RateThatIsNoNumber", kTrain + "--lr abc", 2, "option 'lr': found 'abc'; expected a number"},
+      {"NegativeRate", kTrain + "--lr -1", 2, "option 'lr': found '-1'; expected a number from 0"},
+      {"OneBeta", kTrain + "--betas 1", 2, "option 'betas': found '1'; expected two numbers A,B"},
+      {"BetaOfOne", kTrain + "--betas 1,0.9", 2, "option 'betas'"},
+      {"NegativeSteps", kTrain + "--steps -1", 2, "option 'steps'"},
+      {"NoAccumulation", kTrain + "--accumulate 0", 2, "option 'accumulate': found '0'"},
+      {"NesterovWithoutMomentum", kTrain + "--nesterov", 2, "option 'nesterov': momentum is 0"},
+      {"UnknownSchedule", kTrain + "--lr-schedule foo", 2, "expected one of constant, linear, cosine, step, polynomial"},
+      {"UnknownSetting", kTrain + "--set foo=1", 2, "option 'foo': unknown"},
+      {"SettingWithoutValue", kTrain + "--set pass.cse", 2, "option 'set': found 'pass.cse'; expected NAME=VALUE"},
+      {"MalformedFreeze", kTrain + "--freeze '['", 2, "option 'freeze': regular expression '[' is malformed"},
+      {"MalformedTrain", kTrain + "--train '('", 2, "option 'train': regular expression '(' is malformed"},
+      {"MalformedGroup", kTrain + "--group '([:lr=1'", 2, "option 'group': regular expression '([' is malformed"},
+      {"GroupWithoutSettings", kTrain + "--group x", 2, "option 'group': found 'x'; expected REGEX:lr=X,weight_decay=Y"},
+      {"GroupWithUnknownSetting", kTrain + "--group 'x:foo=1'", 2, "expected lr=X or weight_decay=X"},
+      {"DimWithoutNumber", kTrain + "--dim x", 2, "option 'dim': found 'x'; expected NAME=NUMBER"},
+      {"PaddingAboveOne", kTrain + "--padding 2", 2, "option 'padding': found '2'"},
+      {"ResumeFromNothing", kTrain + "--resume", 2, "option 'resume': no file; expected --init-from"},
+      {"ResumeFromNothingInBuild", "build " + kModel + " --resume", 2, "option 'resume'"},
+      {"FetchWithoutFile", kTrain + "--fetch loss", 2, "option 'fetch': found 'loss'; expected VALUE=FILE.npy"},
+      {"FetchWithoutFileInRun", "run " + kModel + " --fetch loss", 2, "option 'fetch'"},
+      {"NoSuchModel", "train nofile.onnx", 1, "model 'nofile.onnx'"},
+      {"NoSuchData", kTrain + "--data nofile.npz", 1, "data 'nofile.npz': not found"},
+      {"NoSuchLoss", kTrain + "--loss nope", 1, "loss 'nope': no such value; outputs are"},
+      {"NoSuchDim", "build " + kModel + " --dim nope=3", 1, "option 'dim': no input has a dimension 'nope'"},
+      {"NoSuchPaddedInput", "build " + kModel + " --pad nope=0", 1, "option 'pad': 'nope' is no input of the model"},
+      {"TrainsNothing", kTrain + "--train nomatch", 1, "option 'train': 'nomatch' matches no initializer"},
+      {"FreezesEverything", kTrain + "--freeze .", 1, "no initializer that is trained reaches it"},
+      {"FetchOfNothing", kTrain + "--fetch nope=x.npy", 1, "fetch 'nope': the step does not compute it"},
+      {"NoCuda", kTrain + "--device cuda", 1, "device 'cuda': not available in this build"},
+      {"NoCudaInBuild", "build " + kModel + " --device cuda:1", 1, "device 'cuda:1': not available in this build"},
+      {"NoHalf", kTrain + "--precision bf16", 1, "precision 'bf16': not available in this build"},
+      {"UnknownDevice", kTrain + "--device tpu", 2, "device 'tpu': unknown"},
+      {"NotAModel", "inspect /etc/passwd", 1, "expected an ONNX protobuf file"},
+      {"NoSuchProject", "report nofile.stepscope -o x.html", 1, "expected a .stepscope file"},
+      {"NothingToExpect", "run " + kModel + " --expect nodir", 1, "expect 'nodir': no output_0.pb"},
+      {"FreezeWithoutEffect", "build " + kModel + " --freeze nomatch", 0, "option 'freeze': 'nomatch' matches no initializer"},
+      {"GroupWithoutEffect", "build " + kModel + " --group nomatch:lr=1", 0, "option 'group': 'nomatch' matches no trained parameter"},
+  };
+}
+
+class CommandLine : public ::testing::TestWithParam<Usage> {};
+
+TEST_P(CommandLine, AnswersWithItsExitCodeAndReason) {
+  const TemporaryFolder folder;
+  const Answer answer = run(GetParam().arguments, folder.path());
+  EXPECT_EQ(answer.exitCode, GetParam().exitCode) << answer.text;
+  EXPECT_NE(answer.text.find(GetParam().text), std::string::npos) << answer.text;
+  EXPECT_EQ(answer.text.find("step      0"), std::string::npos) << "no step was run before it was told:\n" << answer.text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Usage, CommandLine, ::testing::ValuesIn(usages()), [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace stepscope::testing
