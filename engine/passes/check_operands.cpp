@@ -1,6 +1,7 @@
 #include "engine/passes/check_operands.h"
 
 #include <fmt/format.h>
+
 #include <optional>
 #include <string_view>
 
@@ -74,7 +75,9 @@ std::optional<Form> formOf(const Node& node, int opset) {
   return Form{op->inputs, op->outputs, op->absentInputs};
 }
 
-std::string countText(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+std::string countText(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
 
 std::string arityText(const Arity& arity) {
   if (arity.most == kMany) return fmt::format("at least {}", arity.least);
@@ -84,18 +87,21 @@ std::string arityText(const Arity& arity) {
 
 void checkNode(const Node& node, const Form& form, std::vector<OperandProblem>& problems) {
   const auto counted = [&](std::size_t count, const Arity& arity, const char* what) {
-    if (count < arity.least || count > arity.most) problems.push_back({node.label(), fmt::format("{}; expected {}", countText(count, what), arityText(arity))});
+    if (count < arity.least || count > arity.most)
+      problems.push_back({node.label(), fmt::format("{}; expected {}", countText(count, what), arityText(arity))});
   };
   counted(node.inputs.size(), form.inputs, "input");
   counted(node.outputs.size(), form.outputs, "output");
   for (std::size_t i = 0; i < node.inputs.size() && i < form.inputs.least; ++i)
     if (!node.inputs[i] && !maskHas(form.absentInputs, i))
-      problems.push_back({node.label(), fmt::format("input {} is absent; expected {}", i, countText(form.inputs.least, "input"))});
+      problems.push_back(
+          {node.label(), fmt::format("input {} is absent; expected {}", i, countText(form.inputs.least, "input"))});
 }
 
 }  // namespace
 
-void checkOperands(const Graph& graph, int opset, const std::function<bool(const Node&)>& isCall, std::vector<OperandProblem>& problems) {
+void checkOperands(const Graph& graph, int opset, const std::function<bool(const Node&)>& isCall,
+                   std::vector<OperandProblem>& problems) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     for (const auto& [name, body] : node.subgraphs)

@@ -1,8 +1,8 @@
 // Phase `check`: does every node list as many inputs and outputs as its op takes?
 //
-// Stands before `inline`, so what a file says is judged in the opset that it is written in: OpDef::inputs and outputs hold for the
-// internal opset, a table in the .cpp for older forms and for ops that a lowering takes apart (Loop, DFT …). Later phases
-// index operands without asking. Nodes of unknown ops are left alone: a picture of them is worth having.
+// Stands before `inline`, so what a file says is judged in the opset that it is written in: OpDef::inputs and outputs hold
+// for the internal opset, a table in the .cpp for older forms and for ops that a lowering takes apart (Loop, DFT …). Later
+// phases index operands without asking. Nodes of unknown ops are left alone: a picture of them is worth having.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,9 @@ struct OperandProblem {
   std::string message;  // "1 input; expected 2"
 };
 
-// Appends what is wrong, in the order of the nodes, bodies of subgraphs included. A node without sinceVersion is taken to be of
-// `opset`. `isCall`: nodes that call a model-local function, whose name may be that of an op.
-void checkOperands(const Graph& graph, int opset, const std::function<bool(const Node&)>& isCall, std::vector<OperandProblem>& problems);
+// Appends what is wrong, in the order of the nodes, bodies of subgraphs included. A node without sinceVersion is taken to be
+// of `opset`. `isCall`: nodes that call a model-local function, whose name may be that of an op.
+void checkOperands(const Graph& graph, int opset, const std::function<bool(const Node&)>& isCall,
+                   std::vector<OperandProblem>& problems);
 
 }  // namespace stepscope

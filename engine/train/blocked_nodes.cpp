@@ -1,7 +1,8 @@
 #include "engine/train/blocked_nodes.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/ops/op_def.h"
 #include "kernels/kernel.h"
@@ -18,7 +19,8 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::string originText(const Node& node) {
   std::string text;
   if (!node.provenance.modulePath.empty()) text += fmt::format("; module {}", node.provenance.modulePath);
-  if (!node.provenance.sourceFile.empty()) text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
+  if (!node.provenance.sourceFile.empty())
+    text += fmt::format("; {}:{}", node.provenance.sourceFile, node.provenance.sourceLine);
   return text;
 }
 
@@ -33,7 +35,8 @@ std::string wayText(const Graph& graph, const std::vector<NodeId>& way, ValueId 
 // Ways from nodes to the roots along any edge, of unknown types too.
 class Ways {
  public:
-  Ways(const Graph& graph, const std::vector<ValueId>& roots) : graph_(graph), next_(graph.valueCapacity()), root_(graph.valueCapacity()) {
+  Ways(const Graph& graph, const std::vector<ValueId>& roots)
+      : graph_(graph), next_(graph.valueCapacity()), root_(graph.valueCapacity()) {
     for (const ValueId root : roots)
       if (root) root_[at(root)] = root;
     for (std::size_t k = graph.order().size(); k-- > 0;) {
@@ -60,7 +63,8 @@ class Ways {
   // Nodes after this one, up to the root.
   std::vector<NodeId> from(const Node& node) const {
     std::vector<NodeId> way;
-    for (NodeId step = nextOf(node); step && way.size() < graph_.order().size(); step = nextOf(graph_.node(step))) way.push_back(step);
+    for (NodeId step = nextOf(node); step && way.size() < graph_.order().size(); step = nextOf(graph_.node(step)))
+      way.push_back(step);
     return way;
   }
 
@@ -76,7 +80,9 @@ class Ways {
   std::vector<ValueId> root_;  // per value
 };
 
-std::string more(std::size_t count) { return count > kNodesShown ? fmt::format("\n  and {} more", count - kNodesShown) : ""; }
+std::string more(std::size_t count) {
+  return count > kNodesShown ? fmt::format("\n  and {} more", count - kNodesShown) : "";
+}
 
 }  // namespace
 
@@ -89,22 +95,26 @@ std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roo
     const ValueId root = ways.rootOf(node);
     if (!root || findOp(node.domain, node.op) != nullptr || ++count > kNodesShown) continue;
     text += fmt::format("\n  {}: {}{}{}", node.label(),
-                        node.domain.empty() ? "not an operator of this build" : fmt::format("domain '{}' has no such operator in this build", node.domain),
+                        node.domain.empty() ? "not an operator of this build"
+                                            : fmt::format("domain '{}' has no such operator in this build", node.domain),
                         originText(node), wayText(graph, ways.from(node), root));
   }
   if (count == 0) return text;
-  return fmt::format("operators: {} node{} on the way to the loss cannot be computed; expected known operators{}{}"
-                     "; hint: export with other operators, or the operator as a model-local function",
-                     count, count == 1 ? "" : "s", text, more(count));
+  return fmt::format(
+      "operators: {} node{} on the way to the loss cannot be computed; expected known operators{}{}"
+      "; hint: export with other operators, or the operator as a model-local function",
+      count, count == 1 ? "" : "s", text, more(count));
 }
 
 std::string missingRules(const Graph& graph, const std::vector<MissingRule>& missing) {
   if (missing.empty()) return {};
-  std::string text = fmt::format("gradient: {} node{} on the way to the loss cannot be differentiated; expected a rule for each", missing.size(),
-                                 missing.size() == 1 ? "" : "s");
+  std::string text =
+      fmt::format("gradient: {} node{} on the way to the loss cannot be differentiated; expected a rule for each",
+                  missing.size(), missing.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < missing.size() && i < kNodesShown; ++i) {
     const Node& node = graph.node(missing[i].node);
-    text += fmt::format("\n  {}: {}{}{}", node.label(), missing[i].reason, originText(node), wayText(graph, missing[i].pathToLoss, {}));
+    text += fmt::format("\n  {}: {}{}{}", node.label(), missing[i].reason, originText(node),
+                        wayText(graph, missing[i].pathToLoss, {}));
   }
   return text + more(missing.size()) + "; hint: freeze the parameters before it (--freeze), or export with other operators";
 }
@@ -118,12 +128,13 @@ std::string missingKernels(const Graph& graph) {
     const OpDef* op = findOp(node.domain, node.op);
     if (op && (op->view || op->sequences || hasKernel(Backend::kReference, node.domain, node.op))) continue;
     if (++count > kNodesShown) continue;
-    text += fmt::format("\n  {}: {} '{}{}{}'{}{}", node.label(), op ? "no kernel for" : "unknown operator", node.domain, node.domain.empty() ? "" : ".", node.op,
-                        originText(node), wayText(graph, ways.from(node), ways.rootOf(node)));
+    text += fmt::format("\n  {}: {} '{}{}{}'{}{}", node.label(), op ? "no kernel for" : "unknown operator", node.domain,
+                        node.domain.empty() ? "" : ".", node.op, originText(node),
+                        wayText(graph, ways.from(node), ways.rootOf(node)));
   }
   if (count == 0) return {};
-  return fmt::format("kernels: {} node{} cannot run; expected a kernel for each{}{}; hint: export with other operators", count, count == 1 ? "" : "s", text,
-                     more(count));
+  return fmt::format("kernels: {} node{} cannot run; expected a kernel for each{}{}; hint: export with other operators",
+                     count, count == 1 ? "" : "s", text, more(count));
 }
 
 }  // namespace stepscope

@@ -40,12 +40,13 @@ TEST(MissingRules, AreToldAtOnceAndTheGraphsUpToThereAreKept) {
   const TemporaryFolder folder;
   folder.write("m.onnx", unknownOperators().SerializeAsString());
   const auto project = folder.path() / "p.stepscope", graphs = folder.path() / "graphs";
-  const Answer answer = run("train " + (folder.path() / "m.onnx").string() + " --loss loss --steps 1 --project " + project.string() +
-                                " --save-graphs " + graphs.string(),
+  const Answer answer = run("train " + (folder.path() / "m.onnx").string() + " --loss loss --steps 1 --project " +
+                                project.string() + " --save-graphs " + graphs.string(),
                             folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
-  for (const char* part : {"2 nodes on the way to the loss", "my.ops.Foo '/encoder/foo/Foo'", "my.ops.Bar '/head/bar/Bar'", "module encoder.foo",
-                           "module head.bar", "to 'loss': Bar → ReduceMean\n", "module head.bar; to 'loss': ReduceMean;", "hint: export"})
+  for (const char* part : {"2 nodes on the way to the loss", "my.ops.Foo '/encoder/foo/Foo'", "my.ops.Bar '/head/bar/Bar'",
+                           "module encoder.foo", "module head.bar", "to 'loss': Bar → ReduceMean\n",
+                           "module head.bar; to 'loss': ReduceMean;", "hint: export"})
     EXPECT_NE(answer.text.find(part), std::string::npos) << part << " is not in:\n" << answer.text;
   int saved = 0;
   for (const auto& entry : std::filesystem::directory_iterator(graphs)) {
@@ -63,7 +64,8 @@ TEST(MissingRules, AreToldAtOnceAndTheGraphsUpToThereAreKept) {
   EXPECT_EQ(runs->front().status, "failed");
 }
 
-// loss = ReduceMean(Foo(Product(x w) w)): a product that a pass wrote, whose gradient nobody can take, and an operator that nobody knows.
+// loss = ReduceMean(Foo(Product(x w) w)): a product that a pass wrote, whose gradient nobody can take, and an operator that
+// nobody knows.
 TEST(MissingRules, AnOperatorWithoutGradientIsToldWithTheUnknownOnes) {
   auto model = unknownOperators();
   auto& graph = *model.mutable_graph();
@@ -85,12 +87,16 @@ TEST(MissingRules, AnOperatorWithoutGradientIsToldWithTheUnknownOnes) {
     graph.mutable_node(i)->set_op_type(i == 1 ? "Relu" : "Exp");
   }
   const auto graphs = folder.path() / "graphs";
-  const Answer answer = run("build " + folder.write("m.onnx", model.SerializeAsString()).string() + " --loss loss --save-graphs " + graphs.string(), folder.path());
+  const Answer answer = run("build " + folder.write("m.onnx", model.SerializeAsString()).string() +
+                                " --loss loss --save-graphs " + graphs.string(),
+                            folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
-  for (const char* part : {"1 node on the way to the loss cannot be differentiated", "stepscope.Product '/encoder/proj/Product': no gradient rule for 'stepscope.Product'",
+  for (const char* part : {"1 node on the way to the loss cannot be differentiated",
+                           "stepscope.Product '/encoder/proj/Product': no gradient rule for 'stepscope.Product'",
                            "module encoder.proj", "to the loss: Relu → Exp → ReduceMean", "hint: freeze"})
     EXPECT_NE(answer.text.find(part), std::string::npos) << part << " is not in:\n" << answer.text;
-  EXPECT_GE(std::distance(std::filesystem::directory_iterator(graphs), {}), 5) << "load, inline, infer, attach loss, pre-grad passes";
+  EXPECT_GE(std::distance(std::filesystem::directory_iterator(graphs), {}), 5)
+      << "load, inline, infer, attach loss, pre-grad passes";
 }
 
 TEST(MissingRules, AnOperatorWithoutKernelIsToldBeforeAnythingIsBuilt) {

@@ -21,12 +21,14 @@ TEST_P(Resume, TenStepsAreFiveAndFive) {
     std::string losses;  // the step lines up to their times
     std::istringstream lines(answer.text);
     for (std::string line; std::getline(lines, line);)
-      if (const auto at = line.find("\"loss\":"); at != std::string::npos) losses += line.substr(at, line.find(',', at) - at) + "\n";
+      if (const auto at = line.find("\"loss\":"); at != std::string::npos)
+        losses += line.substr(at, line.find(',', at) - at) + "\n";
     return losses;
   };
   const std::string whole = steps("--steps 10 --save " + here + "whole --dump-params " + here + "whole_parameters");
   const std::string first = steps("--steps 5 --save " + here + "half");
-  const std::string second = steps("--steps 5 --init-from " + here + "half --resume --save " + here + "both --dump-params " + here + "both_parameters");
+  const std::string second = steps("--steps 5 --init-from " + here + "half --resume --save " + here + "both --dump-params " +
+                                   here + "both_parameters");
   EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 10) << whole;
   EXPECT_EQ(first + second, whole);
   EXPECT_EQ(contents(folder.path() / "both"), contents(folder.path() / "whole"));
@@ -35,15 +37,18 @@ TEST_P(Resume, TenStepsAreFiveAndFive) {
 
 INSTANTIATE_TEST_SUITE_P(With, Resume,
                          ::testing::Values(std::pair("MomentumInMidAccumulation",
-                                                     "--optimizer sgd --lr 0.05 --momentum 0.9 --nesterov --accumulate 3 --lr-schedule cosine --warmup-steps 2 --total-steps 4"),
+                                                     "--optimizer sgd --lr 0.05 --momentum 0.9 --nesterov --accumulate 3 "
+                                                     "--lr-schedule cosine --warmup-steps 2 --total-steps 4"),
                                            std::pair("AdamWWithClippingAndSchedule",
-                                                     "--optimizer adamw --lr 0.01 --accumulate 2 --clip-grad-norm 0.5 --lr-schedule linear --total-steps 6 --group bias:weight_decay=0"),
+                                                     "--optimizer adamw --lr 0.01 --accumulate 2 --clip-grad-norm 0.5 "
+                                                     "--lr-schedule linear --total-steps 6 --group bias:weight_decay=0"),
                                            std::pair("Lamb", "--optimizer lamb --lr 0.01 --weight-decay 0.1")),
                          [](const auto& info) { return std::string(info.param.first); });
 
 TEST(OrtQuirks, Q27_ACheckpointBringsTheScheduleBackAndANewerOneIsRefusedReadably) {
   const TemporaryFolder folder;
-  const std::string state = (folder.path() / "state").string(), options = kTrain + "--lr 0.5 --lr-schedule linear --total-steps 10 ";
+  const std::string state = (folder.path() / "state").string(),
+                    options = kTrain + "--lr 0.5 --lr-schedule linear --total-steps 10 ";
   ASSERT_EQ(run(options + "--steps 4 --save " + state, folder.path()).exitCode, 0);
   const Answer resumed = run(options + "--steps 1 --init-from " + state + " --resume", folder.path());
   EXPECT_NE(resumed.text.find("step      4"), std::string::npos) << resumed.text;

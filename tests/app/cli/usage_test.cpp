@@ -23,7 +23,8 @@ std::vector<Usage> usages() {
       {"NoModel", "train", 2, "MODEL is required"},
       {"UnknownCommand", "frobnicate", 2, "error: "},
       {"UnknownFlag", "build " + kModel + " --frob", 2, "error: "},
-      {"UnknownOptimizer", kTrain + "--optimizer foo", 2, "option 'optimizer': found 'foo'; expected one of sgd, adam, adamw, lamb"},
+      {"UnknownOptimizer", kTrain + "--optimizer foo", 2,
+       "option 'optimizer': found 'foo'; expected one of sgd, adam, adamw, lamb"},
       {"RateThatIsNoNumber", kTrain + "--lr abc", 2, "option 'lr': found 'abc'; expected a number"},
       {"NegativeRate", kTrain + "--lr -1", 2, "option 'lr': found '-1'; expected a number from 0"},
       {"OneBeta", kTrain + "--betas 1", 2, "option 'betas': found '1'; expected two numbers A,B"},
@@ -60,8 +61,10 @@ std::vector<Usage> usages() {
       {"NotAModel", "inspect /etc/passwd", 1, "expected an ONNX protobuf file"},
       {"NoSuchProject", "report nofile.stepscope -o x.html", 1, "expected a .stepscope file"},
       {"NothingToExpect", "run " + kModel + " --expect nodir", 1, "expect 'nodir': no output_0.pb"},
-      {"FreezeWithoutEffect", "build " + kModel + " --freeze nomatch", 0, "option 'freeze': 'nomatch' matches no initializer"},
-      {"GroupWithoutEffect", "build " + kModel + " --group nomatch:lr=1", 0, "option 'group': 'nomatch' matches no trained parameter"},
+      {"FreezeWithoutEffect", "build " + kModel + " --freeze nomatch", 0,
+       "option 'freeze': 'nomatch' matches no initializer"},
+      {"GroupWithoutEffect", "build " + kModel + " --group nomatch:lr=1", 0,
+       "option 'group': 'nomatch' matches no trained parameter"},
   };
 }
 
@@ -75,7 +78,8 @@ TEST_P(CommandLine, AnswersWithItsExitCodeAndReason) {
   EXPECT_EQ(answer.text.find("step      0"), std::string::npos) << "no step was run before it was told:\n" << answer.text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Usage, CommandLine, ::testing::ValuesIn(usages()), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Usage, CommandLine, ::testing::ValuesIn(usages()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace stepscope::testing

@@ -11,8 +11,8 @@ namespace stepscope::testing {
 
 // `graph` makes the text of the model with double initializer `name` of these values; the gradient of `name` must agree with
 // (loss(v + h) - loss(v - h)) / 2h for every element. Values lie away from kinks.
-inline void expectSlopes(const std::function<std::string(const std::vector<double>&)>& graph, const std::string& name, const std::vector<double>& values,
-                         int opset = 18) {
+inline void expectSlopes(const std::function<std::string(const std::vector<double>&)>& graph, const std::string& name,
+                         const std::vector<double>& values, int opset = 18) {
   constexpr double kStep = 1e-5;
   const SmallStepOptions inDouble{11, {}, {}};
   const auto loss = [&](std::size_t i, double by) {

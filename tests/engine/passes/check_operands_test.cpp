@@ -1,7 +1,8 @@
 // Nodes with too few, too many or absent operands: told in phase `check`, all at once, wherever they stand in the file.
+#include "engine/passes/check_operands.h"
+
 #include <gtest/gtest.h>
 
-#include "engine/passes/check_operands.h"
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
 
@@ -19,7 +20,8 @@ Outcome open(const onnx::ModelProto& model) {
   Outcome outcome;
   Observer observer;
   observer.phase = [&](const snapshot::PhaseSpan& span) { outcome.phase = span.name(); };
-  const auto session = Session::open(folder.write("m.onnx", model.SerializeAsString()), {}, std::move(observer), &outcome.problems);
+  const auto session =
+      Session::open(folder.write("m.onnx", model.SerializeAsString()), {}, std::move(observer), &outcome.problems);
   if (!session) {
     EXPECT_EQ(session.error().code, ErrorCode::kInvalidArgument) << session.error().message;
     outcome.error = session.error().message;
@@ -76,10 +78,12 @@ TEST(CheckOperands, OlderFormsAreJudgedByTheirOwnOpset) {
   const auto problems = [](const char* op, int opset, int inputs) {
     Graph graph;
     const ValueId x = graph.addValue("x", {ValueKind::kTensor, DType::kF32, {}}, ValueRole::kInput);
-    const std::vector<std::string> outputs = std::string(op) == "TopK" ? std::vector<std::string>{"v", "i"} : std::vector<std::string>{"y"};
+    const std::vector<std::string> outputs =
+        std::string(op) == "TopK" ? std::vector<std::string>{"v", "i"} : std::vector<std::string>{"y"};
     graph.addNode("n", "", op, std::vector<ValueId>(static_cast<std::size_t>(inputs), x), outputs);
     std::vector<OperandProblem> found;
-    checkOperands(graph, opset, [](const Node&) { return false; }, found);
+    checkOperands(
+        graph, opset, [](const Node&) { return false; }, found);
     return found.size();
   };
   EXPECT_EQ(problems("Slice", 9, 1), 0u);

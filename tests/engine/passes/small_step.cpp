@@ -19,12 +19,18 @@ std::vector<double> elementsOf(const TensorView& view) {
 
 }  // namespace
 
-Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters, const SmallStepOptions& wanted) {
+Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters,
+                            const SmallStepOptions& wanted) {
   onnx::ModelProto model;
-  const std::string text = "ir_version: 8 opset_import { version: " + std::to_string(opset) + " } opset_import { domain: \"stepscope\" version: 1 } opset_import { domain: \"com.microsoft\" version: 1 } graph { name: \"g\" " +
-                           graph +
-                           (wanted.settings.contains("loss-fn") ? "" : " output { name: \"loss\" type { tensor_type { elem_type: " + std::to_string(wanted.lossType) + " shape { } } } }") +
-                           " }";
+  const std::string text =
+      "ir_version: 8 opset_import { version: " + std::to_string(opset) +
+      " } opset_import { domain: \"stepscope\" version: 1 } opset_import { domain: \"com.microsoft\" version: 1 } graph { "
+      "name: \"g\" " +
+      graph +
+      (wanted.settings.contains("loss-fn") ? ""
+                                           : " output { name: \"loss\" type { tensor_type { elem_type: " +
+                                                 std::to_string(wanted.lossType) + " shape { } } } }") +
+      " }";
   if (!google::protobuf::TextFormat::ParseFromString(text, &model))
     return invalid("the text of the model is malformed: " + text);
   const TemporaryFolder folder;
