@@ -19,6 +19,8 @@ extern constexpr OpDef kAccumulateOp{
     .name = "Accumulate",
     .domain = kInternalDomain,
     .doc = "sum' = first ? gradient : sum + gradient; square_sum = sum of sum'^2 over all elements, accumulated in double",
+    .inputs = {3, 3},
+    .outputs = {1, 2},
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
