@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All views of the window. Adding one: its folder under views/, and one line in view_list.cpp.
+// All views of the window, made from the lines of views/views.txt.
 #pragma once
 
 #include <vector>

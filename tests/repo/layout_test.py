@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layout of the house: top level, include arrows, sizes, READMEs, licence lines.
+"""The layout of the house: top level, include arrows, sizes, READMEs, licence lines, the list of views.
 
     layout_test.py SOURCE_ROOT [CHECK…]        without names: all checks
 
@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 LARGEST_FILE = 2 * 1024 * 1024  # bytes
 TOP = {
@@ -95,12 +96,50 @@ def check_licences(root, files):
                 yield f"{name}: no line '{GPL_LINE}' at its head"
 
 
+def check_views(root, files):
+    """A view is one folder and one line of views/views.txt; everything else follows from them."""
+    listed = {}
+    lines = [line for line in (root / "views/views.txt").read_text().splitlines() if line and not line.startswith("#")]
+    for line in lines:
+        place, name, title = line.split(None, 2)
+        folder = place.split(":")[0]
+        listed[folder] = title
+        header = root / f"views/{folder}/{folder}_view.h"
+        if not header.is_file() or not re.search(rf"\bclass {name}\b[^;]*{{", header.read_text(encoding="utf-8")):
+            yield f"views/views.txt: '{line}'; expected class {name} in {header.relative_to(root)}"
+    if lines != sorted(lines):
+        yield "views/views.txt: not sorted"
+    for name in files:
+        part = pathlib.PurePosixPath(name).parts
+        if len(part) == 3 and part[0] == "views" and part[2] == f"{part[1]}_view.h" and part[1] not in listed:
+            yield f"views/{part[1]}: a view that no line of views/views.txt names"
+    # A second list would be a second line to add.
+    for name in ("views/CMakeLists.txt", "app/workbench/CMakeLists.txt", "app/workbench/view_list.cpp"):
+        for found in re.findall(r"stepscope_view_([a-z_]+)|views/([a-z_]+)/", (root / name).read_text()):
+            if listed.keys() & set(found):
+                yield f"{name}: names the view '{''.join(found)}'; expected views/views.txt alone"
+    # The line for a newcomer's view does what the README says, and the README says it in ten lines.
+    example = re.search(r"```cpp\n(.*?)```", (root / "views/README.md").read_text(), re.S)
+    if not example or len(example.group(1).splitlines()) > 10:
+        yield "views/README.md: the example of a view; expected at most ten lines"
+    with tempfile.TemporaryDirectory() as place:
+        more, header = pathlib.Path(place) / "views.txt", pathlib.Path(place) / "view_list.inc"
+        more.write_text("\n".join(lines + ["hello HelloView Hello"]) + "\n")
+        command = ["cmake", f"-DLIST={more}", f"-DHEADER={header}", "-P", str(root / "views/view_list.cmake")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        made = header.read_text() if header.is_file() else done.stderr
+        for expected in ('#include "views/hello/hello_view.h"', '{"hello", "Hello", makeView<HelloView>}', '{"model", "Model", '):
+            if expected not in made:
+                yield f"views/view_list.cmake: {expected} is missing from what it makes: {made.strip()[-200:]}"
+
+
 CHECKS = {
     "top_level": check_top_level,
     "arrows": check_arrows,
     "sizes": check_sizes,
     "readmes": check_readmes,
     "licences": check_licences,
+    "views": check_views,
 }
 
 

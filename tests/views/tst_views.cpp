@@ -17,6 +17,8 @@
 #include "views/tensors/slice.h"
 #include "views/tensors/tensor_table.h"
 
+#include "hello_view.h"  // from views/README.md
+
 using namespace stepscope;
 
 namespace {
@@ -284,6 +286,19 @@ class ViewsTest : public QObject {
     second->set_decision("shares memory");
     html = Details::decision(*PlanSnapshot::make(p), p.buffers(1));
     QVERIFY(html.contains(QStringLiteral("shares memory")) && html.contains(QStringLiteral("<a href='buffer:0'>")));
+  }
+
+  void theExampleOfTheReadmeIsAView() {
+    SnapshotStore store;
+    SelectionModel selection;
+    Wishes wishes;
+    HelloView view({store, selection, wishes});
+    QCOMPARE(view.objectName(), QStringLiteral("hello"));
+    QCOMPARE(view.title(), QStringLiteral("Hello"));
+    QVERIFY(view.emptyText().contains(QStringLiteral("Ctrl+O")));
+    const GraphPtr graph = chain(3);
+    store.setPlan(planOf(*graph));
+    QCOMPARE(view.emptyText(), QString());
   }
 
   void selectionRemembersItsHistory() {

@@ -1,0 +1,27 @@
+# Reads views.txt. ss_read_views(LIST OUT HEADER): the folders into OUT; into the file HEADER their includes and, as
+# SS_VIEW_ENTRIES, what app/workbench/view_list.cpp makes its list from.
+function(ss_read_views list out header)
+  file(STRINGS "${list}" lines REGEX "^[^#]")
+  set(folders)
+  set(includes)
+  set(entries)
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES "^([a-z_]+):?([a-z_]*) +([A-Za-z]+) +(.+)$")
+      message(FATAL_ERROR "views.txt '${line}': expected folder, class, title")
+    endif()
+    set(id "${CMAKE_MATCH_2}")
+    if(id STREQUAL "")
+      set(id "${CMAKE_MATCH_1}")
+    endif()
+    list(APPEND folders "${CMAKE_MATCH_1}")
+    string(APPEND includes "#include \"views/${CMAKE_MATCH_1}/${CMAKE_MATCH_1}_view.h\"\n")
+    string(APPEND entries " \\\n  {\"${id}\", \"${CMAKE_MATCH_4}\", makeView<${CMAKE_MATCH_3}>},")
+  endforeach()
+  file(CONFIGURE OUTPUT "${header}" CONTENT "// Made from views/views.txt.\n${includes}#define SS_VIEW_ENTRIES${entries}\n" @ONLY)
+  set(${out} "${folders}" PARENT_SCOPE)
+endfunction()
+
+# cmake -DLIST=… -DHEADER=… -P view_list.cmake
+if(CMAKE_SCRIPT_MODE_FILE STREQUAL CMAKE_CURRENT_LIST_FILE)
+  ss_read_views("${LIST}" folders "${HEADER}")
+endif()
