@@ -137,7 +137,7 @@ void MainWindow::applyLayout(const QString& name) {
       board_->apply(l);
       toolbar_->setLayoutName(l.name);
       // The view that had the focus may be gone; without this it goes to the first button.
-      if (View* view = board_->activeView(); view && session_.built()) view->setFocus();
+      if (View* view = board_->activeView(); view && session_.built()) board_->focus(*view);
       return true;
     }
     return false;
@@ -157,7 +157,7 @@ void MainWindow::connectSession() {
   connect(&session_, &Session::builtChanged, this, [this] {
     if (session_.built()) {
       showStartPage(false);
-      if (View* view = board_->activeView()) view->setFocus();  // and not the first button
+      if (View* view = board_->activeView()) board_->focus(*view);  // and not the first button
     }
     updateActions();
     const QString name = session_.modelPath().section('/', -1);

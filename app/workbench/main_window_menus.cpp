@@ -20,7 +20,7 @@ void MainWindow::makeMenus() {
                                     tr("Show the view %1").arg(QString::fromUtf8(entry.title)));
     connect(action, &QAction::triggered, this, [this, id = QString::fromLatin1(entry.id)] {
       showStartPage(false);
-      if (View* view = board_->show(id)) view->setFocus();
+      if (View* view = board_->show(id)) board_->focus(*view);
     });
   }
   for (const Layout& layout : shippedLayouts()) {

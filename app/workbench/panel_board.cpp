@@ -159,6 +159,10 @@ View* PanelBoard::find(const QString& id) const {
   return f ? f->view() : nullptr;
 }
 
+void PanelBoard::focus(const View& view) {
+  if (ViewFrame* f = frames_.value(view.objectName())) f->currentWidget()->setFocus();
+}
+
 View* PanelBoard::show(const QString& id) {
   ViewFrame* f = frame(id);
   if (!f) return nullptr;

@@ -110,7 +110,6 @@ class ArraysTest : public QObject {
     const int parameter = parameterOf(*w);
     QVERIFY(parameter >= 0);
     QVERIFY(w.select(Selection::ofValue(parameter)));
-    const std::string bits = w.shownTensor()->data();
     const QString file = folder_.filePath(QStringLiteral("weight.npy"));
     QVERIFY(w.choose("tensor_save"));
     QVERIFY(w.answer("save_dialog", file));
@@ -143,7 +142,7 @@ class ArraysTest : public QObject {
     QVERIFY(w.answer("existing_dialog", file));
     QVERIFY(w.loop().wait([&] { return w->store().findings().tensorComparison().result.equal_bits(); }));
     QVERIFY(w.settled());
-    QVERIFY2(w.select(Selection::ofValue(parameter)) && w.shownTensor()->data() == bits, "the contents of the file are the value's");
+    QVERIFY2(w.difference().contains(QStringLiteral("equal, all")), qPrintable(w.difference()));
     QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
     QVERIFY_LOOP(w);
   }

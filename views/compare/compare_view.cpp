@@ -51,7 +51,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
       b_(new QComboBox),
       swap_(new QToolButton),
       error_(new QLabel),
-      model_(new RowTableModel({{QString(), QString(), false, 10},
+      model_(new RowTableModel({{QString(), tr("What is compared"), false, 10},
                                 {tr("A"), tr("Run A"), true, 9},
                                 {tr("B"), tr("Run B"), true, 9},
                                 {tr("B − A"), tr("Difference"), true, 8}},
@@ -84,6 +84,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
     strong.setWeight(QFont::DemiBold);
     label->setFont(strong);
     list->setAccessibleName(tr("Run %1").arg(letter));
+    list->setToolTip(tr("Run %1: any recorded run of the project, the newest first").arg(letter));
     list->setObjectName(QStringLiteral("compare_") + letter.toLower());
     list->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     list->setMinimumContentsLength(8);
