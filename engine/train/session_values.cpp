@@ -304,11 +304,13 @@ snapshot::ModelInfo Session::inspect() const {
     c.set_has_gradient(op && op->gradient);
     c.set_has_kernel(hasKernel(Backend::kReference, key.first, key.second));
     const auto fast = cpuKernels();
-    c.set_has_fast_kernel(std::any_of(fast.begin(), fast.end(), [&](const KernelEntry& e) { return e.domain == key.first && e.op == key.second; }));
+    c.set_has_fast_kernel((op && op->view) || std::any_of(fast.begin(), fast.end(), [&](const KernelEntry& e) { return e.domain == key.first && e.op == key.second; }));
     if (!op)
       c.set_note("unknown operator: no shape rule, gradient or kernel");
     else if (!op->gradient)
       c.set_note(std::string(op->noGradientReason));
+    else if (op->view)
+      c.set_note("a view of its input: no kernel runs");
   }
   for (const snapshot::Alert& alert : alerts_) *info.add_alerts() = alert;
   return info;

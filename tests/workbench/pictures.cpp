@@ -59,12 +59,12 @@ void check(bool done, const char* what, const WindowDriver& w) {
   ++failures;
 }
 
-// Three steps trained, the fourth stopped in the middle of backward, with the gradient of an activation selected.
-bool atWork(WindowDriver& w) {
+// A run of three steps.
+bool trained(WindowDriver& w, const std::string& rate) {
   const TestModel model = bundledModels()[1];
   snapshot::Configure configuration;
   for (const auto& [name, value] : {std::pair("data", model.data.toStdString()),
-                                    std::pair("optimizer", std::string("adamw")), std::pair("lr", std::string("0.003"))}) {
+                                    std::pair("optimizer", std::string("adamw")), std::pair("lr", rate)}) {
     auto* setting = configuration.add_settings();
     setting->set_name(name);
     setting->set_value(value);
@@ -73,7 +73,12 @@ bool atWork(WindowDriver& w) {
   if (!w.loop().wait([&] { return w->session().built() && !w->session().busy(); })) return false;
   w.settled();
   w.loop().act([&] { w->session().train(3); });
-  w.settled();
+  return w.settled();
+}
+
+// Three steps trained, the fourth stopped in the middle of backward, with the gradient of an activation selected.
+bool atWork(WindowDriver& w) {
+  if (!trained(w, "0.003")) return false;
   const auto& plan = w->store().plan()->plan();
   int place = plan.first_backward() + 8;
   for (int i = plan.first_backward(); i < plan.instructions_size(); ++i) {
@@ -191,6 +196,7 @@ void readme() {
 
 void all() {
   WindowDriver w(scaled ? QSize(1920, 1080) : QSize(1280, 800));
+  check(trained(w, "0.001"), "the run to compare with", w);
   check(atWork(w), "model", w);
   layouts(w);
   if (scaled) return;

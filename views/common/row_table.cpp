@@ -197,6 +197,11 @@ void RowTableView::fitColumns() {
   std::size_t whole = 0;
   int rest = viewport()->width();
   for (; whole < count && (whole == 0 || width[whole] <= rest); ++whole) rest -= width[whole];
+  // A text that would be out of sight is better shortened.
+  if (whole < count && !columns_[whole].number && rest >= 6 * Metrics::current().unit) {
+    width[whole++] = rest;
+    rest = 0;
+  }
   for (bool again = true; again && rest > 0;) {
     again = false;
     int lacking = 0;
@@ -211,7 +216,12 @@ void RowTableView::fitColumns() {
     }
   }
   // Nothing else needs what is left over in front of a column that is out of sight.
-  if (whole < count && rest > 0) width[0] += rest;
+  if (whole < count && rest > 0) {
+    std::size_t widest = 0;
+    for (std::size_t i = 1; i < whole; ++i)
+      if (!columns_[i].number && columns_[i].width > columns_[widest].width) widest = i;
+    width[widest] += rest;
+  }
   for (std::size_t i = whole; i < count; ++i) width[i] = want[i];
   for (std::size_t i = 0; i < count; ++i) setColumnWidth(static_cast<int>(i), width[i]);
   fitting_ = false;

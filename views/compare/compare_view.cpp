@@ -45,7 +45,7 @@ const RunEntry* runOf(const std::vector<RunEntry>& runs, std::int64_t id) {
 CompareView::CompareView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("compare"), tr("Compare"), parent),
       controls_(new QWidget(this)),
-      logarithmic_(new QCheckBox(tr("Log"))),
+      logarithmic_(new QToolButton),
       other_(new QPushButton(tr("Other project…"))),
       a_(new QComboBox),
       b_(new QComboBox),
@@ -61,6 +61,8 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   const Metrics m = Metrics::current();
   auto* line = new QHBoxLayout(controls_);
   line->setContentsMargins(0, 0, 0, 0);
+  logarithmic_->setCheckable(true);
+  logarithmic_->setText(tr("Log"));
   line->addWidget(logarithmic_);
   line->addWidget(other_);
   controls_->hide();
@@ -130,7 +132,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
     if (request.complete()) ask(request);
   });
   connect(other_, &QPushButton::clicked, this, [this] { emit wishes().openOtherProject(); });
-  connect(logarithmic_, &QCheckBox::toggled, curves_, &CompareCurves::setLogarithmic);
+  connect(logarithmic_, &QToolButton::toggled, curves_, &CompareCurves::setLogarithmic);
   connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareView::fillRuns);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &CompareView::fillRuns);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareView::showResult);

@@ -2,7 +2,6 @@
 // Two runs of the project side by side: which they are, how they went, their losses over each other.
 #pragma once
 
-#include <QCheckBox>
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
@@ -34,7 +33,7 @@ class CompareView : public View {
   void showResult();
 
   QWidget* controls_;
-  QCheckBox* logarithmic_;
+  QToolButton* logarithmic_;
   QPushButton* other_;
   QComboBox *a_, *b_;
   QToolButton* swap_;

@@ -119,7 +119,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
 
   int missing = 0, without = 0;
   for (const auto& p : model_->parameters()) missing += p.missing();
-  for (const auto& o : model_->ops()) without += !o.has_kernel() || !o.has_gradient();
+  for (const auto& o : model_->ops()) without += !o.has_kernel();  // one without a gradient may well be off the way to the loss; its note says why it has none
   addPage(tabs, tr("Inputs %1").arg(model_->inputs_size()), &SetUpDialog::inputsPage);
   addPage(tabs, tr("Parameters %1").arg(format::count(model_->parameters_size())), &SetUpDialog::parametersPage);
   addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()), &SetUpDialog::operatorsPage);

@@ -20,11 +20,15 @@ constexpr double kSmoothing = 0.9;  // weight of the past in the smoothed curve
 TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("training"), tr("Training"), parent),
       controls_(new QWidget(this)),
-      logarithmic_(new QCheckBox(tr("Log"))),
-      smooth_(new QCheckBox(tr("Smooth"))),
+      logarithmic_(new QToolButton),
+      smooth_(new QToolButton),
       plot_(new QCustomPlot) {
   auto* line = new QHBoxLayout(controls_);
   line->setContentsMargins(0, 0, 0, 0);
+  for (auto [button, text] : {std::pair(logarithmic_, tr("Log")), std::pair(smooth_, tr("Smooth"))}) {
+    button->setCheckable(true);
+    button->setText(text);
+  }
   line->addWidget(logarithmic_);
   line->addWidget(smooth_);
   controls_->hide();
@@ -98,13 +102,13 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     QToolTip::showText(event->globalPosition().toPoint(), text, plot_);
     plot_->replot(QCustomPlot::rpQueuedReplot);
   });
-  connect(logarithmic_, &QCheckBox::toggled, this, [this](bool on) {
+  connect(logarithmic_, &QToolButton::toggled, this, [this](bool on) {
     QCPAxis* axis = loss_->valueAxis();
     axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
     axis->setTicker(on ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog) : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
     refill();
   });
-  connect(smooth_, &QCheckBox::toggled, this, &TrainingView::refill);
+  connect(smooth_, &QToolButton::toggled, this, &TrainingView::refill);
   connect(&store(), &SnapshotStore::stepsChanged, this, [this] {
     stale_ = true;
     emit emptyChanged();

@@ -2,7 +2,7 @@
 // Loss, learning rate and gradient norm over steps.
 #pragma once
 
-#include <QCheckBox>
+#include <QToolButton>
 
 #include "views/common/view.h"
 
@@ -32,8 +32,8 @@ class TrainingView : public View {
   void colour();
 
   QWidget* controls_;
-  QCheckBox* logarithmic_;
-  QCheckBox* smooth_;
+  QToolButton* logarithmic_;
+  QToolButton* smooth_;
   QCustomPlot* plot_;
   QCPGraph *loss_, *smoothLoss_, *rate_, *norm_;
   QCPItemStraightLine* cursor_;
