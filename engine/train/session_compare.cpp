@@ -1,4 +1,4 @@
-// Values beside files and beside each other.
+// Values beside files and beside each other, and one step beside itself.
 #include <fmt/format.h>
 
 #include "engine/data/npy.h"
@@ -72,6 +72,49 @@ snapshot::RowLosses Session::rowLosses() const {
   losses = stepscope::rowLosses(variant_->graph, loss_, read, instruction);
   losses.set_step(inStep_ ? state_.step : state_.step - 1);
   return losses;
+}
+
+Result<snapshot::CompareReply> Session::compareBits() {
+  if (!variant_) return invalid("compare: nothing was built; build first");
+  const StateSnapshot start = [&] {
+    (void)abandonStep();
+    return state_.copy();
+  }();
+  SS_ASSIGN(const Batch batch, data_->batch(state_.step));
+  SS_TRY(useVariantFor(batch));
+  batch_ = batch;
+  Executor& executor = *variant_->executor;
+  executor.clearCancel();
+  const ExecutionPlan& plan = executor.plan();
+  // Every value is compared as soon as it is made: buffers are reused later.
+  std::vector<Tensor> first(variant_->graph.valueCapacity());
+  snapshot::CompareReply reply;
+  reply.set_equal(true);
+  for (const int round : {0, 1}) {
+    SS_TRY(feed(batch));
+    Executor::RunOptions options = runOptions();
+    options.after = [&](int i) -> Status {
+      if (!executor.conditionsHold(i)) return {};  // a branch that did not run made nothing
+      for (const int b : plan.instructions[static_cast<std::size_t>(i)].outputs) {
+        if (b < 0) continue;
+        const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
+        const TensorView view = executor.view(id);
+        if (!view.data) continue;
+        if (round == 0) {
+          first[static_cast<std::size_t>(id.index)] = Tensor(view.dtype, view.dims, nullptr, view.data).clone();
+          continue;
+        }
+        snapshot::ComparisonResult result = compareTensors(variant_->graph.value(id).name, first[static_cast<std::size_t>(id.index)].view(), view);
+        if (!result.equal_bits()) reply.set_equal(false);
+        *reply.add_values() = std::move(result);
+      }
+      return {};
+    };
+    const auto ran = executor.run(0, static_cast<int>(plan.instructions.size()), options);
+    state_.restore(start);
+    if (!ran) return tl::make_unexpected(ran.error());
+  }
+  return reply;
 }
 
 }  // namespace stepscope

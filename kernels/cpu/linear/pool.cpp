@@ -73,9 +73,10 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
   return p;
 }
 
-// body(output position, spans) for every output position of one channel.
+// body(output position, spans) for every output position of one channel. Inlined, so that it is compiled for the instruction set
+// of the caller.
 template <typename Body>
-void forEachWindow(const Pool& p, Body&& body) {
+SS_INLINE void forEachWindow(const Pool& p, Body&& body) {
   std::int64_t o = 0;
   std::array<Span, kAxes> spans;
   for (std::int64_t i = 0; i < p.out[0]; ++i) {
@@ -109,26 +110,9 @@ std::int64_t divisor(const Pool& p, const std::array<Span, kAxes>& spans) {
 
 // --- sixteen channels side by side: x [in, 16], y [out, 16]
 
-// body(output position, spans) as forEachWindow, inlined so that it is compiled for the instruction set of the caller.
-template <typename Body>
-SS_INLINE void forEachWindow16(const Pool& p, Body body) {
-  std::int64_t o = 0;
-  std::array<Span, kAxes> spans;
-  for (std::int64_t i = 0; i < p.out[0]; ++i) {
-    spans[0] = spanAt(p.axes[0], p.in[0], i);
-    for (std::int64_t j = 0; j < p.out[1]; ++j) {
-      spans[1] = spanAt(p.axes[1], p.in[1], j);
-      for (std::int64_t k = 0; k < p.out[2]; ++k, ++o) {
-        spans[2] = spanAt(p.axes[2], p.in[2], k);
-        body(o, spans);
-      }
-    }
-  }
-}
-
 SS_LANE_CLONES void max16(const Pool& p, const float* x, float* y, std::int64_t* indices, std::int64_t channel) {
   const std::int64_t inSize = p.inSize();
-  forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+  forEachWindow(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
     // Lane by lane, as a loop that is asked to become vectors: the compiler peels it into scalars else, and comparisons of vector types too.
     alignas(64) float largest[kLanes];
     alignas(64) int best[kLanes];
@@ -161,7 +145,7 @@ SS_LANE_CLONES void max16(const Pool& p, const float* x, float* y, std::int64_t*
 }
 
 SS_LANE_CLONES void average16(const Pool& p, const float* x, float* y) {
-  forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+  forEachWindow(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
     Floats sum{};
     for (std::int64_t a = 0; a < spans[0].count; ++a)
       for (std::int64_t b = 0; b < spans[1].count; ++b)
@@ -177,7 +161,7 @@ SS_LANE_CLONES void average16(const Pool& p, const float* x, float* y) {
 }
 
 SS_LANE_CLONES void averageGrad16(const Pool& p, const float* dy, float* dx) {
-  forEachWindow16(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+  forEachWindow(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
     const std::int64_t size = divisor(p, spans);
     Floats share;
     load(dy + o * kLanes, share);
