@@ -1,0 +1,80 @@
+// What recording costs: steps with every instruction timed and written to a project file, beside the same steps without.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "engine/train/session.h"
+#include "storage/recorder.h"
+#include "tests/support/models.h"
+#include "tests/support/yardstick.h"
+
+namespace stepscope {
+namespace {
+
+std::unique_ptr<Session> open(const std::string& record) {
+  const testing::TestModel model = testing::testModels().front();
+  auto session = Session::open(model.model, {}, {});
+  EXPECT_TRUE(session.has_value()) << session.error().message;
+  if (!session) return nullptr;
+  TrainOptions options;
+  // One thread: CPU time is then the time of a step, whatever else the machine does.
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "adamw"}, {"threads", "1"}, {"record", record}})
+    EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
+  EXPECT_TRUE((*session)->setOptions(options).has_value());
+  const Status built = (*session)->build();
+  EXPECT_TRUE(built.has_value()) << built.error().message;
+  return built ? std::move(*session) : nullptr;
+}
+
+// CPU seconds of this process for some steps, with those of the thread that writes the file.
+double secondsOf(Session& session, storage::Recorder* recorder, int steps) {
+  const double begin = testing::cpuSeconds();
+  for (int i = 0; i < steps; ++i) {
+    const auto record = session.step();
+    EXPECT_TRUE(record.has_value());
+    if (record && recorder) recorder->step(*record);
+  }
+  if (recorder) EXPECT_TRUE(recorder->flush());
+  return testing::cpuSeconds() - begin;
+}
+
+// Noise goes both ways and a cost does not: a recording that costs more is over the bound in every attempt.
+TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's time says nothing of a release build";
+#endif
+  const auto path = std::filesystem::temp_directory_path() / ("stepscope_recording_cost_" + std::to_string(::getpid()) + ".stepscope");
+  const auto plain = open("off"), recorded = open("instructions");
+  ASSERT_TRUE(plain && recorded);
+  auto recorder = storage::Recorder::start(storage::Project::create(path).value()).value();
+  recorder->beginRun({});
+  recorder->plan(recorded->planSnapshot().value());
+  constexpr int kSteps = 30, kRounds = 7;
+  secondsOf(*plain, nullptr, kSteps);
+  secondsOf(*recorded, recorder.get(), kSteps);
+  double best = 1e9;
+  for (int attempt = 0; attempt < 4 && best > 1.02; ++attempt) {
+    std::vector<double> ratios;
+    for (int round = 0; round < kRounds; ++round) {
+      const double without = secondsOf(*plain, nullptr, kSteps);
+      ratios.push_back(secondsOf(*recorded, recorder.get(), kSteps) / without);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    best = std::min(best, ratios[kRounds / 2]);
+  }
+  EXPECT_EQ(recorder->state().lost, 0);
+  EXPECT_GT(recorder->state().committedSteps, kSteps);
+  EXPECT_TRUE(recorder->close());
+  std::filesystem::remove(path);
+  RecordProperty("ratio", std::to_string(best));
+  EXPECT_LE(best, 1.02);
+}
+
+}  // namespace
+}  // namespace stepscope
