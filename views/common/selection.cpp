@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/selection.h"
 
+#include <algorithm>
+
 namespace stepscope {
 namespace {
 constexpr std::size_t kHistoryLimit = 500;
+}
+
+std::shared_ptr<const NodeGroup> NodeGroup::make(QString name, std::vector<int> nodes) {
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  if (nodes.size() < 2) return nullptr;
+  auto group = std::make_shared<NodeGroup>();
+  group->name_ = std::move(name);
+  group->nodes_ = std::move(nodes);
+  return group;
+}
+
+bool NodeGroup::contains(int node) const { return std::binary_search(nodes_.begin(), nodes_.end(), node); }
+
+bool Selection::operator==(const Selection& o) const {
+  return node == o.node && value == o.value && instruction == o.instruction && buffer == o.buffer && file == o.file && line == o.line &&
+         (group == o.group || (group && o.group && *group == *o.group));
 }
 
 SelectionModel::SelectionModel(QObject* parent) : QObject(parent) {}

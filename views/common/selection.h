@@ -3,15 +3,32 @@
 // knows another. GUI thread only.
 //
 // A selection may name several things at once; whoever sets it fills in what it knows, and the workbench completes the rest
-// from the snapshots (node of an instruction, buffer of a value …) before the signal goes out.
+// from the snapshots (node of an instruction, buffer of a value …) before the signal goes out. It may also mean several nodes: all of
+// a source line, of a module, of an operator. Then `node` is the current one among them, and the views mark the others too.
 #pragma once
 
 #include <QObject>
 #include <QString>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace stepscope {
+
+// Nodes that are selected together.
+class NodeGroup {
+ public:
+  // `name` says what they are, hostile text: "model.py:41", "transformer.h.0". Nothing for fewer than two nodes.
+  static std::shared_ptr<const NodeGroup> make(QString name, std::vector<int> nodes);
+  const QString& name() const { return name_; }
+  const std::vector<int>& nodes() const { return nodes_; }  // ids, ascending
+  bool contains(int node) const;
+  bool operator==(const NodeGroup&) const = default;
+
+ private:
+  QString name_;
+  std::vector<int> nodes_;
+};
 
 struct Selection {
   int node = -1;         // node id
@@ -20,9 +37,11 @@ struct Selection {
   int buffer = -1;       // index into Plan.buffers
   QString file;          // source place, hostile text
   int line = 0;          // 1-based; 0 none
+  std::shared_ptr<const NodeGroup> group;  // that `node` stands for; null: it stands alone
 
   bool empty() const { return node < 0 && value < 0 && instruction < 0 && buffer < 0 && file.isEmpty(); }
-  bool operator==(const Selection&) const = default;
+  bool holds(int nodeId) const { return nodeId >= 0 && (nodeId == node || (group && group->contains(nodeId))); }
+  bool operator==(const Selection& other) const;
 
   static Selection ofNode(int id) { Selection s; s.node = id; return s; }
   static Selection ofValue(int id) { Selection s; s.value = id; return s; }
