@@ -81,6 +81,7 @@ void Session::absorb(const Delivery& d) {
       store_.setComparison(std::make_shared<const snapshot::CompareReply>(r.compare()));
       break;
     case snapshot::Response::kRowLosses: store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses())); break;
+    case snapshot::Response::kRecompute: break;  // belongs to its question
     case snapshot::Response::kState:
       if (r.state().has_position()) reached(r.state().position());
       break;

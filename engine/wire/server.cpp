@@ -365,6 +365,7 @@ class Server {
       }
       case R::kCompareTensor: return compareTensor(request);
       case R::kRowLosses: SS_TRY(needSession()); *response.mutable_row_losses() = session_->rowLosses(); break;
+      case R::kRecompute: return unsupported("recompute: this worker does not answer it yet");
       case R::kSaveState: SS_TRY(needSession()); SS_TRY(session_->saveState(request.save_state().path())); return state(id);
       case R::kLoadState: SS_TRY(needSession()); SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume())); return answerPosition(id, session_->position());
       case R::kState: return state(id);
