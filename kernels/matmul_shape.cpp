@@ -88,4 +88,16 @@ Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm&
   return s;
 }
 
+void mergeBatches(MatMulShape& s) {
+  if (std::any_of(s.bStrides.begin(), s.bStrides.end(), [](std::int64_t stride) { return stride != 0; })) return;
+  while (!s.batch.empty()) {
+    if (s.batch.back() != 1 && (s.aStrides.back() != s.m * s.aRow || s.yStrides.back() != s.m * s.yRow)) return;
+    s.m *= s.batch.back();
+    s.batch.pop_back();
+    s.aStrides.pop_back();
+    s.bStrides.pop_back();
+    s.yStrides.pop_back();
+  }
+}
+
 }  // namespace stepscope

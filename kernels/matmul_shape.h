@@ -47,4 +47,8 @@ struct MatMulShape {
 // Errors: rank 0, a permutation that is none of the operand's axes, inner extents that differ, batch extents that do not broadcast.
 Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm& form = {});
 
+// Batches of rows that share one right operand are one taller matrix: the innermost batch axes become rows, as far as operand and result
+// step evenly over them.
+void mergeBatches(MatMulShape& shape);
+
 }  // namespace stepscope

@@ -5,6 +5,7 @@
 
 #include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
+#include "kernels/matmul_shape.h"
 
 namespace stepscope {
 namespace {
@@ -18,8 +19,8 @@ class Folder {
     for (const NodeId id : order) {
       auto product = readProduct(graph_, graph_.node(id));
       if (!product) continue;
-      bool folded = foldOperand(id, product->a, product->permA);
-      folded = foldOperand(id, product->b, product->permB) || folded;
+      bool folded = foldOperand(id, *product, true);
+      folded = foldOperand(id, *product, false) || folded;
       const NodeId target = foldResult(id, *product);
       if (!folded && target == id) continue;
       writeProduct(graph_, target, Node(graph_.node(id)), *product);
@@ -47,18 +48,47 @@ class Folder {
 
   void miss(NodeId id, std::string condition) { result_.nearMisses.push_back({id, std::move(condition)}); }
 
-  bool foldOperand(NodeId product, ValueId& operand, Dims& perm) {
+  // How many products are computed one after the other: batches of rows that share their right operand are one matrix where they lie
+  // evenly. 0 when the extents are not known.
+  std::int64_t productsOf(const ProductNode& product) const {
+    const auto dimsOf = [&](ValueId id) {
+      const auto& shape = graph_.value(id).type.shape;
+      return shape ? knownDims(*shape) : std::nullopt;
+    };
+    const auto a = dimsOf(product.a), b = dimsOf(product.b);
+    if (!a || !b) return 0;
+    ProductForm form;
+    form.permA = product.permA;
+    form.permB = product.permB;
+    form.permY = product.permY;
+    auto shape = matMulShape(*a, *b, form);
+    if (!shape) return 0;
+    mergeBatches(*shape);
+    return shape->batches();
+  }
+  bool splits(NodeId id, const ProductNode& before, const ProductNode& after, std::string_view what) {
+    const std::int64_t whole = productsOf(before), parts = productsOf(after);
+    if (whole == 0 || parts <= whole) return false;
+    miss(id, fmt::format("{}: {} products of few rows instead of {}", what, parts, whole));
+    return true;
+  }
+
+  bool foldOperand(NodeId id, ProductNode& product, bool left) {
     bool any = false;
-    while (const Node* transpose = transposeOf(operand, graph_.node(product))) {
+    while (const Node* transpose = transposeOf(left ? product.a : product.b, graph_.node(id))) {
+      const Dims& perm = left ? product.permA : product.permB;
       const Dims inner = permOf(*transpose, perm.size());
       Dims whole(perm.size());
       for (std::size_t i = 0; i < perm.size(); ++i) whole[i] = inner[static_cast<std::size_t>(perm[i])];
       if (!keepsNeighbours(whole)) {
-        miss(product, fmt::format("operand '{}': axes {} leave no neighbouring elements in a row or column", graph_.value(operand).name, dimsText(whole)));
+        miss(id, fmt::format("operand '{}': axes {} leave no neighbouring elements in a row or column", graph_.value(transpose->output(0)).name, dimsText(whole)));
         break;
       }
-      operand = transpose->input(0);
-      perm = std::move(whole);
+      ProductNode next = product;
+      (left ? next.a : next.b) = transpose->input(0);
+      (left ? next.permA : next.permB) = std::move(whole);
+      if (splits(id, product, next, fmt::format("operand '{}'", graph_.value(transpose->output(0)).name))) break;
+      product = std::move(next);
       ++result_.matches;
       any = true;
     }
@@ -82,7 +112,10 @@ class Folder {
       miss(id, fmt::format("its result is transposed to axes {}, which leave no neighbouring elements in a row or column", dimsText(whole)));
       return id;
     }
-    product.permY = std::move(whole);
+    ProductNode next = product;
+    next.permY = std::move(whole);
+    if (splits(id, product, next, "its result is transposed")) return id;
+    product = std::move(next);
     ++result_.matches;
     return reader->id;
   }

@@ -178,6 +178,32 @@ TEST_F(Channels, ReluGradPassesNaNAndDropsZero) {
   for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(elementAsDouble((*made)[0].view(), i), expected[static_cast<std::size_t>(i)]);
 }
 
+// Windows that keep all sums in registers, those that do not, and maps smaller than their window.
+TEST_F(Channels, DepthwiseWeightGradientsOfAnyWindow) {
+  for (int round = 0; round < 120; ++round) {
+    const std::int64_t rank = between(1, 5) == 1 ? 1 : 2, batch = between(1, 4), blocked = round % 2;
+    const std::int64_t c = blocked ? 16 * between(1, 4) : between(2, 40);
+    Dims x{batch, c}, w{c, 1}, y{batch, c};
+    Ints strides, pads, dilations;
+    const std::int64_t square = std::vector<std::int64_t>{1, 3, 5, 7, 0}[static_cast<std::size_t>(round % 5)];
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const std::int64_t kernel = square > 0 ? square : between(1, 9), stride = between(1, 3), pad = between(0, kernel - 1), dilation = between(1, 4) == 1 ? 2 : 1;
+      const std::int64_t least = std::max<std::int64_t>(1, (kernel - 1) * dilation + 1 - 2 * pad), extent = between(least, least + 12);
+      x.push_back(extent);
+      w.push_back(kernel);
+      y.push_back((extent + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1);
+      strides.push_back(stride);
+      pads.push_back(pad);
+      dilations.push_back(dilation);
+    }
+    const Ints begin = pads;
+    pads.insert(pads.end(), begin.begin(), begin.end());
+    const Attributes attrs{{"strides", strides}, {"pads", pads}, {"dilations", dilations}, {"group", c}};
+    const auto any = [&](const Dims& dims) { return Operand{dims, blocked && between(0, 3) > 0 ? Layout::kChannels16 : Layout::kPlain}; };
+    compare({"stepscope", "ConvWeightGrad", attrs, {any(y), any(x), Operand{{static_cast<std::int64_t>(w.size())}, Layout::kPlain, true, Tensor::ints(w)}}, {{w}}}, true, 1e-5);
+  }
+}
+
 TEST_F(Channels, ConvolutionsWithAnyMixOfLayouts) {
   for (int round = 0; round < 60; ++round) {
     const std::int64_t rank = between(1, 3), batch = between(1, 3);

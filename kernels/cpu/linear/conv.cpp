@@ -2,11 +2,13 @@
 //
 // 1x1 kernels without stride on plain tensors are matrix products per image and need no other layout. The rest goes through the
 // convolution primitive, which takes nChw16c as it is and chooses layouts of its own for plain operands and weights; reorders into
-// workspace memory bridge the two.
+// workspace memory bridge the two. The weight gradient of one channel per group is ours (depthwise.h): the primitive has no vector code
+// for most windows.
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "kernels/cpu/dnnl_support.h"
+#include "kernels/cpu/linear/depthwise.h"
 #include "kernels/cpu/linear/linear_kernels.h"
 #include "kernels/window.h"
 
@@ -65,6 +67,16 @@ class PointwiseKernel final : public Kernel {
     const bool forward = r_.pass == Pass::kForward;
     if (r_.bias >= 0)
       spreadBias<false>(static_cast<const float*>(addressOf(call, r_.bias)), forward ? y : x, g.batch, forward ? m : c, size, r_.threads);
+    // Images of one pixel are the rows of one matrix.
+    if (size == 1) {
+      if (forward)
+        dnnl_sgemm('N', 'T', g.batch, m, c, 1, x, c, w, c, start, y, m);
+      else if (r_.pass == Pass::kInputGradient)
+        dnnl_sgemm('N', 'N', g.batch, c, m, 1, y, m, w, c, start, x, c);
+      else
+        dnnl_sgemm('T', 'N', m, c, g.batch, 1, y, m, x, c, 0, w, c);
+      return {};
+    }
     const auto image = [&](std::int64_t n) {
       float* xn = x + n * c * size;
       float* yn = y + n * m * size;
@@ -252,6 +264,8 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   roles.yLayout = layoutOf(roles.y);
   const bool plain = roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain;
   if (!plain && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3)) return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
+  if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
+    return makeDepthwiseWeightGrad(g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout}, roles.threads);
   if (plain && isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
   if (!plain) {
     // Where only its plain loops would take the layout, the primitive works on reordered copies.

@@ -215,23 +215,6 @@ class PrimitiveKernel final : public Kernel {
   bool bias_ = false;
 };
 
-// Batches of rows that share one right operand are one taller matrix.
-void foldBatches(MatMulShape& s) {
-  if (s.batch.empty()) return;
-  const bool sharedB = std::all_of(s.bStrides.begin(), s.bStrides.end(), [](std::int64_t stride) { return stride == 0; });
-  if (!sharedB) return;
-  std::int64_t rows = s.m;
-  for (std::size_t i = s.batch.size(); i-- > 0;) {
-    if (s.batch[i] != 1 && (s.aStrides[i] != rows * s.aRow || s.yStrides[i] != rows * s.yRow)) return;
-    rows *= s.batch[i];
-  }
-  s.m = rows;
-  s.batch.clear();
-  s.aStrides.clear();
-  s.bStrides.clear();
-  s.yStrides.clear();
-}
-
 // Routines write rows; a result that is stored by columns is the product of the transposed operands.
 void writeRows(MatMulParams& p) {
   MatMulShape& s = p.shape;
@@ -294,7 +277,7 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   MatMulShape& s = params.shape;
   if (elementCount(s.y) == 0 || s.k == 0) return unsupported("matrix product: an extent is 0; the reference kernel serves");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  foldBatches(s);
+  mergeBatches(s);
   writeRows(params);
   settleStrides(s);
   if (s.m > kMost || s.n > kMost || s.k > kMost) return unsupported("matrix product: an extent above 2^31-1");

@@ -118,6 +118,16 @@ TEST(FoldTransposes, LeavesWhatOthersReadAndNamesWhatHasNoNeighbours) {
   EXPECT_NE(result.nearMisses[0].condition.find("no neighbouring elements"), std::string::npos);
 }
 
+TEST(FoldTransposes, LeavesOneThatMakesRowsOfManyBatchesOneMatrix) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 6, 4, 5}), w = s.input("w", {6, 7});
+  s.finish({s.op("MatMul", {s.op("Transpose", {x}, {{"perm", Ints{0, 2, 3, 1}}}), w})});
+  const PassResult result = s.apply("fold_transposes");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_NE(result.nearMisses[0].condition.find("2 products of few rows instead of 1"), std::string::npos) << result.nearMisses[0].condition;
+}
+
 TEST(FoldScales, BeforeAndAfterAProduct) {
   Sketch s;
   const ValueId x = s.input("x", {3, 4}), w = s.input("w", {4, 5}), v = s.input("v", {5, 2});
