@@ -1,4 +1,5 @@
 #include "engine/passes/assign_layouts.h"
+#include "engine/passes/choose_winograd.h"
 #include "engine/passes/cse.h"
 #include "engine/passes/eliminate_no_ops.h"
 #include "engine/passes/fold_constants.h"
@@ -52,6 +53,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
       {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},
+      {"choose_winograd", "computes convolutions of 3 x 3 windows with a quarter of the products", chooseWinograd},
   };
   return passes;
 }

@@ -178,6 +178,20 @@ TEST_F(Channels, ReluGradPassesNaNAndDropsZero) {
   for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(elementAsDouble((*made)[0].view(), i), expected[static_cast<std::size_t>(i)]);
 }
 
+TEST_F(Channels, WinogradOfOddExtents) {
+  for (int round = 0; round < 16; ++round) {
+    const std::int64_t batch = between(1, 3), c = 16 * between(1, 4), m = 16 * between(1, 4), pad = between(0, 1), h = between(5, 19), w = between(5, 19);
+    const Dims x{batch, c, h, w}, y{batch, m, h + 2 * pad - 2, w + 2 * pad - 2};
+    const Attributes attrs{{"pads", Ints{pad, pad, pad, pad}}, {"winograd", std::int64_t{1}}};
+    const auto blocked = [](const Dims& dims) { return Operand{dims, Layout::kChannels16}; };
+    const auto shape = [](const Dims& dims) { return Operand{{static_cast<std::int64_t>(dims.size())}, Layout::kPlain, true, Tensor::ints(dims)}; };
+    const Operand weights{{m, c, 3, 3}};
+    compare({"", "Conv", attrs, {blocked(x), weights, Operand{{m}}}, {blocked(y)}});
+    compare({"stepscope", "ConvInputGrad", attrs, {blocked(y), weights, shape(x)}, {blocked(x)}});
+    compare({"stepscope", "ConvWeightGrad", attrs, {blocked(y), blocked(x), shape({m, c, 3, 3})}, {{{m, c, 3, 3}}}});
+  }
+}
+
 // Windows that keep all sums in registers, those that do not, and maps smaller than their window.
 TEST_F(Channels, DepthwiseWeightGradientsOfAnyWindow) {
   for (int round = 0; round < 120; ++round) {

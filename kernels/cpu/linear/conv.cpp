@@ -26,6 +26,7 @@ struct Roles {
   int x = -1, w = -1, y = -1;  // input numbers; -1 = output 0
   int bias = -1;               // input number; -1 = none
   Layout xLayout = Layout::kPlain, yLayout = Layout::kPlain;
+  bool winograd = false;  // attribute `winograd` (engine/passes/choose_winograd.h): Winograd's algorithm where there is a primitive
   int threads = 1;
 };
 
@@ -132,14 +133,14 @@ class ConvKernel final : public Kernel {
     const memory::desc xGiven = descOf(r_.xLayout, x), yGiven = descOf(r_.yLayout, y);
     const memory::desc xWanted = keepLayouts && r_.xLayout != Layout::kPlain ? xGiven : any(x);
     const memory::desc yWanted = keepLayouts && r_.yLayout != Layout::kPlain ? yGiven : any(y);
-    const dnnl::algorithm direct = dnnl::algorithm::convolution_direct;
+    const dnnl::algorithm algorithm = r_.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const dnnl::primitive_attr attr = userScratchpad();
     const bool biased = r_.bias >= 0 && r_.pass == Pass::kForward;
     const memory::desc biasDesc = plainDesc({g.outChannels});
     const auto forwardDesc =
-        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, xWanted, any(w), biasDesc, yWanted, strides,
+        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), biasDesc, yWanted, strides,
                                                  dilates, padBegin, padEnd)
-               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, direct, xWanted, any(w), yWanted, strides, dilates,
+               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), yWanted, strides, dilates,
                                                  padBegin, padEnd);
     const dnnl::convolution_forward::primitive_desc forward(forwardDesc, attr, dnnlEngine());
     if (r_.pass == Pass::kForward) {
@@ -150,7 +151,7 @@ class ConvKernel final : public Kernel {
       finish(dnnl::convolution_forward(forward), forward, std::move(back));
     } else if (r_.pass == Pass::kInputGradient) {
       const dnnl::convolution_backward_data::primitive_desc desc(
-          dnnl::convolution_backward_data::desc(direct, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr, dnnlEngine(),
+          dnnl::convolution_backward_data::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr, dnnlEngine(),
           forward);
       const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), wIn = bring(plainDesc(w), desc.weights_desc(), r_.w);
       auto [xOut, back] = carry(desc.diff_src_desc(), xGiven, r_.x);
@@ -158,7 +159,7 @@ class ConvKernel final : public Kernel {
       finish(dnnl::convolution_backward_data(desc), desc, std::move(back));
     } else {
       const dnnl::convolution_backward_weights::primitive_desc desc(
-          dnnl::convolution_backward_weights::desc(direct, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr,
+          dnnl::convolution_backward_weights::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr,
           dnnlEngine(), forward);
       const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), xIn = bring(xGiven, desc.src_desc(), r_.x);
       auto [wOut, back] = carry(desc.diff_weights_desc(), plainDesc(w), r_.w);
@@ -262,11 +263,17 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   const auto layoutOf = [&](int role) { return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout; };
   roles.xLayout = layoutOf(roles.x);
   roles.yLayout = layoutOf(roles.y);
+  roles.winograd = spec.attrs.integer("winograd", 0) != 0;
   const bool plain = roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain;
   if (!plain && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3)) return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
   if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
     return makeDepthwiseWeightGrad(g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout}, roles.threads);
   if (plain && isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
+  if (roles.winograd) {
+    auto kernel = guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, !plain); });
+    if (kernel) return kernel;
+    roles.winograd = false;
+  }
   if (!plain) {
     // Where only its plain loops would take the layout, the primitive works on reordered copies.
     auto kept = guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, true); });

@@ -380,5 +380,30 @@ TEST(AssignLayouts, OtherChannelsStayPlainWithAReason) {
   EXPECT_TRUE(named("24 channels; expected a multiple of 16"));
 }
 
+TEST(ChooseWinograd, LargeEnoughWindowsOfThreeOnBlockedMaps) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 33, 33}), stem = s.input("w0", {64, 3, 3, 3}), w = s.input("w1", {64, 64, 3, 3}), narrow = s.input("w2", {16, 64, 3, 3});
+  const Attributes padded{{"pads", Ints{1, 1, 1, 1}}}, wide{{"pads", Ints{2, 2, 2, 2}}, {"dilations", Ints{2, 2}}}, coarse{{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{8, 8}}};
+  const ValueId first = s.op("Conv", {x, stem}, padded), taken = s.op("Conv", {first, w}, padded);
+  const ValueId dilated = s.op("Conv", {taken, w}, wide), few = s.op("Conv", {dilated, narrow}, padded);
+  const ValueId small = s.op("Conv", {s.op("Conv", {dilated, w}, coarse), w}, padded);
+  s.finish({s.op("GlobalAveragePool", {few}), s.op("GlobalAveragePool", {small})});
+  s.apply("assign_layouts");
+  const PassResult result = s.apply("choose_winograd");
+  EXPECT_EQ(result.matches, 1u);
+  for (const NodeId id : s.graph.order()) {
+    const Node& node = s.graph.node(id);
+    EXPECT_EQ(node.attrs.integer("winograd", 0), node.output(0) == taken ? 1 : 0) << node.label();
+  }
+  const auto named = [&](std::string_view reason) {
+    return std::count_if(result.nearMisses.begin(), result.nearMisses.end(), [&](const NearMiss& miss) { return miss.condition.find(reason) != std::string::npos; });
+  };
+  EXPECT_EQ(named("'x' does not lie in nChw16c"), 1);
+  EXPECT_EQ(named("dilations of 2; expected 1"), 1);
+  EXPECT_EQ(named("strides of 8; expected 1"), 1);
+  EXPECT_EQ(named("16 channels; expected 32 or more"), 1);
+  EXPECT_EQ(named("8 tiles of 4 x 4 results; expected 64 or more"), 1);
+}
+
 }  // namespace
 }  // namespace stepscope
