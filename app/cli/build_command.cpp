@@ -11,11 +11,12 @@ Run addBuild(CLI::App& parent) {
   auto* app = parent.add_subcommand("build", "build the training step, phases load to bind; print the phase table");
   struct Arguments {
     std::string model, saveGraphs;
-    bool json = false;
+    bool json = false, recompute = false;
     SharedOptions shared;
   };
   auto a = std::make_shared<Arguments>();
   app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
+  app->add_flag("--recompute", a->recompute, "judge what may be computed again: what each pattern saves and costs, and what budgets give");
   app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")->type_name("DIR");
   app->add_flag("--json", a->json, "one JSON object per line");
   a->shared.add(*app);
@@ -32,7 +33,13 @@ Run addBuild(CLI::App& parent) {
     if (!a->saveGraphs.empty())
       if (Status saved = saveGraphs(**session, a->saveGraphs); !saved) return report(saved.error());
     if (!built) return output.failed(built.error().message), report(built.error());
-    output.recomputeTable((*session)->phases());
+    if (a->recompute) {
+      const auto judged = (*session)->recomputeReport(std::nullopt);
+      if (!judged) return output.failed(judged.error().message), report(judged.error());
+      output.recomputeReport(*judged);
+    } else {
+      output.recomputeTable((*session)->phases());
+    }
     if (!a->json) {
       const auto plan = (*session)->planSnapshot();
       if (plan)

@@ -134,6 +134,30 @@ void Output::recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const
   }
 }
 
+void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
+  if (json_) {
+    for (const auto& p : report.patterns())
+      print({{"event", "recompute_pattern"}, {"pattern", p.pattern()}, {"occurrences", p.occurrences()}, {"applied", p.applied()}, {"kept_bytes", p.stash_bytes()},
+             {"saved_bytes", p.saved_bytes()}, {"cost_ns", numberJson(p.cost_ns())}, {"measured", report.measured()}, {"nodes", p.nodes()}});
+    for (const auto& p : report.curve())
+      print({{"event", "recompute_point"}, {"peak_bytes", p.peak_bytes()}, {"extra_ns", numberJson(p.extra_ns())}, {"step_ns", numberJson(p.step_ns())}, {"nodes", p.nodes()}, {"plan", p.plan()}, {"exact", p.exact()}});
+    return;
+  }
+  const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& p : report.patterns()) {
+    std::string ratio = "-";
+    if (p.saved_bytes() > 0 && p.cost_ns() > 0) ratio = bytesText(static_cast<std::int64_t>(static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6)) + "/ms";
+    rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), bytesText(p.stash_bytes()), bytesText(p.saved_bytes()), time(p.cost_ns()), ratio});
+  }
+  fmt::print("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}", report.basis(),
+             table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
+  rows.clear();
+  for (const auto& p : report.curve()) rows.push_back({std::to_string(p.peak_bytes()), bytesText(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()), std::to_string(p.nodes())});
+  fmt::print("what a budget gives (option recompute.budget = BYTES of live activations)\n{}", table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
+  std::fflush(stdout);
+}
+
 void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {
   if (json_) {
     nlohmann::json event{{"event", "step"},        {"step", r.step()},          {"ns", r.ns()},

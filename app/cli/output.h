@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/snapshot/recompute.pb.h"
 #include "engine/snapshot/run.pb.h"
 
 namespace stepscope::cli {
@@ -24,6 +25,8 @@ class Output {
   void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
   // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose from.
   void recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const;
+  // The same, judged: one row or event per pattern and per point of the curve.
+  void recomputeReport(const snapshot::RecomputeReport& report) const;
   void step(const snapshot::StepRecord& record, std::int64_t done, std::int64_t total, double secondsSoFar) const;
   void finished(std::int64_t steps, std::int64_t ns) const;
   void failed(const std::string& message) const;           // JSON: an error event besides the line on stderr

@@ -4,15 +4,11 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <map>
-#include <set>
-#include <tuple>
 
 #include "engine/recompute/apply.h"
 
 namespace stepscope {
 namespace {
-
-using Choice = std::vector<const RecomputeCandidate*>;
 
 std::string_view trimmed(std::string_view text) {
   const auto begin = text.find_first_not_of(" \t\n");
@@ -24,167 +20,45 @@ tl::unexpected<Error> badEntry(std::string_view entry, std::string_view found) {
   return invalid(fmt::format("option 'recompute.plan': entry '{}' has {}; expected PATTERN:1:COUNT (COUNT -1 = all), or PATTERN:0:COUNT to leave it", entry, found));
 }
 
-Result<std::int64_t> livePeak(const Graph& graph, const Inference& inference, const PlanOptions& options) {
-  SS_ASSIGN(ExecutionPlan plan, makePlan(graph, inference, options));
-  measureLiveBytes(plan);
-  return plan.lowerBoundBytes;
+void describePatterns(const StashReport& report, PassResult& result) {
+  struct Sum {
+    std::size_t count = 0;
+    std::int64_t bytes = 0, traffic = 0;
+    double flops = 0;
+  };
+  std::map<std::string, Sum> sums;
+  for (const auto* list : {&report.stashes, &report.blocks})
+    for (const RecomputeCandidate& candidate : *list) {
+      Sum& sum = sums[candidate.pattern];
+      ++sum.count;
+      sum.bytes += candidate.bytes;
+      sum.traffic += candidate.traffic;
+      sum.flops += candidate.flops;
+    }
+  std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  for (const auto& [pattern, sum] : rows)
+    result.notes.push_back(fmt::format("pattern '{}': {} occurrence{}, {} bytes of stashes, {:.0f} flops and {} bytes moved to make them again", pattern, sum.count,
+                                       sum.count == 1 ? "" : "s", sum.bytes, sum.flops, sum.traffic));
+  for (const RefusedStash& refused : report.refused) result.nearMisses.push_back({refused.node, fmt::format("{} bytes stay: {}", refused.bytes, refused.reason)});
 }
 
-// An order of candidates, not a time: what a byte saved costs where a flop costs an eighth of a byte moved.
-double costPerByte(const RecomputeCandidate& candidate) {
-  return (static_cast<double>(candidate.traffic) + candidate.flops / 8) / static_cast<double>(std::max<std::int64_t>(1, candidate.bytes));
+void describeRequests(const RecomputeStudy& study, const std::vector<RecomputeRequest>& requests, PassResult& result) {
+  for (const RecomputeRequest& request : requests) {
+    if (!request.apply) continue;
+    const std::int64_t all = study.occurrences(request.pattern);
+    result.notes.push_back(all == 0 ? fmt::format("requested '{}': no such pattern in this graph", request.pattern)
+                                    : fmt::format("requested '{}': {} of {} occurrences", request.pattern, request.count < 0 ? all : std::min(request.count, all), all));
+  }
 }
 
-class Chooser {
- public:
-  Chooser(Graph& graph, Inference& inference, const RecomputeOptions& options)
-      : graph_(graph), inference_(inference), options_(options), report_(findStashes(graph, options.plan.pinned)) {
-    for (const RecomputeCandidate& candidate : report_.stashes) byCost_.push_back(&candidate);
-    std::stable_sort(byCost_.begin(), byCost_.end(), [](const auto* a, const auto* b) { return costPerByte(*a) < costPerByte(*b); });
-  }
-
-  Result<RecomputeOutcome> run() {
-    describePatterns();
-    for (const RefusedStash& refused : report_.refused)
-      outcome_.result.nearMisses.push_back({refused.node, fmt::format("{} bytes stay: {}", refused.bytes, refused.reason)});
-    Choice chosen = requested();
-    if (chosen.empty() && options_.budget == 0) return std::move(outcome_);
-    SS_ASSIGN(outcome_.peakBefore, livePeak(graph_, inference_, options_.plan));
-    outcome_.peakAfter = outcome_.peakBefore;
-    if (options_.budget > 0) {
-      SS_ASSIGN(chosen, withinBudget(std::move(chosen)));
-    }
-    if (!chosen.empty()) {
-      outcome_.result.matches = applyRecompute(graph_, chosen);
-      SS_ASSIGN(outcome_.peakAfter, livePeak(graph_, inference_, options_.plan));
-      describeChoice(chosen);
-    }
-    outcome_.overBudget = options_.budget > 0 && outcome_.peakAfter > options_.budget;
-    return std::move(outcome_);
-  }
-
- private:
-  void describePatterns() {
-    struct Sum {
-      std::size_t count = 0;
-      std::int64_t bytes = 0, traffic = 0;
-      double flops = 0;
-    };
-    std::map<std::string, Sum> sums;
-    for (const auto* list : {&report_.stashes, &report_.blocks})
-      for (const RecomputeCandidate& candidate : *list) {
-        Sum& sum = sums[candidate.pattern];
-        ++sum.count;
-        sum.bytes += candidate.bytes;
-        sum.traffic += candidate.traffic;
-        sum.flops += candidate.flops;
-      }
-    std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
-    std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
-    for (const auto& [pattern, sum] : rows)
-      outcome_.result.notes.push_back(fmt::format("pattern '{}': {} occurrence{}, {} bytes of stashes, {:.0f} flops and {} bytes moved to make them again", pattern, sum.count,
-                                                  sum.count == 1 ? "" : "s", sum.bytes, sum.flops, sum.traffic));
-  }
-
-  Choice requested() {
-    Choice chosen;
-    for (const RecomputeRequest& request : options_.requests) {
-      if (!request.apply) continue;
-      std::int64_t taken = 0, all = 0;
-      for (const auto* list : {&report_.stashes, &report_.blocks})
-        for (const RecomputeCandidate& candidate : *list) {
-          if (candidate.pattern != request.pattern) continue;
-          ++all;
-          if (request.count >= 0 && taken >= request.count) continue;
-          ++taken;
-          chosen.push_back(&candidate);
-        }
-      outcome_.result.notes.push_back(all == 0 ? fmt::format("requested '{}': no such pattern in this graph", request.pattern)
-                                               : fmt::format("requested '{}': {} of {} occurrences", request.pattern, taken, all));
-    }
-    return chosen;
-  }
-
-  bool refused(const RecomputeCandidate& candidate) const {
-    return std::any_of(options_.requests.begin(), options_.requests.end(), [&](const auto& r) { return !r.apply && r.pattern == candidate.pattern; });
-  }
-
-  Result<std::int64_t> peakWith(const Choice& choice) const {
-    Graph trial = graph_;
-    Inference facts = inference_;
-    facts.rebind(trial);
-    applyRecompute(trial, choice);
-    return livePeak(trial, facts, options_.plan);
-  }
-
-  // The smallest count of 0 … all whose choice `make(count)` brings the peak below the budget, or all. Peaks fall with the count
-  // nearly always; where they do not, more than the fewest are taken.
-  template <class Make>
-  Result<Choice> fewest(std::size_t all, const Make& make) const {
-    std::size_t low = 0, high = all;
-    while (low < high) {
-      const std::size_t middle = (low + high) / 2;
-      SS_ASSIGN(const std::int64_t peak, peakWith(make(middle)));
-      if (peak <= options_.budget)
-        high = middle;
-      else
-        low = middle + 1;
-    }
-    return make(high);
-  }
-
-  // Single stashes as far as they are needed; where all of them are not enough, blocks from the front, with the single stashes
-  // outside them: what leaves a block is kept, or making one block again would need the one before.
-  Result<Choice> withinBudget(Choice requested) {
-    SS_ASSIGN(std::int64_t lowest, peakWith(requested));
-    if (lowest <= options_.budget) return requested;
-    Choice stashes, blocks, best = requested;
-    const std::set<const RecomputeCandidate*> taken(requested.begin(), requested.end());
-    for (const RecomputeCandidate* candidate : byCost_)
-      if (!taken.contains(candidate) && !refused(*candidate)) stashes.push_back(candidate);
-    for (const RecomputeCandidate& candidate : report_.blocks)
-      if (!taken.contains(&candidate) && !refused(candidate)) blocks.push_back(&candidate);
-    const auto someStashes = [&](std::size_t count) {
-      Choice choice = requested;
-      choice.insert(choice.end(), stashes.begin(), stashes.begin() + static_cast<std::ptrdiff_t>(count));
-      return choice;
-    };
-    const auto someBlocks = [&](std::size_t count) {
-      Choice choice = requested;
-      choice.insert(choice.end(), blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(count));
-      for (const RecomputeCandidate* stash : stashes)
-        if (std::none_of(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(count), [&](const auto* block) { return block->module == stash->module; })) choice.push_back(stash);
-      return choice;
-    };
-    // Out of reach, the lowest of what was tried is taken.
-    for (const bool whole : {false, true}) {
-      if (whole && blocks.empty()) break;
-      SS_ASSIGN(Choice choice, whole ? fewest(blocks.size(), someBlocks) : fewest(stashes.size(), someStashes));
-      SS_ASSIGN(const std::int64_t peak, peakWith(choice));
-      if (peak < lowest) {
-        lowest = peak;
-        best = std::move(choice);
-      }
-      if (lowest <= options_.budget) break;
-    }
-    return best;
-  }
-
-  void describeChoice(const Choice& chosen) {
-    std::map<std::string, std::size_t> counts;
-    for (const RecomputeCandidate* candidate : chosen) ++counts[candidate->pattern];
-    std::string plan;
-    for (const auto& [pattern, count] : counts) plan += fmt::format("{}{} × '{}'", plan.empty() ? "" : ", ", count, pattern);
-    outcome_.result.notes.push_back(fmt::format("chosen: {}; {} nodes run again; live activations {} → {} bytes", plan, outcome_.result.matches, outcome_.peakBefore, outcome_.peakAfter));
-  }
-
-  Graph& graph_;
-  Inference& inference_;
-  const RecomputeOptions& options_;
-  StashReport report_;
-  Choice byCost_;
-  RecomputeOutcome outcome_;
-};
+void describeChoice(const RecomputeChoice& chosen, RecomputeOutcome& outcome) {
+  std::map<std::string, std::size_t> counts;
+  for (const RecomputeCandidate* candidate : chosen) ++counts[candidate->pattern];
+  std::string plan;
+  for (const auto& [pattern, count] : counts) plan += fmt::format("{}{} × '{}'", plan.empty() ? "" : ", ", count, pattern);
+  outcome.result.notes.push_back(fmt::format("chosen: {}; {} nodes run again; live activations {} → {} bytes", plan, outcome.result.matches, outcome.peakBefore, outcome.peakAfter));
+}
 
 }  // namespace
 
@@ -210,6 +84,23 @@ Result<std::vector<RecomputeRequest>> parseRecomputePlan(std::string_view text) 
   return requests;
 }
 
-Result<RecomputeOutcome> recompute(Graph& graph, Inference& inference, const RecomputeOptions& options) { return Chooser(graph, inference, options).run(); }
+Result<RecomputeOutcome> recompute(Graph& graph, Inference& inference, const RecomputeOptions& options) {
+  RecomputeOutcome outcome;
+  const RecomputeStudy study(graph, inference, options.plan);
+  describePatterns(study.report(), outcome.result);
+  describeRequests(study, options.requests, outcome.result);
+  if (study.requested(options.requests).empty() && options.budget == 0) return outcome;
+  SS_ASSIGN(const RecomputeEffect before, study.evaluate({}));
+  SS_ASSIGN(const RecomputeChoice chosen, study.choose(options.requests, options.budget));
+  SS_ASSIGN(const RecomputeEffect after, study.evaluate(chosen));
+  outcome.peakBefore = before.peak;
+  outcome.peakAfter = after.peak;
+  if (!chosen.empty()) {
+    outcome.result.matches = applyRecompute(graph, chosen);
+    describeChoice(chosen, outcome);
+  }
+  outcome.overBudget = options.budget > 0 && outcome.peakAfter > options.budget;
+  return outcome;
+}
 
 }  // namespace stepscope

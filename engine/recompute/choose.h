@@ -9,17 +9,9 @@
 
 #include "engine/passes/pass.h"
 #include "engine/plan/plan.h"
-#include "engine/recompute/stashes.h"
+#include "engine/recompute/study.h"
 
 namespace stepscope {
-
-// One entry of option recompute.plan, written `PATTERN:1:COUNT` (ONNX Runtime's notation): the first COUNT occurrences of the
-// pattern in forward order, -1 = all; `PATTERN:0:COUNT` = none. The pattern `block` stands for repeated modules.
-struct RecomputeRequest {
-  std::string pattern;
-  bool apply = true;
-  std::int64_t count = -1;
-};
 
 // Entries are separated by commas, blanks around them do not count, of two entries with one pattern the last wins.
 // Error: names the entry and the field.

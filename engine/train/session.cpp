@@ -138,13 +138,6 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
   return {};
 }
 
-Status Session::setOptions(TrainOptions options) {
-  SS_TRY(checkOptions(options));
-  options_ = std::move(options);
-  data_.reset();
-  return {};
-}
-
 void Session::keepStage(std::string phase, const Graph& graph) {
   std::erase_if(stages_, [&](const Stage& stage) { return stage.phase == phase; });
   stages_.push_back({std::move(phase), std::make_shared<const Graph>(graph)});
@@ -160,6 +153,8 @@ void Session::raise(snapshot::Alert alert) {
 }
 
 void Session::cancel() {
+  cancelled_ = true;
+  const std::lock_guard lock(variantMutex_);
   if (variant_) variant_->executor->cancel();
 }
 
@@ -171,9 +166,9 @@ std::vector<snapshot::Option> Session::optionList() const {
     option.set_default_value(std::string(info.defaultValue));
     option.set_doc(std::string(info.doc));
     for (const std::string_view choice : info.choices) option.add_choices(std::string(choice));
-    const auto origin = options_.origins.find(std::string(info.name));
-    option.set_value(origin == options_.origins.end() ? std::string(info.defaultValue) : origin->second.value);
-    option.set_set_by(origin == options_.origins.end() ? "default" : origin->second.setBy);
+    const auto origin = options().origins.find(std::string(info.name));
+    option.set_value(origin == options().origins.end() ? std::string(info.defaultValue) : origin->second.value);
+    option.set_set_by(origin == options().origins.end() ? "default" : origin->second.setBy);
     if (const auto effect = optionEffects_.find(std::string(info.name)); effect != optionEffects_.end()) option.set_effect(effect->second);
     list.push_back(std::move(option));
   }

@@ -4,10 +4,13 @@
 // functions but cancel() belong to one thread. Snapshots are protobuf messages, so that both users show the same facts.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +20,7 @@
 #include "engine/onnx/reader.h"
 #include "engine/snapshot/graph.pb.h"
 #include "engine/snapshot/plan.pb.h"
+#include "engine/snapshot/recompute.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
 #include "engine/snapshot/worker.pb.h"
@@ -24,8 +28,10 @@
 #include "engine/train/density.h"
 #include "engine/train/optimizer.h"
 #include "engine/train/options.h"
+#include "engine/train/recompute_analysis.h"
 #include "engine/train/session_edit.h"
 #include "engine/train/state.h"
+#include "engine/train/step_times.h"
 #include "engine/train/trained_set.h"
 #include "engine/train/undo_log.h"
 
@@ -57,6 +63,17 @@ struct Variant {
   const cpu::MachinePeak* peak = nullptr;  // of this machine, where the option roofline asks for it
   bool timed = false;                // its first step has named the instructions that cancelling waits for
   std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
+  std::shared_ptr<const Graph> specialised;  // before phase recompute
+  PlanOptions planOptions;
+  std::int64_t livePeak = 0;         // largest sum of live bytes, without workspaces
+  StepTimes times;
+  std::unique_ptr<RecomputeAnalysis> analysis;  // made when it is asked for
+};
+
+// What a report about recompute may be asked: what this plan with this budget (0 = none) would give.
+struct RecomputeQuestion {
+  std::vector<RecomputeRequest> plan;
+  std::int64_t budget = 0;
 };
 
 class Session {
@@ -71,9 +88,15 @@ class Session {
   snapshot::ModelInfo inspect() const;
   const Graph& imported() const { return imported_; }
 
-  // --- options. Takes effect with the next build (`rebuild` keeps parameters, optimizer state and random state).
-  const TrainOptions& options() const { return options_; }
+  // --- options. Before the build they take effect with it; after it at the next step boundary, which keeps parameters, optimizer
+  // state and random state: applyOptions() does it at once when no step has begun, and beginning a step does it otherwise.
+  const TrainOptions& options() const { return pending_ ? *pending_ : options_; }
   Status setOptions(TrainOptions options);
+  // Builds again with the options that wait, and runs the coming step under the old and the new plan from one state to compare what
+  // they leave behind; it commits nothing. When the build fails, the old options and plan are back, and the error says why.
+  Status applyOptions();
+  // Of the last change that was applied; nullptr before one.
+  const snapshot::OptionProof* optionProof() const { return optionProof_ ? &*optionProof_ : nullptr; }
   std::vector<snapshot::Option> optionList() const;
 
   // Phases attach loss … bind, for the batch of the next step. Build again after options changed: state carries over by name.
@@ -88,6 +111,8 @@ class Session {
   Result<snapshot::Graph> graphSnapshot(const std::string& phase) const;
   Result<snapshot::Plan> planSnapshot() const;
   std::vector<snapshot::Determinism> determinism() const;
+  // What may be computed again, judged on the variant that runs. kCancelled after cancel().
+  Result<snapshot::RecomputeReport> recomputeReport(const std::optional<RecomputeQuestion>& question);
   // What runs the plan of the newest variant, for measurements; null before the build, and only valid until the next call that runs.
   Executor* executor() const { return variant_ ? variant_->executor.get() : nullptr; }
   const std::vector<ParameterChoice>& parameters() const { return parameters_; }
@@ -154,6 +179,7 @@ class Session {
   Status optimise(std::string_view phase, const std::vector<struct Pass>& passes, Graph& graph, Inference& inference);
   Status chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions);
   Result<std::unique_ptr<Variant>> specialise(const Batch& batch, std::string reason);
+  void dropVariants();
   Status useVariantFor(const Batch& batch);
   void keepStage(std::string phase, const Graph& graph);
   void raise(snapshot::Alert alert);
@@ -166,6 +192,24 @@ class Session {
   Status applyEdits(int instruction);
   Status writeValue(ValueId id, const TensorView& contents);
   Result<Tensor> editable(ValueId id) const;
+  void takePending();
+  struct StepOutcome {
+    double loss = 0, ns = 0;
+    StateSnapshot state;
+  };
+  Result<StepOutcome> trialStep(const StateSnapshot& start);
+  static void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof);
+  // The steps that ran under one choice of recompute. `settings`: all other options.
+  struct PlanRun {
+    std::string signature, settings, plan;
+    std::int64_t budget = 0, peakBytes = 0, arenaBytes = 0, build = 0;
+    StepTimes times;
+  };
+  static constexpr std::size_t kMostPlanRuns = 64;
+  bool sameChoice(const PlanRun& run) const;
+  void rememberTimes();
+  NodeTimes nodeTimes() const;
+  void writeNextState(bool updated, bool counted);
   Status commit();
   bool traceCountedFirstBatch() const;
   void remember();
@@ -178,6 +222,8 @@ class Session {
   Graph imported_;                    // after infer: where every build starts
   std::unique_ptr<Inference> importedInference_;
   TrainOptions options_;
+  std::optional<TrainOptions> pending_;  // wait for a step boundary
+  std::optional<snapshot::OptionProof> optionProof_;
   std::unique_ptr<DataSource> data_;
   DensityProbe density_;              // of the inputs, set by `inspect inputs`
   Graph symbolic_;                    // after optimizer: where every variant starts
@@ -191,6 +237,11 @@ class Session {
   bool forwardOnly_ = false;
   std::vector<std::unique_ptr<Variant>> variants_;
   Variant* variant_ = nullptr;
+  std::mutex variantMutex_;           // variant_ changes while cancel() comes from another thread
+  std::atomic<bool> cancelled_ = false;
+  std::int64_t build_ = 0;            // how often build() was called
+  std::string builtPlan_, builtSettings_;  // option recompute.plan, and all others but recompute.*, of that build
+  std::vector<PlanRun> planRuns_;
   StateStore state_;
   std::vector<snapshot::PhaseSpan> spans_;
   std::vector<int> openSpans_;

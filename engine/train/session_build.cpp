@@ -106,19 +106,28 @@ Status Session::optimise(std::string_view name, const std::vector<Pass>& passes,
 }
 
 Status Session::build() {
+  SS_TRY(abandonStep());
+  takePending();
   SS_TRY(checkOptions(options_));
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   omp_set_dynamic(0);
   omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(cores));
   optionEffects_.clear();
-  SS_TRY(abandonStep());
+  ++build_;
+  builtPlan_.clear();
+  builtSettings_.clear();
+  for (const auto& [name, origin] : options_.origins) {
+    if (name == "recompute.plan")
+      builtPlan_ = origin.value;
+    else if (name != "recompute.budget")
+      builtSettings_ += name + "=" + origin.value + "\n";
+  }
   forwardOnly_ = false;
   SS_TRY(materialise());
   SS_TRY(buildGraph());
   if (options_.startStep > 0 && state_.step == 0) state_.step = options_.startStep;
   SS_ASSIGN(Batch batch, data_->batch(state_.step));
-  variants_.clear();
-  variant_ = nullptr;
+  dropVariants();
   SS_TRY(useVariantFor(batch));
   if (ring_.empty()) remember();
   return {};
@@ -257,14 +266,22 @@ Status Session::buildGraph() {
   return {};
 }
 
+void Session::dropVariants() {
+  const std::lock_guard lock(variantMutex_);
+  variant_ = nullptr;
+  variants_.clear();
+}
+
 Status Session::useVariantFor(const Batch& batch) {
   const std::string signature = signatureOf(batch);
   for (const auto& variant : variants_)
     if (variant->signature == signature) {
+      const std::lock_guard lock(variantMutex_);
       variant_ = variant.get();
       return {};
     }
   SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
+  const std::lock_guard lock(variantMutex_);
   variants_.push_back(std::move(variant));
   variant_ = variants_.back().get();
   return {};
@@ -315,6 +332,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     phase.count(static_cast<std::int64_t>(graph.order().size()));
   }
   keepStage("specialise", graph);
+  variant->specialised = stages_.back().graph;
   PlanOptions planOptions;
   planOptions.inPlace = options_.inPlace;
   planOptions.reuse = options_.reuse;
@@ -323,6 +341,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
   for (const std::string& name : keep_) planOptions.pinned.push_back(graph.findValue(name));
   for (const std::string& name : pinned_) planOptions.pinned.push_back(graph.findValue(name));
   std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
+  variant->planOptions = planOptions;
   if (!forwardOnly_) SS_TRY(chooseRecompute(graph, *variant->inference, planOptions));
   ExecutionPlan plan;
   {
@@ -332,6 +351,8 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     plan = std::move(*made);
     plan.signature = variant->signature;
     plan.reason = variant->reason;
+    measureLiveBytes(plan);
+    variant->livePeak = plan.lowerBoundBytes;
     phase.count(static_cast<std::int64_t>(plan.instructions.size()));
     std::int64_t inPlace = 0;
     for (const Buffer& buffer : plan.buffers)
@@ -366,6 +387,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
 }
 
 Status Session::buildForward(const std::vector<std::string>& fetch) {
+  takePending();
   omp_set_dynamic(0);
   omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   SS_TRY(abandonStep());
@@ -398,8 +420,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   if (const std::string kernels = missingKernels(graph); !kernels.empty()) return unsupported(kernels);
   symbolic_ = std::move(graph);
   SS_ASSIGN(const Batch batch, data_->batch(state_.step));
-  variants_.clear();
-  variant_ = nullptr;
+  dropVariants();
   return useVariantFor(batch);
 }
 

@@ -75,11 +75,10 @@ snapshot::RowLosses Session::rowLosses() const {
 }
 
 Result<snapshot::CompareReply> Session::compareBits() {
-  if (!variant_) return invalid("compare: nothing was built; build first");
-  const StateSnapshot start = [&] {
-    (void)abandonStep();
-    return state_.copy();
-  }();
+  if (!variant_ || !data_) return invalid("compare: nothing was built; build first");
+  SS_TRY(abandonStep());
+  SS_TRY(applyOptions());
+  const StateSnapshot start = state_.copy();
   SS_ASSIGN(const Batch batch, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch));
   batch_ = batch;

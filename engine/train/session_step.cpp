@@ -35,8 +35,9 @@ Executor::RunOptions Session::runOptions() const {
 }
 
 Result<snapshot::StepRecord> Session::step() {
-  if (!variant_) return invalid("step: nothing was built; build first");
+  if (!variant_ || !data_) return invalid("step: nothing was built; build first");
   if (inStep_) return finishStep();
+  SS_TRY(applyOptions());
   SS_ASSIGN(const Batch batch, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch));
   Executor& executor = *variant_->executor;
@@ -154,19 +155,9 @@ bool Session::traceCountedFirstBatch() const {
   return any;
 }
 
-Status Session::commit() {
-  Executor& executor = *variant_->executor;
-  const bool updated = runOptions().update;
-  const bool counted = traceCountedFirstBatch();
-  if (counted) {
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::WARNING);
-    alert.set_code("statistics_counted");
-    alert.set_message("running statistics in the file already count the first batch (the exporter traced the model in training mode): "
-                      "this step counts it once, from mean 0 and variance 1");
-    alert.set_node(-1);
-    raise(alert);
-  }
+// What the step's instructions made beside the state becomes the state. `counted`: see traceCountedFirstBatch().
+void Session::writeNextState(bool updated, bool counted) {
+  const Executor& executor = *variant_->executor;
   for (const StateUpdate& update : variant_->copied) {
     const Value& next = variant_->graph.value(update.next);
     const bool optimizerUpdate = next.producer && variant_->graph.node(next.producer).phase == Phase::kOptimizer;
@@ -179,6 +170,22 @@ Status Session::commit() {
     }
     if (from.data && to.data && from.data != to.data && from.bytes() == to.bytes()) std::memcpy(to.data, from.data, to.bytes());
   }
+}
+
+Status Session::commit() {
+  const bool updated = runOptions().update;
+  const bool counted = traceCountedFirstBatch();
+  if (counted) {
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("statistics_counted");
+    alert.set_message("running statistics in the file already count the first batch (the exporter traced the model in training mode): "
+                      "this step counts it once, from mean 0 and variance 1");
+    alert.set_node(-1);
+    raise(alert);
+  }
+  writeNextState(updated, counted);
+  rememberTimes();
   ++state_.step;
   if (updated) {
     ++state_.updates;

@@ -12,8 +12,9 @@
 namespace stepscope {
 
 Status Session::beginStep() {
-  if (!variant_) return invalid("step: nothing was built; build first");
+  if (!variant_ || !data_) return invalid("step: nothing was built; build first");
   SS_TRY(abandonStep());
+  SS_TRY(applyOptions());
   ringWanted_ = true;
   SS_ASSIGN(batch_, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch_));

@@ -126,6 +126,13 @@ class Server {
       *event.mutable_alert() = alert;
       send(0, std::move(event), false);
     };
+    o.progress = [this](const std::string& what, std::int64_t done, std::int64_t total) {
+      snapshot::Response event;
+      event.mutable_progress()->set_what(what);
+      event.mutable_progress()->set_done(done);
+      event.mutable_progress()->set_total(total);
+      send(0, std::move(event), false);
+    };
     return o;
   }
 
@@ -191,10 +198,39 @@ class Server {
     return answerOptions(request.id());
   }
 
+  // Nothing is set unless all of it can be.
+  Status setOption(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    TrainOptions options = session_->options();
+    SS_TRY(applySetting(options, request.set_option().name(), request.set_option().value(), "window"));
+    for (const snapshot::Setting& setting : request.set_option().more()) SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
+    SS_TRY(session_->setOptions(std::move(options)));
+    SS_TRY(session_->applyOptions());
+    return answerOptions(request.id());
+  }
+
+  Status recompute(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    const snapshot::GetRecompute& asked = request.recompute();
+    std::optional<RecomputeQuestion> question;
+    if (asked.what_if()) {
+      if (asked.budget() < 0) return invalid(fmt::format("recompute: found a budget of {} bytes; expected 0 (none) or more", asked.budget()));
+      question.emplace();
+      SS_ASSIGN(question->plan, parseRecomputePlan(asked.plan()));
+      question->budget = asked.budget();
+    }
+    SS_ASSIGN(auto report, session_->recomputeReport(question));
+    snapshot::Response response;
+    *response.mutable_recompute() = std::move(report);
+    send(request.id(), std::move(response), true);
+    return {};
+  }
+
   Status answerOptions(std::uint64_t id) {
     snapshot::Response response;
     auto& list = *response.mutable_options();
     for (snapshot::Option& option : session_->optionList()) *list.add_options() = std::move(option);
+    if (const auto* proof = session_->optionProof()) *list.mutable_proof() = *proof;
     send(id, std::move(response), true);
     return {};
   }
@@ -347,11 +383,7 @@ class Server {
         session_->watch(std::move(values));
         return answerPosition(id, session_->position());
       }
-      case R::kSetOption:
-        SS_TRY(needSession());
-        SS_TRY(applySetting(options_, request.set_option().name(), request.set_option().value(), "window"));
-        SS_TRY(session_->setOptions(options_));
-        return answerOptions(id);
+      case R::kSetOption: return setOption(request);
       case R::kCompareBits: {
         SS_TRY(needSession());
         SS_ASSIGN(*response.mutable_compare(), session_->compareBits());
@@ -365,7 +397,7 @@ class Server {
       }
       case R::kCompareTensor: return compareTensor(request);
       case R::kRowLosses: SS_TRY(needSession()); *response.mutable_row_losses() = session_->rowLosses(); break;
-      case R::kRecompute: return unsupported("recompute: this worker does not answer it yet");
+      case R::kRecompute: return recompute(request);
       case R::kSaveState: SS_TRY(needSession()); SS_TRY(session_->saveState(request.save_state().path())); return state(id);
       case R::kLoadState: SS_TRY(needSession()); SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume())); return answerPosition(id, session_->position());
       case R::kState: return state(id);
