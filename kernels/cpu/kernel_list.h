@@ -10,5 +10,6 @@ namespace stepscope::cpu {
 std::span<const KernelEntry> channelKernels(); // normalisation over batch and space, layouts
 std::span<const KernelEntry> linearKernels();  // matrix products, convolution, pooling
 std::span<const KernelEntry> loopKernels();    // vectorised loops: elementwise, transposition, optimizer
+std::span<const KernelEntry> recurrentKernels();  // LSTM, GRU, RNN
 
 }  // namespace stepscope::cpu

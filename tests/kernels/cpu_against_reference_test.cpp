@@ -1,6 +1,7 @@
 // Every fast CPU kernel against the reference kernel in f64, over random shapes, strides, odd tails and zero extents.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -232,6 +233,76 @@ TEST_F(CpuKernels, GlobalAveragePool) {
     std::fill(y.begin() + 2, y.end(), 1);
     compare({"", "GlobalAveragePool", {}, {random(x)}, {y}});
   }
+}
+
+// X, W, R, B, sequence_lens, initial_h, initial_c of random extents; each optional one may be absent.
+TEST_F(CpuKernels, RecurrentLayersAndTheirGradientsOfRandomShapes) {
+  struct Op {
+    const char* name;
+    std::int64_t gates, kept;
+  };
+  for (int round = 0; round < 90; ++round) {
+    const Op op = std::array{Op{"LSTM", 4, 3}, Op{"GRU", 3, 2}, Op{"RNN", 1, 2}}[static_cast<std::size_t>(round % 3)];
+    const bool lstm = op.gates == 4, large = round % 10 == 9, batchFirst = between(0, 3) == 0;
+    const std::int64_t steps = between(1, 7), batch = between(1, large ? 20 : 9), input = between(1, 40),
+                       hidden = large ? between(60, 90) : between(1, 40);
+    const std::int64_t directions = between(1, 2);
+    Attributes attrs{
+        {"hidden_size", hidden}, {"layout", std::int64_t{batchFirst}}, {"linear_before_reset", std::int64_t{1}}};
+    attrs.set("direction", std::string(directions == 2 ? "bidirectional" : between(0, 1) ? "reverse" : "forward"));
+    if (op.gates == 1 && between(0, 1))
+      attrs.set("activations", std::vector<std::string>(static_cast<std::size_t>(directions), "Relu"));
+    const Dims state = batchFirst ? Dims{batch, directions, hidden} : Dims{directions, batch, hidden},
+               x = batchFirst ? Dims{batch, steps, input} : Dims{steps, batch, input};
+    const Dims y = batchFirst ? Dims{batch, steps, directions, hidden} : Dims{steps, directions, batch, hidden};
+    const auto maybe = [&](const Dims& dims) { return between(0, 3) ? random(dims) : Tensor(); };
+    std::vector<Tensor> inputs{random(x), random({directions, op.gates * hidden, input}),
+                               random({directions, op.gates * hidden, hidden}), maybe({directions, 2 * op.gates * hidden})};
+    inputs.emplace_back();
+    if (between(0, 1)) {
+      inputs[4] = Tensor(DType::kI32, {batch});
+      for (std::int32_t& length : inputs[4].as<std::int32_t>()) length = static_cast<std::int32_t>(between(0, steps));
+    }
+    inputs.push_back(maybe(state));
+    inputs.push_back(lstm ? maybe(state) : Tensor());
+    inputs.emplace_back();
+    Trial forward{"", op.name, attrs, inputs, {y, state}, {}};
+    if (lstm) forward.outputs.push_back(state);
+    forward.outputTypes.assign(forward.outputs.size(), DType::kF32);
+    compare(forward);  // without what is kept
+    if (op.gates > 1)
+      for (const std::int64_t width : {op.gates * hidden, hidden})
+        forward.outputs.push_back({directions, x[0], x[1], width});
+    forward.outputTypes.assign(forward.outputs.size(), DType::kF32);
+    compare(forward);
+
+    const auto known = execute(Backend::kCpu, forward, false);
+    ASSERT_TRUE(known.has_value());
+    Trial back{"stepscope",
+               std::string(op.name) + "Grad",
+               attrs,
+               {maybe(y), maybe(state), lstm ? maybe(state) : Tensor()},
+               {x, inputs[1].dims(), inputs[2].dims(), {directions, 2 * op.gates * hidden}, state, state},
+               {}};
+    back.outputTypes.assign(6, DType::kF32);
+    back.inputs.insert(back.inputs.end(), inputs.begin(), inputs.end());
+    back.inputs.push_back(known->outputs[0]);
+    if (op.gates > 1) back.inputs.insert(back.inputs.end(), known->outputs.begin() + op.kept, known->outputs.end());
+    compare(back);
+  }
+}
+
+TEST_F(CpuKernels, ALengthThatIsNotInTheSequenceIsNamed) {
+  Tensor lengths(DType::kI32, {2});
+  lengths.as<std::int32_t>()[1] = 9;
+  const Trial trial{"",
+                    "RNN",
+                    {{"hidden_size", std::int64_t{3}}},
+                    {random({4, 2, 3}), random({1, 3, 3}), random({1, 3, 3}), Tensor(), lengths},
+                    {{4, 1, 2, 3}}};
+  const auto found = execute(Backend::kCpu, trial, false);
+  ASSERT_FALSE(found.has_value());
+  EXPECT_EQ(found.error().message, "sequence_lens: 9; expected 0..4");
 }
 
 }  // namespace

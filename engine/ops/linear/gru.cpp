@@ -5,7 +5,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) { return inferRecurrent(c, 3); }
-Status gradient(GradientContext& g) { return recurrentGradient(g, "GRUGrad", false); }
+Status gradient(GradientContext& g) { return recurrentGradient(g, "GRUGrad", 3); }
 
 }  // namespace
 
@@ -13,7 +13,7 @@ constexpr OpDef kGRUOp{
     .name = "GRU",
     .doc = "One layer of gated recurrent units over a sequence; gates z, r, h; optional lengths, clip, both directions.",
     .inputs = {3, 6},
-    .outputs = {0, 2},
+    .outputs = {0, 4},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),

@@ -5,7 +5,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) { return inferRecurrent(c, 4); }
-Status gradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", true); }
+Status gradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", 4); }
 
 }  // namespace
 
@@ -13,7 +13,7 @@ constexpr OpDef kLSTMOp{
     .name = "LSTM",
     .doc = "One layer of long short-term memory over a sequence; gates i, o, f, c; optional peepholes, lengths, clip, both directions.",
     .inputs = {3, 8},
-    .outputs = {0, 3},
+    .outputs = {0, 5},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5) | bit(6) | bit(7),

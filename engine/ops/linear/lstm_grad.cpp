@@ -13,8 +13,8 @@ constexpr OpDef kLSTMGradOp{
     .domain = kInternalDomain,
     .doc = "Back-propagation through time of LSTM; inputs dY, dY_h, dY_c and those of the LSTM, outputs the gradients of X, W, R, B, "
            "initial_h, initial_c, P.",
-    .inputs = {6, 11},
-    .outputs = {7, 7},
+    .inputs = {6, 14},
+    .outputs = {6, 7},
     .absentInputs = bit(0) | bit(1) | bit(2),
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",

@@ -8,6 +8,7 @@ struct Extents {
   std::int64_t directions = 1;
   bool batchFirst = false;
   Shape state() const { return batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden}; }
+  Shape kept(Dim width) const { return batchFirst ? Shape{directions, batch, steps, width} : Shape{directions, steps, batch, width}; }
   Shape all() const { return batchFirst ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden}; }
 };
 
@@ -36,13 +37,19 @@ Result<Extents> extentsOf(ShapeContext& c, std::size_t first, std::int64_t gates
   return e;
 }
 
+// Number of the output that keeps the gates: after Y, Y_h and, of LSTM, Y_c.
+std::size_t firstKept(std::int64_t gates) { return gates == 4 ? 3 : 2; }
+
 }  // namespace
 
 Status inferRecurrent(ShapeContext& c, std::int64_t gates) {
   SS_ASSIGN(const Extents e, extentsOf(c, 0, gates));
   if (c.hasOutput(0)) c.setOutput(0, c.inputDType(0), e.all());
-  for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
+  const std::size_t kept = firstKept(gates);
+  for (std::size_t i = 1; i < kept; ++i)
     if (c.hasOutput(i)) c.setOutput(i, c.inputDType(0), e.state());
+  if (c.hasOutput(kept)) c.setOutput(kept, c.inputDType(0), e.kept(Dim(gates) * e.hidden));
+  if (c.hasOutput(kept + 1)) c.setOutput(kept + 1, c.inputDType(0), e.kept(e.hidden));
   return {};
 }
 
@@ -53,18 +60,20 @@ Status inferRecurrentGradient(ShapeContext& c, std::int64_t gates) {
   c.setOutput(3, dtype, Shape{e.directions, Dim(2 * gates) * e.hidden});
   c.setOutput(4, dtype, e.state());
   c.setOutput(5, dtype, e.state());
-  c.setOutput(6, dtype, Shape{e.directions, Dim(3) * e.hidden});
+  if (c.hasOutput(6)) c.setOutput(6, dtype, Shape{e.directions, Dim(3) * e.hidden});
   return {};
 }
 
-Status recurrentGradient(GradientContext& g, std::string_view gradOp, bool hasCell) {
+Status recurrentGradient(GradientContext& g, std::string_view gradOp, std::int64_t gates) {
   // Y, Y_h and Y_c may be missing from the node; only those that carry a gradient are passed on.
   std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < 3; ++i)
     inputs.push_back(i < g.node().outputs.size() && g.node().outputs[i].valid() ? g.dy(i) : ValueId{});
-  const std::size_t count = hasCell ? 8 : 6;
-  for (std::size_t i = 0; i < count; ++i) inputs.push_back(i < g.node().inputs.size() ? g.x(i) : ValueId{});
-  const std::vector<ValueId> gradients = g.emit(kInternalDomain, gradOp, inputs, 7, g.attrs());
+  for (std::size_t i = 0; i < 8; ++i) inputs.push_back(i < g.node().inputs.size() ? g.x(i) : ValueId{});
+  inputs.push_back(g.ensureOutput(0));
+  if (gates > 1)
+    for (const std::size_t i : {firstKept(gates), firstKept(gates) + 1}) inputs.push_back(g.ensureOutput(i));
+  const std::vector<ValueId> gradients = g.emit(kInternalDomain, gradOp, inputs, g.node().input(7).valid() ? 7 : 6, g.attrs());
   constexpr std::array<std::size_t, 7> kInputs{0, 1, 2, 3, 5, 6, 7};  // input 4 holds lengths
   for (std::size_t i = 0; i < kInputs.size(); ++i)
     if (kInputs[i] < g.node().inputs.size() && g.needs(kInputs[i])) g.setGradient(kInputs[i], gradients[i]);

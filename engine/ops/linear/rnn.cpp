@@ -5,7 +5,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) { return inferRecurrent(c, 1); }
-Status gradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", false); }
+Status gradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", 1); }
 
 }  // namespace
 

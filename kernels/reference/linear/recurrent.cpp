@@ -116,6 +116,25 @@ std::vector<RecurrentStep> walk(const Operands& o, const RecurrentWeights& w, st
   return steps;
 }
 
+// What the way back can use: the results of the gates, and the cell states or the cell's own values; zeros beyond the sequence.
+void keep(const KernelCall& call, const RecurrentShape& s, std::int64_t d, std::int64_t n, const std::vector<RecurrentStep>& steps) {
+  if (s.gates == 1) return;
+  const bool lstm = s.gates == 4;
+  const std::size_t first = lstm ? 3 : 2;
+  const auto length = static_cast<std::int64_t>(steps.size());
+  for (std::int64_t k = 0; k < s.steps; ++k) {
+    const std::int64_t t = k < length ? timeOf(s, d, k, length) : k, row = d * s.steps * s.batch + (s.batchFirst ? n * s.steps + t : t * s.batch + n);
+    const RecurrentStep* step = k < length ? &steps[static_cast<std::size_t>(k)] : nullptr;
+    const auto put = [&](std::size_t output, std::int64_t width, const std::vector<double>& values) {
+      if (!call.outputPresent(output)) return;
+      for (std::int64_t i = 0; i < width; ++i) storeElement(call.outputs[output], row * width + i, step ? at(values, i) : 0.0);
+    };
+    static const std::vector<double> kNone;
+    put(first, s.gates * s.hidden, step ? step->after : kNone);
+    put(first + 1, s.hidden, step ? (lstm ? step->c : step->extra) : kNone);
+  }
+}
+
 }  // namespace
 
 void addProduct(const double* matrix, std::int64_t rows, std::int64_t columns, const double* x, double* y) {
@@ -150,8 +169,9 @@ Status runRecurrent(const KernelSpec& spec, const KernelCall& call, std::int64_t
       for (std::int64_t k = 0; k < length; ++k)
         put(0, place.y(timeOf(s, d, k, length), d, n), steps[static_cast<std::size_t>(k)].h.data());
       for (std::int64_t t = length; t < s.steps; ++t) put(0, place.y(t, d, n), zeros.data());
+      keep(call, s, d, n, steps);
       put(1, place.state(d, n), length ? steps.back().h.data() : o.h0.data() + place.state(d, n));
-      put(2, place.state(d, n), length ? steps.back().c.data() : o.c0.data() + place.state(d, n));
+      if (gates == 4) put(2, place.state(d, n), length ? steps.back().c.data() : o.c0.data() + place.state(d, n));
     }
   }
   return {};
