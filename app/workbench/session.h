@@ -105,6 +105,7 @@ class Session : public QObject {
   void refreshBuild(Then then);
   void runOn();
   void stopped();          // the selection follows the new position
+  void unfinished();
   void settle(Then then);  // reads the position after a step was committed
   void comeBack();         // to where the worker was that died
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.

@@ -78,7 +78,7 @@ void Session::runOn() {
                   if (running_) runOn();
                 });
               },
-              [this] { stopped(); });
+              [this] { unfinished(); });
         },
         [this] { stopped(); });
   });
@@ -125,8 +125,15 @@ void Session::finishStep() {
   inStep([this] {
     snapshot::Request request;
     request.mutable_finish_step();
-    move(std::move(request), tr("finishing the step"), [this] { settle({}); });
+    move(std::move(request), tr("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
   });
+}
+
+// A step that was cancelled while it finished stands where it came to.
+void Session::unfinished() {
+  running_ = false;
+  emit busyChanged();
+  if (client_.alive()) settle({});
 }
 
 void Session::settle(Then then) {
@@ -199,7 +206,7 @@ void Session::train(std::int64_t steps) {
   }
   snapshot::Request finish;
   finish.mutable_finish_step();
-  move(std::move(finish), tr("finishing the step"), go);
+  move(std::move(finish), tr("finishing the step"), go, [this] { unfinished(); });
 }
 
 void Session::pause() {

@@ -217,7 +217,7 @@ bool Executor::conditionsHold(int instruction) const {
 
 Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   for (int i = begin; i < end; ++i) {
-    if (cancelled_.load(std::memory_order_relaxed)) return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
+    if (options.cancel && options.cancel->load(std::memory_order_relaxed) && options.cancel->exchange(false)) return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
     if (options.before && !options.before(i)) return i;
     const Instruction& instruction = plan_.instructions[at(i)];
     if (!logical_.empty()) logical_.clear();

@@ -64,14 +64,13 @@ class Executor {
     RandomKey key;                        // seed and step; the node part is filled in
     bool update = true;                   // whether instructions of the update entry run
     std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
+    std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     // Called before and after an instruction; returning false from `before` stops. Null at full speed.
     std::function<bool(int)> before;
     std::function<Status(int)> after;
   };
-  // Runs instructions [begin, end). Error kCancelled when cancel() was called. Returns the next instruction to run.
+  // Runs instructions [begin, end). Error kCancelled when `cancel` was set. Returns the next instruction to run.
   Result<int> run(int begin, int end, const RunOptions& options);
-  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
-  void clearCancel() { cancelled_.store(false, std::memory_order_relaxed); }
 
   // Contents of a value's buffer, row-major. For a value whose memory was reused or not computed this is whatever lies there: ask
   // `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a copy, good until the
@@ -120,7 +119,6 @@ class Executor {
   std::int64_t dynamicPeak_ = 0;
   std::vector<BoundKernel> bound_;
   mutable std::map<int, Tensor> logical_;      // row-major copies by buffer, until the next instruction
-  std::atomic<bool> cancelled_ = false;
 };
 
 }  // namespace stepscope

@@ -152,12 +152,6 @@ void Session::raise(snapshot::Alert alert) {
   if (observer_.alert) observer_.alert(alert);
 }
 
-void Session::cancel() {
-  cancelled_ = true;
-  const std::lock_guard lock(variantMutex_);
-  if (variant_) variant_->executor->cancel();
-}
-
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
   for (const OptionInfo& info : optionTable()) {

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -120,7 +119,10 @@ class Session {
   // --- running. One micro step at full speed; commits at its end.
   Result<snapshot::StepRecord> step();
   std::int64_t nextStep() const { return state_.step; }
-  void cancel();  // from any thread
+  // From any thread: ends what runs now, or else what runs next, at an instruction's boundary. A step that already writes state is
+  // finished first. clearCancel() takes back one that came too late to end anything.
+  void cancel() { cancelled_ = true; }
+  void clearCancel() { cancelled_ = false; }
 
   // --- stepping through one micro step
   Status beginStep();                                   // at instruction 0; an already begun step is thrown away
@@ -129,7 +131,7 @@ class Session {
   Result<snapshot::Position> runTo(int instruction);
   Result<snapshot::Position> runToBreak(bool backwards);
   Result<snapshot::Position> stepPhase(bool backwards);
-  Result<snapshot::StepRecord> finishStep();            // runs what is left and commits
+  Result<snapshot::StepRecord> finishStep();            // runs what is left and commits; cancelled, it stays where it came to
   Status abandonStep();
   snapshot::Position position() const;
   // Instructions that were run again to go back, since the session began.
@@ -237,8 +239,6 @@ class Session {
   bool forwardOnly_ = false;
   std::vector<std::unique_ptr<Variant>> variants_;
   Variant* variant_ = nullptr;
-  std::mutex variantMutex_;           // variant_ changes while cancel() comes from another thread
-  std::atomic<bool> cancelled_ = false;
   std::int64_t build_ = 0;            // how often build() was called
   std::string builtPlan_, builtSettings_;  // option recompute.plan, and all others but recompute.*, of that build
   std::vector<PlanRun> planRuns_;
@@ -249,6 +249,8 @@ class Session {
   std::vector<snapshot::Alert> alerts_;
   std::set<std::string> alerted_;
   std::map<std::string, std::string> optionEffects_;
+
+  std::atomic<bool> cancelled_ = false;  // set by another thread, taken back by what it ends
 
   // stepping
   bool inStep_ = false;

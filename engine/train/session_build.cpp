@@ -267,7 +267,6 @@ Status Session::buildGraph() {
 }
 
 void Session::dropVariants() {
-  const std::lock_guard lock(variantMutex_);
   variant_ = nullptr;
   variants_.clear();
 }
@@ -276,12 +275,10 @@ Status Session::useVariantFor(const Batch& batch) {
   const std::string signature = signatureOf(batch);
   for (const auto& variant : variants_)
     if (variant->signature == signature) {
-      const std::lock_guard lock(variantMutex_);
       variant_ = variant.get();
       return {};
     }
   SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
-  const std::lock_guard lock(variantMutex_);
   variants_.push_back(std::move(variant));
   variant_ = variants_.back().get();
   return {};

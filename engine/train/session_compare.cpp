@@ -83,7 +83,6 @@ Result<snapshot::CompareReply> Session::compareBits() {
   SS_TRY(useVariantFor(batch));
   batch_ = batch;
   Executor& executor = *variant_->executor;
-  executor.clearCancel();
   const ExecutionPlan& plan = executor.plan();
   // Every value is compared as soon as it is made: buffers are reused later.
   std::vector<Tensor> first(variant_->graph.valueCapacity());
@@ -92,6 +91,7 @@ Result<snapshot::CompareReply> Session::compareBits() {
   for (const int round : {0, 1}) {
     SS_TRY(feed(batch));
     Executor::RunOptions options = runOptions();
+    options.cancel = &cancelled_;
     options.after = [&](int i) -> Status {
       if (!executor.conditionsHold(i)) return {};  // a branch that did not run made nothing
       for (const int b : plan.instructions[static_cast<std::size_t>(i)].outputs) {

@@ -103,12 +103,12 @@ Result<Session::StepOutcome> Session::trialStep(const StateSnapshot& start) {
   SS_TRY(useVariantFor(batch));
   batch_ = batch;
   Executor& executor = *variant_->executor;
-  executor.clearCancel();
   SS_TRY(feed(batch));
   std::vector<Span> spans;
   spans.reserve(executor.plan().instructions.size());
   Executor::RunOptions options = runOptions();
   options.spans = &spans;
+  options.cancel = &cancelled_;
   const auto ran = executor.run(0, static_cast<int>(executor.plan().instructions.size()), options);
   StepOutcome outcome;
   if (ran) {

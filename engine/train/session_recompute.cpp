@@ -40,10 +40,9 @@ NodeTimes Session::nodeTimes() const {
 Result<snapshot::RecomputeReport> Session::recomputeReport(const std::optional<RecomputeQuestion>& question) {
   if (!variant_) return invalid("recompute: nothing was built; build first");
   if (forwardOnly_) return invalid("recompute: the model was built without a backward phase; nothing is kept for one");
-  cancelled_ = false;
   if (!variant_->analysis) {
     const auto before = [this](std::int64_t done, std::int64_t total) -> Status {
-      if (cancelled_) return fail(ErrorCode::kCancelled, "recompute: cancelled");
+      if (cancelled_.exchange(false)) return fail(ErrorCode::kCancelled, "recompute: cancelled");
       if (observer_.progress && total > 0) observer_.progress("judging what may be computed again", done, total);
       return {};
     };

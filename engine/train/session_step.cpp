@@ -41,7 +41,6 @@ Result<snapshot::StepRecord> Session::step() {
   SS_ASSIGN(const Batch batch, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch));
   Executor& executor = *variant_->executor;
-  executor.clearCancel();
   SS_TRY(feed(batch));
   batch_ = batch;
   const int count = static_cast<int>(executor.plan().instructions.size());
@@ -56,8 +55,9 @@ Result<snapshot::StepRecord> Session::step() {
   const std::int64_t begin = monotonicNs();
   // A cancelled step is thrown away, so it may only be cancelled before state is written over.
   const int firstStateWrite = executor.plan().firstStateWrite;
+  options.cancel = &cancelled_;
   SS_TRY(executor.run(0, firstStateWrite, options));
-  executor.clearCancel();
+  options.cancel = nullptr;
   SS_TRY(executor.run(firstStateWrite, count, options));
   const std::int64_t end = monotonicNs();
   if (!variant_->timed) nameLongInstructions(spans);

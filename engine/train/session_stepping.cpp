@@ -10,6 +10,11 @@
 #include "engine/train/snapshots.h"
 
 namespace stepscope {
+namespace {
+
+constexpr const char* kCancelled = "cancelled";  // why a run stopped
+
+}  // namespace
 
 Status Session::beginStep() {
   if (!variant_ || !data_) return invalid("step: nothing was built; build first");
@@ -18,7 +23,6 @@ Status Session::beginStep() {
   ringWanted_ = true;
   SS_ASSIGN(batch_, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch_));
-  variant_->executor->clearCancel();
   if (ring_.empty() || ring_.back().step != state_.step) remember();
   SS_TRY(feed(batch_));
   inStep_ = true;
@@ -76,7 +80,7 @@ Status Session::abandonStep() {
   return {};
 }
 
-// Applies the edits that the user made when the next instruction was `instruction`.
+// Applies the edits that the user made when the next instruction was `instruction`; doing so twice changes nothing.
 Status Session::applyEdits(int instruction) {
   for (const SessionEdit& edit : edits_)
     if (edit.position == instruction) SS_TRY(writeValue(edit.value, edit.contents.view()));
@@ -85,12 +89,13 @@ Status Session::applyEdits(int instruction) {
 
 Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable) {
   Executor& executor = *variant_->executor;
-  executor.clearCancel();
   Executor::RunOptions options = runOptions();
+  options.cancel = &cancelled_;
   std::vector<Span> spans;
   spans.reserve(static_cast<std::size_t>(std::max(0, end - position_)));
   options.spans = &spans;
   std::string reason;
+  Status edited;
   int breakpointId = 0;
   const int start = position_;
   // Numbers are followed without stopping too: what is expected to be infinite later depends on what was before.
@@ -101,6 +106,8 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable
       reason = breakBefore(*variant_, breakpoints_, i, &breakpointId);
       if (!reason.empty()) return false;
     }
+    edited = applyEdits(i);
+    if (!edited) return false;
     // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
     return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
   };
@@ -119,11 +126,11 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable
     position_ = start + static_cast<int>(spans.size());
     if (undo_.reaches(position_, position_ + 1)) undo_.undoTo(position_);
     if (next.error().code != ErrorCode::kCancelled) return tl::make_unexpected(next.error());
-    reason = "cancelled";
-    executor.clearCancel();
+    reason = kCancelled;
     next = position_;
   }
   position_ = *next;
+  SS_TRY(edited);
   lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(start)));
   lastSpans_.insert(lastSpans_.end(), spans.begin(), spans.end());
   const int count = static_cast<int>(executor.plan().instructions.size());
@@ -158,15 +165,11 @@ Result<snapshot::Position> Session::replayTo(int instruction) {
   std::fill(expectedInf_.begin(), expectedInf_.end(), false);
   std::erase_if(edits_, [&](const SessionEdit& edit) { return edit.position > instruction; });
   position_ = 0;
-  std::vector<int> stops;
-  for (const SessionEdit& edit : edits_) stops.push_back(edit.position);
-  std::sort(stops.begin(), stops.end());
-  stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
-  for (const int stop : stops) {
-    if (stop > position_) SS_TRY(runRange(stop, false));
-    SS_TRY(applyEdits(stop));
+  if (instruction > 0) {
+    SS_ASSIGN(const snapshot::Position there, runRange(instruction, false));
+    if (there.stopped_by() == kCancelled) return there;
   }
-  if (instruction > position_) SS_TRY(runRange(instruction, false));
+  SS_TRY(applyEdits(instruction));
   stoppedBy_ = "step";
   return position();
 }
@@ -193,10 +196,13 @@ Result<snapshot::Position> Session::runToBreak(bool backwards) {
   int found = 0;
   std::string reason;
   int id = 0;
+  const std::vector<SessionEdit> edits = edits_;  // they belong to the way forward too
   SS_TRY(replayTo(0));
+  edits_ = edits;
   replayed_ += limit;
   while (position_ < limit) {
     SS_ASSIGN(const snapshot::Position stop, runRange(limit, true));
+    if (stop.stopped_by() == kCancelled) return stop;
     if (position_ < limit && stop.stopped_by() != "step" && stop.stopped_by() != "end of step") {
       found = position_;
       reason = stop.stopped_by();
@@ -205,7 +211,8 @@ Result<snapshot::Position> Session::runToBreak(bool backwards) {
       break;
     }
   }
-  SS_TRY(replayTo(found));
+  SS_ASSIGN(const snapshot::Position there, replayTo(found));
+  if (there.stopped_by() == kCancelled) return there;
   stoppedBy_ = reason.empty() ? "start of step" : reason;
   stoppedAt_ = id;
   return position();
@@ -225,7 +232,9 @@ Result<snapshot::Position> Session::stepPhase(bool backwards) {
 
 Result<snapshot::StepRecord> Session::finishStep() {
   if (!inStep_) return step();
-  SS_TRY(runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
+  SS_ASSIGN(const snapshot::Position end, runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
+  if (end.stopped_by() == kCancelled)
+    return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
   const snapshot::StepRecord record = makeRecord(stepBegin_, monotonicNs(), lastSpans_);
   SS_TRY(commit());
   return record;

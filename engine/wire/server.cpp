@@ -36,13 +36,9 @@ class Server {
         send(request.id(), std::move(response), true);
         break;
       }
-      if (takeCancelled(request.id())) {
+      if (!beginServing(request.id())) {
         sendError(request.id(), {ErrorCode::kCancelled, "request: cancelled before it began"});
         continue;
-      }
-      {
-        const std::lock_guard lock(mutex_);
-        serving_ = request.id();
       }
       if (Status status = handle(request); !status) sendError(request.id(), status.error());
       const std::lock_guard lock(mutex_);
@@ -93,9 +89,14 @@ class Server {
     }
   }
 
-  bool takeCancelled(std::uint64_t id) {
+  // False when it was cancelled while it waited. From here on a cancel goes to what runs.
+  bool beginServing(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
-    return cancelled_.erase(id) > 0;
+    if (cancelled_.erase(id) > 0) return false;
+    serving_ = id;
+    cancelling_ = false;
+    if (session_) session_->clearCancel();
+    return true;
   }
 
   void send(std::uint64_t id, snapshot::Response response, bool done) {
@@ -251,7 +252,6 @@ class Server {
   Status train(const snapshot::Request& request) {
     SS_TRY(needSession());
     const std::int64_t steps = request.train().steps();
-    cancelling_ = false;
     for (std::int64_t i = 0; i < steps; ++i) {
       if (cancelling_) return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} of {} steps", i, steps));
       SS_ASSIGN(snapshot::StepRecord record, session_->step());

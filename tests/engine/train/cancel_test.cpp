@@ -1,0 +1,171 @@
+// Cancelling: nothing half done is kept, nothing done is lost, and what was cancelled can go on.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "engine/train/session.h"
+#include "tests/support/models.h"
+
+namespace stepscope {
+namespace {
+
+std::unique_ptr<Session> open() {
+  const testing::TestModel model = testing::testModels().at(1);
+  auto session = Session::open(model.model, {}, {});
+  EXPECT_TRUE(session.has_value()) << session.error().message;
+  if (!session) return nullptr;
+  TrainOptions options;
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "adamw"}, {"clip-grad-norm", "1"}, {"accumulate", "2"}})
+    EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
+  EXPECT_TRUE((*session)->setOptions(options).has_value());
+  const Status built = (*session)->build();
+  EXPECT_TRUE(built.has_value()) << built.error().message;
+  return built ? std::move(*session) : nullptr;
+}
+
+std::string stateBits(const Session& session) {
+  std::string bits;
+  for (const auto& [name, view] : session.namedState(true)) {
+    bits += name;
+    bits.append(static_cast<const char*>(view.data), view.bytes());
+  }
+  return bits;
+}
+
+int instructions(const Session& session) { return session.planSnapshot()->instructions_size(); }
+
+TEST(Cancel, AStepThatDidNotBeginToWriteStateNeverWas) {
+  const auto session = open(), other = open();
+  ASSERT_TRUE(session && other);
+  session->cancel();
+  const auto cancelled = session->step();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(session->nextStep(), 0);
+  EXPECT_EQ(stateBits(*session), stateBits(*other));
+  ASSERT_TRUE(session->step() && other->step());
+  EXPECT_EQ(stateBits(*session), stateBits(*other));
+}
+
+TEST(Cancel, OneThatCameTooLateIsTakenBack) {
+  const auto session = open();
+  ASSERT_NE(session, nullptr);
+  session->cancel();
+  session->clearCancel();
+  EXPECT_TRUE(session->step().has_value());
+}
+
+// A step that ends early is not committed: the optimizer may stand in its middle.
+TEST(Cancel, FinishingAStepStaysWhereItCameTo) {
+  const auto session = open(), other = open();
+  ASSERT_TRUE(session && other);
+  for (const auto* s : {&session, &other}) ASSERT_TRUE((*s)->step().has_value());  // the next one updates
+  ASSERT_TRUE(session->beginStep().has_value());
+  const int place = instructions(*session) - 2;
+  ASSERT_TRUE(session->runTo(place).has_value());
+  session->cancel();
+  const auto cancelled = session->finishStep();
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  EXPECT_TRUE(session->position().in_step());
+  EXPECT_EQ(session->position().instruction(), place);
+  EXPECT_EQ(session->nextStep(), 1);
+  ASSERT_TRUE(session->finishStep() && other->step());
+  EXPECT_EQ(stateBits(*session), stateBits(*other));
+}
+
+TEST(Cancel, ASearchBackwardsEnds) {
+  const auto session = open();
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->runTo(instructions(*session)).has_value());
+  session->cancel();
+  const auto stop = session->runToBreak(true);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_EQ(stop->stopped_by(), "cancelled");
+  EXPECT_EQ(stop->instruction(), 0);
+}
+
+TEST(Cancel, ALongWayBackEndsAndKeepsTheEditsAhead) {
+  const auto session = open(), other = open();
+  ASSERT_TRUE(session && other);
+  ASSERT_TRUE(session->beginStep() && other->beginStep());
+  const int count = instructions(*session), place = count / 3;
+  const auto plan = session->planSnapshot();
+  const ValueId value{plan->instructions(place - 1).outputs(0).value()};
+  for (const auto* s : {&session, &other}) {
+    ASSERT_TRUE((*s)->runTo(place).has_value());
+    ASSERT_TRUE((*s)->edit(value, {}, 0.25, true).has_value());
+    ASSERT_TRUE((*s)->runTo(count).has_value());
+  }
+  ASSERT_TRUE(session->edit(session->lossValue(), {}, 0, true).has_value());  // the undo log begins here, so the way back is a replay
+  session->cancel();
+  const auto stop = session->runTo(place + 1);
+  ASSERT_TRUE(stop.has_value());
+  ASSERT_EQ(stop->stopped_by(), "cancelled");
+  ASSERT_LT(stop->instruction(), place);
+  ASSERT_TRUE(session->finishStep() && other->finishStep());
+  EXPECT_EQ(stateBits(*session), stateBits(*other));
+}
+
+// A run backwards looks for a break on the way that the user's edits made.
+TEST(Cancel, ARunBackwardsKeepsTheEdits) {
+  const auto session = open();
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  ASSERT_TRUE(session->runTo(3).has_value());
+  const ValueId value{session->planSnapshot()->instructions(2).outputs(0).value()};
+  ASSERT_TRUE(session->edit(value, {}, 0.25, true).has_value());
+  ASSERT_TRUE(session->runTo(4).has_value());
+  snapshot::Breakpoint at;
+  at.set_instruction(4);
+  at.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({at}).has_value());
+  const auto after = [&] {
+    const auto plan = session->planSnapshot();
+    const auto view = session->value(ValueId{plan->instructions(3).outputs(0).value()});
+    return view ? std::string(static_cast<const char*>(view->data), view->bytes()) : std::string();
+  };
+  const std::string edited = after();
+  ASSERT_FALSE(edited.empty());
+  ASSERT_TRUE(session->runTo(instructions(*session)).has_value());
+  const auto stop = session->runToBreak(true);
+  ASSERT_TRUE(stop.has_value()) << stop.error().message;
+  EXPECT_EQ(stop->instruction(), 4);
+  EXPECT_EQ(after(), edited);
+}
+
+TEST(Cancel, AtAnyMomentLeavesTheResultsAsTheyWere) {
+  const auto session = open(), other = open();
+  ASSERT_TRUE(session && other);
+  constexpr int kSteps = 12;
+  for (int i = 0; i < kSteps; ++i) ASSERT_TRUE(other->step().has_value());
+  std::atomic<bool> over = false;
+  std::thread disturber([&] {
+    for (int i = 0; !over; ++i) {
+      session->cancel();
+      std::this_thread::sleep_for(std::chrono::microseconds(300 + i % 17 * 250));
+    }
+  });
+  int cancelled = 0;
+  while (session->nextStep() < kSteps) {
+    // Every other step is begun and finished like a person's, the rest run at full speed.
+    if (session->nextStep() % 2 == 1 && !session->position().in_step()) {
+      ASSERT_TRUE(session->beginStep().has_value());
+      ASSERT_TRUE(session->stepInstructions(5).has_value());
+    }
+    const auto record = session->position().in_step() ? session->finishStep() : session->step();
+    if (record) continue;
+    ASSERT_EQ(record.error().code, ErrorCode::kCancelled) << record.error().message;
+    ++cancelled;
+  }
+  over = true;
+  disturber.join();
+  EXPECT_GT(cancelled, 0);
+  EXPECT_EQ(stateBits(*session), stateBits(*other));
+}
+
+}  // namespace
+}  // namespace stepscope
