@@ -5,32 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <vector>
 
-#include "engine/train/session.h"
 #include "storage/recorder.h"
-#include "tests/support/models.h"
+#include "tests/support/sessions.h"
 #include "tests/support/yardstick.h"
 
 namespace stepscope {
 namespace {
-
-std::unique_ptr<Session> open(const std::string& record) {
-  const testing::TestModel model = testing::testModels().front();
-  auto session = Session::open(model.model, {}, {});
-  EXPECT_TRUE(session.has_value()) << session.error().message;
-  if (!session) return nullptr;
-  TrainOptions options;
-  // One thread: CPU time is then the time of a step, whatever else the machine does.
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "adamw"}, {"threads", "1"}, {"record", record}})
-    EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
-  EXPECT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  EXPECT_TRUE(built.has_value()) << built.error().message;
-  return built ? std::move(*session) : nullptr;
-}
 
 // CPU seconds of this process for some steps, with those of the thread that writes the file.
 double secondsOf(Session& session, storage::Recorder* recorder, int steps) {
@@ -50,6 +32,8 @@ TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
   GTEST_SKIP() << "a sanitizer's time says nothing of a release build";
 #endif
   const auto path = std::filesystem::temp_directory_path() / ("stepscope_recording_cost_" + std::to_string(::getpid()) + ".stepscope");
+  // One thread: CPU time is then the time of a step, whatever else the machine does.
+  const auto open = [](const char* record) { return testing::openSession(testing::testModels().front(), {{"threads", "1"}, {"record", record}}); };
   const auto plain = open("off"), recorded = open("instructions");
   ASSERT_TRUE(plain && recorded);
   auto recorder = storage::Recorder::start(storage::Project::create(path).value()).value();

@@ -4,27 +4,13 @@
 #include <cstring>
 #include <map>
 
-#include "engine/train/session.h"
-#include "tests/support/models.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
 
+using testing::openSession;
 using testing::TestModel;
-
-std::unique_ptr<Session> open(const TestModel& model, const std::string& option, const std::string& value) {
-  auto session = Session::open(model.model, {}, {});
-  EXPECT_TRUE(session.has_value()) << session.error().message;
-  if (!session) return nullptr;
-  TrainOptions options;
-  for (const auto& [name, text] : std::map<std::string, std::string>{{"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "adamw"}, {"lr", "0.001"}, {"threads", "2"}})
-    EXPECT_TRUE(applySetting(options, name, text, "test").has_value());
-  if (!option.empty()) EXPECT_TRUE(applySetting(options, option, value, "test").has_value());
-  EXPECT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  EXPECT_TRUE(built.has_value()) << built.error().message;
-  return built ? std::move(*session) : nullptr;
-}
 
 std::string bitsOf(const TensorView& view) {
   std::string bits(view.bytes(), '\0');
@@ -48,11 +34,11 @@ int repeatedNodes(const Session& session) {
 class Recompute : public ::testing::TestWithParam<TestModel> {};
 
 TEST_P(Recompute, ChangesNoBitOfParametersAndOptimizerState) {
-  auto plain = open(GetParam(), "", "");
+  auto plain = openSession(GetParam());
   ASSERT_TRUE(plain);
   const auto expected = stateAfter(*plain, 2);
   for (const auto& [option, value] : {std::pair{"recompute.budget", "1"}, std::pair{"recompute.plan", "block:1:-1"}}) {
-    auto session = open(GetParam(), option, value);
+    auto session = openSession(GetParam(), {{option, value}});
     ASSERT_TRUE(session);
     const auto state = stateAfter(*session, 2);
     ASSERT_EQ(state.size(), expected.size());
@@ -62,7 +48,7 @@ TEST_P(Recompute, ChangesNoBitOfParametersAndOptimizerState) {
 
 // A budget out of reach is met as nearly as possible: never with more memory than without one, and it is said.
 TEST_P(Recompute, LowersTheMeasuredPlanTowardsABudget) {
-  auto plain = open(GetParam(), "", ""), session = open(GetParam(), "recompute.budget", "1");
+  auto plain = openSession(GetParam()), session = openSession(GetParam(), {{"recompute.budget", "1"}});
   ASSERT_TRUE(plain && session);
   const auto before = plain->planSnapshot(), after = session->planSnapshot();
   // Workspaces, which the budget does not count, may hold the peak where it was.
@@ -75,7 +61,7 @@ TEST_P(Recompute, LowersTheMeasuredPlanTowardsABudget) {
 
 // Values that are computed again hold what the originals held: dropout masks too.
 TEST_P(Recompute, ComputesTheSameBitsAgain) {
-  auto session = open(GetParam(), "recompute.budget", "1");
+  auto session = openSession(GetParam(), {{"recompute.budget", "1"}});
   ASSERT_TRUE(session);
   ASSERT_TRUE(session->beginStep().has_value());
   const ExecutionPlan& plan = session->executor()->plan();
@@ -101,7 +87,7 @@ TEST_P(Recompute, ComputesTheSameBitsAgain) {
 }
 
 TEST_P(Recompute, IsSteppedBackOver) {
-  auto session = open(GetParam(), "recompute.budget", "1");
+  auto session = openSession(GetParam(), {{"recompute.budget", "1"}});
   ASSERT_TRUE(session);
   ASSERT_TRUE(session->beginStep().has_value());
   const int count = static_cast<int>(session->executor()->plan().instructions.size());
@@ -112,7 +98,7 @@ TEST_P(Recompute, IsSteppedBackOver) {
   EXPECT_EQ(session->position().loss(), there.loss());
   auto record = session->finishStep();
   ASSERT_TRUE(record.has_value());
-  auto plain = open(GetParam(), "", "");
+  auto plain = openSession(GetParam());
   ASSERT_TRUE(plain);
   EXPECT_EQ(stateAfter(*session, 0), stateAfter(*plain, 1));
 }

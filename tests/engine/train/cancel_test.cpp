@@ -4,35 +4,14 @@
 #include <atomic>
 #include <thread>
 
-#include "engine/train/session.h"
-#include "tests/support/models.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
 
-std::unique_ptr<Session> open() {
-  const testing::TestModel model = testing::testModels().at(1);
-  auto session = Session::open(model.model, {}, {});
-  EXPECT_TRUE(session.has_value()) << session.error().message;
-  if (!session) return nullptr;
-  TrainOptions options;
-  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
-           {"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "adamw"}, {"clip-grad-norm", "1"}, {"accumulate", "2"}})
-    EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
-  EXPECT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  EXPECT_TRUE(built.has_value()) << built.error().message;
-  return built ? std::move(*session) : nullptr;
-}
+using testing::stateBits;
 
-std::string stateBits(const Session& session) {
-  std::string bits;
-  for (const auto& [name, view] : session.namedState(true)) {
-    bits += name;
-    bits.append(static_cast<const char*>(view.data), view.bytes());
-  }
-  return bits;
-}
+std::unique_ptr<Session> open() { return testing::openSession(testing::testModels().at(1), {{"clip-grad-norm", "1"}, {"accumulate", "2"}}); }
 
 int instructions(const Session& session) { return session.planSnapshot()->instructions_size(); }
 

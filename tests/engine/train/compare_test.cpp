@@ -11,8 +11,7 @@
 #include "engine/snapshot/number_rule.h"
 #include "engine/train/compare_tensors.h"
 #include "engine/train/density.h"
-#include "engine/train/session.h"
-#include "tests/support/models.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
@@ -69,23 +68,10 @@ TEST(ConvertExactly, RefusesWhatTheTypeCannotHold) {
   EXPECT_FALSE(convertExactly("x", Tensor::of<std::int64_t>({1}, negative).view(), DType::kU8).has_value());
 }
 
-std::unique_ptr<Session> openModel(const testing::TestModel& model) {
-  auto session = Session::open(model.model, {}, {});
-  EXPECT_TRUE(session.has_value()) << session.error().message;
-  if (!session) return nullptr;
-  TrainOptions options;
-  for (const auto& [name, value] : {std::pair<std::string, std::string>{"data", model.data.string()}, {"loss", model.loss}, {"threads", "2"}})
-    EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
-  EXPECT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  EXPECT_TRUE(built.has_value()) << built.error().message;
-  return built ? std::move(*session) : nullptr;
-}
-
 class CompareOnModel : public ::testing::TestWithParam<testing::TestModel> {};
 
 TEST_P(CompareOnModel, AValueIsComparedWithItsFileAndTakesItsContentsBack) {
-  auto session = openModel(GetParam());
+  auto session = testing::openSession(GetParam());
   ASSERT_NE(session, nullptr);
   ValueId parameter;
   for (const ParameterChoice& p : session->parameters())
@@ -129,7 +115,7 @@ TEST_P(CompareOnModel, AValueIsComparedWithItsFileAndTakesItsContentsBack) {
 }
 
 TEST_P(CompareOnModel, RowLossesReduceToTheLoss) {
-  auto session = openModel(GetParam());
+  auto session = testing::openSession(GetParam());
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->beginStep().has_value());
   const snapshot::RowLosses early = session->rowLosses();
@@ -155,7 +141,7 @@ TEST_P(CompareOnModel, RowLossesReduceToTheLoss) {
 }
 
 TEST_P(CompareOnModel, DensitiesStandInEveryStep) {
-  auto session = openModel(GetParam());
+  auto session = testing::openSession(GetParam());
   ASSERT_NE(session, nullptr);
   std::size_t noted = 0;
   for (const snapshot::PhaseSpan& span : session->phases())

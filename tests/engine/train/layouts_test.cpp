@@ -5,28 +5,13 @@
 #include <cstring>
 #include <map>
 
-#include "engine/train/session.h"
-#include "tests/support/models.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
 
 using testing::TestModel;
 using testing::testModels;
-
-std::unique_ptr<Session> open(const TestModel& model, const std::vector<std::pair<std::string, std::string>>& settings = {}) {
-  auto session = Session::open(model.model, {}, {});
-  EXPECT_TRUE(session.has_value()) << session.error().message;
-  if (!session) return nullptr;
-  TrainOptions options;
-  std::vector<std::pair<std::string, std::string>> all{{"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "sgd"}, {"lr", "0.01"}, {"threads", "2"}};
-  all.insert(all.end(), settings.begin(), settings.end());
-  for (const auto& [name, value] : all) EXPECT_TRUE(applySetting(options, name, value, "test").has_value()) << name;
-  EXPECT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  EXPECT_TRUE(built.has_value()) << built.error().message;
-  return built ? std::move(*session) : nullptr;
-}
 
 std::vector<ValueId> blockedValues(const Session& session) {
   std::vector<ValueId> blocked;
@@ -36,6 +21,11 @@ std::vector<ValueId> blockedValues(const Session& session) {
     if (value.alive && value.layout != Layout::kPlain) blocked.push_back(value.id);
   }
   return blocked;
+}
+
+std::unique_ptr<Session> open(const TestModel& model, std::map<std::string, std::string> settings = {}) {
+  settings.insert({{"optimizer", "sgd"}, {"lr", "0.01"}});
+  return testing::openSession(model, settings);
 }
 
 class Layouts : public ::testing::TestWithParam<TestModel> {};

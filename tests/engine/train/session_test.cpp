@@ -7,40 +7,15 @@
 #include <map>
 #include <random>
 
-#include "engine/train/session.h"
-#include "tests/support/models.h"
+#include "tests/support/sessions.h"
 
 namespace stepscope {
 namespace {
 
+using testing::openSession;
+using testing::stateBits;
 using testing::TestModel;
 using testing::testModels;
-
-struct Settings {
-  std::vector<std::pair<std::string, std::string>> list;
-};
-
-std::unique_ptr<Session> open(const TestModel& model, const Settings& settings = {}) {
-  auto session = Session::open(model.model, {}, {});
-  EXPECT_TRUE(session.has_value()) << session.error().message;
-  if (!session) return nullptr;
-  TrainOptions options;
-  const auto set = [&](const std::string& name, const std::string& value) {
-    const Status status = applySetting(options, name, value, "test");
-    EXPECT_TRUE(status.has_value()) << status.error().message;
-  };
-  set("data", model.data.string());
-  set("loss", model.loss);
-  set("optimizer", "adamw");
-  set("lr", "0.001");
-  set("threads", "2");
-  for (const auto& [name, value] : settings.list) set(name, value);
-  EXPECT_TRUE((*session)->setOptions(options).has_value());
-  const Status built = (*session)->build();
-  EXPECT_TRUE(built.has_value()) << built.error().message;
-  if (!built) return nullptr;
-  return std::move(*session);
-}
 
 // Bits of every value that instruction i has just made.
 std::string outputBits(Session& session, int i) {
@@ -54,19 +29,10 @@ std::string outputBits(Session& session, int i) {
   return bits;
 }
 
-std::string stateBits(const Session& session) {
-  std::string bits;
-  for (const auto& [name, view] : session.namedState(true)) {
-    bits += name;
-    bits.append(static_cast<const char*>(view.data), view.bytes());
-  }
-  return bits;
-}
-
 class SessionOnModel : public ::testing::TestWithParam<TestModel> {};
 
 TEST_P(SessionOnModel, StepsToAnyInstructionAndBackWithTheSameBits) {
-  auto session = open(GetParam(), {{{"accumulate", "2"}, {"clip-grad-norm", "1"}}});
+  auto session = openSession(GetParam(), {{"accumulate", "2"}, {"clip-grad-norm", "1"}});
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->step().has_value());  // the second micro step updates
   const std::string before = stateBits(*session);
@@ -94,7 +60,7 @@ TEST_P(SessionOnModel, StepsToAnyInstructionAndBackWithTheSameBits) {
 }
 
 TEST_P(SessionOnModel, SteppedAndFullSpeedRunsAreBitEqual) {
-  auto fast = open(GetParam(), {{{"record", "off"}}}), stepped = open(GetParam(), {{{"record", "instructions"}}});
+  auto fast = openSession(GetParam(), {{"record", "off"}}), stepped = openSession(GetParam(), {{"record", "instructions"}});
   ASSERT_TRUE(fast && stepped);
   for (int step = 0; step < 3; ++step) {
     const auto a = fast->step();
@@ -112,7 +78,7 @@ TEST_P(SessionOnModel, SteppedAndFullSpeedRunsAreBitEqual) {
 }
 
 TEST_P(SessionOnModel, RunTwiceComparesBitEqual) {
-  auto session = open(GetParam());
+  auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   const auto reply = session->compareBits();
   ASSERT_TRUE(reply.has_value()) << reply.error().message;
@@ -121,7 +87,7 @@ TEST_P(SessionOnModel, RunTwiceComparesBitEqual) {
 }
 
 TEST_P(SessionOnModel, InPlaceAndReuseChangeNoBit) {
-  auto shared = open(GetParam()), apart = open(GetParam(), {{{"memory.inplace", "off"}, {"memory.reuse", "off"}}});
+  auto shared = openSession(GetParam()), apart = openSession(GetParam(), {{"memory.inplace", "off"}, {"memory.reuse", "off"}});
   ASSERT_TRUE(shared && apart);
   for (int step = 0; step < 2; ++step) {
     ASSERT_TRUE(shared->step().has_value());
@@ -133,7 +99,7 @@ TEST_P(SessionOnModel, InPlaceAndReuseChangeNoBit) {
 
 // The bound is computed here from lifetimes alone: the largest sum of bytes that are alive at one instruction.
 TEST_P(SessionOnModel, ArenaIsWithinTenPercentOfTheLowerBound) {
-  auto session = open(GetParam());
+  auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   const auto plan = session->planSnapshot();
   ASSERT_TRUE(plan.has_value());
@@ -149,7 +115,7 @@ TEST_P(SessionOnModel, ArenaIsWithinTenPercentOfTheLowerBound) {
 }
 
 TEST_P(SessionOnModel, BuffersThatAreAliveTogetherDoNotOverlap) {
-  auto session = open(GetParam());
+  auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   const auto plan = session->planSnapshot();
   std::vector<const snapshot::Buffer*> roots;
@@ -165,7 +131,7 @@ TEST_P(SessionOnModel, BuffersThatAreAliveTogetherDoNotOverlap) {
 }
 
 TEST_P(SessionOnModel, PlannedPeakIsWhatIsTouched) {
-  auto session = open(GetParam());
+  auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   const auto record = session->step();
   ASSERT_TRUE(record.has_value());
@@ -174,7 +140,7 @@ TEST_P(SessionOnModel, PlannedPeakIsWhatIsTouched) {
 }
 
 TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
-  auto session = open(GetParam());
+  auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   ASSERT_GE(session->stages().size(), 8u);
   for (const Stage& stage : session->stages())
@@ -187,7 +153,7 @@ TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
 }
 
 TEST_P(SessionOnModel, EveryNodeOfTheStepKnowsWhereItCameFrom) {
-  auto session = open(GetParam());
+  auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   for (const NodeId id : session->runningGraph().order()) {
     const Node& node = session->runningGraph().node(id);
@@ -210,8 +176,8 @@ std::map<std::string, std::string> readable(Session& session) {
 
 // A walk with edits, short ways back (undone) and long ones (replayed), beside a session that only ever goes forward.
 TEST_P(SessionOnModel, UndoReplayAndEditsMixedLeaveTheBitsOfAStraightRun) {
-  const Settings settings{{{"accumulate", "2"}, {"clip-grad-norm", "1"}}};
-  auto walker = open(GetParam(), settings), straight = open(GetParam(), settings);
+  const std::map<std::string, std::string> settings{{"accumulate", "2"}, {"clip-grad-norm", "1"}};
+  auto walker = openSession(GetParam(), settings), straight = openSession(GetParam(), settings);
   ASSERT_TRUE(walker && straight);
   ASSERT_TRUE(walker->step() && straight->step());  // the second micro step updates
   ASSERT_TRUE(walker->beginStep().has_value());
@@ -250,7 +216,7 @@ TestModel digits() { return testModels()[1]; }
 TestModel languageModel() { return testModels()[0]; }
 
 TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
-  auto session = open(languageModel());
+  auto session = openSession(languageModel());
   ASSERT_NE(session, nullptr);
   snapshot::Breakpoint nan, inf;
   nan.set_nan(true);
@@ -276,7 +242,7 @@ TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
 }
 
 TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
-  auto session = open(digits());
+  auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
   snapshot::Breakpoint op, phase, predicate;
   op.set_op("MaxPool");
@@ -307,7 +273,7 @@ TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
 }
 
 TEST(Session, EditsAreReplayedWhenSteppingBackOverThem) {
-  auto session = open(digits());
+  auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->beginStep().has_value());
   ASSERT_TRUE(session->runTo(3).has_value());
@@ -324,7 +290,7 @@ TEST(Session, EditsAreReplayedWhenSteppingBackOverThem) {
 
 // Nothing is copied when a micro step ends, and a step can be thrown away until its last part begins.
 TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelled) {
-  auto session = open(digits(), {{{"accumulate", "2"}, {"clip-grad-norm", "1"}}});
+  auto session = openSession(digits(), {{"accumulate", "2"}, {"clip-grad-norm", "1"}});
   ASSERT_NE(session, nullptr);
   const auto plan = session->planSnapshot();
   const auto writesState = [&](const snapshot::Instruction& instruction) {
@@ -351,7 +317,7 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
       if (name.ends_with(".accumulated")) return elementAsDouble(view, 0);
     return 0.0;
   };
-  auto once = open(digits(), {{{"accumulate", "2"}, {"clip-grad-norm", "1"}}});
+  auto once = openSession(digits(), {{"accumulate", "2"}, {"clip-grad-norm", "1"}});
   ASSERT_TRUE(session->step() && session->step() && once->step() && once->step());
   for (const auto& [name, view] : session->namedState(true))
     if (name.ends_with(".accumulated"))
@@ -362,7 +328,7 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
 }
 
 TEST(Session, RewindsToAnEarlierStep) {
-  auto session = open(digits());
+  auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->beginStep().has_value());
   const auto first = session->finishStep();
@@ -377,7 +343,7 @@ TEST(Session, RewindsToAnEarlierStep) {
 }
 
 TEST(Session, AToggledOptionKeepsParametersAndAgrees) {
-  auto session = open(digits()), reference = open(digits());
+  auto session = openSession(digits()), reference = openSession(digits());
   ASSERT_TRUE(session && reference);
   ASSERT_TRUE(session->step().has_value());
   ASSERT_TRUE(reference->step().has_value());
@@ -393,13 +359,13 @@ TEST(Session, AToggledOptionKeepsParametersAndAgrees) {
 
 TEST(Session, SavesAndResumesWithTheSameBits) {
   const auto file = std::filesystem::temp_directory_path() / "stepscope_session_test.safetensors";
-  auto straight = open(digits());
+  auto straight = openSession(digits());
   ASSERT_NE(straight, nullptr);
   ASSERT_TRUE(straight->step().has_value());
   ASSERT_TRUE(straight->step().has_value());
   ASSERT_TRUE(straight->saveState(file).has_value());
   const auto expected = straight->step();
-  auto resumed = open(digits());
+  auto resumed = openSession(digits());
   ASSERT_NE(resumed, nullptr);
   const Status loaded = resumed->loadState(file, true);
   ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
@@ -414,7 +380,7 @@ TEST(Session, SavesAndResumesWithTheSameBits) {
 TEST(Session, StepBackRunsNothingAgainWithinTheUndoLog) {
   for (const TestModel& model : testModels()) {
     if (model.name != "gpt2_lm" && model.name != "language_model") continue;
-    auto session = open(model);
+    auto session = openSession(model);
     ASSERT_NE(session, nullptr);
     ASSERT_TRUE(session->beginStep().has_value());
     const int count = session->planSnapshot()->instructions_size();
@@ -432,7 +398,7 @@ TEST(Session, StepBackRunsNothingAgainWithinTheUndoLog) {
 }
 
 TEST(Session, AnEditIsABarrierForTheUndoLog) {
-  auto session = open(digits());
+  auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->runTo(6).has_value());
   ASSERT_TRUE(session->edit(ValueId{session->planSnapshot()->instructions(5).outputs(0).value()}, {}, 1, true).has_value());
@@ -467,7 +433,7 @@ TEST(UndoLog, DropsTheOldestAboveItsBytesAndStopsAtWhatDoesNotFit) {
 }
 
 TEST(Session, NamesTheInstructionsThatCancellingWaitsFor) {
-  auto session = open(digits(), {{{"long.ms", "0"}, {"record", "off"}}}), quick = open(digits(), {{{"long.ms", "1000000"}}});
+  auto session = openSession(digits(), {{"long.ms", "0"}, {"record", "off"}}), quick = openSession(digits(), {{"long.ms", "1000000"}});
   ASSERT_TRUE(session && quick);
   ASSERT_TRUE(session->step() && session->step() && quick->step());
   const auto count = [](const Session& s) {
