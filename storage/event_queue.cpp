@@ -9,7 +9,8 @@ constexpr std::string_view kFullQueue = "the file could not be written as fast a
 
 std::string adviceFor(const std::string& what) {
   if (what == "spans") return "record fewer instructions, or write to a faster disk";
-  if (what == "tensor_stats") return "watch fewer values";
+  if (what == "tensor_stats") return "watch fewer values, or set record.statistics to a larger number of steps";
+  if (what == "batches") return "set record.batch to a larger number of steps, or record.batch.bytes to fewer bytes";
   return "write to a faster disk";
 }
 
@@ -38,8 +39,15 @@ void EventQueue::push(Event event) {
     if (auto* stats = std::get_if<StatsTaken>(&event.body)) return countLost(event.run, "tensor_stats", 1, stats->step);
     if (auto* step = std::get_if<StepDone>(&event.body)) {
       if (bytes_ > 2 * limitBytes_) return countLost(event.run, "steps", 1, step->step.step());
-      if (step->spanCount > 0) countLost(event.run, "spans", step->spanCount, step->step.step());
-      event.bytes -= std::min(event.bytes, step->spans.size());
+      snapshot::StepRecord& record = step->step;
+      if (step->spanCount > 0) countLost(event.run, "spans", step->spanCount, record.step());
+      if (record.inputs_size() > 0) countLost(event.run, "batches", 1, record.step());
+      if (record.statistics_size() > 0) countLost(event.run, "tensor_stats", record.statistics_size(), record.step());
+      const std::size_t before = record.ByteSizeLong() + step->spans.size();
+      record.clear_inputs();
+      record.clear_row_losses();
+      record.clear_statistics();
+      event.bytes -= std::min(event.bytes, before - record.ByteSizeLong());
       step->spanCount = 0;
       step->spans.clear();
     }

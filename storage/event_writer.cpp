@@ -29,16 +29,6 @@ std::optional<double> when(bool has, double value) { return has ? std::optional(
 
 }  // namespace
 
-template <typename... Values>
-Status EventWriter::insert(const char* sql, const Values&... values) {
-  auto found = statements_.find(sql);
-  if (found == statements_.end()) {
-    SS_STORE_ASSIGN(Statement statement, connection_.prepare(sql));
-    found = statements_.emplace(sql, std::move(statement)).first;
-  }
-  return found->second.bind(values...).run();
-}
-
 Status EventWriter::write(const Event& event) {
   return std::visit([&](const auto& body) { return on(event.run, body); }, event.body);
 }
@@ -208,33 +198,10 @@ Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const sna
   return {};
 }
 
-Status EventWriter::on(std::int64_t run, const StepDone& event) {
-  RunState& state = runs_[run];
-  const snapshot::StepRecord& s = event.step;
-  const std::optional<std::int64_t> plan = state.plan ? std::optional(state.plan) : std::nullopt;
-  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, s.step(), plan,
-                      when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()),
-                      s.updated(), s.samples(), s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(),
-                      state.warmUp, s.batch()));
-  state.warmUp = false;
-  state.nextStep = s.step() + 1;
-  if (event.spanCount == 0) return {};
-  const std::string data = compress(event.spans);
-  return insert("INSERT INTO step_spans VALUES (?, ?, ?, ?, ?)", connection_.lastRowId(), run, event.spanCount,
-                static_cast<std::int64_t>(event.spans.size()), asBlob(data));
-}
-
 Status EventWriter::on(std::int64_t run, const AlertRaised& event) {
   const snapshot::Alert& alert = event.alert;
   return insert("INSERT INTO alerts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", run, severityName(alert.severity()),
                 alert.code(), alert.message(), alert.node(), alert.value(), alert.step(), alert.instruction());
-}
-
-Status EventWriter::on(std::int64_t run, const StatsTaken& event) {
-  const snapshot::TensorStatistics& s = event.stats;
-  return insert("INSERT INTO tensor_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, event.step,
-                event.value, event.name, s.count(), s.min(), s.max(), s.mean(), s.std(), s.norm(), s.zeros(), s.nan(),
-                s.inf(), s.negative(), fmt::format("[{}]", fmt::join(s.histogram(), ",")));
 }
 
 Status EventWriter::on(std::int64_t, const ViewStateSet& event) {

@@ -53,10 +53,21 @@ class EventWriter {
   Status writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
   Status writeBuffers(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
   Status writeRoofline(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
+  Status writeBatch(std::int64_t run, std::int64_t step, const snapshot::StepRecord& record);  // step: steps.id
+  Status writeRowLosses(std::int64_t run, std::int64_t step, const snapshot::RowLosses& losses);
+  Status writeStatistics(std::int64_t run, std::int64_t step, const std::string& kind, const std::string& subject, std::int32_t value,
+                         const std::string& name, std::int32_t node, const snapshot::TensorStatistics& statistics);
 
   // Prepared once per text; inserts a row and resets.
   template <typename... Values>
-  Status insert(const char* sql, const Values&... values);
+  Status insert(const char* sql, const Values&... values) {
+    auto found = statements_.find(sql);
+    if (found == statements_.end()) {
+      SS_STORE_ASSIGN(Statement statement, connection_.prepare(sql));
+      found = statements_.emplace(sql, std::move(statement)).first;
+    }
+    return found->second.bind(values...).run();
+  }
 
   const Connection& connection_;
   std::map<std::string, Statement, std::less<>> statements_;

@@ -61,6 +61,19 @@ std::span<const Migration> migrations() {
        "INTEGER NOT NULL, shared_cache_bytes INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, intensity REAL, roof_ns REAL, bound_by TEXT NOT NULL, executions "
        "INTEGER NOT NULL, median_ns INTEGER, share REAL, PRIMARY KEY (plan, position)) WITHOUT ROWID;"
        "CREATE INDEX roofline_index_0 ON roofline (run)"},
+      {2, "batches over the steps, row losses, statistics of parameters, gradients and outputs; what recording took",
+       "ALTER TABLE steps ADD COLUMN recording_ns INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE tensor_stats ADD COLUMN kind TEXT NOT NULL DEFAULT 'watched';"
+       "ALTER TABLE tensor_stats ADD COLUMN subject TEXT NOT NULL DEFAULT '';"
+       "ALTER TABLE tensor_stats ADD COLUMN node INTEGER NOT NULL DEFAULT -1;"
+       "CREATE TABLE batch_densities (step_id INTEGER NOT NULL, input TEXT NOT NULL, kind TEXT NOT NULL, run INTEGER NOT NULL, valid INTEGER NOT NULL, total "
+       "INTEGER NOT NULL, row_count INTEGER NOT NULL, shortest INTEGER NOT NULL, longest INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (step_id, input, "
+       "kind)) WITHOUT ROWID;"
+       "CREATE TABLE batch_inputs (step_id INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, value INTEGER NOT NULL, name TEXT NOT NULL, dtype "
+       "TEXT NOT NULL, shape TEXT NOT NULL, count INTEGER NOT NULL, min REAL, max REAL, mean REAL, std REAL, zeros INTEGER NOT NULL, negative INTEGER NOT NULL, "
+       "nan INTEGER NOT NULL, inf INTEGER NOT NULL, kept_bytes INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (step_id, position));"
+       "CREATE TABLE row_losses (step_id INTEGER PRIMARY KEY, run INTEGER NOT NULL, quantity TEXT NOT NULL, unavailable TEXT NOT NULL, row_count INTEGER NOT "
+       "NULL, counted INTEGER NOT NULL, worst_row INTEGER, worst REAL, mean REAL, not_finite INTEGER NOT NULL, data BLOB NOT NULL)"},
   };
   return kAll;
 }

@@ -211,9 +211,9 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {
   const std::string sql = fmt::format(
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
-      "planned_bytes, peak_bytes, batch "
+      "planned_bytes, peak_bytes, batch, {} "
       "FROM steps WHERE run = ?1 {} ORDER BY {}",
-      all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
+      project.schemaVersion() < 3 ? "0" : "recording_ns", all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
   return readAll<StepRow>(
       project, sql,
       [](const Statement& row) {
@@ -233,6 +233,7 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
         s.plannedBytes = boundedSize(row.integer(12));
         s.peakBytes = boundedSize(row.integer(13));
         s.batch = row.text(14);
+        s.recordingNs = boundedSize(row.integer(15));
         return s;
       },
       run);

@@ -64,6 +64,7 @@ struct StepRow {
   bool updated = false, warmUp = false;
   std::int64_t samples = 0, tokens = 0, beginNs = 0, ns = 0, plannedBytes = 0, peakBytes = 0;
   std::string batch;
+  std::int64_t recordingNs = 0;  // of ns
 };
 
 struct AlertRow {

@@ -231,7 +231,13 @@ void Recorder::step(const snapshot::StepRecord& step) {
   s.set_planned_bytes(step.planned_bytes());
   s.set_peak_bytes(step.peak_bytes());
   s.set_batch(step.batch());
-  const std::size_t bytes = event.spans.size() + 256;
+  s.set_recording_ns(step.recording_ns());
+  s.set_warm_up(step.warm_up());
+  *s.mutable_densities() = step.densities();
+  *s.mutable_inputs() = step.inputs();
+  if (step.has_row_losses()) *s.mutable_row_losses() = step.row_losses();
+  *s.mutable_statistics() = step.statistics();
+  const std::size_t bytes = event.spans.size() + s.ByteSizeLong() + 256;
   impl_->push(std::move(event), bytes);
 }
 

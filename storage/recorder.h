@@ -4,7 +4,7 @@
 // at most 250 ms after the oldest waiting event, all in one transaction. A commit is on disk: neither a kill nor a power cut
 // loses it. A step is in the file with all that belongs to it, or not at all.
 //
-// When the queue is full, detail goes first: spans and tensor statistics, then steps. What was dropped is counted and
+// When the queue is full, detail goes first: spans, batches, row losses and statistics, then steps. What was dropped is counted and
 // becomes a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each second; after
 // any other failure of the file it stops for good. Training goes on in every case, and state() tells.
 //

@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kId = "INTEGER PRIMARY KEY";
 constexpr std::string_view kInt = "INTEGER NOT NULL";
+constexpr std::string_view kIntOrZero = "INTEGER NOT NULL DEFAULT 0";  // columns that an older file has not
 constexpr std::string_view kText = "TEXT NOT NULL";
 constexpr std::string_view kReal = "REAL";
 constexpr std::string_view kBlob = "BLOB NOT NULL";
@@ -309,7 +310,8 @@ Table stepsTable() {
            {"planned_bytes", kInt, "peak as planned, persistent memory included"},
            {"peak_bytes", kInt, "the same, measured by touched pages"},
            {"warm_up", kInt, "1 for the first step of a plan: left out of statistics"},
-           {"batch", kText, "which entry of the data"}},
+           {"batch", kText, "which entry of the data"},
+           {"recording_ns", kIntOrZero, "of ns: spent on taking batch, row losses and statistics, 0 in most steps"}},
           "",
           {"run, step"}};
 }
@@ -327,9 +329,69 @@ Table stepSpansTable() {
         "minus steps.begin_ns), duration, thread"}}};
 }
 
+Table batchDensitiesTable() {
+  return {"batch_densities",
+          "How much of an input of a step is data, and not padding or an ignored label.",
+          {{"step_id", kInt, "steps.id"},
+           {"input", kText, "name of the input"},
+           {"kind", kText, "labels, mask, tokens"},
+           {"run", kInt, "runs.id"},
+           {"valid", kInt, "elements that are data"},
+           {"total", kInt, "elements"},
+           {"row_count", kInt, "rows along the last axis"},
+           {"shortest", kInt, "fewest valid elements of a row"},
+           {"longest", kInt, "most valid elements of a row"},
+           {"reason", kText, "what tells data from padding"}},
+          "PRIMARY KEY (step_id, input, kind)",
+          {},
+          true};
+}
+
+Table batchInputsTable() {
+  return {"batch_inputs",
+          "The batch of some steps (option record.batch): statistics of every input, and the beginning of its contents.",
+          {{"step_id", kInt, "steps.id"},
+           {"position", kInt, "0, 1, … in the order of the graph's inputs"},
+           {"run", kInt, "runs.id"},
+           {"value", kInt, "value id"},
+           {"name", kText, "name of the input"},
+           {"dtype", kText, "float32, int64, …"},
+           {"shape", kText, "[8, 128]"},
+           {"count", kInt, "elements"},
+           {"min", kReal, "over finite elements"},
+           {"max", kReal, "over finite elements"},
+           {"mean", kReal, "over finite elements"},
+           {"std", kReal, "population standard deviation"},
+           {"zeros", kInt, "elements that are 0"},
+           {"negative", kInt, "elements below 0"},
+           {"nan", kInt, "elements that are NaN"},
+           {"inf", kInt, "elements that are infinite"},
+           {"kept_bytes", kInt, "bytes of contents that are kept, 0 = none; the option record.batch.bytes says how many may be"},
+           {"data", kBlob, "zstd of snapshot.TensorData with the beginning of the contents; empty when none is kept"}},
+          "PRIMARY KEY (step_id, position)",
+          {}};
+}
+
+Table rowLossesTable() {
+  return {"row_losses",
+          "What every row of a batch contributed to the loss, before it was reduced, in the steps of batch_inputs.",
+          {{"step_id", kId, "steps.id"},
+           {"run", kInt, "runs.id"},
+           {"quantity", kText, "cross entropy of 'logits' at 'labels'"},
+           {"unavailable", kText, "why there are none, empty otherwise"},
+           {"row_count", kInt, "rows"},
+           {"counted", kInt, "rows that the loss does not ignore"},
+           {"worst_row", "INTEGER", "row with the largest contribution, the first NaN before all; NULL = no row counts"},
+           {"worst", kReal, "its contribution, 'NaN' for NaN"},
+           {"mean", kReal, "over the finite rows that count; NULL = there is none"},
+           {"not_finite", kInt, "rows that count and are NaN or infinite"},
+           {"data", kBlob, "zstd of snapshot.RowLosses: the contribution of every row"}}};
+}
+
 Table tensorStatsTable() {
   return {"tensor_stats",
-          "Statistics of a value at a step, on request.",
+          "Statistics of a value at a step: of watched values, and in some steps (option record.statistics) of trained parameters, their "
+          "gradients and the outputs of modules.",
           {{"id", kId, "number of the row"},
            {"run", kInt, "runs.id"},
            {"step", kInt, "micro step"},
@@ -345,7 +407,10 @@ Table tensorStatsTable() {
            {"nan", kInt, "elements that are NaN"},
            {"inf", kInt, "elements that are infinite"},
            {"negative", kInt, "elements below 0"},
-           {"histogram", kText, "JSON array: 64 equal bins from min to max"}},
+           {"histogram", kText, "JSON array: 64 equal bins from min to max; empty array = not counted"},
+           {"kind", "TEXT NOT NULL DEFAULT 'watched'", "watched, parameter (before the update), gradient (as accumulated, before clipping), output (of a module)"},
+           {"subject", "TEXT NOT NULL DEFAULT ''", "name of the parameter, or path of the module"},
+           {"node", "INTEGER NOT NULL DEFAULT -1", "node that computed it, -1 = none"}},
           "",
           {"run, value, step"}};
 }
@@ -398,7 +463,8 @@ const std::vector<Table>& tables() {
                                          graphsTable(),       plansTable(),   nodesTable(),  valuesTable(),
                                          instructionsTable(), buffersTable(), stepsTable(),  stepSpansTable(),
                                          tensorStatsTable(),  alertsTable(),  lostTable(),   viewStateTable(),
-                                         machinePeaksTable(), rooflineTable()};
+                                         machinePeaksTable(), rooflineTable(), batchDensitiesTable(), batchInputsTable(),
+                                         rowLossesTable()};
   return all;
 }
 

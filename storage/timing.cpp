@@ -131,6 +131,24 @@ TimeStats statisticsOf(std::vector<std::int64_t>& times) {
   return stats;
 }
 
+Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project) {
+  struct Times {
+    std::vector<std::int64_t> warm, all;
+  };
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT run, ns, warm_up FROM steps ORDER BY id DESC LIMIT ?"));
+  rows.bind(kMostStepTimes);
+  std::map<std::int64_t, Times> runs;
+  while (rows.next()) {
+    Times& times = runs[rows.integer(0)];
+    times.all.push_back(boundedSize(rows.integer(1)));
+    if (rows.integer(2) == 0) times.warm.push_back(times.all.back());
+  }
+  SS_STORE_TRY(rows.status());
+  std::map<std::int64_t, TimeStats> out;
+  for (auto& [run, times] : runs) out[run] = statisticsOf(times.warm.empty() ? times.all : times.warm);
+  return out;
+}
+
 Result<Timing> readTiming(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(std::vector<StepRow> steps, readSteps(project, run, true));
   if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return !s.warmUp; }))

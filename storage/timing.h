@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,10 @@ struct Timing {
   std::vector<InstructionTime> instructions;  // of the newest plan that was executed, in order
   std::vector<PhaseTime> phases;
 };
+
+// Wall times of the newest kMostStepTimes steps of the project, by runs.id.
+inline constexpr std::int64_t kMostStepTimes = 200'000;
+Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project);
 
 Result<Timing> readTiming(const Project& project, std::int64_t run);
 

@@ -112,7 +112,7 @@ std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Sess
 
 Status train(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
-  if (options.record == "instructions" && a.project.empty()) options.record = "off";  // nobody would read the spans
+  if (a.project.empty()) options.record = "off";  // nobody would read it
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   std::vector<std::string> keep;
   for (const auto& [value, file] : fetches) keep.push_back(value);

@@ -132,6 +132,10 @@ std::vector<OptionInfo> makeTable() {
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
+      {"record.batch", "auto", "batch and losses of its rows: auto (as often as record.percent allows), off, or every N-th step", {}},
+      {"record.batch.bytes", "16384", "contents of each input that are kept with a recorded batch; 0 = statistics alone", {}},
+      {"record.statistics", "auto", "statistics of trained parameters, gradients and module outputs: auto (as often as record.percent allows), off, or every N-th step", {}},
+      {"record.percent", "1", "percent of the time of the steps that recording batches and statistics may take where they are auto", {}},
       {"roofline", "off", "measure what this machine can do (0.3 s, once per process) and set every instruction beside it", {"on", "off"}},
       {"long.ms", "100", "instructions that run longer in the first step are named: cancelling waits for them", {}},
   };
@@ -235,6 +239,10 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"ring.bytes", [&] { return setWhole(o.ringBytes, 0, kMax); }},
       {"kernels", [&]() -> Status { SS_TRY(oneOf(name, value, {"fast", "reference"})); o.referenceKernels = value == "reference"; return {}; }},
       {"record", [&] { return setChoice(o.record, {"off", "steps", "instructions"}); }},
+      {"record.batch", [&]() -> Status { SS_ASSIGN(o.recordBatch, parseSampleRate(name, value)); return {}; }},
+      {"record.batch.bytes", [&] { return setWhole(o.recordBatchBytes, 0, 1 << 30); }},
+      {"record.statistics", [&]() -> Status { SS_ASSIGN(o.recordStatistics, parseSampleRate(name, value)); return {}; }},
+      {"record.percent", [&] { return setNumber(o.recordPercent, 0, 100); }},
       {"roofline", [&] { return setToggle(o.roofline); }},
       {"long.ms", [&] { return setWhole(o.longMs, 0, 1 << 30); }},
   };

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/recompute/choose.h"
+#include "engine/train/sampler.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -51,6 +52,9 @@ struct TrainOptions {
   bool referenceKernels = false;
   std::map<std::string, bool> passes;     // pass.<name> = on|off
   std::string record = "instructions";    // off | steps | instructions
+  SampleRate recordBatch, recordStatistics;
+  std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input
+  double recordPercent = 1;               // of the time of the steps, for batches and statistics together
   bool roofline = false;                  // measure the machine's peak
   std::int64_t longMs = 100;              // instructions that run longer are named
 

@@ -30,6 +30,16 @@ bool onlyReshapes(const Node& node) {
   return node.domain.empty() && (node.op == "Identity" || node.op == "Cast" || node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze");
 }
 
+// What `loss` is a cast or another shape of.
+const Node* reducingNode(const Graph& graph, ValueId loss) {
+  const Node* node = producerOf(graph, loss);
+  while (node && onlyReshapes(*node)) node = producerOf(graph, node->input(0));
+  return node;
+}
+
+bool isEntropy(const Node& node) { return node.domain.empty() && (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss"); }
+bool isReduction(const Node& node) { return node.domain.empty() && (node.op == "ReduceMean" || node.op == "ReduceSum"); }
+
 // Of one row whose classes lie `stride` apart.
 double logSumExp(const TensorView& scores, std::int64_t first, std::int64_t classes, std::int64_t stride) {
   double most = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -129,15 +139,17 @@ snapshot::RowLosses ofReduction(const Graph& graph, const Node& node, const std:
 
 }  // namespace
 
+const Node* rowLossNode(const Graph& graph, ValueId loss) {
+  const Node* node = reducingNode(graph, loss);
+  return node && (isEntropy(*node) || isReduction(*node)) ? node : nullptr;
+}
+
 snapshot::RowLosses rowLosses(const Graph& graph, ValueId loss, const std::function<Result<TensorView>(ValueId)>& read,
                               const std::function<int(NodeId)>& instructionOf) {
-  const Node* node = producerOf(graph, loss);
-  while (node && onlyReshapes(*node)) node = producerOf(graph, node->input(0));
+  const Node* node = reducingNode(graph, loss);
   if (!node) return never("the loss is computed by no node");
-  const bool entropy = node->domain.empty() && (node->op == "SoftmaxCrossEntropyLoss" || node->op == "NegativeLogLikelihoodLoss");
-  const bool reduction = node->domain.empty() && (node->op == "ReduceMean" || node->op == "ReduceSum");
-  if (!entropy && !reduction) return never(fmt::format("the loss comes from {}, which has no value per row", node->label()));
-  snapshot::RowLosses out = entropy ? ofCrossEntropy(graph, *node, read) : ofReduction(graph, *node, read);
+  if (!isEntropy(*node) && !isReduction(*node)) return never(fmt::format("the loss comes from {}, which has no value per row", node->label()));
+  snapshot::RowLosses out = isEntropy(*node) ? ofCrossEntropy(graph, *node, read) : ofReduction(graph, *node, read);
   if (out.instruction() == 0) out.set_instruction(instructionOf(node->id));
   return out;
 }

@@ -19,4 +19,7 @@ namespace stepscope {
 snapshot::RowLosses rowLosses(const Graph& graph, ValueId loss, const std::function<Result<TensorView>(ValueId)>& read,
                               const std::function<int(NodeId)>& instructionOf);
 
+// That node: right after it ran the rows can be read. nullptr where the loss has another form.
+const Node* rowLossNode(const Graph& graph, ValueId loss);
+
 }  // namespace stepscope

@@ -30,6 +30,7 @@
 #include "engine/train/recompute_analysis.h"
 #include "engine/train/session_edit.h"
 #include "engine/train/state.h"
+#include "engine/train/step_notes.h"
 #include "engine/train/step_times.h"
 #include "engine/train/trained_set.h"
 #include "engine/train/undo_log.h"
@@ -60,7 +61,9 @@ struct Variant {
   std::unique_ptr<Inference> inference;
   std::unique_ptr<Executor> executor;
   const cpu::MachinePeak* peak = nullptr;  // of this machine, where the option roofline asks for it
+  bool stepped = false;              // a step of it was committed
   bool timed = false;                // its first step has named the instructions that cancelling waits for
+  std::optional<NotePlan> notes;     // what a step may note of its values
   std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
   std::shared_ptr<const Graph> specialised;  // before phase recompute
   PlanOptions planOptions;
@@ -216,6 +219,8 @@ class Session {
   bool traceCountedFirstBatch() const;
   void remember();
   void nameLongInstructions(const std::vector<Span>& spans);
+  void beginNotes();
+  void noteAfter(int instruction);
   snapshot::StepRecord makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const;
 
   Observer observer_;
@@ -228,6 +233,7 @@ class Session {
   std::optional<snapshot::OptionProof> optionProof_;
   std::unique_ptr<DataSource> data_;
   DensityProbe density_;              // of the inputs, set by `inspect inputs`
+  StepNotes notes_;                   // of the running step
   Graph symbolic_;                    // after optimizer: where every variant starts
   ValueId loss_;
   OptimizerReport optimizer_;

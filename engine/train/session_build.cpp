@@ -128,6 +128,7 @@ Status Session::build() {
   if (options_.startStep > 0 && state_.step == 0) state_.step = options_.startStep;
   SS_ASSIGN(Batch batch, data_->batch(state_.step));
   dropVariants();
+  notes_ = StepNotes(options_);
   SS_TRY(useVariantFor(batch));
   if (ring_.empty()) remember();
   return {};
@@ -389,6 +390,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   SS_TRY(abandonStep());
   forwardOnly_ = true;
+  notes_ = {};
   optionEffects_.clear();
   SS_TRY(materialise());
   Graph graph = imported_;

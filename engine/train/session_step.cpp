@@ -34,6 +34,18 @@ Executor::RunOptions Session::runOptions() const {
   return options;
 }
 
+void Session::beginNotes() {
+  if (!variant_->notes && notes_.due(state_.step)) variant_->notes = planNotes(*variant_->executor, trained_, optimizer_.accumulated, loss_);
+  notes_.begin(*variant_->executor, variant_->notes ? &*variant_->notes : nullptr, batch_, loss_, state_.step);
+}
+
+void Session::noteAfter(int instruction) {
+  if (!notes_.listens()) return;
+  const Executor& executor = *variant_->executor;
+  const bool update = runOptions().update || !executor.plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
+  notes_.after(instruction, update && executor.conditionsHold(instruction));
+}
+
 Result<snapshot::StepRecord> Session::step() {
   if (!variant_ || !data_) return invalid("step: nothing was built; build first");
   if (inStep_) return finishStep();
@@ -53,6 +65,12 @@ Result<snapshot::StepRecord> Session::step() {
     options.spans = &spans;
   }
   const std::int64_t begin = monotonicNs();
+  beginNotes();
+  if (notes_.listens())
+    options.after = [this](int i) -> Status {
+      noteAfter(i);
+      return {};
+    };
   // A cancelled step is thrown away, so it may only be cancelled before state is written over.
   const int firstStateWrite = executor.plan().firstStateWrite;
   options.cancel = &cancelled_;
@@ -62,6 +80,7 @@ Result<snapshot::StepRecord> Session::step() {
   const std::int64_t end = monotonicNs();
   if (!variant_->timed) nameLongInstructions(spans);
   snapshot::StepRecord record = makeRecord(begin, end, lastSpans_);
+  notes_.finish(record);
   position_ = count;
   SS_TRY(commit());
   return record;
@@ -118,6 +137,7 @@ snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, c
   if (touched_ == 0 || state_.step % 64 < 2) touched_ = executor.touchedBytes();
   record.set_peak_bytes(executor.plan().persistentBytes + touched_ + executor.dynamicBytes());
   record.set_batch(batch_.label);
+  record.set_warm_up(!variant_->stepped);
   for (snapshot::InputDensity& density : density_.measure(batch_)) *record.add_densities() = std::move(density);
   for (const Span& span : spans) {
     auto& s = *record.add_spans();
@@ -187,6 +207,7 @@ Status Session::commit() {
   writeNextState(updated, counted);
   rememberTimes();
   ++state_.step;
+  variant_->stepped = true;
   if (updated) {
     ++state_.updates;
     state_.micro = 0;

@@ -29,6 +29,7 @@ Status Session::beginStep() {
   undo_.clear();
   position_ = 0;
   stepBegin_ = monotonicNs();
+  beginNotes();
   lastSpans_.clear();
   stoppedBy_ = "step";
   expectedInf_.assign(variant_->graph.valueCapacity(), false);
@@ -112,6 +113,7 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable
     return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
   };
   options.after = [&](int i) -> Status {
+    noteAfter(i);
     if (!follow) return {};
     int id = 0;
     std::string found = breakAfter(*variant_, breakpoints_, i, expectedInf_, &id);
@@ -235,7 +237,8 @@ Result<snapshot::StepRecord> Session::finishStep() {
   SS_ASSIGN(const snapshot::Position end, runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
   if (end.stopped_by() == kCancelled)
     return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
-  const snapshot::StepRecord record = makeRecord(stepBegin_, monotonicNs(), lastSpans_);
+  snapshot::StepRecord record = makeRecord(stepBegin_, monotonicNs(), lastSpans_);
+  notes_.finish(record);
   SS_TRY(commit());
   return record;
 }

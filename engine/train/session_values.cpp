@@ -23,13 +23,7 @@ ValueId Session::findValue(std::string_view name) const { return variant_ ? vari
 Result<TensorView> Session::value(ValueId id) const {
   if (!variant_) return invalid("value: nothing was built; build first");
   if (!id || static_cast<std::size_t>(id.index) >= variant_->graph.valueCapacity()) return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
-  const std::string reason = variant_->executor->unavailable(id, position_);
-  const Value& value = variant_->graph.value(id);
-  if (!reason.empty()) {
-    if (value.data) return value.data->view();  // folded constants and state that the plan does not read
-    return fail(ErrorCode::kNotFound, fmt::format("value '{}': {}", value.name, reason));
-  }
-  return variant_->executor->view(id);
+  return contentsAt(*variant_->executor, id, position_);
 }
 
 Result<snapshot::TensorData> Session::fetch(ValueId id, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& extent,
@@ -52,46 +46,7 @@ Result<snapshot::TensorData> Session::fetch(ValueId id, const std::vector<std::i
   out.set_current(inStep_ || named.role != ValueRole::kNodeOutput);
   for (const std::int64_t d : view->dims) out.add_dims(d);
   if (statistics && view->dtype != DType::kString) *out.mutable_statistics() = tensorStatistics(*view);
-  if (limit <= 0) return out;
-  const std::size_t rank = view->dims.size();
-  if ((!begin.empty() && begin.size() != rank) || (!extent.empty() && extent.size() != rank))
-    return invalid(fmt::format("value '{}': slice of rank {}; expected rank {}", named.name, std::max(begin.size(), extent.size()), rank));
-  std::vector<std::int64_t> from(rank, 0), size = view->dims;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    if (!begin.empty()) from[axis] = begin[axis];
-    if (from[axis] < 0 || from[axis] > view->dims[axis])
-      return invalid(fmt::format("value '{}': slice begins at {} on axis {}; expected 0..{}", named.name, from[axis], axis, view->dims[axis]));
-    size[axis] = std::min(extent.empty() ? view->dims[axis] : std::max<std::int64_t>(extent[axis], 0), view->dims[axis] - from[axis]);
-  }
-  // Cut the outer axes first, so that rows stay whole as long as they can.
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    std::int64_t rest = 1;
-    for (std::size_t inner = axis + 1; inner < rank; ++inner) rest *= std::max<std::int64_t>(size[inner], 1);
-    const std::int64_t outer = std::max<std::int64_t>(1, limit / std::max<std::int64_t>(rest, 1));
-    size[axis] = std::min(size[axis], outer);
-    limit = std::max<std::int64_t>(1, limit / std::max<std::int64_t>(size[axis], 1));
-  }
-  for (const std::int64_t b : from) out.add_begin(b);
-  for (const std::int64_t e : size) out.add_extent(e);
-  const Dims strides = rowMajorStrides(view->dims);
-  const std::int64_t total = elementCount(size);
-  const std::size_t element = dtypeSize(view->dtype);
-  std::string data;
-  if (view->dtype != DType::kString) data.resize(static_cast<std::size_t>(total) * element);
-  std::vector<std::int64_t> index(rank, 0);
-  for (std::int64_t k = 0; k < total; ++k) {
-    std::int64_t offset = 0;
-    for (std::size_t axis = 0; axis < rank; ++axis) offset += (from[axis] + index[axis]) * strides[axis];
-    if (view->dtype == DType::kString)
-      out.add_strings(static_cast<const std::string*>(view->data)[offset]);
-    else
-      std::memcpy(data.data() + static_cast<std::size_t>(k) * element, static_cast<const std::byte*>(view->data) + static_cast<std::size_t>(offset) * element, element);
-    for (std::size_t axis = rank; axis-- > 0;) {
-      if (++index[axis] < size[axis]) break;
-      index[axis] = 0;
-    }
-  }
-  out.set_data(std::move(data));
+  SS_TRY(addContents(*view, begin, extent, limit, out));
   return out;
 }
 

@@ -1,6 +1,7 @@
 // Everything a report says about one run, read once. All writers of this folder work from it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "storage/error.h"
 #include "storage/queries.h"
 #include "storage/roofline.h"
+#include "storage/step_facts.h"
 #include "storage/timing.h"
 
 namespace stepscope::storage {
@@ -25,6 +27,7 @@ struct ReportData {
   Timing timing;
   Roofline roofline;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
+  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> statistics;  // by step; thinned out where there are very many
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;
 

@@ -20,6 +20,7 @@ struct Part {
 constexpr Part kParts[] = {
     {"alerts", "Alerts", alertsSection},
     {"loss", "Training", lossSection},
+    {"values", "Values", valuesSection},
     {"time", "Step time", timeSection},
     {"ops", "Operators", opsSection},
     {"instructions", "Instructions", instructionSection},

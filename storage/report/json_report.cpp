@@ -52,6 +52,29 @@ Json runJson(const ReportData& data) {
           {"last_loss", number(r.lastLoss)}};
 }
 
+// Of the steps that recorded some.
+Json statisticsJson(const ReportData& data) {
+  Json array = Json::array();
+  for (const auto& [step, values] : data.statistics) {
+    for (const snapshot::RecordedStatistics& v : values) {
+      const snapshot::TensorStatistics& s = v.statistics();
+      array.push_back({{"step", step},
+                       {"kind", v.kind()},
+                       {"of", v.of()},
+                       {"value", v.name()},
+                       {"elements", s.count()},
+                       {"norm", number(s.norm())},
+                       {"mean", number(s.mean())},
+                       {"std", number(s.std())},
+                       {"min", number(s.min())},
+                       {"max", number(s.max())},
+                       {"nan", s.nan()},
+                       {"inf", s.inf()}});
+    }
+  }
+  return array;
+}
+
 Json machineJson(const snapshot::MachineInfo& m) {
   return {{"cpu", m.cpu()},
           {"cores", m.cores()},
@@ -233,6 +256,7 @@ std::string jsonReport(const ReportData& data) {
   root["timing"] = timingJson(data.timing);
   root["roofline"] = rooflineJson(data);
   root["steps"] = list(data.steps, stepJson);
+  root["statistics"] = statisticsJson(data);
   root["alerts"] = list(data.alerts, [](const AlertRow& a) {
     return Json{{"severity", a.severity}, {"code", a.code}, {"message", a.message},        {"node", a.node},
                 {"value", a.value},       {"step", a.step}, {"instruction", a.instruction}};

@@ -14,6 +14,7 @@ namespace stepscope::storage {
 std::string summarySection(const ReportData& data);      // title, facts of the run, the six numbers
 std::string alertsSection(const ReportData& data);       // warnings and lost data
 std::string lossSection(const ReportData& data);         // loss, gradient norm, learning rate, step time over the steps
+std::string valuesSection(const ReportData& data);       // parameters and gradients over the steps that recorded them
 std::string startUpSection(const ReportData& data);      // phases as flame chart and table
 std::string passSection(const ReportData& data);         // matches and near misses
 std::string timeSection(const ReportData& data);         // phases of the step

@@ -9,6 +9,7 @@
 #include "storage/queries.h"
 #include "storage/report/data.h"
 #include "storage/schema.h"
+#include "storage/step_facts.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -72,38 +73,60 @@ TEST(Migration, MissingStepIsAnError) {
   EXPECT_EQ(migrate(connection, file.string(), {}, kSchemaVersion).error().code, ErrorCode::kCorrupt);
 }
 
-// A file as version 1 wrote it: no roofline. A reader takes it as it is, a writer brings it forward.
-TEST(Migration, FileOfVersionOneOpens) {
-  const TemporaryFolder folder;
-  const auto file = folder / "one.stepscope";
-  testing::recordSample(file, {1, 5});
-  {
-    const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
+std::vector<std::string> columns(const std::filesystem::path& path) {
+  const Connection connection = Connection::open(path.string(), Connection::Mode::kRead).value();
+  Statement rows = connection.prepare("SELECT m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid").value();
+  std::vector<std::string> all;
+  while (rows.next()) all.push_back(rows.text(0) + "." + rows.text(1) + " " + rows.text(2) + " " + rows.text(3) + " " + rows.text(4));
+  return all;
+}
+
+// A file as an older version wrote it.
+void makeVersion(const std::filesystem::path& path, int version) {
+  testing::recordSample(path, {1, 5});
+  const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
+  ASSERT_TRUE(connection.execute("DELETE FROM tensor_stats WHERE kind != 'watched'"));
+  ASSERT_TRUE(connection.execute("DROP TABLE batch_densities; DROP TABLE batch_inputs; DROP TABLE row_losses; ALTER TABLE steps DROP COLUMN recording_ns;"
+                                 "ALTER TABLE tensor_stats DROP COLUMN kind; ALTER TABLE tensor_stats DROP COLUMN subject; ALTER TABLE tensor_stats DROP COLUMN node;"
+                                 "PRAGMA user_version = 2"));
+  if (version == 1) {
     ASSERT_TRUE(connection.execute("DROP TABLE roofline; DROP TABLE machine_peaks; PRAGMA user_version = 1"));
   }
+}
+
+// A reader takes it as it is, a writer brings it forward.
+class MigrationFrom : public ::testing::TestWithParam<int> {};
+
+TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
+  const TemporaryFolder folder;
+  const auto file = folder / "old.stepscope";
+  makeVersion(file, GetParam());
   {
     const auto project = Project::openReadOnly(file);
     ASSERT_TRUE(project) << project.error().message;
     const auto data = readReportData(*project, 0);
     ASSERT_TRUE(data) << data.error().message;
-    EXPECT_TRUE(data->roofline.peaks.empty());
+    EXPECT_EQ(data->roofline.peaks.empty(), GetParam() == 1);
     EXPECT_EQ(data->steps.size(), 5u);
+    EXPECT_TRUE(readDensities(*project, 1)->empty());
+    EXPECT_TRUE(readBatches(*project, 1, 1 << 20)->empty());
+    EXPECT_TRUE(readRowLosses(*project, 1, 10)->empty());
+    EXPECT_TRUE(readRecordedStatistics(*project, 1, 1000)->empty());
+    EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
   }
   testing::recordSample(folder / "new.stepscope", {1, 1});
   {
     const auto project = Project::openForWriting(file);
     ASSERT_TRUE(project) << project.error().message;
   }
-  const auto columns = [](const std::filesystem::path& path) {
-    const Connection connection = Connection::open(path.string(), Connection::Mode::kRead).value();
-    Statement rows = connection.prepare("SELECT m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid").value();
-    std::vector<std::string> all;
-    while (rows.next()) all.push_back(rows.text(0) + "." + rows.text(1) + " " + rows.text(2) + " " + rows.text(3) + " " + rows.text(4));
-    return all;
-  };
   EXPECT_EQ(columns(file), columns(folder / "new.stepscope")) << "a migrated file has the tables of a new one";
-  EXPECT_EQ(readSteps(Project::openReadOnly(file).value(), 1)->size(), 5u);
+  const auto project = Project::openReadOnly(file);
+  EXPECT_EQ(readSteps(*project, 1)->size(), 5u);
+  EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u);
+  EXPECT_TRUE(readRecordedStatistics(*project, 1, 1000)->empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

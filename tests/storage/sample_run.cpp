@@ -290,6 +290,58 @@ std::vector<snapshot::PhaseSpan> samplePhases() {
   return spans;
 }
 
+namespace {
+
+// What a step that is sampled notes of its numbers.
+void addNotes(snapshot::StepRecord& record) {
+  const double s = static_cast<double>(record.step());
+  auto* input = record.add_inputs();
+  input->set_value(1);
+  input->set_name("input_ids");
+  input->set_dtype("int64");
+  for (const int extent : {2, 128}) input->add_dims(extent);
+  for (const int begin : {0, 0}) input->add_begin(begin);
+  for (const int extent : {1, 128}) input->add_extent(extent);
+  std::string data(128 * 8, '\0');
+  for (std::size_t i = 0; i < 128; ++i) data[i * 8] = static_cast<char>(i);
+  input->set_data(std::move(data));
+  input->mutable_statistics()->set_count(256);
+  input->mutable_statistics()->set_max(383);
+  input->mutable_statistics()->set_zeros(56);
+  auto* rows = record.mutable_row_losses();
+  rows->set_quantity("cross entropy of 'logits' at 'labels'");
+  rows->set_step(record.step());
+  for (int row = 0; row < 8; ++row) rows->add_values(row == 5 ? 9.5 : 2 + 0.1 * row);
+  for (int row = 0; row < 8; ++row) rows->add_ignored(row == 7);
+  int value = 100;
+  for (const char* parameter : {"wte.weight", "h.0.mlp.weight"}) {
+    for (const char* kind : {"parameter", "gradient"}) {
+      auto* r = record.add_statistics();
+      r->set_kind(kind);
+      r->set_of(parameter);
+      r->set_value(value++);
+      r->set_name(std::string(parameter) + (kind[0] == 'g' ? ".grad" : ""));
+      r->set_node(kind[0] == 'g' ? 40 : -1);
+      r->mutable_statistics()->set_count(4096);
+      r->mutable_statistics()->set_norm(kind[0] == 'g' ? 0.5 + std::exp(-s / 10) : 12 + 0.01 * s);
+      r->mutable_statistics()->set_min(-0.3);
+      r->mutable_statistics()->set_max(0.4);
+      r->mutable_statistics()->set_nan(record.step() == 20 && kind[0] == 'g' ? 3 : 0);
+    }
+  }
+  auto* output = record.add_statistics();
+  output->set_kind("output");
+  output->set_of("h.0.mlp");
+  output->set_value(value);
+  output->set_name("h.0.mlp/Add_output");
+  output->set_node(7);
+  output->mutable_statistics()->set_count(196'608);
+  output->mutable_statistics()->set_norm(30 + s);
+  record.set_recording_ns(20'000);
+}
+
+}  // namespace
+
 snapshot::StepRecord sampleStep(const snapshot::Plan& plan, std::int64_t step) {
   snapshot::StepRecord record;
   record.set_step(step);
@@ -320,6 +372,17 @@ snapshot::StepRecord sampleStep(const snapshot::Plan& plan, std::int64_t step) {
   record.set_planned_bytes(plan.persistent_bytes() + plan.arena_bytes());
   record.set_peak_bytes(record.planned_bytes() + 262'144);
   record.set_batch(fmt::format("entry {} of 60", step + 1));
+  record.set_warm_up(step == 0);
+  auto* density = record.add_densities();
+  density->set_input("input_ids");
+  density->set_kind("tokens");
+  density->set_valid(200 + step % 7);
+  density->set_total(256);
+  density->set_rows(2);
+  density->set_shortest(90);
+  density->set_longest(128);
+  density->set_reason("padding where 'attention_mask' is 0");
+  if (step % 5 == 0) addNotes(record);
   return record;
 }
 

@@ -1,0 +1,175 @@
+#include "storage/step_facts.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+#include "storage/blob.h"
+#include "storage/bounded.h"
+#include "storage/sqlite.h"
+
+namespace stepscope::storage {
+namespace {
+
+constexpr int kFirstVersion = 3;
+constexpr std::size_t kMostBins = 4096, kMostDims = 64;
+
+// Row ids of the steps as last executed.
+constexpr const char* kLastExecuted = "(SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)";
+
+std::int32_t id32(const Statement& row, int column) { return static_cast<std::int32_t>(row.integer(column)); }
+
+// Columns count, min, max, mean, std, zeros, negative, nan, inf from `first` on.
+void readNumbers(const Statement& row, int first, snapshot::TensorStatistics& out) {
+  out.set_count(boundedSize(row.integer(first)));
+  out.set_min(row.real(first + 1));
+  out.set_max(row.real(first + 2));
+  out.set_mean(row.real(first + 3));
+  out.set_std(row.real(first + 4));
+  out.set_zeros(boundedSize(row.integer(first + 5)));
+  out.set_negative(boundedSize(row.integer(first + 6)));
+  out.set_nan(boundedSize(row.integer(first + 7)));
+  out.set_inf(boundedSize(row.integer(first + 8)));
+}
+
+// "[8, 128]"; what is no list of numbers gives none.
+std::vector<std::int64_t> numbersOf(const std::string& text, std::size_t most) {
+  const nlohmann::json parsed = nlohmann::json::parse(text, nullptr, false);
+  std::vector<std::int64_t> numbers;
+  if (!parsed.is_array() || parsed.size() > most) return numbers;
+  for (const auto& entry : parsed) {
+    if (!entry.is_number_integer()) return {};
+    numbers.push_back(boundedSize(entry.get<std::int64_t>()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run) {
+  std::map<std::int64_t, std::vector<snapshot::InputDensity>> out;
+  if (project.schemaVersion() < kFirstVersion) return out;
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason FROM "
+                                                                           "batch_densities WHERE step_id IN ") +
+                                                               kLastExecuted + " ORDER BY step_id, input, kind"));
+  rows.bind(run);
+  while (rows.next()) {
+    snapshot::InputDensity& d = out[rows.integer(0)].emplace_back();
+    d.set_input(rows.text(1));
+    d.set_kind(rows.text(2));
+    d.set_valid(boundedSize(rows.integer(3)));
+    d.set_total(boundedSize(rows.integer(4)));
+    d.set_rows(boundedSize(rows.integer(5)));
+    d.set_shortest(boundedSize(rows.integer(6)));
+    d.set_longest(boundedSize(rows.integer(7)));
+    d.set_reason(rows.text(8));
+  }
+  SS_STORE_TRY(rows.status());
+  return out;
+}
+
+Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run, std::int64_t contentBytes) {
+  std::map<std::int64_t, std::vector<snapshot::TensorData>> out;
+  if (project.schemaVersion() < kFirstVersion) return out;
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(std::string("SELECT step_id, value, name, dtype, shape, (SELECT step FROM steps WHERE id = step_id), count, min, max, "
+                                                           "mean, std, zeros, negative, nan, inf, kept_bytes, data FROM batch_inputs WHERE step_id IN ") +
+                                               kLastExecuted + " ORDER BY step_id DESC, position"));
+  rows.bind(run);
+  while (rows.next()) {
+    snapshot::TensorData data;
+    data.set_value(id32(rows, 1));
+    data.set_name(rows.text(2));
+    data.set_dtype(rows.text(3));
+    for (const std::int64_t extent : numbersOf(rows.text(4), kMostDims)) data.add_dims(extent);
+    data.set_step(rows.integer(5));
+    readNumbers(rows, 6, *data.mutable_statistics());
+    const std::int64_t bytes = boundedSize(rows.integer(15));
+    if (bytes > 0 && bytes <= contentBytes) {
+      contentBytes -= bytes;
+      snapshot::TensorData kept;
+      SS_STORE_TRY(unpackMessage(rows.blob(16), kept));
+      *data.mutable_begin() = std::move(*kept.mutable_begin());
+      *data.mutable_extent() = std::move(*kept.mutable_extent());
+      data.set_data(std::move(*kept.mutable_data()));
+    }
+    out[rows.integer(0)].push_back(std::move(data));
+  }
+  SS_STORE_TRY(rows.status());
+  return out;
+}
+
+Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run, std::int64_t most) {
+  std::map<std::int64_t, snapshot::RowLosses> out;
+  if (project.schemaVersion() < kFirstVersion) return out;
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(std::string("SELECT step_id, data, (SELECT step FROM steps WHERE id = step_id) FROM row_losses WHERE "
+                                                                           "step_id IN ") +
+                                                               kLastExecuted + " ORDER BY step_id DESC LIMIT ?2"));
+  rows.bind(run, most);
+  while (rows.next()) {
+    snapshot::RowLosses& losses = out[rows.integer(0)];
+    SS_STORE_TRY(unpackMessage(rows.blob(1), losses));
+    losses.set_step(rows.integer(2));
+  }
+  SS_STORE_TRY(rows.status());
+  return out;
+}
+
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project, std::int64_t run, std::int64_t most) {
+  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
+  if (project.schemaVersion() < kFirstVersion) return out;
+  SS_STORE_ASSIGN(Statement counts, project.connection().prepare("SELECT step, count(*) FROM tensor_stats WHERE run = ? AND kind != 'watched' GROUP BY step ORDER BY step"));
+  counts.bind(run);
+  std::vector<std::int64_t> steps;
+  std::int64_t all = 0;
+  while (counts.next()) {
+    steps.push_back(counts.integer(0));
+    all = saturatingAdd(all, boundedSize(counts.integer(1)));
+  }
+  SS_STORE_TRY(counts.status());
+  const std::size_t stride = most > 0 ? static_cast<std::size_t>((all + most - 1) / std::max<std::int64_t>(1, most)) : 1;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (stride <= 1 || i % stride == 0 || i + 1 == steps.size()) out[steps[i]];
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
+                                                               "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND kind != 'watched' "
+                                                               "GROUP BY step, value) ORDER BY id"));
+  rows.bind(run);
+  while (rows.next()) {
+    const auto place = out.find(rows.integer(0));
+    if (place == out.end()) continue;
+    snapshot::RecordedStatistics& r = place->second.emplace_back();
+    r.set_kind(rows.text(1));
+    r.set_of(rows.text(2));
+    r.set_value(id32(rows, 3));
+    r.set_name(rows.text(4));
+    r.set_node(id32(rows, 5));
+    readNumbers(rows, 6, *r.mutable_statistics());
+    r.mutable_statistics()->set_norm(rows.real(15));
+  }
+  SS_STORE_TRY(rows.status());
+  return out;
+}
+
+Result<std::vector<WatchedStatistics>> readWatchedStatistics(const Project& project, std::int64_t run, std::int64_t most) {
+  const char* watched = project.schemaVersion() < kFirstVersion ? "" : "AND kind = 'watched'";
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(std::string("SELECT step, value, name, count, min, max, mean, std, zeros, negative, nan, inf, norm, histogram FROM tensor_stats "
+                                                           "WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 ") +
+                                               watched + " GROUP BY step, value) ORDER BY step DESC, id DESC LIMIT ?2"));
+  rows.bind(run, most);
+  std::vector<WatchedStatistics> out;
+  while (rows.next()) {
+    WatchedStatistics& w = out.emplace_back();
+    w.step = rows.integer(0);
+    w.value = id32(rows, 1);
+    w.name = rows.text(2);
+    readNumbers(rows, 3, w.statistics);
+    w.statistics.set_norm(rows.real(12));
+    for (const std::int64_t bin : numbersOf(rows.text(13), kMostBins)) w.statistics.add_histogram(bin);
+  }
+  SS_STORE_TRY(rows.status());
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace stepscope::storage

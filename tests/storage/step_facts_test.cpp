@@ -1,0 +1,154 @@
+#include "storage/step_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "storage/queries.h"
+#include "storage/recorder.h"
+#include "storage/sqlite.h"
+#include "storage/timing.h"
+#include "tests/storage/sample_run.h"
+
+namespace stepscope::storage {
+namespace {
+
+using testing::sampleStep;
+using testing::TemporaryFolder;
+
+// Ten steps of the sample, step 5 executed twice.
+class StepFacts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto recorder = Recorder::start(Project::create(folder_ / "run.stepscope").value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    plan_ = testing::samplePlan({1, 10});
+    recorder->plan(plan_);
+    for (int step = 0; step < 10; ++step) recorder->step(sampleStep(plan_, step));
+    snapshot::StepRecord again = sampleStep(plan_, 5);
+    again.mutable_inputs(0)->mutable_statistics()->set_max(77);
+    again.mutable_row_losses()->set_values(2, std::numeric_limits<double>::quiet_NaN());
+    again.mutable_densities(0)->set_valid(1);
+    again.mutable_statistics(0)->mutable_statistics()->set_norm(99);
+    recorder->step(again);
+    ASSERT_TRUE(recorder->close());
+  }
+  Project open() const { return Project::openReadOnly(folder_ / "run.stepscope").value(); }
+
+  TemporaryFolder folder_;
+  snapshot::Plan plan_;
+};
+
+TEST_F(StepFacts, DensitiesOfEveryStepComeBack) {
+  const Project project = open();
+  const auto steps = readSteps(project, 1).value();
+  const auto densities = readDensities(project, 1);
+  ASSERT_TRUE(densities) << densities.error().message;
+  ASSERT_EQ(densities->size(), 10u);
+  for (const StepRow& step : steps) {
+    ASSERT_EQ(densities->at(step.id).size(), 1u);
+    const auto& d = densities->at(step.id).front();
+    const snapshot::InputDensity wanted = sampleStep(plan_, step.step).densities(0);
+    if (step.step == 5) {
+      EXPECT_EQ(d.valid(), 1) << "a step that was executed again counts as last executed";
+    } else {
+      EXPECT_EQ(d.SerializeAsString(), wanted.SerializeAsString());
+    }
+  }
+}
+
+TEST_F(StepFacts, BatchesComeBackWithTheirContents) {
+  const Project project = open();
+  const auto steps = readSteps(project, 1).value();
+  const auto batches = readBatches(project, 1, 1 << 20);
+  ASSERT_TRUE(batches) << batches.error().message;
+  ASSERT_EQ(batches->size(), 2u);  // steps 0 and 5
+  const auto& input = batches->at(steps[0].id).front();
+  const auto wanted = sampleStep(plan_, 0).inputs(0);
+  EXPECT_EQ(input.data(), wanted.data());
+  EXPECT_EQ(std::vector(input.dims().begin(), input.dims().end()), (std::vector<std::int64_t>{2, 128}));
+  EXPECT_EQ(std::vector(input.extent().begin(), input.extent().end()), (std::vector<std::int64_t>{1, 128}));
+  EXPECT_EQ(input.statistics().zeros(), 56);
+  EXPECT_EQ(input.step(), 0);
+  EXPECT_EQ(batches->at(steps[5].id).front().statistics().max(), 77);
+  const auto newest = readBatches(project, 1, 1024);
+  ASSERT_TRUE(newest);
+  EXPECT_TRUE(newest->at(steps[0].id).front().data().empty()) << "the newest contents come first where they are too much";
+  EXPECT_FALSE(newest->at(steps[5].id).front().data().empty());
+  EXPECT_EQ(project.connection().integer("SELECT kept_bytes FROM batch_inputs LIMIT 1").value(), 1024);
+}
+
+TEST_F(StepFacts, RowLossesComeBackAndTheWorstIsAColumn) {
+  const Project project = open();
+  const auto steps = readSteps(project, 1).value();
+  const auto losses = readRowLosses(project, 1, 10);
+  ASSERT_TRUE(losses) << losses.error().message;
+  ASSERT_EQ(losses->size(), 2u);
+  EXPECT_EQ(losses->at(steps[0].id).SerializeAsString(), sampleStep(plan_, 0).row_losses().SerializeAsString());
+  EXPECT_TRUE(std::isnan(losses->at(steps[5].id).values(2)));
+  EXPECT_EQ(readRowLosses(project, 1, 1)->begin()->second.step(), 5);
+  auto rows = project.connection().prepare("SELECT worst_row, worst, counted, not_finite, mean FROM row_losses ORDER BY step_id").value();
+  ASSERT_TRUE(rows.next());
+  EXPECT_EQ(rows.integer(0), 5);
+  EXPECT_EQ(rows.real(1), 9.5);
+  EXPECT_EQ(rows.integer(2), 7) << "a row that the loss ignores does not count";
+  EXPECT_EQ(rows.integer(3), 0);
+  EXPECT_NEAR(rows.real(4), (2 + 2.1 + 2.2 + 2.3 + 2.4 + 9.5 + 2.6) / 7, 1e-12);
+  ASSERT_TRUE(rows.next());
+  ASSERT_TRUE(rows.next());  // step 5 again
+  EXPECT_EQ(rows.integer(0), 2) << "NaN is worse than every number";
+  EXPECT_TRUE(std::isnan(rows.real(1)));
+  EXPECT_EQ(rows.integer(3), 1);
+}
+
+TEST_F(StepFacts, StatisticsComeBackAndAreThinnedOutByWholeSteps) {
+  const Project project = open();
+  const auto all = readRecordedStatistics(project, 1, 1000);
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->size(), 2u);
+  const auto wanted = sampleStep(plan_, 0);
+  ASSERT_EQ(all->at(0).size(), static_cast<std::size_t>(wanted.statistics_size()));
+  for (int i = 0; i < wanted.statistics_size(); ++i) EXPECT_EQ(all->at(0)[static_cast<std::size_t>(i)].SerializeAsString(), wanted.statistics(i).SerializeAsString());
+  EXPECT_EQ(all->at(5).front().statistics().norm(), 99);
+  const auto few = readRecordedStatistics(project, 1, 1);
+  ASSERT_TRUE(few);
+  for (const auto& [step, values] : *few) EXPECT_EQ(values.size(), 5u) << "what is kept of a step is whole";
+  EXPECT_EQ(few->rbegin()->first, 5) << "the newest step stays";
+}
+
+TEST_F(StepFacts, StepsSayWhatRecordingTookAndWhatWarmUpIs) {
+  const auto steps = readSteps(open(), 1).value();
+  EXPECT_EQ(steps[0].recordingNs, 20'000);
+  EXPECT_EQ(steps[1].recordingNs, 0);
+  EXPECT_TRUE(steps[0].warmUp);
+  EXPECT_FALSE(steps[1].warmUp);
+  const auto times = readStepTimes(open());
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->at(1).n, 10) << "ten executions beside the warm-up";
+  EXPECT_LT(times->at(1).max, steps[0].ns) << "which is slower than all";
+  EXPECT_LE(times->at(1).median, times->at(1).p95);
+}
+
+TEST(StepFactsOfAHostileFile, NonsenseInTheTablesDoesNotCrash) {
+  const TemporaryFolder folder;
+  const auto file = folder / "run.stepscope";
+  testing::recordSample(file, {1, 6});
+  {
+    const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
+    ASSERT_TRUE(connection.execute("UPDATE batch_inputs SET shape = '[1, \"x\"]', count = -5; UPDATE batch_densities SET valid = -1, total = 'many';"
+                                   "UPDATE tensor_stats SET histogram = '{', min = 'low'; UPDATE row_losses SET data = x'00'"));
+  }
+  const auto project = Project::openReadOnly(file).value();
+  const auto batches = readBatches(project, 1, 1 << 20);
+  ASSERT_TRUE(batches) << batches.error().message;
+  EXPECT_EQ(batches->begin()->second.front().dims_size(), 0);
+  EXPECT_EQ(batches->begin()->second.front().statistics().count(), 0);
+  EXPECT_EQ(readDensities(project, 1)->begin()->second.front().valid(), 0);
+  EXPECT_EQ(readRowLosses(project, 1, 10).error().code, ErrorCode::kCorrupt);
+  EXPECT_TRUE(readWatchedStatistics(project, 1, 10)->front().statistics.histogram().empty());
+  EXPECT_TRUE(readRecordedStatistics(project, 1, 100).has_value());
+}
+
+}  // namespace
+}  // namespace stepscope::storage
