@@ -11,11 +11,13 @@
 #include "engine/onnx/inliner.h"
 #include "engine/onnx/problem.h"
 #include "engine/passes/check_operands.h"
+#include "engine/passes/drop_zero_bias.h"
 #include "engine/passes/lower_if.h"
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
 #include "engine/passes/lower_soft_labels.h"
 #include "engine/passes/raise_opset.h"
+#include "engine/passes/settle_norm_types.h"
 #include "engine/passes/unroll_loops.h"
 #include "engine/profile/roofline.h"
 #include "engine/train/phase_scope.h"
@@ -117,7 +119,8 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
       if (!signals) return phase.fail(signals.error());
       auto labels = lowerSoftLabels(imported_);
       if (!labels) return phase.fail(labels.error());
-      if (loops->lowered + signals->lowered + labels->lowered == 0) {
+      const std::size_t repaired = dropZeroBias(imported_, *importedInference_) + settleNormTypes(imported_);
+      if (loops->lowered + signals->lowered + labels->lowered + repaired == 0) {
         const std::string& reason = !loops->blocked.empty() ? loops->blocked : !signals->blocked.empty() ? signals->blocked : labels->blocked;
         if (!reason.empty()) return phase.fail({ErrorCode::kUnsupported, reason});
         break;

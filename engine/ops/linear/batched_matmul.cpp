@@ -7,6 +7,7 @@ namespace {
 bool transposes(const Attributes& attrs, std::string_view name) { return attrs.integer(name, 0) != 0; }
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(requireOneType(c, {0, 1}));
   return inferMatMul(c, 0, 1, transposes(c.attrs(), "transA"), transposes(c.attrs(), "transB"), c.inputDType(0));
 }
 

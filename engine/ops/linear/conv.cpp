@@ -1,12 +1,16 @@
 #include <numeric>
 
 #include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/matmul_rule.h"
 #include "engine/ops/linear/ops.h"
 
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferConv(c, 0, 1, c.inputDType(0)); }
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireOneType(c, {0, 1, 2}));
+  return inferConv(c, 0, 1, c.inputDType(0));
+}
 
 Status gradient(GradientContext& g) {
   const ValueId dy = g.dy(0);

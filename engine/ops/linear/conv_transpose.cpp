@@ -1,12 +1,14 @@
 #include <numeric>
 
 #include "engine/ops/linear/conv_rule.h"
+#include "engine/ops/linear/matmul_rule.h"
 #include "engine/ops/linear/ops.h"
 
 namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(requireOneType(c, {0, 1, 2}));
   SS_TRY(requireRank(c, 0, 3));
   SS_TRY(requireRank(c, 1, 3));
   if (!c.rankKnown(0)) {

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "engine/ops/gradient_context.h"
+#include "engine/ops/linear/matmul_rule.h"
 #include "engine/ops/linear/ops.h"
 #include "engine/ops/shape_context.h"
 #include "kernels/einsum_equation.h"
@@ -17,6 +18,7 @@ Result<EinsumEquation> equationOf(ShapeContext& c) {
 
 Status inferShape(ShapeContext& c) {
   SS_ASSIGN(const EinsumEquation equation, equationOf(c));
+  for (std::size_t i = 1; i < c.inputCount(); ++i) SS_TRY(requireOneType(c, {0, i}));
   std::map<int, Dim> extents;
   std::size_t ellipsisRank = 0;
   for (std::size_t i = 0; i < c.inputCount(); ++i) {

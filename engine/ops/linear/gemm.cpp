@@ -5,6 +5,7 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(requireOneType(c, {0, 1, 2}));
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}})
     if (c.rankKnown(i) && c.inputShape(i)->size() != 2)
       return c.error("input " + std::to_string(i) + " has shape " + shapeText(*c.inputShape(i)) + "; expected rank 2");

@@ -4,7 +4,10 @@
 namespace stepscope::ops {
 namespace {
 
-Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 1, false, false, c.inputDType(0)); }
+Status inferShape(ShapeContext& c) {
+  SS_TRY(requireOneType(c, {0, 1}));
+  return inferMatMul(c, 0, 1, false, false, c.inputDType(0));
+}
 Status gradient(GradientContext& g) { return matMulGradient(g, false, false, 1.0f); }
 
 }  // namespace

@@ -30,6 +30,18 @@ Result<Shape> productShape(ShapeContext& c, const Shape& left, const Shape& righ
   return y;
 }
 
+Status requireOneType(const ShapeContext& c, std::initializer_list<std::size_t> inputs) {
+  DType common = DType::kUndefined;
+  for (const std::size_t i : inputs) {
+    if (i >= c.inputCount() || !c.hasInput(i)) continue;
+    const DType dtype = c.inputDType(i);
+    if (common == DType::kUndefined) common = dtype;
+    if (dtype != DType::kUndefined && dtype != common)
+      return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(dtype)) + "; expected " + std::string(dtypeName(common)) + " as the others");
+  }
+  return {};
+}
+
 Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype) {
   if (!c.rankKnown(a) || !c.rankKnown(b)) {
     c.setOutput(0, dtype, std::nullopt);

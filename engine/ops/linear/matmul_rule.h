@@ -1,11 +1,16 @@
 // What the matrix-product ops share: shape rule, gradient, cost.
 #pragma once
 
+#include <initializer_list>
+
 #include "engine/ops/gradient_context.h"
 #include "engine/ops/op_def.h"
 #include "engine/ops/shape_context.h"
 
 namespace stepscope::ops {
+
+// The named inputs that are there and of a known type have one type: kernels read them as such.
+Status requireOneType(const ShapeContext& c, std::initializer_list<std::size_t> inputs);
 
 // Output 0 = op(input a) · op(input b) of `dtype`, numpy rules, op = exchange of the last two axes where asked.
 Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype);

@@ -22,6 +22,7 @@ Result<Shape> permuted(ShapeContext& c, const Shape& shape, std::string_view nam
 }
 
 Status inferShape(ShapeContext& c) {
+  SS_TRY(requireOneType(c, {0, 1, 2, 3}));
   if (!c.rankKnown(0) || !c.rankKnown(1)) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
     return {};

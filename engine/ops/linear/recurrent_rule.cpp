@@ -1,5 +1,7 @@
 #include "engine/ops/linear/recurrent_rule.h"
 
+#include "engine/ops/linear/matmul_rule.h"
+
 namespace stepscope::ops {
 namespace {
 
@@ -13,6 +15,7 @@ struct Extents {
 };
 
 Result<Extents> extentsOf(ShapeContext& c, std::size_t first, std::int64_t gates) {
+  SS_TRY(requireOneType(c, {first, first + 1, first + 2, first + 3, first + 5, first + 6, first + 7}));
   for (std::size_t i = first; i < first + 3; ++i)
     if (c.rankKnown(i) && c.inputShape(i)->size() != 3)
       return c.error("input " + std::to_string(i) + " has shape " + shapeText(*c.inputShape(i)) + "; expected rank 3");

@@ -7,7 +7,7 @@ Status inferShape(ShapeContext& c) {
   SS_TRY(reduction_rules::expectOperands(c, 2));
   SS_TRY(reduction_rules::expectFloat(c, 0, "x"));
   SS_TRY(reduction_rules::expectSameDType(c, 1, 2));
-  c.setOutput(0, c.inputDType(1), c.inputShape(0));
+  c.setOutput(0, c.inputDType(0), c.inputShape(0));
   std::optional<Shape> statistics;
   if (c.rankKnown(0)) {
     const Shape x = *c.inputShape(0);
