@@ -15,12 +15,13 @@
 namespace stepscope {
 namespace {
 
-class Server {
+// The reader thread may outlive the service: after Shutdown it still waits for a stream that nobody closed. It shares the server.
+class Server : public std::enable_shared_from_this<Server> {
  public:
   Server(int in, int out, const snapshot::MachineInfo& machine) : in_(in), out_(out), machine_(machine) {}
 
   Status run() {
-    std::thread reader([this] { readLoop(); });
+    std::thread reader([self = shared_from_this()] { self->readLoop(); });
     while (true) {
       snapshot::Request request;
       {
@@ -44,13 +45,15 @@ class Server {
       const std::lock_guard lock(mutex_);
       serving_ = 0;
     }
-    // The reader may still wait for input; its thread ends with the stream.
-    const std::lock_guard lock(mutex_);
-    if (ended_) {
-      reader.join();
-    } else {
+    std::unique_lock lock(mutex_);
+    const bool ended = ended_;
+    const std::unique_ptr<Session> session = std::move(session_);  // freed here, whatever the reader does
+    lock.unlock();
+    if (!ended) {
       reader.detach();
+      return {};
     }
+    reader.join();
     return broken_;
   }
 
@@ -410,7 +413,7 @@ class Server {
   }
 
   int in_, out_;
-  const snapshot::MachineInfo& machine_;
+  const snapshot::MachineInfo machine_;
   std::mutex mutex_;      // queue, session pointer, cancellation
   std::mutex writing_;    // the output stream
   std::condition_variable wake_;
@@ -427,9 +430,7 @@ class Server {
 }  // namespace
 
 Status serveWorker(int in, int out, const snapshot::MachineInfo& machine) {
-  // The reader thread may outlive this call when it is ended by Shutdown, so the server is never destroyed.
-  auto* server = new Server(in, out, machine);
-  return server->run();
+  return std::make_shared<Server>(in, out, machine)->run();
 }
 
 }  // namespace stepscope
