@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/main_window.h"
 
+#include <QAbstractButton>
+#include <QAbstractItemView>
 #include <QApplication>
 #include <QCloseEvent>
+#include <QComboBox>
 #include <QDragEnterEvent>
 #include <QFileInfo>
 #include <QJsonDocument>
@@ -69,7 +72,11 @@ MainWindow::~MainWindow() {
 
 View* MainWindow::makeView(const QString& id) {
   for (const ViewEntry& entry : viewList()) {
-    if (id == QLatin1String(entry.id)) return entry.make({store_, selection_, wishes_});
+    if (id != QLatin1String(entry.id)) continue;
+    View* view = entry.make({store_, selection_, wishes_});
+    // Whenever it is made: not only views of the layout that the window opens with remember what they showed.
+    if (remember_) view->restoreState(QSettings().value(QStringLiteral("view/") + id).toString());
+    return view;
   }
   return nullptr;
 }
@@ -129,15 +136,19 @@ QStringList MainWindow::layoutNames() const {
   return names;
 }
 
+void MainWindow::arrange(const Layout& layout) {
+  layoutName_ = layout.name;
+  board_->apply(layout);
+  toolbar_->setLayoutName(layout.name);
+  // The view that had the focus may be gone; without this it goes to the first button.
+  if (View* view = board_->activeView(); view && session_.built()) board_->focus(*view);
+}
+
 void MainWindow::applyLayout(const QString& name) {
   const auto apply = [&](const std::vector<Layout>& layouts) {
     for (const Layout& l : layouts) {
       if (l.name.compare(name, Qt::CaseInsensitive) != 0) continue;
-      layoutName_ = l.name;
-      board_->apply(l);
-      toolbar_->setLayoutName(l.name);
-      // The view that had the focus may be gone; without this it goes to the first button.
-      if (View* view = board_->activeView(); view && session_.built()) board_->focus(*view);
+      arrange(l);
       return true;
     }
     return false;
@@ -282,7 +293,27 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
     session_.pause();
     return;
   }
+  if (event->key() == Qt::Key_Escape && notice_->isProblem()) {
+    notice_->clear();
+    return;
+  }
   QMainWindow::keyPressEvent(event);
+}
+
+// Space fits the view, but whoever has the keyboard on a button, a box of choices or a check box presses it.
+bool MainWindow::event(QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    const QWidget* focus = QApplication::focusWidget();
+    const auto* items = qobject_cast<const QAbstractItemView*>(focus);
+    const bool pressed = qobject_cast<const QAbstractButton*>(focus) || qobject_cast<const QComboBox*>(focus) ||
+                         (items && items->currentIndex().flags() & Qt::ItemIsUserCheckable);
+    if (key->key() == Qt::Key_Space && key->modifiers() == Qt::NoModifier && pressed) {
+      event->accept();
+      return true;
+    }
+  }
+  return QMainWindow::event(event);
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

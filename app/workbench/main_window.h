@@ -5,6 +5,7 @@
 #include <QMainWindow>
 #include <QPointer>
 #include <QStackedWidget>
+#include <QElapsedTimer>
 #include <QUndoStack>
 
 #include "app/workbench/actions.h"
@@ -40,6 +41,10 @@ class MainWindow : public QMainWindow {
   void setProjectPath(const QString& path) { projectPath_ = path; }
 
   void applyLayout(const QString& name);
+  // The same as a change that can be taken back.
+  void changeLayout(const QString& name);
+  // An arrangement of the views as it is, whatever is saved under its name.
+  void arrange(const Layout& layout);
   QStringList layoutNames() const;
 
   Session& session() { return session_; }
@@ -58,6 +63,7 @@ class MainWindow : public QMainWindow {
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
+  bool event(QEvent* event) override;
 
  private:
   void makeMenus();
@@ -74,6 +80,7 @@ class MainWindow : public QMainWindow {
   void showStartPage(bool show);
   void selectNextAlert();
   void moveSelection(int by);
+  void focusOrFit();
   void setBreakOn(bool nan, bool inf);
   void switchTheme();
   void scaleText(double factor);
@@ -101,6 +108,7 @@ class MainWindow : public QMainWindow {
   Palette* palette_ = nullptr;
   bool scripted_ = false;
   QUndoStack undo_;
+  QElapsedTimer focused_;  // since "focus" was asked for
   Actions* actions_;
   Toolbar* toolbar_;
   NoticeBar* notice_;

@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QInputDialog>
 #include <QMenu>
+#include <utility>
 
 #include "app/workbench/main_window.h"
 #include "app/workbench/view_list.h"
@@ -38,7 +39,46 @@ class OptionChange : public QUndoCommand {
   QString name_, from_, to_;
 };
 
+// From one arrangement of the views to another; the window shows the second one already.
+class ArrangementChange : public QUndoCommand {
+ public:
+  ArrangementChange(MainWindow& window, Layout from, Layout to)
+      : QUndoCommand(QObject::tr("views")), window_(window), from_(std::move(from)), to_(std::move(to)) {}
+  void redo() override {
+    if (std::exchange(shown_, false)) return;
+    window_.arrange(to_);
+  }
+  void undo() override { window_.arrange(from_); }
+
+ private:
+  MainWindow& window_;
+  Layout from_, to_;
+  bool shown_ = true;
+};
+
 }  // namespace
+
+void MainWindow::changeLayout(const QString& name) {
+  const Layout before = board_->present(layoutName_);
+  applyLayout(name);
+  const Layout after = board_->present(layoutName_);
+  if (before != after) undo_.push(new ArrangementChange(*this, before, after));
+}
+
+void MainWindow::focusOrFit() {
+  View* view = board_->activeView();
+  if (!view) return;
+  // Twice in a row shows everything.
+  constexpr int kTwice = 1000;  // milliseconds
+  const bool again = focused_.isValid() && focused_.elapsed() < kTwice;
+  if (again) {
+    focused_.invalidate();
+    view->fitAll();
+  } else {
+    focused_.start();
+    view->focusSelection();
+  }
+}
 
 void MainWindow::setOptionUndoable(const QString& name, const QString& value) {
   for (const auto& option : store_.options()) {
@@ -124,7 +164,7 @@ void MainWindow::connectActions() {
     };
   };
   on("find", view(&View::find));
-  on("focus", view(&View::focusSelection));
+  on("focus", [this] { focusOrFit(); });
   on("fit", view(&View::fitAll));
   on("enter_group", view(&View::enterGroup));
   on("leave_group", view(&View::leaveGroup));
@@ -132,7 +172,7 @@ void MainWindow::connectActions() {
   on("layout_reset", [this] {
     std::erase_if(saved_, [this](const Layout& l) { return l.name == layoutName_; });
     const QStringList names = layoutNames();
-    applyLayout(names.contains(layoutName_) ? layoutName_ : names.first());
+    changeLayout(names.contains(layoutName_) ? layoutName_ : names.first());
   });
   on("layout_save", [this] {
     auto* dialog = new QInputDialog(this);
@@ -149,6 +189,11 @@ void MainWindow::connectActions() {
       remember();
     });
     dialog->open();
+  });
+  connect(board_, &PanelBoard::rearranged, this, [this](const Layout& before) {
+    Layout from = before;
+    from.name = layoutName_;
+    undo_.push(new ArrangementChange(*this, from, board_->present(layoutName_)));
   });
   on("undo", [this] { undo_.undo(); });
   on("redo", [this] { undo_.redo(); });

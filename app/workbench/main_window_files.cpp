@@ -202,7 +202,12 @@ void MainWindow::connectFiles() {
       status_->note(tr("The picture of %1 is in the clipboard").arg(view->title()));
     }
   });
-  on("keys", [this] { (new KeyHelp(actions_->all(), this))->show(); });
+  on("keys", [this] {
+    for (auto* open : findChildren<KeyHelp*>()) {
+      if (open->isVisible()) return open->raise();
+    }
+    (new KeyHelp(actions_->all(), this))->show();
+  });
   palette_ = new Palette({store_, selection_, wishes_}, actions_->all(), this);
   on("palette", [this] { palette_->open(QStringLiteral(">")); });
   on("goto", [this] { palette_->open({}); });

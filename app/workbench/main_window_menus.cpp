@@ -29,7 +29,7 @@ void MainWindow::makeMenus() {
     action->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(1 + (&layout - shippedLayouts().data()))));
     connect(action, &QAction::triggered, this, [this, name = layout.name] {
       showStartPage(false);
-      applyLayout(name);
+      changeLayout(name);
     });
   }
 
@@ -47,7 +47,7 @@ void MainWindow::makeMenus() {
       QAction* shipped = actions_->find(QStringLiteral("layout_") + name.toLower());
       QAction* action = layoutMenu_->addAction(name, this, [this, name] {
         showStartPage(false);
-        applyLayout(name);
+        changeLayout(name);
       });
       if (shipped) action->setText(name + '\t' + shipped->shortcut().toString(QKeySequence::NativeText));
       action->setCheckable(true);
@@ -111,13 +111,7 @@ void MainWindow::restore() {
   }
   const Layout present = Layout::fromJson(QJsonDocument::fromJson(settings.value(QStringLiteral("present")).toByteArray()).object());
   if (present.name.isEmpty()) return;
-  layoutName_ = present.name;
-  board_->apply(present);
-  toolbar_->setLayoutName(present.name);
-  for (const ViewEntry& entry : viewList()) {
-    const QString id = QString::fromLatin1(entry.id);
-    if (View* view = board_->find(id)) view->restoreState(settings.value(QStringLiteral("view/") + id).toString());
-  }
+  arrange(present);
 }
 
 }  // namespace stepscope

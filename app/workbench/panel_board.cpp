@@ -92,14 +92,18 @@ PanelGroup* PanelBoard::groupOf(const QString& id) const {
 
 void PanelBoard::apply(const Layout& layout) {
   setUpdatesEnabled(false);
-  for (PanelGroup* g : groups_) {
-    for (const QString& id : g->ids()) g->takeFrame(id);
+  // What stays in its area is left alone: a widget that changes its parent is styled anew with all it holds.
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    for (const QString& id : groups_[i]->ids()) {
+      if (!layout.views[i].contains(id)) groups_[i]->takeFrame(id);
+    }
   }
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     for (const QString& id : layout.views[i]) {
       ViewFrame* f = frame(id);
       if (f && !groupOf(id)) groups_[i]->addFrame(f);
     }
+    groups_[i]->orderTabs(layout.views[i]);
     const QStringList ids = groups_[i]->ids();
     if (!ids.isEmpty() && !groups_[i]->bringToFront(layout.front[i])) groups_[i]->bringToFront(ids.first());
   }
@@ -142,7 +146,7 @@ void PanelBoard::applySizes() {
   sized_ = true;
   const int w = width(), h = height();
   // In a small window a share is too little for a table: its columns need what they need.
-  const int least = std::min(w / 4, 24 * Metrics::current().unit);
+  const int least = std::min(w / 4, 25 * Metrics::current().unit);
   const int left = std::max(least, qRound(w * sizes_.left)), right = std::max(least, qRound(w * sizes_.right));
   columns_->setSizes({left, w - left - right, right});
   middle_->setSizes({qRound(h * (1 - sizes_.bottom)), qRound(h * sizes_.bottom)});
@@ -180,18 +184,22 @@ View* PanelBoard::show(const QString& id) {
 void PanelBoard::move(const QString& id, Area area) {
   PanelGroup* from = groupOf(id);
   if (!from || from->area() == area) return;
+  const Layout before = present(sizes_.name);
   group(area)->addFrame(from->takeFrame(id));
   group(area)->bringToFront(id);
   hideEmptyGroups();
   emit changed();
+  emit rearranged(before);
 }
 
 void PanelBoard::close(const QString& id) {
   PanelGroup* from = groupOf(id);
   if (!from) return;
+  const Layout before = present(sizes_.name);
   from->takeFrame(id);
   hideEmptyGroups();
   emit changed();
+  emit rearranged(before);
 }
 
 View* PanelBoard::activeView() const {

@@ -39,6 +39,8 @@ class PanelBoard : public QWidget {
  signals:
   void changed();
   void activeViewChanged();
+  // The user moved or closed a view; `before` is the arrangement it was taken from.
+  void rearranged(const stepscope::Layout& before);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;

@@ -133,6 +133,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
   text_->setMinimumWidth(0);
   text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   text_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  text_->installEventFilter(this);  // its place changes with the tabs and the controls, not only with the panel
   headerLayout_->setStretchFactor(text_, 2);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -200,6 +201,18 @@ QStringList PanelGroup::ids() const {
   return all;
 }
 
+void PanelGroup::orderTabs(const QStringList& ids) {
+  const QSignalBlocker block(tabs_);
+  int place = 0;
+  for (const QString& id : ids) {
+    const auto now = static_cast<int>(this->ids().indexOf(id));
+    if (now < 0) continue;
+    if (now != place) tabs_->moveTab(now, place);
+    ++place;
+  }
+  showFront(tabs_->currentIndex());
+}
+
 QString PanelGroup::frontId() const { return tabs_->tabData(tabs_->currentIndex()).toString(); }
 
 View* PanelGroup::frontView() const {
@@ -251,10 +264,9 @@ void PanelGroup::fitText() {
   text_->setText(parts.join(QStringLiteral(" · ")));
 }
 
-void PanelGroup::resizeEvent(QResizeEvent* event) {
-  QWidget::resizeEvent(event);
-  headerLayout_->activate();
-  fitText();
+bool PanelGroup::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == text_ && (event->type() == QEvent::Resize || event->type() == QEvent::FontChange)) fitText();
+  return QWidget::eventFilter(watched, event);
 }
 
 void PanelGroup::dragEnterEvent(QDragEnterEvent* event) {

@@ -58,6 +58,7 @@ class PanelGroup : public QWidget {
   void addFrame(ViewFrame* frame);
   ViewFrame* takeFrame(const QString& id);  // without deleting it; nullptr when it is not here
   QStringList ids() const;
+  void orderTabs(const QStringList& ids);  // as they stand there; others behind them
   QString frontId() const;
   View* frontView() const;
   bool bringToFront(const QString& id);
@@ -71,7 +72,7 @@ class PanelGroup : public QWidget {
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
   void dropEvent(QDropEvent* event) override;
-  void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void showFront(int tab);

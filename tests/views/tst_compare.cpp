@@ -3,6 +3,7 @@
 #include <QAbstractItemModelTester>
 #include <QLabel>
 #include <QSignalSpy>
+#include <QTableView>
 #include <QTest>
 #include <limits>
 
@@ -294,6 +295,23 @@ class CompareTest : public QObject {
     QCOMPARE(asked.back().b, 7);
     QCOMPARE(asked.back().otherProject, QStringLiteral("/elsewhere/other.stepscope"));
     QVERIFY(!view.findChild<QToolButton*>(QStringLiteral("compare_swap"))->isEnabled());
+  }
+
+  void bothRunsStandBesideTheirNames() {
+    Desk desk;
+    CompareView view(desk.context);
+    view.resize(680, 400);
+    view.show();
+    auto& facts = desk.store.project();
+    facts.setRuns({entry(1, 3), entry(2, 3)});
+    facts.setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    QCoreApplication::processEvents();
+    auto* table = view.findChild<QTableView*>(QStringLiteral("compare_summary"));
+    QVERIFY(table->model()->rowCount() > 5);
+    int sum = 0;
+    for (int c = 0; c < 4; ++c) sum += table->columnWidth(c);
+    QVERIFY2(table->columnWidth(0) < table->viewport()->width() / 2, qPrintable(QString::number(table->columnWidth(0))));
+    QVERIFY2(sum <= table->viewport()->width(), qPrintable(QString::number(sum)));
   }
 
   void aToleranceIsANumberFromZero() {

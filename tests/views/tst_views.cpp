@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QAbstractItemModelTester>
+#include <QHBoxLayout>
 #include <QTest>
 #include <cmath>
 #include <ctime>
@@ -7,10 +8,12 @@
 
 #include "views/common/details.h"
 #include "views/common/format.h"
+#include "views/common/names.h"
 #include "views/common/row_table.h"
 #include "views/common/selection.h"
 #include "views/common/snapshot_store.h"
 #include "views/common/tokens.h"
+#include "views/common/turns.h"
 #include "views/instructions/instruction_filter.h"
 #include "views/instructions/instruction_model.h"
 #include "views/palette/finder.h"
@@ -299,6 +302,82 @@ class ViewsTest : public QObject {
     const GraphPtr graph = chain(3);
     store.setPlan(planOf(*graph));
     QCOMPARE(view.emptyText(), QString());
+  }
+
+  void aTurnDoesOnePieceOfWork() {
+    QObject owner;
+    std::vector<int> done;
+    auto gone = std::make_unique<QObject>();
+    turns::later(&owner, [&] { done.push_back(1); });
+    turns::later(gone.get(), [&] { done.push_back(-1); });
+    turns::later(&owner, [&] { done.push_back(2); });
+    turns::later(&owner, [&] {
+      done.push_back(3);
+      turns::later(&owner, [&] { done.push_back(4); });
+    });
+    gone.reset();
+    QVERIFY(done.empty());
+    std::size_t most = 0;
+    for (int i = 0; i < 200 && turns::waiting() > 0; ++i) {
+      const std::size_t before = done.size();
+      QCoreApplication::processEvents();
+      most = std::max(most, done.size() - before);
+    }
+    QCOMPARE(done, (std::vector<int>{1, 2, 3, 4}));
+    QCOMPARE(most, std::size_t{1});
+  }
+
+  // What holds the loop is the sum of what one turn does: panels that are shown together fill one after the other.
+  void panelsShownTogetherFillInTurnsOfTheirOwn() {
+    SnapshotStore store;
+    SelectionModel selection;
+    Wishes wishes;
+    struct Counting : TablePanel {
+      Counting(const ViewContext& c, int& filled)
+          : TablePanel(c, QStringLiteral("counting"), QStringLiteral("Counting"), {{QStringLiteral("A"), QStringLiteral("a"), false, 4}}), filled_(filled) {}
+      void refill() override { ++filled_; }
+      int& filled_;
+    };
+    int filled = 0;
+    QWidget window;
+    auto* row = new QHBoxLayout(&window);
+    for (int i = 0; i < 4; ++i) row->addWidget(new Counting({store, selection, wishes}, filled));
+    window.show();
+    QCOMPARE(filled, 0);
+    int most = 0;
+    for (int i = 0; i < 400 && filled < 4; ++i) {
+      const int before = filled;
+      QCoreApplication::processEvents();
+      most = std::max(most, filled - before);
+    }
+    QCOMPARE(filled, 4);
+    QCOMPARE(most, 1);
+  }
+
+  void aLastNumberStaysWithTheOthers() {
+    RowTableView table;
+    const std::vector<TableColumn> columns{{QStringLiteral("Name"), QStringLiteral("n"), false, 8}, {QStringLiteral("A"), QStringLiteral("a"), true, 5}, {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
+    RowTableModel model(columns);
+    TableRow line;
+    line.cells = {QStringLiteral("first"), QStringLiteral("1"), QStringLiteral("2")};
+    model.setRows({line});
+    table.setModel(&model);
+    table.resize(600, 200);
+    table.sizeColumns(columns);
+    table.show();
+    QCoreApplication::processEvents();
+    QVERIFY(table.columnWidth(0) > 300);
+    QVERIFY(table.columnWidth(2) < 120);
+    QCOMPARE(table.columnWidth(0) + table.columnWidth(1) + table.columnWidth(2), table.viewport()->width());
+  }
+
+  void thePeakIsToldInTheWordsOfTheMap() {
+    for (const auto bufferClass : {snapshot::CLASS_BACKWARD, snapshot::CLASS_UPDATE, snapshot::CLASS_FROZEN})
+      QVERIFY(names::bufferClass(bufferClass).contains(' '));
+    QCOMPARE(names::memoryOwner("backward"), names::bufferClass(snapshot::CLASS_BACKWARD));
+    QCOMPARE(names::memoryOwner("update"), names::bufferClass(snapshot::CLASS_UPDATE));
+    QCOMPARE(names::memoryOwner("stash"), QStringLiteral("stash"));
+    QCOMPARE(names::memoryOwner("h.3\n"), format::visible(std::string("h.3\n")));
   }
 
   void selectionRemembersItsHistory() {

@@ -9,8 +9,10 @@
 #include "tests/views_drawing/generated_graph.h"
 #include "views/common/tokens.h"
 #include "views/drawing/axis_ticks.h"
+#include "views/drawing/text_cache.h"
 #include "views/flame/flame_view.h"
 #include "views/graph/graph_view.h"
+#include "views/memory/box_raster.h"
 #include "views/memory/memory_view.h"
 #include "views/startup_chart/startup_chart_view.h"
 #include "views/timeline/timeline_view.h"
@@ -164,6 +166,78 @@ class DrawnViewsTest : public QObject {
     QTest::keyClick(&canvas, Qt::Key_Up);
     QTest::keyClick(&canvas, Qt::Key_Left);
     QVERIFY(w.selection.selection().node >= 0);
+  }
+
+  void aGradientIsShownBesideItsForwardNode() {
+    Window w;
+    w.fill(4);
+    GraphView view(w.context());
+    view.resize(700, 480);
+    view.show();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    const auto inSight = [&](int model) {
+      const BoxF& b = canvas.scene()->boxes[static_cast<std::size_t>(canvas.scene()->boxOfNode[static_cast<std::size_t>(model)])].at;
+      return QRectF(canvas.rect()).contains(canvas.viewport().toPixel(QRectF(b.x, b.y, b.w, b.h)));
+    };
+    int tried = 0;
+    for (const auto& node : w.store.graph()->graph().nodes()) {
+      const int forward = w.store.graph()->forwardOf(node.id());
+      if (node.phase() != snapshot::BACKWARD || forward < 0 || ++tried % 5 != 0) continue;
+      w.selection.select(Selection::ofNode(node.id()));
+      QVERIFY(settle(view));
+      const auto& model = *canvas.scene()->model;
+      QVERIFY2(inSight(model.ofNodeId(node.id())) && inSight(model.ofNodeId(forward)), node.name().c_str());
+      QVERIFY(canvas.zoomPercent() >= 41.9);  // names can be read
+    }
+    QVERIFY(tried > 20);
+    // A panel that gets lower keeps what is selected in sight.
+    const int chosen = canvas.selected();
+    view.resize(700, 300);
+    QVERIFY(settle(view));
+    QVERIFY(inSight(chosen));
+    // A zoom that the user chose is kept.
+    canvas.zoomBy(2);
+    const double zoom = canvas.zoomPercent();
+    w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(0).id()));
+    QVERIFY(settle(view));
+    QCOMPARE(canvas.zoomPercent(), zoom);
+    QVERIFY(inSight(canvas.selected()));
+  }
+
+  void manyBoxesArePaintedAsTheirPixels() {
+    const QRectF area(10, 20, 100, 50);
+    for (const double ratio : {1.0, 2.0}) {
+      BoxRaster raster(area, ratio);
+      raster.add(QRectF(10, 20, 30, 10), 0);
+      raster.add(QRectF(20, 20, 40, 10), 1);      // over the first
+      raster.add(QRectF(80, 40, 0.01, 0.01), 2);  // never invisible
+      raster.add(QRectF(105, 68, 1e9, 1e9), 1);
+      QImage image(QSize(120, 80) * ratio, QImage::Format_RGB32);
+      image.setDevicePixelRatio(ratio);
+      image.fill(Qt::white);
+      QPainter p(&image);
+      raster.paint(p, {Qt::red, Qt::green, Qt::blue});
+      p.end();
+      const auto at = [&](double x, double y) { return image.pixelColor(qRound(x * ratio), qRound(y * ratio)); };
+      QCOMPARE(at(15, 25), QColor(Qt::red));
+      QCOMPARE(at(25, 25), QColor(Qt::green));
+      QCOMPARE(at(70, 25), QColor(Qt::white));
+      QCOMPARE(at(80, 40), QColor(Qt::blue));
+      QCOMPARE(at(82, 42), QColor(Qt::white));
+      QCOMPARE(at(107, 69), QColor(Qt::green));
+      QCOMPARE(at(5, 25), QColor(Qt::white));
+    }
+  }
+
+  void textsAreShortenedButNeverToCrumbs() {
+    TextCache cache(smallFont());
+    const QString name = QStringLiteral("SoftmaxCrossEntropyLossGrad");
+    QCOMPARE(cache.legible(name, cache.width(name) + 1), name);
+    QVERIFY(cache.legible(name, cache.width(name) * 0.7).size() >= 7);
+    QCOMPARE(cache.legible(name, cache.width(QStringLiteral("S…d")) + 1), QString());
+    QCOMPARE(cache.legible(QStringLiteral("fc"), 100), QStringLiteral("fc"));
+    QCOMPARE(cache.legible(QStringLiteral("Product"), 12), QString());
   }
 
   void phasesAskForWhatIsNotThereAndShowTheDifference() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Pictures of the window for scripts/screenshots: workbench_pictures FOLDER [light|dark] [NAME…]. At a scale of 1 every
-// layout, every view, dialogs, empty and failed states at 1280×800; at any other scale (QT_SCALE_FACTOR) the layouts at
-// 1920×1080, which is 4K at 200 %. Names choose pictures ("layout", "view-graph", "dead"); without one all are made.
+// layout, every view, dialogs, empty and failed states at 1280×800; at any other scale (QT_SCALE_FACTOR), on a screen
+// of 3840×2160, the layouts. Names choose pictures by their first letters ("layout", "view-graph", "dead"), at any scale.
 #include <signal.h>
 
 #include <QElapsedTimer>
@@ -22,6 +22,7 @@ QString folder;
 QString theme;
 QStringList wanted;
 bool scaled = false;
+QSize screen{1280, 800};
 int failures = 0;
 
 // Threads that lay out, bin or search have no common end: the picture is taken when two in a row are equal.
@@ -139,7 +140,7 @@ void dialogs(WindowDriver& w) {
 }
 
 void beforeAModel() {
-  WindowDriver w;
+  WindowDriver w(screen);
   std::vector<FileEntry> files;
   for (const TestModel& model : bundledModels()) files.push_back({model.model, {}, true});
   w->store().project().setFiles(std::move(files));
@@ -156,7 +157,7 @@ void beforeAModel() {
 // A built model of which nothing ran yet: what stands in each view then.
 void empty() {
   if (!wants(QStringLiteral("empty"))) return;
-  WindowDriver w;
+  WindowDriver w(screen);
   check(w.build(bundledModels()[0]), "empty", w);
   for (const Layout& layout : shippedLayouts()) {
     w.loop().act([&] { w->applyLayout(layout.name); });
@@ -166,7 +167,7 @@ void empty() {
 
 void broken() {
   if (!wants(QStringLiteral("broken"))) return;
-  WindowDriver w;
+  WindowDriver w(screen);
   QTemporaryDir place;
   const QString path = place.path() + QStringLiteral("/broken.onnx");
   QFile whole(bundledModels()[1].model), part(path);
@@ -179,7 +180,7 @@ void broken() {
 
 void dead() {
   if (!wants(QStringLiteral("dead"))) return;
-  WindowDriver w;
+  WindowDriver w(screen);
   check(atWork(w), "dead", w);
   for (const pid_t pid : childProcesses()) kill(pid, SIGKILL);
   w.loop().wait([&] { return w->notice().isProblem(); }, 10'000);
@@ -195,11 +196,11 @@ void readme() {
 }
 
 void all() {
-  WindowDriver w(scaled ? QSize(1920, 1080) : QSize(1280, 800));
+  WindowDriver w(screen);
   check(trained(w, "0.001"), "the run to compare with", w);
   check(atWork(w), "model", w);
   layouts(w);
-  if (scaled) return;
+  if (scaled && wanted.isEmpty()) return;
   w.loop().act([&] { w->applyLayout(QStringLiteral("Step")); });
   views(w);
   dialogs(w);
@@ -217,7 +218,9 @@ int main(int argc, char** argv) {
   folder = arguments[1];
   QDir().mkpath(folder);
   qputenv("STEPSCOPE_WORKER", REAL_WORKER);
-  scaled = qgetenv("QT_SCALE_FACTOR").toDouble() > 1;
+  const double scale = qgetenv("QT_SCALE_FACTOR").toDouble();
+  scaled = scale > 1;
+  if (scaled) screen = QSize(qRound(3840 / scale), qRound(2160 / scale));
   QStringList themes{QStringLiteral("light"), QStringLiteral("dark")};
   wanted = arguments.mid(2);
   if (!wanted.isEmpty() && themes.contains(wanted.first())) themes = {wanted.takeFirst()};
@@ -225,7 +228,7 @@ int main(int argc, char** argv) {
     theme = t;
     applyTheme(app, t == u"dark" ? Theme::kDark : Theme::kLight);
     all();
-    if (scaled) continue;
+    if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();
     empty();

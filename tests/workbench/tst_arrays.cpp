@@ -20,14 +20,6 @@
 
 using namespace stepscope;
 
-#define QVERIFY_DONE(expression, driver) QVERIFY2(expression, qPrintable((driver).failure() + ' ' + (driver)->notice().text()))
-#define QVERIFY_LOOP(driver)                            \
-  do {                                                  \
-    const bool free = (driver).loop().free();           \
-    qInfo("%s", qPrintable((driver).loop().text()));    \
-    QVERIFY2(free, qPrintable((driver).loop().text())); \
-  } while (false)
-
 namespace {
 
 void writeArray(const QString& path, const char* type, const QString& shape, const QByteArray& bytes) {

@@ -58,15 +58,6 @@ QString text(const TensorPtr& tensor) {
 
 }  // namespace
 
-#define QVERIFY_LOOP(driver)                            \
-  do {                                                  \
-    const bool free = (driver).loop().free();           \
-    qInfo("%s", qPrintable((driver).loop().text()));    \
-    QVERIFY2(free, qPrintable((driver).loop().text())); \
-  } while (false)
-#define QVERIFY_DONE(expression, driver) \
-  QVERIFY2(expression, qPrintable((driver).failure() + ' ' + (driver)->notice().text()))
-
 class ScenarioTest : public QObject {
   Q_OBJECT
 

@@ -54,9 +54,6 @@ int rowWith(const QAbstractItemModel* model, int column, const QString& text) {
 
 }  // namespace
 
-#define QVERIFY_DONE(expression, driver) \
-  QVERIFY2(expression, qPrintable((driver).failure() + ' ' + (driver)->notice().text()))
-
 class TwoRunsTest : public QObject {
   Q_OBJECT
 

@@ -251,6 +251,7 @@ class WindowTest : public QObject {
 
   void nothingIsCutOff_data() {
     QTest::addColumn<QSize>("size");
+    QTest::newRow("1280x720") << QSize(1280, 720);  // 4K where the scale is 3
     QTest::newRow("1280x800") << QSize(1280, 800);
     QTest::newRow("1920x1080") << QSize(1920, 1080);  // 4K where the scale is 2
   }

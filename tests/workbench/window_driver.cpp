@@ -8,6 +8,7 @@
 #include <QTableView>
 #include <unistd.h>
 
+#include "views/common/turns.h"
 #include "views/open_dialog/set_up_dialog.h"
 
 namespace stepscope {
@@ -96,7 +97,7 @@ bool WindowDriver::settled(int ms) {
     if (!loop_.wait(
             [this] {
               return !window_->session().busy() && !window_->session().running() &&
-                     window_->session().client().openRequests() == 0;
+                     window_->session().client().openRequests() == 0 && turns::waiting() == 0;
             },
             ms))
       return false;

@@ -60,3 +60,13 @@ class WindowDriver {
 };
 
 }  // namespace stepscope
+
+// For the slots of a test: the loop of the window was never held; something was done, or the window says why not.
+#define QVERIFY_LOOP(driver)                            \
+  do {                                                  \
+    const bool free = (driver).loop().free();           \
+    qInfo("%s", qPrintable((driver).loop().text()));    \
+    QVERIFY2(free, qPrintable((driver).loop().text())); \
+  } while (false)
+#define QVERIFY_DONE(expression, driver) \
+  QVERIFY2(expression, qPrintable((driver).failure() + ' ' + (driver)->notice().text()))

@@ -29,6 +29,7 @@ BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
   connect(kind_, &QComboBox::currentIndexChanged, this, [this, hints](int i) { text_->setPlaceholderText(hints.value(i)); });
   auto* line = new QHBoxLayout;
   line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
+  line->setSpacing(qRound(0.5 * m.unit));
   auto* button = new QPushButton(tr("Add"));
   kind_->setToolTip(tr("What a run stops at: every node of an operator, a condition on a tensor, the begin of a phase, one instruction"));
   button->setToolTip(tr("Adds this breakpoint"));

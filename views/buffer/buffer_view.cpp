@@ -59,9 +59,13 @@ void BufferView::refresh() {
   page_->row(tr("Arena"), Details::text(format::bytes(p.arena_bytes())) + Details::quiet(tr("  lower bound %1, %2 above it").arg(format::bytes(p.lower_bound_bytes()), format::percent(static_cast<double>(p.arena_bytes() - p.lower_bound_bytes()), static_cast<double>(p.lower_bound_bytes())))));
   page_->row(tr("Persistent"), Details::text(format::bytes(p.persistent_bytes())));
   page_->row(tr("At"), Details::link(Selection::ofInstruction(p.peak_instruction()), tr("instruction %1").arg(p.peak_instruction())));
-  for (const auto& owner : p.peak_owners()) {
-    page_->row(format::visible(owner.owner()), Details::text(format::bytes(owner.bytes())) + Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(owner.bytes()), static_cast<double>(p.arena_bytes())) + tr(" of the arena")));
-  }
+  // Owners are in the arena or outside it: together they are the whole of that moment.
+  std::int64_t whole = 0;
+  for (const auto& owner : p.peak_owners()) whole += owner.bytes();
+  page_->heading(tr("Alive at the peak, of %1").arg(format::bytes(whole)));
+  for (const auto& owner : p.peak_owners())
+    page_->row(names::memoryOwner(owner.owner()), Details::text(format::bytes(owner.bytes())) + Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(owner.bytes()), static_cast<double>(whole))));
+  page_->heading(tr("Plan"));
   page_->row(tr("Variant"), Details::text(format::visible(p.signature())) + QStringLiteral("<br>") + Details::quiet(format::visible(p.reason())));
   page_->end();
 }

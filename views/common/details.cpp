@@ -49,10 +49,10 @@ void Details::resizeEvent(QResizeEvent* event) {
   fit();
 }
 
-void Details::begin() {
+void Details::begin(double labels) {
   const Tokens& t = Tokens::current();
   inTable_ = false;
-  labels_ = 7.0 * Metrics::current().unit;
+  labels_ = labels * Metrics::current().unit;
   html_ = QStringLiteral(
               "<style>a { color: %1; text-decoration: none; } td { padding: 2px 8px 2px 0; } td.l { color: %2; white-space: nowrap; } "
               "h3 { font-size: large; font-weight: 600; margin: 0 0 6px 0; } p { margin: 4px 0; }</style>")

@@ -18,8 +18,8 @@ class Details : public QTextBrowser {
   // As high as its text, without a scroll bar of its own: for a page inside a scroll area.
   void setFitContents(bool fit);
 
-  // Fills the page: begin(), then lines in order, then end().
-  void begin();
+  // Fills the page: begin(), then lines in order, then end(). Labels take at least `labels` units of the font.
+  void begin(double labels = 7);
   void heading(const QString& text);                          // plain text
   void row(const QString& label, const QString& html);        // label plain; html from text(), quiet(), link() …
   void notice(const QString& html);                           // boxed, in the colour of the current row

@@ -101,6 +101,16 @@ QString bufferClass(snapshot::BufferClass bufferClass) {
   }
 }
 
+QString memoryOwner(const std::string& owner) {
+  // The engine's short names of the classes; a module's path stays as it is.
+  if (owner == "frozen") return bufferClass(snapshot::CLASS_FROZEN);
+  if (owner == "backward") return bufferClass(snapshot::CLASS_BACKWARD);
+  if (owner == "input data") return bufferClass(snapshot::CLASS_INPUT_DATA);
+  if (owner == "constant data") return bufferClass(snapshot::CLASS_CONSTANT_DATA);
+  if (owner == "update") return bufferClass(snapshot::CLASS_UPDATE);
+  return format::visible(owner);
+}
+
 QString role(const snapshot::Value& value) {
   switch (value.role()) {
     case snapshot::NODE_OUTPUT: return QStringLiteral("computed");

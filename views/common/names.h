@@ -20,6 +20,8 @@ QString value(const GraphSnapshot& graph, int valueId);
 QString phase(snapshot::Phase phase);
 // "parameter", "stash" …
 QString bufferClass(snapshot::BufferClass bufferClass);
+// Who owns a part of the peak: a class of buffers, in the words of bufferClass, or a module.
+QString memoryOwner(const std::string& owner);
 // "input", "parameter", "state" …
 QString role(const snapshot::Value& value);
 // "2 × 128 × 768 · float32 · 768 KiB".

@@ -8,17 +8,19 @@
 #include <QMenu>
 #include <QPainter>
 #include <QStyledItemDelegate>
-#include <QTimer>
 #include <QVBoxLayout>
 
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/tokens.h"
+#include "views/common/turns.h"
 
 namespace stepscope {
 namespace {
 
-// Cell text with a share bar behind it; everything else as the style does.
+constexpr int kCellPadding = 8;  // as the titles of the columns have, by the style sheet
+
+// Cell text with a share bar below it; everything else as the style does.
 class BarDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -26,16 +28,17 @@ class BarDelegate : public QStyledItemDelegate {
     const double share = index.data(RowTableModel::kShareRole).toDouble();
     if (share >= 0) {
       const Tokens& t = Tokens::current();
-      const int pad = 3;
-      QRectF bar = QRectF(option.rect).adjusted(pad, pad, -pad, -pad);
-      bar.setLeft(bar.right() - bar.width() * std::clamp(share, 0.0, 1.0));
       if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, t.select);
-      painter->fillRect(bar, mixed(t.heatHigh, t.panel, 0.20));
+      // A line under the number, from where all numbers end: bars of a column are compared by their left ends.
+      const double room = option.rect.width() - 2 * kCellPadding, thick = std::max(2.0, 0.2 * Metrics::current().unit);
+      const double length = std::max(share > 0 ? 1.0 : 0.0, room * std::clamp(share, 0.0, 1.0));
+      painter->fillRect(QRectF(option.rect.right() + 1 - kCellPadding - length, option.rect.bottom() - thick - 1, length, thick),
+                        mixed(t.heatHigh, t.panel, 0.75));
       QStyleOptionViewItem plain(option);
       initStyleOption(&plain, index);
       painter->setFont(plain.font);
       painter->setPen(t.text);
-      painter->drawText(option.rect.adjusted(6, 0, -8, 0), Qt::AlignRight | Qt::AlignVCenter, plain.text);
+      painter->drawText(option.rect.adjusted(kCellPadding, 0, -kCellPadding, 0), Qt::AlignRight | Qt::AlignVCenter, plain.text);
       return;
     }
     QStyleOptionViewItem padded(option);
@@ -222,6 +225,18 @@ void RowTableView::fitColumns() {
       if (!columns_[i].number && columns_[i].width > columns_[widest].width) widest = i;
     width[widest] += rest;
   }
+  // A last number does not run away from the others: what is left is the first text's, which may run out to the right of it.
+  // Where columns share the place by themselves there is nothing left.
+  const bool shared = horizontalHeader()->sectionResizeMode(static_cast<int>(count) - 1) == QHeaderView::Stretch;
+  const bool stretched = !columns_.back().number || shared;
+  if (!shared) horizontalHeader()->setStretchLastSection(stretched);
+  if (whole == count && rest > 0 && !stretched) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (columns_[i].number) continue;
+      width[i] += rest;
+      break;
+    }
+  }
   for (std::size_t i = whole; i < count; ++i) width[i] = want[i];
   for (std::size_t i = 0; i < count; ++i) setColumnWidth(static_cast<int>(i), width[i]);
   fitting_ = false;
@@ -374,9 +389,9 @@ void TablePanel::refillLater() {
   if (!isVisible() || queued_) return;
   // Several facts often arrive together; one refill serves them all.
   queued_ = true;
-  QTimer::singleShot(0, this, [this] {
+  turns::later(this, [this] {
     queued_ = false;
-    if (!stale_) return;
+    if (!stale_ || !isVisible()) return;
     stale_ = false;
     refill();
   });
@@ -384,10 +399,8 @@ void TablePanel::refillLater() {
 
 void TablePanel::showEvent(QShowEvent* event) {
   View::showEvent(event);
-  if (stale_) {
-    stale_ = false;
-    refill();
-  }
+  // A layout shows several panels at once: each fills in a turn of its own.
+  if (stale_) refillLater();
 }
 
 void TablePanel::followSelection() {

@@ -30,7 +30,7 @@ struct TableCell {
   QString tip;        // plain text; empty: the column's
   QString role;       // "muted", "faint", "ok", "warn", "error", "accent", "mono" colour or font; several separated by a space
   QString swatch;     // operator category for the mark before the text
-  double share = -1;  // 0..1 draws a bar behind the text
+  double share = -1;  // 0..1 draws a bar below the text
 };
 
 struct TableRow {
@@ -126,7 +126,7 @@ class TablePanel : public View {
   virtual void activated(int row) { Q_UNUSED(row); }
   // Fills a context menu.
   virtual void fillMenu(QMenu& menu, int row) { Q_UNUSED(menu); Q_UNUSED(row); }
-  // Calls `refill` when `signal`s come, at once when visible, else when it is shown: hidden views cost nothing.
+  // Calls `refill` in a later turn of the loop when the panel is visible, else when it is shown: hidden views cost nothing.
   void refillLater();
   virtual void refill() {}
   void showEvent(QShowEvent* event) override;

@@ -180,9 +180,22 @@ class QuietStyle : public QProxyStyle {
     painter->restore();
   }
 
+  void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override {
+    const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
+    if (element != CE_ComboBoxLabel || !combo || combo->editable)
+      return QProxyStyle::drawControl(element, option, painter, widget);
+    // What does not fit is shortened in the middle, not cut at the end.
+    QStyleOptionComboBox shortened(*combo);
+    const QRect field = subControlRect(CC_ComboBox, combo, SC_ComboBoxEditField, widget);
+    const int icon = combo->currentIcon.isNull() ? 0 : combo->iconSize.width() + 4;
+    shortened.currentText = combo->fontMetrics.elidedText(combo->currentText, Qt::ElideMiddle, field.width() - icon - 2);
+    QProxyStyle::drawControl(element, &shortened, painter, widget);
+  }
+
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override {
     if (hint == SH_ComboBox_Popup) return 0;
     if (hint == SH_ToolTip_WakeUpDelay) return 450;
+    if (hint == SH_DialogButtonBox_ButtonsHaveIcons) return 0;  // those of the desktop's theme are not ours
     if (hint == SH_ItemView_ActivateItemOnSingleClick) return 0;
     return QProxyStyle::styleHint(hint, option, widget, data);
   }

@@ -137,7 +137,8 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
   } else if (comparison_ && !differ) {
     notes << tr("equal in every bit");
   }
-  if (comparison_ && !norms) notes << tr("no gradient norm: clipping computes it");
+  // Below the plot: a note across the lines would hide them.
+  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no gradient norm: clipping computes it") : tr("step"));
   note_->setText(notes.join('\n'));
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {

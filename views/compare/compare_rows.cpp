@@ -63,7 +63,12 @@ std::vector<TableRow> summaryRows(const RunComparison& c) {
     if (x && y) difference.tip += tr("\n%1 of A").arg(format::change(*x, *y));
     rows.push_back(summary(what, comparison::time(x), comparison::time(y), difference));
   };
-  rows.push_back(textSummary(tr("Model"), a.model.section('/', -2), b.model.section('/', -2)));
+  // Exported models are often all called model.onnx: their folder tells them apart.
+  const auto model = [](const QString& path) {
+    const QString file = path.section('/', -1), folder = path.section('/', -2, -2);
+    return file == u"model.onnx" && !folder.isEmpty() ? folder : file;
+  };
+  rows.push_back(textSummary(tr("Model"), model(a.model), model(b.model)));
   rows.back().cells[1].tip = format::visible(a.model);
   rows.back().cells[2].tip = format::visible(b.model);
   // The day matters when it is another one.

@@ -3,7 +3,6 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QPainter>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -111,9 +110,9 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   halves->setHandleWidth(1);
   halves->setChildrenCollapsible(false);
   table_->setModel(model_);
-  table_->sizeColumns(model_->columns());
   table_->horizontalHeader()->setStretchLastSection(false);
   for (const int column : {1, 2, 3}) table_->horizontalHeader()->setSectionResizeMode(column, QHeaderView::Stretch);
+  table_->sizeColumns(model_->columns());
   table_->setObjectName(QStringLiteral("compare_summary"));
   table_->setAccessibleName(tr("Both runs"));
   table_->setContextMenuPolicy(Qt::NoContextMenu);
@@ -220,7 +219,5 @@ void CompareView::showResult() {
   emit headerChanged();
   emit emptyChanged();
 }
-
-void CompareView::drawPicture(QPainter& painter) { painter.drawPixmap(0, 0, grab()); }
 
 }  // namespace stepscope

@@ -21,7 +21,6 @@ class CompareView : public View {
   QWidget* headerWidget() override { return controls_; }
   QString emptyText() const override;
   void fitAll() override { curves_->fit(); }
-  void drawPicture(QPainter& painter) override;
 
  protected:
   void showEvent(QShowEvent* event) override;

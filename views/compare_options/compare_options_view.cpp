@@ -58,6 +58,7 @@ CompareOptionsView::CompareOptionsView(const ViewContext& context, QWidget* pare
     edit->setAccessibleName(edit == rtol_ ? tr("Relative tolerance") : tr("Absolute tolerance"));
     edit->setObjectName(QStringLiteral("compare_") + name);
     edit->setMinimumWidth(4 * m.unit);
+    edit->setMaximumWidth(12 * m.unit);
     line->addWidget(label);
     line->addWidget(edit, 1);
     connect(edit, &QLineEdit::editingFinished, this, &CompareOptionsView::apply);
@@ -130,7 +131,8 @@ void CompareOptionsView::refill() {
   }
   verdict_->setText(verdict);
   verdict_->setProperty("role", role);
-  verdict_->setStyleSheet(verdict_->styleSheet());  // takes the new role
+  verdict_->style()->unpolish(verdict_);  // takes the new role
+  verdict_->style()->polish(verdict_);
   same_->setVisible(result && rows.empty());
   table()->setVisible(!same_->isVisibleTo(this));
   setRows(std::move(rows));

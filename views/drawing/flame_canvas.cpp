@@ -123,7 +123,7 @@ void FlameCanvas::paintOn(QPainter& p) {
       const double x = toX(limitBegin() + tick);
       p.setPen(t.grid);
       p.drawLine(QPointF(x, area.top()), QPointF(x, height()));
-      const QString words = axis_(tick);
+      const QString words = tick == 0 ? QStringLiteral("0") : axis_(tick);
       if (x + metrics.horizontalAdvance(words) + 4 > width()) continue;
       p.setPen(t.faint);
       p.drawText(QPointF(x + 3, area.top() - 5), words);
@@ -168,10 +168,7 @@ void FlameCanvas::paintOn(QPainter& p) {
       if (box.width() > 26) {
         const double room = box.width() - 10;
         p.setPen(t.text);
-        const QString& name = text_.elided(b.name, room);
-        // "…" alone says nothing.
-        if (name.size() > 2 || name == b.name)
-          p.drawText(QPointF(box.x() + 6, y + row / 2 + metrics.ascent() / 2 - 2), name);
+        p.drawText(QPointF(box.x() + 6, y + row / 2 + metrics.ascent() / 2 - 2), text_.legible(b.name, room));
         const double used = std::min(room, text_.width(b.name));
         if (!b.detail.isEmpty() && room - used > text_.width(b.detail) + 10) {
           p.setPen(t.muted);

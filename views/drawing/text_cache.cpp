@@ -8,6 +8,7 @@
 namespace stepscope {
 namespace {
 constexpr int kMostEntries = 50'000;
+constexpr int kLeastLetters = 7;  // three at each end
 }
 
 TextCache::Entry& TextCache::entry(const QString& text) {
@@ -31,6 +32,12 @@ const QString& TextCache::elided(const QString& text, double width) {
     e.text = e.full <= width ? text : metrics_.elidedText(text, Qt::ElideMiddle, whole);
   }
   return e.text;
+}
+
+const QString& TextCache::legible(const QString& text, double width) {
+  static const QString kNothing;
+  const QString& shown = elided(text, width);
+  return shown.size() >= kLeastLetters || shown.size() == text.size() ? shown : kNothing;
 }
 
 QFont sceneFont(double size, QFont::Weight weight) {

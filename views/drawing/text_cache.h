@@ -17,6 +17,8 @@ class TextCache {
   double width(const QString& text);
   // The text, or its two ends with "…" where it is wider than `width`.
   const QString& elided(const QString& text, double width);
+  // The same, and nothing where only crumbs of the text would be left ("P…t").
+  const QString& legible(const QString& text, double width);
 
  private:
   struct Entry {

@@ -8,7 +8,12 @@
 namespace stepscope {
 namespace {
 constexpr double kLeast = 0.001, kMost = 6;
-constexpr double kReadable = 0.5, kComfortable = 0.7;  // of 100 %: names can be read; the zoom in which a selection is shown
+// Of 100 %: names can just be read; they can be read at ease; the zoom in which a selection is shown.
+constexpr double kLegible = 0.42, kReadable = 0.5, kComfortable = 0.7;
+
+// Where a box has to be to count as in view: below the titles of the columns.
+QRectF inner(const Viewport& view) { return QRectF(QPointF(), view.size).adjusted(8, 34, -8, -8); }
+QRectF rectOf(const BoxF& b) { return {b.x, b.y, b.w, b.h}; }
 }  // namespace
 
 double GraphCamera::base() { return Metrics::current().unit / 13.0; }
@@ -25,6 +30,7 @@ void GraphCamera::resize(const GraphScene* scene, QSizeF size) {
 
 void GraphCamera::fitAll(const GraphScene& scene) {
   fitted_ = true;
+  ownZoom_ = false;
   const BoxF& b = scene.bounds;
   const double width = view_.size.width(), height = view_.size.height();
   const double top = scene.columnGap > 0 ? kGraphMargin + 10 : kGraphMargin;
@@ -40,6 +46,7 @@ void GraphCamera::fitAll(const GraphScene& scene) {
 
 void GraphCamera::fitBox(const GraphScene& scene, int box) {
   fitted_ = false;
+  ownZoom_ = true;
   const BoxF& b = scene.boxes[static_cast<std::size_t>(box)].at;
   const double width = view_.size.width(), height = view_.size.height();
   const double scale = std::clamp(std::min(width / (b.w + 120.0), height / (b.h + 120.0)), kReadable * base(), 1.0 * base());
@@ -48,23 +55,38 @@ void GraphCamera::fitBox(const GraphScene& scene, int box) {
   clamp(scene);
 }
 
-bool GraphCamera::showBox(const GraphScene& scene, int box) {
-  const BoxF& b = scene.boxes[static_cast<std::size_t>(box)].at;
-  const QRectF on = view_.toPixel(QRectF(b.x, b.y, b.w, b.h));
+bool GraphCamera::contains(const GraphScene& scene, int box) const {
+  return inner(view_).contains(view_.toPixel(rectOf(scene.boxes[static_cast<std::size_t>(box)].at)));
+}
+
+bool GraphCamera::showBox(const GraphScene& scene, int box, int partner) {
+  const QRectF own = rectOf(scene.boxes[static_cast<std::size_t>(box)].at);
+  const QRectF both = partner < 0 ? own : own.united(rectOf(scene.boxes[static_cast<std::size_t>(partner)].at));
+  // The scale at which a rectangle just fits.
+  const QRectF room = inner(view_);
+  const auto fit = [&room](const QRectF& r) {
+    return std::min(std::max(1.0, room.width() - 16) / r.width(), std::max(1.0, room.height() - 8) / r.height());
+  };
   // A box too small to be read is not shown yet.
   const bool readable = view_.scaleX >= kReadable * base();
-  if (readable && QRectF(QPointF(), view_.size).adjusted(8, 34, -8, -8).contains(on)) return false;
-  fitted_ = false;
+  double scale = view_.scaleX;
   if (!readable) {
     // Both columns where that costs little: a gradient is read beside what it belongs to.
-    const double both = view_.size.width() / (scene.bounds.w + 2 * kGraphMargin);
-    view_.scaleX = view_.scaleY =
-        both >= 0.8 * kComfortable * base() ? std::min(both, kComfortable * base()) : kComfortable * base();
-    view_.origin.setX(b.centerX() - view_.visible().width() / 2);
+    const double columns = view_.size.width() / (scene.bounds.w + 2 * kGraphMargin);
+    scale = columns >= 0.8 * kComfortable * base() ? std::min(columns, kComfortable * base()) : kComfortable * base();
   }
+  if (!ownZoom_ || !readable) scale = std::min(scale, std::max(fit(both), kLegible * base()));
+  const bool pair = partner >= 0 && fit(both) >= scale;
+  const QRectF target = pair ? both : own;
+  if (scale == view_.scaleX && room.contains(view_.toPixel(target))) return false;
+  fitted_ = false;
+  ownZoom_ = ownZoom_ && readable;
+  view_.scaleX = view_.scaleY = scale;
   const QRectF visible = view_.visible();
-  if (readable && on.width() < view_.size.width() * 0.9) view_.origin.setX(b.centerX() - visible.width() / 2);
-  view_.origin.setY(on.height() < view_.size.height() * 0.9 ? b.centerY() - visible.height() / 2 : b.y - 40 / view_.scaleY);
+  const QRectF on = view_.toPixel(target);
+  if (on.width() < view_.size.width() * 0.9 || pair || !readable) view_.origin.setX(target.center().x() - visible.width() / 2);
+  view_.origin.setY(on.height() < view_.size.height() * 0.9 ? target.center().y() - visible.height() / 2 - 13 / scale
+                                                            : target.top() - 40 / scale);
   // Keep both columns in view where there is room for them.
   if (scene.bounds.w <= visible.width()) view_.origin.setX((scene.bounds.w - visible.width()) / 2);
   clamp(scene);
@@ -74,6 +96,7 @@ bool GraphCamera::showBox(const GraphScene& scene, int box) {
 void GraphCamera::zoomAround(const GraphScene& scene, QPointF pixel, double factor) {
   factor = std::clamp(view_.scaleX * factor, kLeast, kMost * base()) / view_.scaleX;
   fitted_ = false;
+  ownZoom_ = true;
   view_.zoomAt(pixel, factor, factor);
   clamp(scene);
 }

@@ -20,8 +20,10 @@ class GraphCamera {
   void fitAll(const GraphScene& scene);
   // A box with some of its surroundings.
   void fitBox(const GraphScene& scene, int box);
-  // Moves only when the box is not in view or too small to be read; false: nothing moved.
-  bool showBox(const GraphScene& scene, int box);
+  // Moves only when the box, or the one it belongs to (`partner`; -1 none), is not in view or too small to be read; false:
+  // nothing moved. A zoom that the user chose is kept; otherwise it gets smaller until both are in view.
+  bool showBox(const GraphScene& scene, int box, int partner = -1);
+  bool contains(const GraphScene& scene, int box) const;
   void zoomAround(const GraphScene& scene, QPointF pixel, double factor);
   void pan(const GraphScene& scene, QPointF pixels);
   // A box went from one place to another in a new scene: it keeps its place on the screen, a group by its title.
@@ -32,6 +34,7 @@ class GraphCamera {
  private:
   Viewport view_;
   bool fitted_ = true;
+  bool ownZoom_ = false;  // the user's
 };
 
 // Around the whole picture, in pixels.

@@ -144,7 +144,16 @@ void GraphCanvas::fitBox(int box) {
 }
 
 void GraphCanvas::showBox(int box) {
-  if (scene_ && box >= 0 && camera_.showBox(*scene_, box)) moved();
+  if (scene_ && box >= 0 && camera_.showBox(*scene_, box, partnerOf(box))) moved();
+}
+
+// The box of the forward node that the gradient in a box belongs to, or of the closed group that holds it; -1 none.
+int GraphCanvas::partnerOf(int box) const {
+  const SceneBox& of = scene_->boxes[static_cast<std::size_t>(box)];
+  if (of.node < 0 || !of.gradient) return -1;
+  const int forward = scene_->model->nodes()[static_cast<std::size_t>(of.node)].anchor;
+  const int partner = forward < 0 ? -1 : scene_->boxOfNode[static_cast<std::size_t>(forward)];
+  return partner == box ? -1 : partner;
 }
 
 void GraphCanvas::moved() {
@@ -218,7 +227,11 @@ void GraphCanvas::paintScene(QPainter& painter) {
 
 void GraphCanvas::resizeEvent(QResizeEvent*) {
   const bool follows = camera_.fitted();
+  const int chosen = scene_ && state_.selectedNode >= 0 ? scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)] : -1;
+  const bool seen = !follows && chosen >= 0 && camera_.contains(*scene_, chosen);
   camera_.resize(scene_.get(), size());
+  // What was looked at stays in sight when the panel gets smaller, and its partner comes into sight when it gets larger.
+  if (seen && camera_.showBox(*scene_, chosen, partnerOf(chosen))) return moved();
   if (follows && scene_) emit viewChanged();
 }
 

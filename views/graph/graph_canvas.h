@@ -45,7 +45,8 @@ class GraphCanvas : public QWidget {
 
   void fitAll();
   void fitBox(int box);   // with some of its surroundings
-  void showBox(int box);  // pans only when it is not in view
+  // Moves only when it, or the forward node that a gradient belongs to, is not in view.
+  void showBox(int box);
   void zoomBy(double factor);
   int boxAt(QPointF pixel) const;  // innermost; -1
   int hovered() const { return state_.hovered; }
@@ -84,6 +85,7 @@ class GraphCanvas : public QWidget {
   void setHovered(int box);
   void goTo(int dx, int dy);
   BoxF boxOf(int nodeId, const QString& group, bool* found) const;
+  int partnerOf(int box) const;
 
   std::shared_ptr<const GraphScene> scene_;
   GraphMarks marks_;

@@ -239,7 +239,9 @@ void GraphView::showSelection() {
   const int node = id < 0 ? -1 : model.ofNodeId(id);
   canvas_->setSelected(node);
   updateEmphasis();
+  if (own_) broughtId_ = id;
   if (node < 0 || own_ || !isVisible()) return;
+  broughtId_ = id;
   const int box = canvas_->scene()->boxOfNode[static_cast<std::size_t>(node)];
   if (box >= 0 && canvas_->scene()->boxes[static_cast<std::size_t>(box)].node == node) {
     canvas_->showBox(box);
@@ -318,8 +320,10 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
       canvas_->setFocus();
     } else if (emphasis_ != Emphasis::kNone) {
       setEmphasis(Emphasis::kNone);
-    } else {
+    } else if (!selection().selection().empty()) {
       selection().clear();
+    } else {
+      View::keyPressEvent(event);  // what is above may have something to close
     }
   } else if (event->key() == Qt::Key_N && event->modifiers() == Qt::NoModifier) {
     setEmphasis(Emphasis::kNeighbours);
@@ -328,6 +332,12 @@ void GraphView::keyPressEvent(QKeyEvent* event) {
   } else {
     View::keyPressEvent(event);
   }
+}
+
+void GraphView::showEvent(QShowEvent* event) {
+  View::showEvent(event);
+  // Selected elsewhere meanwhile; the panel has its size only after this event.
+  if (selectedId_ != broughtId_) QTimer::singleShot(0, this, &GraphView::showSelection);
 }
 
 void GraphView::resizeEvent(QResizeEvent*) { finder_->placeOver(canvas_->geometry()); }

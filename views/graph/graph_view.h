@@ -49,6 +49,7 @@ class GraphView : public View {
  protected:
   void keyPressEvent(QKeyEvent* event) override;
   void resizeEvent(QResizeEvent*) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
   enum class Emphasis { kNone, kNeighbours, kPathToLoss };
@@ -87,6 +88,7 @@ class GraphView : public View {
   int anchor_ = -1;  // for the next scene
   QString anchorGroup_;
   int selectedId_ = -1;
+  int broughtId_ = -1;      // the last one that was brought into sight
   bool own_ = false;        // the selection comes from this view
   bool focusNext_ = false;  // centre the selection in the next scene
   Emphasis emphasis_ = Emphasis::kNone;

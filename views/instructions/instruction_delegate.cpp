@@ -13,7 +13,7 @@ namespace stepscope {
 InstructionDelegate::InstructionDelegate(const SelectionModel& selection, QObject* parent)
     : QStyledItemDelegate(parent), selection_(selection) {}
 
-int InstructionDelegate::gutterWidth() { return qRound(1.5 * Metrics::current().unit); }
+int InstructionDelegate::gutterWidth() { return qRound(1.3 * Metrics::current().unit); }
 
 QSize InstructionDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const { return {160, Metrics::current().row}; }
 
@@ -36,7 +36,7 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
     strong.setWeight(QFont::DemiBold);
     painter->setFont(strong);
     painter->setPen(t.muted);
-    const QRect inner = r.adjusted(m.padding, 0, -m.padding, 0);
+    const QRect inner = r.adjusted(m.padding, 0, -qRound(0.4 * m.unit), 0);
     const int title = QFontMetrics(strong).horizontalAdvance(line.op) + m.padding;
     painter->drawText(inner, Qt::AlignVCenter | Qt::AlignLeft, line.op);
     painter->setFont(small);
@@ -86,38 +86,39 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   }
 
   const int digits = std::max(3, static_cast<int>(QString::number(model->rowCount()).size()));
-  const int number = smallMetrics.horizontalAdvance(QString(digits, '0')) + 4;
-  const int bytes = smallMetrics.horizontalAdvance(QStringLiteral("0000 MiB"));
-  const int time = smallMetrics.horizontalAdvance(QStringLiteral("0.000 ms"));
-  int right = r.right() - m.padding;
+  const int number = smallMetrics.horizontalAdvance(QString(digits, '0')) + 2;
+  const int bytes = smallMetrics.horizontalAdvance(QStringLiteral("000 MiB"));
+  const int time = smallMetrics.horizontalAdvance(QStringLiteral("00.0 ms")), gap = qRound(0.6 * m.unit);
+  int right = r.right() - qRound(0.4 * m.unit);
   painter->setFont(small);
   // Narrow panels lose the bytes first, then the time: the operator stays readable.
   const bool showBytes = r.width() > 15 * m.unit, showTime = r.width() > 11 * m.unit;
   if (showBytes) {
     painter->setPen(t.muted);
-    painter->drawText(QRect(right - bytes, r.top(), bytes, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.bytes);
-    right -= bytes + qRound(0.6 * m.unit);
+    painter->drawText(QRect(right - bytes - gap, r.top(), bytes + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.bytes);
+    right -= bytes + gap;
   }
   if (showTime) {
     QFont f = small;
     f.setItalic(!line.fresh);
     painter->setFont(f);
     painter->setPen(line.fresh || selected || current ? t.muted : t.faint);
-    painter->drawText(QRect(right - time, r.top(), time, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.time);
-    right -= time + qRound(0.6 * m.unit);
+    painter->drawText(QRect(right - time - gap, r.top(), time + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.time);
+    // The name has what a short time leaves.
+    right -= std::min(time, smallMetrics.horizontalAdvance(line.time)) + gap;
   }
   int x = r.left() + gutter;
   painter->setFont(small);
   painter->setPen(selected || current ? t.muted : t.faint);
   painter->drawText(QRect(x, r.top(), number, r.height()), Qt::AlignVCenter | Qt::AlignRight, QString::number(line.index));
-  x += number + qRound(0.7 * m.unit);
+  x += number + qRound(0.5 * m.unit);
   const int mark = qRound(0.62 * m.unit);
   QColor hue = t.category(line.category);
   if (!line.fresh && !current && !selected) hue = mixed(hue, t.panel, 0.6);
   painter->setPen(Qt::NoPen);
   painter->setBrush(hue);
   painter->drawRoundedRect(QRectF(x, r.center().y() - mark / 2.0 + 0.5, mark, mark), 2, 2);
-  x += mark + qRound(0.55 * m.unit);
+  x += mark + qRound(0.45 * m.unit);
   const int room = right - x;
   painter->setFont(option.font);
   painter->setPen(line.fresh || current || selected ? t.text : t.muted);

@@ -31,6 +31,13 @@ class GutterList : public QListView {
     }
     QListView::mousePressEvent(event);
   }
+  // A panel that gets lower keeps the chosen line in sight.
+  void resizeEvent(QResizeEvent* event) override {
+    const QRect chosen = visualRect(currentIndex());
+    const bool seen = chosen.isValid() && chosen.top() >= 0 && chosen.bottom() < event->oldSize().height();
+    QListView::resizeEvent(event);
+    if (seen) scrollTo(currentIndex(), EnsureVisible);
+  }
 };
 
 }  // namespace

@@ -19,14 +19,13 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
   const QList<QStringList> columns = {{QStringLiteral("Run"), QStringLiteral("Tools")}, {QStringLiteral("Select"), QStringLiteral("View")}, {QStringLiteral("File"), QStringLiteral("Layouts"), QStringLiteral("Timeline")}};
   for (const QStringList& groups : columns) {
     auto* page = new Details;
-    page->begin();
+    page->begin(12);
     for (const QString& group : groups) {
       page->heading(tr(qPrintable(group)));
       if (group == u"Timeline") {
         page->row(QStringLiteral("W A S D"), Details::text(tr("Zoom and pan in time")));
         page->row(QStringLiteral("Ctrl+wheel"), Details::text(tr("Zoom at the pointer")));
-        page->row(QStringLiteral("M"), Details::text(tr("Mark")));
-        page->row(QStringLiteral("Esc"), Details::text(tr("Close or cancel")));
+        page->row(QStringLiteral("M"), Details::text(tr("Mark the time of the selection")));
         continue;
       }
       for (const QAction* action : actions) {
@@ -35,10 +34,11 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
         for (const QKeySequence& key : action->shortcuts()) keys << key.toString(QKeySequence::NativeText);
         page->row(keys.join(QStringLiteral(", ")), Details::text(action->text()));
       }
+      if (group == u"View") page->row(QStringLiteral("Esc"), Details::text(tr("Close or cancel")));
     }
     page->end();
     page->setFitContents(true);
-    page->setMinimumWidth(25 * m.unit);
+    page->setMinimumWidth(30 * m.unit);
     layout->addWidget(page, 0, Qt::AlignTop);
   }
 }

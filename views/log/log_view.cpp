@@ -56,7 +56,7 @@ QString LogView::headerText() const {
 }
 
 QString LogView::emptyText() const {
-  return store().log().empty() ? tr("Nothing logged yet.\nRecords of the worker appear here once it runs.") : QString();
+  return store().log().empty() ? tr("Nothing logged.\nWhat the worker warns of, refuses or loses is recorded here.") : QString();
 }
 
 QString LogView::saveState() const {

@@ -74,7 +74,7 @@ QRectF MemoryCanvas::plot() const {
   const double unit = Metrics::current().unit;
   // Two lines of labels above and the legend below, where there is height for them.
   const bool low = height() < 11 * unit;
-  return {4.6 * unit, (low ? 1.7 : 2.4) * unit, std::max(20.0, width() - 5.6 * unit),
+  return {5.2 * unit, (low ? 1.7 : 2.4) * unit, std::max(20.0, width() - 6.2 * unit),
           std::max(20.0, height() - (low ? 3.4 : 5.6) * unit)};
 }
 

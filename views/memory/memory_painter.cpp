@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/memory/memory_painter.h"
 
+#include <QPaintEngine>
 #include <QPainterPath>
 #include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/drawing/axis_ticks.h"
+#include "views/memory/box_raster.h"
 
 namespace stepscope {
 namespace {
+
+constexpr std::size_t kMostRectangles = 5'000;
 
 // A round number without the zeros that a measured one keeps: "8 MiB".
 QString tickText(std::int64_t bytes) {
@@ -123,6 +128,10 @@ void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
   std::map<int, std::vector<QRectF>> batches;
   std::vector<std::pair<QRectF, int>> wide;
   const QRectF area = scale_.area;
+  // On a screen many boxes share few pixels; a picture in a file stays one of lines.
+  std::optional<BoxRaster> raster;
+  if (model_.boxes().size() > kMostRectangles && p.paintEngine()->type() == QPaintEngine::Raster)
+    raster.emplace(area, p.device()->devicePixelRatioF());
   for (const MemoryBox& b : model_.boxes()) {
     if (b.low < model_.persistent()) continue;  // a band of its class
     if (b.end < scale_.viewBegin || b.first > scale_.viewEnd || scale_.toUnits(static_cast<double>(b.high)) < scale_.low ||
@@ -130,10 +139,19 @@ void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
       continue;
     const QRectF r = scale_.rectOf(b) & area;
     if (r.isEmpty()) continue;
-    batches[b.bufferClass].push_back(r);
+    if (raster) {
+      raster->add(r, b.bufferClass);
+    } else {
+      batches[b.bufferClass].push_back(r);
+    }
     if (r.width() > 70 && r.height() > 13) wide.emplace_back(r, b.buffer);
   }
   p.setPen(Qt::NoPen);
+  if (raster) {
+    QList<QColor> colours;
+    for (int c = 0; c < snapshot::BufferClass_ARRAYSIZE; ++c) colours << mixed(t.bufferClass(c), t.panel, 0.55);
+    raster->paint(p, colours);
+  }
   for (const auto& [bufferClass, rects] : batches) {
     p.setBrush(mixed(t.bufferClass(bufferClass), t.panel, 0.55));
     p.drawRects(rects.data(), static_cast<int>(rects.size()));
@@ -148,9 +166,13 @@ void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
     const snapshot::Buffer& b = *model_.plan().buffer(buffer);
     if (r.height() < metrics.height() + 1) continue;
     p.setPen(t.text);
-    const QString name =
-        format::visible(b.name().empty() ? "workspace" : b.name()) + QStringLiteral("  ") + format::bytes(b.bytes());
-    p.drawText(QPointF(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5), text_.elided(name, r.width() - 10));
+    // The name gives way to the bytes: half a number is a wrong one.
+    const QString bytes = format::bytes(b.bytes());
+    const double room = r.width() - 10, bytesWidth = text_.width(bytes), gap = 8;
+    const QString& name = text_.legible(format::visible(b.name().empty() ? "workspace" : b.name()), room - bytesWidth - gap);
+    const QPointF at(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5);
+    p.drawText(at, name);
+    if (bytesWidth <= room) p.drawText(at + QPointF(name.isEmpty() ? 0 : text_.width(name) + gap, 0), bytes);
   }
 }
 
@@ -271,7 +293,7 @@ QString MemoryPainter::peakText() const {
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
   for (const auto& owner : sorted) {
     if (owners.size() == 3) break;
-    owners << format::visible(owner.owner()) + ' ' + format::bytes(owner.bytes());
+    owners << names::memoryOwner(owner.owner()) + ' ' + format::bytes(owner.bytes());
     named += owner.bytes();
   }
   if (named < total) owners << QObject::tr("other %1").arg(format::bytes(total - named));

@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QHeaderView>
 #include <QPointer>
+#include <QStyledItemDelegate>
 #include <QThreadPool>
 #include <QVBoxLayout>
 
@@ -19,6 +20,17 @@ enum Role { kNode = Qt::UserRole, kValue, kPath, kFilled };
 
 constexpr int kMostMatches = 200;
 
+// Numbers end where the titles of their columns end.
+class PaddedCells : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+  void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+    QStyleOptionViewItem padded(option);
+    if (index.column() > 0) padded.rect.adjust(0, 0, -5, 0);
+    QStyledItemDelegate::paint(painter, padded, index);
+  }
+};
+
 }  // namespace
 
 ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
@@ -29,6 +41,7 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   filter_->setAccessibleName(tr("Filter of modules"));
   tree_->setObjectName(QStringLiteral("model_tree"));
   tree_->setAccessibleName(tr("Modules"));
+  tree_->setItemDelegate(new PaddedCells(tree_));
   tree_->setColumnCount(4);
   tree_->setHeaderLabels({tr("Module"), tr("Nodes"), tr("Time"), tr("Weights")});
   tree_->headerItem()->setToolTip(
@@ -41,8 +54,8 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   tree_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
   tree_->header()->setMinimumSectionSize(3 * m.unit);
   tree_->setColumnWidth(1, qRound(4.4 * m.unit));
-  tree_->setColumnWidth(2, qRound(4.6 * m.unit));
-  tree_->setColumnWidth(3, qRound(5.2 * m.unit));
+  tree_->setColumnWidth(2, qRound(5.0 * m.unit));
+  tree_->setColumnWidth(3, qRound(5.6 * m.unit));
   tree_->setUniformRowHeights(true);
   tree_->setFrameShape(QFrame::NoFrame);
   tree_->setIndentation(qRound(0.75 * m.unit));

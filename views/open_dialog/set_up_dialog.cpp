@@ -55,6 +55,7 @@ QWidget* grid(std::initializer_list<std::vector<std::pair<QString, QWidget*>>> r
     int column = 0;
     for (const auto& [text, w] : fields) {
       if (text.isEmpty()) {
+        w->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // its longest text moves no column
         layout->addWidget(w, row, column, 1, 2);
       } else {
         auto* label = quiet(text);

@@ -79,6 +79,7 @@ Palette::Palette(const ViewContext& context, QList<QAction*> actions, QWidget* p
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   hint_->setProperty("role", "faint");
   hint_->setFont(smallFont());
+  hint_->setContentsMargins(qRound(0.75 * m.unit), 0, 0, 0);  // below the names
   layout->addWidget(box_);
   layout->addWidget(list_, 1);
   layout->addWidget(hint_);

@@ -12,35 +12,42 @@ const snapshot::Provenance* sourceOf(const GraphSnapshot& graph, const snapshot:
   return forward && !forward->provenance().source_file().empty() ? &forward->provenance() : nullptr;
 }
 
-std::map<QString, int> sourceFiles(const GraphSnapshot& graph) {
-  std::map<std::string, int> counts;
-  for (const auto& node : graph.graph().nodes()) {
-    if (const auto* at = sourceOf(graph, node)) ++counts[at->source_file()];
-  }
-  std::map<QString, int> files;
-  for (const auto& [name, count] : counts) files[QString::fromStdString(name)] = count;
-  return files;
-}
-
-std::map<int, SourceLine> sourceLines(const SnapshotStore& store, const QString& file) {
-  std::map<int, SourceLine> lines;
-  const GraphPtr& graph = store.graph();
-  if (!graph || file.isEmpty()) return lines;
-  const std::string wanted = file.toStdString();
-  std::unordered_map<int, int> lineOf;  // by node
+std::shared_ptr<const SourceIndex> SourceIndex::make(const GraphPtr& graph) {
+  auto index = std::make_shared<SourceIndex>();
+  index->graph = graph;
+  std::unordered_map<std::string, File*> byName;
   for (const auto& node : graph->graph().nodes()) {
     const auto* at = sourceOf(*graph, node);
-    if (!at || at->source_file() != wanted || at->source_line() <= 0) continue;
-    SourceLine& line = lines[at->source_line()];
-    const int instruction = store.plan() ? store.plan()->instructionOfNode(node.id()) : -1;
-    if (const auto* in = store.plan() ? store.plan()->instruction(instruction) : nullptr) line.bytes += in->bytes_written();
-    line.ns += std::max<std::int64_t>(0, store.timing(instruction).ns);
+    if (!at) continue;
+    File*& file = byName[at->source_file()];
+    if (!file) file = &index->files[QString::fromStdString(at->source_file())];
+    ++file->nodes;
+    if (at->source_line() <= 0) continue;
+    Line& line = file->lines[at->source_line()];
     if (line.code.isEmpty()) line.code = QString::fromStdString(at->source_code());
     line.nodes.push_back(node.id());
-    lineOf.emplace(node.id(), at->source_line());
   }
-  for (const auto& alert : store.alerts()) {
-    if (const auto it = lineOf.find(alert.node()); it != lineOf.end()) ++lines[it->second].alerts;
+  return index;
+}
+
+std::map<int, SourceLine> sourceLines(const SnapshotStore& store, const SourceIndex& index, const QString& file) {
+  std::map<int, SourceLine> lines;
+  const auto found = index.files.find(file);
+  if (found == index.files.end()) return lines;
+  std::unordered_map<int, int> alerts;  // by node
+  for (const auto& alert : store.alerts()) ++alerts[alert.node()];
+  const PlanPtr& plan = store.plan();
+  for (const auto& [number, recorded] : found->second.lines) {
+    SourceLine& line = lines[number];
+    line.code = recorded.code;
+    line.nodes = recorded.nodes;
+    for (const int node : recorded.nodes) {
+      const int instruction = plan ? plan->instructionOfNode(node) : -1;
+      if (const auto* in = plan ? plan->instruction(instruction) : nullptr) line.bytes += in->bytes_written();
+      line.ns += std::max<std::int64_t>(0, store.timing(instruction).ns);
+      if (alerts.empty()) continue;
+      if (const auto it = alerts.find(node); it != alerts.end()) line.alerts += it->second;
+    }
   }
   return lines;
 }

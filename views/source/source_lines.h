@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "views/common/snapshot_store.h"
@@ -20,8 +21,23 @@ struct SourceLine {
 // The source place of a node; a gradient has that of its forward node. Nullptr when none is recorded.
 const snapshot::Provenance* sourceOf(const GraphSnapshot& graph, const snapshot::Node& node);
 
-// Recorded files with the number of their nodes.
-std::map<QString, int> sourceFiles(const GraphSnapshot& graph);
-std::map<int, SourceLine> sourceLines(const SnapshotStore& store, const QString& file);
+// Which nodes came from which line, by recorded file. Immutable; made on any thread, in O(nodes).
+struct SourceIndex {
+  struct Line {
+    QString code;            // as it was recorded; hostile text
+    std::vector<int> nodes;  // in execution order, gradients included
+  };
+  struct File {
+    int nodes = 0;
+    std::map<int, Line> lines;
+  };
+  GraphPtr graph;
+  std::map<QString, File> files;
+
+  static std::shared_ptr<const SourceIndex> make(const GraphPtr& graph);
+};
+
+// What the store knows of each line of a file. The index is of the store's present graph.
+std::map<int, SourceLine> sourceLines(const SnapshotStore& store, const SourceIndex& index, const QString& file);
 
 }  // namespace stepscope

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/source/source_view.h"
 
+#include <QApplication>
 #include <QFileDialog>
 #include <QHBoxLayout>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QPointer>
+#include <QThreadPool>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -12,12 +15,14 @@
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
+#include "views/common/turns.h"
 #include "views/source/path_map_dialog.h"
 
 namespace stepscope {
 namespace {
 
 constexpr std::size_t kMostNodes = 24;  // named below the lines
+constexpr int kSmallGraph = 5'000;      // nodes that are gone through at once, without a thread
 enum Column { kLine, kTime, kWritten, kAlerts, kCode };
 
 QString codeText(const QString& line) {
@@ -166,27 +171,56 @@ void SourceView::followSelection() {
     return;
   }
   // Not in the turn of a click: the rows that it stands on would go.
-  QMetaObject::invokeMethod(this, &SourceView::fillRows, Qt::QueuedConnection);
+  turns::later(this, [this] { fillRows(); });
+}
+
+bool SourceView::readGraph() {
+  const GraphPtr graph = store().graph();
+  if (index_ && index_->graph == graph) return true;
+  if (!graph || graph->nodeCount() <= kSmallGraph) {
+    index_ = graph ? SourceIndex::make(graph) : nullptr;
+    return true;
+  }
+  setNothingText(tr("Collecting the lines that %1 nodes came from …").arg(format::count(graph->nodeCount())));
+  if (indexing_) return false;  // a newer one follows
+  indexing_ = true;
+  QThreadPool::globalInstance()->start([self = QPointer<SourceView>(this), graph] {
+    auto index = SourceIndex::make(graph);
+    QMetaObject::invokeMethod(qApp, [self, index] {
+      if (!self) return;
+      self->indexing_ = false;
+      self->index_ = index;
+      self->setNothingText({});
+      self->refillLater();
+    });
+  });
+  return false;
+}
+
+std::map<int, SourceLine> SourceView::linesOf(const QString& file) const {
+  // Numbers of nodes mean nothing in another graph.
+  return index_ && index_->graph == store().graph() ? sourceLines(store(), *index_, file) : std::map<int, SourceLine>();
 }
 
 void SourceView::chooseFile() {
   local_ = shown_.isEmpty() ? QString() : map_.resolve(shown_);
-  lines_ = sourceLines(store(), shown_);
+  lines_ = linesOf(shown_);
   if (!local_.isEmpty()) emit wishes().readSource(local_);
 }
 
 void SourceView::refill() {
-  const GraphPtr& graph = store().graph();
-  const std::map<QString, int> files = graph ? sourceFiles(*graph) : std::map<QString, int>();
+  if (!readGraph()) return;
+  static const std::map<QString, SourceIndex::File> kNone;
+  const auto& files = index_ ? index_->files : kNone;
   const QString before = shown_;
   if (!files.contains(shown_)) {
     // The one that most of the model came from.
-    const auto most = std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.second.nodes < b.second.nodes; });
     shown_ = most == files.end() ? QString() : most->first;
   }
   file_->clear();
-  for (const auto& [name, count] : files) {
-    file_->addItem(tr("%1   %2 nodes").arg(format::visible(name.section('/', -1)), format::count(count)), name);
+  for (const auto& [name, file] : files) {
+    file_->addItem(tr("%1   %2 nodes").arg(format::visible(name.section('/', -1)), format::count(file.nodes)), name);
     file_->setItemData(file_->count() - 1, format::visible(name), Qt::ToolTipRole);
   }
   file_->setCurrentIndex(file_->findData(shown_));
@@ -194,7 +228,7 @@ void SourceView::refill() {
   if (shown_ != before || map_.resolve(shown_) != local_ || (!local_.isEmpty() && !store().findings().source(local_))) {
     chooseFile();
   } else {
-    lines_ = sourceLines(store(), shown_);
+    lines_ = linesOf(shown_);
   }
   fillRows();
 }

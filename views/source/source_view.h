@@ -35,6 +35,8 @@ class SourceView : public TablePanel {
 
  private:
   void makeHeader();
+  bool readGraph();  // false: the lines of the graph are being collected; a refill follows
+  std::map<int, SourceLine> linesOf(const QString& file) const;
   void followSelection();
   void chooseFile();
   void askFile();
@@ -51,6 +53,8 @@ class SourceView : public TablePanel {
   PathMap map_;
   QString shown_;  // recorded name of the file
   QString local_;  // where it lies; empty: not at hand
+  std::shared_ptr<const SourceIndex> index_;
+  bool indexing_ = false;
   std::map<int, SourceLine> lines_;
   mutable GraphPtr looked_;
   mutable bool hasLines_ = false;

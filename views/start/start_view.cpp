@@ -123,9 +123,6 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
 
   auto* left = new QVBoxLayout;
   left->setSpacing(qRound(0.6 * m.unit));
-  left->addWidget(title);
-  left->addWidget(about);
-  left->addSpacing(m.unit);
   left->addWidget(drop);
   left->addSpacing(m.unit);
   left->addWidget(recentTitle_);
@@ -133,7 +130,6 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   left->addStretch(1);
   auto* right = new QVBoxLayout;
   right->setSpacing(qRound(0.6 * m.unit));
-  right->addSpacing(qRound(3.4 * m.unit));
   right->addWidget(samplesTitle_);
   right->addWidget(samples_);
   right->addSpacing(m.unit);
@@ -144,7 +140,13 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   columns->addLayout(left, 3);
   columns->addLayout(right, 2);
   auto* middle = new QWidget;
-  middle->setLayout(columns);
+  auto* page = new QVBoxLayout(middle);
+  page->setContentsMargins(0, 0, 0, 0);
+  page->setSpacing(qRound(0.6 * m.unit));
+  page->addWidget(title);
+  page->addWidget(about);
+  page->addSpacing(m.unit);
+  page->addLayout(columns, 1);
   middle->setMaximumWidth(86 * m.unit);
   auto* outer = new QHBoxLayout(this);
   outer->setContentsMargins(3 * m.unit, qRound(3.2 * m.unit), 3 * m.unit, 2 * m.unit);

@@ -3,11 +3,35 @@
 
 #include <QVBoxLayout>
 #include <algorithm>
+#include <map>
 
 #include "views/common/format.h"
 #include "views/common/startup_history.h"
 
 namespace stepscope {
+namespace {
+
+// Between reading a model and building it somebody looks at the set-up: that is no time of a phase and would fill the chart.
+constexpr std::int64_t kWait = 1'000'000;
+
+// By the begin of a phase: how long nothing ran in all before it, gaps shorter than kWait not counted.
+template <typename Phases>
+std::map<std::int64_t, std::int64_t> waitsBefore(const Phases& phases) {
+  std::map<std::int64_t, std::int64_t> ends, waits;
+  for (const auto& span : phases) {
+    if (span.depth() != 0) continue;
+    auto& end = ends[span.begin_ns()];
+    end = std::max(end, span.begin_ns() + std::max<std::int64_t>(0, span.ns()));
+  }
+  std::int64_t sum = 0, last = ends.empty() ? 0 : ends.begin()->first;
+  for (const auto& [begin, end] : ends) {
+    if (begin - last >= kWait) waits[begin] = sum += begin - last;
+    last = std::max(last, end);
+  }
+  return waits;
+}
+
+}  // namespace
 
 StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("startup_chart"), tr("Start-up"), parent) {
@@ -32,18 +56,11 @@ StartupChartView::StartupChartView(const ViewContext& context, QWidget* parent)
 }
 
 QString StartupChartView::headerText() const {
-  std::int64_t begin = 0, end = 0;
-  bool first = true;
-  for (const auto& span : store().phases()) {
-    begin = first ? span.begin_ns() : std::min(begin, span.begin_ns());
-    end = first ? span.begin_ns() + span.ns() : std::max(end, span.begin_ns() + span.ns());
-    first = false;
-  }
-  if (first) return {};
-  const QString now = tr("%1 from file to plan").arg(format::time(end - begin));
-  const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of({});
+  if (store().phases().empty()) return {};
   std::int64_t sum = 0;
   for (const auto& span : store().phases()) sum += span.depth() == 0 ? std::max<std::int64_t>(0, span.ns()) : 0;
+  const QString now = tr("%1 from file to plan").arg(format::time(sum));
+  const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of({});
   if (earlier.n == 0 || earlier.median == 0) return now;
   return tr("%1 · phases %2 beside the median of %3 earlier")
       .arg(now, format::change(static_cast<double>(earlier.median), static_cast<double>(sum)), format::count(earlier.n));
@@ -59,11 +76,13 @@ void StartupChartView::rebuild() {
   const auto& phases = store().phases();
   std::vector<FlameBox> boxes;
   std::vector<double> rowEnd;
+  const std::map<std::int64_t, std::int64_t> waits = waitsBefore(phases);
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const snapshot::PhaseSpan& span = phases[i];
     FlameBox box;
     box.depth = std::clamp(span.depth(), 0, 40);
-    box.begin = static_cast<double>(span.begin_ns());
+    const auto wait = waits.upper_bound(span.begin_ns());
+    box.begin = static_cast<double>(span.begin_ns() - (wait == waits.begin() ? 0 : std::prev(wait)->second));
     box.end = box.begin + static_cast<double>(std::max<std::int64_t>(0, span.ns()));
     box.name = format::visible(span.name());
     box.detail = format::time(span.ns());

@@ -35,7 +35,8 @@ QSize HistoryPlot::sizeHint() const { return {18 * Metrics::current().unit, 8 * 
 
 QRectF HistoryPlot::area() const {
   const Metrics m = Metrics::current();
-  const double left = m.padding + QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_)) + 6;
+  const double left = m.padding + std::max(QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_)),
+                                         QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_ / 2))) + 6;
   return QRectF(rect()).adjusted(left, 2.2 * m.unit, -1.4 * m.padding, -1.9 * m.unit);
 }
 
@@ -72,10 +73,10 @@ void HistoryPlot::paintEvent(QPaintEvent*) {
   const QRectF r = area();
   if (points_.empty() || r.width() < 10 || r.height() < 10) return;
   painter.setPen(t.faint);
-  for (const double share : {0.0, 1.0}) {
+  for (const double share : {0.0, 0.5, 1.0}) {
     const double y = r.bottom() - share * r.height();
     painter.drawText(QRectF(0, y - m.unit, r.left() - 6, 2 * m.unit), Qt::AlignRight | Qt::AlignVCenter,
-                     share == 0 ? QStringLiteral("0") : format::time(largest_));
+                     share == 0 ? QStringLiteral("0") : format::time(qRound64(share * static_cast<double>(largest_))));
   }
   painter.setPen(QPen(t.grid, 1));
   for (const double share : {0.0, 0.5, 1.0})

@@ -61,7 +61,7 @@ void addHistory(TableRow& row, std::int64_t ns, const EarlierTimes& earlier) {
 }  // namespace
 
 StartupTableView::StartupTableView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("startup_table"), tr("Start-up"), columns(false), parent), plot_(new HistoryPlot) {
+    : TablePanel(context, QStringLiteral("startup_table"), tr("Phases"), columns(false), parent), plot_(new HistoryPlot) {
   // The history stands beside the table.
   body()->removeWidget(table());
   auto* halves = new QSplitter(Qt::Horizontal);

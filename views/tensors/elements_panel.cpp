@@ -99,7 +99,8 @@ void ElementsPanel::makeTable() {
   elements_->setAccessibleName(tr("Elements"));
   elements_->setFrameShape(QFrame::NoFrame);
   elements_->setEditTriggers(QAbstractItemView::NoEditTriggers);
-  elements_->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+  elements_->setHorizontalScrollMode(QAbstractItemView::ScrollPerItem);
+  elements_->viewport()->installEventFilter(this);
   elements_->setCornerButtonEnabled(false);
   elements_->verticalHeader()->setDefaultSectionSize(qRound(1.6 * m.unit));
   elements_->verticalHeader()->setMinimumSectionSize(qRound(1.6 * m.unit));
@@ -108,6 +109,18 @@ void ElementsPanel::makeTable() {
   elements_->horizontalHeader()->setDefaultSectionSize(qRound(5.2 * m.unit));
   elements_->horizontalHeader()->setFont(smallFont());
   elements_->horizontalHeader()->setFixedHeight(qRound(1.8 * m.unit));
+}
+
+// As many whole columns as fit share the place: half a number is a wrong one.
+void ElementsPanel::fitColumns() {
+  const int least = qRound(5.2 * Metrics::current().unit), room = elements_->viewport()->width();
+  const int fitting = std::max(1, room / least);
+  elements_->horizontalHeader()->setDefaultSectionSize(table_->columnCount() > fitting ? room / fitting : least);
+}
+
+bool ElementsPanel::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == elements_->viewport() && event->type() == QEvent::Resize) fitColumns();
+  return QWidget::eventFilter(watched, event);
 }
 
 void ElementsPanel::setValue(int value, const std::vector<std::int64_t>& dims) {
@@ -132,6 +145,7 @@ void ElementsPanel::refresh() {
   }
   int row = elements_->currentIndex().row(), column = elements_->currentIndex().column();
   table_->set(std::move(values), slice);
+  fitColumns();
   if (!goal_.empty() && slice.begin == wanted_.begin) {
     row = slice.rowAxis < 0 ? 0 : static_cast<int>(goal_[static_cast<std::size_t>(slice.rowAxis)] - slice.begin[static_cast<std::size_t>(slice.rowAxis)]);
     column = slice.columnAxis < 0

@@ -35,8 +35,12 @@ class ElementsPanel : public QWidget {
  signals:
   void sliceWanted();  // wanted() is another one
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
   void makeTable();
+  void fitColumns();
   void applySlice();
   void goTo(const std::vector<qint64>& index);
   void editCell(const QModelIndex& index);

@@ -212,7 +212,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
     const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
     if (in == nullptr) continue;
     p.setPen(t.text);
-    p.drawText(QPointF(r.x() + 4, baseline), text_.elided(format::visible(in->op()), r.width() - 7));
+    p.drawText(QPointF(r.x() + 4, baseline), text_.legible(format::visible(in->op()), r.width() - 7));
   }
   if (index == hoveredRow_ && hoveredSlice_ >= 0 && hoveredSlice_ < static_cast<int>(row.slices.size())) {
     p.setPen(QPen(t.text, 1));
@@ -275,7 +275,8 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     p.setPen(t.border);
     p.drawLine(QPointF(x, area.top() - 5), QPointF(x, area.top()));
     p.setPen(t.faint);
-    const QString words = tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick))
+    const QString words = tick == 0  ? QStringLiteral("0")
+                          : tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick))
                                    : format::time(static_cast<std::int64_t>(tick));
     if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
   }

@@ -147,9 +147,26 @@ void TimelineView::focusSelection() {
 void TimelineView::fitAll() { canvas_->fit(); }
 void TimelineView::drawPicture(QPainter& painter) { canvas_->paintOn(painter); }
 
+// The time of the selected instruction, or of the newest step, becomes the range that flame graph and tables follow.
+void TimelineView::mark() {
+  const auto& model = canvas_->model();
+  if (!model || model->steps().empty()) return;
+  int row = 0, slice = 0;
+  std::int64_t begin = model->steps().back().begin, end = model->steps().back().end;
+  if (model->find(selection().selection().instruction, &row, &slice)) {
+    const TimelineSlice& s = model->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
+    begin = s.begin;
+    end = s.end;
+  }
+  const bool marked = selection().rangeBegin() == begin && selection().rangeEnd() == end;
+  selection().setRange(marked ? 0 : begin, marked ? 0 : end);
+}
+
 void TimelineView::keyPressEvent(QKeyEvent* event) {
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
-  if (event->key() == Qt::Key_R && event->modifiers() == Qt::NoModifier && ranged) {
+  if (event->key() == Qt::Key_M && event->modifiers() == Qt::NoModifier) {
+    mark();
+  } else if (event->key() == Qt::Key_R && event->modifiers() == Qt::NoModifier && ranged) {
     canvas_->showRange(static_cast<double>(selection().rangeBegin()), static_cast<double>(selection().rangeEnd()));
   } else if (event->key() == Qt::Key_Escape && ranged) {
     selection().setRange(0, 0);

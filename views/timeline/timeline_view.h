@@ -34,6 +34,7 @@ class TimelineView : public View {
  private:
   void rebuild();
   void showSelection();
+  void mark();
 
   TimelineCanvas* canvas_;
   QTimer soon_;
