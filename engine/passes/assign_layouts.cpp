@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/ops/op_def.h"
+#include "kernels/channel_vector.h"
 
 namespace stepscope {
 namespace {
@@ -22,7 +23,7 @@ struct Group {
 
 class LayoutAssigner {
  public:
-  explicit LayoutAssigner(Graph& graph) : graph_(graph), parent_(graph.valueCapacity()), refusal_(graph.valueCapacity()) {
+  LayoutAssigner(Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), parent_(graph.valueCapacity()), refusal_(graph.valueCapacity()) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
@@ -72,6 +73,8 @@ class LayoutAssigner {
         refusal_[i] = "extents that depend on data";
       else
         refusal_[i] = layoutRefusal(value.type.dtype, *dims);
+      // Squeeze-excite networks compute much on such values; as rows of a matrix.
+      if (refusal_[i].empty() && dims && isChannelVector(*dims, *dims)) refusal_[i] = "one position per channel: both layouts are one";
       if (refusal_[i].empty() && !graph_.node(value.producer).predicates.empty()) refusal_[i] = "made in a branch of If";
     }
   }
@@ -95,14 +98,47 @@ class LayoutAssigner {
 
   bool flexible(const Node& node, const OpDef& op, bool input, std::size_t i) const {
     if (!maskHas(input ? op.layout.inputs : op.layout.outputs, i)) return false;
-    if (!op.layout.elementwise) return !op.layout.gains || groupsFit(node);
+    if (!op.layout.elementwise) return op.layout.gains ? groupsFit(node) : keepsChannels(node);
     const auto out = dimsOf(node.output(0)), mine = dimsOf(input ? node.inputs[i] : node.outputs[i]);
     if (!out || !mine || *mine != *out) return false;
-    // Every other operand is as large or a scalar, so that memory order is all that matters.
+    // Every other operand is as large, a scalar or one element per channel, so that memory order is all that matters.
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const auto dims = id ? dimsOf(id) : out;
-      return dims && (*dims == *out || elementCount(*dims) == 1);
+      return dims && (*dims == *out || elementCount(*dims) == 1 || (takesVectors(node, id) && isChannelVector(*dims, *out)));
     });
+  }
+  // Whether the fast kernel reads one element per channel beside nChw16c.
+  bool takesVectors(const Node& node, ValueId operand) const {
+    const bool arithmetic = node.domain.empty() && (node.op == "Add" || node.op == "Sub" || node.op == "Mul" || node.op == "Div");
+    return (arithmetic || (node.domain == kInternalDomain && node.op == "Pointwise")) && graph_.value(operand).type.dtype == DType::kF32;
+  }
+
+  // Whether the channels of the node's operands stay sixteen neighbours: what it does along its axes decides, not only which op it is.
+  bool keepsChannels(const Node& node) const {
+    const auto x = node.input(0) ? dimsOf(node.input(0)) : std::nullopt, y = node.output(0) ? dimsOf(node.output(0)) : std::nullopt;
+    if (!x || !y) return false;
+    if (node.op == "Concat" || node.op == "Split") {
+      // A part that cannot follow would keep all others plain.
+      const auto fits = [&](ValueId id) { return !id || refusal_[at(id)].empty(); };
+      return (node.op == "Concat" ? std::all_of(node.inputs.begin(), node.inputs.end(), fits) : fits(node.input(0))) && std::all_of(node.outputs.begin(), node.outputs.end(), fits);
+    }
+    if (node.op == "Resize" || node.op == "ResizeGrad") return x->size() <= 4 && x->size() == y->size() && x->size() > 2 && (*x)[0] == (*y)[0] && (*x)[1] == (*y)[1];
+    if (node.op == "Expand") return isChannelVector(*x, *y);
+    if (node.op == "ReduceSum" || node.op == "ReduceMean") return reducesSpace(node, *x);
+    // What was broadcast is one element per channel, or has no channels.
+    if (node.op == "ReduceToShape") return isChannelVector(*y, *x) || y->size() + 1 < x->size() || (y->size() < x->size() ? (*y)[0] == 1 : (*y)[1] == 1);
+    return true;
+  }
+  bool reducesSpace(const Node& node, const Dims& x) const {
+    const Tensor* axes = node.input(1) ? inference_.constant(node.input(1)) : nullptr;
+    if (node.input(1) && !axes) return false;
+    std::vector<bool> reduced(x.size(), !axes || axes->elements() == 0);
+    for (std::int64_t i = 0; axes && i < axes->elements(); ++i) {
+      const auto axis = normalizeAxis(elementAsInt(axes->view(), i), static_cast<std::int64_t>(x.size()));
+      if (!axis) return false;
+      reduced[static_cast<std::size_t>(*axis)] = true;
+    }
+    return x.size() > 2 && (reduced[1] || std::all_of(reduced.begin() + 2, reduced.end(), [](bool gone) { return gone; }));
   }
 
   // body(value, flexible) for every operand that is there.
@@ -229,6 +265,7 @@ class LayoutAssigner {
   }
 
   Graph& graph_;
+  const Inference& inference_;
   PassResult result_;
   std::vector<std::size_t> parent_;   // union-find over values
   std::vector<std::string> refusal_;  // by value; empty = may lie in nChw16c
@@ -237,6 +274,6 @@ class LayoutAssigner {
 
 }  // namespace
 
-Result<PassResult> assignLayouts(Graph& graph, Inference&) { return LayoutAssigner(graph).run(); }
+Result<PassResult> assignLayouts(Graph& graph, Inference& inference) { return LayoutAssigner(graph, inference).run(); }
 
 }  // namespace stepscope

@@ -52,7 +52,7 @@ class Channels : public ::testing::Test {
       Tensor plain = convertTensor(contents[i].view(), typeOf(contents[i].dtype())), stored(plain.dtype(), plain.dims());
       reorderLayout(plain.data(), Layout::kPlain, stored.data(), layout, plain.dtype(), plain.dims());
       inputs.push_back(stored);
-      spec.inputs.push_back({stored.dtype(), stored.dims(), false, {}, layout});
+      spec.inputs.push_back({stored.dtype(), stored.dims(), false, isFloating(stored.dtype()) ? Tensor() : stored, layout});
       views.push_back(stored.view());
     }
     for (const Operand& output : trial.outputs) {
@@ -189,6 +189,58 @@ TEST_F(Channels, WinogradOfOddExtents) {
     compare({"", "Conv", attrs, {blocked(x), weights, Operand{{m}}}, {blocked(y)}});
     compare({"stepscope", "ConvInputGrad", attrs, {blocked(y), weights, shape(x)}, {blocked(x)}});
     compare({"stepscope", "ConvWeightGrad", attrs, {blocked(y), blocked(x), shape({m, c, 3, 3})}, {{{m, c, 3, 3}}}});
+  }
+}
+
+// What lies between convolutions: operands in nChw16c, and one element per channel beside them.
+TEST_F(Channels, MovementSumsAndGatesBetweenConvolutions) {
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t rank = between(1, 3), batch = between(1, 3), c = 16 * between(1, 3), d = 16 * between(1, 2);
+    Dims x{batch, c}, other{batch, d}, joined{batch, c + d}, gate{between(0, 1) ? batch : 1, c}, bias{c};
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const std::int64_t extent = between(i == 0 ? 2 : 1, 40);
+      for (Dims* dims : {&x, &other, &joined}) dims->push_back(extent);
+      gate.push_back(1);
+      bias.push_back(1);
+    }
+    const auto blocked = [](const Dims& dims) { return Operand{dims, Layout::kChannels16}; };
+    const auto ints = [](const Ints& values) { return Operand{{static_cast<std::int64_t>(values.size())}, Layout::kPlain, true, Tensor::ints(values)}; };
+    compare({"", "Concat", {{"axis", std::int64_t{-rank - 1}}}, {blocked(x), blocked(other), blocked(x)}, {blocked([&] { Dims all = joined; all[1] += c; return all; }())}}, true, 0);
+    compare({"", "Concat", {{"axis", rank + 1}}, {blocked(x), blocked(x)}, {blocked([&] { Dims all = x; all.back() *= 2; return all; }())}}, true, 0);
+    compare({"", "Split", {{"axis", std::int64_t{1}}}, {blocked(joined), ints({c, d})}, {blocked(x), blocked(other)}}, true, 0);
+    compare({"", "Expand", {}, {{gate}, ints(x)}, {blocked(x)}}, true, 0);
+    for (const char* op : {"Add", "Sub", "Mul"}) {
+      compare({"", op, {}, {blocked(x), {gate}}, {blocked(x)}}, true, 1e-6);
+      compare({"", op, {}, {{bias}, blocked(x)}, {blocked(x)}}, true, 1e-6);
+    }
+    compare({"stepscope", "Pointwise", {{"steps", std::vector<std::string>{"Mul 0 1", "Add 4 2", "Sigmoid 5", "Mul 6 3"}}}, {blocked(x), {gate}, {bias}, blocked(x)}, {blocked(x)}}, true, 1e-6);
+    for (const Dims& to : {gate, bias, Dims{1}}) compare({"stepscope", "ReduceToShape", {}, {blocked(x), ints(to)}, {{to}}}, true, 1e-6);
+    Ints space;
+    for (std::int64_t i = 0; i < rank; ++i) space.push_back(i + 2);
+    Ints all = space;
+    all.push_back(0);
+    Trial sum{"", "ReduceSum", {{"keepdims", std::int64_t{0}}}, {blocked(x), ints(all)}, {{{c}}}};
+    compare(sum, true, 1e-6);
+    Trial mean{"", "ReduceMean", {}, {blocked(x), ints(space)}, {{[&] { Dims y = gate; y[0] = batch; return y; }()}}};
+    compare(mean, true, 1e-6);
+  }
+}
+
+TEST_F(Channels, ResizesOfSixteenChannels) {
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t rank = between(1, 2);
+    Dims x{between(1, 2), 16 * between(1, 2)}, y = x;
+    for (std::int64_t i = 0; i < rank; ++i) {
+      const std::int64_t extent = between(1, 9), target = round % 3 ? extent * 2 : between(1, 19);
+      x.push_back(extent);
+      y.push_back(target);
+    }
+    const char* modes[] = {"nearest", "linear", "cubic"};
+    const Attributes attrs{{"mode", std::string(modes[between(0, 2)])}, {"coordinate_transformation_mode", std::string(between(0, 1) ? "half_pixel" : "asymmetric")}};
+    const auto ints = [](const Dims& values) { return Operand{{static_cast<std::int64_t>(values.size())}, Layout::kPlain, true, Tensor::ints(values)}; };
+    const Operand none{{}, Layout::kPlain, false};
+    compare({"", "Resize", attrs, {{x, Layout::kChannels16}, none, none, ints(y)}, {{y, Layout::kChannels16}}}, true, 1e-5);
+    compare({"stepscope", "ResizeGrad", attrs, {{y, Layout::kChannels16}, ints(x), none, none, ints(y)}, {{x, Layout::kChannels16}}}, true, 1e-5);
   }
 }
 

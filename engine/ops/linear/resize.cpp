@@ -63,6 +63,7 @@ constexpr OpDef kResizeOp{
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };
 
 }  // namespace stepscope::ops

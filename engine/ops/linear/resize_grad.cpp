@@ -20,6 +20,7 @@ constexpr OpDef kResizeGradOp{
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
 };
 
 }  // namespace stepscope::ops

@@ -74,6 +74,7 @@ constexpr OpDef kConcatOp{
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,
+    .layout = {.inputs = kAllInputs, .outputs = bit(0), .together = true},
 };
 
 constexpr OpDef kConcatTrainingOp{

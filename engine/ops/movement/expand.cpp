@@ -49,6 +49,7 @@ constexpr OpDef kExpandOp{
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .layout = {.outputs = bit(0)},
 };
 
 }  // namespace stepscope::ops

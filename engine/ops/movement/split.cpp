@@ -79,6 +79,7 @@ constexpr OpDef kSplitOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = kAllInputs,
+    .layout = {.inputs = bit(0), .outputs = kAllInputs, .together = true},
 };
 
 constexpr OpDef kSplitTrainingOp{

@@ -37,6 +37,7 @@ extern const OpDef kReduceMeanOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
+    .layout = {.inputs = bit(0)},
 };
 
 }  // namespace stepscope::ops

@@ -2,7 +2,10 @@
 #include <limits>
 
 #include "kernels/cpu/loops/broadcast.h"
+#include "kernels/cpu/loops/lanes_last.h"
+#include "kernels/cpu/loops/loops.h"
 #include "kernels/cpu/loops/vector_math.h"
+#include "kernels/pointwise_program.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -137,6 +140,14 @@ const Entry kEntries[] = {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec) {
+  if (anyBlocked(spec)) {
+    // One element per channel beside a whole operand: a chain of one step.
+    const auto op = spec.domain.empty() ? pointwiseOp(spec.op == "Sum" ? "Add" : spec.op) : std::nullopt;
+    if (!op || spec.inputs.size() != 2 || infoOf(*op).arity != 2 || infoOf(*op).mask) return notTaken(spec, "operands in several layouts");
+    KernelSpec chain = spec;
+    chain.attrs = {{"steps", PointwiseProgram{2, {{*op, {0, 1}}}}.text()}};
+    return makePointwise(chain);
+  }
   if (spec.inputs.size() == 2)
     for (const Entry& entry : kEntries)
       if (entry.op == spec.op && takesInput(spec, 0, entry.in) && takesInput(spec, 1, entry.in) && takesOutput(spec, 0, entry.out))

@@ -1,4 +1,5 @@
 // Expand and Tile: copies with repeated sources.
+#include "kernels/cpu/loops/lanes_last.h"
 #include "kernels/cpu/loops/strided.h"
 
 namespace stepscope::cpu {
@@ -15,6 +16,14 @@ std::unique_ptr<Kernel> makeCopy(const KernelSpec& spec, const StridedCopy& copy
 
 Result<std::unique_ptr<Kernel>> makeExpand(const KernelSpec& spec) {
   if (!movable(spec, 0, 0)) return notTaken(spec, "elements that cannot be copied");
+  if (anyBlocked(spec)) {
+    const Dims& whole = spec.outputs[0].dims;
+    if (isBlocked(spec.inputs[0]) || !isChannelVector(spec.inputs[0].dims, whole)) return notTaken(spec, "other than one element per channel");
+    KernelSpec seen = spec;
+    seen.inputs[0].dims = vectorLanesLast(spec.inputs[0].dims, whole);
+    seen.outputs[0] = lanesLast(spec.outputs[0]);
+    return makeExpand(seen);
+  }
   const Dims &x = spec.inputs[0].dims, &y = spec.outputs[0].dims;
   if (x.size() > y.size()) return notTaken(spec, "a result of lower rank");
   const Dims own = rowMajorStrides(x), to = rowMajorStrides(y);

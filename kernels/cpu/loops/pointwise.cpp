@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <optional>
 
+#include "kernels/cpu/loops/lanes_last.h"
 #include "kernels/cpu/loops/loops.h"
 #include "kernels/cpu/loops/pow.h"
 #include "kernels/cpu/loops/vector_math.h"
@@ -92,12 +93,14 @@ StepLoop loopOf(PointwiseOp op) {
 }
 
 // How an input is brought beside a block of the result.
-enum class Form { kWhole, kRow, kColumn, kScalar };
+// kLanes: sixteen elements of each row, over and over (one per channel of a block in nChw16c).
+enum class Form { kWhole, kRow, kColumn, kScalar, kLanes };
 
 struct Input {
   Form form;
   bool mask = false;      // bool in memory, 0 and 1 in the block
   std::size_t slot = 0;   // block of the thread's scratch, where it is not read in place
+  std::int64_t rows = 1;  // kLanes: rows after which it begins anew
 };
 
 struct Step {
@@ -178,7 +181,10 @@ class PointwiseKernel final : public Kernel {
         continue;
       }
       values[i] = block;
-      if (input.form == Form::kColumn) {
+      if (input.form == Form::kLanes) {
+        const float* lanes = static_cast<const float*>(call.inputs[i].data) + row % input.rows * kLayoutLanes;
+        for (std::int64_t k = 0; k < n; k += kLayoutLanes) std::copy_n(lanes, kLayoutLanes, block + k);
+      } else if (input.form == Form::kColumn) {
         std::fill_n(block, n, element(call, i, row));
       } else if (input.form != Form::kScalar) {
         const auto* flags = static_cast<const std::uint8_t*>(call.inputs[i].data) + at;
@@ -231,13 +237,24 @@ Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec) {
   std::vector<bool> masks;
   std::vector<Input> inputs;
   std::int64_t inner = 0;
+  const bool blocked = anyBlocked(spec);
+  if (blocked && !isBlocked(spec.outputs[0])) return refuse("operands in several layouts");
+  // Rows of nChw16c: one block of channels of one image.
+  if (blocked) inner = total / (y[0] * y[1] / kLayoutLanes);
   for (const OperandSpec& operand : spec.inputs) {
     masks.push_back(operand.dtype == DType::kBool);
     if (!masks.back() && operand.dtype != DType::kF32) return refuse("an operand that is no float32");
+    const std::int64_t count = elementCount(operand.dims);
+    if (blocked && count != 1 && !isBlocked(operand)) {
+      if (masks.back() || !isChannelVector(operand.dims, y)) return refuse("operands that are neither whole nor one element per channel");
+      inputs.push_back({Form::kLanes, false, 0, count / kLayoutLanes});
+      continue;
+    }
+    if (blocked && count != 1 && operand.dims != y) return refuse("operands of several extents");
     const auto form = formOf(operand.dims, y);
     if (!form || (form->second != 0 && inner != 0 && form->second != inner)) return refuse("operands that broadcast along different axes");
     if (form->second != 0) inner = form->second;
-    inputs.push_back({form->first, masks.back(), 0});
+    inputs.push_back({form->first, masks.back(), 0, 1});
   }
   SS_ASSIGN(const PointwiseProgram program, PointwiseProgram::of(spec.attrs, masks));
   if (inner == 0) inner = total;

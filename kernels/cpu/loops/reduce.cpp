@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/loops/lanes_last.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/reference/reduction/loops.h"
 
@@ -196,6 +197,14 @@ Status run(const Plan& plan, const KernelCall& call) {
 }
 
 Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims& dims, std::uint64_t mask, Gather gather, Finish finish) {
+  if (isBlocked(spec.inputs[0])) {
+    // Results are plain: their channels are neighbours, or are gone.
+    const std::uint64_t space = ((std::uint64_t{1} << dims.size()) - 1) & ~std::uint64_t{3};
+    if (isBlocked(spec.outputs[0]) || ((mask & 2) == 0 && (mask & space) != space)) return notTaken(spec, "channels kept beside other axes");
+    KernelSpec seen = spec;
+    seen.inputs[0] = lanesLast(spec.inputs[0]);
+    return makeReduction(seen, seen.inputs[0].dims, lanesLast(mask, dims.size()), gather, finish);
+  }
   Plan plan;
   SS_ASSIGN(plan.axes, reference::planReduction(dims, mask));
   if (elementCount(spec.outputs[0].dims) != plan.axes.outputs) return notTaken(spec, "a result of another size");

@@ -1,8 +1,10 @@
 // Resize and its gradient over the last two axes (or one of them), every mode: a sparse matrix per axis, from the tables of the reference
 // kernel, made once. A row of the result is a weighted sum of rows, then of columns; the gradient is the same with both matrices turned.
+#include <array>
 #include <memory>
 #include <vector>
 
+#include "kernels/cpu/loops/lanes_last.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/reference/linear/resize_axes.h"
 
@@ -73,6 +75,16 @@ SS_CLONES void columns(const float* x, const std::int32_t* position, const float
   }
 }
 
+// Sixteen channels per position.
+SS_CLONES void weighLanes(const std::int32_t* position, const float* weight, std::size_t taps, const float* x, float* y) {
+  std::array<float, kLayoutLanes> sums{};
+  for (std::size_t tap = 0; tap < taps; ++tap) {
+    const float* from = x + position[tap] * kLayoutLanes;
+    for (std::size_t lane = 0; lane < kLayoutLanes; ++lane) sums[lane] += weight[tap] * from[lane];
+  }
+  std::copy(sums.begin(), sums.end(), y);
+}
+
 void weighColumns(const Taps& taps, const float* x, float* y) {
   const std::int32_t* position = taps.position.data();
   const float* weight = taps.weight.data();
@@ -89,25 +101,32 @@ void weighColumns(const Taps& taps, const float* x, float* y) {
 
 // The matrices of the last two axes; those before them stay as they are.
 struct Plan {
-  std::int64_t planes = 1;
+  std::int64_t planes = 1, lanes = 1;  // lanes: floats of one position that lie side by side
   Taps rows, lines;  // of the last axis but one, of the last
 };
 
 void resizePlane(const Plan& plan, const float* x, float* y, float* row) {
   const Taps& rows = plan.rows;
-  for (std::int64_t t = 0; t < rows.to; ++t, y += plan.lines.to) {
+  const std::int64_t length = plan.lines.from * plan.lanes;
+  for (std::int64_t t = 0; t < rows.to; ++t, y += plan.lines.to * plan.lanes) {
     const std::size_t first = rows.start[static_cast<std::size_t>(t)], end = rows.start[static_cast<std::size_t>(t) + 1];
     if (first == end) {
-      std::fill_n(y, plan.lines.to, 0.0F);
+      std::fill_n(y, plan.lines.to * plan.lanes, 0.0F);
       continue;
     }
-    const float* from = x + rows.position[first] * plan.lines.from;
+    const float* from = x + rows.position[first] * length;
     if (end - first > 1 || rows.weight[first] != 1) {
-      weighRow(from, rows.weight[first], row, plan.lines.from);
-      for (std::size_t tap = first + 1; tap < end; ++tap) addRow(x + rows.position[tap] * plan.lines.from, rows.weight[tap], row, plan.lines.from);
+      weighRow(from, rows.weight[first], row, length);
+      for (std::size_t tap = first + 1; tap < end; ++tap) addRow(x + rows.position[tap] * length, rows.weight[tap], row, length);
       from = row;
     }
-    weighColumns(plan.lines, from, y);
+    if (plan.lanes == 1)
+      weighColumns(plan.lines, from, y);
+    else
+      for (std::int64_t c = 0; c < plan.lines.to; ++c) {
+        const std::size_t begin = plan.lines.start[static_cast<std::size_t>(c)];
+        weighLanes(plan.lines.position.data() + begin, plan.lines.weight.data() + begin, plan.lines.start[static_cast<std::size_t>(c) + 1] - begin, from, y + c * plan.lanes);
+      }
   }
 }
 
@@ -141,10 +160,20 @@ Result<Plan> planOf(const KernelSpec& spec, const Dims& x, const Dims& y, std::s
 Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, const Dims& x, const Dims& y, std::size_t roi, bool turned) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0) || x.empty()) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(Plan made, planOf(spec, x, y, roi, turned));
+  if (anyBlocked(spec)) {
+    if (!isBlocked(spec.inputs[0]) || !isBlocked(spec.outputs[0]) || x.size() > 4) return notTaken(spec, "operands in several layouts");
+    // The channels are planes: with one spatial axis the matrix over them changes nothing.
+    if (x.size() == 3) {
+      made.planes *= x[1];
+      made.rows = {};
+    }
+    made.planes /= kLayoutLanes;
+    made.lanes = kLayoutLanes;
+  }
   const auto plan = std::make_shared<const Plan>(std::move(made));
-  const std::int64_t from = plan->rows.from * plan->lines.from, to = plan->rows.to * plan->lines.to;
+  const std::int64_t from = plan->rows.from * plan->lines.from * plan->lanes, to = plan->rows.to * plan->lines.to * plan->lanes;
   const int parts = partsOf(plan->planes, 4 * std::max(from, to), spec.threads);
-  const std::size_t rowBytes = (static_cast<std::size_t>(plan->lines.from) * sizeof(float) + 63) / 64 * 64;
+  const std::size_t rowBytes = (static_cast<std::size_t>(plan->lines.from * plan->lanes) * sizeof(float) + 63) / 64 * 64;
   const auto body = [=](const KernelCall& call) -> Status {
     parallelParts(plan->planes, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
       auto* row = reinterpret_cast<float*>(call.workspace.data() + static_cast<std::size_t>(part) * rowBytes);

@@ -355,7 +355,7 @@ TEST(AssignLayouts, ConvolutionsAndWhatLiesBetweenThem) {
 
 TEST(AssignLayouts, EdgesAreReorderNodes) {
   Sketch s;
-  const ValueId x = s.input("x", {2, 16, 8, 8}), w = s.input("w", {16, 16, 3, 3}), scale = s.input("scale", {16, 1, 1});
+  const ValueId x = s.input("x", {2, 16, 8, 8}), w = s.input("w", {16, 16, 3, 3}), scale = s.input("scale", {8});
   const ValueId scaled = s.op("Mul", {x, scale});
   const ValueId a = s.op("Conv", {scaled, w}), b = s.op("Conv", {scaled, w}), c = s.op("Conv", {scaled, w});
   const ValueId sum = s.op("Add", {s.op("Add", {a, b}), c});
@@ -365,6 +365,19 @@ TEST(AssignLayouts, EdgesAreReorderNodes) {
   EXPECT_EQ(result.notes.size(), 2u);
   EXPECT_EQ(s.graph.value(sum).layout, Layout::kChannels16);
   EXPECT_EQ(s.graph.value(scaled).layout, Layout::kPlain);
+}
+
+TEST(AssignLayouts, GatesConcatenationsAndSumsOfChannelsNeedNoReorder) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 3, 8, 8}), stem = s.input("w0", {16, 3, 3, 3}), w = s.input("w1", {32, 32, 1, 1}), scales = s.constant(2);
+  const ValueId first = s.op("Conv", {x, stem}), second = s.op("Conv", {x, stem}), joined = s.op("Concat", {first, second}, {{"axis", std::int64_t{1}}});
+  const ValueId gate = s.op("Sigmoid", {s.op("Conv", {s.op("ReduceMean", {joined, s.ints({2, 3})}), w})}), gated = s.op("Mul", {joined, gate});
+  const ValueId more = s.op("Conv", {gated, w}), spread = s.op("Add", {more, s.op("Expand", {s.op("GlobalAveragePool", {more}), s.ints({2, 32, 6, 6})})});
+  s.finish({s.op("ReduceSum", {spread, s.ints({0, 2, 3})}, {{"keepdims", std::int64_t{0}}}), s.op("GlobalAveragePool", {s.op("Conv", {spread, w})}), scales});
+  s.apply("assign_layouts");
+  EXPECT_EQ(s.count("Reorder"), 0u);
+  for (const ValueId id : {first, second, joined, gated, more, spread}) EXPECT_EQ(s.graph.value(id).layout, Layout::kChannels16) << s.graph.value(id).name;
+  EXPECT_EQ(s.graph.value(gate).layout, Layout::kPlain);
 }
 
 TEST(AssignLayouts, OtherChannelsStayPlainWithAReason) {
