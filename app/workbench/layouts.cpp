@@ -64,12 +64,12 @@ const std::vector<Layout>& shippedLayouts() {
                {"memory", "timeline", "training", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
                {"flame", "hot_ops", "startup_table", "training", "sql"}),
-        layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"}, {"graph", "options"}),
+        layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"}, {"recompute", "graph", "options"}),
         layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"compare_options", "node", "options"},
                {"compare_times", "divergence", "determinism", "startup_table", "sql"}),
     };
     all[2].bottom = 0.42;
-    all[3].bottom = 0.3;
+    all[3].bottom = 0.36;
     all[4].bottom = 0.4;
     return all;
   }();

@@ -85,6 +85,7 @@ class MainWindow : public QMainWindow {
   void switchTheme();
   void scaleText(double factor);
   void setOptionUndoable(const QString& name, const QString& value);
+  void pushOptions();
   void remember();
   void restore();
   void connectFiles();
@@ -109,6 +110,7 @@ class MainWindow : public QMainWindow {
   bool scripted_ = false;
   QUndoStack undo_;
   QElapsedTimer focused_;  // since "focus" was asked for
+  OptionSettings wanted_;   // options that were asked for in this turn of the event loop
   Actions* actions_;
   Toolbar* toolbar_;
   NoticeBar* notice_;

@@ -3,10 +3,12 @@
 #include <QApplication>
 #include <QInputDialog>
 #include <QMenu>
+#include <QTimer>
 #include <utility>
 
 #include "app/workbench/main_window.h"
 #include "app/workbench/view_list.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/names.h"
@@ -29,14 +31,17 @@ void askNumber(QWidget* parent, const QString& title, const QString& label, int 
 
 class OptionChange : public QUndoCommand {
  public:
-  OptionChange(Session& session, QString name, QString from, QString to)
-      : QUndoCommand(QObject::tr("%1 = %2").arg(name, to)), session_(session), name_(std::move(name)), from_(std::move(from)), to_(std::move(to)) {}
-  void redo() override { session_.setOption(name_, to_); }
-  void undo() override { session_.setOption(name_, from_); }
+  OptionChange(Session& session, OptionSettings from, OptionSettings to) : session_(session), from_(std::move(from)), to_(std::move(to)) {
+    QStringList text;
+    for (const auto& [name, value] : to_) text << QObject::tr("%1 = %2").arg(name, value);
+    setText(text.join(QStringLiteral(", ")));
+  }
+  void redo() override { session_.setOptions(to_); }
+  void undo() override { session_.setOptions(from_); }
 
  private:
   Session& session_;
-  QString name_, from_, to_;
+  OptionSettings from_, to_;
 };
 
 // From one arrangement of the views to another; the window shows the second one already.
@@ -80,13 +85,21 @@ void MainWindow::focusOrFit() {
   }
 }
 
+// What is asked for in one turn of the event loop is one change, and is taken back as one.
 void MainWindow::setOptionUndoable(const QString& name, const QString& value) {
-  for (const auto& option : store_.options()) {
-    if (QString::fromStdString(option.name()) != name) continue;
-    const QString from = QString::fromStdString(option.value());
-    if (from != value) undo_.push(new OptionChange(session_, name, from, value));
-    return;
-  }
+  if (wanted_.empty()) QTimer::singleShot(0, this, &MainWindow::pushOptions);
+  wanted_.emplace_back(name, value);
+}
+
+void MainWindow::pushOptions() {
+  OptionSettings from, to;
+  for (const auto& [name, value] : std::exchange(wanted_, {}))
+    for (const auto& option : store_.options()) {
+      if (QString::fromStdString(option.name()) != name || QString::fromStdString(option.value()) == value) continue;
+      from.emplace_back(name, QString::fromStdString(option.value()));
+      to.emplace_back(name, value);
+    }
+  if (!to.empty()) undo_.push(new OptionChange(session_, std::move(from), std::move(to)));
 }
 
 void MainWindow::connectActions() {
@@ -251,6 +264,7 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::determinism, &session_, &Session::determinism);
   connect(&wishes_, &Wishes::compareBits, &session_, &Session::compareBits);
   connect(&wishes_, &Wishes::setOption, this, &MainWindow::setOptionUndoable);
+  connect(&store_.findings(), &Findings::recomputeAsked, &session_, &Session::recompute);
   connect(&wishes_, &Wishes::status, status_, &StatusLine::note);
   connect(&wishes_, &Wishes::command, this, [this](const QString& id) {
     if (QAction* action = actions_->find(id)) action->trigger();

@@ -64,6 +64,7 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kPlan: store_.setPlan(d.plan); break;
     case snapshot::Response::kOptions:
       store_.setOptions({r.options().options().begin(), r.options().options().end()});
+      if (r.options().has_proof()) store_.findings().setOptionProof(std::make_shared<const snapshot::OptionProof>(r.options().proof()));
       break;
     case snapshot::Response::kDeterminism:
       store_.setDeterminism({r.determinism().nodes().begin(), r.determinism().nodes().end()});
@@ -81,7 +82,7 @@ void Session::absorb(const Delivery& d) {
       store_.setComparison(std::make_shared<const snapshot::CompareReply>(r.compare()));
       break;
     case snapshot::Response::kRowLosses: store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses())); break;
-    case snapshot::Response::kRecompute: break;  // belongs to its question
+    case snapshot::Response::kRecompute: break;  // belongs to its question: see recompute()
     case snapshot::Response::kState:
       if (r.state().has_position()) reached(r.state().position());
       break;

@@ -14,11 +14,14 @@
 
 #include "app/workbench/state_ring.h"
 #include "app/workbench/worker_client.h"
+#include "views/common/findings.h"
 #include "views/common/selection.h"
 #include "views/common/snapshot_store.h"
 #include "views/common/wishes.h"
 
 namespace stepscope {
+
+using OptionSettings = std::vector<std::pair<QString, QString>>;  // names and values
 
 class Session : public QObject {
   Q_OBJECT
@@ -63,7 +66,8 @@ class Session : public QObject {
   void compareWithValue(int value, int other);
   void keepTensor(int value);
   void rowLosses();
-  void setOption(const QString& name, const QString& value);
+  void setOptions(const OptionSettings& settings);  // as one change; in the middle of a step for the next one
+  void recompute(bool whatIf, const QString& plan, qint64 budget);  // the answer stands in the findings
   void determinism();
   void compareBits();
   void stageGraph(const QString& stage);
@@ -133,6 +137,8 @@ class Session : public QObject {
   QTemporaryDir scratch_;   // kept contents, and copies of the files that edits came from
   int copies_ = 0;
   std::optional<snapshot::Position> returnTo_;
+  bool askingRecompute_ = false;
+  std::optional<RecomputeAnswer> nextRecompute_;
   QThreadPool files_;       // last: waits for its threads before the rest goes
 };
 

@@ -206,7 +206,14 @@ void Session::train(std::int64_t steps) {
   }
   snapshot::Request finish;
   finish.mutable_finish_step();
-  move(std::move(finish), tr("finishing the step"), go, [this] { unfinished(); });
+  const auto finished = [this, go] {
+    // Options that waited for the end of the step change the plan, which is read before it runs at full speed.
+    if (optionsTouched_)
+      settle([this, go] { inStep(go); });
+    else
+      go();
+  };
+  move(std::move(finish), tr("finishing the step"), finished, [this] { unfinished(); });
 }
 
 void Session::pause() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Breakpoints, tensors, options and what else is asked of a built model.
 #include <algorithm>
+#include <utility>
 
 #include "app/workbench/session.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 
@@ -105,18 +107,31 @@ void Session::edit(snapshot::Request request) {
   move(std::move(request), tr("editing"), [this, done] { edits_.push_back(done); });
 }
 
-void Session::setOption(const QString& name, const QString& value) {
-  if (refuse()) return;
+void Session::setOptions(const OptionSettings& settings) {
+  if (refuse() || settings.empty()) return;
   snapshot::Request request;
-  request.mutable_set_option()->set_name(name.toStdString());
-  request.mutable_set_option()->set_value(value.toStdString());
-  move(std::move(request), tr("setting %1").arg(name), [this, name, value] {
+  auto* set = request.mutable_set_option();
+  QStringList text;
+  for (const auto& [name, value] : settings) {
+    text << tr("%1 = %2").arg(name, value);
+    if (text.size() == 1) {
+      set->set_name(name.toStdString());
+      set->set_value(value.toStdString());
+      continue;
+    }
+    auto* more = set->add_more();
+    more->set_name(name.toStdString());
+    more->set_value(value.toStdString());
+  }
+  move(std::move(request), tr("setting %1").arg(settings.front().first), [this, settings, text = text.join(QStringLiteral(", "))] {
     optionsTouched_ = true;
-    auto* kept = configuration_.add_settings();  // for the next worker
-    kept->set_name("set");
-    kept->set_value(name.toStdString() + '=' + value.toStdString());
+    for (const auto& [name, value] : settings) {
+      auto* kept = configuration_.add_settings();  // for the next worker
+      kept->set_name("set");
+      kept->set_value(name.toStdString() + '=' + value.toStdString());
+    }
     const bool midStep = store_.position().in_step();
-    emit note(midStep ? tr("%1 = %2 from the next step on").arg(name, value) : tr("%1 = %2").arg(name, value));
+    emit note(midStep ? tr("%1 from the next step on").arg(text) : text);
     if (midStep) {
       snapshot::Request options;
       options.mutable_options();
@@ -126,6 +141,34 @@ void Session::setOption(const QString& name, const QString& value) {
       refreshBuild([] {});
     }
   });
+}
+
+void Session::recompute(bool whatIf, const QString& plan, qint64 budget) {
+  if (!built_ || !client_.alive()) return;
+  const RecomputeAnswer question{whatIf, plan, budget, {}};
+  // One at a time: of those that come meanwhile only the newest matters.
+  if (askingRecompute_) {
+    nextRecompute_ = question;
+    return;
+  }
+  askingRecompute_ = true;
+  snapshot::Request request;
+  request.mutable_recompute()->set_what_if(whatIf);
+  request.mutable_recompute()->set_plan(plan.toStdString());
+  request.mutable_recompute()->set_budget(budget);
+  client_.request(std::move(request), tr("judging what may be computed again"), [this, question](const Delivery& d) {
+    if (!d.response->done()) return;
+    askingRecompute_ = false;
+    const std::optional<RecomputeAnswer> next = std::exchange(nextRecompute_, std::nullopt);
+    RecomputeAnswer answer = question;
+    const bool sound = d.response->has_recompute();
+    if (d.response->has_error())
+      answer.problem = QString::fromStdString(d.response->error().message());
+    else if (!sound)
+      answer.problem = tr("recompute: the worker answered something else; expected a report");
+    if (built_) store_.findings().setRecompute(sound ? std::make_shared<const snapshot::RecomputeReport>(d.response->recompute()) : nullptr, std::move(answer));
+    if (next) recompute(next->whatIf, next->plan, next->budget);
+  }, !whatIf && store_.findings().recompute());
 }
 
 void Session::determinism() {

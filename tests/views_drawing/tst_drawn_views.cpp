@@ -314,7 +314,7 @@ class DrawnViewsTest : public QObject {
     MemoryView view(w.context());
     view.resize(900, 400);
     view.show();
-    QVERIFY(view.headerText().contains("lower bound"));
+    QVERIFY(view.headerText().contains("fragmentation"));
     const QPixmap before = view.canvas().grab();
     w.selection.select(
         Selection::ofBuffer(w.store.plan()->bufferOfValue(w.store.plan()->plan().instructions(20).outputs(0).value())));

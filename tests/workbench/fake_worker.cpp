@@ -325,6 +325,7 @@ class Worker {
         fill(r.mutable_position(), "step");
         break;
       case Request::kCompareBits: r.mutable_compare()->set_equal(true); break;
+      case Request::kRecompute: recompute(q.recompute(), r.mutable_recompute()); break;
       case Request::kPin:
       case Request::kEdit:
       case Request::kSaveTensor:
@@ -400,6 +401,45 @@ class Worker {
       o->add_choices("on");
       o->add_choices("off");
     }
+  }
+
+  static void recompute(const GetRecompute& asked, RecomputeReport* r) {
+    const std::int64_t peak = 48 << 20;
+    r->set_plain_peak_bytes(peak);
+    r->set_present_peak_bytes(peak);
+    r->set_plain_step_ns(52e6);
+    r->set_measured(true);
+    r->set_basis("medians of the newest 9 steps, by instruction");
+    for (int i = 0; i < 4; ++i) {
+      auto* p = r->add_patterns();
+      p->set_pattern(i == 3 ? "block" : std::string(static_cast<std::size_t>(i) + 1, 'G') + "elu+");
+      p->set_occurrences(3 + i);
+      p->set_nodes(4 * (1 + i));
+      p->set_measured_nodes(p->nodes());
+      p->add_shapes("float32[2, 128, 768] × 3");
+      p->set_stash_bytes((8 << 20) - (i << 20));
+      p->set_saved_bytes((6 << 20) - (i << 21));
+      p->set_cost_ns(1e6 * (i + 1));
+      p->add_makers(i);
+      auto* point = r->add_curve();
+      point->set_peak_bytes(peak - (i << 22));
+      point->set_extra_ns(2e6 * i);
+      point->set_step_ns(52e6 + 2e6 * i);
+      point->set_nodes(i);
+      point->set_plan(i == 0 ? "" : "Gelu+:1:" + std::to_string(i));
+      point->set_exact(true);
+    }
+    auto* run = r->add_runs();
+    run->set_peak_bytes(peak);
+    run->set_steps(9);
+    run->set_median_ns(52.5e6);
+    run->set_min_ns(51e6);
+    run->set_max_ns(55e6);
+    run->set_present(true);
+    auto* refused = r->add_refused();
+    refused->set_bytes(3 << 20);
+    refused->set_reason("needs MatMul 'h.0/attn' again, which is costly");
+    if (asked.what_if()) *r->mutable_what_if() = r->curve(2);
   }
 
   void fetch(const Request& q, Response* r) {

@@ -7,10 +7,14 @@
 #include <QElapsedTimer>
 #include <QFile>
 #include <QProcess>
+#include <QPushButton>
+#include <QSlider>
+#include <QTableView>
 #include <cstdio>
 
 #include "app/workbench/view_list.h"
 #include "tests/workbench/window_driver.h"
+#include "views/common/findings.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
 
@@ -195,6 +199,28 @@ void readme() {
   save(w, *w, QStringLiteral("readme"));
 }
 
+// Two plans measured, and a third one chosen; both in the layout that it belongs to.
+void recompute() {
+  if (!wants(QStringLiteral("recompute"))) return;
+  WindowDriver w(screen);
+  check(trained(w, "0.001"), "recompute", w);
+  w.loop().act([&] { w->applyLayout(QStringLiteral("Memory")); });
+  View* view = w.view(QStringLiteral("recompute"));
+  const auto judged = [&] { return w.loop().wait([&] { return w->store().findings().recompute() && w->session().client().openRequests() == 0; }); };
+  check(judged(), "recompute", w);
+  auto* table = view->findChild<QTableView*>(QStringLiteral("recompute_table"));
+  w.loop().act([&] { table->model()->setData(table->model()->index(0, 0), Qt::Checked, Qt::CheckStateRole); });
+  rest(w, *w);
+  w.loop().act([&] { view->findChild<QPushButton*>(QStringLiteral("recompute_apply"))->click(); });
+  w.settled();
+  w.loop().act([&] { w->session().train(4); });
+  w.settled();
+  rest(w, *w);
+  save(w, *w, QStringLiteral("recompute-applied"));
+  w.loop().act([&] { view->findChild<QSlider*>(QStringLiteral("recompute_budget"))->setValue(1); });
+  save(w, *w, QStringLiteral("recompute-choice"));
+}
+
 void all() {
   WindowDriver w(screen);
   check(trained(w, "0.001"), "the run to compare with", w);
@@ -228,6 +254,7 @@ int main(int argc, char** argv) {
     theme = t;
     applyTheme(app, t == u"dark" ? Theme::kDark : Theme::kLight);
     all();
+    recompute();
     if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();

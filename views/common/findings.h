@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, the text of
-// a source file. Written by the workbench, read by views. GUI thread only.
+// Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, what may be
+// computed again, the text of a source file. Written by the workbench, read by views. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -29,6 +29,14 @@ struct KeptTensor {
   std::int64_t step = 0;  // micro step that computed it
 };
 
+// A question about recompute, and its answer: the newest report stays when a question has none.
+struct RecomputeAnswer {
+  bool whatIf = false;  // the report's what_if is of this plan and budget
+  QString plan;
+  qint64 budget = 0;
+  QString problem;      // why there is no answer, hostile text; empty: there is one
+};
+
 struct SourceText {
   QStringList lines;  // hostile text
   QString problem;    // why the file cannot be read; empty: `lines` holds
@@ -43,6 +51,11 @@ class Findings : public QObject {
   const TensorComparison& tensorComparison() const { return comparison_; }
   const std::vector<KeptTensor>& kept() const { return kept_; }                               // newest first
   const std::shared_ptr<const snapshot::RowLosses>& rowLosses() const { return rowLosses_; }  // nullptr until it was asked for
+  const std::shared_ptr<const snapshot::RecomputeReport>& recompute() const { return recompute_; }  // nullptr until it was asked for
+  const RecomputeAnswer& recomputeAnswer() const { return recomputeAnswer_; }
+  const std::shared_ptr<const snapshot::OptionProof>& optionProof() const { return optionProof_; }  // of the last change of options; nullptr before one
+  // What the proof says, as text, with the role "ok", "warn" or "muted"; empty without one.
+  QString optionProofText(QString* role) const;
   const SourceText* source(const QString& path) const {                                       // nullptr until it was asked for
     const auto it = sources_.find(path);
     return it == sources_.end() ? nullptr : &it->second;
@@ -66,6 +79,17 @@ class Findings : public QObject {
     rowLosses_ = std::move(losses);
     emit rowLossesChanged();
   }
+  // The question; recomputeChanged() comes with the answer. With `whatIf` also about what this plan or, above 0, this budget would give.
+  void askRecompute(bool whatIf, const QString& plan, qint64 budget) { emit recomputeAsked(whatIf, plan, budget); }
+  void setRecompute(std::shared_ptr<const snapshot::RecomputeReport> report, RecomputeAnswer answer) {
+    if (report || answer.problem.isEmpty()) recompute_ = std::move(report);
+    recomputeAnswer_ = std::move(answer);
+    emit recomputeChanged();
+  }
+  void setOptionProof(std::shared_ptr<const snapshot::OptionProof> proof) {
+    optionProof_ = std::move(proof);
+    emit optionProofChanged();
+  }
   void setSource(const QString& path, SourceText text) {
     sources_[path] = std::move(text);
     emit sourceArrived(path);
@@ -75,6 +99,8 @@ class Findings : public QObject {
     kept_.clear();
     rowLosses_ = nullptr;
     setTensorComparison({});
+    setRecompute(nullptr, {});
+    setOptionProof(nullptr);
     emit keptChanged();
     emit rowLossesChanged();
   }
@@ -83,12 +109,18 @@ class Findings : public QObject {
   void tensorComparisonChanged();
   void keptChanged();
   void rowLossesChanged();
+  void recomputeAsked(bool whatIf, const QString& plan, qint64 budget);
+  void recomputeChanged();
+  void optionProofChanged();
   void sourceArrived(const QString& path);
 
  private:
   TensorComparison comparison_;
   std::vector<KeptTensor> kept_;
   std::shared_ptr<const snapshot::RowLosses> rowLosses_;
+  std::shared_ptr<const snapshot::RecomputeReport> recompute_;
+  RecomputeAnswer recomputeAnswer_;
+  std::shared_ptr<const snapshot::OptionProof> optionProof_;
   std::map<QString, SourceText> sources_;
 };
 

@@ -38,9 +38,12 @@ QString MemoryView::headerText() const {
   if (!store().plan()) return {};
   const snapshot::Plan& plan = store().plan()->plan();
   QString text = tr("planned %1").arg(format::bytes(plan.persistent_bytes() + plan.arena_bytes()));
+  // What placing costs above the lower bound, which the map names: no instruction needs it, and nothing else can have it.
+  const std::int64_t lost = plan.arena_bytes() - plan.lower_bound_bytes();
+  text += lost > 0 ? tr(" · fragmentation %1, %2").arg(format::bytes(lost), format::percent(static_cast<double>(lost), static_cast<double>(plan.arena_bytes()))) : tr(" · no fragmentation");
   if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0)
     text += tr(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
-  return text + tr(" · lower bound %1").arg(format::bytes(plan.persistent_bytes() + plan.lower_bound_bytes()));
+  return text;
 }
 
 QString MemoryView::emptyText() const {

@@ -4,10 +4,12 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QMenu>
+#include <QStyle>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <numeric>
 
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 
@@ -22,6 +24,7 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
                  parent),
       name_(new QLabel),
       doc_(new QLabel),
+      proof_(new QLabel),
       value_(new QComboBox),
       reset_(new QPushButton(tr("Default"))) {
   const Metrics m = Metrics::current();
@@ -51,7 +54,21 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   top->addWidget(reset_);
   below->addLayout(top);
   below->addWidget(doc_);
+  proof_->setTextFormat(Qt::PlainText);
+  proof_->setWordWrap(true);
+  proof_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  proof_->setToolTip(tr("The coming step was run with the plan before the last change and with the one after it, from one state: what it leaves behind, compared bit for bit"));
+  proof_->hide();
+  below->addWidget(proof_);
   body()->addLayout(below);
+  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
+    QString role;
+    proof_->setText(store().findings().optionProofText(&role));
+    proof_->setVisible(!proof_->text().isEmpty());
+    proof_->setProperty("role", role);
+    proof_->style()->unpolish(proof_);  // the role is read again
+    proof_->style()->polish(proof_);
+  });
   connect(&store(), &SnapshotStore::optionsChanged, this, &OptionsView::refillLater);
   connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &OptionsView::showChosen);
   const auto send = [this](const QString& text) {

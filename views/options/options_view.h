@@ -28,6 +28,7 @@ class OptionsView : public TablePanel {
 
   QLabel* name_;
   QLabel* doc_;
+  QLabel* proof_;  // of the last change
   QComboBox* value_;
   QPushButton* reset_;
   bool filling_ = false;
