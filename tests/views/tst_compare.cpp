@@ -312,6 +312,12 @@ class CompareTest : public QObject {
     for (int c = 0; c < 4; ++c) sum += table->columnWidth(c);
     QVERIFY2(table->columnWidth(0) < table->viewport()->width() / 2, qPrintable(QString::number(table->columnWidth(0))));
     QVERIFY2(sum <= table->viewport()->width(), qPrintable(QString::number(sum)));
+    const QFontMetrics metrics(table->font());
+    for (int r = 0; r < table->model()->rowCount(); ++r) {
+      const QString loss = table->model()->index(r, 1).data().toString();
+      if (!table->model()->index(r, 0).data().toString().contains(QStringLiteral("loss"))) continue;
+      QVERIFY2(metrics.horizontalAdvance(loss) + 10 <= table->columnWidth(1), qPrintable(loss));
+    }
   }
 
   void aToleranceIsANumberFromZero() {

@@ -120,9 +120,10 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   curves_->setMinimumWidth(14 * m.unit);
   halves->addWidget(table_);
   halves->addWidget(curves_);
-  halves->setStretchFactor(0, 5);
-  halves->setStretchFactor(1, 6);
-  halves->setSizes({50 * m.unit / 2, 50 * m.unit / 2});
+  // The numbers need their place whole; curves can be of any width.
+  halves->setStretchFactor(0, 1);
+  halves->setStretchFactor(1, 1);
+  halves->setSizes({31 * m.unit, 24 * m.unit});
   column->addWidget(halves, 1);
 
   connect(swap_, &QToolButton::clicked, this, [this] {
