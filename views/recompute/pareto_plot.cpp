@@ -102,7 +102,7 @@ void ParetoPlot::colour() {
   legend->setBrush(t.panel);
   legend->setBorderPen(Qt::NoPen);
   legend->setIconSize(qRound(1.2 * unit), qRound(0.8 * unit));
-  legend->setRowSpacing(-qRound(0.3 * unit));
+  legend->setRowSpacing(0);
   legend->setMargins({2, 2, 2, 2});
 }
 
