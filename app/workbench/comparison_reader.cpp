@@ -16,7 +16,6 @@ std::optional<QString> text(const std::optional<std::string>& s) {
   return s ? std::optional(QString::fromStdString(*s)) : std::nullopt;
 }
 
-TimeFigures figures(const storage::TimeStats& s) { return {s.n, s.median, s.p95, s.min, s.max}; }
 
 ComparedRun side(const storage::Project& project, const storage::RunRow& row, const storage::TimeStats& step) {
   ComparedRun out;
@@ -27,7 +26,7 @@ ComparedRun side(const storage::Project& project, const storage::RunRow& row, co
   out.message = text(row.message);
   out.threads = row.threads;
   out.seed = row.seed;
-  out.step = figures(step);
+  out.step = timeFigures(step);
   if (const auto machine = storage::readMachine(project, row.id)) {
     out.cpu = text(machine->cpu());
     out.version = text(machine->version());
@@ -38,7 +37,7 @@ ComparedRun side(const storage::Project& project, const storage::RunRow& row, co
 std::vector<ComparedTime> times(const std::vector<storage::TimeDifference>& rows) {
   std::vector<ComparedTime> out;
   for (const auto& r : rows)
-    out.push_back({text(r.name), text(r.phase), r.a, r.b, figures(r.timeA), figures(r.timeB), r.countA, r.countB});
+    out.push_back({text(r.name), text(r.phase), r.a, r.b, timeFigures(r.timeA), timeFigures(r.timeB), r.countA, r.countB});
   return out;
 }
 
@@ -50,6 +49,8 @@ std::optional<Divergence> divergence(const std::optional<storage::Divergence>& d
 }
 
 }  // namespace
+
+TimeFigures timeFigures(const storage::TimeStats& s) { return {s.n, s.median, s.p95, s.min, s.max}; }
 
 RunEntry runEntry(const storage::RunRow& r) {
   RunEntry e;

@@ -5,11 +5,13 @@
 
 #include "storage/error.h"
 #include "storage/queries.h"
+#include "storage/timing.h"
 #include "views/common/run_comparison.h"
 
 namespace stepscope {
 
 RunEntry runEntry(const storage::RunRow& row);
+TimeFigures timeFigures(const storage::TimeStats& times);
 
 // Run A is in `path`, run B in `path` or in `request.otherProject`.
 storage::Result<RunComparison> readComparison(const QString& path, const CompareRequest& request);

@@ -6,16 +6,47 @@
 #include "app/workbench/comparison_reader.h"
 #include "storage/queries.h"
 #include "storage/sql.h"
+#include "storage/timing.h"
+#include "views/common/run_times.h"
 
 namespace stepscope {
 namespace {
 
-constexpr int kStepsWithSpans = 20;  // what timeline and tables look at; the rest stays in the file
+// What the views look at; the rest stays in the file.
+constexpr int kStepsWithSpans = 20;
+constexpr std::int64_t kBatchBytes = 64 << 20, kMostRowLosses = 500, kMostStatistics = 300'000, kMostWatched = 2'000;
 
 std::vector<RunEntry> entries(const std::vector<storage::RunRow>& rows) {
   std::vector<RunEntry> out;
   for (const auto& r : rows) out.push_back(runEntry(r));
   return out;
+}
+
+std::map<std::int64_t, TimeFigures> stepTimes(const storage::Project& project) {
+  std::map<std::int64_t, TimeFigures> out;
+  if (const auto times = storage::readStepTimes(project))
+    for (const auto& [run, t] : *times) out[run] = timeFigures(t);
+  return out;
+}
+
+// What the steps noted of their numbers goes into their records.
+void readNotes(const storage::Project& project, std::int64_t run, const std::vector<storage::StepRow>& rows, const std::vector<std::shared_ptr<snapshot::StepRecord>>& records) {
+  const auto densities = storage::readDensities(project, run);
+  const auto batches = storage::readBatches(project, run, kBatchBytes);
+  const auto losses = storage::readRowLosses(project, run, kMostRowLosses);
+  const auto statistics = storage::readRecordedStatistics(project, run, kMostStatistics);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    snapshot::StepRecord& record = *records[i];
+    const auto add = [](const auto& found, std::int64_t key, auto* target) {
+      if (!found) return;
+      if (const auto it = found->find(key); it != found->end()) target->Assign(it->second.begin(), it->second.end());
+    };
+    add(densities, rows[i].id, record.mutable_densities());
+    add(batches, rows[i].id, record.mutable_inputs());
+    add(statistics, rows[i].step, record.mutable_statistics());
+    if (!losses) continue;
+    if (const auto it = losses->find(rows[i].id); it != losses->end()) *record.mutable_row_losses() = it->second;
+  }
 }
 
 // The spans of the newest steps, by row id of the step.
@@ -46,11 +77,43 @@ std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> readSpans(const s
   return out;
 }
 
+// The newest that is known of each value stands for it; contents are there for the inputs of a batch alone.
+void showValues(const ProjectContents& contents, SnapshotStore& store) {
+  std::map<int, std::shared_ptr<snapshot::TensorData>> values;
+  const auto at = [&values](int value, const std::string& name, std::int64_t step) {
+    auto data = std::make_shared<snapshot::TensorData>();
+    data->set_value(value);
+    data->set_name(name);
+    data->set_step(step);
+    data->set_unavailable("a recorded project keeps statistics of it, not its contents");
+    values[value] = data;
+    return data;
+  };
+  for (const StepPtr& step : contents.steps) {
+    for (const auto& s : step->statistics()) *at(s.value(), s.name(), step->step())->mutable_statistics() = s.statistics();
+    for (const auto& input : step->inputs()) {
+      const auto data = at(input.value(), input.name(), step->step());
+      data->MergeFrom(input);
+      if (!input.data().empty()) data->clear_unavailable();
+    }
+  }
+  for (const auto& w : contents.watched) *at(w.value, w.name, w.step)->mutable_statistics() = w.statistics;
+  for (auto& [value, data] : values) {
+    const auto* known = store.graph() ? store.graph()->value(value) : nullptr;
+    if (!known || QString::fromStdString(known->name()) != QString::fromStdString(data->name())) continue;  // of another build
+    if (data->dims_size() == 0)
+      for (const std::string& dim : known->dims()) data->add_dims(QString::fromStdString(dim).toLongLong());
+    if (data->dtype().empty()) data->set_dtype(known->dtype());
+    store.addTensor(std::move(data));
+  }
+}
+
 }  // namespace
 
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path) {
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, TimeFigures>* times) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   SS_STORE_ASSIGN(const auto rows, storage::listRuns(project));
+  if (times) *times = stepTimes(project);
   return entries(rows);
 }
 
@@ -59,6 +122,7 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   ProjectContents out;
   SS_STORE_ASSIGN(const auto runs, storage::listRuns(project));
   out.runs = entries(runs);
+  out.times = stepTimes(project);
   if (run == 0) {
     SS_STORE_ASSIGN(run, storage::newestRun(project));
   }
@@ -124,6 +188,7 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   }
   if (const auto steps = storage::readSteps(project, run)) {
     const auto spans = readSpans(project, *steps);
+    std::vector<std::shared_ptr<snapshot::StepRecord>> records;
     for (const auto& s : *steps) {
       auto record = std::make_shared<snapshot::StepRecord>();
       record->set_step(s.step);
@@ -140,10 +205,15 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
       record->set_planned_bytes(s.plannedBytes);
       record->set_peak_bytes(s.peakBytes);
       record->set_batch(s.batch);
+      record->set_recording_ns(s.recordingNs);
+      record->set_warm_up(s.warmUp);
       if (const auto it = spans.find(s.id); it != spans.end()) record->mutable_spans()->Assign(it->second.begin(), it->second.end());
-      out.steps.push_back(std::move(record));
+      records.push_back(std::move(record));
     }
+    readNotes(project, run, *steps, records);
+    out.steps.assign(records.begin(), records.end());
   }
+  if (auto watched = storage::readWatchedStatistics(project, run, kMostWatched)) out.watched = std::move(*watched);
   return out;
 }
 
@@ -161,6 +231,8 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   if (contents.plan) store.setPlan(contents.plan);
   for (const auto& alert : contents.alerts) store.addAlert(alert);
   for (const auto& step : contents.steps) store.addStep(step);
+  showValues(contents, store);
+  RunTimes::of(store.project()).set(contents.times);
   store.project().setRuns(contents.runs);
 }
 

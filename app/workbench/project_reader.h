@@ -3,9 +3,11 @@
 #pragma once
 
 #include <QString>
+#include <map>
 #include <vector>
 
 #include "storage/error.h"
+#include "storage/step_facts.h"
 #include "views/common/snapshot_store.h"
 
 namespace stepscope {
@@ -18,13 +20,15 @@ struct ProjectContents {
   std::vector<snapshot::Option> options;
   std::vector<snapshot::PhaseSpan> phases;
   std::vector<snapshot::Alert> alerts;
-  std::vector<StepPtr> steps;    // the newest ones carry their spans
+  std::vector<StepPtr> steps;    // the newest ones carry their spans; some what was noted of their numbers
+  std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
+  std::map<std::int64_t, TimeFigures> times;  // of a step, by run
 };
 
 // Run 0 is the newest. Parts that the run does not have stay empty.
 storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run);
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path);
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, TimeFigures>* times = nullptr);
 
 // Puts it into the store, read-only. GUI thread.
 void show(const ProjectContents& contents, SnapshotStore& store);

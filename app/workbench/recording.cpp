@@ -12,6 +12,7 @@
 #include "storage/schema.h"
 #include "storage/sql.h"
 #include "views/common/format.h"
+#include "views/common/run_times.h"
 
 namespace stepscope {
 
@@ -207,8 +208,13 @@ void Recording::refreshRuns() {
   post([this](Core& core) {
     if (core.path.isEmpty()) return;
     if (core.recorder) (void)core.recorder->flush();
-    auto runs = readRuns(core.path);
-    if (runs) back([this, runs = std::move(*runs)] { store_.project().setRuns(runs); });
+    std::map<std::int64_t, TimeFigures> times;
+    auto runs = readRuns(core.path, &times);
+    if (!runs) return;
+    back([this, runs = std::move(*runs), times = std::move(times)] {
+      RunTimes::of(store_.project()).set(times);
+      store_.project().setRuns(runs);
+    });
   });
 }
 

@@ -100,7 +100,7 @@ template <typename T>
 Part whole(const T* x, std::int64_t count) {
   const std::int64_t blocks = (count + kBlock - 1) / kBlock;
   std::vector<Part> parts(static_cast<std::size_t>(blocks));
-#pragma omp parallel for schedule(static) if (blocks > 1)
+#pragma omp parallel for schedule(static) if (blocks > 16)
   for (std::int64_t b = 0; b < blocks; ++b) {
     Part part = measure(x + b * kBlock, std::min(kBlock, count - b * kBlock));
     // Of 2^15 numbers this loses at most half of the digits of f64, and only where the mean dwarfs the spread.

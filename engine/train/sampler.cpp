@@ -20,7 +20,7 @@ bool Sampler::wants(std::int64_t step) const {
   switch (rate_.kind) {
     case SampleRate::Kind::kOff: return false;
     case SampleRate::Kind::kEvery: return step % rate_.every == 0;
-    case SampleRate::Kind::kShare: return samples_ == 0 || (stepsSince_ >= samples_ / kDense && cost_ <= share_ * nsSince_);
+    case SampleRate::Kind::kShare: return samples_ < 2 || (stepsSince_ >= samples_ / kDense && cost_ <= share_ * nsSince_);
   }
   return false;
 }

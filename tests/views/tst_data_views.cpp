@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Views of the data, without a worker: the tensor beside another, the batch, the source, the log.
 #include <QAbstractItemModelTester>
+#include <QComboBox>
 #include <QDir>
 #include <QLabel>
 #include <QMimeData>
@@ -14,12 +15,15 @@
 
 #include "views/batch/batch_view.h"
 #include "views/batch/worst_row.h"
+#include "views/common/counted_steps.h"
 #include "views/common/findings.h"
+#include "views/common/gradient_norm.h"
 #include "views/common/tokens.h"
 #include "views/log/log_view.h"
 #include "views/source/path_map_dialog.h"
 #include "views/source/source_view.h"
 #include "views/tensors/tensors_view.h"
+#include "views/value_history/value_history_view.h"
 
 using namespace stepscope;
 
@@ -324,6 +328,116 @@ class DataViewsTest : public QObject {
     QVERIFY(says(QStringLiteral("no value per row")));
   }
 
+  void aRecordedBatchIsShownWithoutAWorker() {
+    Bench b;
+    BatchView view(b.context());
+    view.resize(1000, 260);
+    view.show();
+    QSignalSpy fetched(&b.wishes, &Wishes::fetchTensor);
+    b.store.setReadOnly(true);
+    b.store.setModel(model());
+    b.store.setGraph(graph());
+    for (int i = 0; i < 4; ++i) {
+      auto step = std::make_shared<snapshot::StepRecord>(*stepOf(i, i + 1));
+      if (i % 2 == 0) {
+        auto* ids = step->add_inputs();
+        *ids = *tensorOf<qint64>(0, "int64", {2, 3}, {5 + i, 6, 0, 7, 0, 0});
+        ids->set_name("ids");
+        ids->mutable_statistics()->set_count(6);
+        ids->mutable_statistics()->set_max(7 + i);
+        for (const double x : {1.0, 3.0 + i, 2.0}) step->mutable_row_losses()->add_values(x);
+      }
+      b.store.addStep(std::move(step));
+    }
+    QTest::qWait(1);
+    const auto* table = child<QTableView>(view, "batch_table");
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("9"));  // of step 2, the newest that recorded
+    auto* steps = view.findChild<QComboBox*>(QStringLiteral("batch_step"));
+    QCOMPARE(steps->count(), 2);
+    b.selection.select(Selection::ofValue(0));
+    view.openPage(BatchView::kContents);
+    const auto* tokens = child<QTableView>(view, "batch_tokens");
+    QCOMPARE(tokens->model()->index(0, 0).data().toString(), QStringLiteral("7"));
+    steps->setCurrentIndex(1);
+    emit steps->activated(1);
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("7"));
+    QCOMPARE(tokens->model()->index(0, 0).data().toString(), QStringLiteral("5"));
+    view.openPage(BatchView::kWorst);
+    QVERIFY(view.findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row 1 of 3")));
+    const auto gauges = batchGauges(b.store, 10);
+    QCOMPARE(gauges.back().title, QStringLiteral("worst row"));
+    QCOMPARE(gauges.back().history, (std::vector<double>{3, 5}));
+    QCOMPARE(fetched.size(), 0);  // there is nobody to ask
+    // An input of which nothing was kept says so.
+    b.selection.select(Selection::ofValue(3));
+    view.openPage(BatchView::kContents);
+    QVERIFY(view.findChild<ContentsPage*>()->findChild<Details*>()->toPlainText().contains(QStringLiteral("nothing of label")));
+  }
+
+  void sumsLeaveWarmUpOut() {
+    std::vector<StepPtr> steps;
+    for (int i = 0; i < 5; ++i) {
+      auto s = std::make_shared<snapshot::StepRecord>();
+      s->set_step(i);
+      s->set_begin_ns(i * 100);
+      s->set_ns(90);
+      s->set_warm_up(i == 0 || i == 3);
+      if (i != 4) s->add_spans()->set_begin_ns(i * 100);
+      steps.push_back(std::move(s));
+    }
+    const auto numbers = [](const CountedSteps& counted) {
+      std::vector<std::int64_t> all;
+      for (const StepPtr& s : counted.steps) all.push_back(s->step());
+      return all;
+    };
+    QCOMPARE(numbers(countedSteps(steps, 10, 0, 0)), (std::vector<std::int64_t>{1, 2}));
+    QCOMPARE(countedSteps(steps, 10, 0, 0).warmUp, 2);
+    QCOMPARE(numbers(countedSteps(steps, 1, 0, 0)), (std::vector<std::int64_t>{3}));  // nothing else is there
+    QCOMPARE(countedSteps(steps, 1, 0, 0).warmUp, 0);
+    QCOMPARE(numbers(countedSteps(steps, 10, 150, 350)), (std::vector<std::int64_t>{1, 2}));
+    QCOMPARE(numbers(countedSteps(steps, 10, 0, 50)), (std::vector<std::int64_t>{0}));
+    QVERIFY(countedSteps({}, 10, 0, 0).steps.empty());
+  }
+
+  void valuesFollowTheSteps() {
+    Bench b;
+    ValueHistoryView view(b.context());
+    view.resize(900, 400);
+    view.show();
+    b.store.setGraph(graph());
+    QVERIFY(!view.emptyText().isEmpty());
+    for (int i = 0; i < 4; ++i) {
+      auto step = std::make_shared<snapshot::StepRecord>(*stepOf(i, 1));
+      for (const auto& [kind, norm] : {std::pair("parameter", 10.0), std::pair("gradient", 1.0 + i)}) {
+        if (i == 2) continue;
+        auto* s = step->add_statistics();
+        s->set_kind(kind);
+        s->set_of("h.0.weight");
+        s->set_value(kind[0] == 'g' ? 13 : 10);
+        s->mutable_statistics()->set_norm(norm);
+        s->mutable_statistics()->set_count(6);
+        s->mutable_statistics()->set_nan(i == 1 && kind[0] == 'g' ? 2 : 0);
+      }
+      if (i == 0) QCOMPARE(gradientNorm(*step), 1.0);
+      if (i == 1) QVERIFY(std::isnan(gradientNorm(*step)));
+      if (i == 2) QVERIFY(gradientNorm(*step) < 0);
+      b.store.addStep(std::move(step));
+    }
+    QVERIFY(view.emptyText().isEmpty());
+    auto* table = view.findChild<RowTableView*>();
+    QTRY_COMPARE(table->model()->rowCount(), 2);
+    QAbstractItemModelTester tester(table->model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QCOMPARE(view.series()[0].kind, std::string("gradient"));
+    QCOMPARE(view.series()[0].points.size(), std::size_t{3});
+    QCOMPARE(table->model()->index(0, 2).data(RowTableModel::kSortRole).toDouble(), 4.0);
+    QCOMPARE(table->model()->index(0, 3).data(RowTableModel::kSortRole).toDouble(), 4.0);  // to the first
+    QCOMPARE(table->model()->index(0, 4).data(RowTableModel::kSortRole).toDouble(), 0.4);  // to the parameter
+    QCOMPARE(table->model()->index(0, 9).data().toString(), QStringLiteral("0 (1)"));      // step 1 had some
+    table->setCurrentIndex(table->model()->index(1, 0));
+    QCOMPARE(view.shown(), 1);
+    QCOMPARE(b.selection.selection().value, 10);
+  }
+
   void aPathMapLeadsNowhereElse() {
     PathMap map;
     map.add({QStringLiteral("/home/them"), QStringLiteral("/data/a")});
@@ -390,6 +504,19 @@ class DataViewsTest : public QObject {
     const_cast<QTableView*>(table)->setCurrentIndex(table->model()->index(4, 0));
     QCOMPARE(b.selection.selection().node, 2);
     QCOMPARE(b.selection.selection().line, 5);
+    QVERIFY(b.selection.selection().group == nullptr);  // one node stands alone
+    // All nodes of a line, the first one as the current; a gradient comes from the line of its forward node.
+    const_cast<QTableView*>(table)->setCurrentIndex(table->model()->index(2, 0));
+    QCOMPARE(b.selection.selection().node, 0);
+    QVERIFY(b.selection.selection().group != nullptr);
+    QCOMPARE(b.selection.selection().group->nodes(), (std::vector<int>{0, 1, 3}));
+    QCOMPARE(b.selection.selection().group->name(), QStringLiteral("model.py:3"));
+    QVERIFY(b.selection.selection().holds(3) && !b.selection.selection().holds(2));
+    // Going back and forth keeps it.
+    b.selection.goBack();
+    QVERIFY(!b.selection.selection().group);
+    b.selection.goForward();
+    QVERIFY(b.selection.selection().holds(1));
     b.selection.select(Selection::ofNode(3));
     QTRY_COMPARE(table->currentIndex().row(), 2);
     QCOMPARE(b.selection.selection().node, 3);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/batch/batch_view.h"
 
+#include <QHBoxLayout>
 #include <QScrollArea>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -12,6 +13,9 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+constexpr std::size_t kMostSteps = 500;  // to choose from
+}
 
 BatchView::BatchView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("batch"), tr("Batch"),
@@ -24,21 +28,26 @@ BatchView::BatchView(const ViewContext& context, QWidget* parent)
                   {tr("Negative"), tr("Share of negative elements; for labels: of places that the loss leaves out"), true, 5},
                   {tr("NaN, Inf"), tr("Elements that are not finite"), true, 5}},
                  parent),
+      source_(store()),
+      steps_(new QComboBox),
       splitter_(new QSplitter(Qt::Horizontal)),
       tabs_(new QTabBar),
       pages_(new QStackedWidget),
       density_(new DensityPage(context)),
-      contents_(new ContentsPage(context)),
-      worst_(new WorstPage(context, [this](int input) { return contents_->contents(input); })) {
+      contents_(new ContentsPage(context, source_)),
+      worst_(new WorstPage(context, source_, [this](int input) { return contents_->contents(input); })) {
   makePages();
   connect(&store(), &SnapshotStore::graphChanged, this, [this] {
     worst_->forget();
+    chosen_ = -1;
+    source_.show(nullptr);
     another();
   });
   connect(&store(), &SnapshotStore::stepsChanged, this, &BatchView::refillLater);
   connect(&store(), &SnapshotStore::phasesChanged, this, &BatchView::refillLater);
   connect(&store(), &SnapshotStore::positionChanged, this, [this] {
     emit headerChanged();
+    if (!source_.live()) return;
     if (batch::presentStep(store().position()) != fetchedStep_) {
       another();
     } else if (isVisible() && tabs_->currentIndex() == kWorst) {
@@ -58,6 +67,17 @@ BatchView::BatchView(const ViewContext& context, QWidget* parent)
 }
 
 void BatchView::makePages() {
+  const Metrics m = Metrics::current();
+  steps_->setObjectName(QStringLiteral("batch_step"));
+  steps_->setAccessibleName(tr("Step whose batch is shown"));
+  steps_->setToolTip(tr("Steps that recorded their batch; how often they do is a matter of the option record.batch"));
+  steps_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  auto* line = new QHBoxLayout;
+  line->setContentsMargins(qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.6 * m.unit), 0);
+  line->addWidget(steps_);
+  line->addStretch(1);
+  body()->insertLayout(0, line);
+  connect(steps_, &QComboBox::activated, this, [this](int i) { choose(steps_->itemData(i).toLongLong()); });
   for (const QString& title : {tr("Density"), tr("Contents"), tr("Worst row")}) tabs_->addTab(title);
   tabs_->setObjectName(QStringLiteral("quiet_tabs"));
   tabs_->setAccessibleName(tr("What is shown of the batch"));
@@ -89,6 +109,7 @@ void BatchView::makePages() {
 }
 
 QString BatchView::headerText() const {
+  if (source_.recorded()) return tr("step %1: %2").arg(source_.step()).arg(format::visible(source_.recorded()->batch()));
   return store().steps().empty() ? QString() : tr("last: %1").arg(format::visible(store().steps().back()->batch()));
 }
 
@@ -115,8 +136,49 @@ void BatchView::another() {
   if (isVisible()) fetch();
 }
 
+void BatchView::choose(std::int64_t step) {
+  chosen_ = step;
+  source_.show(nullptr);
+  if (step >= 0 || store().readOnly()) {
+    for (const StepPtr& recorded : recordedBatches(store(), kMostSteps)) {
+      if (step >= 0 && recorded->step() != step) continue;
+      source_.show(recorded);
+      break;
+    }
+  }
+  another();
+  emit headerChanged();
+}
+
+void BatchView::fillSteps() {
+  const std::vector<StepPtr> recorded = recordedBatches(store(), kMostSteps);
+  steps_->clear();
+  if (!store().readOnly()) steps_->addItem(tr("Present batch"), -1);
+  for (const StepPtr& step : recorded) steps_->addItem(tr("Step %1   %2").arg(step->step()).arg(format::visible(step->batch())), QVariant::fromValue<qint64>(step->step()));
+  steps_->setCurrentIndex(std::max(0, chosen_ < 0 ? 0 : steps_->findData(QVariant::fromValue<qint64>(chosen_))));
+  steps_->setVisible(!recorded.empty());
+  // The newest one follows the run; a chosen one may be gone after a rewind.
+  const StepPtr& shown = source_.recorded();
+  const bool gone = shown && std::find(recorded.begin(), recorded.end(), shown) == recorded.end();
+  if (gone || (store().readOnly() && chosen_ < 0 && !recorded.empty() && shown != recorded.front())) {
+    if (gone && chosen_ >= 0 && steps_->findData(QVariant::fromValue<qint64>(chosen_)) < 0) chosen_ = -1;
+    source_.show(nullptr);
+    for (const StepPtr& step : recorded) {
+      if (chosen_ >= 0 ? step->step() != chosen_ : !store().readOnly()) continue;
+      source_.show(step);
+      break;
+    }
+    contents_->setWorst(worst_->worstSample());
+    emit headerChanged();
+  }
+}
+
 void BatchView::fetch() {
-  if (!store().graph() || store().readOnly()) return;
+  if (store().graph() && !source_.live()) {
+    contents_->setWorst(worst_->worstSample());
+    showPage(tabs_->currentIndex());
+  }
+  if (!store().graph() || !source_.live()) return;
   fetched_ = true;
   fetchedStep_ = batch::presentStep(store().position());
   for (const int id : batch::inputs(store())) {
@@ -141,15 +203,26 @@ void BatchView::showPage(int page) {
 }
 
 void BatchView::refill() {
+  fillSteps();
+  // A graph with symbolic extents does not tell those of the batch.
+  const auto shapeOf = [this](int id) {
+    const auto* kept = source_.kept(id);
+    if (!kept) return names::shapeAndType(*store().graph()->value(id));
+    snapshot::Value value = *store().graph()->value(id);
+    value.clear_dims();
+    for (const auto extent : kept->dims()) value.add_dims(std::to_string(extent));
+    value.set_rank_known(true);
+    return names::shapeAndType(value);
+  };
   std::vector<TableRow> rows;
   for (const int id : batch::inputs(store())) {
     TableRow row;
     row.target = Selection::ofValue(id);
     const auto* info = batch::info(store(), id);
     row.cells = {names::value(*store().graph(), id),
-                 names::shapeAndType(*store().graph()->value(id)),
+                 shapeOf(id),
                  {info ? format::visible(info->role()) : tr("set by the training"), {}, info ? format::visible(info->reason()) : QString()}};
-    if (const auto* s = store().statistics(id)) {
+    if (const auto* s = source_.statistics(id)) {
       const auto share = [s](std::int64_t n) {
         TableCell cell(n == 0 ? QStringLiteral("0") : format::percent(static_cast<double>(n), static_cast<double>(s->count())),
                        QVariant::fromValue<qint64>(n), QStringLiteral("%1 of %2 elements").arg(format::count(n), format::count(s->count())));

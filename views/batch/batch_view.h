@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The data of the present step as people think of it: every input with its meaning and range; samples, lengths and densities as
+// The data of a step, the present one or one that was recorded, as people think of it: every input with its meaning and range; samples, lengths and densities as
 // gauges over the steps, and what the build made of them; tokens beside their mask, images as pictures; the row that did worst.
 #pragma once
 
+#include <QComboBox>
 #include <QSplitter>
 #include <QStackedWidget>
 #include <QTabBar>
 
+#include "views/batch/batch_source.h"
 #include "views/batch/contents_page.h"
 #include "views/batch/density_page.h"
 #include "views/batch/worst_page.h"
@@ -35,7 +37,12 @@ class BatchView : public TablePanel {
   void another();  // batch, or graph
   void fetch();
   void showPage(int page);
+  void fillSteps();
+  void choose(std::int64_t step);  // a recorded one; -1: the present batch, in a project without a worker the newest
 
+  BatchSource source_;
+  QComboBox* steps_;
+  std::int64_t chosen_ = -1;
   QSplitter* splitter_;
   QTabBar* tabs_;
   QStackedWidget* pages_;

@@ -30,11 +30,26 @@ void dress(QTableView& table) {
   for (QHeaderView* header : {table.horizontalHeader(), table.verticalHeader()}) header->setFont(smallFont());
 }
 
+std::int64_t wholeBytes(const TensorValues& values) {
+  std::int64_t bytes = TensorValues::elementBytes(values.tensor()->dtype());
+  for (const auto extent : values.tensor()->dims()) bytes *= std::max<std::int64_t>(1, extent);
+  return bytes;
+}
+
+// Whether the samples are cut off within themselves.
+bool partly(const TensorValues& values) {
+  const auto& dims = values.tensor()->dims();
+  for (std::size_t axis = 1; axis < values.extent().size() && static_cast<int>(axis) < dims.size(); ++axis)
+    if (values.extent()[axis] < dims[static_cast<int>(axis)]) return true;
+  return false;
+}
+
 }  // namespace
 
-ContentsPage::ContentsPage(const ViewContext& context, QWidget* parent)
+ContentsPage::ContentsPage(const ViewContext& context, const BatchSource& source, QWidget* parent)
     : QWidget(parent),
       context_(context),
+      source_(source),
       caption_(new Details),
       pages_(new QStackedWidget),
       tokens_(new QTableView),
@@ -74,7 +89,7 @@ int ContentsPage::shownInput() const {
 
 void ContentsPage::fetch() {
   const SnapshotStore& store = context_.store;
-  const int input = store.graph() && !store.readOnly() ? shownInput() : -1;
+  const int input = store.graph() && source_.live() ? shownInput() : -1;
   if (input < 0) return;
   for (const int id : {input, batch::maskOf(store, input), batch::labelsOf(store, input)}) {
     if (id < 0 || whole_.contains(id)) continue;
@@ -104,6 +119,7 @@ void ContentsPage::take(int value) {
 }
 
 TensorPtr ContentsPage::contents(int input) const {
+  if (!source_.live()) return source_.contents(input);
   const auto it = whole_.find(input);
   return it == whole_.end() ? nullptr : it->second;
 }
@@ -113,14 +129,17 @@ void ContentsPage::refresh() {
   const SnapshotStore& store = context_.store;
   const int input = store.graph() ? shownInput() : -1;
   const TensorValues values(contents(input));
-  const bool pictures = isPictures(values.extent()) && values.count() > 0;
+  const bool pictures = isPictures(values.extent()) && values.count() > 0 && !partly(values);
   const bool table = values.integral() && values.count() > 0 && !values.extent().empty() && values.extent().size() <= 2;
   pages_->setVisible(pictures || table);
   caption_->begin();
   if (input < 0) {
     caption_->paragraph(Details::quiet(tr("The model has no inputs.")));
-  } else if (store.readOnly()) {
-    caption_->paragraph(Details::quiet(tr("A recorded project keeps no batches.")));
+  } else if (!source_.live() && values.count() == 0) {
+    caption_->paragraph(Details::quiet(
+        !source_.recorded()           ? tr("No batch was recorded: the option record.batch is off, or an older version wrote the file.")
+        : source_.kept(input)         ? tr("Of the contents nothing was kept: the option record.batch.bytes says how many bytes of each input are.")
+                                      : tr("This step recorded nothing of %1.").arg(names::value(*store.graph(), input))));
   } else if (values.count() == 0) {
     const TensorPtr known = store.tensor(input);
     caption_->paragraph(
@@ -142,6 +161,10 @@ void ContentsPage::refresh() {
     if (values.extent().size() == 2 && tokenTable_->rowCount() < values.tensor()->dims(0))
       text += tr("; the first %1 of %2 rows").arg(tokenTable_->rowCount()).arg(values.tensor()->dims(0));
     caption_->paragraph(Details::quiet(text));
+  } else if (!source_.live() && partly(values)) {
+    caption_->paragraph(Details::quiet(tr("%1: only its first %2 of %3 were kept, less than one sample. The option record.batch.bytes keeps more.")
+                                           .arg(names::value(*store.graph(), input), format::bytes(static_cast<std::int64_t>(values.tensor()->data().size())),
+                                                format::bytes(wholeBytes(values)))));
   } else {
     caption_->paragraph(Details::quiet(
         tr("%1: neither images of 1 or 3 channels nor integers in rows. The view Tensor shows its elements.").arg(names::value(*store.graph(), input))));

@@ -6,6 +6,7 @@
 #include <QTableView>
 #include <map>
 
+#include "views/batch/batch_source.h"
 #include "views/batch/picture_grid.h"
 #include "views/batch/token_table.h"
 #include "views/common/details.h"
@@ -17,20 +18,21 @@ class ContentsPage : public QWidget {
   Q_OBJECT
 
  public:
-  explicit ContentsPage(const ViewContext& context, QWidget* parent = nullptr);
+  ContentsPage(const ViewContext& context, const BatchSource& source, QWidget* parent = nullptr);
 
   void fetch();                      // what the shown input needs and is not there
   void take(int value);              // a tensor arrived
   void forget() { whole_.clear(); }  // another batch
   void setWorst(int sample) { worst_ = sample; }
   void refresh();
-  // Contents of an input of this batch, at least its beginning; nullptr when they were not fetched.
+  // Contents of an input of this batch, at least its beginning; nullptr when they were neither fetched nor recorded.
   TensorPtr contents(int input) const;
 
  private:
   int shownInput() const;  // the selected one, else the first that can be shown; -1
 
   ViewContext context_;
+  const BatchSource& source_;
   Details* caption_;
   QStackedWidget* pages_;
   QTableView* tokens_;

@@ -38,7 +38,7 @@ void DensityPage::fillDecisions() {
     decisions_->paragraph(Details::quiet(tr("No step ran yet: the gauges stand after the first one.")));
   } else if (store.steps().back()->densities_size() == 0) {
     decisions_->paragraph(Details::quiet(
-        store.readOnly() ? tr("A recorded project keeps no densities.")
+        store.readOnly() ? tr("No density was recorded: no input has one, or an older version wrote the file.")
                          : tr("No input has a density: no mask, no label that the loss ignores, no padding value. The setting pad INPUT=ID names one.")));
   }
   // What the build said of its inputs, and which passes were decided by one of them.

@@ -6,7 +6,10 @@
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
+#include "views/batch/worst_row.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 
@@ -23,6 +26,22 @@ QString kindText(const snapshot::InputDensity& d) {
 }
 
 double shareOf(const snapshot::InputDensity& d) { return d.total() > 0 ? static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0; }
+
+// The largest loss of a row, of the steps that recorded their rows.
+std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_t first) {
+  Gauge gauge;
+  for (std::size_t i = first; i < steps.size(); ++i) {
+    if (!steps[i]->has_row_losses()) continue;
+    const auto worst = worstRow(steps[i]->row_losses(), 0);
+    if (!worst) continue;
+    gauge.history.push_back(std::isfinite(worst->loss) ? worst->loss : 0);
+    gauge.text = QObject::tr("%1, mean %2").arg(format::number(worst->loss, 4), format::number(worst->mean, 4));
+    gauge.tip = QObject::tr("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2").arg(format::count(worst->counted)).arg(steps[i]->step());
+  }
+  if (gauge.history.empty()) return std::nullopt;
+  gauge.title = QObject::tr("worst row");
+  return gauge;
+}
 
 }  // namespace
 
@@ -77,6 +96,7 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
     // A mask and the tokens beside it have the same lengths.
     if (d.kind() != "mask" && d.rows() > 1) gauges.push_back(std::move(length));
   }
+  if (auto gauge = worstRowGauge(steps, first)) gauges.push_back(std::move(*gauge));
   return gauges;
 }
 

@@ -19,7 +19,8 @@ struct Gauge {
   int value = -1;               // input to select with a click
 };
 
-// What the recorded steps say of their batches: samples, tokens, densities and lengths, of the last `steps` ones.
+// What the recorded steps say of their batches: samples, tokens, densities and lengths, and the row
+// that did worst, of the last `steps` ones.
 std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t steps);
 
 class GaugeList : public QWidget {

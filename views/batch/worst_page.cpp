@@ -13,8 +13,9 @@
 namespace stepscope {
 namespace {
 
-std::int64_t samplesOf(const SnapshotStore& store) {
+std::int64_t samplesOf(const SnapshotStore& store, const BatchSource& source) {
   for (const int id : batch::inputs(store)) {
+    if (const auto* kept = source.kept(id); kept && kept->dims_size() > 0) return kept->dims(0);
     bool known = false;
     const auto* v = store.graph()->value(id);
     const qint64 samples = v->dims_size() > 0 ? QString::fromStdString(v->dims(0)).toLongLong(&known) : 0;
@@ -25,8 +26,8 @@ std::int64_t samplesOf(const SnapshotStore& store) {
 
 }  // namespace
 
-WorstPage::WorstPage(const ViewContext& context, std::function<TensorPtr(int)> contents, QWidget* parent)
-    : Details(parent), context_(context), contents_(std::move(contents)) {
+WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents, QWidget* parent)
+    : Details(parent), context_(context), source_(source), contents_(std::move(contents)) {
   setAccessibleName(tr("Worst row"));
   connect(this, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
   connect(this, &Details::commandClicked, this, [this](const QString& what) { emit context_.wishes.runTo(what.section(':', 1).toInt() + 1); });
@@ -38,7 +39,7 @@ WorstPage::WorstPage(const ViewContext& context, std::function<TensorPtr(int)> c
 
 void WorstPage::ask() {
   const SnapshotStore& store = context_.store;
-  if (!store.graph() || store.readOnly()) return;
+  if (!store.graph() || !source_.live()) return;
   emit context_.wishes.rowLosses();
   for (const int id : batch::inputs(store)) {
     const auto* s = store.statistics(id);
@@ -53,8 +54,13 @@ void WorstPage::ask() {
 void WorstPage::forget() { losses_ = nullptr; }
 
 int WorstPage::worstSample() const {
+  if (!source_.live()) {
+    const auto losses = source_.rowLosses();
+    const auto worst = losses ? worstRow(*losses, samplesOf(context_.store, source_)) : std::nullopt;
+    return worst ? worst->sample : -1;
+  }
   if (!losses_ || losses_->step() != batch::presentStep(context_.store.position())) return -1;
-  const auto worst = worstRow(*losses_, samplesOf(context_.store));
+  const auto worst = worstRow(*losses_, samplesOf(context_.store, source_));
   return worst ? worst->sample : -1;
 }
 
@@ -69,7 +75,7 @@ void WorstPage::refresh() {
 void WorstPage::fillNotFinite() {
   const SnapshotStore& store = context_.store;
   for (const int id : batch::inputs(store)) {
-    const auto* s = store.statistics(id);
+    const auto* s = source_.statistics(id);
     if (!s || s->nan() + s->inf() == 0) continue;
     const int bad = firstBadSample(TensorValues(contents_(id)));
     row(tr("Not finite"), link(Selection::ofValue(id), names::value(*store.graph(), id)) +
@@ -78,28 +84,39 @@ void WorstPage::fillNotFinite() {
   }
 }
 
+void WorstPage::fillWorst(const snapshot::RowLosses& losses) {
+  const Tokens& t = Tokens::current();
+  const std::int64_t samples = samplesOf(context_.store, source_);
+  const auto worst = worstRow(losses, samples);
+  if (!worst) {
+    paragraph(quiet(tr("The loss ignores every row of this batch.")));
+    return;
+  }
+  QString place = tr("row %1 of %2").arg(format::count(worst->row), format::count(losses.values_size()));
+  if (worst->sample >= 0 && losses.values_size() > samples) place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
+  row(tr("Worst row"), strong(place) + (losses.step() == source_.step() ? QString() : quiet(tr("  of step %1").arg(losses.step()))));
+  row(tr("Its loss"), std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
+  row(tr("Mean"), text(format::number(worst->mean)) + quiet(tr("  of the %1 rows that count").arg(format::count(worst->counted))) +
+                      (worst->notFinite > 0 ? coloured(tr("  %1 not finite").arg(format::count(worst->notFinite)), t.number) : QString()));
+  row(tr("What"), quiet(format::visible(losses.quantity())));
+}
+
 void WorstPage::fillLosses() {
   const SnapshotStore& store = context_.store;
-  const Tokens& t = Tokens::current();
-  const std::int64_t step = batch::presentStep(store.position());
-  const auto& newest = store.findings().rowLosses();
-  if (store.readOnly()) {
-    paragraph(quiet(tr("A recorded project keeps no value per row.")));
-  } else if (losses_) {
-    const std::int64_t samples = samplesOf(store);
-    const auto worst = worstRow(*losses_, samples);
-    if (!worst) {
-      paragraph(quiet(tr("The loss ignores every row of this batch.")));
+  if (!source_.live()) {
+    const auto losses = source_.rowLosses();
+    if (losses && losses->values_size() > 0) {
+      fillWorst(*losses);
     } else {
-      QString place = tr("row %1 of %2").arg(format::count(worst->row), format::count(losses_->values_size()));
-      if (worst->sample >= 0 && losses_->values_size() > samples) place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
-      row(tr("Worst row"), strong(place) + (losses_->step() == step ? QString() : quiet(tr("  of step %1").arg(losses_->step()))));
-      row(tr("Its loss"), std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
-      row(tr("Mean"), text(format::number(worst->mean)) + quiet(tr("  of the %1 rows that count").arg(format::count(worst->counted))) +
-                          (worst->notFinite > 0 ? coloured(tr("  %1 not finite").arg(format::count(worst->notFinite)), t.number) : QString()));
-      row(tr("What"), quiet(format::visible(losses_->quantity())));
+      paragraph(quiet(losses               ? tr("There is no value per row: %1.").arg(format::visible(losses->unavailable()))
+                      : source_.recorded() ? tr("This loss has no value per row.")
+                                           : tr("No losses of rows were recorded: the option record.batch is off, or an older version wrote the file.")));
     }
+    return;
   }
+  const std::int64_t step = source_.step();
+  const auto& newest = store.findings().rowLosses();
+  if (losses_) fillWorst(*losses_);
   if (!newest || newest->values_size() > 0 || (losses_ && losses_->step() == step)) return;
   if (newest->instruction() < 0) {
     paragraph(quiet(tr("There is no value per row: %1.").arg(format::visible(newest->unavailable()))));

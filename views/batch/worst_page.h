@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "views/batch/batch_source.h"
 #include "views/common/details.h"
 #include "views/common/view.h"
 
@@ -14,18 +15,20 @@ class WorstPage : public Details {
 
  public:
   // `contents` gives those of an input that were fetched; nullptr otherwise.
-  WorstPage(const ViewContext& context, std::function<TensorPtr(int)> contents, QWidget* parent = nullptr);
+  WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents, QWidget* parent = nullptr);
 
   void ask();     // for the losses of the rows
   void forget();  // another graph
   void refresh();
-  int worstSample() const;  // of the present batch; -1 unknown
+  int worstSample() const;  // of the shown batch; -1 unknown
 
  private:
   void fillNotFinite();
   void fillLosses();
+  void fillWorst(const snapshot::RowLosses& losses);
 
   ViewContext context_;
+  const BatchSource& source_;
   std::function<TensorPtr(int)> contents_;
   std::shared_ptr<const snapshot::RowLosses> losses_;  // the newest that holds values
 };

@@ -71,6 +71,12 @@ void FlameCanvas::setSelected(int id) {
   update();
 }
 
+void FlameCanvas::setMarked(std::unordered_set<int> ids) {
+  if (ids == marked_) return;
+  marked_ = std::move(ids);
+  update();
+}
+
 bool FlameCanvas::scroll(double pixels) {
   const double most = std::max(0.0, depth_ * rowHeight() - area().height());
   const double before = offset_;
@@ -149,7 +155,8 @@ void FlameCanvas::paintOn(QPainter& p) {
       if (b.end < viewBegin()) continue;
       if (b.begin > viewEnd()) break;
       const double x0 = std::max(toX(b.begin), area.left() - 4), x1 = std::min(toX(b.end), area.right() + 4);
-      if (x1 - x0 < 1.5 && b.id != selected_) {
+      const bool marked = marked_.contains(b.id);
+      if (x1 - x0 < 1.5 && b.id != selected_ && !marked) {
         if (mergedFrom >= 0 && x0 > mergedTo + 1.5) flush();
         if (mergedFrom < 0) mergedFrom = x0;
         mergedTo = std::max(x1, x0 + 1);
@@ -175,8 +182,8 @@ void FlameCanvas::paintOn(QPainter& p) {
           p.drawText(QPointF(box.x() + 6 + used + 8, y + row / 2 + metrics.ascent() / 2 - 2), b.detail);
         }
       }
-      if (b.id == selected_ && selected_ >= 0) {
-        p.setPen(QPen(t.accent, 2));
+      if ((b.id == selected_ && selected_ >= 0) || marked) {
+        p.setPen(QPen(t.accent, b.id == selected_ ? 2 : 1.2));
         p.setBrush(Qt::NoBrush);
         p.drawRect(box.adjusted(0, 0, 0, 0));
       }

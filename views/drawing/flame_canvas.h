@@ -7,6 +7,7 @@
 
 #include <QString>
 #include <functional>
+#include <unordered_set>
 #include <vector>
 
 #include "views/drawing/axis_canvas.h"
@@ -35,6 +36,9 @@ class FlameCanvas : public AxisCanvas {
   void setBoxes(std::vector<FlameBox> boxes, std::function<QString(double)> axis,
                 std::function<QString(const FlameBox&)> tip);
   void setSelected(int id);
+  // Boxes that hold something of the selection, by id.
+  void setMarked(std::unordered_set<int> ids);
+  const std::unordered_set<int>& marked() const { return marked_; }
   void paintOn(QPainter& painter);
   int rows() const { return depth_; }
   QSize sizeHint() const override;
@@ -57,6 +61,7 @@ class FlameCanvas : public AxisCanvas {
 
   std::vector<FlameBox> boxes_;  // by depth, then begin
   std::vector<std::size_t> rowStart_;
+  std::unordered_set<int> marked_;
   std::function<QString(double)> axis_;
   std::function<QString(const FlameBox&)> tip_;
   int depth_ = 0, selected_ = -1, hovered_ = -1;

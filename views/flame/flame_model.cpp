@@ -91,6 +91,16 @@ class Builder {
 
 }  // namespace
 
+std::vector<int> FlameTree::nodesBelow(int index) const {
+  std::vector<int> found;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    int at = static_cast<int>(i);
+    while (at > index) at = nodes[static_cast<std::size_t>(at)].parent;  // parents stand before their children
+    if (at == index) found.insert(found.end(), nodes[i].nodes.begin(), nodes[i].nodes.end());
+  }
+  return found;
+}
+
 FlameTree FlameTree::make(const std::vector<std::shared_ptr<const snapshot::StepRecord>>& steps, const PlanSnapshot* plan,
                           const GraphSnapshot* graph, std::int64_t begin, std::int64_t end) {
   Builder builder;
@@ -127,6 +137,7 @@ FlameTree FlameTree::make(const std::vector<std::shared_ptr<const snapshot::Step
               node->phase() == snapshot::BACKWARD ? graph->node(graph->forwardOf(node->id())) : nullptr;
           l.category = forward != nullptr ? forward->category() : node->category();
           l.node = l.node == -1 ? node->id() : -2;
+          l.nodes.push_back(node->id());
         }
         found = leafOf.emplace(span.node(), leaf).first;
       }

@@ -22,6 +22,7 @@ struct FlameNode {
   int depth = 0;
   int parent = -1;
   int node = -1;  // node id, where all spans are of one node
+  std::vector<int> nodes;  // of an op: ids of all of them
   std::int64_t ns = 0;
   std::int64_t begin = 0;  // position in the picture: nanoseconds of the sum
   std::int64_t spans = 0;
@@ -30,6 +31,9 @@ struct FlameNode {
 struct FlameTree {
   std::vector<FlameNode> nodes;  // parents before children; 0 is the sum when there is anything
   std::int64_t ns = 0;
+
+  // Ids of all nodes at entry `index` and below it.
+  std::vector<int> nodesBelow(int index) const;
 
   // begin == end: everything.
   static FlameTree make(const std::vector<std::shared_ptr<const snapshot::StepRecord>>& steps, const PlanSnapshot* plan,

@@ -2,6 +2,7 @@
 #include "views/flame/flame_view.h"
 
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/format.h"
 
@@ -30,10 +31,18 @@ FlameView::FlameView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::planChanged, this, later);
   connect(&selection(), &SelectionModel::rangeChanged, this, later);
   connect(canvas_, &FlameCanvas::chosen, this, [this](int id) {
-    if (id >= 0 && id < static_cast<int>(tree_.nodes.size()) && tree_.nodes[static_cast<std::size_t>(id)].node >= 0) {
-      selection().select(Selection::ofNode(tree_.nodes[static_cast<std::size_t>(id)].node));
-    }
+    if (id < 0 || id >= static_cast<int>(tree_.nodes.size())) return;
+    const FlameNode& chosen = tree_.nodes[static_cast<std::size_t>(id)];
+    std::vector<int> nodes = tree_.nodesBelow(id);
+    if (nodes.empty()) return;
+    Selection wanted = Selection::ofNode(*std::min_element(nodes.begin(), nodes.end(), [this](int a, int b) {
+      return store().plan() && store().plan()->instructionOfNode(a) < store().plan()->instructionOfNode(b);
+    }));
+    // The whole sum marks nothing.
+    if (id > 0) wanted.group = NodeGroup::make(format::visible(chosen.path.empty() || !chosen.nodes.empty() ? chosen.name : chosen.path), std::move(nodes));
+    selection().select(wanted);
   });
+  connect(&selection(), &SelectionModel::selectionChanged, this, &FlameView::markSelection);
   rebuild();
 }
 
@@ -44,7 +53,8 @@ QString FlameView::headerText() const {
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
   return (ranged ? tr("%1 in the range of %2")
                        .arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
-                 : tr("%1 in %2 steps").arg(format::time(tree_.ns)).arg(std::min(kMostSteps, store().steps().size())));
+                 : tr("%1 in %2 steps").arg(format::time(tree_.ns)).arg(counted_.steps.size())) +
+         counted_.leftOut();
 }
 
 QString FlameView::emptyText() const {
@@ -56,9 +66,8 @@ QString FlameView::emptyText() const {
 
 void FlameView::rebuild() {
   const int request = ++request_;
-  const auto& all = store().steps();
-  std::vector<StepPtr> steps(all.end() - static_cast<std::ptrdiff_t>(std::min(all.size(), kMostSteps)), all.end());
-  pool_.start([this, request, steps = std::move(steps), plan = store().plan(), graph = store().graph(),
+  counted_ = countedSteps(store().steps(), kMostSteps, selection().rangeBegin(), selection().rangeEnd());
+  pool_.start([this, request, steps = counted_.steps, plan = store().plan(), graph = store().graph(),
                begin = selection().rangeBegin(), end = selection().rangeEnd()] {
     auto tree = FlameTree::make(steps, plan.get(), graph.get(), begin, end);
     QMetaObject::invokeMethod(
@@ -96,9 +105,20 @@ void FlameView::showTree(FlameTree tree) {
         .arg(format::time(node.ns), format::timeExact(node.ns),
              format::percent(static_cast<double>(node.ns), static_cast<double>(tree_.ns)), format::count(node.spans));
   });
+  markSelection();
   emit headerChanged();
   emit emptyChanged();
   emit modelReady();
+}
+
+void FlameView::markSelection() {
+  const Selection& s = selection().selection();
+  std::unordered_set<int> marked;
+  for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
+    const std::vector<int>& nodes = tree_.nodes[i].nodes;
+    if (std::any_of(nodes.begin(), nodes.end(), [&s](int node) { return s.holds(node); })) marked.insert(static_cast<int>(i));
+  }
+  canvas_->setMarked(std::move(marked));
 }
 
 void FlameView::fitAll() { canvas_->fit(); }

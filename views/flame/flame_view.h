@@ -5,6 +5,7 @@
 #include <QThreadPool>
 #include <QTimer>
 
+#include "views/common/counted_steps.h"
 #include "views/common/view.h"
 #include "views/drawing/flame_canvas.h"
 #include "views/flame/flame_model.h"
@@ -29,11 +30,13 @@ class FlameView : public View {
  private:
   void rebuild();
   void showTree(FlameTree tree);
+  void markSelection();
 
   FlameCanvas* canvas_;
   QTimer soon_;
   QThreadPool pool_;
   FlameTree tree_;
+  CountedSteps counted_;
   int request_ = 0;
 };
 

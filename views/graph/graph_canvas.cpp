@@ -65,6 +65,7 @@ void GraphCanvas::setScene(std::shared_ptr<const GraphScene> scene, int anchor, 
   }
   painter_ = std::make_unique<GraphPainter>(*scene_, labels_, marks_, Tokens::current());
   state_.hovered = -1;
+  state_.groupBoxes.clear();  // of the scene before
   if (!sameModel) {
     matches_.clear();
     emphasis_.clear();
@@ -100,9 +101,16 @@ void GraphCanvas::themeChanged() {
   update();
 }
 
-void GraphCanvas::setSelected(int modelNode) {
-  if (state_.selectedNode == modelNode) return;
+void GraphCanvas::setSelected(int modelNode, const std::vector<int>& group) {
+  std::vector<int> boxes;
+  for (const int node : group) {
+    if (const int box = scene_ && node >= 0 ? scene_->boxOfNode[static_cast<std::size_t>(node)] : -1; box >= 0) boxes.push_back(box);
+  }
+  std::sort(boxes.begin(), boxes.end());  // many nodes may hide in one closed group
+  boxes.erase(std::unique(boxes.begin(), boxes.end()), boxes.end());
+  if (state_.selectedNode == modelNode && state_.groupBoxes == boxes) return;
   state_.selectedNode = modelNode;
+  state_.groupBoxes = std::move(boxes);
   update();
 }
 

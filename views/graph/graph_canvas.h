@@ -34,7 +34,9 @@ class GraphCanvas : public QWidget {
   const Viewport& viewport() const { return camera_.view(); }
   double zoomPercent() const { return camera_.zoomPercent(); }
 
-  void setSelected(int modelNode);
+  // `group`: model nodes that are selected together with it.
+  void setSelected(int modelNode, const std::vector<int>& group = {});
+  const std::vector<int>& groupBoxes() const { return state_.groupBoxes; }
   int selected() const { return state_.selectedNode; }
   void setMatches(std::unordered_set<int> matches, bool searching, int currentMatch);
   void setEmphasis(std::unordered_set<int> nodes, bool on);

@@ -22,6 +22,7 @@ constexpr double kLines = 0.1, kBoxes = 0.16, kCurves = 0.28, kGroupWords = 0.3,
 
 struct GraphPaintState {
   int selectedNode = -1;  // model node; its box, or that of the group that hides it, gets the ring
+  std::vector<int> groupBoxes;  // of the nodes that are selected together with it
   int hovered = -1;       // box
   const std::unordered_set<int>* matches = nullptr;     // model nodes found by the search; nullptr: no search
   int currentMatch = -1;                                // model node

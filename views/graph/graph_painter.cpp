@@ -30,6 +30,14 @@ void paintGroups(GraphPaintContext& g) {
 }
 
 void paintSelection(GraphPaintContext& g) {
+  for (const int index : g.state->groupBoxes) {
+    const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
+    if (index == g.selectedBox || !rectOf(box.at).intersects(rectOf(g.visible))) continue;
+    const double grow = std::max(2.0, 1.5 / g.zoom);
+    g.p->setPen(QPen(g.t.accent, std::max(1.2, 1.2 / g.zoom)));
+    g.p->setBrush(Qt::NoBrush);
+    g.p->drawRoundedRect(rectOf(box.at).adjusted(-grow, -grow, grow, grow), 7, 7);
+  }
   if (g.selectedBox >= 0) {
     const double grow = std::max(3.0, 2.0 / g.zoom);
     g.p->setPen(QPen(g.t.accent, std::max(2.0, 2.0 / g.zoom)));

@@ -193,7 +193,7 @@ void GraphView::showScene(const std::shared_ptr<const GraphScene>& scene, const 
   updateMarks();
   if (finder_->isVisible()) search(0);
   const int node = scene->model->ofNodeId(selectedId_);
-  canvas_->setSelected(node);
+  canvas_->setSelected(node, groupIn(*scene->model));
   updateEmphasis();
   const int box = node < 0 ? -1 : scene->boxOfNode[static_cast<std::size_t>(node)];
   if (focusNext_ && box >= 0) canvas_->showBox(box);
@@ -226,6 +226,14 @@ void GraphView::updateMarks() {
   canvas_->setMarks(std::move(marks));
 }
 
+std::vector<int> GraphView::groupIn(const GraphModel& model) const {
+  std::vector<int> nodes;
+  if (const auto& group = selection().selection().group) {
+    for (const int id : group->nodes()) nodes.push_back(model.ofNodeId(id));
+  }
+  return nodes;
+}
+
 void GraphView::showSelection() {
   const Selection& s = selection().selection();
   int id = s.node;
@@ -237,7 +245,7 @@ void GraphView::showSelection() {
   if (!canvas_->scene()) return;
   const GraphModel& model = *canvas_->scene()->model;
   const int node = id < 0 ? -1 : model.ofNodeId(id);
-  canvas_->setSelected(node);
+  canvas_->setSelected(node, groupIn(model));
   updateEmphasis();
   if (own_) broughtId_ = id;
   if (node < 0 || own_ || !isVisible()) return;

@@ -59,6 +59,7 @@ class GraphView : public View {
   void relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reveal);
   void showScene(const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open);
   void showSelection();
+  std::vector<int> groupIn(const GraphModel& model) const;  // model nodes of the selected group
   void openOne(int group, int folded);
   void closeOne(int group);
   void search(int step);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -14,8 +15,8 @@ constexpr std::size_t kSteps = 20;  // the newest steps; older ones are in the p
 
 HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("hot_ops"), tr("Time per op"),
-                 {{tr("Operator"), tr("Operator and phase"), false, 13},
-                  {tr("n"), tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline"), true, 5},
+                 {{tr("Operator"), tr("Operator and phase; click selects all its nodes"), false, 13},
+                  {tr("n"), tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; without warm-up, the first step of a plan, while other steps are there"), true, 5},
                   {tr("Sum"), tr("Sum of the wall-clock times of all executions"), true, 7},
                   {tr("Share"), tr("Percent of the sum over all operators of this table"), true, 6},
                   {tr("Median"), tr("Half of the executions were faster"), true, 7},
@@ -38,6 +39,11 @@ QString HotOpsView::emptyText() const {
   return tr("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
 }
 
+QString HotOpsView::headerText() const {
+  if (counted_.steps.empty()) return TablePanel::headerText();
+  return tr("%1 of %2 steps%3").arg(TablePanel::headerText()).arg(counted_.steps.size()).arg(counted_.leftOut());
+}
+
 void HotOpsView::refill() {
   struct Group {
     std::vector<std::int64_t> ns;
@@ -45,16 +51,17 @@ void HotOpsView::refill() {
     std::int64_t sum = 0;
     QString category;
     int first = -1;
+    std::set<int> nodes;
   };
   std::map<std::pair<int, QString>, Group> groups;
   const PlanPtr& plan = store().plan();
   const GraphPtr& graph = store().graph();
-  const auto& steps = store().steps();
   const std::int64_t from = selection().rangeBegin(), to = selection().rangeEnd();
+  counted_ = countedSteps(store().steps(), kSteps, from, to);
   std::int64_t all = 0;
   if (plan) {
-    for (std::size_t s = steps.size() > kSteps && from == to ? steps.size() - kSteps : 0; s < steps.size(); ++s) {
-      for (const auto& span : steps[s]->spans()) {
+    for (const StepPtr& step : counted_.steps) {
+      for (const auto& span : step->spans()) {
         const auto* in = plan->instruction(span.instruction());
         if (!in || in->view() || (from < to && (span.end_ns() <= from || span.begin_ns() >= to))) continue;
         Group& g = groups[{in->phase(), format::visible(in->op())}];
@@ -63,6 +70,7 @@ void HotOpsView::refill() {
         g.sum += ns;
         g.flops += in->flops();
         all += ns;
+        g.nodes.insert(in->node());
         if (g.first < 0) {
           g.first = in->index();
           if (const auto* node = graph ? graph->node(in->node()) : nullptr) g.category = QString::fromStdString(node->category());
@@ -77,6 +85,7 @@ void HotOpsView::refill() {
     const auto time = [](std::int64_t ns) { return TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns)); };
     TableRow row;
     row.target = Selection::ofInstruction(g.first);
+    row.target.group = NodeGroup::make(key.second + ' ' + names::phase(static_cast<snapshot::Phase>(key.first)).toLower(), {g.nodes.begin(), g.nodes.end()});
     TableCell name(key.second + QStringLiteral("  ") + names::phase(static_cast<snapshot::Phase>(key.first)).toLower());
     name.swatch = g.category.isEmpty() ? QStringLiteral("other") : g.category;
     TableCell share(format::percent(static_cast<double>(g.sum), static_cast<double>(all)), static_cast<double>(g.sum), tr("of %1 in this table").arg(format::time(all)));
@@ -88,6 +97,7 @@ void HotOpsView::refill() {
   }
   std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) { return a.cells[2].sort.toLongLong() > b.cells[2].sort.toLongLong(); });
   setRows(std::move(rows));
+  emit headerChanged();
 }
 
 }  // namespace stepscope

@@ -2,6 +2,7 @@
 // Time per operator, with the whole distribution: count, sum, median, p95, min, max. Follows the selected range of the timeline.
 #pragma once
 
+#include "views/common/counted_steps.h"
 #include "views/common/row_table.h"
 
 namespace stepscope {
@@ -11,10 +12,14 @@ class HotOpsView : public TablePanel {
 
  public:
   explicit HotOpsView(const ViewContext& context, QWidget* parent = nullptr);
+  QString headerText() const override;
   QString emptyText() const override;
 
  protected:
   void refill() override;
+
+ private:
+  CountedSteps counted_;
 };
 
 }  // namespace stepscope

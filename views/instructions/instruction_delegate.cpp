@@ -55,6 +55,11 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
 
   const bool current = selection_.currentInstruction() == line.index;
   const bool selected = selection_.selection().instruction == line.index;
+  // Others of the selected group: the bar of a selection without its ground.
+  if (!selected && selection_.selection().group && selection_.selection().group->contains(model->nodeOf(line.index))) {
+    painter->fillRect(r, mixed(t.select, t.panel, 0.5));
+    painter->fillRect(r.left(), r.top(), 2, r.height(), t.accent);
+  }
   if (current) painter->fillRect(r, t.currentRow);
   if (selected) {
     painter->fillRect(r, current ? mixed(t.select, t.currentRow, 0.35) : t.select);

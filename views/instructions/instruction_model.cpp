@@ -200,6 +200,11 @@ Qt::ItemFlags InstructionModel::flags(const QModelIndex& index) const {
   return instruction ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren : Qt::ItemIsEnabled | Qt::ItemNeverHasChildren;
 }
 
+int InstructionModel::nodeOf(int instruction) const {
+  const auto* in = plan_ ? plan_->instruction(instruction) : nullptr;
+  return in ? in->node() : -1;
+}
+
 int InstructionModel::rowOf(int instruction) const {
   const auto it = std::partition_point(rows_.begin(), rows_.end(), [instruction](const Row& r) {
     return r.index < instruction || (r.index == instruction && r.kind != kInstruction);

@@ -42,6 +42,7 @@ class InstructionModel : public QAbstractListModel {
   Line line(int row) const;
   void setFilter(const InstructionFilter& filter);
   int matching() const { return matching_; }
+  int nodeOf(int instruction) const;  // -1 when there is none
   int rowOf(int instruction) const;  // -1 when it is filtered out
 
  private:

@@ -75,9 +75,14 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
     selecting_ = true;
     if (now->data(0, kNode).isValid()) {
       selection().select(Selection::ofNode(now->data(0, kNode).toInt()));
-    } else if (sums_) {
-      const auto& nodes = sums_->modules.value(now->data(0, kPath).toString()).own;
-      if (!nodes.empty()) selection().select(Selection::ofNode(nodes.front()));
+    } else if (sums_ && store().graph()) {
+      const QString path = now->data(0, kPath).toString();
+      std::vector<int> nodes = nodesOfModule(*store().graph(), path);
+      if (!nodes.empty()) {
+        Selection all = Selection::ofNode(nodes.front());
+        if (!path.isEmpty()) all.group = NodeGroup::make(path, std::move(nodes));  // the whole model marks nothing
+        selection().select(all);
+      }
     }
     selecting_ = false;
   });

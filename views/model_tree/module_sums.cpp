@@ -17,6 +17,21 @@ QString modulePathOf(const GraphSnapshot& graph, const snapshot::Node& node) {
   return {};
 }
 
+std::vector<int> nodesOfModule(const GraphSnapshot& graph, const QString& path) {
+  std::vector<int> nodes;
+  std::unordered_map<std::string, bool> known;  // thousands of nodes share a path
+  for (const auto& node : graph.graph().nodes()) {
+    const auto* from = node.provenance().module_path().empty() ? graph.node(graph.forwardOf(node.id())) : &node;
+    const auto [at, isNew] = known.try_emplace(from ? from->provenance().module_path() : std::string());
+    if (isNew) {
+      const QString own = modulePathOf(graph, node);
+      at->second = path.isEmpty() || own == path || own.startsWith(path + '.');
+    }
+    if (at->second) nodes.push_back(node.id());
+  }
+  return nodes;
+}
+
 std::shared_ptr<const ModuleSums> ModuleSums::make(const GraphPtr& graph, const PlanPtr& plan,
                                                    const std::vector<std::int64_t>& ns) {
   auto sums = std::make_shared<ModuleSums>();

@@ -15,6 +15,9 @@ namespace stepscope {
 // The module of a node; a gradient node has its forward node's. Empty: the whole model.
 QString modulePathOf(const GraphSnapshot& graph, const snapshot::Node& node);
 
+// Ids of the nodes of a module and its parts, of all phases, in execution order. `path` as modulePathOf gives it.
+std::vector<int> nodesOfModule(const GraphSnapshot& graph, const QString& path);
+
 struct ModuleSums {
   struct Module {
     int nodes = 0;           // of the whole step

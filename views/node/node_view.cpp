@@ -2,6 +2,7 @@
 #include "views/node/node_view.h"
 
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -16,7 +17,12 @@ NodeView::NodeView(const ViewContext& context, QWidget* parent) : View(context, 
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(page_);
-  connect(page_, &Details::selected, this, [this](const Selection& s) { selection().select(s); });
+  connect(page_, &Details::selected, this, [this](const Selection& s) {
+    Selection wanted = s;
+    // Within the selected nodes another one becomes the current; operands lead out of them.
+    if (const auto& group = selection().selection().group; group && s.value < 0 && s.instruction < 0 && group->contains(s.node)) wanted.group = group;
+    selection().select(wanted);
+  });
   connect(page_, &Details::commandClicked, &wishes(), &Wishes::command);
   connect(&selection(), &SelectionModel::selectionChanged, this, &NodeView::refresh);
   connect(&store(), &SnapshotStore::graphChanged, this, &NodeView::refresh);
@@ -39,6 +45,14 @@ void NodeView::refresh() {
   const Tokens& t = Tokens::current();
   const auto& p = node->provenance();
   page_->begin();
+  if (const auto& group = selection().selection().group; group && group->contains(node->id())) {
+    const auto& nodes = group->nodes();
+    const auto place = std::lower_bound(nodes.begin(), nodes.end(), node->id()) - nodes.begin();
+    QString text = Details::text(tr("%1 of %2 nodes of %3").arg(place + 1).arg(nodes.size()).arg(format::visible(group->name())));
+    if (place > 0) text += QStringLiteral("  ") + Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) - 1]), tr("previous"));
+    if (place + 1 < static_cast<std::ptrdiff_t>(nodes.size())) text += QStringLiteral("  ") + Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) + 1]), tr("next"));
+    page_->row(tr("Selected"), text);
+  }
   const QString domain = format::visible(node->domain());
   page_->row(tr("Operator"), Details::strong(names::op(*node)) + (domain.isEmpty() ? QString() : ' ' + Details::quiet(domain)));
   page_->row(tr("Name"), Details::text(format::visible(node->name())));

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/run_times.h"
 
 namespace stepscope {
 
@@ -16,11 +17,16 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                   {tr("Run"), tr("Number and name of the run; only the number where all have one name"), false, 5},
                   {tr("Started"), tr("Local time"), false, 9},
                   {tr("Steps"), tr("Recorded micro steps"), true, 4},
-                  {tr("Per step"), tr("Time of all recorded steps divided by their number"), true, 6},
+                  {tr("n"), tr("Steps that the times beside count: all but warm-up, the first step of each plan"), true, 4},
+                  {tr("Median"), tr("Half of those steps were faster, wall-clock time"), true, 6},
+                  {tr("p95"), tr("95 of 100 steps were faster"), true, 6},
+                  {tr("Min"), tr("Fastest step"), true, 6},
+                  {tr("Max"), tr("Slowest step"), true, 6},
                   {tr("Loss"), tr("First and last recorded loss"), true, 9},
                   {tr("State"), tr("running, finished, failed, cancelled or interrupted"), false, 7}},
                  parent) {
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
+  connect(&RunTimes::of(store().project()), &RunTimes::changed, this, &RunsView::refillLater);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &RunsView::refillLater);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &RunsView::refillLater);
 }
@@ -45,7 +51,10 @@ void RunsView::refill() {
     const QString letter = a && b ? QStringLiteral("AB") : a ? QStringLiteral("A") : b ? QStringLiteral("B") : QString();
     TableCell state(format::visible(run.status));
     state.role = run.status == u"failed" || run.status == u"interrupted" ? QStringLiteral("error") : QStringLiteral("muted");
-    const std::int64_t each = run.steps > 0 ? run.totalNs / run.steps : -1;
+    const TimeFigures step = RunTimes::of(store().project()).step(run.id);
+    const auto time = [&step](std::int64_t ns) {
+      return step.n > 0 ? TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns)) : TableCell(QString(), QVariant::fromValue<qint64>(-1));
+    };
     // A name that all runs have tells none from another.
     const QString name = QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name));
     TableCell mark(letter);
@@ -55,7 +64,11 @@ void RunsView::refill() {
                  {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
                   started.toString(Qt::ISODateWithMs)},
                  {format::count(run.steps), QVariant::fromValue<qint64>(run.steps)},
-                 {run.steps > 0 ? format::time(each) : QString(), QVariant::fromValue<qint64>(each)},
+                 {step.n > 0 ? format::count(step.n) : QString(), QVariant::fromValue<qint64>(step.n)},
+                 time(step.median),
+                 time(step.p95),
+                 time(step.min),
+                 time(step.max),
                  {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4)
                               : QString(),
                   run.lastLoss},

@@ -27,6 +27,8 @@ std::shared_ptr<const SourceIndex> SourceIndex::make(const GraphPtr& graph) {
     if (line.code.isEmpty()) line.code = QString::fromStdString(at->source_code());
     line.nodes.push_back(node.id());
   }
+  for (auto& [name, file] : index->files)
+    for (auto& [number, line] : file.lines) line.group = NodeGroup::make(QStringLiteral("%1:%2").arg(name.section('/', -1).section('\\', -1)).arg(number), line.nodes);
   return index;
 }
 
@@ -41,6 +43,7 @@ std::map<int, SourceLine> sourceLines(const SnapshotStore& store, const SourceIn
     SourceLine& line = lines[number];
     line.code = recorded.code;
     line.nodes = recorded.nodes;
+    line.group = recorded.group;
     for (const int node : recorded.nodes) {
       const int instruction = plan ? plan->instructionOfNode(node) : -1;
       if (const auto* in = plan ? plan->instruction(instruction) : nullptr) line.bytes += in->bytes_written();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "views/common/selection.h"
 #include "views/common/snapshot_store.h"
 
 namespace stepscope {
@@ -16,6 +17,7 @@ struct SourceLine {
   int alerts = 0;
   QString code;            // as it was recorded; hostile text
   std::vector<int> nodes;  // in execution order, gradients included
+  std::shared_ptr<const NodeGroup> group;  // of them; null for one
 };
 
 // The source place of a node; a gradient has that of its forward node. Nullptr when none is recorded.
@@ -26,6 +28,7 @@ struct SourceIndex {
   struct Line {
     QString code;            // as it was recorded; hostile text
     std::vector<int> nodes;  // in execution order, gradients included
+    std::shared_ptr<const NodeGroup> group;  // of them; null for one
   };
   struct File {
     int nodes = 0;

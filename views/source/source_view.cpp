@@ -34,7 +34,7 @@ QString codeText(const QString& line) {
 
 SourceView::SourceView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("source"), tr("Source"),
-                 {{tr("Line"), tr("Line number in the file, as the exporter recorded it"), true, 4},
+                 {{tr("Line"), tr("Line number in the file, as the exporter recorded it; click selects all nodes of the line"), true, 4},
                   {tr("Time"), tr("Sum of the last times of all instructions that come from this line, gradients included"), true, 5},
                   {tr("Written"), tr("Sum of the bytes that those instructions write"), true, 6},
                   {tr("Alerts"), tr("Alerts at nodes of this line"), true, 4},
@@ -88,7 +88,12 @@ void SourceView::makeHeader() {
   });
   connect(locate_, &QToolButton::clicked, this, &SourceView::askFile);
   connect(mapButton_, &QToolButton::clicked, this, &SourceView::editMap);
-  connect(nodes_, &Details::selected, this, [this](const Selection& s) { selection().select(s); });
+  connect(nodes_, &Details::selected, this, [this](const Selection& s) {
+    // Another node of the line becomes the current one; all of them stay selected.
+    Selection wanted = s;
+    if (const auto& group = selection().selection().group; group && group->contains(s.node)) wanted.group = group;
+    selection().select(wanted);
+  });
 }
 
 QString SourceView::headerText() const {
@@ -242,6 +247,7 @@ TableRow SourceView::rowOf(int number, const SourceLine& line, const QString& co
     row.target = Selection::ofNode(holds ? chosen : line.nodes.front());
     row.target.file = shown_;
     row.target.line = number;
+    row.target.group = line.group;  // every node of the line, the first of them or the chosen one as the current
   }
   TableCell at(QString::number(number), number);
   at.role = QStringLiteral("faint");

@@ -24,9 +24,10 @@ void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
   update();
 }
 
-void TimelineCanvas::setSelected(int instruction, std::vector<int> related) {
+void TimelineCanvas::setSelected(int instruction, std::vector<int> related, std::unordered_set<int> group) {
   selected_ = instruction;
   related_ = std::move(related);
+  group_ = std::move(group);
   update();
 }
 
@@ -116,6 +117,7 @@ QString TimelineCanvas::tipAt(QPointF pixel) const {
     if (step < 0) return {};
     const TimelineStep& s = model_->steps()[static_cast<std::size_t>(step)];
     return tr("step %1\n%2").arg(s.step).arg(format::time(s.end - s.begin)) +
+           (s.warmUp ? tr("\nwarm-up: the first step of its plan, left out of sums and statistics") : QString()) +
            (s.hasLoss ? tr("\nloss %1").arg(format::number(s.loss)) : QString());
   }
   const TimelineSlice& s = model_->rows()[static_cast<std::size_t>(row)].slices[static_cast<std::size_t>(slice)];
@@ -180,6 +182,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
     ++level;
   std::vector<std::vector<QRectF>> batches(model_->categories().size());
   std::vector<std::pair<QRectF, int>> wide;
+  std::vector<QRectF> together;  // of the selected group
   const double y = top + 3, h = high - 6;
   if (level < 0) {
     auto it = std::lower_bound(row.slices.begin(), row.slices.end(), viewBegin(),
@@ -189,6 +192,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
       if (r.isEmpty()) continue;
       batches[it->category].push_back(r);
       if (r.width() > 30) wide.emplace_back(r, it->instruction);
+      if (group_.contains(it->instruction)) together.push_back(r);
     }
   } else {
     const std::vector<SliceGroup>& groups = row.levels[static_cast<std::size_t>(level)];
@@ -200,6 +204,11 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
       const double busy = it->end > it->begin ? static_cast<double>(it->busy) / static_cast<double>(it->end - it->begin) : 1;
       const double used = std::max(2.0, h * std::clamp(busy, 0.0, 1.0));
       batches[it->category].push_back(QRectF(x0, y + h - used, std::max(1.0, x1 - x0), used));
+      for (int i = it->first; i < it->last && !group_.empty(); ++i) {
+        if (!group_.contains(row.slices[static_cast<std::size_t>(i)].instruction)) continue;
+        together.push_back(batches[it->category].back());
+        break;
+      }
     }
   }
   p.setPen(Qt::NoPen);
@@ -208,6 +217,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
     p.setBrush(mixed(t.category(QString::fromStdString(model_->categories()[c])), t.panel, 0.62));
     p.drawRects(batches[c].data(), static_cast<int>(batches[c].size()));
   }
+  for (const QRectF& r : together) p.fillRect(QRectF(r.x(), y + h - 2, std::max(1.5, r.width()), 3), t.accent);
   for (const auto& [r, instruction] : wide) {
     const snapshot::Instruction* in = model_->plan() ? model_->plan()->instruction(instruction) : nullptr;
     if (in == nullptr) continue;
@@ -287,7 +297,8 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     if (x1 <= x0) continue;
     const QRectF r(x0, 3, std::max(2.0, x1 - x0 - 1), 1.35 * unit);
     p.fillRect(r, i % 2 == 0 ? t.hover : t.select);
-    QString words = tr("step %1").arg(step.step);
+    if (step.warmUp) p.fillRect(r, QBrush(t.edge, Qt::BDiagPattern));
+    QString words = step.warmUp ? tr("step %1, warm-up").arg(step.step) : tr("step %1").arg(step.step);
     const QString time = format::time(step.end - step.begin);
     p.setPen(t.muted);
     if (r.width() > metrics.horizontalAdvance(words) + 10) {

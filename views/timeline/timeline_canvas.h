@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "views/common/tokens.h"
@@ -22,7 +23,9 @@ class TimelineCanvas : public AxisCanvas {
   void setModel(std::shared_ptr<const TimelineModel> model);
   const std::shared_ptr<const TimelineModel>& model() const { return model_; }
   // The selected instruction and those that belong to it (its gradients, or its forward node); -1 for none.
-  void setSelected(int instruction, std::vector<int> related);
+  // `group`: instructions that are selected together with it.
+  void setSelected(int instruction, std::vector<int> related, std::unordered_set<int> group = {});
+  const std::unordered_set<int>& group() const { return group_; }
   void setRange(std::int64_t begin, std::int64_t end);  // equal: none
   void showInstruction(int instruction);                // zooms to its slice
 
@@ -53,6 +56,7 @@ class TimelineCanvas : public AxisCanvas {
 
   std::shared_ptr<const TimelineModel> model_;
   std::vector<int> related_;
+  std::unordered_set<int> group_;
   int selected_ = -1, hoveredRow_ = -1, hoveredSlice_ = -1;
   std::int64_t rangeBegin_ = 0, rangeEnd_ = 0;
   double offset_ = 0;

@@ -72,7 +72,8 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
                        .begin = record->begin_ns(),
                        .end = record->begin_ns() + std::max<std::int64_t>(0, record->ns()),
                        .loss = record->loss(),
-                       .hasLoss = record->has_loss()};
+                       .hasLoss = record->has_loss(),
+                       .warmUp = record->warm_up()};
     for (const auto& span : record->spans()) {
       if (span.end_ns() < span.begin_ns()) continue;  // a clock that went backwards says nothing
       const snapshot::Instruction* in = model->plan_ ? model->plan_->instruction(span.instruction()) : nullptr;

@@ -39,6 +39,7 @@ struct TimelineStep {
   std::int64_t step = 0, begin = 0, end = 0;
   double loss = 0;
   bool hasLoss = false;
+  bool warmUp = false;
 };
 
 using StepPtrs = std::vector<std::shared_ptr<const snapshot::StepRecord>>;

@@ -135,7 +135,12 @@ void TimelineView::showSelection() {
       related.push_back(plan->instructionOfNode(forward));
     std::erase(related, -1);
   }
-  canvas_->setSelected(instruction, std::move(related));
+  std::unordered_set<int> group;
+  if (s.group) {
+    for (const int node : s.group->nodes()) group.insert(plan->instructionOfNode(node));
+    group.erase(-1);
+  }
+  canvas_->setSelected(instruction, std::move(related), std::move(group));
 }
 
 void TimelineView::focusSelection() {

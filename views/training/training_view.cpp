@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "views/common/format.h"
+#include "views/common/gradient_norm.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -94,8 +95,13 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     QString text = tr("step %1").arg(s.step());
     if (s.has_loss()) text += tr("\nloss %1").arg(format::numberExact(s.loss()));
     text += tr("\nlearning rate %1").arg(format::number(s.learning_rate()));
-    if (s.has_gradient_norm()) text += tr("\ngradient norm before clipping %1").arg(format::number(s.gradient_norm()));
-    text += tr("\n%1, %2").arg(format::time(s.ns()), format::visible(s.batch()));
+    if (s.has_gradient_norm()) {
+      text += tr("\ngradient norm before clipping %1").arg(format::number(s.gradient_norm()));
+    } else if (const double taken = gradientNorm(s); !(taken < 0)) {
+      text += tr("\ngradient norm %1").arg(format::number(taken));
+    }
+    text += tr("\n%1%2, %3").arg(format::time(s.ns()), s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
+    if (s.recording_ns() > 0) text += tr("\n%1 of it took batch and statistics").arg(format::time(s.recording_ns()));
     cursor_->point1->setCoords(static_cast<double>(s.step()), 0);
     cursor_->point2->setCoords(static_cast<double>(s.step()), 1);
     cursor_->setVisible(true);
@@ -159,6 +165,7 @@ void TrainingView::colour() {
 void TrainingView::refill() {
   stale_ = false;
   QVector<double> x, loss, smooth, xn, norm, xr, rate;
+  QVector<double> xSampled, sampled;
   double mean = 0, weight = 0;
   double last = -1;
   for (const StepPtr& s : store().steps()) {
@@ -178,15 +185,24 @@ void TrainingView::refill() {
     smooth << (weight > 0 ? mean / weight : qQNaN());
     xn << step;
     norm << (s->has_gradient_norm() ? s->gradient_norm() : qQNaN());
+    if (const double taken = gradientNorm(*s); !(taken < 0)) {
+      xSampled << step;
+      sampled << taken;
+    }
     xr << step;
     rate << s->learning_rate();
   }
   loss_->setData(x, loss, true);
   smoothLoss_->setData(x, smooth, true);
   smoothLoss_->setVisible(smooth_->isChecked());
+  // Without clipping nothing computes the norm; the gradients that were recorded have one, in the steps that recorded them.
+  if (std::none_of(norm.begin(), norm.end(), [](double v) { return std::isfinite(v); })) {
+    xn = xSampled;
+    norm = sampled;
+  }
   norm_->setData(xn, norm, true);
   rate_->setData(xr, rate, true);
-  // Without clipping nothing computes the norm: the learning rate has the lower plot to itself.
+  // Where there is no norm the learning rate has the lower plot to itself.
   const bool hasNorm = std::any_of(norm.begin(), norm.end(), [](double v) { return std::isfinite(v); });
   QCPAxisRect* lower = plot_->axisRect(1);
   rate_->setValueAxis(lower->axis(hasNorm ? QCPAxis::atRight : QCPAxis::atLeft));

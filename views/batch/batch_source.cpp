@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/batch/batch_source.h"
+
+#include "views/batch/batch_inputs.h"
+
+namespace stepscope {
+
+std::int64_t BatchSource::step() const {
+  if (recorded_) return recorded_->step();
+  return store_.readOnly() ? -1 : batch::presentStep(store_.position());
+}
+
+const snapshot::TensorData* BatchSource::kept(int input) const {
+  const auto* v = recorded_ && store_.graph() ? store_.graph()->value(input) : nullptr;
+  if (!v) return nullptr;
+  for (const auto& data : recorded_->inputs()) {
+    if (data.name() == v->name()) return &data;
+  }
+  return nullptr;
+}
+
+const snapshot::TensorStatistics* BatchSource::statistics(int input) const {
+  if (live()) return store_.statistics(input);
+  const auto* data = kept(input);
+  return data && data->has_statistics() ? &data->statistics() : nullptr;
+}
+
+TensorPtr BatchSource::contents(int input) const {
+  const auto* data = kept(input);
+  return data && !data->data().empty() ? TensorPtr(recorded_, data) : nullptr;
+}
+
+std::shared_ptr<const snapshot::RowLosses> BatchSource::rowLosses() const {
+  if (!recorded_ || !recorded_->has_row_losses()) return nullptr;
+  return {recorded_, &recorded_->row_losses()};
+}
+
+std::vector<StepPtr> recordedBatches(const SnapshotStore& store, std::size_t most) {
+  std::vector<StepPtr> found;
+  for (auto step = store.steps().rbegin(); step != store.steps().rend() && found.size() < most; ++step) {
+    if ((*step)->inputs_size() > 0 || (*step)->has_row_losses()) found.push_back(*step);
+  }
+  return found;
+}
+
+}  // namespace stepscope

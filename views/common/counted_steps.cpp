@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/counted_steps.h"
+
+#include <algorithm>
+
+namespace stepscope {
+
+QString CountedSteps::leftOut() const {
+  if (warmUp == 0) return {};
+  return warmUp == 1 ? QObject::tr(", 1 warm-up step left out") : QObject::tr(", %1 warm-up steps left out").arg(warmUp);
+}
+
+CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end) {
+  CountedSteps counted;
+  const bool ranged = begin < end;
+  for (auto step = steps.rbegin(); step != steps.rend() && (ranged || counted.steps.size() < most); ++step) {
+    const snapshot::StepRecord& s = **step;
+    if (s.spans_size() == 0 || (ranged && (s.begin_ns() + s.ns() <= begin || s.begin_ns() >= end))) continue;
+    counted.steps.push_back(*step);
+  }
+  std::reverse(counted.steps.begin(), counted.steps.end());
+  const auto warm = [](const StepPtr& s) { return s->warm_up(); };
+  if (std::all_of(counted.steps.begin(), counted.steps.end(), warm)) return counted;
+  counted.warmUp = static_cast<int>(std::erase_if(counted.steps, warm));
+  return counted;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which recorded steps a sum over steps counts: the newest ones with spans, without warm-up as long as others are there. The first
+// step of a plan is warm-up: caches are cold and memory is touched for the first time.
+#pragma once
+
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+
+struct CountedSteps {
+  std::vector<StepPtr> steps;  // ascending
+  int warmUp = 0;              // steps that were left out for it
+
+  // ", 1 warm-up step left out", or nothing.
+  QString leftOut() const;
+};
+
+// Of the newest `most` steps, or of those that reach into the range where begin < end.
+CountedSteps countedSteps(const std::vector<StepPtr>& steps, std::size_t most, std::int64_t begin, std::int64_t end);
+
+}  // namespace stepscope
