@@ -27,6 +27,7 @@ struct Pass {
   std::string_view name;    // also the name of the option that switches it: "pass.<name>"
   std::string_view doc;
   PassFunction run;
+  bool byDefault = true;    // off: a person decides, because results differ by more than their rounding
 };
 
 // The ordered lists of DESIGN §3; the order is explained in each pass's header.

@@ -145,7 +145,7 @@ std::vector<OptionInfo> makeTable() {
     for (const Pass& pass : passes) all.push_back("pass." + std::string(pass.name));
     return all;
   }();
-  for (std::size_t i = 0; i < passes.size(); ++i) table.push_back({names[i], "on", passes[i].doc, {"on", "off"}});
+  for (std::size_t i = 0; i < passes.size(); ++i) table.push_back({names[i], passes[i].byDefault ? "on" : "off", passes[i].doc, {"on", "off"}});
   return table;
 }
 

@@ -90,7 +90,7 @@ Status Session::optimise(std::string_view name, const std::vector<Pass>& passes,
   PhaseScope phase(*this, std::string(name));
   for (const Pass& pass : passes) {
     const auto it = options_.passes.find(std::string(pass.name));
-    if (it != options_.passes.end() && !it->second) continue;
+    if (!(it != options_.passes.end() ? it->second : pass.byDefault)) continue;
     PhaseScope child(*this, std::string(pass.name));
     graph.setPass(std::string(pass.name));
     const std::size_t before = graph.order().size();

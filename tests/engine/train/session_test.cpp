@@ -1,6 +1,7 @@
 // A session on real models: stepping both ways, equality of runs, plans against independent bounds, breakpoints.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -430,6 +431,16 @@ TEST(UndoLog, DropsTheOldestAboveItsBytesAndStopsAtWhatDoesNotFit) {
   record(2, large);
   EXPECT_FALSE(log.reaches(2, 3));
   EXPECT_EQ(log.bytes(), 0);
+}
+
+TEST(Session, APassThatIsOffByDefaultRunsWhenAskedFor) {
+  const auto runs = [](const std::unique_ptr<Session>& session) {
+    return std::any_of(session->phases().begin(), session->phases().end(), [](const snapshot::PhaseSpan& span) { return span.name() == "choose_winograd"; });
+  };
+  const auto plain = openSession(digits()), asked = openSession(digits(), {{"pass.choose_winograd", "on"}});
+  ASSERT_TRUE(plain && asked);
+  EXPECT_FALSE(runs(plain));
+  EXPECT_TRUE(runs(asked));
 }
 
 TEST(Session, NamesTheInstructionsThatCancellingWaitsFor) {
