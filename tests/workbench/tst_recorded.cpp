@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A run recorded by the window with the real worker, then opened again read-only: what the session answered, the file answers too.
+#include <QComboBox>
+#include <QTableView>
+#include <QTest>
+#include <cmath>
+
+#include "tests/workbench/window_driver.h"
+#include "views/batch/batch_view.h"
+#include "views/batch/worst_row.h"
+#include "views/common/findings.h"
+#include "views/common/row_table.h"
+#include "views/common/run_times.h"
+#include "views/common/tokens.h"
+#include "views/drawing/flame_canvas.h"
+#include "views/timeline/timeline_canvas.h"
+#include "views/value_history/value_history_view.h"
+
+using namespace stepscope;
+
+namespace {
+
+QAbstractItemModel* tableOf(View* view) { return view->findChild<RowTableView*>()->model(); }
+
+// The text of each cell of the row whose first column holds `name`.
+QStringList rowOf(View* view, const QString& name) {
+  const auto* model = tableOf(view);
+  QStringList cells;
+  for (int r = 0; r < model->rowCount() && cells.isEmpty(); ++r) {
+    if (model->index(r, 0).data().toString() != name) continue;
+    for (int c = 0; c < model->columnCount(); ++c) cells << model->index(r, c).data().toString();
+  }
+  return cells;
+}
+
+}  // namespace
+
+class RecordedTest : public QObject {
+  Q_OBJECT
+
+  QTemporaryDir folder_;
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void theFileAnswersWhatTheSessionAnswered() {
+    const QString project = folder_.filePath(QStringLiteral("run.stepscope"));
+    constexpr int kSteps = 6;
+    QStringList pixels;
+    WorstRow worst;
+    std::vector<snapshot::StepRecord> live;
+    {
+      WindowDriver w;
+      w->setProjectPath(project);
+      snapshot::Configure configuration;
+      const TestModel model = bundledModels()[0];
+      for (const auto& [name, value] : {std::pair<std::string, std::string>{"data", model.data.toStdString()}, {"record.batch", "1"}, {"record.statistics", "2"}, {"record.batch.bytes", "100000"}}) {
+        auto* setting = configuration.add_settings();
+        setting->set_name(name);
+        setting->set_value(value);
+      }
+      w.loop().act([&] { w->openAndBuild(model.model, configuration); });
+      QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+      QVERIFY(w.settled());
+      auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+      for (int i = 0; i + 1 < kSteps; ++i) QVERIFY_DONE(w.act("step_whole"), w);
+      // The last step by hand, with a look at its rows.
+      w.loop().act([batch] { batch->openPage(BatchView::kWorst); });
+      QVERIFY_DONE(w.act("step"), w);
+      QVERIFY(w.loop().wait([&] { return w->store().findings().rowLosses() != nullptr; }));
+      const int instruction = w->store().findings().rowLosses()->instruction();
+      w.loop().act([&] { w->session().runTo(instruction + 1); });
+      QVERIFY(w.settled());
+      QVERIFY(w.loop().wait([&] { return w->store().findings().rowLosses()->values_size() > 0; }));
+      worst = *worstRow(*w->store().findings().rowLosses(), 32);
+      QVERIFY_DONE(w.act("step_whole"), w);
+      const auto name = tableOf(batch)->index(0, 0).data().toString();
+      QVERIFY(w.loop().wait([&] { return rowOf(batch, name).value(3) != QString(); }));
+      pixels = rowOf(batch, name);
+      for (const StepPtr& step : w->store().steps()) live.push_back(*step);
+      QCOMPARE(live.size(), std::size_t{kSteps});
+      QVERIFY(w.loop().wait([&] {
+        return w->recording().idle() && !w->store().project().runs().empty() && w->store().project().runs()[0].steps >= kSteps;
+      }));
+      QVERIFY_LOOP(w);
+    }
+    WindowDriver w;
+    w.loop().act([&] { w->openPath(project); });
+    QVERIFY(w.loop().wait([&] { return w->store().readOnly() && w->store().steps().size() == kSteps; }));
+
+    // What the steps noted came back as it was.
+    for (int i = 0; i < kSteps; ++i) {
+      const auto &then = live[static_cast<std::size_t>(i)], &now = *w->store().steps()[static_cast<std::size_t>(i)];
+      QCOMPARE(now.warm_up(), i == 0);
+      QCOMPARE(now.recording_ns(), then.recording_ns());
+      QCOMPARE(now.row_losses().SerializeAsString() == then.row_losses().SerializeAsString(), true);
+      QCOMPARE(now.inputs_size(), then.inputs_size());
+      QCOMPARE(now.inputs(0).data() == then.inputs(0).data(), true);
+      QCOMPARE(now.statistics_size(), then.statistics_size());
+      QCOMPARE(now.statistics_size() > 0, i % 2 == 0);
+    }
+
+    // The batch: the same numbers, pictures, and the row that did worst.
+    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+    w.view(QStringLiteral("batch"));
+    QVERIFY(w.loop().wait([&] { return rowOf(batch, pixels[0]).size() == pixels.size(); }));
+    QCOMPARE(rowOf(batch, pixels[0]).mid(2), pixels.mid(2));
+    w.loop().act([batch] { batch->openPage(BatchView::kContents); });
+    QVERIFY(w.loop().wait([batch] { return batch->findChild<PictureGrid*>()->pictures() == 32; }, 5'000));
+    w.loop().act([batch] { batch->openPage(BatchView::kWorst); });
+    QVERIFY(batch->findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row %1 of 32").arg(worst.row)));
+    // And of an earlier step.
+    auto* steps = batch->findChild<QComboBox*>(QStringLiteral("batch_step"));
+    QCOMPARE(steps->count(), kSteps);
+    const auto earlier = worstRow(live[1].row_losses(), 32);
+    w.loop().act([&] {
+      steps->setCurrentIndex(kSteps - 2);
+      emit steps->activated(kSteps - 2);
+    });
+    QVERIFY(w.loop().wait([&] { return batch->headerText().startsWith(QStringLiteral("step 1")); }));
+    QVERIFY(batch->findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row %1 of 32").arg(earlier->row)));
+
+    // Values over steps: a gradient for each parameter, three points each; the chosen one is selected everywhere.
+    auto* values = static_cast<ValueHistoryView*>(w.view(QStringLiteral("value_history")));
+    w.view(QStringLiteral("value_history"));
+    QVERIFY(w.loop().wait([values] { return !values->series().empty(); }));
+    int gradients = 0, parameters = 0;
+    for (const ValueSeries& s : values->series()) {
+      gradients += s.kind == "gradient";
+      parameters += s.kind == "parameter";
+      QCOMPARE(s.points.size(), std::size_t{3});
+      QVERIFY(s.points[0].norm > 0 || s.kind != "gradient");
+    }
+    QVERIFY(gradients > 0);
+    QCOMPARE(gradients, parameters);
+    auto* table = values->findChild<RowTableView*>();
+    w.loop().act([&] { table->setCurrentIndex(table->model()->index(1, 0)); });
+    QCOMPARE(w->selection().selection().value, values->series()[static_cast<std::size_t>(values->shown())].value);
+    QVERIFY(w->selection().selection().node >= 0);
+
+    // Warm-up is marked in the timeline and not mixed into sums.
+    w.view(QStringLiteral("timeline"));
+    auto* timeline = w.view(QStringLiteral("timeline"))->findChild<TimelineCanvas*>();
+    QVERIFY(w.loop().wait([timeline] { return timeline->model() && timeline->model()->steps().size() == kSteps; }));
+    QVERIFY(timeline->model()->steps()[0].warmUp && !timeline->model()->steps()[1].warmUp);
+    w.view(QStringLiteral("flame"));
+    QVERIFY(w.loop().wait([&] { return w.view(QStringLiteral("flame"))->headerText().contains(QStringLiteral("1 warm-up step left out")); }));
+    w.view(QStringLiteral("hot_ops"));
+    auto* ops = w.view(QStringLiteral("hot_ops"));
+    QVERIFY(w.loop().wait([&] { return ops->headerText().contains(QStringLiteral("1 warm-up step left out")); }));
+
+    // An operator of the table means all its nodes, here and in the flame graph and the timeline.
+    auto* opTable = ops->findChild<RowTableView*>();
+    int chosen = -1;
+    for (int r = 0; r < opTable->model()->rowCount() && chosen < 0; ++r) {
+      if (opTable->model()->index(r, 1).data(RowTableModel::kSortRole).toLongLong() >= 2 * (kSteps - 1)) chosen = r;
+    }
+    QVERIFY(chosen >= 0);
+    w.loop().act([&] { opTable->setCurrentIndex(opTable->model()->index(chosen, 0)); });
+    const auto group = w->selection().selection().group;
+    QVERIFY(group != nullptr);
+    QCOMPARE(opTable->model()->index(chosen, 1).data(RowTableModel::kSortRole).toLongLong(), qint64(group->nodes().size()) * (kSteps - 1));
+    QVERIFY(!w.view(QStringLiteral("flame"))->findChild<FlameCanvas*>()->marked().empty());
+    QCOMPARE(timeline->group().size(), group->nodes().size());
+
+    // A run has the whole distribution of its step times.
+    const TimeFigures times = RunTimes::of(w->store().project()).step(w->store().project().runs()[0].id);
+    QCOMPARE(times.n, kSteps - 1);
+    QVERIFY(times.min <= times.median && times.median <= times.p95 && times.p95 <= times.max);
+    QVERIFY_LOOP(w);
+  }
+};
+
+int main(int argc, char** argv) {
+  WatchedApplication app(argc, argv);
+  RecordedTest test;
+  return QTest::qExec(&test, argc, argv);
+}
+#include "tst_recorded.moc"
