@@ -8,6 +8,7 @@
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
+#include "views/drawing/plot_style.h"
 
 namespace stepscope {
 namespace {
@@ -32,10 +33,7 @@ CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
     rect->setupFullAxesBox();
     axis(rect, QCPAxis::atTop)->setVisible(false);
     axis(rect, QCPAxis::atRight)->setVisible(rect == lower_);
-    const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();  // steps are whole
-    whole->setTickStep(1);
-    whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
-    axis(rect, QCPAxis::atBottom)->setTicker(whole);
+    countWhole(*axis(rect, QCPAxis::atBottom));
   }
   axis(upper_, QCPAxis::atLeft)->setLabel(tr("loss"));
   axis(upper_, QCPAxis::atBottom)->setTickLabels(false);
@@ -138,7 +136,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
     notes << tr("equal in every bit");
   }
   // Below the plot: a note across the lines would hide them.
-  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no gradient norm: clipping computes it") : tr("step"));
+  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no norm: clipping computes it") : tr("step"));
   note_->setText(notes.join('\n'));
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {
@@ -200,23 +198,8 @@ void CompareCurves::fit() {
 
 void CompareCurves::colour() {
   const Tokens& t = Tokens::current();
-  setBackground(t.panel);
-  for (auto* rect : axisRects()) {
-    for (auto* axis : rect->axes()) {
-      axis->setBasePen(QPen(t.border, 1));
-      axis->setTickPen(QPen(t.border, 1));
-      axis->setSubTickPen(Qt::NoPen);
-      axis->setTickLabelColor(t.faint);
-      axis->setLabelColor(t.muted);
-      axis->setTickLabelFont(smallFont());
-      axis->setLabelFont(smallFont());
-      axis->grid()->setPen(QPen(t.grid, 1));
-      axis->grid()->setZeroLinePen(axis->axisRect() == lower_ && axis->axisType() == QCPAxis::atLeft ? QPen(t.edge, 1)
-                                                                                                     : QPen(Qt::NoPen));
-      axis->setNumberPrecision(4);
-      axis->setNumberFormat(QStringLiteral("gb"));
-    }
-  }
+  dressAxes(*this);
+  lower_->axis(QCPAxis::atLeft)->grid()->setZeroLinePen(QPen(t.edge, 1));
   lossA_->setPen(QPen(t.series(kSeriesA), 2.4));
   QPen dashed(t.series(kSeriesB), 1.6);
   dashed.setDashPattern({5, 3});

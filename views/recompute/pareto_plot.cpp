@@ -7,6 +7,7 @@
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
+#include "views/drawing/plot_style.h"
 
 namespace stepscope {
 namespace {
@@ -73,20 +74,7 @@ ParetoPlot::ParetoPlot(QWidget* parent) : QCustomPlot(parent) {
 
 void ParetoPlot::colour() {
   const Tokens& t = Tokens::current();
-  setBackground(t.panel);
-  for (QCPAxis* axis : axisRect()->axes()) {
-    axis->setBasePen(QPen(t.border, 1));
-    axis->setTickPen(QPen(t.border, 1));
-    axis->setSubTickPen(Qt::NoPen);
-    axis->setTickLabelColor(t.faint);
-    axis->setLabelColor(t.muted);
-    axis->setTickLabelFont(smallFont());
-    axis->setLabelFont(smallFont());
-    axis->grid()->setPen(QPen(t.grid, 1));
-    axis->grid()->setZeroLinePen(Qt::NoPen);
-    axis->setNumberPrecision(4);
-    axis->setNumberFormat(QStringLiteral("gb"));
-  }
+  dressAxes(*this);
   const double unit = Metrics::current().unit;
   predicted_->setPen(QPen(t.series(0), 1.6));
   predicted_->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, unit * 0.4));

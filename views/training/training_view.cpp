@@ -12,6 +12,7 @@
 #include "views/common/format.h"
 #include "views/common/gradient_norm.h"
 #include "views/common/tokens.h"
+#include "views/drawing/plot_style.h"
 
 namespace stepscope {
 namespace {
@@ -57,12 +58,8 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   lower->axis(QCPAxis::atRight)->setLabel(tr("learning rate"));
   lower->axis(QCPAxis::atBottom)->setLabel(tr("step"));
   upper->axis(QCPAxis::atBottom)->setTickLabels(false);
-  for (auto* rect : {upper, lower}) {  // steps are whole
-    const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();
-    whole->setTickStep(1);
-    whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
-    rect->axis(QCPAxis::atBottom)->setTicker(whole);
-  }
+  for (auto* rect : {upper, lower}) countWhole(*rect->axis(QCPAxis::atBottom));
+  fitTicks(*plot_);
   loss_ = plot_->addGraph(upper->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atLeft));
   smoothLoss_ = plot_->addGraph(upper->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atLeft));
   norm_ = plot_->addGraph(lower->axis(QCPAxis::atBottom), lower->axis(QCPAxis::atLeft));
@@ -79,7 +76,6 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     }
   }
   lower->axis(QCPAxis::atRight)->setTickLabels(true);
-  for (const auto side : {QCPAxis::atLeft, QCPAxis::atRight}) lower->axis(side)->ticker()->setTickCount(3);  // it is low
   const auto follow = [](QCPAxis* from, QCPAxis* to) {
     connect(from, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), to, [to](const QCPRange& range) { to->setRange(range); });
   };
@@ -135,23 +131,8 @@ QString TrainingView::emptyText() const {
 
 void TrainingView::colour() {
   const Tokens& t = Tokens::current();
-  plot_->setBackground(t.panel);
   const auto pen = [](const QColor& c, double w) { return QPen(c, w); };
-  for (auto* rect : plot_->axisRects()) {
-    for (auto* axis : rect->axes()) {
-      axis->setBasePen(pen(t.border, 1));
-      axis->setTickPen(pen(t.border, 1));
-      axis->setSubTickPen(Qt::NoPen);
-      axis->setTickLabelColor(t.faint);
-      axis->setLabelColor(t.muted);
-      axis->setTickLabelFont(smallFont());
-      axis->setLabelFont(smallFont());
-      axis->grid()->setPen(pen(t.grid, 1));
-      axis->grid()->setZeroLinePen(Qt::NoPen);
-      axis->setNumberPrecision(4);
-      axis->setNumberFormat(QStringLiteral("gb"));
-    }
-  }
+  dressAxes(*plot_);
   loss_->setPen(pen(smooth_->isChecked() ? mixed(t.series(0), t.panel, 0.35) : t.series(0), 1.6));
   smoothLoss_->setPen(pen(t.series(0), 1.8));
   norm_->setPen(pen(t.series(3), 1.4));

@@ -11,6 +11,7 @@
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
+#include "views/drawing/plot_style.h"
 
 namespace stepscope {
 namespace {
@@ -84,12 +85,9 @@ void ValueHistoryView::makePlot() {
   right->axis(QCPAxis::atLeft)->setLabel(tr("min, mean, max"));
   for (auto* rect : {left, right}) {
     rect->axis(QCPAxis::atBottom)->setLabel(tr("step"));
-    const auto whole = QSharedPointer<QCPAxisTickerFixed>::create();  // steps are whole
-    whole->setTickStep(1);
-    whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
-    rect->axis(QCPAxis::atBottom)->setTicker(whole);
-    rect->axis(QCPAxis::atLeft)->ticker()->setTickCount(4);
+    countWhole(*rect->axis(QCPAxis::atBottom));
   }
+  fitTicks(*plot_);
   const auto graph = [this](QCPAxisRect* rect) { return plot_->addGraph(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft)); };
   norm_ = graph(left);
   bad_ = graph(left);
@@ -103,22 +101,7 @@ void ValueHistoryView::makePlot() {
 
 void ValueHistoryView::colour() {
   const Tokens& t = Tokens::current();
-  plot_->setBackground(t.panel);
-  for (auto* rect : plot_->axisRects()) {
-    for (auto* axis : rect->axes()) {
-      axis->setBasePen(QPen(t.border, 1));
-      axis->setTickPen(QPen(t.border, 1));
-      axis->setSubTickPen(Qt::NoPen);
-      axis->setTickLabelColor(t.faint);
-      axis->setLabelColor(t.muted);
-      axis->setTickLabelFont(smallFont());
-      axis->setLabelFont(smallFont());
-      axis->grid()->setPen(QPen(t.grid, 1));
-      axis->grid()->setZeroLinePen(Qt::NoPen);
-      axis->setNumberPrecision(3);
-      axis->setNumberFormat(QStringLiteral("gb"));
-    }
-  }
+  dressAxes(*plot_);
   norm_->setPen(QPen(t.series(0), 1.6));
   mean_->setPen(QPen(t.series(3), 1.6));
   for (auto* edge : {least_, most_}) edge->setPen(QPen(mixed(t.series(3), t.panel, 0.5), 1));

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How curves look and count: axes in the colours of the theme, whole steps, as many numbers as there is room for.
+#pragma once
+
+#include <qcustomplot.h>
+
+namespace stepscope {
+
+// Colours, fonts and number format of every axis of the plot; again after a change of theme.
+void dressAxes(QCustomPlot& plot);
+
+// An axis of steps, which are whole.
+void countWhole(QCPAxis& axis);
+
+// Upright axes get two to five numbers, by their height, now and whenever the plot was laid out anew.
+void fitTicks(QCustomPlot& plot);
+
+}  // namespace stepscope
