@@ -28,7 +28,7 @@ double secondsOf(Session& session, storage::Recorder* recorder, int steps) {
 
 // Noise goes both ways and a cost does not: a recording that costs more is over the bound in every attempt.
 TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SS_SANITIZED
   GTEST_SKIP() << "a sanitizer's time says nothing of a release build";
 #endif
   const auto path = std::filesystem::temp_directory_path() / ("stepscope_recording_cost_" + std::to_string(::getpid()) + ".stepscope");
