@@ -39,14 +39,26 @@ SS_CLONES void normaliseRun(const float* x, float rough, float rest, float scale
 struct Dots {
   float total = 0, dot = 0;
 };
+// In lanes of its own, so that a build that does not vectorise (a sanitizer's) sums in the same order.
 SS_CLONES Dots dotsOf(const float* dy, const float* x, float rough, std::int64_t n) {
-  float total = 0, dot = 0;
-#pragma omp simd reduction(+ : total, dot)
-  for (std::int64_t i = 0; i < n; ++i) {
-    total += dy[i];
-    dot += dy[i] * (x[i] - rough);
+  constexpr std::int64_t kLanes = 16;
+  float totals[kLanes] = {}, dots[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+      totals[lane] += dy[i + lane];
+      dots[lane] += dy[i + lane] * (x[i + lane] - rough);
+    }
+  for (std::int64_t lane = 0; i < n; ++i, ++lane) {
+    totals[lane] += dy[i];
+    dots[lane] += dy[i] * (x[i] - rough);
   }
-  return {total, dot};
+  Dots sum;
+  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+    sum.total += totals[lane];
+    sum.dot += dots[lane];
+  }
+  return sum;
 }
 
 SS_CLONES void gradientRun(const float* dy, const float* x, float rough, float rest, float scale, float shift, float slope, float* dx, std::int64_t n) {
