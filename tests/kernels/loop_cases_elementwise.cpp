@@ -1,0 +1,223 @@
+// Vectorised loops that treat every element alike, those of the optimizers among them.
+#include <cmath>
+
+#include "tests/kernels/loop_cases.h"
+
+namespace stepscope {
+namespace {
+
+auto unary(float low, float high, bool specials = true) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    return Operands{{floats(random, dims, low, high, specials && round % 3 == 0)}, {{DType::kF32, dims}}};
+  };
+}
+
+auto cast(DType from, DType to) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("to", std::int64_t{1});
+    const Dims dims = anyDims(random, round);
+    return Operands{{convertTensor(floats(random, dims, -9, 9).view(), from)}, {{to, dims}}};
+  };
+}
+
+auto pairOf(DType in, DType out) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims y = anyDims(random, round);
+    Dims a = y, b = y;
+    if (round % 2 == 1) (random() % 2 == 0 ? a : b) = broadcastOf(random, y);
+    if (round % 6 == 5) (a.size() == y.size() ? b : a) = Dims{};
+    const bool specials = round % 3 == 0;
+    return Operands{{valuesOf(random, in, a, specials), valuesOf(random, in, b, specials)}, {{out, y}}};
+  };
+}
+
+auto power(float exponent) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    Tensor e = Tensor::scalar(DType::kF32, static_cast<double>(exponent));
+    if (std::isnan(exponent)) e = floats(random, broadcastOf(random, dims), -4, 4, round % 3 == 0);
+    return Operands{{floats(random, dims, round % 2 ? 0.1F : -3, 3, round % 3 == 0), e}, {{DType::kF32, dims}}};
+  };
+}
+
+auto where(DType dtype) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims y = anyDims(random, round);
+    Dims c = y, a = y, b = y;
+    if (round % 4 == 1) c = broadcastOf(random, y);
+    if (round % 4 == 2) b = Dims{};
+    if (round % 4 == 3) {
+      a = broadcastOf(random, y);
+      b = random() % 2 ? Dims{} : b;
+    }
+    return Operands{
+        {valuesOf(random, DType::kBool, c, false), valuesOf(random, dtype, a, true), valuesOf(random, dtype, b, true)},
+        {{dtype, y}}};
+  };
+}
+
+auto variadic(bool specials = true) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    Operands o{{}, {{DType::kF32, dims}}};
+    for (int i = 0; i < 1 + round % 5; ++i) o.inputs.push_back(floats(random, dims, -3, 3, specials && round % 3 == 0));
+    return o;
+  };
+}
+
+auto dropout(bool training) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    const double ratios[] = {0.1, 0.5, 0.0, 0.9999, 1.0 / 3};
+    Operands o{{floats(random, dims, -3, 3), Tensor::scalar(DType::kF32, ratios[round % 5]),
+                Tensor::scalar(DType::kBool, training ? 1 : 0)},
+               {{DType::kF32, dims}}};
+    if (round % 3 != 2) o.outputs.push_back({DType::kBool, dims});
+    return o;
+  };
+}
+
+auto clip(int bounds) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    Operands o{{floats(random, dims, -3, 3, round % 3 == 0)}, {{DType::kF32, dims}}};
+    if (bounds > 0) o.inputs.push_back(bounds == 2 ? Tensor() : Tensor::scalar(DType::kF32, -1));
+    if (bounds > 1) o.inputs.push_back(Tensor::scalar(DType::kF32, 1.5));
+    return o;
+  };
+}
+
+// Elements of the parameter: also so many that results are written past the caches.
+Dims parameterDims(Random& random, int round) {
+  return round % 8 == 7 ? Dims{300000 + below(random, 99)} : anyDims(random, round);
+}
+
+Operands accumulate(Random& random, int round, Attributes&) {
+  const Dims dims = parameterDims(random, round);
+  Operands o{{floats(random, dims, -1, 1, round % 5 == 4), floats(random, dims, -1, 1),
+              Tensor::scalar(DType::kBool, round % 3 == 0)},
+             {{DType::kF32, dims}}};
+  if (round % 2) o.outputs.push_back({DType::kF32, {}});
+  return o;
+}
+
+auto adam(bool lamb) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs = {{"beta1", 0.9F},
+             {"beta2", 0.999F},
+             {"eps", 1e-8F},
+             {"weight_decay", round % 2 ? 0.01F : 0.0F},
+             {"decoupled", std::int64_t{lamb ? 0 : round % 3 == 1}}};
+    const Dims dims = parameterDims(random, round);
+    Operands o{{floats(random, dims, -1, 1), floats(random, dims, -1, 1), floats(random, dims, -1, 1),
+                floats(random, dims, 0, 1), Tensor::scalar(DType::kF32, 0.01), Tensor::scalar(DType::kI64, 1 + round)},
+               {{DType::kF32, dims}, {DType::kF32, dims}, {DType::kF32, dims}}};
+    if (round % 4 > 1) o.inputs.push_back(Tensor::scalar(DType::kF32, 0.5));
+    return o;
+  };
+}
+
+Operands sgd(Random& random, int round, Attributes& attrs) {
+  const bool momentum = round % 3 != 0;
+  attrs = {{"momentum", momentum ? 0.9F : 0.0F},
+           {"dampening", round % 4 == 1 ? 0.1F : 0.0F},
+           {"weight_decay", round % 2 ? 0.01F : 0.0F},
+           {"nesterov", std::int64_t{round % 4 == 2}}};
+  const Dims dims = parameterDims(random, round);
+  Operands o{
+      {floats(random, dims, -1, 1), floats(random, dims, -1, 1), momentum ? floats(random, dims, -1, 1) : Tensor(),
+       Tensor::scalar(DType::kF32, 0.1), Tensor::scalar(DType::kF32, 0.5), Tensor::scalar(DType::kI64, 1 + round % 2)},
+      {{DType::kF32, dims}}};
+  if (momentum) o.outputs.push_back({DType::kF32, dims});
+  return o;
+}
+
+}  // namespace
+
+std::vector<LoopCase> elementwiseLoops() {
+  std::vector<LoopCase> cases = {
+      {"", "Abs", unary(-3, 3), 0, 0, ""},
+      {"", "Acos", unary(-1, 1), 1e-6, 0, ""},
+      {"", "Acosh", unary(0.5F, 30), 1e-6, 0, ""},
+      {"", "Asin", unary(-1, 1), 1e-6, 0, ""},
+      {"", "Asinh", unary(-30, 30), 1e-6, 0, ""},
+      {"", "Atan", unary(-9, 9), 1e-6, 0, ""},
+      {"", "Atanh", unary(-1, 1), 1e-6, 0, ""},
+      {"", "Ceil", unary(-30, 30), 0, 0, ""},
+      {"", "Celu", unary(-5, 5), 1e-6, 0, ""},
+      {"", "Clip", clip(0), 0, 0, "Unbounded"},
+      {"", "Clip", clip(1), 0, 0, "Low"},
+      {"", "Clip", clip(2), 0, 0, "High"},
+      {"", "Cos", unary(-60, 60), 1e-6, 0, ""},
+      {"", "Cosh", unary(-9, 9), 1e-6, 0, ""},
+      {"", "Dropout", dropout(false), 0, 0, "Inference"},
+      {"", "Dropout", dropout(true), 1e-6, 0, "Training"},
+      {"", "Elu", unary(-5, 5), 1e-6, 0, ""},
+      {"", "Erf", unary(-5, 5), 1e-6, 0, ""},
+      {"", "Exp", unary(-90, 90), 1e-6, 0, ""},
+      {"", "Floor", unary(-30, 30), 0, 0, ""},
+      {"", "Gelu", unary(-6, 6), 1e-6, 0, ""},
+      {"", "HardSigmoid", unary(-6, 6), 1e-6, 0, ""},
+      {"", "HardSwish", unary(-6, 6, false), 1e-6, 0, ""},
+      {"", "LeakyRelu", unary(-3, 3), 1e-6, 0, ""},
+      {"", "Log", unary(0, 9), 1e-6, 0, ""},
+      {"", "Max", variadic(), 0, 0, ""},
+      {"", "Mean", variadic(false), 1e-6, 0, ""},
+      {"", "Min", variadic(), 0, 0, ""},
+      {"", "Mish", unary(-8, 8, false), 1e-6, 0, ""},
+      {"", "Neg", unary(-3, 3), 0, 0, ""},
+      {"", "Pow", power(0.5F), 1e-6, 0, "Half"},
+      {"", "Pow", power(-0.5F), 1e-6, 0, "MinusHalf"},
+      {"", "Pow", power(0), 0, 0, "Zero"},
+      {"", "Pow", power(1), 0, 0, "One"},
+      {"", "Pow", power(2), 1e-6, 0, "Two"},
+      {"", "Pow", power(3), 1e-6, 0, "Three"},
+      {"", "Pow", power(4), 1e-6, 0, "Four"},
+      {"", "Pow", power(-1), 1e-6, 0, "MinusOne"},
+      {"", "Pow", power(2.7F), 1e-6, 0, "Any"},
+      {"", "Pow", power(NAN), 1e-6, 0, "Broadcast"},
+      {"", "Reciprocal", unary(-3, 3), 1e-6, 0, ""},
+      {"", "Relu", unary(-3, 3), 0, 0, ""},
+      {"", "Round", unary(-30, 30), 0, 0, ""},
+      {"", "Selu", unary(-5, 5), 1e-6, 0, ""},
+      {"", "Sigmoid", unary(-20, 20), 1e-6, 0, ""},
+      {"", "Sign", unary(-3, 3), 0, 0, ""},
+      {"", "Sin", unary(-60, 60), 1e-6, 0, ""},
+      {"", "Sinh", unary(-9, 9), 1e-6, 0, ""},
+      {"", "Softplus", unary(-20, 20), 1e-6, 0, ""},
+      {"", "Softsign", unary(-3, 3, false), 1e-6, 0, ""},
+      {"", "Sqrt", unary(-1, 9), 1e-6, 0, ""},
+      {"", "Sum", variadic(), 1e-6, 0, ""},
+      {"", "Tan", unary(-60, 60), 1e-6, 0, ""},
+      {"", "Tanh", unary(-12, 12), 1e-6, 0, ""},
+      {"", "ThresholdedRelu", unary(-3, 3), 0, 0, ""},
+      {"", "Where", where(DType::kBool), 0, 1, "Bools"},
+      {"", "Where", where(DType::kF32), 0, 1, "Floats"},
+      {"", "Where", where(DType::kI64), 0, 2, "Ints"},
+      {"com.microsoft", "BiasGelu", pairOf(DType::kF32, DType::kF32), 2e-6, -1, ""},
+      {"com.microsoft", "FastGelu", unary(-6, 6), 1e-6, 0, ""},
+      {"com.microsoft", "Gelu", unary(-6, 6), 1e-6, 0, ""},
+      {"com.microsoft", "QuickGelu", unary(-6, 6), 1e-6, 0, ""},
+      {"stepscope", "Accumulate", accumulate, 1e-6, 0, ""},
+      {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
+      {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},
+      {"stepscope", "SgdUpdate", sgd, 1e-6, 0, ""},
+  };
+  for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"})
+    cases.push_back({"", op, pairOf(DType::kF32, DType::kF32), 1e-6, -1, "Broadcast"});
+  for (const char* op : {"Add", "Mul", "Sub"}) cases.push_back({"", op, pairOf(DType::kI64, DType::kI64), 0, -1, "Ints"});
+  for (const char* op : {"And", "Or", "Xor"}) cases.push_back({"", op, pairOf(DType::kBool, DType::kBool), 0, -1, ""});
+  for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+    for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64})
+      cases.push_back({"", op, pairOf(dtype, DType::kBool), 0, -1, std::string(dtypeName(dtype))});
+  for (const DType other : {DType::kBF16, DType::kBool, DType::kF16, DType::kF64}) {
+    cases.push_back({"", "Cast", cast(DType::kF32, other), 0, -1, "To" + std::string(dtypeName(other))});
+    cases.push_back({"", "Cast", cast(other, DType::kF32), 0, -1, "From" + std::string(dtypeName(other))});
+  }
+  for (const DType other : {DType::kI32, DType::kI64})
+    cases.push_back({"", "Cast", cast(other, DType::kF32), 0, -1, "From" + std::string(dtypeName(other))});
+  return cases;
+}
+
+}  // namespace stepscope
