@@ -7,7 +7,7 @@
 
 #include "kernels/kernel.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SS_SANITIZED
 #define SS_LANE_CLONES
 #else
 #define SS_LANE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))

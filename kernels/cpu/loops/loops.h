@@ -6,7 +6,7 @@
 #include "kernels/kernel.h"
 
 // One copy of a function per instruction set. The sanitizers instrument the resolver too early, so they get one copy.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SS_SANITIZED
 #define SS_CLONES
 #else
 #define SS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

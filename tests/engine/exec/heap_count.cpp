@@ -12,7 +12,7 @@ namespace {
 
 using stepscope::testing::Taker;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SS_SANITIZED
 constexpr bool kCounted = false;
 #else
 constexpr bool kCounted = true;
@@ -51,7 +51,7 @@ int findRange(dl_phdr_info* info, std::size_t, void*) {
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SS_SANITIZED
 #define SS_CALLER __builtin_return_address(0)
 
 extern "C" {

@@ -120,12 +120,15 @@ TEST(Cancel, AtAnyMomentLeavesTheResultsAsTheyWere) {
   const auto session = open(), other = open();
   ASSERT_TRUE(session && other);
   constexpr int kSteps = 12;
+  const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < kSteps; ++i) ASSERT_TRUE(other->step().has_value());
+  const std::chrono::duration<double> stepTime = (std::chrono::steady_clock::now() - begin) / kSteps;
+  // Pauses of up to two steps, so that some steps end; longer ones in time, should the machine have become slower.
   std::atomic<bool> over = false;
   std::thread disturber([&] {
     for (int i = 0; !over; ++i) {
       session->cancel();
-      std::this_thread::sleep_for(std::chrono::microseconds(300 + i % 17 * 250));
+      std::this_thread::sleep_for(stepTime * (1 + i % 17) / 8 * (1 + i / 100));
     }
   });
   int cancelled = 0;
