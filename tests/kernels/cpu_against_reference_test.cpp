@@ -258,6 +258,8 @@ TEST_F(CpuKernels, RecurrentLayersAndTheirGradientsOfRandomShapes) {
     const auto maybe = [&](const Dims& dims) { return between(0, 3) ? random(dims) : Tensor(); };
     std::vector<Tensor> inputs{random(x), random({directions, op.gates * hidden, input}),
                                random({directions, op.gates * hidden, hidden}), maybe({directions, 2 * op.gates * hidden})};
+    // Of the size that layers begin with: larger ones double a rounding with every step, and the trial would be of chance.
+    for (float& weight : inputs[2].as<float>()) weight /= std::sqrt(static_cast<float>(hidden));
     inputs.emplace_back();
     if (between(0, 1)) {
       inputs[4] = Tensor(DType::kI32, {batch});
@@ -269,12 +271,12 @@ TEST_F(CpuKernels, RecurrentLayersAndTheirGradientsOfRandomShapes) {
     Trial forward{"", op.name, attrs, inputs, {y, state}, {}};
     if (lstm) forward.outputs.push_back(state);
     forward.outputTypes.assign(forward.outputs.size(), DType::kF32);
-    compare(forward);  // without what is kept
+    compare(forward, true, 5e-6);  // without what is kept
     if (op.gates > 1)
       for (const std::int64_t width : {op.gates * hidden, hidden})
         forward.outputs.push_back({directions, x[0], x[1], width});
     forward.outputTypes.assign(forward.outputs.size(), DType::kF32);
-    compare(forward);
+    compare(forward, true, 5e-6);
 
     const auto known = execute(Backend::kCpu, forward, false);
     ASSERT_TRUE(known.has_value());
@@ -288,7 +290,7 @@ TEST_F(CpuKernels, RecurrentLayersAndTheirGradientsOfRandomShapes) {
     back.inputs.insert(back.inputs.end(), inputs.begin(), inputs.end());
     back.inputs.push_back(known->outputs[0]);
     if (op.gates > 1) back.inputs.insert(back.inputs.end(), known->outputs.begin() + op.kept, known->outputs.end());
-    compare(back);
+    compare(back, true, 5e-6);
   }
 }
 
