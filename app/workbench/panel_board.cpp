@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "views/common/tokens.h"
+#include "views/common/turns.h"
 
 namespace stepscope {
 namespace {
@@ -92,6 +93,9 @@ PanelGroup* PanelBoard::groupOf(const QString& id) const {
 
 void PanelBoard::apply(const Layout& layout) {
   setUpdatesEnabled(false);
+  const bool placing = !awaited_.isEmpty();
+  awaited_.clear();
+  sizes_ = layout;
   // What stays in its area is left alone: a widget that changes its parent is styled anew with all it holds.
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     for (const QString& id : groups_[i]->ids()) {
@@ -99,26 +103,49 @@ void PanelBoard::apply(const Layout& layout) {
     }
   }
   for (std::size_t i = 0; i < kAreaCount; ++i) {
+    const QString front = layout.views[i].contains(layout.front[i]) ? layout.front[i] : layout.views[i].value(0);
     for (const QString& id : layout.views[i]) {
-      ViewFrame* f = frame(id);
-      if (f && !groupOf(id)) groups_[i]->addFrame(f);
+      if (id == front || frames_.contains(id))
+        place(id, i);
+      else
+        awaited_ << id;
     }
-    groups_[i]->orderTabs(layout.views[i]);
     const QStringList ids = groups_[i]->ids();
     if (!ids.isEmpty() && !groups_[i]->bringToFront(layout.front[i])) groups_[i]->bringToFront(ids.first());
   }
-  sizes_ = layout;
   hideEmptyGroups();
   applySizes();
   setUpdatesEnabled(true);
   emit changed();
+  if (!placing && !awaited_.isEmpty()) turns::later(this, [this] { placeAwaited(); });
+}
+
+void PanelBoard::place(const QString& id, std::size_t area) {
+  ViewFrame* f = frame(id);
+  if (!f || groupOf(id)) return;
+  groups_[area]->addFrame(f);
+  groups_[area]->orderTabs(sizes_.views[area]);
+}
+
+void PanelBoard::placeAwaited() {
+  if (awaited_.isEmpty()) return;
+  const QString id = awaited_.takeFirst();
+  for (std::size_t i = 0; i < kAreaCount; ++i) {
+    if (sizes_.views[i].contains(id)) place(id, i);
+  }
+  hideEmptyGroups();
+  emit changed();
+  if (!awaited_.isEmpty()) turns::later(this, [this] { placeAwaited(); });
 }
 
 Layout PanelBoard::present(const QString& name) const {
   Layout layout = sizes_;
   layout.name = name;
   for (std::size_t i = 0; i < kAreaCount; ++i) {
-    layout.views[i] = groups_[i]->ids();
+    QStringList& ids = layout.views[i] = groups_[i]->ids();
+    for (qsizetype at = 0; at < sizes_.views[i].size(); ++at) {
+      if (const QString& id = sizes_.views[i][at]; awaited_.contains(id)) ids.insert(std::min(at, ids.size()), id);
+    }
     layout.front[i] = groups_[i]->frontId();
   }
   const auto share = [](const QSplitter* splitter, int index, double fallback) {
@@ -171,7 +198,13 @@ View* PanelBoard::show(const QString& id) {
   ViewFrame* f = frame(id);
   if (!f) return nullptr;
   if (!groupOf(id)) {
-    group(homeOf(id))->addFrame(f);
+    // A view that is awaited comes to its place in the layout.
+    Area area = homeOf(id);
+    for (std::size_t i = 0; i < kAreaCount; ++i) {
+      if (awaited_.contains(id) && sizes_.views[i].contains(id)) area = static_cast<Area>(i);
+    }
+    awaited_.removeAll(id);
+    place(id, static_cast<std::size_t>(area));
     hideEmptyGroups();
   }
   groupOf(id)->bringToFront(id);

@@ -21,6 +21,7 @@ class PanelBoard : public QWidget {
   PanelBoard(std::function<View*(const QString&)> make, QWidget* parent = nullptr);
   ~PanelBoard() override;
 
+  // The views in front are there at once; those behind them are made one per turn of the event loop.
   void apply(const Layout& layout);
   Layout present(const QString& name) const;
 
@@ -29,7 +30,7 @@ class PanelBoard : public QWidget {
   // Gives the keyboard to the view, or to the text that stands in its place while it is empty: not to the first button of the window.
   void focus(const View& view);
   View* find(const QString& id) const;  // nullptr when it was never made
-  bool isInLayout(const QString& id) const { return groupOf(id) != nullptr; }
+  bool isInLayout(const QString& id) const { return groupOf(id) || awaited_.contains(id); }
   void move(const QString& id, Area area);
   void close(const QString& id);
 
@@ -49,6 +50,8 @@ class PanelBoard : public QWidget {
   PanelGroup* group(Area area) const { return groups_[static_cast<std::size_t>(area)]; }
   PanelGroup* groupOf(const QString& id) const;
   ViewFrame* frame(const QString& id);
+  void place(const QString& id, std::size_t area);
+  void placeAwaited();
   void hideEmptyGroups();
   void applySizes();
   void openTabMenu(const QString& id, const QPoint& globalPos);
@@ -60,6 +63,7 @@ class PanelBoard : public QWidget {
   QSplitter* middle_;
   QSplitter* centre_;
   Layout sizes_;
+  QStringList awaited_;  // views of `sizes_` that are not made yet
   bool sized_ = false;
   QString active_;
 };
