@@ -117,6 +117,24 @@ TEST_F(CpuKernels, MatrixProductsOfRandomShapes) {
   }
 }
 
+// Shapes of layers, for which products are shared out in blocks or run on another primitive.
+TEST_F(CpuKernels, LargeMatrixProducts) {
+  struct Large {
+    std::int64_t transA, transB, m, k, n;
+    const char* implementation;
+  };
+  for (const Large& p : {Large{0, 0, 65, 257, 4099, "by columns"}, Large{1, 0, 2101, 67, 523, "by rows"}, Large{0, 1, 65, 2053, 523, "matmul"}}) {
+    const Tensor a = random(p.transA ? Dims{p.k, p.m} : Dims{p.m, p.k}), b = random(p.transB ? Dims{p.n, p.k} : Dims{p.k, p.n});
+    const Attributes attrs{{"transA", p.transA}, {"transB", p.transB}};
+    const Trial plain{"stepscope", "BatchedMatMul", attrs, {a, b}, {{p.m, p.n}}};
+    compare(plain);
+    compare({"", "Gemm", attrs, {a, b, random({p.n})}, {{p.m, p.n}}});
+    const auto made = execute(Backend::kCpu, plain, false);
+    ASSERT_TRUE(made.has_value());
+    EXPECT_NE(made->implementation.find(p.implementation), std::string::npos) << made->implementation;
+  }
+}
+
 TEST_F(CpuKernels, MatrixProductsWithVectors) {
   compare({"", "MatMul", {}, {random({5}), random({5})}, {{}}});
   compare({"", "MatMul", {}, {random({5}), random({2, 5, 3})}, {{2, 3}}});

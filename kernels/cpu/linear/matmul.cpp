@@ -39,38 +39,45 @@ bool prepare(const MatMulParams& p, const KernelCall& call, bool spreads) {
   return true;
 }
 
-// Columns [begin, end) of the product.
-void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y, std::int64_t begin, std::int64_t end) {
+struct Range {
+  std::int64_t begin = 0, end = 0;
+};
+
+// These rows and columns of the product.
+void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y, Range rows, Range columns) {
   const MatMulShape& s = p.shape;
   const bool transA = s.aColumn != 1, transB = s.bColumn != 1;
-  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', s.m, end - begin, s.k, p.alpha, a, transA ? s.aColumn : s.aRow,
-             b + begin * s.bColumn, transB ? s.bColumn : s.bRow, beta, y + begin, s.yRow);
+  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', rows.end - rows.begin, columns.end - columns.begin, s.k, p.alpha, a + rows.begin * s.aRow,
+             transA ? s.aColumn : s.aRow, b + columns.begin * s.bColumn, transB ? s.bColumn : s.bRow, beta, y + rows.begin * s.yRow + columns.begin, s.yRow);
 }
+
+// How one product is shared out: by the routine itself, or every thread computes blocks of columns (one) or of rows (two) by itself.
+enum class Split { kRoutine, kColumns, kRows };
 
 class SgemmKernel final : public Kernel {
  public:
-  // `byColumns`: every thread computes a range of columns, by itself.
-  explicit SgemmKernel(MatMulParams params, bool byColumns) : p_(std::move(params)), batches_(p_.shape.batches()), byColumns_(byColumns) {}
+  explicit SgemmKernel(MatMulParams params, Split split) : p_(std::move(params)), batches_(p_.shape.batches()), split_(split) {}
 
   Status run(const KernelCall& call) override {
     const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
     const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
-    const std::int64_t n = p_.shape.n;
+    const Range rows{0, p_.shape.m}, columns{0, p_.shape.n};
     const float beta = prepare(p_, call, p_.beta != 0) ? 1.0f : 0.0f;
-    if (byColumns_) {
+    if (split_ != Split::kRoutine) {
       constexpr std::int64_t kGrain = 16;
-      const std::int64_t grains = (n + kGrain - 1) / kGrain;
+      const bool byRows = split_ == Split::kRows;
+      const std::int64_t extent = byRows ? rows.end : columns.end, grains = (extent + kGrain - 1) / kGrain, blocks = byRows ? 2 * p_.threads : p_.threads;
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (int t = 0; t < p_.threads; ++t) {
-        const std::int64_t begin = grains * t / p_.threads * kGrain, end = std::min(n, grains * (t + 1) / p_.threads * kGrain);
-        if (begin < end) sgemm(p_, a, b, beta, y, begin, end);
+      for (std::int64_t block = 0; block < blocks; ++block) {
+        const Range part{grains * block / blocks * kGrain, std::min(extent, grains * (block + 1) / blocks * kGrain)};
+        if (part.begin < part.end) sgemm(p_, a, b, beta, y, byRows ? part : rows, byRows ? columns : part);
       }
     } else if (batches_ == 1) {
-      sgemm(p_, a, b, beta, y, 0, n);
+      sgemm(p_, a, b, beta, y, rows, columns);
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), 0, n);
+      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns);
     }
     if (p_.relu) {
       const std::int64_t size = call.outputs[0].elements();
@@ -79,12 +86,15 @@ class SgemmKernel final : public Kernel {
     }
     return {};
   }
-  std::string implementation() const override { return byColumns_ ? "onednn sgemm by columns" : batches_ == 1 ? "onednn sgemm" : "onednn sgemm per batch"; }
+  std::string implementation() const override {
+    if (split_ != Split::kRoutine) return split_ == Split::kRows ? "onednn sgemm by rows" : "onednn sgemm by columns";
+    return batches_ == 1 ? "onednn sgemm" : "onednn sgemm per batch";
+  }
 
  private:
   MatMulParams p_;
   std::int64_t batches_;
-  bool byColumns_;
+  Split split_;
 };
 
 // Whether what is added is one row, as primitives take a bias.
@@ -288,13 +298,16 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (params.addend && !denseRows(s)) return unsupported("matrix product: an addend to a result that is stored transposed");
   // The table of matmul.h.
   const bool rows = s.bColumn == 1, wide = s.m >= 64 && s.k * s.n >= 1 << 20;
-  if (single && rows && s.aColumn == 1 && wide && s.n >= 4 * s.k && params.threads > 1) return std::make_unique<SgemmKernel>(std::move(params), true);
+  if (single && rows && s.aColumn == 1 && wide && s.n >= 4 * s.k && params.threads > 1)
+    return std::make_unique<SgemmKernel>(std::move(params), Split::kColumns);
+  const bool tall = s.m >= 2 * s.n && s.m <= 8 * s.n && s.m * s.n >= 1 << 20 && s.k >= 64;
+  if (single && rows && s.aColumn != 1 && tall && params.threads > 1) return std::make_unique<SgemmKernel>(std::move(params), Split::kRows);
   const bool longColumns = single && !rows && wide && s.k >= 2 * s.n;
   if (!longColumns && single && denseY && s.aColumn == 1 && s.aRow == s.k && (rows ? s.bRow == s.n : s.bColumn == s.k))
     if (auto kernel = fastOrNull<InnerProductKernel>(params)) return kernel;
   if (!rows && s.batch.size() <= 8)
     if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
-  return std::unique_ptr<Kernel>(std::make_unique<SgemmKernel>(std::move(params), false));
+  return std::unique_ptr<Kernel>(std::make_unique<SgemmKernel>(std::move(params), Split::kRoutine));
 }
 
 Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec) {
