@@ -259,6 +259,16 @@ std::vector<Case> cases() {
                    {{f, logits}},
                    27 * count(logits)});
   }
+  const Dims pixels{4, 21, 256, 256};  // as in segmentation
+  all.push_back({"CrossEntropy" + dimsText(pixels), "", "SoftmaxCrossEntropyLoss", {}, {floats(pixels), labels({4, 256, 256}, 21)}, {{f, {}}, {f, pixels}}, 31 * count(pixels)});
+  all.push_back({"CrossEntropyGrad" + dimsText(pixels),
+                 "stepscope",
+                 "SoftmaxCrossEntropyLossGrad",
+                 {},
+                 {floats({}), floats(pixels, -9, -8), labels({4, 256, 256}, 21)},
+                 {{f, pixels}},
+                 27 * count(pixels)});
+  all.push_back({"ReduceToShape" + dimsText(hidden), "stepscope", "ReduceToShape", {}, {floats(hidden), labels({1}, 1)}, {{f, {768}}}});
   all.push_back({"ReduceToShape" + dimsText(wide), "stepscope", "ReduceToShape", {}, {floats(wide), labels({1}, 1)}, {{f, {3072}}}});
   all.push_back({"ReduceSumLast" + dimsText(wide), "", "ReduceSum", {}, {floats(wide), ints({-1})}, {{f, rows}}});
   all.push_back({"ReduceSumChannels" + dimsText(image), "", "ReduceSum", {}, {floats(image), ints({0, 2, 3})}, {{f, {1, 256, 1, 1}}}});

@@ -32,12 +32,17 @@ LossShape lossShape(Random& random, int round, Attributes& attrs) {
   attrs.set("reduction", std::string(reductions[round % 3]));
   const std::int64_t rows = 1 + below(random, 40), classes = 2 + below(random, round % 8 == 7 ? 3000 : 70);
   LossShape s{{rows, classes}, {rows}, {}, {}, {}};
+  if (round / 3 % 2 == 1) {  // as in segmentation
+    s.scores = {1 + below(random, 3), classes, 1 + below(random, 12), 1 + below(random, 19)};
+    s.labels = {s.scores[0], s.scores[2], s.scores[3]};
+    if (round % 4 == 1) s.scores.pop_back(), s.labels.pop_back();
+  }
   s.targets = round % 2 ? integers<std::int32_t>(random, s.labels, 0, classes - 1)
                         : integers<std::int64_t>(random, s.labels, 0, classes - 1);
   if (round % 4 >= 2) s.weights = floats(random, {classes}, 0.1F, 2);
   if (round % 5 >= 3) {
     attrs.set("ignore_index", std::int64_t{-100});
-    for (std::int64_t i = 1; i < rows; i += 3) storeElement(s.targets.view(), i, -100);
+    for (std::int64_t i = 1; i < s.targets.elements(); i += 3) storeElement(s.targets.view(), i, -100);
   }
   return s;
 }

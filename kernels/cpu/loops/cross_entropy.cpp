@@ -1,6 +1,8 @@
-// Cross entropy and negative log likelihood with their gradients where the classes are the last axis. A label out of range, which the
-// reference kernel names, is left to it.
+// Cross entropy and negative log likelihood with their gradients: rows where the classes are the last axis, blocks of columns where
+// more axes follow, as in segmentation. A label out of range, which the reference kernel names, is left to it.
+#include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "kernels/cpu/loops/rows.h"
@@ -20,10 +22,47 @@ SS_CLONES void scaledProbabilities(const float* logProbability, float factor, fl
   for (std::int64_t j = 0; j < width; ++j) y[j] = factor * expOf(logProbability[j]);
 }
 
+constexpr std::int64_t kBlock = 256;  // columns that are worked on side by side
+
+// Classes of images are far apart, often by a power of two, so that few fit into a cache at once: they are read once, into rows of
+// kBlock.
+void copyColumns(const float* x, std::int64_t classes, std::int64_t step, float* y, std::int64_t n) {
+  for (std::int64_t c = 0; c < classes; ++c) std::copy_n(x + c * step, n, y + c * kBlock);
+}
+
+// Columns in rows of kBlock: log(sum of e^x) per column as its largest score and the rest.
+SS_CLONES void columnSums(const float* x, std::int64_t classes, float* max, double* logSum, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) logSum[j] = 0;
+  for (std::int64_t j = 0; j < n; ++j) max[j] = -std::numeric_limits<float>::infinity();
+  for (std::int64_t c = 0; c < classes; ++c)
+    for (std::int64_t j = 0; j < n; ++j) max[j] = x[c * kBlock + j] > max[j] ? x[c * kBlock + j] : max[j];
+  for (std::int64_t c = 0; c < classes; ++c)
+    for (std::int64_t j = 0; j < n; ++j) logSum[j] += static_cast<double>(expOf(x[c * kBlock + j] - max[j]));
+  for (std::int64_t j = 0; j < n; ++j) logSum[j] = std::log(logSum[j]);
+}
+
+SS_CLONES void columnLogProbabilities(const float* x, const float* max, const double* logSum, float* y, std::int64_t classes, std::int64_t step,
+                                      std::int64_t n) {
+  for (std::int64_t c = 0; c < classes; ++c)
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j) y[c * step + j] = x[c * kBlock + j] - max[j] - static_cast<float>(logSum[j]);
+}
+
+// Factor 0 leaves zeros, whatever the probability.
+SS_CLONES void columnProbabilities(const float* logProbability, const float* factor, float* y, std::int64_t classes, std::int64_t step, std::int64_t n) {
+  for (std::int64_t c = 0; c < classes; ++c)
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < n; ++j) {
+      const float value = factor[j] * expOf(logProbability[c * step + j]);
+      y[c * step + j] = factor[j] == 0 ? 0.0F : value;
+    }
+}
+
 enum class Reduction { kNone, kSum, kMean };
 
 struct Loss {
-  std::int64_t rows = 0, classes = 0;
+  std::int64_t rows = 0, classes = 0;               // terms of the loss, and scores of each
+  std::int64_t inner = 1;                           // scores [rows / inner, classes, inner]
   std::size_t labels = 0, weights = 0, ignore = 0;  // positions of inputs
   Reduction reduction = Reduction::kMean;
   bool wide = true;  // int64 labels
@@ -52,15 +91,30 @@ struct Loss {
     }
     return total;
   }
+  std::int64_t elements() const { return rows * classes; }
+  // The first score of a term; the others follow `inner` apart.
+  std::int64_t at(std::int64_t row) const { return row / inner * classes * inner + row % inner; }
+  std::int64_t blocks() const { return (inner + kBlock - 1) / kBlock; }  // of columns, in an image
+  int parts() const { return partsOf(rows / inner * blocks(), classes * std::min(kBlock, inner), threads); }
+  // visit(part, first term, count) for blocks of columns: terms that follow one another in memory.
+  template <typename Visit>
+  void columns(Visit&& visit) const {
+    parallelParts(rows / inner * blocks(), parts(), 1, [&](int part, std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t column = i % blocks() * kBlock;
+        visit(part, i / blocks() * inner + column, std::min(kBlock, inner - column));
+      }
+    });
+  }
   double share(const KernelCall& call, std::int64_t target, double total) const { return weight(call, target) / (reduction == Reduction::kMean ? total : 1.0); }
 };
 
 Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size_t labels) {
   Loss loss;
   if (!takes(scores) || scores.dims.size() < 2) return notTaken(spec, "scores other than float32 rows");
-  loss.rows = scores.dims[0];
   loss.classes = scores.dims[1];
-  if (elementCount(scores.dims) != loss.rows * loss.classes) return notTaken(spec, "classes that are not the last axis");
+  loss.inner = elementCount(std::span<const std::int64_t>(scores.dims).subspan(2));
+  loss.rows = scores.dims[0] * loss.inner;
   loss.labels = labels;
   loss.weights = labels + 1;
   loss.ignore = labels + 2;
@@ -76,8 +130,11 @@ Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size
   return loss;
 }
 
-// Per row: the target and the term of the loss.
-std::size_t forwardBytes(const Loss& loss) { return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + sizeof(double)); }
+// Per row: the target and the term of the loss; of columns, a block for each thread.
+std::size_t forwardBytes(const Loss& loss) {
+  const std::int64_t block = loss.inner > 1 ? loss.parts() * loss.classes * kBlock : 0;
+  return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + sizeof(double)) + static_cast<std::size_t>(block) * sizeof(float);
+}
 
 void store(const Loss& loss, const KernelCall& call, const std::int64_t* targets, const double* logProbability, double totalWeight) {
   float* y = output(call, 0);
@@ -100,7 +157,7 @@ bool takesLoss(const KernelSpec& spec, const Loss& loss, const OperandSpec& oper
 Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
   if (spec.inputs.size() < 2 || spec.outputs.empty()) return notTaken(spec, "too few operands");
   SS_ASSIGN(const Loss loss, lossOf(spec, spec.inputs[0], 1));
-  if (!takesLoss(spec, loss, spec.outputs[0]) || !takesOptionalOutput(spec, 1, loss.rows * loss.classes)) return notTaken(spec, "results other than float32");
+  if (!takesLoss(spec, loss, spec.outputs[0]) || !takesOptionalOutput(spec, 1, loss.elements())) return notTaken(spec, "results other than float32");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const bool takesScores = spec.op.starts_with("Softmax");
   const auto body = [=](const KernelCall& call) -> Status {
@@ -110,6 +167,27 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
     if (!total) return reference->run(call);
     const float* x = input(call, 0);
     float* logProbability = call.outputPresent(1) ? output(call, 1) : nullptr;
+    if (loss.inner > 1) {
+      loss.columns([&](int part, std::int64_t first, std::int64_t n) {
+        float* block = reinterpret_cast<float*>(terms + loss.rows) + part * loss.classes * kBlock;
+        std::array<float, kBlock> max{};
+        std::array<double, kBlock> logSum{};
+        const float* scores = x + loss.at(first);
+        if (takesScores) {
+          copyColumns(scores, loss.classes, loss.inner, block, n);
+          columnSums(block, loss.classes, max.data(), logSum.data(), n);
+        }
+        for (std::int64_t j = 0; j < n; ++j) {
+          const std::int64_t target = targets[first + j];
+          const auto k = static_cast<std::size_t>(j);
+          terms[first + j] = target < 0 ? 0.0 : static_cast<double>(scores[target * loss.inner + j]) - static_cast<double>(max[k]) - logSum[k];
+        }
+        if (takesScores && logProbability != nullptr)
+          columnLogProbabilities(block, max.data(), logSum.data(), logProbability + loss.at(first), loss.classes, loss.inner, n);
+      });
+      store(loss, call, targets, terms, *total);
+      return {};
+    }
     parallelRows(loss.rows, takesScores ? loss.classes : 1, loss.threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const float* scores = x + row * loss.classes;
@@ -132,7 +210,7 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
   if (spec.inputs.size() < 3 || spec.outputs.empty()) return notTaken(spec, "too few operands");
   SS_ASSIGN(const Loss loss, lossOf(spec, spec.outputs[0], 2));
   const bool ofScores = spec.op.starts_with("Softmax");
-  if (!takesLoss(spec, loss, spec.inputs[0]) || (ofScores && (!takesInput(spec, 1) || elementCount(spec.inputs[1].dims) != loss.rows * loss.classes)))
+  if (!takesLoss(spec, loss, spec.inputs[0]) || (ofScores && (!takesInput(spec, 1) || elementCount(spec.inputs[1].dims) != loss.elements())))
     return notTaken(spec, "operands of another size or type");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=](const KernelCall& call) -> Status {
@@ -141,6 +219,28 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
     if (!total) return reference->run(call);
     const float *dy = input(call, 0), *logProbability = ofScores ? input(call, 1) : nullptr;
     float* dx = output(call, 0);
+    if (loss.inner > 1) {
+      loss.columns([&](int, std::int64_t first, std::int64_t n) {
+        std::array<float, kBlock> factors{}, own{};
+        const float* p = ofScores ? logProbability + loss.at(first) : nullptr;
+        float* y = dx + loss.at(first);
+        for (std::int64_t j = 0; j < n; ++j) {
+          const std::int64_t target = targets[first + j];
+          const double factor =
+              target < 0 ? 0.0 : static_cast<double>(dy[loss.reduction == Reduction::kNone ? first + j : 0]) * loss.share(call, target, *total);
+          const double slope = !ofScores || target < 0 ? -1.0 : std::expm1(static_cast<double>(p[target * loss.inner + j]));
+          factors[static_cast<std::size_t>(j)] = static_cast<float>(factor);
+          own[static_cast<std::size_t>(j)] = static_cast<float>(factor * slope);
+        }
+        if (ofScores)
+          columnProbabilities(p, factors.data(), y, loss.classes, loss.inner, n);
+        else
+          for (std::int64_t c = 0; c < loss.classes; ++c) std::fill_n(y + c * loss.inner, n, 0.0F);
+        for (std::int64_t j = 0; j < n; ++j)
+          if (targets[first + j] >= 0) y[targets[first + j] * loss.inner + j] = own[static_cast<std::size_t>(j)];
+      });
+      return {};
+    }
     parallelRows(loss.rows, loss.classes, loss.threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t target = targets[row];

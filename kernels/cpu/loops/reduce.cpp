@@ -23,7 +23,7 @@ constexpr double startOf(Op op) {
   return op == Op::kMax ? -kInfinity : op == Op::kMin ? kInfinity : 0;
 }
 
-double join(Op op, double a, double b) {
+[[gnu::always_inline]] inline double join(Op op, double a, double b) {
   if (op == Op::kMax) return a != a || a > b ? a : b;
   if (op == Op::kMin) return a != a || a < b ? a : b;
   return a + b;
@@ -97,15 +97,23 @@ SS_CLONES void gatherRows(double* sums, const float* x, std::int64_t step, std::
   }
 }
 
+// What two chunks gathered for `count` results, into the first.
+template <Op kOp>
+SS_CLONES void joinRow(double* sums, const double* other, std::int64_t count) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) sums[i] = join(kOp, sums[i], other[i]);
+}
+
 struct Gather {
   Op op;
   double (*run)(const float*, std::int64_t);
   void (*row)(double*, const float*, std::int64_t);
   void (*rows)(double*, const float*, std::int64_t, std::int64_t);  // null where rows cannot be joined first: extremes, and squares, which could overflow
+  void (*join)(double*, const double*, std::int64_t);
 };
 template <Op kOp>
 constexpr Gather gatherOf() {
-  return {kOp, gatherRun<kOp>, gatherRow<kOp>, kOp == Op::kSum || kOp == Op::kAbsolute ? gatherRows<kOp> : nullptr};
+  return {kOp, gatherRun<kOp>, gatherRow<kOp>, kOp == Op::kSum || kOp == Op::kAbsolute ? gatherRows<kOp> : nullptr, joinRow<kOp>};
 }
 
 enum class Finish { kNone, kMean, kRoot, kLogarithm };
@@ -186,13 +194,11 @@ Status run(const Plan& plan, const KernelCall& call) {
     for (std::int64_t i = begin; i < end; ++i)
       gatherChunk(plan, x, i / plan.chunks / plan.blocks, i / plan.chunks % plan.blocks, i % plan.chunks, partial + i * plan.width());
   });
-  for (std::int64_t item = 0; item < results; ++item)
-    for (std::int64_t j = 0; j < width(item); ++j) {
-      const double* own = partial + item * plan.chunks * plan.width() + j;
-      double value = own[0];
-      for (std::int64_t chunk = 1; chunk < plan.chunks; ++chunk) value = join(plan.gather.op, value, own[chunk * plan.width()]);
-      y[place(item) + j] = finished(plan, value);
-    }
+  for (std::int64_t item = 0; item < results; ++item) {
+    double* own = partial + item * plan.chunks * plan.width();
+    for (std::int64_t chunk = 1; chunk < plan.chunks; ++chunk) plan.gather.join(own, own + chunk * plan.width(), width(item));
+    for (std::int64_t j = 0; j < width(item); ++j) y[place(item) + j] = finished(plan, own[j]);
+  }
   return {};
 }
 

@@ -13,17 +13,20 @@ namespace {
 
 constexpr std::int64_t kSumBlock = 1024;  // floats that are summed in float before they join a double
 
-// Four parts at once: one chain of comparisons would wait for each.
-SS_CLONES float rowMax(const float* x, std::int64_t width) {
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  const std::int64_t quarter = width / 64 * 16;
+constexpr float kLowest = -std::numeric_limits<float>::infinity();
+
+// Four parts of a long row at once: one chain of comparisons would wait for each.
+SS_INLINE float maxOf(const float* x, std::int64_t width) {
+  const std::int64_t quarter = width < kSumBlock ? 0 : width / 64 * 16;
   float a = kLowest, b = kLowest, c = kLowest, d = kLowest;
+  if (quarter > 0) {
 #pragma omp simd reduction(max : a, b, c, d)
-  for (std::int64_t j = 0; j < quarter; ++j) {
-    a = x[j] > a ? x[j] : a;
-    b = x[quarter + j] > b ? x[quarter + j] : b;
-    c = x[2 * quarter + j] > c ? x[2 * quarter + j] : c;
-    d = x[3 * quarter + j] > d ? x[3 * quarter + j] : d;
+    for (std::int64_t j = 0; j < quarter; ++j) {
+      a = x[j] > a ? x[j] : a;
+      b = x[quarter + j] > b ? x[quarter + j] : b;
+      c = x[2 * quarter + j] > c ? x[2 * quarter + j] : c;
+      d = x[3 * quarter + j] > d ? x[3 * quarter + j] : d;
+    }
   }
 #pragma omp simd reduction(max : a)
   for (std::int64_t j = 4 * quarter; j < width; ++j) a = x[j] > a ? x[j] : a;
@@ -31,6 +34,7 @@ SS_CLONES float rowMax(const float* x, std::int64_t width) {
   c = d > c ? d : c;
   return c > a ? c : a;
 }
+SS_CLONES float rowMax(const float* x, std::int64_t width) { return maxOf(x, width); }
 
 SS_CLONES float sumOfPowers(const float* x, float max, std::int64_t width) {
   float sum = 0;
@@ -39,7 +43,7 @@ SS_CLONES float sumOfPowers(const float* x, float max, std::int64_t width) {
   return sum;
 }
 
-SS_CLONES float storePowers(const float* x, float max, float* y, std::int64_t width) {
+SS_INLINE float powersOf(const float* x, float max, float* y, std::int64_t width) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < width; ++j) {
@@ -48,10 +52,6 @@ SS_CLONES float storePowers(const float* x, float max, float* y, std::int64_t wi
     sum += power;
   }
   return sum;
-}
-
-SS_CLONES void scaleRow(float* y, float scale, std::int64_t width) {
-  for (std::int64_t j = 0; j < width; ++j) y[j] *= scale;
 }
 
 }  // namespace
@@ -67,25 +67,48 @@ namespace {
 
 constexpr std::int64_t kBlock = 64;  // columns that are worked on side by side
 
-// A NaN, or no finite largest element, comes out as NaN through the differences.
-void softmaxRow(const float* x, float* y, std::int64_t width) {
-  const float max = rowMax(x, width);
+// The row whose largest element is known; a NaN, or no finite largest element, comes out as NaN through the differences.
+SS_INLINE void softmaxBelow(const float* x, float max, float* y, std::int64_t width) {
   double sum = 0;
-  for (std::int64_t at = 0; at < width; at += kSumBlock) sum += static_cast<double>(storePowers(x + at, max, y + at, std::min(kSumBlock, width - at)));
-  scaleRow(y, static_cast<float>(1 / sum), width);
+  for (std::int64_t at = 0; at < width; at += kSumBlock) sum += static_cast<double>(powersOf(x + at, max, y + at, std::min(kSumBlock, width - at)));
+  const auto scale = static_cast<float>(1 / sum);
+  for (std::int64_t j = 0; j < width; ++j) y[j] *= scale;
 }
+
+SS_CLONES void softmaxRow(const float* x, float* y, std::int64_t width) { softmaxBelow(x, maxOf(x, width), y, width); }
 
 SS_CLONES void subtractRow(const float* x, float first, float second, float* y, std::int64_t width) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < width; ++j) y[j] = x[j] - first - second;
 }
 
-SS_CLONES void addMask(const float* x, const float* mask, std::int64_t step, float* y, std::int64_t count) {
-  for (std::int64_t j = 0; j < count; ++j) y[j] = x[j] + mask[j * step];
+// A whole row and its mask, which has one element for all (step 0) or one for each (step 1).
+SS_CLONES void addMaskRow(const float* x, const float* mask, std::int64_t step, float* y, std::int64_t width) {
+  if (step == 0) {
+    const float all = mask[0];
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < width; ++j) y[j] = x[j] + all;
+  } else {
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < width; ++j) y[j] = x[j] + mask[j];
+  }
+  softmaxBelow(y, maxOf(y, width), y, width);
 }
 
-SS_CLONES void fillMask(const float* x, const std::uint8_t* mask, std::int64_t step, bool invert, float fill, float* y, std::int64_t count) {
-  for (std::int64_t j = 0; j < count; ++j) y[j] = (mask[j * step] != 0) != invert ? x[j] : fill;
+SS_CLONES void fillMaskRow(const float* x, const std::uint8_t* mask, std::int64_t step, bool invert, float fill, float* y, std::int64_t width) {
+  if (step == 0) {
+    const bool kept = (mask[0] != 0) != invert;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < width; ++j) y[j] = kept ? x[j] : fill;
+  } else {
+    const std::int32_t dropped = invert ? 1 : 0;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < width; ++j) {
+      const float value = x[j];
+      y[j] = static_cast<std::int32_t>(mask[j] != 0) != dropped ? value : fill;
+    }
+  }
+  softmaxBelow(y, maxOf(y, width), y, width);
 }
 
 void logSoftmaxRow(const float* x, float* y, std::int64_t width) {
@@ -202,13 +225,13 @@ Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
     float* y = output(call, 0);
     parallelRows(rows, width, threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
+        // A run is a whole row: the mask's last axis is that of the scores, or has one element.
         broadcast.runs(row * width, (row + 1) * width, [&](const Broadcast::Run& run) {
           if (bools)
-            fillMask(x + run.out, input<std::uint8_t>(call, 1) + run.at[1], broadcast.step(1), invert, fill, y + run.out, run.count);
+            fillMaskRow(x + run.out, input<std::uint8_t>(call, 1) + run.at[1], broadcast.step(1), invert, fill, y + run.out, run.count);
           else
-            addMask(x + run.out, input(call, 1) + run.at[1], broadcast.step(1), y + run.out, run.count);
+            addMaskRow(x + run.out, input(call, 1) + run.at[1], broadcast.step(1), y + run.out, run.count);
         });
-        softmaxRow(y + row * width, y + row * width, width);
       }
     });
     return {};

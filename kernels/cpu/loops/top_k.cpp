@@ -29,14 +29,36 @@ std::uint64_t keysOf(const float* x, std::int64_t step, std::uint32_t flip, std:
   return step == 1 ? keysIn<true>(x, step, flip, begin, keys, count) : keysIn<false>(x, step, flip, begin, keys, count);
 }
 
+// The least key that is greater than `last`: keys are all different.
+SS_CLONES std::uint64_t leastAbove(const std::uint64_t* keys, std::int64_t count, std::uint64_t last) {
+  std::uint64_t least = UINT64_MAX;
+#pragma omp simd reduction(min : least)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t key = keys[i] > last ? keys[i] : UINT64_MAX;
+    least = key < least ? key : least;
+  }
+  return least;
+}
+
 // The k least keys in front of `keys`, which has room for `extent`, in order: few are found while the line is read, block by block,
 // most blocks hold none of them.
 constexpr std::int64_t kFew = 64;
+constexpr std::int64_t kVeryFew = 4, kShort = 512;  // so few of a short line are looked for one after the other
 void leastOf(const float* x, std::int64_t step, std::uint32_t flip, std::int64_t extent, std::int64_t k, std::uint64_t* keys) {
   if (k > kFew) {
     keysOf(x, step, flip, 0, keys, extent);
     if (k < extent) std::nth_element(keys, keys + k - 1, keys + extent);
     std::sort(keys, keys + k);
+    return;
+  }
+  if (k <= kVeryFew && extent <= kShort) {
+    std::array<std::uint64_t, kVeryFew> found;
+    std::uint64_t last = keysOf(x, step, flip, 0, keys, extent);
+    for (std::int64_t n = 0; n < k; ++n) {
+      found[static_cast<std::size_t>(n)] = last;
+      if (n + 1 < k) last = leastAbove(keys, extent, last);
+    }
+    std::copy_n(found.begin(), k, keys);
     return;
   }
   std::array<std::uint64_t, kFew> block;
