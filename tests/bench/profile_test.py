@@ -3,7 +3,7 @@
 import unittest
 
 from op_kinds import KINDS, OURS, kind_of_ours, kind_of_torch, side_by_side
-from step_bench import our_profile
+from step_bench import between_kernels, our_profile
 
 
 class Kinds(unittest.TestCase):
@@ -53,6 +53,14 @@ class Profiles(unittest.TestCase):
         self.assertEqual(rows["between ops"], ["1.50", "3.00", "0.50"])
         self.assertEqual(rows["step"], ["10.00", "20.00", "0.50"])
         self.assertNotIn("convolution", rows)
+
+    def test_what_a_step_costs_beside_its_kernels(self):
+        def event(ts, dur, instruction):
+            return {"ph": "X", "ts": ts, "dur": dur, "args": {"instruction": instruction}}
+
+        phases = [{"ph": "X", "ts": 0.0, "dur": 900.0, "args": {}}, {"ph": "M", "args": {"name": "worker"}}]
+        trace = {"traceEvents": phases + [event(10.0, 5.0, 0), event(18.0, 1.0, 1), event(100.0, 5.0, 0), event(112.0, 8.0, 2), event(106.0, 4.0, 1)]}
+        self.assertEqual(between_kernels(trace), [3.0, 3.0])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ models are ../shared/corpus/large beside the source tree, the peer is ../shared/
 --profile sets profile beside profile instead: milliseconds of one step by phase (forward, backward, optimizer) and kind of op (op_kinds.py),
 ours from the medians of a recorded run, PyTorch's from its profiler (own time of each operator), and under it our instructions beside the
 roofline: how much of the least time that this machine allows each kind reaches. PyTorch's fused attention is a kind of its own; on our side
-its parts are matmul and softmax. Both step times are measured without a profiler in PyTorch and with recording on in ours (at most 2 %).
+its parts are matmul and softmax. Last, what a step costs beside its kernels: the time between one instruction's end and the next one's
+begin, over a whole step. Both step times are measured without a profiler in PyTorch and with recording on in ours (at most 2 %).
 """
 import argparse
 import json
@@ -51,15 +52,27 @@ def peer(python, shared, name):
 
 
 def recorded(stepscope, shared, name):
-    """The report of a recorded run, as JSON."""
+    """The report of a recorded run and its trace, as JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        project, report = pathlib.Path(folder) / "run.stepscope", pathlib.Path(folder) / "run.json"
+        project, report, trace = (pathlib.Path(folder) / name for name in ("run.stepscope", "run.json", "run.trace.json"))
         for command in ([stepscope, "train", str(shared / "corpus" / "large" / f"{name}.onnx"), "--missing-weights", "random", "--optimizer", "adamw", "--lr", "1e-4", "--steps",
-                         str(1 + PROFILED), "--roofline", "on", "--project", str(project), *MODELS[name]], [stepscope, "report", str(project), "-o", str(report)]):
+                         str(1 + PROFILED), "--roofline", "on", "--project", str(project), *MODELS[name]], [stepscope, "report", str(project), "-o", str(report)],
+                        [stepscope, "report", str(project), "-o", str(trace)]):
             done = subprocess.run(command, capture_output=True, text=True)
             if done.returncode != 0:
                 raise SystemExit(f"{name}: {done.stderr.strip().splitlines()[-1]}")
-        return json.loads(report.read_text())
+        return json.loads(report.read_text()), json.loads(trace.read_text())
+
+
+def between_kernels(trace):
+    """Microseconds between the instructions of each of the last PROFILED steps."""
+    steps = []
+    for event in sorted((e for e in trace["traceEvents"] if e.get("ph") == "X" and "instruction" in e.get("args", {})), key=lambda e: e["ts"]):
+        if event["args"]["instruction"] == 0:
+            steps.append([])
+        if steps:
+            steps[-1].append(event)
+    return [step[-1]["ts"] + step[-1]["dur"] - step[0]["ts"] - sum(e["dur"] for e in step) for step in steps[-PROFILED:]]
 
 
 def our_profile(report):
@@ -80,7 +93,7 @@ def our_profile(report):
 
 
 def print_profile(a, shared, name):
-    report = recorded(a.stepscope, shared, name)
+    report, trace = recorded(a.stepscope, shared, name)
     mine, roofs = our_profile(report)
     theirs = {"step": 0.0}
     if a.python:
@@ -98,6 +111,8 @@ def print_profile(a, shared, name):
         if kind in roofs:
             ms, least = roofs[kind]
             print(f"{kind:14} {ms:9.2f} ms, at least {least:9.2f} ms: {100 * least / ms:5.1f} %")
+    gaps = between_kernels(trace)
+    print(f"\nbeside its kernels a step costs {statistics.median(gaps):.0f} us: {len(report['timing']['instructions'])} instructions, median of {len(gaps)} steps, recording on")
     print(flush=True)
 
 
