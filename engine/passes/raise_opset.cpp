@@ -217,8 +217,6 @@ class Raiser {
   // Opset 11 wanted `scales` even where `sizes` decides: an empty tensor.
   Status resize13() {
     if (version_ >= 11 && node().input(3) && node().input(2)) setInput(2, {});
-    if (attrs().text("coordinate_transformation_mode", "") == "tf_half_pixel_for_nn")
-      return error("coordinate_transformation_mode 'tf_half_pixel_for_nn' was removed in opset 13 and has no successor");
     return {};
   }
 

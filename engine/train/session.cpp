@@ -1,9 +1,9 @@
 #include "engine/train/session.h"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <fstream>
 #include <set>
 
@@ -16,8 +16,10 @@
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
 #include "engine/passes/lower_soft_labels.h"
+#include "engine/passes/raise_microsoft.h"
 #include "engine/passes/raise_opset.h"
 #include "engine/passes/settle_norm_types.h"
+#include "engine/passes/straight_through.h"
 #include "engine/passes/unroll_loops.h"
 #include "engine/profile/roofline.h"
 #include "engine/train/phase_scope.h"
@@ -86,6 +88,7 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
     imported_.setPass("inline");
     auto report = inlineFunctions(imported_, model_.functions);
     if (!report) return phase.fail(report.error());
+    if (auto contributed = raiseMicrosoft(imported_); !contributed) return phase.fail(contributed.error());
     const auto opset = model_.opsets.find("");
     std::vector<std::string> notes;
     auto raised = raiseOpset(imported_, opset == model_.opsets.end() ? kInternalOpset : opset->second, &notes);
@@ -119,7 +122,8 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
       if (!signals) return phase.fail(signals.error());
       auto labels = lowerSoftLabels(imported_);
       if (!labels) return phase.fail(labels.error());
-      const std::size_t repaired = dropZeroBias(imported_, *importedInference_) + settleNormTypes(imported_);
+      std::size_t repaired = straightThrough(imported_, *importedInference_);
+      repaired += dropZeroBias(imported_, *importedInference_) + settleNormTypes(imported_);
       if (loops->lowered + signals->lowered + labels->lowered + repaired == 0) {
         const std::string& reason = !loops->blocked.empty() ? loops->blocked : !signals->blocked.empty() ? signals->blocked : labels->blocked;
         if (!reason.empty()) return phase.fail({ErrorCode::kUnsupported, reason});

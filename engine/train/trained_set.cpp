@@ -31,6 +31,21 @@ bool isGeneratedName(const std::string& name) {
   return std::regex_match(name, pattern);
 }
 
+// Whether all that a value does is to bound Clips: limits that a model writes down are no parameters.
+// A learned range has the path of its module in its name ("act.alpha").
+std::vector<bool> boundsOnly(const Graph& graph) {
+  std::vector<bool> bounds(graph.valueCapacity(), false), other(graph.valueCapacity(), false);
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.input(i))
+        (node.op == "Clip" && node.domain.empty() && i > 0 ? bounds : other)[static_cast<std::size_t>(node.input(i).index)] =
+            true;
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = bounds[i] && !other[i];
+  return bounds;
+}
+
 Result<std::optional<std::regex>> compile(const char* option, const std::string& text) {
   if (text.empty()) return std::optional<std::regex>{};
   try {
@@ -52,6 +67,7 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
     for (const std::size_t slot : {3u, 4u})
       if (node.input(slot)) statistics[static_cast<std::size_t>(node.input(slot).index)] = true;
   }
+  const std::vector<bool> bounds = boundsOnly(graph);
   std::vector<ValueId> candidates;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value({static_cast<std::int32_t>(i)});
@@ -79,6 +95,8 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
       choice.reason = "a buffer by its name; --train selects it";
     else if (!selected && value.type.shape && value.type.shape->empty() && isGeneratedName(value.name))
       choice.reason = "a scalar constant of the exporter; --train selects it";
+    else if (!selected && bounds[static_cast<std::size_t>(value.id.index)] && value.name.find('.') == std::string::npos)
+      choice.reason = "a bound of Clip; --train selects it";
     else {
       choice.trained = true;
       choice.reason = selected ? fmt::format("matched by --train '{}'", options.train) : "reaches the loss";

@@ -22,12 +22,26 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
+// Where low exceeds high every result is high, so that bound alone has a slope.
 Status gradient(GradientContext& g) {
-  ValueId gradient = g.dy(0);
-  const auto present = [&](std::size_t i) { return g.node().input(i).valid(); };
-  if (present(1)) gradient = dropWhere(g, g.op("Less", {g.x(0), g.x(1)}), gradient);
-  if (present(2)) gradient = dropWhere(g, g.op("Greater", {g.x(0), g.x(2)}), gradient);
-  g.setGradient(0, gradient);
+  const bool low = g.node().input(1).valid(), high = g.node().input(2).valid();
+  const ValueId below = low ? g.op("Less", {g.x(0), g.x(1)}) : ValueId{},
+                above = high ? g.op("Greater", {g.x(0), g.x(2)}) : ValueId{};
+  if (g.needs(0)) {
+    ValueId gradient = g.dy(0);
+    if (low) gradient = dropWhere(g, below, gradient);
+    if (high) gradient = dropWhere(g, above, gradient);
+    g.setGradient(0, gradient);
+  }
+  const auto crossed = [&] { return g.op("Greater", {g.x(1), g.x(2)}); };
+  if (low && g.needs(1)) {
+    const ValueId gradient = keepWhere(g, below, g.dy(0));
+    g.setGradient(1, g.reduceTo(high ? dropWhere(g, crossed(), gradient) : gradient, g.x(1)));
+  }
+  if (high && g.needs(2)) {
+    const ValueId gradient = keepWhere(g, low ? g.op("Or", {above, crossed()}) : above, g.dy(0));
+    g.setGradient(2, g.reduceTo(gradient, g.x(2)));
+  }
   return {};
 }
 
@@ -35,12 +49,12 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kClipOp{
     .name = "Clip",
-    .doc = "y = min(max(x, low), high); slope 1 at the bounds",
+    .doc = "y = min(max(x, low), high); slope 1 in x at the bounds",
     .inputs = {1, 3},
     .outputs = {1, 1},
     .inferShape = inferShape,
     .gradient = gradient,
-    .differentiableInputs = bit(0),
+    .differentiableInputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),
     .layout = kSharedLayout,
 };

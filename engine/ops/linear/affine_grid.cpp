@@ -10,7 +10,11 @@ Status inferShape(ShapeContext& c) {
     return c.error("theta of shape " + shapeText(*c.inputShape(0)) + "; expected [N, axes, axes + 1]");
   const auto size = c.contents(1);
   if (!size) {
-    c.setOutput(0, c.inputDType(0), std::nullopt);
+    // N, axes of the image, coordinates: as many as there are extents in size.
+    const bool known = c.rankKnown(1) && c.inputShape(1)->size() == 1 && c.inputShape(1)->front().known();
+    const std::int64_t rank = known ? c.inputShape(1)->front().value() : 0;
+    c.setOutput(0, c.inputDType(0),
+                rank == 4 || rank == 5 ? std::optional(c.freshShape(0, static_cast<std::size_t>(rank))) : std::nullopt);
     return {};
   }
   if (size->size() != 4 && size->size() != 5)

@@ -19,6 +19,7 @@ std::span<const OpDef* const> movementOps() {
       &kGatherOp,
       &kGatherElementsOp,
       &kGatherNDOp,
+      &kMelWeightMatrixOp,
       &kNonMaxSuppressionOp,
       &kNonZeroOp,
       &kOneHotOp,

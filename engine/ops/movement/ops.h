@@ -25,6 +25,7 @@ extern const OpDef kGatherGradOp;
 extern const OpDef kGatherNDGradOp;
 extern const OpDef kGatherNDOp;
 extern const OpDef kGatherOp;
+extern const OpDef kMelWeightMatrixOp;
 extern const OpDef kNonMaxSuppressionOp;
 extern const OpDef kNonZeroOp;
 extern const OpDef kOneHotOp;

@@ -26,16 +26,17 @@ Status gradient(GradientContext& g) {
   const ValueId mean = g.ensureOutput(1), inverse = g.ensureOutput(2);
   const std::vector<ValueId> inputs{g.dy(0), g.x(0), g.x(1), mean, inverse};
   const Attributes attrs{{"axis", g.attrs().integer("axis", -1)}};
+  const ValueId more = reduction_rules::statisticsGradient(g, mean, inverse, g.dy(1), g.dy(2));
   const auto& scaleShape = g.shape(g.x(1));
-  if (!g.x(2).valid() || !g.needs(2) || (scaleShape && scaleShape == g.shape(g.x(2)))) {
-    reduction_rules::normalisationGradient(g, "LayerNormalizationGrad", inputs, attrs);
+  if (!g.dy(0).valid() || !g.x(2).valid() || !g.needs(2) || (scaleShape && scaleShape == g.shape(g.x(2)))) {
+    reduction_rules::normalisationGradient(g, "LayerNormalizationGrad", inputs, attrs, more);
     return {};
   }
   // A bias that broadcasts otherwise than scale is not a by-product of the gradient op.
   g.setGradient(2, g.reduceTo(g.dy(0), g.x(2)));
   if (!g.needs(0) && !g.needs(1)) return {};
   const auto gradients = g.emit(kInternalDomain, "LayerNormalizationGrad", inputs, g.needs(1) ? 2 : 1, attrs);
-  if (g.needs(0)) g.setGradient(0, gradients[0]);
+  if (g.needs(0)) g.setGradient(0, more.valid() ? g.add(gradients[0], more) : gradients[0]);
   if (g.needs(1)) g.setGradient(1, gradients[1]);
   return {};
 }
@@ -44,12 +45,15 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kLayerNormalizationOp{
     .name = "LayerNormalization",
-    .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` (-1) on; outputs y, mean, inv_std.",
+    .doc =
+        "y = (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` (-1) on; outputs y, mean, "
+        "inv_std.",
     .inputs = {2, 3},
     .outputs = {1, 3},
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
+    .differentiableOutputs = bit(0) | bit(1) | bit(2),
     .inPlaceInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<8>,
 };

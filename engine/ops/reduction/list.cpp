@@ -15,6 +15,7 @@ extern const OpDef kGroupNormalizationGradOp;
 extern const OpDef kGroupNormalizationOp;
 extern const OpDef kHardmaxOp;
 extern const OpDef kInstanceNormalizationOp;
+extern const OpDef kInverseOp;
 extern const OpDef kLayerNormalizationGradOp;
 extern const OpDef kLayerNormalizationOp;
 extern const OpDef kLogSoftmaxGradOp;
@@ -66,6 +67,7 @@ std::span<const OpDef* const> reductionOps() {
       &kGroupNormalizationOp,
       &kHardmaxOp,
       &kInstanceNormalizationOp,
+      &kInverseOp,
       &kLayerNormalizationGradOp,
       &kLayerNormalizationOp,
       &kLogSoftmaxGradOp,

@@ -144,12 +144,31 @@ DType statisticsType(const ShapeContext& c) {
   return stash && isFloating(*stash) ? *stash : DType::kF32;
 }
 
-void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs) {
+ValueId statisticsGradient(GradientContext& g, ValueId mean, ValueId inverse, ValueId dmean, ValueId dinverse) {
+  if (!dmean.valid() && !dinverse.valid()) return {};
+  ValueId sum = dmean;
+  if (dinverse.valid()) {
+    const ValueId x = g.castLike(g.x(0), inverse), centred = mean.valid() ? g.sub(x, mean) : x;
+    const ValueId along = g.neg(g.mul(g.mul(dinverse, g.mul(inverse, g.mul(inverse, inverse))), centred));
+    sum = sum.valid() ? g.add(sum, along) : along;
+  }
+  // Where there is no row there is nothing to divide: avoid 0 / 0 in integers.
+  const ValueId rows = g.op("Max", {g.op("Size", {inverse}), g.intScalar(1)});
+  const ValueId count = g.castLike(g.div(g.op("Size", {g.x(0)}), rows), inverse);
+  return g.castLike(g.expandTo(g.div(sum, count), g.x(0)), g.x(0));
+}
+
+void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs,
+                           ValueId more) {
+  if (!g.dy(0).valid()) {
+    if (g.needs(0) && more.valid()) g.setGradient(0, more);
+    return;
+  }
   const bool bias = g.x(2).valid() && g.needs(2);
   const std::size_t outputs = bias ? 3 : g.needs(1) ? 2 : 1;
   if (outputs == 1 && !g.needs(0)) return;
   const std::vector<ValueId> gradients = g.emit(kInternalDomain, op, std::move(inputs), outputs, std::move(attrs));
-  if (g.needs(0)) g.setGradient(0, gradients[0]);
+  if (g.needs(0)) g.setGradient(0, more.valid() ? g.add(gradients[0], more) : gradients[0]);
   if (g.needs(1)) g.setGradient(1, gradients[1]);
   if (bias) g.setGradient(2, gradients[2]);
 }

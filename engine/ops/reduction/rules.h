@@ -46,9 +46,14 @@ Status expectVector(ShapeContext& c, std::size_t input, const Dim& extent, std::
 Status expectNormalised(ShapeContext& c, std::size_t input, const Shape& x, std::size_t axis, std::string_view what);
 // The dtype of saved statistics: float64 for float64 inputs, else what `stash_type` says (float32).
 DType statisticsType(const ShapeContext& c);
-// Emits `op` (dy, x, scale, saved…) → dx, dscale, dbias and sets the gradients of inputs 0, 1 (scale) and, when present, 2 (bias,
-// shaped like scale).
-void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs);
+// Emits `op` (dy, x, scale, saved…) → dx, dscale, dbias and sets the gradients of inputs 0, 1 (scale) and, when present, 2
+// (bias, shaped like scale). `more`, when valid, is added to that of input 0, which is `more` alone where no gradient
+// arrives at output 0.
+void normalisationGradient(GradientContext& g, std::string_view op, std::vector<ValueId> inputs, Attributes attrs,
+                           ValueId more = {});
+// What a graph that reads mean (absent of RMS norms) and inv_std of a normalisation adds to the gradient of x; invalid when
+// neither output has one.
+ValueId statisticsGradient(GradientContext& g, ValueId mean, ValueId inverse, ValueId dmean, ValueId dinverse);
 // Shape rule of such a gradient op with `inputs` inputs: output 0 like input 1, outputs 1 and 2 like input 2; dy has the dtype of
 // input `dtypeOf`.
 Status inferNormalisationGrad(ShapeContext& c, std::size_t inputs, std::size_t dtypeOf);

@@ -23,7 +23,8 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   const ValueId inverse = g.ensureOutput(1);
   reduction_rules::normalisationGradient(g, "SimplifiedLayerNormalizationGrad", {g.dy(0), g.x(0), g.x(1), inverse},
-                                         {{"axis", g.attrs().integer("axis", -1)}});
+                                         {{"axis", g.attrs().integer("axis", -1)}},
+                                         reduction_rules::statisticsGradient(g, {}, inverse, {}, g.dy(1)));
   return {};
 }
 
@@ -37,6 +38,7 @@ constexpr OpDef rms(std::string_view domain, std::string_view name) {
       .inferShape = inferShape,
       .gradient = gradient,
       .differentiableInputs = bit(0) | bit(1),
+      .differentiableOutputs = bit(0) | bit(1),
       .inPlaceInputs = bit(0),
       .flops = reduction_rules::flopsPerElement<5>,
   };

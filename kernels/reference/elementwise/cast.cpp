@@ -110,6 +110,7 @@ std::span<const KernelEntry> castKernels() {
       {"", "CastLike", reading<2, cast>},
       {"", "Identity", reading<1, identity>},
       {"stepscope", "StopGradient", reading<1, identity>},
+      {"stepscope", "StraightThrough", reading<1, identity>},
   };
   return kEntries;
 }

@@ -19,6 +19,7 @@ double coordinate(const Mapping& m, std::int64_t o, std::int64_t in, std::int64_
   const auto x = static_cast<double>(o), width = static_cast<double>(in), resized = scale * width;
   if (m.transform == "align_corners") return resized == 1 ? 0 : x * (width - 1) / (resized - 1);
   if (m.transform == "asymmetric") return x / scale;
+  if (m.transform == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
   if (m.transform == "tf_crop_and_resize") {
     const double start = roiBegin * (width - 1), length = (roiEnd - roiBegin) * (width - 1);
     return start + (resized == 1 ? length / 2 : x * length / (resized - 1));
@@ -113,7 +114,8 @@ Result<ResizeAxes> resizeAxes(const Attributes& attrs, const KernelCall& call, s
             attrs.text("mode", "nearest"), attrs.real("cubic_coeff_a", -0.75f), attrs.integer("antialias", 0) != 0,
             attrs.integer("exclude_outside", 0) != 0};
   if (!oneOf(m.mode, {"nearest", "linear", "cubic"})) return invalid("Resize: mode '" + m.mode + "'; expected nearest, linear or cubic");
-  if (!oneOf(m.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"}))
+  if (!oneOf(m.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+                           "tf_crop_and_resize", "tf_half_pixel_for_nn"}))
     return invalid("Resize: coordinate_transformation_mode '" + m.transform + "' is unknown");
   if (!oneOf(m.nearestMode, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}))
     return invalid("Resize: nearest_mode '" + m.nearestMode + "' is unknown");

@@ -1,5 +1,6 @@
-// Constant, ConstantOfShape, EyeLike, Range: values from attributes and numbers.
+// Constant, ConstantOfShape, EyeLike, MelWeightMatrix, Range: values from attributes and numbers.
 #include <cmath>
+#include <cstdint>
 
 #include "kernels/reference/movement/common.h"
 
@@ -61,6 +62,40 @@ Status eyeLikeKernel(const KernelSpec& spec, const KernelCall& call) {
       for (std::int64_t column = 0; column < y.dims[1]; ++column) out[row * y.dims[1] + column] = T(column - row == k ? 1 : 0);
   });
   if (!known) return kernelError(spec, "type " + std::string(dtypeName(y.dtype)) + " has no ones");
+  return {};
+}
+
+// Triangle m rises from edge m to edge m + 1 and falls to edge m + 2; the edges are equally far apart on the mel scale.
+Status melWeightMatrixKernel(const KernelSpec& spec, const KernelCall& call) {
+  for (std::size_t i = 0; i < 5; ++i)
+    if (call.inputs[i].elements() != 1) return kernelError(spec, "operands must be scalars");
+  const std::int64_t melBins = elementAsInt(call.inputs[0], 0), length = elementAsInt(call.inputs[1], 0),
+                     rate = elementAsInt(call.inputs[2], 0);
+  if (melBins < 1 || melBins > INT32_MAX || length < 1 || length > INT32_MAX || rate < 1)
+    return kernelError(spec, "mel bins, dft length and sample rate must be positive");
+  const std::int64_t bins = length / 2 + 1, dims[] = {bins, melBins};
+  SS_TRY(checkOutput(spec, call, 0, dims, 2));
+  const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+  const double low = mel(elementAsDouble(call.inputs[3], 0)),
+               step = (mel(elementAsDouble(call.inputs[4], 0)) - low) / static_cast<double>(melBins + 2);
+  const auto edge = [&](std::int64_t i) {
+    const double hertz = 700 * (std::pow(10.0, (low + static_cast<double>(i) * step) / 2595) - 1);
+    return std::floor(static_cast<double>(length + 1) * hertz / static_cast<double>(rate));
+  };
+  if (!(edge(0) >= 0 && edge(0) < static_cast<double>(bins) && edge(melBins + 1) >= 0 &&
+        edge(melBins + 1) <= static_cast<double>(bins)))
+    return kernelError(spec, "edges outside the spectrum; expected frequencies from 0 to half the sample rate");
+  const TensorView& y = call.outputs[0];
+  for (std::int64_t m = 0; m < melBins; ++m) {
+    const double first = edge(m), middle = edge(m + 1), last = edge(m + 2);
+    for (std::int64_t bin = 0; bin < bins; ++bin) {
+      const auto at = static_cast<double>(bin);
+      double height = at == middle ? 1 : 0;
+      if (at >= first && at < middle) height = (at - first) / (middle - first);
+      if (at > middle && at < last) height = (last - at) / (last - middle);
+      storeElement(y, bin * melBins + m, height);
+    }
+  }
   return {};
 }
 

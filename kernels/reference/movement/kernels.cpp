@@ -13,6 +13,7 @@ Status constantOfShapeKernel(const KernelSpec& spec, const KernelCall& call);
 Status depthToSpaceKernel(const KernelSpec& spec, const KernelCall& call);
 Status expandKernel(const KernelSpec& spec, const KernelCall& call);
 Status eyeLikeKernel(const KernelSpec& spec, const KernelCall& call);
+Status melWeightMatrixKernel(const KernelSpec& spec, const KernelCall& call);
 Status flattenAndUnpadKernel(const KernelSpec& spec, const KernelCall& call);
 Status gatherElementsGradKernel(const KernelSpec& spec, const KernelCall& call);
 Status gatherElementsKernel(const KernelSpec& spec, const KernelCall& call);
@@ -60,6 +61,7 @@ std::span<const KernelEntry> movementKernels() {
       {"", "Gather", plain<gatherKernel>},
       {"", "GatherElements", plain<gatherElementsKernel>},
       {"", "GatherND", plain<gatherNdKernel>},
+      {"", "MelWeightMatrix", plain<melWeightMatrixKernel>},
       {"", "NonMaxSuppression", plain<nonMaxSuppressionKernel>},
       {"", "NonZero", plain<nonZeroKernel>},
       {"", "OneHot", plain<oneHotKernel>},

@@ -11,6 +11,7 @@ std::span<const KernelEntry> crossEntropyKernels();
 std::span<const KernelEntry> cumSumKernels();
 std::span<const KernelEntry> detKernels();
 std::span<const KernelEntry> groupNormKernels();
+std::span<const KernelEntry> inverseKernels();
 std::span<const KernelEntry> layerNormKernels();
 std::span<const KernelEntry> lpNormalizationKernels();
 std::span<const KernelEntry> lrnKernels();

@@ -121,6 +121,14 @@ void addClip(std::vector<OpExample>& all) {
   all.push_back(example("Clip_low", "Clip", {x, scalar(-0.5)}));
   all.push_back(example("Clip_high", "Clip", {x, In::none(), scalar(0.7)}));
   all.push_back(example("Clip_none", "Clip", {x}));
+  // Bounds that are no constants (learned ranges) have gradients too.
+  all.push_back(example(
+      "Clip_trained_bounds", "Clip",
+      {In::random({3, 4}, -2, 2, {-0.55, -0.45, 0.65, 0.75}), In::random({}, -0.53, -0.47), In::random({}, 0.67, 0.73)}));
+  all.push_back(example("Clip_trained_low", "Clip", {In::random({3, 4}, -2, 2), In::random({}, -0.01, 0.01)}));
+  all.push_back(example("Clip_trained_high", "Clip", {In::random({3, 4}, -2, 2), In::none(), In::random({}, -0.01, 0.01)}));
+  all.push_back(example("Clip_crossed_bounds", "Clip",
+                        {In::random({3, 4}, -2, 2), In::random({}, 0.5, 0.9), In::random({}, -0.9, -0.5)}));
   all.push_back(example("Clip_int", "Clip", {In::integers({6}, -9, 9), In::scalarInt(-2), In::scalarInt(5)}));
 }
 
@@ -317,6 +325,8 @@ void addQuantisation(std::vector<OpExample>& all) {
   all.push_back(withOutputs(example("DynamicQuantizeLinear", "DynamicQuantizeLinear", {x}), 3));
   all.push_back(withOutputs(example("DynamicQuantizeLinear_zeros", "DynamicQuantizeLinear", {floats({2}, {0, 0})}), 3));
   // The straight-through gradient is not the derivative.
+  all.push_back(valuesOnly(
+      inDomain("stepscope", example("StraightThrough", "StraightThrough", {x, x, In::random({4}, 0.01, 0.1), bytes({4})}))));
   all.push_back(valuesOnly(
       inDomain("com.microsoft", withOutputs(example("FakeQuant", "FakeQuant", {x, scalar(0.013), scalar(100)}), 2))));
 }

@@ -167,6 +167,8 @@ void addResizes(std::vector<OpExample>& all) {
   for (const char* transform : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"})
     for (const char* mode : {"linear", "cubic"})
       scaled(std::string(mode) + "_" + transform, {1, 1, 4, 3}, {1, 1, 0.6f, 2.3f}, {{"mode", text(mode)}, {"coordinate_transformation_mode", text(transform)}});
+  sized("nearest_tf_half_pixel_for_nn", {1, 1, 4, 5}, {1, 1, 3, 2},
+        {{"coordinate_transformation_mode", text("tf_half_pixel_for_nn")}});
   for (const char* mode : {"linear", "cubic"})
     sized(std::string(mode) + "_antialias", {1, 1, 7, 6}, {1, 1, 3, 4}, {{"mode", text(mode)}, {"antialias", kOne}, {"exclude_outside", kOne}});
   const std::vector<float> roi{0.2f, 0.1f, 0.9f, 1.2f};

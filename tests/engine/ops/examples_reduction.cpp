@@ -59,6 +59,11 @@ void addReductions(std::vector<OpExample>& list) {
     for (const std::int64_t reverse : {kNo, kYes})
       list.push_back({"CumSum_" + std::to_string(exclusive) + std::to_string(reverse), "", "CumSum",
                       {In::random({2, 3, 4}), In::scalarInt(1)}, 1, {{"exclusive", exclusive}, {"reverse", reverse}}});
+  list.push_back({"Inverse_batch", "com.microsoft", "Inverse", {In::random({2, 3, 3})}});
+  // A zero on the diagonal has to be exchanged; no matrix at all has nothing to vary.
+  list.push_back(
+      {"Inverse_pivots", "com.microsoft", "Inverse", {values({3, 3}, {0, 2, 1, 1, 0, 3, 2, -1, 1})}, 1, {}, 1e-6, false});
+  list.push_back({"Inverse_none", "com.microsoft", "Inverse", {In::random({0, 3, 3})}, 1, {}, 1e-6, false});
   list.push_back({"Det_single", "", "Det", {In::random({3, 3})}});
   list.push_back({"Det_batch", "", "Det", {In::random({2, 2, 4, 4})}});
   list.push_back({"DetGrad_singular", "stepscope", "DetGrad", {In::random({2}), values({2, 2, 2}, {1, 2, 2, 4, 0, 0, 0, 0})}});
@@ -89,6 +94,13 @@ void addLayerNorms(std::vector<OpExample>& list) {
   const float epsilon = 1e-3F;
   list.push_back({"LayerNormalization", "", "LayerNormalization", {x, scale, bias}, 1, {{"epsilon", epsilon}}});
   list.push_back({"LayerNormalization_outputs", "", "LayerNormalization", {x, scale, bias}, 3, {{"epsilon", epsilon}}, 1e-6, false});
+  // With constant scale and bias, since mean and inverse deviation do not depend on them.
+  list.push_back({"LayerNormalization_statistics",
+                  "",
+                  "LayerNormalization",
+                  {x, values({5}, {1, 2, -1, 0.5F, 3})},
+                  3,
+                  {{"epsilon", epsilon}}});
   list.push_back({"LayerNormalization_no_bias", "", "LayerNormalization", {x, scale}});
   list.push_back({"LayerNormalization_axis1", "", "LayerNormalization", {x, In::random({3, 5}), In::random({3, 5})}, 1, {{"axis", std::int64_t{1}}}});
   list.push_back({"LayerNormalization_broadcast", "", "LayerNormalization", {x, scale, In::random({3, 5})}, 1, {{"axis", std::int64_t{1}}}});
@@ -99,6 +111,7 @@ void addLayerNorms(std::vector<OpExample>& list) {
     const std::string name = std::string(domain).empty() ? op : std::string("ms_") + op;
     list.push_back({name, domain, op, {x, scale}, 1, {{"epsilon", epsilon}}});
     list.push_back({name + "_axis1", domain, op, {x, In::random({3, 5})}, 1, {{"axis", std::int64_t{1}}}});
+    list.push_back({name + "_statistics", domain, op, {x, values({5}, {1, 2, -1, 0.5F, 3})}, 2, {{"epsilon", epsilon}}});
   }
   list.push_back({"SimplifiedLayerNormalization_outputs", "", "SimplifiedLayerNormalization", {x, scale}, 2, {}, 1e-6, false});
   list.push_back({"SimplifiedLayerNormalizationGrad", "stepscope", "SimplifiedLayerNormalizationGrad",

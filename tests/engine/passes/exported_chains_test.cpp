@@ -49,6 +49,65 @@ TEST(ExportedChains, TensorsLiftedOutOfTheCodeAreNotTrained) {
   EXPECT_NE(step.error().message.find("lifted_tensor_0"), std::string::npos) << step.error().message;
 }
 
+TEST(ExportedChains, BoundsOfClipAreTrainedWhereAModuleOwnsThem) {
+  // min(max(w, 0), 2): two of w lie between, one above.
+  const auto clipped = [](const std::string& high, const std::vector<std::string>& parameters) {
+    return smallStep(floats("w", {4}, {-1, 0.5f, 1.5f, 3}) + floats("low", {}, {0}) + floats(high, {}, {2}) +
+                         node("Clip", "w low " + high, "y") + sum("y"),
+                     17, parameters);
+  };
+  const auto learned = clipped("act.alpha", {"w", "act.alpha"});
+  ASSERT_TRUE(learned.has_value()) << learned.error().message;
+  EXPECT_NEAR(learned->loss, 4, 1e-6);
+  EXPECT_NEAR(learned->gradients.at("act.alpha")[0], 1, 1e-6);
+  EXPECT_EQ(learned->gradients.at("w"), (std::vector<double>{0, 1, 1, 0}));
+  const auto limit = clipped("high", {"high"});
+  ASSERT_FALSE(limit.has_value());
+  EXPECT_NE(limit.error().message.find("high"), std::string::npos) << limit.error().message;
+}
+
+// The int8 zero point 1 and the scale 0.5: steps of 0.5 from -64.5 to 63.
+std::string quantised(const std::string& between) {
+  return floats("w", {4}, {0.6f, -70, 62.9f, 64}) + floats("scale", {}, {0.5f}) +
+         "initializer { name: \"zero\" data_type: 3 int32_data: 1 } " + node("QuantizeLinear", "w scale zero", "q") +
+         between + node("DequantizeLinear", between.empty() ? "q scale zero" : "c scale zero", "d") +
+         floats("f", {4}, {1, 2, 3, 4}) + node("Mul", "d f", "y") + sum("y");
+}
+
+TEST(ExportedChains, QuantisationInTrainingHandsItsGradientOn) {
+  const auto step = smallStep(quantised(""), 13, {"w"});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_NEAR(step->loss, 0.5 - 2 * 64.5 + 3 * 63 + 4 * 63, 1e-4);
+  EXPECT_EQ(step->gradients.at("w"), (std::vector<double>{1, 0, 3, 0}));
+  // Seven bits, as PyTorch exports them: a Clip between the two.
+  const std::string clip = "initializer { name: \"top\" data_type: 3 int32_data: 100 } " + node("Clip", "q _ top", "c");
+  const auto seven = smallStep(quantised(clip), 13, {"w"});
+  ASSERT_TRUE(seven.has_value()) << seven.error().message;
+  EXPECT_EQ(seven->gradients.at("w"), (std::vector<double>{1, 0, 0, 0}));
+  // The scale has no gradient through the pair.
+  EXPECT_FALSE(smallStep(quantised(""), 13, {"scale"}).has_value());
+}
+
+TEST(ExportedChains, QuantisationPerChannelHandsItsGradientOn) {
+  const auto step = smallStep(floats("w", {2, 2}, {1, 100, 1, 100}) + floats("scale", {2}, {0.5f, 1}) +
+                                  "initializer { name: \"zero\" dims: 2 data_type: 3 int32_data: [0, 0] } " +
+                                  node("QuantizeLinear", "w scale zero", "q", attribute("axis", 0)) +
+                                  node("DequantizeLinear", "q scale zero", "d", attribute("axis", 0)) + sum("d"),
+                              13, {"w"});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_NEAR(step->loss, 1 + 63.5 + 1 + 100, 1e-4);
+  EXPECT_EQ(step->gradients.at("w"), (std::vector<double>{1, 0, 1, 1}));
+}
+
+TEST(ExportedChains, MeanOfALayerNormalizationCarriesAGradient) {
+  const auto step = smallStep(floats("w", {1, 4}, {1, 2, 3, 6}) + floats("scale", {4}, {1, 1, 1, 1}) +
+                                  node("LayerNormalization", "w scale", "n mean") + node("Mul", "mean mean", "y") + sum("y"),
+                              17, {"w"});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_NEAR(step->loss, 9, 1e-5);
+  for (const double slope : step->gradients.at("w")) EXPECT_NEAR(slope, 1.5, 1e-5);
+}
+
 TEST(ExportedChains, UnknownOpsAreNamedBeforeTheLossIs) {
   const auto step = smallStep(floats("w", {1}, {2}) + node("TfIdfVectorizer", "w", "y") + sum("y"), 17, {});
   ASSERT_FALSE(step.has_value());

@@ -1,0 +1,18 @@
+// Rewrites operators of com.microsoft that say what public ops say into these, so that they have shape rule, gradient and
+// kernels: Trilu and GridSample (as ONNX Runtime's exporter hooks for torch.onnx write them), TransposeMatMul, and what
+// ORT's training passes leave in a saved graph: BatchNormInternal, ReduceSumTraining, BiasDropout, Scale, ScaledSum.
+//
+// Runs after `inline` and before raise_opset, which brings the results to the internal opset. Nodes keep their ids; helper
+// nodes have the node as their source, its module path and predicates. Source: onnxruntime/docs/ContribOperators.md.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/ir/graph.h"
+
+namespace stepscope {
+
+// Returns how many nodes were rewritten; without any the graph keeps its version.
+Result<std::size_t> raiseMicrosoft(Graph& graph);
+
+}  // namespace stepscope

@@ -1,0 +1,19 @@
+// Gives quantisation in training its gradient: behind each DequantizeLinear of what a QuantizeLinear with the same scale
+// made, a StraightThrough hands the gradient to what was quantised (PyTorch exports its fake_quantize modules as such pairs,
+// with a Clip between them for seven bits). Values stay what the pair computes; the scale gets no gradient through the pair,
+// as in PyTorch.
+//
+// Runs after an `infer`, which tells the types, and before the next one. Blocks of scales are left as they are.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/ir/graph.h"
+#include "engine/passes/infer.h"
+
+namespace stepscope {
+
+// Returns how many pairs were given one.
+std::size_t straightThrough(Graph& graph, const Inference& inference);
+
+}  // namespace stepscope
