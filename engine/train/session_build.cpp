@@ -270,18 +270,21 @@ Status Session::buildGraph() {
 void Session::dropVariants() {
   variant_ = nullptr;
   variants_.clear();
+  touched_ = 0;  // another plan is measured anew
 }
 
 Status Session::useVariantFor(const Batch& batch) {
   const std::string signature = signatureOf(batch);
   for (const auto& variant : variants_)
     if (variant->signature == signature) {
+      if (variant_ != variant.get()) touched_ = 0;
       variant_ = variant.get();
       return {};
     }
   SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
   variants_.push_back(std::move(variant));
   variant_ = variants_.back().get();
+  touched_ = 0;
   return {};
 }
 

@@ -1,7 +1,9 @@
 // Looking at values and changing them; parameters and optimizer state as named tensors; what the file is.
-#include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <map>
 
 #include "engine/autodiff/gradient.h"
@@ -15,6 +17,15 @@ namespace stepscope {
 namespace {
 
 constexpr std::int64_t kStateVersion = 1;  // of what --save writes; a file without one is of version 1
+
+// Floating types round; integers and bool hold a number or they do not.
+bool holdsNumber(DType dtype, double number) {
+  if (isFloating(dtype)) return true;
+  if (std::trunc(number) != number) return false;  // NaN among them
+  if (dtype == DType::kBool) return number == 0 || number == 1;
+  const int bits = 8 * static_cast<int>(dtypeSize(dtype)) - (isUnsigned(dtype) ? 0 : 1);
+  return number < std::ldexp(1.0, bits) && number >= (isUnsigned(dtype) ? 0.0 : -std::ldexp(1.0, bits));
+}
 
 }  // namespace
 
@@ -71,6 +82,10 @@ Status Session::writeValue(ValueId id, const TensorView& contents) {
 
 Status Session::edit(ValueId id, const std::vector<std::int64_t>& index, double number, bool fill) {
   SS_ASSIGN(const Tensor contents, editable(id));
+  if (!holdsNumber(contents.dtype(), number))
+    return invalid(fmt::format("value '{}': {} is not a number of type {}; expected {}", variant_->graph.value(id).name,
+                               number, dtypeName(contents.dtype()),
+                               contents.dtype() == DType::kBool ? "0 or 1" : "a whole number that the type can hold"));
   if (fill) {
     for (std::int64_t k = 0; k < contents.elements(); ++k) storeElement(contents.view(), k, number);
   } else {

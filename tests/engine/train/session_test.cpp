@@ -398,6 +398,47 @@ TEST(Session, StepBackRunsNothingAgainWithinTheUndoLog) {
   }
 }
 
+TEST(Session, AnEditOfAnIntegerIsAWholeNumberThatItCanHold) {
+  auto session = openSession(digits());
+  ASSERT_NE(session, nullptr);
+  ASSERT_TRUE(session->beginStep().has_value());
+  const ValueId labels = session->findValue("label");
+  ASSERT_TRUE(labels.valid());
+  const auto before = session->value(labels);
+  ASSERT_TRUE(before.has_value());
+  ASSERT_EQ(before->dtype, DType::kI64);
+  const double first = elementAsDouble(*before, 0);
+  for (const double number :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 0.5, 1e19, -1e19}) {
+    const auto refused = session->edit(labels, {0}, number, false);
+    ASSERT_FALSE(refused.has_value()) << number;
+    EXPECT_NE(refused.error().message.find("int64; expected a whole number"), std::string::npos) << refused.error().message;
+    EXPECT_EQ(elementAsDouble(*session->value(labels), 0), first) << number;
+  }
+  EXPECT_TRUE(session->edit(labels, {0}, 9 - first, false).has_value());
+  EXPECT_EQ(elementAsDouble(*session->value(labels), 0), 9 - first);
+}
+
+// What an earlier plan touched is not the peak of the one that runs.
+TEST(Session, AnotherPlanIsMeasuredAnew) {
+  auto session = openSession(digits());
+  ASSERT_NE(session, nullptr);
+  const auto roomy = session->step();
+  ASSERT_TRUE(roomy.has_value());
+  TrainOptions options = session->options();
+  ASSERT_TRUE(applySetting(options, "memory.reuse", "off", "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  const auto more = session->step();
+  ASSERT_TRUE(more.has_value()) << more.error().message;
+  ASSERT_GT(more->planned_bytes(), roomy->planned_bytes());
+  EXPECT_GT(more->peak_bytes(), roomy->peak_bytes());
+  ASSERT_TRUE(applySetting(options, "memory.reuse", "on", "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  const auto again = session->step();
+  ASSERT_TRUE(again.has_value());
+  EXPECT_LT(again->peak_bytes(), more->peak_bytes());
+}
+
 TEST(Session, AnEditIsABarrierForTheUndoLog) {
   auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
