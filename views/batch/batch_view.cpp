@@ -104,6 +104,7 @@ void BatchView::makePages() {
   splitter_->addWidget(side);
   splitter_->setStretchFactor(0, 3);
   splitter_->setStretchFactor(1, 4);
+  splitter_->setSizes({390, 610});  // shares
   body()->addWidget(splitter_, 1);
   connect(tabs_, &QTabBar::currentChanged, this, &BatchView::showPage);
 }

@@ -78,7 +78,9 @@ void Details::row(const QString& label, const QString& html) {
 
 void Details::notice(const QString& html) {
   closeTable();
-  html_ += QStringLiteral("<table width='100%' cellspacing='0'><tr><td style='background:%1; padding:6px 9px'>%2</td></tr></table>")
+  html_ += QStringLiteral(
+               "<table width='100%' cellspacing='0'><tr><td style='background:%1; padding:6px 9px'>%2</td></tr></table><p "
+               "style='margin:0; font-size:4px'>&nbsp;</p>")
                .arg(Tokens::current().currentRow.name(), html);
 }
 

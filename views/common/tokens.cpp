@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/tokens.h"
 
+#include <QAbstractItemView>
 #include <QApplication>
 #include <QFontDatabase>
 #include <QFontInfo>
@@ -126,6 +127,9 @@ QProgressBar::chunk { background: %accent; border-radius: 2px; }
 QTabBar::tab { background: transparent; border: 0; border-bottom: 2px solid transparent; padding: 5px 9px; color: %muted; }
 QTabBar::tab:selected { color: %text; border-bottom: 2px solid %accent; }
 QTabBar::tab:hover { color: %text; }
+QFileDialog QToolButton { padding: 3px; }
+QTabBar QToolButton { padding: 0; border: 0; border-radius: 0; background: %raised; }
+QTabBar QToolButton:hover { background: %hover; }
 QTabWidget::pane { border: 0; border-top: 1px solid %border; }
 QLabel[role="muted"] { color: %muted; }
 QLabel[role="faint"] { color: %faint; }
@@ -159,6 +163,8 @@ QDialog, QMessageBox { background: %panel; }
       .replace("%row", QString::number(m.row));
 }
 
+constexpr int kComboPadding = 4;  // beside what Fusion leaves
+
 // Fusion with flat combo boxes: a style sheet cannot draw their arrow without a picture file of fixed colour.
 class QuietStyle : public QProxyStyle {
  public:
@@ -190,6 +196,25 @@ class QuietStyle : public QProxyStyle {
     const int icon = combo->currentIcon.isNull() ? 0 : combo->iconSize.width() + 4;
     shortened.currentText = combo->fontMetrics.elidedText(combo->currentText, Qt::ElideMiddle, field.width() - icon - 2);
     QProxyStyle::drawControl(element, &shortened, painter, widget);
+  }
+
+  // Text in a box of choices begins where it begins in a field.
+  QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option, SubControl part,
+                       const QWidget* widget) const override {
+    const QRect rect = QProxyStyle::subControlRect(control, option, part, widget);
+    return control == CC_ComboBox && part == SC_ComboBoxEditField ? rect.adjusted(kComboPadding, 0, 0, 0) : rect;
+  }
+  QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
+                         const QWidget* widget) const override {
+    const QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
+    return type == CT_ComboBox ? wanted + QSize(kComboPadding, 0) : wanted;
+  }
+
+  void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                     const QWidget* widget) const override {
+    // The colour of its row says which item is the current one.
+    if (element == PE_FrameFocusRect && qobject_cast<const QAbstractItemView*>(widget)) return;
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
   }
 
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override {

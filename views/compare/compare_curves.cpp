@@ -136,7 +136,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
     notes << tr("equal in every bit");
   }
   // Below the plot: a note across the lines would hide them.
-  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no norm: clipping computes it") : tr("step"));
+  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no norms without clip-grad-norm") : tr("step"));
   note_->setText(notes.join('\n'));
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {
@@ -154,8 +154,10 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
 void CompareCurves::setLogarithmic(bool on) {
   QCPAxis* axis = lossA_->valueAxis();
   axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
-  axis->setTicker(on ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog)
-                     : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+  if (on)
+    axis->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
+  else
+    countNumbers(*axis);
   fit();
 }
 

@@ -60,9 +60,10 @@ CompareOptionsView::CompareOptionsView(const ViewContext& context, QWidget* pare
     edit->setMinimumWidth(4 * m.unit);
     edit->setMaximumWidth(12 * m.unit);
     line->addWidget(label);
-    line->addWidget(edit, 1);
+    line->addWidget(edit, 100);
     connect(edit, &QLineEdit::editingFinished, this, &CompareOptionsView::apply);
   }
+  line->addStretch(1);  // in a wide panel the fields stay beside their names
   top->addLayout(line);
   verdict_->setTextFormat(Qt::PlainText);
   verdict_->setWordWrap(true);

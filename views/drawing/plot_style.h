@@ -9,6 +9,10 @@ namespace stepscope {
 // Colours, fonts and number format of every axis of the plot; again after a change of theme.
 void dressAxes(QCustomPlot& plot);
 
+// An axis of numbers: as many decimals for all as the one with the most needs. dressAxes gives it to every axis that has no
+// other.
+void countNumbers(QCPAxis& axis);
+
 // An axis of steps, which are whole.
 void countWhole(QCPAxis& axis);
 

@@ -319,6 +319,8 @@ void MemoryPainter::paintMarks(QPainter& p, const Tokens& t) {
                       [&](const auto& o) { return at < o.second + 8 && at + width > o.first - 8; }))
         continue;
       taken[line].emplace_back(at, at + width);
+      // No line of the plot runs through a label.
+      p.fillRect(QRectF(at - 2, line * metrics.height() + 2, width + 4, metrics.height()), t.panel);
       p.setPen(colour);
       p.drawText(QPointF(at, metrics.ascent() + 2 + line * metrics.height()), words);
       return;

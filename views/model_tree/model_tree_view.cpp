@@ -3,6 +3,7 @@
 
 #include <QApplication>
 #include <QHeaderView>
+#include <QPainter>
 #include <QPointer>
 #include <QStyledItemDelegate>
 #include <QThreadPool>
@@ -20,13 +21,14 @@ enum Role { kNode = Qt::UserRole, kValue, kPath, kFilled };
 
 constexpr int kMostMatches = 200;
 
-// Numbers end where the titles of their columns end.
+// Numbers end where the titles of their columns end; what is selected is so over the whole row.
 class PaddedCells : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     QStyleOptionViewItem padded(option);
     if (index.column() > 0) padded.rect.adjust(0, 0, -5, 0);
+    if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, Tokens::current().select);
     QStyledItemDelegate::paint(painter, padded, index);
   }
 };
@@ -58,7 +60,7 @@ ModelTreeView::ModelTreeView(const ViewContext& context, QWidget* parent)
   tree_->setColumnWidth(3, qRound(5.6 * m.unit));
   tree_->setUniformRowHeights(true);
   tree_->setFrameShape(QFrame::NoFrame);
-  tree_->setIndentation(qRound(0.75 * m.unit));
+  tree_->setIndentation(qRound(1.0 * m.unit));
   tree_->setTextElideMode(Qt::ElideMiddle);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);

@@ -128,7 +128,7 @@ void OptionsView::showChosen() {
   reset_->setEnabled(o && o->value() != o->default_value() && !store().readOnly());
   name_->setText(o ? format::visible(o->name()) : QString());
   QString doc = o ? format::visible(o->doc()) : QString();
-  if (o && !o->default_value().empty()) doc += tr("  Default: %1.").arg(format::visible(o->default_value()));
+  if (o && !o->default_value().empty()) doc += tr(". Default: %1.").arg(format::visible(o->default_value()));
   doc_->setText(doc);
   if (o) {
     value_->setEditable(o->choices().empty());

@@ -114,7 +114,7 @@ void ParetoPlot::setReport(const std::shared_ptr<const snapshot::RecomputeReport
   const Unit &bytes = unitOf(mostBytes, kBytes), &times = unitOf(mostTime, kTimes);
   byteUnit_ = bytes.size;
   timeUnit_ = times.size;
-  xAxis->setLabel(tr("peak, %1").arg(QString::fromUtf8(bytes.name)));
+  xAxis->setLabel(tr("peak of values, %1").arg(QString::fromUtf8(bytes.name)));
   yAxis->setLabel(tr("step, %1").arg(QString::fromUtf8(times.name)));
   QVector<double> x, y, xm, ym, below, above, xp, yp;
   if (report_) {

@@ -220,7 +220,7 @@ QWidget* RecomputeView::makeControls() {
 QString RecomputeView::headerText() const {
   const auto& report = store().findings().recompute();
   if (!report) return {};
-  return tr("peak %1 of %2 · %3")
+  return tr("peak of values %1 of %2 · %3")
       .arg(format::bytes(report->present_peak_bytes()), format::bytes(report->plain_peak_bytes()),
            report->measured() ? tr("costs measured") : tr("costs estimated"));
 }

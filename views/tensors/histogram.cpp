@@ -81,8 +81,10 @@ void Histogram::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(zero, area.bottom(), 1, 4), t.edge);
     if (zero > area.left() + 5 * m.unit && zero < area.right() - 5 * m.unit) painter.drawText(QRectF(zero - 20, below.top(), 40, below.height()), Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("0"));
   }
+  const QString scale = logarithmic_ ? tr("log") : tr("linear");
   painter.drawText(QRectF(area.left(), 2, area.width(), 1.4 * m.unit), Qt::AlignRight | Qt::AlignVCenter,
-                   tr("%1 values, %2 count").arg(format::count(statistics_->count()), logarithmic_ ? tr("log") : tr("linear")));
+                   statistics_->count() == 1 ? tr("1 value, %1 count").arg(scale)
+                                             : tr("%1 values, %2 count").arg(format::count(statistics_->count()), scale));
   painter.setPen(QPen(t.accent, 1));
   for (const double share : {low_, high_}) {
     if (share > 0 && share < 1) painter.drawLine(QPointF(area.left() + share * area.width(), area.top()), QPointF(area.left() + share * area.width(), area.bottom() + 4));

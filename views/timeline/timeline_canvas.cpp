@@ -300,13 +300,20 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     if (step.warmUp) p.fillRect(r, QBrush(t.edge, Qt::BDiagPattern));
     QString words = step.warmUp ? tr("step %1, warm-up").arg(step.step) : tr("step %1").arg(step.step);
     const QString time = format::time(step.end - step.begin);
+    const bool both = r.width() > metrics.horizontalAdvance(words) + metrics.horizontalAdvance(time) + 22;
+    // Hatching would run through the words.
+    if (step.warmUp)
+      p.fillRect(
+          QRectF(r.x(), r.y(),
+                 std::min(r.width(), metrics.horizontalAdvance(words) + (both ? metrics.horizontalAdvance(time) + 22 : 10)),
+                 r.height()),
+          i % 2 == 0 ? t.hover : t.select);
     p.setPen(t.muted);
     if (r.width() > metrics.horizontalAdvance(words) + 10) {
       p.drawText(QPointF(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5), words);
       const double used = metrics.horizontalAdvance(words) + 14;
       p.setPen(t.faint);
-      if (r.width() > used + metrics.horizontalAdvance(time) + 8)
-        p.drawText(QPointF(r.x() + used, r.center().y() + metrics.ascent() / 2 - 1.5), time);
+      if (both) p.drawText(QPointF(r.x() + used, r.center().y() + metrics.ascent() / 2 - 1.5), time);
     }
   }
   p.setPen(t.border);

@@ -107,7 +107,10 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   connect(logarithmic_, &QToolButton::toggled, this, [this](bool on) {
     QCPAxis* axis = loss_->valueAxis();
     axis->setScaleType(on ? QCPAxis::stLogarithmic : QCPAxis::stLinear);
-    axis->setTicker(on ? QSharedPointer<QCPAxisTicker>(new QCPAxisTickerLog) : QSharedPointer<QCPAxisTicker>(new QCPAxisTicker));
+    if (on)
+      axis->setTicker(QSharedPointer<QCPAxisTickerLog>::create());
+    else
+      countNumbers(*axis);
     refill();
   });
   connect(smooth_, &QToolButton::toggled, this, &TrainingView::refill);
