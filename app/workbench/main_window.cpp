@@ -17,6 +17,7 @@
 
 #include "app/workbench/view_list.h"
 #include "views/common/format.h"
+#include "views/common/running.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -35,7 +36,8 @@ MainWindow::MainWindow(bool remember)
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Stepscope"));
   setAcceptDrops(true);
-  resize(1600, 1000);
+  const QSize wish(1600, 1000);
+  resize(remember ? wish.boundedTo(screen()->availableSize()) : wish);
   selection_.setCompleter([this](Selection s) { return complete(std::move(s)); });
 
   auto* central = new QWidget;
@@ -162,6 +164,7 @@ bool MainWindow::idle() const { return recording_.idle() && !session_.busy() && 
 
 void MainWindow::connectSession() {
   connect(&session_, &Session::busyChanged, this, [this] {
+    Running::of(store_).set(session_.running());
     toolbar_->setRunning(session_.busy() || session_.running());
     updateActions();
   });
@@ -211,6 +214,15 @@ void MainWindow::updateOptions() {
     on += isSwitch && option.value() == "on";
   }
   toolbar_->setOptions(on, total);
+  const auto value = [this](const char* name) {
+    for (const auto& o : store_.options())
+      if (o.name() == name) return format::visible(o.value());
+    return QString();
+  };
+  const QString device = value("device").toUpper(), precision = value("precision");
+  const QString where = device.isEmpty() || precision.isEmpty() ? device + precision : tr("%1 · %2").arg(device, precision);
+  status_->setDevice(where);
+  toolbar_->setDevice(where);
 }
 
 void MainWindow::updateAlerts() {

@@ -261,7 +261,6 @@ void MainWindow::connectFiles() {
     noteFile(session_.modelPath());
     beginRecording();
     recording_.build();
-    status_->setDevice(tr("CPU · fp32"));
   });
   connect(&session_, &Session::planRebuilt, this, [this] {
     if (session_.built()) recording_.build();

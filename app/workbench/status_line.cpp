@@ -3,9 +3,11 @@
 
 #include <QHBoxLayout>
 #include <QPainter>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/running.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -58,6 +60,7 @@ StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selecti
   connect(&store, &SnapshotStore::planChanged, this, &StatusLine::refresh);
   connect(&store, &SnapshotStore::stepsChanged, this, &StatusLine::refresh);
   connect(&store, &SnapshotStore::workerChanged, this, &StatusLine::refresh);
+  connect(&Running::of(store), &Running::changed, this, &StatusLine::refresh);
   refresh();
 }
 
@@ -83,16 +86,19 @@ void StatusLine::refresh() {
   const PlanPtr& plan = store_.plan();
   const snapshot::Position& p = store_.position();
   const snapshot::StepRecord* last = store_.steps().empty() ? nullptr : store_.steps().back().get();
+  const bool running = Running::of(store_).on();
   const bool busy = store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
 
   if (!plan) {
     where_->setText({});
     phase_->setText({});
   } else if (p.in_step()) {
-    where_->setText(strong(busy ? tr("Running") : tr("Paused")) + tr(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
+    where_->setText(strong(busy || running ? tr("Running") : tr("Paused")) +
+                    tr(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
     const snapshot::Instruction* next = plan->instruction(p.instruction());
     phase_->setText(tr("Phase ") + strong(next ? names::phase(next->phase()).toLower() : tr("end of step")));
-  } else {
+  } else if (!running || where_->text().isEmpty()) {
+    // Between two steps of a run the place of the last one stays: it is there again in a moment.
     where_->setText(strong(store_.readOnly() ? tr("Recorded run") : busy ? tr("Running") : tr("Ready")));
     phase_->setText({});
   }
@@ -124,8 +130,13 @@ void StatusLine::refresh() {
   switch (store_.workerState()) {
     case WorkerState::kNone: worker_->setText(store_.readOnly() ? dot(t.faint, tr("read-only")) : QString()); break;
     case WorkerState::kStarting: worker_->setText(dot(t.warn, tr("worker starts"))); break;
-    case WorkerState::kIdle: worker_->setText(dot(t.ok, tr("worker"))); break;
-    case WorkerState::kBusy: worker_->setText(dot(t.accent, store_.workerText().isEmpty() ? tr("working") : store_.workerText())); break;
+    case WorkerState::kIdle: worker_->setText(running ? dot(t.accent, tr("running")) : dot(t.ok, tr("worker"))); break;
+    case WorkerState::kBusy:
+      // The requests that a run is made of follow each other faster than they can be read; the tooltip has the present one.
+      worker_->setText(dot(t.accent, running                         ? tr("running")
+                                     : store_.workerText().isEmpty() ? tr("working")
+                                                                     : store_.workerText()));
+      break;
     case WorkerState::kUnresponsive:
       worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.warn.name(), tr("worker does not answer · restart")));
       break;
@@ -135,6 +146,11 @@ void StatusLine::refresh() {
   }
   worker_->setToolTip(store_.workerText().toHtmlEscaped());
   hideEmpty();
+  // While steps follow each other no field gives back the width it once needed, so that none moves; and a field that grew is
+  // laid out before it is painted, or its text would be cut until the loop comes to it.
+  for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_})
+    label->setMinimumWidth(running && !label->isHidden() ? std::max(label->minimumWidth(), label->sizeHint().width()) : 0);
+  layout()->activate();
 }
 
 // An empty label would still have its gaps.

@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QMenu>
 #include <QPainter>
+#include <algorithm>
 
 #include "app/workbench/actions.h"
 #include "views/common/icons.h"
@@ -26,6 +27,8 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   setObjectName(QStringLiteral("toolbar"));
   const Metrics m = Metrics::current();
   setFixedHeight(m.toolbar);
+  // What it shows follows the width of the window; it does not hold the window wide.
+  setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(m.padding, 0, m.padding, 1);
   layout->setSpacing(2);
@@ -43,6 +46,18 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   for (const char* id : {"step_back", "step", "step_phase", "step_whole", "run_here"}) layout->addWidget(button(QLatin1String(id)));
   addSeparator();
   actions_[QStringLiteral("stop")]->setIconText(' ' + actions_[QStringLiteral("stop")]->text());
+  const QFontMetrics letters(font());
+  runWidth_ = run_->sizeHint().width() + std::max(0, letters.horizontalAdvance(actions_[QStringLiteral("stop")]->text()) -
+                                                         letters.horizontalAdvance(actions_[QStringLiteral("run")]->text()));
+  runningShown_.setSingleShot(true);
+  connect(&runningShown_, &QTimer::timeout, this, &Toolbar::showRunning);
+  device_ = new LabelButton(tr("Device"));
+  device_->setObjectName(QStringLiteral("tool_device"));
+  device_->setAccessibleName(tr("Device and precision"));
+  device_->setToolTip(tr("Where the step runs, and in which precision; opens the set-up"));
+  connect(device_, &QAbstractButton::clicked, actions_[QStringLiteral("configure")], &QAction::trigger);
+  device_->hide();
+  layout->addWidget(device_);
   options_ = new LabelButton(tr("Optimisations"));
   options_->setIcon(icon(QStringLiteral("options")));
   options_->setToolTip(tr("Every option, what it changed, and its switch"));
@@ -101,6 +116,11 @@ void Toolbar::setOptions(int on, int total) {
   fitTexts();
 }
 
+void Toolbar::setDevice(const QString& deviceAndPrecision) {
+  device_->setValue(deviceAndPrecision);
+  fitTexts();
+}
+
 void Toolbar::setBreakOn(const QString& what) {
   breakOn_->setValue(what);
   fitTexts();
@@ -124,7 +144,19 @@ void Toolbar::setAlerts(int warnings, int errors) {
 }
 
 void Toolbar::setRunning(bool running) {
-  QAction* action = actions_[running ? QStringLiteral("stop") : QStringLiteral("run")];
+  running_ = running;
+  // A single step is over before a button could be read, and would only flicker.
+  constexpr int kVisible = 120;  // milliseconds
+  if (!running) {
+    runningShown_.stop();
+    showRunning();
+  } else if (!runningShown_.isActive()) {
+    runningShown_.start(kVisible);
+  }
+}
+
+void Toolbar::showRunning() {
+  QAction* action = actions_[running_ ? QStringLiteral("stop") : QStringLiteral("run")];
   if (run_->defaultAction() == action) return;
   run_->removeAction(run_->defaultAction());
   run_->setDefaultAction(action);
@@ -142,6 +174,7 @@ int Toolbar::wantedWidth() const {
 
 void Toolbar::fitTexts() {
   for (QToolButton* b : texts_) b->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  run_->setMinimumWidth(runWidth_);  // whichever of its two names is the longer one: what stands beside it does not move
   breakOn_->setCompact(false);
   layout_->setCompact(false);
   options_->setCompact(false);
@@ -149,12 +182,20 @@ void Toolbar::fitTexts() {
     layout()->invalidate();
     return wantedWidth() <= width();
   };
+  // The status line names the device too. It is shown only once it is known to fit: showing lays the window out at once, and
+  // would widen it.
+  const int more = device_->isHidden() ? device_->sizeHint().width() + layout()->spacing() : 0;
+  layout()->invalidate();
+  device_->setVisible(!device_->value().isEmpty() && wantedWidth() + more <= width());
   // What a label says its value and its tooltip say too.
   for (LabelButton* b : {layout_, breakOn_, options_}) {
     if (fits()) return;
     b->setCompact(true);
   }
-  for (auto i = texts_.size() - 1; i >= 0 && !fits(); --i) texts_[i]->setToolButtonStyle(Qt::ToolButtonIconOnly);
+  for (auto i = texts_.size() - 1; i >= 0 && !fits(); --i) {
+    if (texts_[i] == run_) run_->setMinimumWidth(0);
+    texts_[i]->setToolButtonStyle(Qt::ToolButtonIconOnly);
+  }
 }
 
 void Toolbar::paintEvent(QPaintEvent*) {

@@ -2,6 +2,7 @@
 // The line of tools above the panels. It drops its texts step by step where the window is narrow; nothing is cut off.
 #pragma once
 
+#include <QTimer>
 #include <QToolButton>
 #include <QWidget>
 
@@ -22,6 +23,7 @@ class Toolbar : public QWidget {
   // Menus behind the buttons; not owned.
   void setMenus(QMenu* main, QMenu* breakOn, QMenu* layouts, QMenu* exports);
   void setOptions(int on, int total);
+  void setDevice(const QString& deviceAndPrecision);  // empty: no model
   void setBreakOn(const QString& what);
   void setLayoutName(const QString& name);
   void setAlerts(int warnings, int errors);
@@ -35,17 +37,22 @@ class Toolbar : public QWidget {
   QToolButton* button(const QString& id);
   void addSeparator();
   void fitTexts();
+  void showRunning();
   int wantedWidth() const;
 
   const Actions& actions_;
   QList<QToolButton*> texts_;  // in the order in which they keep their text
   QToolButton* menu_;
   QToolButton* run_;
+  LabelButton* device_;
   LabelButton* options_;
   LabelButton* breakOn_;
   LabelButton* alerts_;
   LabelButton* layout_;
   LabelButton* export_;
+  QTimer runningShown_;
+  bool running_ = false;
+  int runWidth_ = 0;
 };
 
 }  // namespace stepscope

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "views/common/findings.h"
+#include "views/common/running.h"
 
 namespace stepscope {
 namespace {
@@ -13,7 +14,10 @@ constexpr std::int64_t kTensorCacheBytes = 256LL << 20;
 const Timing kNever;
 }  // namespace
 
-SnapshotStore::SnapshotStore(QObject* parent) : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {}
+SnapshotStore::SnapshotStore(QObject* parent)
+    : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {
+  new Running(this);
+}
 
 GraphPtr SnapshotStore::graphOf(const QString& stage) const {
   const auto it = stageGraphs_.find(stage);

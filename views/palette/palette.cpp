@@ -102,6 +102,7 @@ void Palette::open(const QString& text) {
   const int h = std::min(parentWidget()->height() - 120, 34 * unit);
   setGeometry((parentWidget()->width() - w) / 2, qRound(4.2 * unit), w, h);
   box_->setText(text);
+  if (!isVisible()) before_ = QApplication::focusWidget();
   show();
   raise();
   box_->setFocus();
@@ -164,11 +165,20 @@ void Palette::search() {
   list_->setCurrentRow(0);
 }
 
+void Palette::dismiss() {
+  hide();
+  if (before_ && before_->isVisible()) {
+    before_->setFocus();
+  } else {
+    parentWidget()->setFocus();
+  }
+}
+
 void Palette::choose() {
   const QString text = box_->text();
   const QListWidgetItem* item = list_->currentItem();
   if (text.startsWith(':')) {
-    hide();
+    dismiss();
     emit context_.wishes.sql(text.mid(1).trimmed());
     return;
   }
@@ -176,12 +186,12 @@ void Palette::choose() {
   if (text.startsWith('>')) {
     auto* action = static_cast<QAction*>(item->data(kIndex).value<void*>());
     if (!action->isEnabled()) return;
-    hide();
+    dismiss();
     action->trigger();
     return;
   }
   const Found found = found_[static_cast<std::size_t>(item->data(kIndex).toInt())];
-  hide();
+  dismiss();
   context_.selection.select(found.target());
 }
 
@@ -189,8 +199,7 @@ bool Palette::eventFilter(QObject* object, QEvent* event) {
   if (event->type() == QEvent::KeyPress) {
     auto* key = static_cast<QKeyEvent*>(event);
     if (key->key() == Qt::Key_Escape) {
-      hide();
-      parentWidget()->setFocus();
+      dismiss();
       return true;
     }
     if (key->key() == Qt::Key_Down || key->key() == Qt::Key_Up || key->key() == Qt::Key_PageDown || key->key() == Qt::Key_PageUp) {

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPointer>
 
 #include "views/common/view.h"
 #include "views/palette/finder.h"
@@ -32,6 +33,7 @@ class Palette : public QFrame {
   void search();
   void choose();
   void index();
+  void dismiss();  // the keyboard goes back to where it was
 
   ViewContext context_;
   QList<QAction*> actions_;
@@ -40,6 +42,7 @@ class Palette : public QFrame {
   QLabel* hint_;
   std::shared_ptr<const Finder> finder_;
   std::vector<Found> found_;
+  QPointer<QWidget> before_;  // had the keyboard when the palette was opened
   bool indexing_ = false;
   bool stale_ = true;
 };

@@ -90,8 +90,9 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("start"), tr("Start"), parent),
       recent_(new QListWidget),
       samples_(new QListWidget),
-      recentTitle_(heading(tr("Recent"))),
       samplesTitle_(heading(tr("Samples"))),
+      noRecent_(new QLabel(tr("None yet. Models and recorded projects that you open are listed here."))),
+      samplesGap_(new QWidget),
       machine_(new Details) {
   const Metrics m = Metrics::current();
   auto* title = new QLabel(QStringLiteral("Stepscope"));
@@ -115,6 +116,9 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
     connect(list, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
     connect(list, &QListWidget::itemClicked, this, [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
   }
+  noRecent_->setProperty("role", "muted");
+  noRecent_->setWordWrap(true);
+  noRecent_->setObjectName(QStringLiteral("start_no_recent"));
   recent_->setAccessibleName(tr("Recent models and projects"));
   samples_->setAccessibleName(tr("Sample models"));
   machine_->setAccessibleName(tr("This machine"));
@@ -125,14 +129,16 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   left->setSpacing(qRound(0.6 * m.unit));
   left->addWidget(drop);
   left->addSpacing(m.unit);
-  left->addWidget(recentTitle_);
+  left->addWidget(heading(tr("Recent")));
+  left->addWidget(noRecent_);
   left->addWidget(recent_);
   left->addStretch(1);
   auto* right = new QVBoxLayout;
   right->setSpacing(qRound(0.6 * m.unit));
   right->addWidget(samplesTitle_);
   right->addWidget(samples_);
-  right->addSpacing(m.unit);
+  samplesGap_->setFixedHeight(m.unit);
+  right->addWidget(samplesGap_);
   right->addWidget(heading(tr("This machine")));
   right->addWidget(machine_, 1);
   auto* columns = new QHBoxLayout;
@@ -171,8 +177,9 @@ void StartView::fillFiles() {
     // Samples are all called model.onnx: their folder tells them apart.
     if (file.sample) item->setText(format::visible(QFileInfo(file.path).dir().dirName()));
   }
-  recentTitle_->setVisible(recent_->count() > 0);
+  noRecent_->setVisible(recent_->count() == 0);
   samplesTitle_->setVisible(samples_->count() > 0);
+  samplesGap_->setVisible(samples_->count() > 0);
   for (QListWidget* list : {recent_, samples_}) {
     // As high as its files; a long list scrolls.
     constexpr int kMost = 9;

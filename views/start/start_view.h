@@ -2,6 +2,7 @@
 // The first page: open something, continue with something, see what this machine has. After a model was read: its set-up.
 #pragma once
 
+#include <QLabel>
 #include <QListWidget>
 #include <QStackedWidget>
 
@@ -25,8 +26,9 @@ class StartView : public View {
 
   QListWidget* recent_;
   QListWidget* samples_;
-  QWidget* recentTitle_;
   QWidget* samplesTitle_;
+  QLabel* noRecent_;
+  QWidget* samplesGap_;
   Details* machine_;
 };
 

@@ -7,11 +7,13 @@
 #include <QHeaderView>
 #include <QInputDialog>
 #include <QShortcut>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 
 #include "views/common/tokens.h"
+#include "views/tensors/tensor_menu.h"
 
 namespace stepscope {
 namespace {
@@ -33,6 +35,7 @@ ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
       slice_(new QLineEdit),
       scale_(new QLabel),
       problem_(new QLabel),
+      none_(new QLabel),
       pages_(new QStackedWidget),
       elements_(new QTableView),
       table_(new TensorTable(this)),
@@ -76,13 +79,20 @@ ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
   layout->addWidget(sliceLine);
   layout->addWidget(problem_);
   makeTable();
+  none_->setObjectName(QStringLiteral("tensor_none"));
+  none_->setAlignment(Qt::AlignCenter);
+  none_->setWordWrap(true);
+  none_->setProperty("role", "muted");
+  none_->setTextFormat(Qt::PlainText);
+  none_->setContentsMargins(m.padding, m.padding, m.padding, m.padding);
   pages_->addWidget(elements_);
   pages_->addWidget(heat_);
   pages_->addWidget(comparison_);
+  pages_->addWidget(none_);
   layout->addWidget(pages_, 1);
 
   connect(tabs_, &QTabBar::currentChanged, this, [this, sliceLine](int page) {
-    pages_->setCurrentIndex(page);
+    showPage();
     sliceLine->setVisible(page != kCompare);  // whole tensors are compared
   });
   connect(slice_, &QLineEdit::returnPressed, this, &ElementsPanel::applySlice);
@@ -155,11 +165,41 @@ void ElementsPanel::refresh() {
   }
   if (row >= 0 && row < table_->rowCount() && column < table_->columnCount()) elements_->setCurrentIndex(table_->index(row, column));
   heat_->show(*table_);
+  const TensorPtr& tensor = table_->values().tensor();
+  const PlanPtr& plan = context_.store.plan();
+  const auto& position = context_.store.position();
+  const int producer = plan ? plan->producerOfValue(value_) : -1;
+  const auto why = [&] {
+    if (table_->rowCount() > 0) return QString();
+    if (context_.store.readOnly())
+      return tr("A recorded project keeps statistics, not elements.\nOpen the model itself (Ctrl+O) to see them.");
+    if (!tensor) return tr("Reading the elements …");
+    if (tensor->unavailable().empty()) return tr("This tensor has no elements.");
+    if (position.in_step() && producer >= position.instruction())
+      return tr("No elements yet: instruction %1 computes them.").arg(producer);
+    if (plan && plan->overwrittenBy(plan->bufferOfValue(value_)) >= 0)
+      return tr("Its memory was given to another value.\nA pinned value keeps its own.");
+    return tr("No elements; the line above says why.");
+  };
+  none_->setText(why());
+  showPage();
   if (!slice_->hasFocus()) slice_->setText(slice.text(dims_));
   slice_->setEnabled(!dims_.empty());
   slice_->setPlaceholderText(dims_.empty() ? tr("One element: there is nothing to cut") : QString());
   scale_->setText(powerOfTen(table_->exponent()));
   problem_->hide();
+}
+
+void ElementsPanel::showPage() {
+  const int page = tabs_->currentIndex();
+  if (page != kCompare && !none_->text().isEmpty()) {
+    pages_->setCurrentWidget(none_);
+    return;
+  }
+  const bool back = pages_->currentWidget() == none_;
+  pages_->setCurrentIndex(page);
+  // The table gets its headers and scroll bars only now that it is seen.
+  if (back) QTimer::singleShot(0, this, &ElementsPanel::fitColumns);
 }
 
 void ElementsPanel::findSlice() {
@@ -194,15 +234,13 @@ void ElementsPanel::editCell(const QModelIndex& index) {
   dialog->setWindowTitle(tr("Edit element"));
   dialog->setLabelText(index.data(Qt::ToolTipRole).toString());
   dialog->setTextValue(index.data(Qt::UserRole).toString());
-  connect(dialog, &QInputDialog::textValueSelected, this, [this, at = table_->position(index), value = value_](const QString& text) {
-    bool ok = false;
-    const double number = text.trimmed().toDouble(&ok);
-    if (ok) {
-      emit context_.wishes.editTensor(value, at, number, false);
-    } else {
-      emit context_.wishes.status(tr("element: '%1'; expected a number, nan or inf").arg(text));
-    }
-  });
+  connect(dialog, &QInputDialog::textValueSelected, this,
+          [this, at = table_->position(index), value = value_](const QString& text) {
+            if (const auto number = elementNumber(text))
+              emit context_.wishes.editTensor(value, at, *number, false);
+            else
+              emit context_.wishes.status(notANumber(text));
+          });
   dialog->open();
 }
 

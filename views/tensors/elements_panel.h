@@ -41,6 +41,7 @@ class ElementsPanel : public QWidget {
  private:
   void makeTable();
   void fitColumns();
+  void showPage();
   void applySlice();
   void goTo(const std::vector<qint64>& index);
   void editCell(const QModelIndex& index);
@@ -51,6 +52,7 @@ class ElementsPanel : public QWidget {
   QLineEdit* slice_;
   QLabel* scale_;
   QLabel* problem_;
+  QLabel* none_;  // in place of elements: why there are none
   QStackedWidget* pages_;
   QTableView* elements_;
   TensorTable* table_;

@@ -5,6 +5,7 @@
 #include <QMenu>
 #include <algorithm>
 
+#include "views/common/format.h"
 #include "views/common/icons.h"
 
 namespace stepscope {
@@ -13,17 +14,31 @@ namespace {
 void askFill(const ViewContext& context, int value, QWidget* parent) {
   auto* dialog = new QInputDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setInputMode(QInputDialog::DoubleInput);
-  dialog->setDoubleDecimals(6);
-  dialog->setDoubleRange(-1e30, 1e30);
+  dialog->setTextValue(QStringLiteral("0"));
   dialog->setWindowTitle(QObject::tr("Fill"));
   dialog->setLabelText(QObject::tr("Every element of this tensor becomes:"));
   Wishes& wishes = context.wishes;
-  QObject::connect(dialog, &QInputDialog::doubleValueSelected, parent, [&wishes, value](double x) { emit wishes.editTensor(value, {}, x, true); });
+  QObject::connect(dialog, &QInputDialog::textValueSelected, parent, [&wishes, value](const QString& text) {
+    if (const auto number = elementNumber(text))
+      emit wishes.editTensor(value, {}, *number, true);
+    else
+      emit wishes.status(notANumber(text));
+  });
   dialog->open();
 }
 
 }  // namespace
+
+std::optional<double> elementNumber(const QString& text) {
+  bool ok = false;
+  // As tables write it, too.
+  const double number = text.trimmed().replace(QChar(0x2212), '-').toDouble(&ok);
+  return ok ? std::optional(number) : std::nullopt;
+}
+
+QString notANumber(const QString& text) {
+  return QObject::tr("element: '%1'; expected a number, nan or inf").arg(format::visible(text));
+}
 
 QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, const std::function<void()>& keep) {
   auto* menu = new QMenu(parent);

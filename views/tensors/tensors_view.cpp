@@ -12,6 +12,7 @@
 
 #include "views/common/icons.h"
 #include "views/common/names.h"
+#include "views/common/running.h"
 #include "views/common/tokens.h"
 #include "views/tensors/tensor_menu.h"
 
@@ -100,7 +101,11 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::positionChanged, this, [this] {
     stale_ = true;
     elements_->comparison().contentsChanged();
-    if (isVisible()) fetch();
+    // What passes by in a run cannot be read: the values of where it stops are shown then.
+    if (isVisible() && !Running::of(store()).on()) fetch();
+  });
+  connect(&Running::of(store()), &Running::changed, this, [this] {
+    if (isVisible() && stale_ && !Running::of(store()).on()) fetch();
   });
   connect(&store(), &SnapshotStore::tensorArrived, this, [this](int value) {
     if (value == value_) refresh();

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What somebody notices who sees the window for the first time: it fits the screen, stays calm while steps follow each
+// other, gives the keyboard back, says why a place is empty and refuses what a tensor cannot hold.
+#include <QAbstractItemView>
+#include <QInputDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QScreen>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QToolButton>
+#include <QTreeWidget>
+#include <limits>
+
+#include "app/workbench/status_line.h"
+#include "app/workbench/toolbar.h"
+#include "tests/workbench/window_driver.h"
+#include "views/common/running.h"
+#include "views/common/tokens.h"
+#include "views/drawing/plot_style.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+namespace {
+
+QWidget* part(QWidget& of, const char* name) { return of.findChild<QWidget*>(QLatin1String(name)); }
+
+// Points of the row's background that have this colour, of those that do not lie under text.
+int coloured(const QImage& image, const QRect& row, const QColor& colour) {
+  int found = 0;
+  for (int x = row.left(); x <= row.right(); ++x) found += image.pixelColor(x, row.top() + 2) == colour;
+  return found;
+}
+
+// As far as smoothing leaves it.
+bool near(const QColor& a, const QColor& b) {
+  return std::abs(a.red() - b.red()) + std::abs(a.green() - b.green()) + std::abs(a.blue() - b.blue()) < 150;
+}
+
+}  // namespace
+
+class MannersTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    applyTheme(*qApp, Theme::kLight);
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+  }
+
+  void theFirstWindowFitsTheScreen() {
+    QTemporaryDir settings;
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
+    MainWindow window(true);
+    const QSize room = window.screen()->availableSize();
+    QVERIFY2(window.width() <= room.width() && window.height() <= room.height(),
+             qPrintable(QStringLiteral("%1×%2").arg(window.width()).arg(window.height())));
+  }
+
+  void theStartPageSaysWhatWillStandThere() {
+    WindowDriver w;
+    auto* none = w->findChild<QLabel*>(QStringLiteral("start_no_recent"));
+    QVERIFY(none);
+    w->store().project().setFiles({});
+    QVERIFY(none->isVisible());
+    w->store().project().setFiles({{QStringLiteral("/models/a.onnx"), {}, false}});
+    QVERIFY(!none->isVisible());
+  }
+
+  void theStatusLineStandsStillWhileStepsFollowEachOther() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    SnapshotStore store;
+    SelectionModel selection;
+    store.setGraph(w->store().graph());
+    store.setPlan(w->store().plan());
+    StatusLine line(store, selection);
+    line.resize(1280, line.height());
+    line.show();
+    const auto label = [&](const char* name) { return line.findChild<QLabel*>(QLatin1String(name)); };
+    snapshot::Position inside;
+    inside.set_in_step(true);
+    inside.set_step(10);
+    inside.set_instruction(store.plan()->size());
+    snapshot::Position between;
+    between.set_step(11);
+    Running::of(store).set(true);
+    store.setWorkerState(WorkerState::kBusy, QStringLiteral("finishing the step"));
+    store.setPosition(inside);
+    // Nothing is cut, not even before the loop comes to the layout.
+    for (const char* name : {"status_where", "status_phase", "status_step", "status_worker"})
+      QVERIFY2(label(name)->width() >= label(name)->sizeHint().width(), name);
+    const QString where = label("status_where")->text(), worker = label("status_worker")->text();
+    const int peak = label("status_peak")->x();
+    store.setWorkerState(WorkerState::kIdle, {});
+    store.setPosition(between);
+    QCOMPARE(label("status_where")->text(), where);
+    QCOMPARE(label("status_worker")->text(), worker);
+    QCOMPARE(label("status_peak")->x(), peak);
+    inside.set_step(11);
+    inside.set_instruction(0);
+    store.setPosition(inside);  // fewer digits
+    QCOMPARE(label("status_peak")->x(), peak);
+    Running::of(store).set(false);
+    store.setPosition(between);
+    QVERIFY2(label("status_where")->text().contains(QStringLiteral("Ready")), qPrintable(label("status_where")->text()));
+    QVERIFY(label("status_phase")->isHidden());
+  }
+
+  void whatPassesByInARunIsNotFetched() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    QVERIFY(w.select(Selection::ofInstruction(4)));
+    const int value = w->selection().selection().value;
+    QSignalSpy wanted(&w->wishes(), &Wishes::fetchTensor);
+    int whileRunning = 0;
+    connect(&w->wishes(), &Wishes::fetchTensor, this,
+            [&](int v) { whileRunning += v == value && Running::of(w->store()).on(); });
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 3; }));
+    QVERIFY(Running::of(w->store()).on());
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QVERIFY(!Running::of(w->store()).on());
+    QCOMPARE(whileRunning, 0);
+    QVERIFY2(!wanted.isEmpty(), "where the run stops its values are read");
+    QVERIFY(w->store().tensor(value));
+  }
+
+  // The buttons beside Run do not move when it becomes Pause.
+  void runAndPauseAreOfOneWidth() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    auto* toolbar = w->findChild<Toolbar*>();
+    auto* run = static_cast<QToolButton*>(part(*toolbar, "tool_run"));
+    auto* step = part(*toolbar, "tool_step");
+    const int before = step->x();
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return run->defaultAction() == w->actions()[QStringLiteral("stop")]; }));
+    QCOMPARE(step->x(), before);
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QCOMPARE(run->defaultAction(), w->actions()[QStringLiteral("run")]);
+    QCOMPARE(step->x(), before);
+  }
+
+  void deviceAndPrecisionStandInTheToolbarAndLeadToTheSetUp() {
+    WindowDriver w(QSize(1600, 1000));
+    auto* device = static_cast<LabelButton*>(part(*w, "tool_device"));
+    QVERIFY(device->isHidden());
+    QVERIFY(w.build(bundledModels()[0]));
+    QVERIFY(!device->isHidden());
+    QCOMPARE(device->value(), QStringLiteral("CPU · fp32"));
+    auto options = w->store().options();
+    for (auto& o : options)
+      if (o.name() == "precision") o.set_value("bf16");
+    w->store().setOptions(options);
+    QCOMPARE(device->value(), QStringLiteral("CPU · bf16"));
+    QCOMPARE(w->findChild<QLabel*>(QStringLiteral("status_device"))->text(), QStringLiteral("CPU · bf16"));
+    w.loop().act([&] { device->click(); });
+    QVERIFY(w.loop().wait([&] {
+      auto* dialog = w->findChild<SetUpDialog*>();
+      return dialog && dialog->isVisible();
+    }));
+    w->findChild<SetUpDialog*>()->reject();
+    w.loop().act([&] { w->resize(1280, 800); });
+    QVERIFY2(device->isHidden(), "the steps keep their names");
+    QCOMPARE(w->size(), QSize(1280, 800));
+    w.loop().act([&] { w->resize(1024, 700); });
+    w->store().setOptions(w->store().options());
+    QVERIFY(w.settled());
+    QCOMPARE(w->size(), QSize(1024, 700));
+  }
+
+  void thePaletteGivesTheKeyboardBack() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    QApplication::setActiveWindow(&*w);
+    auto* tree = w.view(QStringLiteral("instructions"))->findChild<QAbstractItemView*>();
+    QVERIFY(tree);
+    tree->setFocus();
+    auto* box = w->findChild<QLineEdit*>(QStringLiteral("palette_box"));
+    for (const Qt::Key key : {Qt::Key_Escape, Qt::Key_Return}) {
+      QVERIFY(w.act("goto"));
+      box = w->findChild<QLineEdit*>(QStringLiteral("palette_box"));
+      QVERIFY(box && box->hasFocus());
+      w.loop().act([&] { box->setText(QStringLiteral("Conv")); });
+      QVERIFY(w.settled());
+      w.loop().act([&] { QTest::keyClick(box, key); });
+      QVERIFY(!box->isVisible());
+      QCOMPARE(QApplication::focusWidget(), tree);
+    }
+  }
+
+  void anElementThatTheTypeCannotHoldIsRefused() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    QVERIFY(w.act("step"));
+    int labels = -1;
+    for (const auto& v : w->store().graph()->graph().values())
+      if (v.name() == "label") labels = v.id();
+    QVERIFY(labels >= 0);
+    emit w->wishes().editTensor(labels, {0}, std::numeric_limits<double>::quiet_NaN(), false);
+    QVERIFY(w.settled());
+    QVERIFY2(
+        w->notice().text().contains(QStringLiteral("'label': nan is not a number of type int64; expected a whole number")),
+        qPrintable(w->notice().text()));
+  }
+
+  void whereThereAreNoElementsTheReasonStands() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    QVERIFY(w.act("step"));
+    QVERIFY(w.select(Selection::ofInstruction(w->store().plan()->plan().first_backward() + 1)));
+    auto* none = w.view(QStringLiteral("tensors"))->findChild<QLabel*>(QStringLiteral("tensor_none"));
+    QVERIFY(none && none->isVisible());
+    QVERIFY2(none->text().startsWith(QStringLiteral("No elements yet: instruction ")), qPrintable(none->text()));
+    QVERIFY(w.select(Selection::ofInstruction(0)));
+    QVERIFY(!none->isVisible());
+    // What comes then is not cut: whole columns share the place.
+    auto* elements = w.view(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+    QVERIFY(elements && elements->isVisible());
+    const int column = elements->columnWidth(0), room = elements->viewport()->width();
+    QVERIFY2(room / column * column > room - std::max(1, room / column) - 1, qPrintable(QStringLiteral("%1 of %2").arg(column).arg(room)));
+  }
+
+  void theSelectedModuleIsSelectedOverItsWholeRow() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[0]));
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Explore")); });
+    QVERIFY(w.settled());
+    auto* tree = w->findChild<QTreeWidget*>(QStringLiteral("model_tree"));
+    QVERIFY(tree && w.loop().wait([&] { return tree->topLevelItemCount() > 0; }));
+    QTreeWidgetItem* item = tree->topLevelItem(0)->child(0);
+    w.loop().act([&] { tree->setCurrentItem(item); });
+    QVERIFY(w.settled());
+    const QImage image = tree->viewport()->grab().toImage();
+    QRect row = tree->visualItemRect(tree->currentItem());
+    for (int c = 1; c < 4; ++c) {
+      const QRect cell = tree->visualRect(tree->indexFromItem(tree->currentItem(), c));
+      QCOMPARE(coloured(image, cell, Tokens::current().select), cell.width());
+    }
+    QVERIFY(row.isValid());
+  }
+
+  void numbersOfAnAxisAreWrittenAsInTables() {
+    QCustomPlot plot;
+    plot.resize(300, 200);
+    dressAxes(plot);
+    const auto labels = [&](double from, double to, int count) {
+      plot.yAxis->ticker()->setTickCount(count);
+      plot.yAxis->setRange(from, to);
+      plot.replot();
+      return plot.yAxis->tickVectorLabels().toList();
+    };
+    QCOMPARE(labels(-0.32, 0.31, 5),
+             QStringList({QStringLiteral("−0.3"), QStringLiteral("−0.2"), QStringLiteral("−0.1"), QStringLiteral("0"),
+                          QStringLiteral("0.1"), QStringLiteral("0.2"), QStringLiteral("0.3")}));
+    // One count of decimals.
+    for (const QString& label : labels(220.308, 220.341, 5)) QVERIFY2(label.section('.', 1).size() == 3, qPrintable(label));
+    for (const QString& label : labels(-2e-9, 2e-9, 4)) QVERIFY2(!label.startsWith('-'), qPrintable(label));
+    countWhole(*plot.xAxis);
+    const QSharedPointer<QCPAxisTicker> whole = plot.xAxis->ticker();
+    dressAxes(plot);  // another theme
+    QCOMPARE(plot.xAxis->ticker(), whole);
+  }
+
+  // The cursor of the memory map ends where a label stands.
+  void noLineRunsThroughALabelOfTheMemoryMap() {
+    WindowDriver w;
+    QVERIFY(w.build(bundledModels()[1]));
+    QVERIFY(w.loop().wait([&] { return w.view(QStringLiteral("memory"))->isVisible(); }));
+    const int cursor = w->store().plan()->size() / 2;
+    w.loop().act([&] { w->session().runTo(cursor); });
+    QVERIFY(w.settled());
+    QVERIFY(w.select(Selection::ofInstruction(cursor - 1)));
+    View* memory = w.view(QStringLiteral("memory"));
+    w.loop().wait([&w] { return w->idle(); });
+    QTest::qWait(200);
+    const QImage image = memory->grab().toImage();
+    const Tokens& t = Tokens::current();
+    int line = -1;
+    for (int x = 0; x < image.width() && line < 0; ++x) {
+      int found = 0;
+      for (int y = 0; y < image.height(); ++y) found += near(image.pixelColor(x, y), t.warn);
+      if (found > image.height() / 2) line = x;
+    }
+    QVERIFY2(line > 0, "the cursor is shown");
+    const int height = QFontMetrics(smallFont()).height(), reach = 8 * Metrics::current().unit;
+    for (int row = 0; row < 2; ++row) {
+      const int top = 3 + row * height, bottom = row * height + height;
+      bool left = false, right = false;
+      int struck = 0;
+      for (int y = top; y <= bottom; ++y) {
+        for (int x = std::max(0, line - reach); x < line - 3; ++x)
+          left = left || contrast(image.pixelColor(x, y), t.panel) > 3;
+        for (int x = line + 4; x < std::min(image.width(), line + reach); ++x)
+          right = right || contrast(image.pixelColor(x, y), t.panel) > 3;
+        struck += near(image.pixelColor(line, y), t.warn);
+      }
+      if (left && right) QVERIFY2(struck < (bottom - top) / 2, qPrintable(QStringLiteral("line %1 of the labels").arg(row)));
+    }
+  }
+
+  // Where not all tabs fit, something shows that there are more.
+  void tabsThatDoNotFitAreReached() {
+    WindowDriver w(QSize(1024, 700));
+    QVERIFY(w->width() <= 1024);
+    QVERIFY(w.build(bundledModels()[0]));
+    bool overflow = false;
+    for (auto* tabs : w->findChildren<QTabBar*>()) {
+      if (!tabs->isVisible() || tabs->count() == 0 || tabs->tabRect(tabs->count() - 1).right() < tabs->width()) continue;
+      for (auto* arrow : tabs->findChildren<QToolButton*>()) {
+        if (!arrow->isVisible() || !arrow->isEnabled()) continue;
+        overflow = true;
+        const QImage image = arrow->grab().toImage();
+        int dark = 0;
+        for (int y = 0; y < image.height(); ++y)
+          for (int x = 0; x < image.width(); ++x) dark += contrast(image.pixelColor(x, y), Tokens::current().raised) >= 3;
+        QVERIFY2(dark >= 6, "the arrow is to be seen");
+      }
+    }
+    QVERIFY(overflow);
+  }
+};
+
+QTEST_MAIN(MannersTest)
+#include "tst_manners.moc"
