@@ -110,8 +110,9 @@ void PanelBoard::apply(const Layout& layout) {
       else
         awaited_ << id;
     }
+    groups_[i]->orderTabs(layout.views[i]);  // also where all of them stood there before
     const QStringList ids = groups_[i]->ids();
-    if (!ids.isEmpty() && !groups_[i]->bringToFront(layout.front[i])) groups_[i]->bringToFront(ids.first());
+    if (!ids.isEmpty() && !groups_[i]->bringToFront(front)) groups_[i]->bringToFront(ids.first());
   }
   hideEmptyGroups();
   applySizes();

@@ -233,7 +233,8 @@ class MannersTest : public QObject {
     w.loop().act([&] { w->applyLayout(QStringLiteral("Explore")); });
     QVERIFY(w.settled());
     auto* tree = w->findChild<QTreeWidget*>(QStringLiteral("model_tree"));
-    QVERIFY(tree && w.loop().wait([&] { return tree->topLevelItemCount() > 0; }));
+    QVERIFY2(tree && tree->isVisible(), "the model stands in front, though it stood behind the instructions before");
+    QVERIFY(w.loop().wait([&] { return tree->topLevelItemCount() > 0; }));
     QTreeWidgetItem* item = tree->topLevelItem(0)->child(0);
     w.loop().act([&] { tree->setCurrentItem(item); });
     QVERIFY(w.settled());
