@@ -58,6 +58,7 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   connect(device_, &QAbstractButton::clicked, actions_[QStringLiteral("configure")], &QAction::trigger);
   device_->hide();
   layout->addWidget(device_);
+  layout->addSpacing(4);
   options_ = new LabelButton(tr("Optimisations"));
   options_->setIcon(icon(QStringLiteral("options")));
   options_->setToolTip(tr("Every option, what it changed, and its switch"));
