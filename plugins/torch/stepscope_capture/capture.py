@@ -13,6 +13,7 @@ import json
 import pathlib
 import tempfile
 import time
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -85,6 +86,31 @@ def _stack(names, batches):
             values.append(row[index].detach().cpu().numpy())
         arrays[name] = np.stack(values)
     return arrays
+
+
+def _embedding(original):
+    """torch.nn.functional.embedding whose padding row has no gradient in the exported graph either: exporters drop padding_idx."""
+
+    def embedding(input, weight, padding_idx=None, *others, **options):
+        rows = original(input, weight, padding_idx, *others, **options)
+        if padding_idx is None:
+            return rows
+        padding = padding_idx if padding_idx >= 0 else padding_idx + weight.size(0)
+        return torch.where((input == padding).unsqueeze(-1), rows.detach(), rows)
+
+    return embedding
+
+
+def _index_add(graph, x, dim, index, source, alpha=None):
+    """The exporter writes a ScatterElements that overwrites, so of repeated indices one is added."""
+    rank = source.type().dim()
+    axis = int(dim.node().t("value")) % rank
+    others = graph.op("Constant", value_t=torch.tensor([i for i in range(rank) if i != axis], dtype=torch.int64))
+    column = graph.op("Unsqueeze", index, others) if rank > 1 else index
+    if alpha is not None and float(alpha.node().t("value")) != 1:
+        source = graph.op("Mul", source, graph.op("CastLike", alpha, source))
+    spread = graph.op("Expand", column, graph.op("Shape", source))
+    return graph.op("ScatterElements", x, spread, source, axis_i=axis, reduction_s="add").setType(x.type())
 
 
 def _stop_gradient(graph, value):
@@ -165,6 +191,8 @@ def _export(module, inputs, names, path, exporter, opset):
         "aten::log_sigmoid": _log_sigmoid,
         "aten::binary_cross_entropy_with_logits": _bce_with_logits,
     }
+    if opset >= 16:  # the first ScatterElements that adds
+        symbolics["aten::index_add"] = _index_add
     for name, symbolic in symbolics.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:
@@ -280,7 +308,8 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "model.onnx"
         begin = time.monotonic_ns()
-        _export(copy.deepcopy(module), rows[0], names, path, exporter, opset)
+        with mock.patch.object(nn.functional, "embedding", _embedding(nn.functional.embedding)):
+            _export(copy.deepcopy(module), rows[0], names, path, exporter, opset)
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
     _mark_detached(proto)

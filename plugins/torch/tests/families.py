@@ -837,3 +837,62 @@ class Deformable(nn.Module):
 @family
 def deformable():
     return Deformable(), F.cross_entropy, image_batches(4)
+
+
+class PaddedTagger(nn.Module):
+    """The padding row of an embedding has no gradient through the lookup; tied to the output it still has one from there."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.positions = nn.Embedding(20, 12, padding_idx=-20), nn.Embedding(7, 12, padding_idx=1)
+        self.gru = nn.GRU(12, 12, batch_first=True)
+
+    def forward(self, tokens):
+        x = self.gru(self.embed(tokens) + self.positions(torch.arange(tokens.shape[1])))[0]
+        return F.linear(x, self.embed.weight)
+
+
+@family
+def padded():
+    return PaddedTagger(), token_loss, token_batches(20, 3, 5)
+
+
+class EdgeSoftmax(nn.Module):
+    """Graph attention of two heads: several edges end in one node, so index_add meets repeated indices."""
+
+    def __init__(self):
+        super().__init__()
+        self.value, self.score, self.out = nn.Linear(6, 16), nn.Linear(16, 2), nn.Linear(16, 3)
+
+    def forward(self, nodes, edges):
+        value, (source, target) = self.value(nodes), edges
+        weight = F.leaky_relu(self.score(value)[source] + self.score(value)[target], 0.2).exp()
+        total = torch.zeros(nodes.shape[0], 2).index_add(0, target, weight)
+        share = (weight / total[target])[..., None]
+        heads = value.view(-1, 2, 8)
+        return self.out(torch.zeros_like(heads).index_add(-3, target, heads[source] * share, alpha=0.5).flatten(1))
+
+
+@family
+def edge_softmax():
+    return EdgeSoftmax(), F.cross_entropy, [((torch.randn(7, 6), torch.randint(0, 7, (2, 15))), torch.randint(0, 3, (7,))) for _ in range(3)]
+
+
+class FakeQuantised(nn.Module):
+    """Quantisation-aware training: weights per channel, activations per tensor and in seven bits."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.head = nn.Conv2d(3, 8, 3, padding=1), nn.Linear(8, 4)
+
+    def forward(self, image):
+        scale, zero = torch.full((8,), 0.0012), torch.zeros(8, dtype=torch.int32)
+        weight = torch.fake_quantize_per_channel_affine(self.convolution.weight, scale, zero, 0, -128, 127)
+        x = torch.fake_quantize_per_tensor_affine(image, 0.015, 3, -128, 127)
+        x = F.relu(F.conv2d(x, weight, self.convolution.bias, padding=1))
+        return self.head(torch.fake_quantize_per_tensor_affine(x, 0.005, 0, 0, 127).mean((2, 3)))
+
+
+@family
+def fake_quantised():
+    return FakeQuantised(), F.cross_entropy, image_batches(4, size=6)
