@@ -177,6 +177,14 @@ std::vector<Case> cases() {
   unary("Gelu", wide, 56);
   unary("Sigmoid", wide, 34);
   unary("FastGelu", wide, 50, "com.microsoft");
+  for (const char* form : {"none", "tanh"})
+    all.push_back({std::string("GeluGrad ") + form + dimsText(wide),
+                   "stepscope",
+                   "GeluGrad",
+                   {{"approximate", std::string(form)}},
+                   {floats(wide), floats(wide)},
+                   {{f, wide}},
+                   46 * count(wide)});
   unary("Sqrt", wide, 0);
   unary("Log", wide, 40);
   unary("Relu", image, 0);

@@ -32,6 +32,14 @@ auto pairOf(DType in, DType out) {
   };
 }
 
+auto geluGrad(const char* form) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("approximate", std::string(form));
+    const Dims dims = anyDims(random, round);
+    return Operands{{floats(random, dims, -2, 2), floats(random, dims, -8, 8, round % 3 == 0)}, {{DType::kF32, dims}}};
+  };
+}
+
 auto power(float exponent) {
   return [=](Random& random, int round, Attributes&) {
     const Dims dims = anyDims(random, round);
@@ -199,6 +207,8 @@ std::vector<LoopCase> elementwiseLoops() {
       {"com.microsoft", "FastGelu", unary(-6, 6), 1e-6, 0, ""},
       {"com.microsoft", "Gelu", unary(-6, 6), 1e-6, 0, ""},
       {"com.microsoft", "QuickGelu", unary(-6, 6), 1e-6, 0, ""},
+      {"stepscope", "GeluGrad", geluGrad("none"), 1e-6, 1, "Erf"},
+      {"stepscope", "GeluGrad", geluGrad("tanh"), 2e-6, 1, "Tanh"},
       {"stepscope", "Accumulate", accumulate, 1e-6, 0, ""},
       {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
       {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},

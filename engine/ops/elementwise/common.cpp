@@ -68,20 +68,8 @@ Status castContents(ShapeContext& c, DType to) {
   return {};
 }
 
-ValueId geluSlope(GradientContext& g, ValueId x, bool tanhForm) {
-  if (!tanhForm) {  // Phi(x) + x phi(x)
-    const ValueId cdf = g.mul(g.add(g.op("Erf", {g.mul(x, 1 / std::numbers::sqrt2)}), 1.0), 0.5);
-    const ValueId bell = g.op("Exp", {g.mul(g.mul(x, x), -0.5)});
-    const double density = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-    return g.add(cdf, g.mul(x, g.mul(bell, density)));
-  }
-  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2 / pi)
-  const double cubic = 0.044715;
-  const ValueId square = g.mul(x, x);
-  const ValueId t = g.op("Tanh", {g.mul(x, g.add(g.mul(square, k * cubic), k))});
-  const ValueId inner = g.add(g.mul(square, 3 * k * cubic), k);
-  const ValueId sech2 = g.sub(g.scalar(1, x), g.mul(t, t));
-  return g.mul(g.add(g.add(t, 1.0), g.mul(x, g.mul(sech2, inner))), 0.5);
+ValueId geluGradient(GradientContext& g, ValueId dy, ValueId x, bool tanhForm) {
+  return g.internal("GeluGrad", {dy, x}, {{"approximate", std::string(tanhForm ? "tanh" : "none")}});
 }
 
 Status evenShareGradient(GradientContext& g) {

@@ -6,7 +6,7 @@ namespace {
 Status gradient(GradientContext& g) {
   const bool biased = g.node().input(1).valid();
   const ValueId sum = biased ? g.add(g.x(0), g.x(1)) : g.x(0);
-  const ValueId gradient = g.mul(g.dy(0), geluSlope(g, sum, true));
+  const ValueId gradient = geluGradient(g, g.dy(0), sum, true);
   if (g.needs(0)) g.setGradient(0, g.reduceTo(gradient, g.x(0)));
   if (biased && g.needs(1)) g.setGradient(1, g.reduceTo(gradient, g.x(1)));
   return {};

@@ -10,7 +10,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 Status gradient(GradientContext& g) {
-  g.setGradient(0, g.mul(g.dy(0), geluSlope(g, g.x(0), g.attrs().text("approximate", "none") == "tanh")));
+  g.setGradient(0, geluGradient(g, g.dy(0), g.x(0), g.attrs().text("approximate", "none") == "tanh"));
   return {};
 }
 

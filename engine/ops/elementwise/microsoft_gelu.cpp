@@ -4,7 +4,7 @@ namespace stepscope::ops {
 namespace {
 
 Status gradient(GradientContext& g) {
-  g.setGradient(0, g.mul(g.dy(0), geluSlope(g, g.x(0), false)));
+  g.setGradient(0, geluGradient(g, g.dy(0), g.x(0), false));
   return {};
 }
 

@@ -113,6 +113,7 @@ std::span<const KernelEntry> loopKernels() {
       {"stepscope", "GatherElementsGrad", makeGatherElementsGrad},
       {"stepscope", "GatherGrad", makeGatherGrad},
       {"stepscope", "GatherNDGrad", makeGatherNdGrad},
+      {"stepscope", "GeluGrad", makeGeluGrad, true},
       {"stepscope", "GroupNormalizationGrad", makeGroupNormGrad},
       {"stepscope", "LambUpdate", makeLambUpdate},
       {"stepscope", "LayerNormalizationGrad", makeLayerNormGrad},

@@ -38,6 +38,7 @@ Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherNdGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec);              // all forms, with a bias or without
+Result<std::unique_ptr<Kernel>> makeGeluGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGroupNorm(const KernelSpec& spec);         // and InstanceNormalization
 Result<std::unique_ptr<Kernel>> makeGroupNormGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec);

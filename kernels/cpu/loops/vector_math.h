@@ -117,7 +117,37 @@ SS_INLINE float sigmoidOf(float x) {
   return (x < 0 ? power : 1.0F) / (1.0F + power);
 }
 
-SS_INLINE float geluErfOf(float x) { return 0.5F * x * (1.0F + erfOf(x * 0.707106781F)); }
-SS_INLINE float geluTanhOf(float x) { return 0.5F * x * (1.0F + tanhOf(0.797884561F * (x + 0.044715F * (x * x * x)))); }
+// The normal distribution: e^(-x^2 / 2) and Phi(x), whose tail is that power times a polynomial in 1 / (1 + 0.28 |x|), as
+// Abramowitz and Stegun 7.1.26 have it, with one term more: 1e-8 beside the rounding.
+struct Normal {
+  float power, phi;
+};
+SS_INLINE Normal normalOf(float x) {
+  const float power = expOf(-0.5F * (x * x)), t = 1.0F / (1.0F + 0.28F * std::fabs(x));
+  float q = -0.10580745F;
+  q = q * t + 0.38987084F;
+  q = q * t - 0.23698843F;
+  q = q * t + 0.26890618F;
+  q = q * t + 0.06749831F;
+  q = q * t + 0.11652054F;
+  const float tail = q * t * power;
+  return {power, x < 0 ? tail : 1.0F - tail};
+}
+// Twice the argument of tanh: (1 + tanh(u)) / 2 is the logistic function of 2 u.
+SS_INLINE float geluExponentOf(float x) { return x * (1.59576912F + 0.0713548163F * (x * x)); }
+
+SS_INLINE float geluErfOf(float x) { return x * normalOf(x).phi; }
+SS_INLINE float geluTanhOf(float x) { return x * sigmoidOf(geluExponentOf(x)); }
+// Slopes; beyond 40 they are 0 and 1, and an infinity must meet no zero.
+SS_INLINE float geluErfSlopeOf(float x) {
+  const float size = x < -40.0F ? -40.0F : x > 40.0F ? 40.0F : x;
+  const Normal n = normalOf(size);
+  return n.phi + size * (n.power * 0.398942280F);
+}
+SS_INLINE float geluTanhSlopeOf(float x) {
+  const float size = x < -40.0F ? -40.0F : x > 40.0F ? 40.0F : x;
+  const float power = expOf(-std::fabs(geluExponentOf(size))), share = 1.0F / (1.0F + power), rest = power * share;
+  return (size < 0 ? rest : share) + size * (share * rest) * (1.59576912F + 0.214064449F * (size * size));
+}
 
 }  // namespace stepscope::cpu

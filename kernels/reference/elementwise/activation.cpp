@@ -66,6 +66,34 @@ struct Gelu {
   double operator()(double x) const { return tanhForm ? geluTanh(x) : geluErf(x); }
 };
 
+// Slopes; at the infinities their limits.
+double geluErfSlope(double x) {
+  const double bell = std::isinf(x) ? 0 : x * std::exp(-0.5 * x * x);
+  return 0.5 * std::erfc(-x / std::numbers::sqrt2) + bell * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+}
+double geluTanhSlope(double x) {
+  if (std::isinf(x)) return x > 0 ? 1 : 0;
+  const double k = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, half = std::cosh(k * (x + 0.044715 * x * x * x));
+  const double bell = std::isinf(half) ? 0 : x * k * (1 + 3 * 0.044715 * x * x) / (half * half);
+  return 0.5 * (1 + std::tanh(k * (x + 0.044715 * x * x * x)) + bell);
+}
+
+// dy, x → dx
+Status geluGrad(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkSameElements(spec, call, 0));
+  SS_TRY(checkSameElements(spec, call, 1));
+  SS_TRY(checkType(spec, call, 1, call.inputs[0].dtype));
+  SS_TRY(checkOutputType(spec, call, 0, call.inputs[0].dtype));
+  const bool tanhForm = spec.attrs.text("approximate", "none") == "tanh";
+  const bool done = dispatchFloat(call.inputs[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    broadcastLoop<T, T>(call.inputs[0], call.inputs[1], call.outputs[0],
+                        [&](double dy, double x) { return dy * (tanhForm ? geluTanhSlope(x) : geluErfSlope(x)); });
+  });
+  if (!done) return wrongType(spec, call.inputs[0].dtype);
+  return {};
+}
+
 struct QuickGelu {
   double alpha;
   explicit QuickGelu(const Attributes& attrs) : alpha(attrs.real("alpha", 1.702f)) {}
@@ -138,6 +166,7 @@ std::span<const KernelEntry> activationKernels() {
       {"com.microsoft", "FastGelu", reading<1, biasedGelu<geluTanh>>},
       {"com.microsoft", "Gelu", reading<1, biasedGelu<geluErf>>},
       {"com.microsoft", "QuickGelu", reading<1, withAttributes<QuickGelu>>},
+      {"stepscope", "GeluGrad", reading<2, geluGrad>},
   };
   return kEntries;
 }

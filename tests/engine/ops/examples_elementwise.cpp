@@ -106,6 +106,9 @@ void addUnary(std::vector<OpExample>& all) {
   all.push_back(example("IsInf", "IsInf", {odd}));
   all.push_back(example("IsInf_positive", "IsInf", {odd}, {{"detect_negative", std::int64_t{0}}}));
   all.push_back(valuesOnly(example("Relu_nan", "Relu", {odd})));
+  for (const char* form : {"none", "tanh"})
+    all.push_back(inDomain("stepscope", example(std::string("GeluGrad_") + form, "GeluGrad", {In::random({2, 3, 4}), In::random({2, 3, 4}, -3, 3)},
+                                                {{"approximate", std::string(form)}})));
   all.push_back({"ReluGrad", "stepscope", "ReluGrad", {In::random({2, 3, 4}), In::random({2, 3, 4})}});
   all.push_back({"ReluGrad_nan", "stepscope", "ReluGrad", {In::random({5}), odd}});
   all.push_back(valuesOnly(example("Softplus_extremes", "Softplus", {floats({4}, {-200, 200, inf, -inf})})));
