@@ -13,6 +13,7 @@
 #include "engine/passes/fuse_normalization.h"
 #include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/fuse_relu_gradient.h"
+#include "engine/passes/fuse_swish.h"
 #include "engine/passes/hoist_slices.h"
 #include "engine/passes/pass.h"
 
@@ -25,6 +26,7 @@ const std::vector<Pass>& preGradientPasses() {
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
       {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
       {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
+      {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it", fuseSwish},
       {"fuse_normalization", "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them", fuseNormalization},
   };
   return passes;

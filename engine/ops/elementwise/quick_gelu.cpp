@@ -24,6 +24,7 @@ extern constexpr OpDef kQuickGeluOp{
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .layout = kSharedLayout,
 };
 
 }  // namespace stepscope::ops

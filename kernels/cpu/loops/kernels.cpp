@@ -102,7 +102,7 @@ std::span<const KernelEntry> loopKernels() {
       {"com.microsoft", "FastGelu", makeGelu},
       {"com.microsoft", "Gelu", makeGelu},
       {"com.microsoft", "NegativeLogLikelihoodLossInternal", makeCrossEntropy},
-      {"com.microsoft", "QuickGelu", makeUnary},
+      {"com.microsoft", "QuickGelu", makeUnary, true},
       {"com.microsoft", "ShrunkenGather", makeGather},
       {"com.microsoft", "SimplifiedLayerNormalization", makeRmsNorm},
       {"com.microsoft", "SkipLayerNormalization", makeSkipLayerNorm},

@@ -18,6 +18,7 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, F f) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
+  if (spec.inputs[0].layout != spec.outputs[0].layout) return notTaken(spec, "a result in another layout");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float* x = input(call, 0);
     float* y = output(call, 0);

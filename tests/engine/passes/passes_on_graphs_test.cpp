@@ -206,6 +206,31 @@ TEST(FuseGelu, AnotherFactorIsANearMiss) {
   EXPECT_EQ(result.nearMisses[0].condition, "what is added to erf or tanh is not 1");
 }
 
+TEST(FuseSwish, WithAFactorAndWithout) {
+  Sketch s;
+  const ValueId x = s.input("x", {4, 7});
+  const ValueId silu = s.op("Mul", {x, s.op("Sigmoid", {x})});
+  s.finish({s.op("Mul", {s.op("Sigmoid", {s.op("Mul", {s.constant(1.702), silu})}), silu})});
+  EXPECT_EQ(s.apply("fuse_swish").matches, 2u);
+  ASSERT_EQ(s.graph.order().size(), 2u);
+  EXPECT_EQ(s.count("QuickGelu"), 2u);
+  const Node &first = s.graph.node(s.graph.order()[0]), &second = s.graph.node(s.graph.order()[1]);
+  EXPECT_EQ(first.attrs.real("alpha", 0), 1.0f);
+  EXPECT_EQ(second.attrs.real("alpha", 0), 1.702f);
+  EXPECT_EQ(second.inputs, std::vector<ValueId>{first.output(0)});
+}
+
+TEST(FuseSwish, ASigmoidThatIsReadElsewhereIsANearMissAndAnotherGateIsNone) {
+  Sketch s;
+  const ValueId x = s.input("x", {4}), other = s.input("other", {4});
+  const ValueId gate = s.op("Sigmoid", {x});
+  s.finish({s.op("Mul", {x, gate}), gate, s.op("Mul", {x, s.op("Sigmoid", {other})})});
+  const PassResult result = s.apply("fuse_swish");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 1u);
+  EXPECT_NE(result.nearMisses[0].condition.find("is read elsewhere too"), std::string::npos);
+}
+
 TEST(FuseMaskedSoftmax, AddedAndFilledMasks) {
   Sketch s;
   const ValueId x = s.input("x", {2, 3, 4, 4}), mask = s.input("mask", {2, 1, 1, 4}), other = s.input("other", {4, 4});
