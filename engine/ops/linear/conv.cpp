@@ -25,7 +25,7 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
+double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1], s.outputs[0], s.attrs); }
 
 }  // namespace
 

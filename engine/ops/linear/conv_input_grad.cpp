@@ -9,7 +9,7 @@ Status inferShape(ShapeContext& c) {
   return inferFromShapeInput(c, 2, c.inputShape(0)->size());
 }
 
-double flops(const OpShapes& s) { return convFlops(s.inputs[0], s.inputs[1]); }
+double flops(const OpShapes& s) { return convFlops(s.inputs[0], s.inputs[1], s.outputs[0], s.attrs); }
 
 }  // namespace
 

@@ -77,6 +77,13 @@ TEST(InstructionCost, OfAConvolutionCountsTheChannelsOfItsGroup) {
   EXPECT_EQ(plan.instructions[0].bytesWritten, 4 * 2 * 4 * 4 * 4);
 }
 
+TEST(InstructionCost, OfAWinogradConvolutionCountsTheProductsOfItsTiles) {
+  Sketch s;
+  const ValueId y = s.op("Conv", {s.input("x", {2, 32, 9, 8}), s.parameter("w", {16, 32, 3, 3})}, {{"pads", Ints{1, 1, 1, 1}}, {"winograd", std::int64_t{1}}});
+  // 2 images of 3 x 2 tiles, the last row of tiles cut off.
+  EXPECT_EQ(s.plan({y}).instructions[0].flops, 2.0 * 36 * (2 * 3 * 2) * 16 * 32);
+}
+
 TEST(InstructionCost, OfElementwiseWorkIsOnePerStepAndElement) {
   Sketch s;
   const ValueId a = s.input("a", {4, 6}), b = s.input("b", {6});
