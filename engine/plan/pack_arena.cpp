@@ -25,8 +25,10 @@ bool alternatives(const Block& a, const Block& b) {
 
 bool overlap(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last && !alternatives(a, b); }
 
-// First fit in the given order: the lowest gap between placed blocks that live at the same time. Returns the arena's size.
-std::int64_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& order) {
+enum class Fit { kBest, kFirst };  // which of the gaps that are large enough: the smallest, or the lowest
+
+// In the given order, a gap between placed blocks that live at the same time, or above them all. Returns the arena's size.
+std::int64_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& order, Fit fit) {
   std::int64_t size = 0;
   std::vector<const Block*> placed;  // by offset
   placed.reserve(blocks.size());
@@ -36,9 +38,10 @@ std::int64_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& o
     for (const Block* other : placed) {
       if (!overlap(block, *other)) continue;
       const std::int64_t gap = other->offset - end;
-      if (gap >= block.bytes && gap < bestGap) {  // best fit among the gaps
+      if (gap >= block.bytes && gap < bestGap) {
         best = end;
         bestGap = gap;
+        if (fit == Fit::kFirst) break;
       }
       end = std::max(end, other->offset + other->bytes);
     }
@@ -49,6 +52,77 @@ std::int64_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& o
   }
   return size;
 }
+
+// Places blocks in several orders, then improves each result; the smallest arena wins, the first one on ties, so the choice is the same
+// on every run. No order is good for all steps: dying last first packs a step whose peak lies between forward and backward, size one of
+// few large values.
+class Packer {
+ public:
+  Packer(const std::vector<Block>& blocks, std::int64_t bound)
+      : blocks_(blocks), bound_(bound), enough_(bound + bound / 100), best_(blocks),
+        attempts_(static_cast<std::int64_t>(std::clamp(kWork / std::max<std::size_t>(1, blocks.size() * blocks.size()), kFewest, kMost))) {}
+
+  std::int64_t run() {
+    const auto life = [&](std::size_t i) { return static_cast<std::int64_t>(blocks_[i].last) - blocks_[i].first; };
+    const auto area = [&](std::size_t i) { return static_cast<double>(blocks_[i].bytes) * static_cast<double>(life(i) + 1); };
+    for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
+      begin(fit, [&](std::size_t a, std::size_t b) { return life(a) > life(b); });
+      begin(fit, [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
+      begin(fit, [&](std::size_t a, std::size_t b) { return area(a) > area(b); });
+      begin(fit, [&](std::size_t a, std::size_t b) { return blocks_[a].last > blocks_[b].last; });
+      begin(fit, [&](std::size_t a, std::size_t b) { return blocks_[a].first < blocks_[b].first; });
+    }
+    std::stable_sort(starts_.begin(), starts_.end(), [](const Start& a, const Start& b) { return a.size < b.size; });
+    for (Start& start : starts_) improve(start);
+    return size_;
+  }
+  std::vector<Block> take() { return std::move(best_); }
+
+ private:
+  static constexpr std::size_t kWork = std::size_t{1} << 26, kFewest = 10, kMost = 250;  // pairs of blocks looked at; placements
+  static constexpr int kRounds = 24;
+  struct Start {
+    std::int64_t size;
+    Fit fit;
+    std::vector<std::size_t> order;
+    std::vector<Block> placed;
+  };
+
+  bool done() const { return size_ <= enough_ || attempts_ <= 0; }
+
+  void attempt(Start& start) {
+    --attempts_;
+    start.placed = blocks_;
+    start.size = place(start.placed, start.order, start.fit);
+    if (start.size >= size_) return;
+    size_ = start.size;
+    best_ = start.placed;
+  }
+
+  template <typename Compare>
+  void begin(Fit fit, Compare compare) {
+    if (done()) return;
+    Start start{0, fit, std::vector<std::size_t>(blocks_.size()), {}};
+    std::iota(start.order.begin(), start.order.end(), std::size_t{0});
+    std::stable_sort(start.order.begin(), start.order.end(), compare);
+    attempt(start);
+    starts_.push_back(std::move(start));
+  }
+
+  // What sticks out above the bound is placed earlier.
+  void improve(Start& start) {
+    for (int round = 0; round < kRounds && !done(); ++round) {
+      std::stable_partition(start.order.begin(), start.order.end(), [&](std::size_t i) { return start.placed[i].offset + start.placed[i].bytes > bound_; });
+      attempt(start);
+    }
+  }
+
+  const std::vector<Block>& blocks_;
+  std::int64_t bound_, enough_;
+  std::vector<Block> best_;
+  std::int64_t attempts_, size_ = INT64_MAX;
+  std::vector<Start> starts_;
+};
 
 bool ownsArenaMemory(const Buffer& buffer) { return buffer.home == Home::kArena && buffer.shares < 0 && buffer.first >= 0; }
 
@@ -86,8 +160,6 @@ void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
   }
   measureLiveBytes(plan);
 
-  std::vector<std::size_t> order(blocks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   if (!reuse) {
     std::int64_t offset = 0;
     for (Block& block : blocks) {
@@ -96,43 +168,9 @@ void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
     }
     plan.arenaBytes = offset;
   } else {
-    // Three orders of first fit; the smallest arena wins, the first one on ties, so the choice is the same on every run.
-    const auto bySize = [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; };
-    const auto byLife = [&](std::size_t a, std::size_t b) { return blocks[a].last - blocks[a].first > blocks[b].last - blocks[b].first; };
-    const auto byArea = [&](std::size_t a, std::size_t b) {
-      const auto area = [&](const Block& x) { return static_cast<double>(x.bytes) * (x.last - x.first + 1); };
-      return area(blocks[a]) > area(blocks[b]);
-    };
-    std::vector<Block> best;
-    std::int64_t bestSize = INT64_MAX;
-    const auto attempt = [&](auto compare) {
-      if (bestSize <= plan.lowerBoundBytes + plan.lowerBoundBytes / 100) return;
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(), compare);
-      std::vector<Block> candidate = blocks;
-      const std::int64_t size = place(candidate, order);
-      if (size < bestSize) {
-        bestSize = size;
-        best = std::move(candidate);
-      }
-    };
-    attempt(byLife);
-    attempt(bySize);
-    attempt(byArea);
-    // While it pays: what sticks out above the bound is placed earlier. The number of rounds is bounded by the work that they are.
-    constexpr std::size_t kWork = std::size_t{1} << 26;
-    std::size_t rounds = std::min<std::size_t>(24, kWork / std::max<std::size_t>(1, blocks.size() * blocks.size()));
-    for (std::vector<Block> last = best; rounds-- > 0 && bestSize > plan.lowerBoundBytes + plan.lowerBoundBytes / 100;) {
-      std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return last[i].offset + last[i].bytes > plan.lowerBoundBytes; });
-      last = blocks;
-      const std::int64_t size = place(last, order);
-      if (size < bestSize) {
-        bestSize = size;
-        best = last;
-      }
-    }
-    blocks = std::move(best);
-    plan.arenaBytes = blocks.empty() ? 0 : bestSize;
+    Packer packer(blocks, plan.lowerBoundBytes);
+    plan.arenaBytes = blocks.empty() ? 0 : packer.run();
+    blocks = packer.take();
   }
   for (const Block& block : blocks) plan.buffers[static_cast<std::size_t>(block.buffer)].offset = block.offset;
   for (Buffer& buffer : plan.buffers)

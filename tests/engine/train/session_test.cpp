@@ -212,6 +212,7 @@ TEST_P(SessionOnModel, UndoReplayAndEditsMixedLeaveTheBitsOfAStraightRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SessionOnModel, ::testing::ValuesIn(testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Further, SessionOnModel, ::testing::ValuesIn(testing::furtherModels()), [](const auto& info) { return info.param.name; });
 
 TestModel digits() { return testModels()[1]; }
 TestModel languageModel() { return testModels()[0]; }
