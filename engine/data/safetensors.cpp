@@ -89,7 +89,11 @@ Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes) try {
 
 Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path) {
   SS_ASSIGN(const auto bytes, readWholeFile(path, limits::kTensorBytes, "checkpoint"));
-  return parseSafetensors(bytes);
+  auto file = parseSafetensors(bytes);
+  constexpr std::string_view kWhole = "checkpoint: ";
+  if (!file && file.error().message.starts_with(kWhole))
+    file.error().message = fmt::format("checkpoint '{}': {}", shownName(path.string()), file.error().message.substr(kWhole.size()));
+  return file;
 }
 
 Status writeSafetensors(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <map>
 
 #include "engine/ops/op_def.h"
+#include "engine/plan/fits.h"
 
 namespace stepscope {
 namespace {
@@ -17,16 +17,6 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::string withLabel(const Node& node, const std::string& message) {
   const std::string op = node.op + ": ";
   return node.label() + ": " + (message.starts_with(op) ? message.substr(op.size()) : message);
-}
-
-std::string peakOwners(const ExecutionPlan& plan) {
-  std::map<std::string_view, std::int64_t> owners;
-  for (const Buffer& buffer : plan.buffers)
-    if (buffer.shares < 0 && (buffer.home != Home::kArena || (buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last)))
-      owners[bufferClassName(buffer.bufferClass)] += buffer.bytes;
-  std::string text;
-  for (const auto& [name, bytes] : owners) text += fmt::format("{}{} {} bytes", text.empty() ? "" : ", ", name, bytes);
-  return text;
 }
 
 }  // namespace
@@ -62,10 +52,7 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
       addWorkspace(plan_, i, bytes);
   }
   packArena(plan_, graph_, reuse);
-  if (memoryLimit > 0 && plannedBytes() > memoryLimit)
-    return fail(ErrorCode::kOutOfMemory,
-                fmt::format("plan '{}': needs {} bytes; expected at most {}; at the peak (instruction {}): {}", plan_.signature,
-                            plannedBytes(), memoryLimit, plan_.peakInstruction, peakOwners(plan_)));
+  if (memoryLimit > 0) SS_TRY(checkFits(plan_, memoryLimit));
   SS_TRY(arena_.reserve(plan_.arenaBytes));
   inputs_.resize(plan_.buffers.size());
   dynamic_.resize(plan_.buffers.size());

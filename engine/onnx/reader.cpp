@@ -5,6 +5,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <set>
@@ -190,6 +191,8 @@ class ModelReader {
   }
 
   Status materialise(LoadedModel& model) {
+    const auto now = [] { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+    model.weightsBegan = now();
     std::set<const void*> counted;
     for (PendingTensor& pending : pending_) {
       if (!pending.proto || (pending.header.external && !options_.readWeights)) continue;
@@ -207,7 +210,9 @@ class ModelReader {
         tensor = takeTensor(*pending.proto, header);
       }
       pending.graph->mutableValue(pending.value).data = std::make_shared<const Tensor>(std::move(tensor));
+      ++model.weightsRead;
     }
+    model.weightsNs = now() - model.weightsBegan;
     return {};
   }
 

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "engine/train/compare_tensors.h"
 #include "engine/train/data_files.h"
+#include "engine/train/synthetic_dims.h"
 #include "kernels/random.h"
 
 namespace stepscope {
@@ -99,6 +101,12 @@ bool losslessTo(DType from, DType to) {
   return (from == DType::kBool && isInteger(to)) || (from == DType::kU8 && to == DType::kBool);
 }
 
+// Integers that the other type lacks exist.
+bool mayNotFit(DType from, DType to) {
+  if (!isInteger(from) || !isInteger(to)) return false;
+  return dtypeSize(from) > dtypeSize(to) || (dtypeSize(from) == dtypeSize(to) && isUnsigned(from) != isUnsigned(to));
+}
+
 Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOptions& options) {
   SS_ASSIGN(auto files, readDataFiles(options.data, [&] {
               std::vector<std::string> names;
@@ -122,7 +130,11 @@ Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOpt
     if (tensor.dtype() != input.type.dtype) {
       if (!losslessTo(tensor.dtype(), input.type.dtype))
         return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", options.data, input.name, dtypeName(tensor.dtype()), dtypeName(input.type.dtype)));
-      tensor = convertTensor(tensor.view(), input.type.dtype);
+      if (mayNotFit(tensor.dtype(), input.type.dtype)) {
+        SS_ASSIGN(tensor, convertExactly(fmt::format("data '{}': array '{}'", options.data, input.name), tensor.view(), input.type.dtype));
+      } else {
+        tensor = convertTensor(tensor.view(), input.type.dtype);
+      }
     }
     FileSource::Array array{tensor, false};
     if (input.type.shape) {
@@ -216,28 +228,19 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   }
   if (!options.data.empty()) return openFiles(graph, options);
   std::vector<SyntheticSource::Input> inputs;
-  std::vector<std::string> unused;
-  for (const auto& [name, extent] : options.dims) unused.push_back(name);
-  for (const ValueId id : graph.inputs()) {
+  std::vector<ValueId> fed;
+  for (const ValueId id : graph.inputs())
+    if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
+  const SyntheticDims dims(graph, fed, options.dims);
+  if (!dims.unused().empty()) return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
+  if (notes) notes->insert(notes->end(), dims.notes().begin(), dims.notes().end());
+  for (const ValueId id : fed) {
     const Value& value = graph.value(id);
-    if (isSessionInput(value.name)) continue;
     if (value.type.dtype == DType::kString) return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", value.name));
     SyntheticSource::Input input{value.name, value.type.dtype, {}, inferRole(graph, id), 0, false};
     if (!value.type.shape) return invalid(fmt::format("input '{}': its rank is unknown; expected --data for it", value.name));
-    for (std::size_t axis = 0; axis < value.type.shape->size(); ++axis) {
-      const Dim& dim = (*value.type.shape)[axis];
-      if (dim.known()) {
-        input.dims.push_back(dim.value());
-        continue;
-      }
-      const std::string name = dim.text();
-      std::erase(unused, name);
-      const auto it = options.dims.find(name);
-      const std::int64_t extent = it != options.dims.end() ? it->second : axis == 0 ? 2 : 128;
-      if (it == options.dims.end() && notes) {
-        const std::string note = fmt::format("dimension '{}' = {} (default; --dim {}=N sets it)", name, extent, name);
-        if (std::find(notes->begin(), notes->end(), note) == notes->end()) notes->push_back(note);
-      }
+    for (const Dim& dim : *value.type.shape) {
+      SS_ASSIGN(const std::int64_t extent, dims.extent(value.name, dim));
       input.dims.push_back(extent);
     }
     SS_TRY(checkedElementCount(input.dims));
@@ -255,7 +258,6 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
     if (notes) notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
     inputs.push_back(std::move(input));
   }
-  if (!unused.empty()) return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", unused.front()));
   return std::make_unique<SyntheticSource>(std::move(inputs), options.seed, options.padding);
 }
 

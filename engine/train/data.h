@@ -35,7 +35,7 @@ class DataSource {
 };
 
 // The source that the options name, for the inputs of `graph`. Every input must be found, with its dtype (numbers are
-// converted where nothing is lost: int32 ↔ int64, float64 → float32) and a rank that fits: equal to the declared one, or one
+// converted: float64 → float32 rounded, integers where every element fits, int64 → int32 say) and a rank that fits: equal to the declared one, or one
 // more (a leading axis of entries). Errors name the input, what was found and what was expected.
 Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes);
 

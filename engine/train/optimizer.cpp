@@ -23,7 +23,7 @@ class Emitter {
     report_.accumulated = gradients;
     ValueId scale;
     if (o_.clipGradNorm > 0) {
-      SS_ASSIGN(scale, clip(gradients));
+      SS_ASSIGN(scale, clip(trained, gradients));
     }
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i]) SS_TRY(update(trained[i], gradients[i], scale));
@@ -72,15 +72,16 @@ class Emitter {
   }
 
   // min(1, max_norm / (norm + 1e-6))
-  Result<ValueId> clip(const std::vector<ValueId>& gradients) {
+  Result<ValueId> clip(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) {
     std::vector<ValueId> squares = squares_;
     DType dtype = DType::kF32;
-    for (const ValueId gradient : gradients) {
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      const ValueId gradient = gradients[i];
       if (!gradient) continue;
       dtype = graph_.value(gradient).type.dtype;
       if (!squares_.empty()) continue;
       SS_ASSIGN(const auto square, emit(graph_.value(gradient).name + "/square_sum", kInternalDomain, "SquareSum", {gradient},
-                                        {graph_.value(gradient).name + ".square_sum"}, Phase::kOptimizer, {}));
+                                        {graph_.value(gradient).name + ".square_sum"}, Phase::kOptimizer, trained[i]));
       squares.push_back(square[0]);
     }
     if (squares.empty()) return ValueId{};

@@ -126,7 +126,7 @@ std::vector<OptionInfo> makeTable() {
       {"missing-weights", "error", "external data that is not there: refuse, or fill from the seed", {"error", "random"}},
       {"memory.inplace", "on", "outputs may take over the memory of an input that dies", {"on", "off"}},
       {"memory.reuse", "on", "memory of dead values is given to later ones", {"on", "off"}},
-      {"memory.limit", "0", "bytes that the plan may need; 0 = no limit", {}},
+      {"memory.limit", "0", "bytes that the plan may need; 0 = what the machine has", {}},
       {"recompute.budget", "0", "bytes of live activations to stay below by computing forward values again; 0 = off", {}},
       {"recompute.plan", "", "PATTERN:1:COUNT,…: forward values to compute again, by pattern (`build` lists them); -1 = all", {}},
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},

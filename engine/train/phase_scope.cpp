@@ -22,6 +22,19 @@ Session::PhaseScope::~PhaseScope() {
   if (session_.observer_.phase) session_.observer_.phase(span());
 }
 
+void Session::PhaseScope::child(std::string name, std::int64_t beginNs, std::int64_t ns, std::int64_t count) {
+  snapshot::PhaseSpan child;
+  child.set_name(std::move(name));
+  child.set_depth(span().depth() + 1);
+  child.set_parent(index_);
+  child.set_begin_ns(beginNs);
+  child.set_ns(ns);
+  child.set_count(count);
+  child.set_peak_bytes(residentPeakBytes());
+  session_.spans_.push_back(std::move(child));
+  if (session_.observer_.phase) session_.observer_.phase(session_.spans_.back());
+}
+
 tl::unexpected<Error> Session::PhaseScope::fail(Error error) {
   span().set_error(toUtf8(error.message));
   return tl::make_unexpected(std::move(error));

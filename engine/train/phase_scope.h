@@ -12,6 +12,8 @@ class Session::PhaseScope {
   PhaseScope(const PhaseScope&) = delete;
   PhaseScope& operator=(const PhaseScope&) = delete;
 
+  // A child that someone without a session has timed; its end is now or before now.
+  void child(std::string name, std::int64_t beginNs, std::int64_t ns, std::int64_t count);
   void count(std::int64_t items) { span().set_count(items); }
   snapshot::PassReport& pass() { return *span().mutable_pass(); }
   // Stores the message with the span and hands the error on.

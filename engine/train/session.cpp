@@ -1,7 +1,6 @@
 #include "engine/train/session.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -63,6 +62,7 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
     auto model = loadModel(path, load, problems);
     if (!model) return phase.fail(model.error());
     model_ = std::move(*model);
+    phase.child("materialise", model_.weightsBegan, model_.weightsNs, model_.weightsRead);
     phase.count(static_cast<std::int64_t>(model_.graph.order().size()));
   }
   {
@@ -219,9 +219,11 @@ std::vector<snapshot::Determinism> Session::determinism() const {
 }
 
 std::int64_t residentPeakBytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::int64_t>(usage.ru_maxrss) * 1024;
+  // Not getrusage(): a child of a large program (the window, Python) begins with that program's peak.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
 }
 
 }  // namespace stepscope

@@ -67,6 +67,7 @@ struct Variant {
   std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
   std::shared_ptr<const Graph> specialised;  // before phase recompute
   PlanOptions planOptions;
+  std::optional<Error> doesNotFit;   // why no step of it may run
   std::int64_t livePeak = 0;         // largest sum of live bytes, without workspaces
   StepTimes times;
   std::unique_ptr<RecomputeAnalysis> analysis;  // made when it is asked for
@@ -173,6 +174,7 @@ class Session {
   Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, before clipping; after the last step
   std::map<std::string, TensorView> namedState(bool optimizer) const;
   Status saveState(const std::filesystem::path& path) const;    // safetensors: parameters, optimizer state, counters
+  // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning, at the next build or at once.
   Status loadState(const std::filesystem::path& path, bool resume);
 
  private:
@@ -180,6 +182,7 @@ class Session {
   class PhaseScope;
   Status loadPhases(const std::filesystem::path& path, const LoadOptions& load, std::vector<Problem>* problems);
   Status materialise();
+  void tellWhatTheFileLacks();
   Status buildGraph();
   Status optimise(std::string_view phase, const std::vector<struct Pass>& passes, Graph& graph, Inference& inference);
   Status chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions);
@@ -221,6 +224,7 @@ class Session {
   void nameLongInstructions(const std::vector<Span>& spans);
   void beginNotes();
   void noteAfter(int instruction);
+  void tellOfIdlePredicates();
   snapshot::StepRecord makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const;
 
   Observer observer_;
@@ -261,6 +265,12 @@ class Session {
   // stepping
   bool inStep_ = false;
   bool resumed_ = false;              // state came from a file that a run wrote
+  struct StateFile {
+    std::string path;
+    std::set<std::string> names;
+    bool optimizer = false;           // its optimizer state was asked for
+  };
+  std::optional<StateFile> fromFile_; // loaded, and what it lacks not told yet
   int position_ = 0;
   Batch batch_;
   std::vector<std::pair<ValueId, Tensor>> before_;  // state as it was before this step wrote over it

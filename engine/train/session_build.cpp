@@ -9,6 +9,7 @@
 #include "engine/autodiff/gradient.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/pass.h"
+#include "engine/plan/fits.h"
 #include "engine/profile/roofline.h"
 #include "engine/recompute/choose.h"
 #include "engine/train/attach_loss.h"
@@ -45,13 +46,18 @@ void report(snapshot::PassReport& report, std::string_view name, const PassResul
 
 // Fills weights that are not there, by role from the seed, and clones nothing: the state takes over what was read.
 Status Session::materialise() {
+  std::vector<std::int32_t> empty;
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(imported_.valueCapacity()); ++i) {
+    const Value& value = imported_.value({i});
+    if (value.alive && value.role == ValueRole::kInitializer && !value.data && !state_.tensors.contains(value.name)) empty.push_back(i);
+  }
+  if (empty.empty()) return {};
   PhaseScope phase(*this, "materialise");
-  std::int64_t filled = 0;
-  for (std::size_t i = 0; i < imported_.valueCapacity(); ++i) {
-    const Value& value = imported_.value({static_cast<std::int32_t>(i)});
-    if (!value.alive || value.role != ValueRole::kInitializer || value.data || state_.tensors.contains(value.name)) continue;
-    SS_ASSIGN(const Tensor tensor, state_.obtain(value));
-    ++filled;
+  for (const std::int32_t i : empty) {
+    const Value& value = imported_.value({i});
+    auto obtained = state_.obtain(value);
+    if (!obtained) return phase.fail(obtained.error());
+    const Tensor& tensor = *obtained;
     const auto rank = tensor.dims().size();
     const bool scale = rank == 1 && (value.name.ends_with("weight") || value.name.ends_with("running_var") || value.name.ends_with("gamma"));
     const double fan = rank >= 2 ? static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(1, tensor.dims()[0])) : 1;
@@ -75,14 +81,12 @@ Status Session::materialise() {
       for (std::int64_t k = 0; k < tensor.elements(); ++k) storeElement(tensor.view(), k, scale ? 1.0 : deviation * normal01(key, static_cast<std::uint64_t>(k)));
     }
   }
-  phase.count(filled);
-  if (filled > 0) {
-    snapshot::Alert alert;
-    alert.set_severity(snapshot::Alert::WARNING);
-    alert.set_code("missing_weights");
-    alert.set_message(fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and gradients mean nothing, times and memory do", filled, options_.seed));
-    raise(alert);
-  }
+  phase.count(static_cast<std::int64_t>(empty.size()));
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code("missing_weights");
+  alert.set_message(fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and gradients mean nothing, times and memory do", empty.size(), options_.seed));
+  raise(alert);
   return {};
 }
 
@@ -123,13 +127,16 @@ Status Session::build() {
       builtSettings_ += name + "=" + origin.value + "\n";
   }
   forwardOnly_ = false;
-  SS_TRY(materialise());
   SS_TRY(buildGraph());
-  if (options_.startStep > 0 && state_.step == 0) state_.step = options_.startStep;
+  if (options_.startStep > 0 && state_.step == 0) {
+    state_.step = options_.startStep;
+    state_.updatesBefore = options_.startStep / options_.accumulate;
+  }
   SS_ASSIGN(Batch batch, data_->batch(state_.step));
   dropVariants();
   notes_ = StepNotes(options_);
   SS_TRY(useVariantFor(batch));
+  tellWhatTheFileLacks();
   if (ring_.empty()) remember();
   return {};
 }
@@ -353,6 +360,17 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     plan.signature = variant->signature;
     plan.reason = variant->reason;
     measureLiveBytes(plan);
+    if (Status fits = checkFits(plan, options_.memoryLimit); !fits) {
+      // State is allocated by the build. The arena is only touched by a step, so what does not fit can still be looked at.
+      if (options_.memoryLimit > 0 || plan.persistentBytes > machineMemoryBytes()) return phase.fail(fits.error());
+      variant->doesNotFit = fits.error();
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code("does_not_fit");
+      alert.set_message(fits.error().message);
+      alert.set_node(-1);
+      raise(alert);
+    }
     variant->livePeak = plan.lowerBoundBytes;
     phase.count(static_cast<std::int64_t>(plan.instructions.size()));
     std::int64_t inPlace = 0;
@@ -362,6 +380,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
   }
   {
     PhaseScope phase(*this, "bind");
+    if (Status status = materialise(); !status) return phase.fail(status.error());
     // The state's tensors are obtained in value order, so that their memory does not depend on the plan.
     for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
       const Value& value = graph.value({static_cast<std::int32_t>(i)});
@@ -395,7 +414,6 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   forwardOnly_ = true;
   notes_ = {};
   optionEffects_.clear();
-  SS_TRY(materialise());
   Graph graph = imported_;
   Inference inference = *importedInference_;
   inference.rebind(graph);

@@ -14,6 +14,7 @@
 namespace stepscope {
 
 Status Session::feed(const Batch& batch) {
+  if (variant_->doesNotFit) return tl::make_unexpected(*variant_->doesNotFit);
   Executor& executor = *variant_->executor;
   for (const ValueId id : variant_->graph.inputs()) {
     const auto it = batch.arrays.find(variant_->graph.value(id).name);
@@ -21,7 +22,7 @@ Status Session::feed(const Batch& batch) {
   }
   if (forwardOnly_) return {};
   for (const LearningRateInput& rate : optimizer_.learningRates)
-    SS_TRY(executor.setInput(rate.input, Tensor::scalar(DType::kF32, rate.base * scheduleFactor(options_, state_.updates)).view()));
+    SS_TRY(executor.setInput(rate.input, Tensor::scalar(DType::kF32, rate.base * scheduleFactor(options_, state_.scheduledUpdates())).view()));
   if (optimizer_.update) SS_TRY(executor.setInput(optimizer_.update, Tensor::scalar(DType::kI64, static_cast<double>(state_.updates + 1)).view()));
   if (optimizer_.firstMicro) SS_TRY(executor.setInput(optimizer_.firstMicro, Tensor::scalar(DType::kBool, state_.micro == 0).view()));
   return {};
@@ -119,7 +120,7 @@ snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, c
     record.set_loss(elementAsDouble(executor.view(loss_), 0));
     record.set_has_loss(true);
   }
-  record.set_learning_rate(options_.lr * scheduleFactor(options_, state_.updates));
+  record.set_learning_rate(options_.lr * scheduleFactor(options_, state_.scheduledUpdates()));
   record.set_updated(runOptions().update);
   if (optimizer_.gradientNorm && record.updated()) {
     record.set_gradient_norm(elementAsDouble(executor.view(optimizer_.gradientNorm), 0));

@@ -8,6 +8,7 @@
 #include "engine/train/session.h"
 #include "engine/train/session_edit.h"
 #include "engine/train/snapshots.h"
+#include "engine/train/utf8.h"
 
 namespace stepscope {
 namespace {
@@ -270,7 +271,24 @@ Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
     if (b.condition_case() == snapshot::Breakpoint::CONDITION_NOT_SET) return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
   }
   breakpoints_ = std::move(breakpoints);
+  tellOfIdlePredicates();
   return {};
+}
+
+// Not an error: another variant, or an option that a pass obeys, may bring the value back.
+void Session::tellOfIdlePredicates() {
+  if (!variant_) return;
+  for (const snapshot::Breakpoint& b : breakpoints_) {
+    if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
+    const auto predicate = parsePredicate(b.predicate());
+    if (!predicate || variant_->graph.findValue(predicate->value)) continue;
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("breakpoint_without_value");
+    alert.set_message(fmt::format("breakpoint {}: '{}' stops nowhere: the step that runs has no value '{}'", b.id(), b.predicate(), toUtf8(predicate->value)));
+    alert.set_node(-1);
+    raise(alert);
+  }
 }
 
 }  // namespace stepscope

@@ -156,7 +156,7 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
 
 Status Session::saveState(const std::filesystem::path& path) const {
   return writeSafetensors(path, namedState(true),
-                          {{"stepscope.version", std::to_string(kStateVersion)}, {"stepscope.step", std::to_string(state_.step)}, {"stepscope.updates", std::to_string(state_.updates)}, {"stepscope.micro", std::to_string(state_.micro)}});
+                          {{"stepscope.version", std::to_string(kStateVersion)}, {"stepscope.step", std::to_string(state_.step)}, {"stepscope.updates", std::to_string(state_.updates)}, {"stepscope.updates_before", std::to_string(state_.updatesBefore)}, {"stepscope.micro", std::to_string(state_.micro)}});
 }
 
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
@@ -164,6 +164,9 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   SS_TRY(abandonStep());
   std::size_t used = 0;
   for (const auto& [name, tensor] : file.tensors) {
+    const ValueId id = imported_.findValue(name);
+    const bool parameter = id && imported_.value(id).role == ValueRole::kInitializer;
+    if (!parameter && !resume) continue;  // optimizer state of another run
     if (const auto it = state_.tensors.find(name); it != state_.tensors.end()) {
       if (it->second.dtype() != tensor.dtype() || it->second.dims() != tensor.dims())
         return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()), dtypeName(it->second.dtype()), dimsText(it->second.dims())));
@@ -171,14 +174,11 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
       ++used;
       continue;
     }
-    const ValueId id = imported_.findValue(name);
-    if (id && imported_.value(id).role == ValueRole::kInitializer) {
+    if (parameter) {
       const Value& value = imported_.value(id);
       const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
       if (value.type.dtype != tensor.dtype() || (dims && *dims != tensor.dims()))
         return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()), value.type.text()));
-    } else if (!resume) {
-      continue;  // optimizer state of another run
     }
     state_.tensors[name] = tensor.clone();
     ++used;
@@ -200,11 +200,49 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
     SS_TRY(number("stepscope.step", state_.step));
     SS_TRY(number("stepscope.updates", state_.updates));
     SS_TRY(number("stepscope.micro", state_.micro));
+    state_.updatesBefore = 0;
+    if (file.metadata.contains("stepscope.updates_before")) SS_TRY(number("stepscope.updates_before", state_.updatesBefore));
   }
+  fromFile_.emplace();
+  fromFile_->path = path.string();
+  fromFile_->optimizer = resume;
+  for (const auto& [name, tensor] : file.tensors) fromFile_->names.insert(name);
+  if (variant_) tellWhatTheFileLacks();
   ring_.clear();
   ringBytes_ = 0;
   resumed_ = true;
   return {};
+}
+
+// What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not what its
+// user believes, unless it is told.
+void Session::tellWhatTheFileLacks() {
+  if (!fromFile_) return;
+  const StateFile file = std::move(*fromFile_);
+  fromFile_.reset();
+  std::vector<std::string> parameters, states;
+  for (const ValueId id : trained_)
+    if (!file.names.contains(symbolic_.value(id).name)) parameters.push_back(symbolic_.value(id).name);
+  if (file.optimizer)
+    for (const StateUpdate& update : symbolic_.stateUpdates) {
+      const Value& value = symbolic_.value(update.state);
+      if (value.role == ValueRole::kState && !file.names.contains(value.name)) states.push_back(value.name);
+    }
+  const auto tell = [&](const std::vector<std::string>& names, std::string_view what, std::string_view instead) {
+    if (names.empty()) return;
+    constexpr std::size_t kShown = 3;
+    std::string shown;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) shown += fmt::format("{}'{}'", i ? ", " : "", names[i]);
+    if (names.size() > kShown) shown += fmt::format(" and {} more", names.size() - kShown);
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("state_incomplete");
+    alert.set_message(toUtf8(fmt::format("state '{}': no {} {}; {}", file.path, what, shown, instead)));
+    alert.set_node(-1);
+    raise(alert);
+  };
+  tell(parameters, "parameter", "what the model has is trained from");
+  tell(states, "optimizer state", "it begins with zeros");
 }
 
 snapshot::ModelInfo Session::inspect() const {

@@ -243,6 +243,24 @@ TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
   EXPECT_TRUE(std::isfinite(record->loss()));
 }
 
+TEST(Session, TellsOfAPredicateOnAValueThatIsNotThere) {
+  std::vector<std::string> told;
+  Observer observer;
+  observer.alert = [&told](const snapshot::Alert& alert) {
+    if (alert.code() == "breakpoint_without_value") told.push_back(alert.message());
+  };
+  auto session = openSession(digits(), {}, std::move(observer));
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint predicate;
+  predicate.set_enabled(true);
+  predicate.set_predicate("loss max > 10");
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  EXPECT_TRUE(told.empty());
+  predicate.set_predicate("los max > 10");
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  EXPECT_EQ(told, std::vector<std::string>{"breakpoint 1: 'los max > 10' stops nowhere: the step that runs has no value 'los'"});
+}
+
 TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
   auto session = openSession(digits());
   ASSERT_NE(session, nullptr);

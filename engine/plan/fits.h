@@ -1,0 +1,18 @@
+// "Does not fit" is said before the run, with the peak and its owners.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/plan/plan.h"
+#include "kernels/status.h"
+
+namespace stepscope {
+
+// What one process can have at most: the machine's memory, or less where a control group says so. Bytes; 0 unknown.
+std::int64_t machineMemoryBytes();
+
+// Whether state, batch and arena of `plan` are at most `limit` bytes (0 = what the machine has). Before the arena is packed its
+// lower bound counts. Error: kOutOfMemory, with the need, the limit, the peak's instruction and the bytes of each class of buffers there.
+Status checkFits(const ExecutionPlan& plan, std::int64_t limit);
+
+}  // namespace stepscope

@@ -1,0 +1,76 @@
+#include "engine/train/synthetic_dims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stepscope {
+
+std::vector<std::string> symbolsOf(const Dim& dim) {
+  if (dim.known()) return {};
+  if (const auto symbol = dim.asSymbol()) return {*symbol};
+  std::vector<std::string> symbols;
+  std::string factor;
+  int depth = 0;
+  const auto take = [&] {
+    const bool number = std::all_of(factor.begin(), factor.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (!number && std::find(symbols.begin(), symbols.end(), factor) == symbols.end()) symbols.push_back(factor);
+    factor.clear();
+  };
+  for (const char c : dim.text()) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth == 0 && (c == '+' || c == '-' || c == '*'))
+      take();
+    else
+      factor += c;
+  }
+  take();
+  return symbols;
+}
+
+SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inputs,
+                             const std::map<std::string, std::int64_t>& given)
+    : given_(given) {
+  std::vector<std::string> order;
+  std::map<std::string, bool> leads;  // stands on first axes only
+  std::map<std::string, bool> used;
+  for (const auto& [name, extent] : given) used[name] = false;
+  for (const ValueId id : inputs) {
+    const auto& shape = graph.value(id).type.shape;
+    for (std::size_t axis = 0; shape && axis < shape->size(); ++axis) {
+      const Dim& dim = (*shape)[axis];
+      if (const auto whole = used.find(dim.text()); whole != used.end()) {
+        whole->second = true;
+        if (!dim.asSymbol()) continue;
+      }
+      for (const std::string& symbol : symbolsOf(dim)) {
+        if (const auto it = used.find(symbol); it != used.end()) it->second = true;
+        const auto [it, fresh] = leads.emplace(symbol, axis == 0);
+        if (fresh) order.push_back(symbol);
+        it->second = it->second && axis == 0;
+      }
+    }
+  }
+  for (const std::string& symbol : order) {
+    const auto it = given.find(symbol);
+    const std::int64_t extent = it != given.end() ? it->second : leads[symbol] ? 2 : 128;
+    symbols_[symbol] = Dim(extent);
+    if (it == given.end())
+      notes_.push_back(fmt::format("dimension '{}' = {} (default; --dim {}=N sets it)", symbol, extent, symbol));
+  }
+  for (const auto& [name, found] : used)
+    if (!found) unused_.push_back(name);
+}
+
+Result<std::int64_t> SyntheticDims::extent(const std::string& input, const Dim& dim) const {
+  if (const auto whole = given_.find(dim.text()); whole != given_.end() && !dim.known()) return whole->second;
+  const Dim result = dim.substitute(symbols_);
+  if (result.known() && result.value() >= 0) return result.value();
+  std::string where;
+  for (const std::string& symbol : symbolsOf(dim))
+    where += fmt::format("{}{} = {}", where.empty() ? "" : ", ", symbol, symbols_.at(symbol).text());
+  return invalid(fmt::format("input '{}': extent {} is {} with {}; expected 0 or more; hint: --dim NAME=N", input,
+                             dim.text(), result.text(), where));
+}
+
+}  // namespace stepscope

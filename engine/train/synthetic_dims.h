@@ -1,0 +1,37 @@
+// Extents of synthetic data: one number per symbol of the inputs' shapes, wherever the symbol stands, and whatever follows from it.
+//
+// `--dim NAME=N` sets a symbol, or an axis by the text of its whole extent ("floor((s)/(2))"). Without it a symbol that stands on
+// first axes only is 2 (a batch), any other 128: "sequence" of [batch, sequence] is as long in a mask of shape [sequence], and
+// "sequence + 1" one longer.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "kernels/status.h"
+
+namespace stepscope {
+
+class SyntheticDims {
+ public:
+  SyntheticDims(const Graph& graph, const std::vector<ValueId>& inputs, const std::map<std::string, std::int64_t>& given);
+
+  // Error: what the symbols give is below 0.
+  Result<std::int64_t> extent(const std::string& input, const Dim& dim) const;
+  // "dimension 'batch' = 2 (default; --dim batch=N sets it)", in the order of the inputs.
+  const std::vector<std::string>& notes() const { return notes_; }
+  // Names of --dim that no input has.
+  const std::vector<std::string>& unused() const { return unused_; }
+
+ private:
+  std::map<std::string, std::int64_t> given_;
+  std::map<std::string, Dim> symbols_;
+  std::vector<std::string> notes_, unused_;
+};
+
+// The symbols of a polynomial, in the order of its text.
+std::vector<std::string> symbolsOf(const Dim& dim);
+
+}  // namespace stepscope
