@@ -9,6 +9,7 @@
 #include "storage/bounded.h"
 #include "storage/names.h"
 #include "storage/roofline.h"
+#include "storage/weights_mark.h"
 
 namespace stepscope::storage {
 namespace {
@@ -47,7 +48,7 @@ Status EventWriter::on(std::int64_t run, const RunBegan& event) {
   std::int64_t bytes = 0;
   SS_STORE_ASSIGN(const std::string model, packMessage(info.model, bytes));
   SS_STORE_TRY(insert("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', '', ?, NULL, ?)", run, info.name,
-                      info.modelPath, info.commandLine, info.device, info.precision, info.threads, info.seed, info.optimizer,
+                      info.modelPath, info.commandLine, info.device, info.precision, info.threads > 0 ? info.threads : info.machine.cores(), info.seed, info.optimizer,
                       info.lossName, info.weights, event.beganAt, asBlob(model)));
   SS_STORE_TRY(writeMachine(run, info.machine));
   return info.options.empty() ? Status{} : on(run, OptionsSet{info.options});
@@ -200,6 +201,8 @@ Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const sna
 
 Status EventWriter::on(std::int64_t run, const AlertRaised& event) {
   const snapshot::Alert& alert = event.alert;
+  if (alert.code() == "missing_weights")
+    SS_STORE_TRY(insert("UPDATE runs SET weights = ? WHERE id = ? AND weights = ?", kRandomWeights, run, kWeightsOfTheModel));
   return insert("INSERT INTO alerts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", run, severityName(alert.severity()),
                 alert.code(), alert.message(), alert.node(), alert.value(), alert.step(), alert.instruction());
 }

@@ -94,6 +94,9 @@ Result<Project> Project::create(const fs::path& path) {
 Result<Project> Project::openForWriting(const fs::path& path) {
   auto state = std::make_unique<State>();
   SS_STORE_ASSIGN(state->path, resolve(path));
+  std::error_code error;
+  if (fs::is_directory(state->path, error))
+    return fail(ErrorCode::kIo, fmt::format("project '{}': is a folder; expected a .stepscope file", state->path));
   SS_STORE_ASSIGN(state->lock, WriterLock::acquire(state->path));
   state->writable = true;
   bool isNew = !hasContents(state->path);

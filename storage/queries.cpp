@@ -88,7 +88,7 @@ Result<std::vector<RunRow>> listRuns(const Project& project) {
 Result<RunRow> readRun(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(std::vector<RunRow> rows,
                   readAll<RunRow>(project, fmt::format("{} WHERE id = ?", kRunColumns), runRow, run));
-  if (rows.empty()) return fail(ErrorCode::kNotFound, fmt::format("run '{}': not in the project; hint: list the runs", run));
+  if (rows.empty()) return fail(ErrorCode::kNotFound, fmt::format("run '{}': not in the project; expected one that `stepscope inspect` of the project lists", run));
   return rows.front();
 }
 

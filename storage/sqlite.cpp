@@ -31,8 +31,13 @@ ErrorCode translate(int code) {
 }  // namespace
 
 Error sqliteError(sqlite3* handle, int code) {
-  std::string message = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-  return Error{translate(code), fmt::format("database: {}", message)};
+  const std::string message = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+  const char* file = handle ? sqlite3_db_filename(handle, "main") : nullptr;
+  const ErrorCode translated = translate(code);
+  const char* expected = translated == ErrorCode::kDiskFull   ? "; expected room for it on its disk"
+                         : translated == ErrorCode::kReadOnly ? "; expected a file and a folder that can be written"
+                                                              : "";
+  return Error{translated, fmt::format("project '{}': {}{}", file ? file : "", message, expected)};
 }
 
 Statement::Statement(Statement&& other) noexcept
@@ -122,7 +127,9 @@ Result<Connection> Connection::open(const std::string& path, Mode mode) {
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_CREATE;
   Connection connection;
   const int code = sqlite3_open_v2(path.c_str(), &connection.handle_, flags, nullptr);
-  if (code != SQLITE_OK) return tl::make_unexpected(sqliteError(connection.handle_, code));
+  if (code != SQLITE_OK)
+    return fail(translate(code), fmt::format("project '{}': {}; expected a file that can be {}", path, sqlite3_errstr(code),
+                                             mode == Mode::kRead ? "read" : "read and written"));
   sqlite3_busy_timeout(connection.handle_, 2000);
   return connection;
 }

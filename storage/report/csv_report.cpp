@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "storage/report/format.h"
+#include "storage/weights_mark.h"
 
 namespace stepscope::storage {
 namespace {
@@ -19,63 +20,78 @@ std::string field(double value) {
 }
 std::string field(const std::optional<double>& value) { return value ? field(*value) : std::string(); }
 
-template <typename First, typename... Rest>
-std::string line(const First& first, const Rest&... rest) {
-  std::string text = field(first);
-  ((text += ',', text += field(rest)), ...);
-  return text + "\r\n";
-}
+class Csv {
+ public:
+  Csv(const ReportData& data, std::string_view header) : text_(header) {
+    const std::string mark = weightsMark(data.run.weights);
+    if (!mark.empty()) {
+      text_ += ",weights";
+      end_ = ',' + csvCell(mark);
+    }
+    text_ += "\r\n";
+  }
+  template <typename First, typename... Rest>
+  void line(const First& first, const Rest&... rest) {
+    text_ += field(first);
+    ((text_ += ',', text_ += field(rest)), ...);
+    text_ += end_ + "\r\n";
+  }
+  template <typename... Fields>
+  void statsLine(const TimeStats& t, double share, const Fields&... fields) {
+    line(fields..., t.n, t.total, t.mean, t.median, t.p95, t.min, t.max, share);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_, end_;
+};
 
 constexpr std::string_view kStatsColumns = "n,total_ns,mean_ns,median_ns,p95_ns,min_ns,max_ns,share";
-
-template <typename... Fields>
-std::string statsLine(const TimeStats& t, double share, const Fields&... fields) {
-  return line(fields..., t.n, t.total, t.mean, t.median, t.p95, t.min, t.max, share);
-}
 
 }  // namespace
 
 std::string stepsCsv(const ReportData& data) {
-  std::string text =
-      "step,loss,learning_rate,gradient_norm,updated,samples,tokens,begin_ns,ns,planned_bytes,peak_bytes,warm_up,batch\r\n";
+  Csv csv(data,
+          "step,loss,learning_rate,gradient_norm,updated,samples,tokens,begin_ns,ns,planned_bytes,peak_bytes,warm_up,batch");
   for (const StepRow& s : data.steps)
-    text += line(s.step, s.loss, s.learningRate, s.gradientNorm, s.updated ? 1 : 0, s.samples, s.tokens, s.beginNs, s.ns,
-                 s.plannedBytes, s.peakBytes, s.warmUp ? 1 : 0, s.batch);
-  return text;
+    csv.line(s.step, s.loss, s.learningRate, s.gradientNorm, s.updated ? 1 : 0, s.samples, s.tokens, s.beginNs, s.ns,
+             s.plannedBytes, s.peakBytes, s.warmUp ? 1 : 0, s.batch);
+  return csv.take();
 }
 
 std::string opsCsv(const ReportData& data) {
-  std::string text = fmt::format("op,phase,category,instructions,{}\r\n", kStatsColumns);
-  for (const OpTime& op : data.timing.ops)
-    text += statsLine(op.time, op.share, op.op, op.phase, op.category, op.instructions);
-  return text;
+  Csv csv(data, fmt::format("op,phase,category,instructions,{}", kStatsColumns));
+  for (const OpTime& op : data.timing.ops) csv.statsLine(op.time, op.share, op.op, op.phase, op.category, op.instructions);
+  return csv.take();
 }
 
 std::string instructionsCsv(const ReportData& data) {
-  std::string text = fmt::format(
-      "position,node,op,label,phase,module_path,implementation,bytes_read,bytes_written,flops,{}\r\n", kStatsColumns);
+  Csv csv(data, fmt::format("position,node,op,label,phase,module_path,implementation,bytes_read,bytes_written,flops,{}",
+                            kStatsColumns));
   for (const InstructionTime& i : data.timing.instructions)
-    text += statsLine(i.time, i.share, i.position, i.node, i.op, i.label, i.phase, i.modulePath, i.implementation,
-                      i.bytesRead, i.bytesWritten, i.flops);
-  return text;
+    csv.statsLine(i.time, i.share, i.position, i.node, i.op, i.label, i.phase, i.modulePath, i.implementation, i.bytesRead,
+                  i.bytesWritten, i.flops);
+  return csv.take();
 }
 
 std::string rooflineCsv(const ReportData& data) {
-  std::string text =
-      "position,node,op,label,phase,category,implementation,flops,bytes,core_cache_bytes,shared_cache_bytes,memory_bytes,intensity,roof_ns,bound_by,executions,"
-      "median_ns,share\r\n";
+  Csv csv(data,
+          "position,node,op,label,phase,category,implementation,flops,bytes,core_cache_bytes,shared_cache_bytes,memory_"
+          "bytes,intensity,roof_ns,bound_by,executions,"
+          "median_ns,share");
   for (const RooflineRow& r : data.roofline.rows) {
     const InstructionTime& i = data.timing.instructions[r.instruction];
-    text += line(i.position, i.node, i.op, i.label, i.phase, i.category, i.implementation, i.flops, r.bytes, r.coreCacheBytes, r.sharedCacheBytes, r.memoryBytes, r.intensity,
-                 r.roofNs, r.boundBy, i.time.n, i.time.n > 0 ? fmt::format("{}", i.time.median) : std::string(), r.share);
+    csv.line(i.position, i.node, i.op, i.label, i.phase, i.category, i.implementation, i.flops, r.bytes, r.coreCacheBytes,
+             r.sharedCacheBytes, r.memoryBytes, r.intensity, r.roofNs, r.boundBy, i.time.n,
+             i.time.n > 0 ? fmt::format("{}", i.time.median) : std::string(), r.share);
   }
-  return text;
+  return csv.take();
 }
 
 std::string phasesCsv(const ReportData& data) {
-  std::string text = "depth,name,begin_ns,ns,peak_bytes,count,error\r\n";
-  for (const PhaseRow& p : data.phases) text += line(p.depth, p.name, p.beginNs, p.ns, p.peakBytes, p.count, p.error);
-  return text;
+  Csv csv(data, "depth,name,begin_ns,ns,peak_bytes,count,error");
+  for (const PhaseRow& p : data.phases) csv.line(p.depth, p.name, p.beginNs, p.ns, p.peakBytes, p.count, p.error);
+  return csv.take();
 }
 
 }  // namespace stepscope::storage

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "storage/sqlite.h"
+#include "storage/weights_mark.h"
 
 namespace stepscope::storage {
 namespace {
@@ -71,6 +72,32 @@ Result<std::unordered_map<int, int>> readForwardNodes(const Project& project, st
   return result;
 }
 
+// "Input Dims" and "Input type" of each instruction, as Kineto writes them; those of an omitted operand are empty.
+std::vector<std::string> readOperands(const Project& project, const ReportData& data) {
+  if (!data.plan) return {};
+  const auto graph = readGraph(project, data.run.id);
+  if (!graph) return {};  // a run whose graphs were not kept still has its times
+  std::unordered_map<int, const snapshot::Value*> values;
+  for (const snapshot::Value& value : graph->values()) values.emplace(value.id(), &value);
+  std::vector<std::string> texts;
+  for (const snapshot::Instruction& instruction : data.plan->instructions()) {
+    std::string dims, types;
+    for (const snapshot::Operand& operand : instruction.inputs()) {
+      const auto found = values.find(operand.value());
+      std::string shape;
+      if (found != values.end())
+        for (const std::string& dim : found->second->dims()) {
+          const bool number = !dim.empty() && dim.size() < 18 && dim.find_first_not_of("0123456789") == std::string::npos;
+          shape += (shape.empty() ? "" : ", ") + (number ? dim : quoted(dim));
+        }
+      dims += fmt::format("{}[{}]", dims.empty() ? "" : ", ", shape);
+      types += (types.empty() ? "" : ", ") + quoted(found != values.end() ? found->second->dtype() : "");
+    }
+    texts.push_back(fmt::format(R"(, "Input Dims": [{}], "Input type": [{}])", dims, types));
+  }
+  return texts;
+}
+
 void writeStartUp(const ReportData& data, TraceWriter& trace) {
   for (const PhaseRow& phase : data.phases)
     trace.complete("user_annotation", phase.name, kStartUpThread, phase.beginNs, phase.ns,
@@ -80,8 +107,9 @@ void writeStartUp(const ReportData& data, TraceWriter& trace) {
 
 class StepTracer {
  public:
-  StepTracer(const ReportData& data, const std::unordered_map<int, int>& forward, TraceWriter& trace)
-      : data_(data), forward_(forward), trace_(trace) {}
+  StepTracer(const ReportData& data, const std::unordered_map<int, int>& forward, const std::vector<std::string>& operands,
+             TraceWriter& trace)
+      : data_(data), forward_(forward), operands_(operands), trace_(trace) {}
 
   void write(const StepRow& step, const std::vector<Span>& spans) {
     trace_.complete("user_annotation", fmt::format("ProfilerStep#{}", step.step), 1, step.beginNs, step.ns,
@@ -145,6 +173,8 @@ class StepTracer {
           R"(, "label": {}, "phase": "{}", "module": {}, "kernel": {}, "bytes read": {}, "bytes written": {}, "flops": {})",
           quoted(row->label), row->phase, quoted(row->modulePath), quoted(row->implementation), row->bytesRead,
           row->bytesWritten, std::isfinite(row->flops) ? row->flops : 0.0);
+    if (row && static_cast<std::size_t>(span.instruction) < operands_.size())
+      arguments += operands_[static_cast<std::size_t>(span.instruction)];
     trace_.complete("cpu_op", row ? row->op : fmt::format("instruction {}", span.instruction), span.thread + 1, span.beginNs,
                     span.ns, arguments);
   }
@@ -157,6 +187,7 @@ class StepTracer {
 
   const ReportData& data_;
   const std::unordered_map<int, int>& forward_;
+  const std::vector<std::string>& operands_;  // by instruction
   TraceWriter& trace_;
   std::int64_t eventIndex_ = 0, flowId_ = 0;
 };
@@ -175,7 +206,8 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   for (const PhaseRow& phase : data.phases) base = std::min(base == 0 ? phase.beginNs : base, phase.beginNs);
   TraceWriter trace(base);
   int threads = 1;
-  StepTracer tracer(data, forward, trace);
+  const std::vector<std::string> operands = readOperands(project, data);
+  StepTracer tracer(data, forward, operands, trace);
   writeStartUp(data, trace);
   for (std::size_t i = first; i < steps.size(); ++i) {
     SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));
@@ -183,6 +215,8 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
     tracer.write(steps[i], spans);
   }
   trace.metadata("process_name", 0, fmt::format(R"("name": {})", quoted("stepscope " + data.model)));
+  if (const std::string mark = weightsMark(data.run.weights); !mark.empty())
+    trace.metadata("process_labels", 0, fmt::format(R"("labels": {})", quoted("weights: " + mark)));
   trace.metadata("process_sort_index", 0, R"("sort_index": 0)");
   trace.metadata("thread_name", kStartUpThread, R"("name": "start-up")");
   trace.metadata("thread_sort_index", kStartUpThread, R"("sort_index": 0)");
@@ -197,8 +231,8 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
       "\"world_size\": 1}},\n"
       " \"displayTimeUnit\": \"ms\",\n \"baseTimeNanoseconds\": {},\n \"traceName\": {},\n \"otherData\": {{\"program\": "
       "\"stepscope\", "
-      "\"run\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [{}\n ]\n}}\n",
-      base, quoted(data.model + ".trace.json"), data.run.id, first, trace.take());
+      "\"run\": {}, \"weights\": {}, \"steps_left_out\": {}}},\n \"traceEvents\": [{}\n ]\n}}\n",
+      base, quoted(data.model + ".trace.json"), data.run.id, quoted(data.run.weights), first, trace.take());
 }
 
 }  // namespace stepscope::storage

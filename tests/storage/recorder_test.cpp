@@ -40,6 +40,21 @@ TEST(Recorder, KeepsEverythingOfARun) {
   EXPECT_EQ(readPlan(project, run)->SerializeAsString(), testing::samplePlan({2, 0}).SerializeAsString());
 }
 
+TEST(Recorder, AllCoresAreANumberOfThreads) {
+  const TemporaryFolder folder;
+  {
+    auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+    RunInfo info = testing::sampleRunInfo();
+    info.threads = 0;
+    info.machine.set_cores(6);
+    recorder->beginRun(info);
+    recorder->endRun(RunStatus::kFinished, "");
+    ASSERT_TRUE(recorder->close());
+  }
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_EQ(readRun(project, newestRun(project).value())->threads, 6);
+}
+
 TEST(Recorder, SpansComeBackAsTheyWere) {
   const TemporaryFolder folder;
   testing::recordSample(folder / "a.stepscope", {2, 3});

@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 
+#include "storage/weights_mark.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -224,6 +225,40 @@ TEST_F(Report, CsvTablesAreRectangular) {
   const auto steps = parseCsv(make("evil.stepscope", "r.csv"));
   EXPECT_EQ(steps[4][1], "NaN");
   EXPECT_EQ(steps[1].back(), kEvil);
+  EXPECT_EQ(steps[1][steps[0].size() - 2], kEvil) << "the batch, before the mark of its weights";
+}
+
+// Numbers of a run whose weights were made up must not pass for a training result, in whatever form they travel.
+TEST_F(Report, WeightsThatAreNotTheModelsAreMarkedInEveryForm) {
+  {
+    auto recorder = Recorder::start(Project::create(*folder_ / "random.stepscope").value()).value();
+    recorder->beginRun(testing::sampleRunInfo());
+    const auto plan = testing::samplePlan({1, 0});
+    recorder->phases(testing::samplePhases());
+    recorder->plan(plan);
+    for (int i = 0; i < 3; ++i) recorder->step(testing::sampleStep(plan, i));
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("missing_weights");
+    alert.set_message("2 initializers have no data in the file");
+    recorder->alert(alert);
+    recorder->endRun(RunStatus::kFinished, "");
+    ASSERT_TRUE(recorder->close());
+  }
+  EXPECT_EQ(RunInfo().weights, kWeightsOfTheModel);
+  const std::string mark = kRandomWeights;
+  for (const char* name : {"m.html", "m.json", "m.csv", "m.ops.csv", "m.instructions.csv", "m.roofline.csv", "m.phases.csv", "m.trace.json"}) {
+    EXPECT_NE(make("random.stepscope", name).find(mark), std::string::npos) << name;
+    EXPECT_EQ(make("a.stepscope", name).find("random, external"), std::string::npos) << name;
+  }
+  for (const char* name : {"m.csv", "m.ops.csv", "m.instructions.csv", "m.roofline.csv", "m.phases.csv"}) {
+    const auto table = parseCsv(make("random.stepscope", name));
+    EXPECT_EQ(table[0].back(), "weights") << name;
+    for (std::size_t i = 1; i < table.size(); ++i) {
+      ASSERT_EQ(table[i].size(), table[0].size()) << name;
+      EXPECT_EQ(table[i].back(), mark) << name;
+    }
+  }
 }
 
 TEST_F(Report, TraceHasTheFieldsOfKineto) {
@@ -247,7 +282,13 @@ TEST_F(Report, TraceHasTheFieldsOfKineto) {
     if (kind != "X") continue;
     ASSERT_TRUE(event.contains("cat") && event.contains("dur") && event.contains("args"));
     lanes[event["tid"]].emplace_back(event["ts"], event["ts"].get<double>() + event["dur"].get<double>());
-    EXPECT_TRUE(event["cat"] != "cpu_op" || (event["args"].contains("External id") && event["args"].contains("Ev Idx")));
+    if (event["cat"] == "cpu_op") {
+      EXPECT_TRUE(event["args"].contains("External id") && event["args"].contains("Ev Idx"));
+      const Json dims = event["args"]["Input Dims"], types = event["args"]["Input type"];
+      ASSERT_TRUE(dims.is_array() && types.is_array());
+      EXPECT_EQ(dims.size(), types.size());
+      for (const Json& shape : dims) EXPECT_TRUE(shape.is_array());
+    }
     if (std::regex_search(event["name"].get<std::string>(), std::regex("ProfilerStep\\s*#\\s*(\\d+)"))) ++steps;
   }
   EXPECT_EQ(steps, 50);
