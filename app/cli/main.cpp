@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
 #include <map>
@@ -42,4 +43,8 @@ int runMain(int argc, char** argv) {
 }  // namespace
 }  // namespace stepscope::cli
 
-int main(int argc, char** argv) { return stepscope::cli::runMain(argc, argv); }
+int main(int argc, char** argv) {
+  // A file that reaches the limit of `ulimit -f` is a disk without room, told like one, and no reason to lose a run.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return stepscope::cli::runMain(argc, argv);
+}

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "app/cli/command.h"
@@ -17,6 +18,15 @@ Run addOpen(CLI::App& parent) {
     const std::string workbench = (self.parent_path() / "stepscope-workbench").string();
     if (!std::filesystem::exists(workbench, error)) {
       fmt::print(stderr, "error: window '{}': not part of this build; expected stepscope-workbench beside stepscope\n", workbench);
+      return kFailed;
+    }
+    // Qt would end the process with a signal.
+    const auto given = [](const char* name) {
+      const char* value = std::getenv(name);
+      return value != nullptr && *value != 0;
+    };
+    if (!given("DISPLAY") && !given("WAYLAND_DISPLAY") && !given("QT_QPA_PLATFORM")) {
+      fmt::print(stderr, "error: window '{}': no display; expected DISPLAY or WAYLAND_DISPLAY; hint: `stepscope train` and `stepscope report` need none\n", workbench);
       return kFailed;
     }
     if (path->empty())

@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
+#include "app/cli/places.h"
 #include "engine/data/npy.h"
 #include "engine/onnx/tensor_pb.h"
 #include "engine/snapshot/number_rule.h"
@@ -78,6 +79,7 @@ Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, T
 Status run(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
+  for (const auto& [value, file] : fetches) SS_TRY(checkPlace("fetch", file));
   std::vector<std::string> names;
   for (const auto& [value, file] : fetches) names.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));

@@ -10,6 +10,7 @@
 #include "app/cli/machine.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
+#include "app/cli/places.h"
 #include "app/cli/save_graphs.h"
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
@@ -67,7 +68,9 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const Arguments& a, con
   storage::RunInfo info;
   const TrainOptions& o = session.options();
   info.modelPath = a.model;
+  info.commandLine = commandLine();
   info.threads = o.threads;
+  if (session.lossValue()) info.lossName = session.runningGraph().value(session.lossValue()).name;
   info.seed = static_cast<std::int64_t>(o.seed);
   info.optimizer = o.optimizer;
   info.model = session.inspect();
@@ -110,10 +113,19 @@ std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Sess
   return alert;
 }
 
+Status checkPlaces(const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
+  SS_TRY(checkPlace("save", a.save));
+  SS_TRY(checkPlace("dump-grads", a.dumpGrads));
+  SS_TRY(checkPlace("dump-params", a.dumpParams));
+  for (const auto& [value, file] : fetches) SS_TRY(checkPlace("fetch", file));
+  return {};
+}
+
 Status train(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   if (a.project.empty()) options.record = "off";  // nobody would read it
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
+  SS_TRY(checkPlaces(a, fetches));
   std::vector<std::string> keep;
   for (const auto& [value, file] : fetches) keep.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
@@ -168,7 +180,7 @@ Status train(const Arguments& a, const Output& output) {
     }
   }
   running = nullptr;
-  if (failed && done > 0) failed = dump(*session, a, fetches);
+  if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
   if (recorder) {
     for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
     recorder->endRun(!failed ? storage::RunStatus::kFailed : interrupted ? storage::RunStatus::kCancelled : storage::RunStatus::kFinished,
@@ -179,6 +191,13 @@ Status train(const Arguments& a, const Output& output) {
   if (interrupted) return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} steps", done));
   output.finished(done, monotonicNs() - begin);
   return {};
+}
+
+std::optional<int> wrongUsage(const Arguments& a) {
+  if (const auto wrong = usageError(a.shared, a.fetch)) return wrong;
+  if (const auto options = a.shared.apply(); options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty())) return std::nullopt;
+  fmt::print(stderr, "error: option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed\n");
+  return kUsage;
 }
 
 }  // namespace
@@ -197,7 +216,7 @@ Run addTrain(CLI::App& parent) {
   a->shared.add(*app);
   return [a] {
     const Output output(a->json);
-    if (const auto wrong = usageError(a->shared, a->fetch)) return *wrong;
+    if (const auto wrong = wrongUsage(*a)) return *wrong;
     if (Status status = train(*a, output); !status) return output.failed(status.error().message), report(status.error());
     return kSuccess;
   };

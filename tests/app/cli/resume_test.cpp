@@ -1,6 +1,9 @@
 // `--save` and `--resume`: ten steps are five and five, bit for bit, whatever is in flight between them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+
 #include "engine/data/safetensors.h"
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -44,6 +47,67 @@ INSTANTIATE_TEST_SUITE_P(With, Resume,
                                                      "--lr-schedule linear --total-steps 6 --group bias:weight_decay=0"),
                                            std::pair("Lamb", "--optimizer lamb --lr 0.01 --weight-decay 0.1")),
                          [](const auto& info) { return std::string(info.param.first); });
+
+// The numbers of --json under `key`, one per step.
+std::vector<std::string> stepsOf(const std::string& arguments, const std::string& key, const std::filesystem::path& folder) {
+  const Answer answer = run(arguments + " --json", folder);
+  EXPECT_EQ(answer.exitCode, 0) << answer.text;
+  std::vector<std::string> numbers;
+  std::istringstream lines(answer.text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('{'))
+      if (const auto event = nlohmann::json::parse(line); event["event"] == "step") numbers.push_back(event[key].dump());
+  return numbers;
+}
+
+TEST(StartStep, IsThePlaceInDataAndScheduleButNotTheAgeOfTheMoments) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/",
+                    options = kTrain + "--optimizer adam --lr 0.01 --accumulate 2 --lr-schedule linear --warmup-steps 2 --total-steps 10 ";
+  const auto whole = stepsOf(options + "--steps 12", "learning_rate", folder.path());
+  ASSERT_EQ(whole.size(), 12u);
+  const std::vector<std::string> rest(whole.begin() + 6, whole.end());
+  EXPECT_NE(rest.front(), whole.front());
+  EXPECT_EQ(stepsOf(options + "--start-step 6 --steps 6", "learning_rate", folder.path()), rest);
+  EXPECT_EQ(stepsOf(options + "--start-step 6 --steps 2 --save " + here + "half", "step", folder.path()), (std::vector<std::string>{"6", "7"}));
+  const std::vector<std::string> end(whole.begin() + 8, whole.end());
+  EXPECT_EQ(stepsOf(options + "--steps 4 --init-from " + here + "half --resume", "learning_rate", folder.path()), end) << "a resumed run knows where it began";
+  // Adam's correction counts the updates that made the moments: the first one moves every weight by the learning rate.
+  ASSERT_EQ(run(kTrain + "--optimizer adam --lr 0.01 --eps 1e-12 --start-step 1000 --dump-params " + here + "later", folder.path()).exitCode, 0);
+  ASSERT_EQ(run(kTrain + "--lr 0 --dump-params " + here + "before", folder.path()).exitCode, 0);
+  const auto before = readSafetensors(here + "before"), later = readSafetensors(here + "later");
+  ASSERT_TRUE(before.has_value() && later.has_value());
+  EXPECT_NEAR(std::abs(later->tensors.at("head.bias").as<float>()[0] - before->tensors.at("head.bias").as<float>()[0]), 0.01F, 1e-5F);
+}
+
+TEST(InitFrom, TellsWhatTheFileLacks) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/", whole = here + "whole", part = here + "part";
+  ASSERT_EQ(run(kTrain + "--steps 1 --save " + whole, folder.path()).exitCode, 0);
+  EXPECT_EQ(run(kTrain + "--init-from " + whole, folder.path()).text.find("no parameter"), std::string::npos);
+  auto file = readSafetensors(whole);
+  ASSERT_TRUE(file.has_value());
+  std::map<std::string, TensorView> tensors;
+  for (const auto& [name, tensor] : file->tensors)
+    if (name != "head.bias") tensors[name] = tensor.view();
+  ASSERT_TRUE(writeSafetensors(part, tensors, file->metadata).has_value());
+  const Answer partial = run(kTrain + "--init-from " + part, folder.path());
+  EXPECT_EQ(partial.exitCode, 0);
+  EXPECT_NE(partial.text.find("no parameter 'head.bias'; what the model has is trained from"), std::string::npos) << partial.text;
+  const Answer other = run(kTrain + "--optimizer adam --resume --init-from " + whole, folder.path());
+  EXPECT_EQ(other.exitCode, 0);
+  EXPECT_NE(other.text.find("no optimizer state '"), std::string::npos) << other.text;
+  EXPECT_NE(other.text.find(".exp_avg'"), std::string::npos) << other.text;
+}
+
+TEST(Save, NeedsNoStep) {
+  const TemporaryFolder folder;
+  const std::string here = folder.path().string() + "/";
+  ASSERT_EQ(run(kTrain + "--steps 0 --save " + here + "start", folder.path()).exitCode, 0);
+  ASSERT_EQ(run(kTrain + "--steps 3 --dump-params " + here + "a", folder.path()).exitCode, 0);
+  ASSERT_EQ(run(kTrain + "--steps 3 --init-from " + here + "start --resume --dump-params " + here + "b", folder.path()).exitCode, 0);
+  EXPECT_EQ(contents(folder.path() / "a"), contents(folder.path() / "b"));
+}
 
 TEST(OrtQuirks, Q27_ACheckpointBringsTheScheduleBackAndANewerOneIsRefusedReadably) {
   const TemporaryFolder folder;

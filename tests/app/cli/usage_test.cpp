@@ -1,5 +1,6 @@
 // Exit codes and messages: 2 for wrong usage, told before any work; 1 when the work failed.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -46,6 +47,11 @@ std::vector<Usage> usages() {
       {"ResumeFromNothingInBuild", "build " + kModel + " --resume", 2, "option 'resume'"},
       {"FetchWithoutFile", kTrain + "--fetch loss", 2, "option 'fetch': found 'loss'; expected VALUE=FILE.npy"},
       {"FetchWithoutFileInRun", "run " + kModel + " --fetch loss", 2, "option 'fetch'"},
+      {"SaveIntoNoFolder", kTrain + "--save nofolder/x.safetensors", 1, "save 'nofolder/x.safetensors': no folder 'nofolder'"},
+      {"FetchIntoNoFolder", kTrain + "--fetch loss=nofolder/x.npy", 1, "fetch 'nofolder/x.npy': no folder 'nofolder'"},
+      {"DumpOntoAFolder", kTrain + "--dump-params /tmp", 1, "dump-params '/tmp': is a folder"},
+      {"GradientsOfNoStep", kTrain + "--steps 0 --dump-grads x", 2, "option 'steps': found 0; expected at least 1"},
+      {"ParametersFromNoCheckpoint", kTrain + "--init-from " + kModel, 1, "checkpoint '/"},
       {"NoSuchModel", "train nofile.onnx", 1, "model 'nofile.onnx'"},
       {"NoSuchData", kTrain + "--data nofile.npz", 1, "data 'nofile.npz': not found"},
       {"NoSuchLoss", kTrain + "--loss nope", 1, "loss 'nope': no such value; outputs are"},
@@ -76,6 +82,46 @@ TEST_P(CommandLine, AnswersWithItsExitCodeAndReason) {
   EXPECT_EQ(answer.exitCode, GetParam().exitCode) << answer.text;
   EXPECT_NE(answer.text.find(GetParam().text), std::string::npos) << answer.text;
   EXPECT_EQ(answer.text.find("step      0"), std::string::npos) << "no step was run before it was told:\n" << answer.text;
+}
+
+// What a full disk does to a run: no signal, the file named, the run finished.
+TEST(NoRoom, EndsWithTheNameOfTheFile) {
+  const TemporaryFolder folder;
+  const auto limited = [&](const std::string& arguments, rlim_t bytes) {
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    const Answer answer = run(arguments, folder.path());
+    setrlimit(RLIMIT_FSIZE, &before);
+    return answer;
+  };
+  const Answer save = limited(kTrain + "--save " + (folder.path() / "x.safetensors").string(), 16 << 10);
+  EXPECT_EQ(save.exitCode, 1) << save.text;
+  EXPECT_NE(save.text.find("error: file 'x.safetensors': "), std::string::npos) << save.text;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "x.safetensors")) << "half a file";
+  const auto project = folder.path() / "p.stepscope";
+  const Answer recorded = limited(kTrain + "--steps 40 --project " + project.string(), 300 << 10);
+  EXPECT_EQ(recorded.exitCode, 1) << recorded.text;
+  EXPECT_NE(recorded.text.find("step     39"), std::string::npos) << "the run did not go on:\n" << recorded.text;
+  EXPECT_NE(recorded.text.find("error: project '" + project.string() + "': "), std::string::npos) << recorded.text;
+}
+
+TEST(Project, ThatIsAFolderIsNamed) {
+  const TemporaryFolder folder;
+  const auto project = folder.path() / "p";
+  std::filesystem::create_directory(project);
+  const Answer answer = run(kTrain + "--project " + project.string(), folder.path());
+  EXPECT_EQ(answer.exitCode, 1);
+  EXPECT_NE(answer.text.find("error: project '" + project.string() + "': "), std::string::npos) << answer.text;
+}
+
+TEST(Open, SaysThatThereIsNoDisplay) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(unsetenv("DISPLAY") | unsetenv("WAYLAND_DISPLAY") | unsetenv("QT_QPA_PLATFORM"), 0);
+  const Answer answer = run("open " + kModel, folder.path());
+  EXPECT_EQ(answer.exitCode, 1) << answer.text;
+  EXPECT_NE(answer.text.find("error: window '"), std::string::npos) << answer.text;  // no display, or a build without the window
 }
 
 INSTANTIATE_TEST_SUITE_P(Usage, CommandLine, ::testing::ValuesIn(usages()),

@@ -1,0 +1,110 @@
+// What programs outside this tree read: `--json` as DESIGN §8 says, traces, and the row of a run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/app/cli/program.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+using Events = std::vector<nlohmann::json>;
+
+Events eventsOf(const std::string& arguments, const std::filesystem::path& folder) {
+  const Answer answer = run(arguments + " --json", folder);
+  EXPECT_EQ(answer.exitCode, 0) << answer.text;
+  Events events;
+  std::istringstream lines(answer.text);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('{')) events.push_back(nlohmann::json::parse(line));
+  return events;
+}
+
+const std::string kSample = SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz";
+
+TEST(JsonEvents, AreThoseOfTheDesign) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> phases{"load",     "check",    "inline",             "infer",     "attach loss", "inspect inputs", "pre-grad passes",
+                                        "gradient", "post-grad passes", "optimizer", "specialise", "recompute", "plan",        "bind"};
+  for (const std::string command : {"train ", "build "}) {
+    const Events events = eventsOf(command + kSample, folder.path());
+    ASSERT_FALSE(events.empty());
+    std::vector<std::string> top;
+    int steps = 0;
+    for (const auto& event : events) {
+      if (event["event"] == "phase") {
+        EXPECT_GE(event["ns"].get<std::int64_t>(), 0);
+        if (event["depth"] == 0) top.push_back(event["name"]);
+        if (event["name"] == "materialise") EXPECT_GT(event["depth"].get<int>(), 0);
+      }
+      if (event["event"] != "step") continue;
+      EXPECT_EQ(event["step"], steps++);
+      for (const char* key : {"loss", "ns", "peak_bytes", "planned_bytes"}) EXPECT_TRUE(event[key].is_number()) << key;
+    }
+    EXPECT_EQ(top, phases);
+    EXPECT_EQ(steps, command == "train " ? 1 : 0);
+    EXPECT_EQ(events.back()["event"], "done");
+    EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& e) { return e["event"] == "done"; }), 1);
+  }
+}
+
+// Time to start is what is left when the children `materialise` are taken away: reading weights, and filling those that are not there.
+TEST(JsonEvents, ReadingAndFillingWeightsAreChildrenNamedMaterialise) {
+  const TemporaryFolder folder;
+  const auto counts = [&](const std::string& arguments) {
+    std::vector<std::int64_t> found;
+    for (const auto& event : eventsOf(arguments, folder.path()))
+      if (event["event"] == "phase" && event["name"] == "materialise") {
+        EXPECT_EQ(event["depth"], 1);
+        found.push_back(event["count"]);
+      }
+    return found;
+  };
+  const auto read = counts("build " + kSample);
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_GE(read[0], 12) << "tensors in the file";
+  auto model = smallModel();
+  auto& weight = *model.mutable_graph()->mutable_initializer(0);
+  weight.clear_float_data();
+  weight.clear_raw_data();
+  weight.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto* location = weight.add_external_data();
+  location->set_key("location");
+  location->set_value("absent.bin");
+  const auto file = folder.write("m.onnx", model.SerializeAsString());
+  EXPECT_EQ(counts("build " + file.string() + " --loss-fn mse --missing-weights random").back(), 1);
+}
+
+// The sample run of the storage tests has no operands; a real one has.
+TEST(TraceReport, SaysWhatEveryOperatorWasGiven) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string(), trace = (folder.path() / "r.trace.json").string();
+  ASSERT_EQ(run("train " + kSample + " --steps 2 --project " + project, folder.path()).exitCode, 0);
+  ASSERT_EQ(run("report " + project + " -o " + trace, folder.path()).exitCode, 0);
+  const auto json = nlohmann::json::parse(contents(trace));
+  int convolutions = 0;
+  for (const auto& event : json["traceEvents"]) {
+    if (event.value("cat", "") != "cpu_op" || event["name"] != "Conv" || event["args"]["module"] != "stages.0.conv") continue;
+    ++convolutions;
+    EXPECT_EQ(event["args"]["Input Dims"][0], nlohmann::json({32, 1, 8, 8}));
+    EXPECT_EQ(event["args"]["Input type"][0], "float32");
+  }
+  EXPECT_EQ(convolutions, 2);
+}
+
+// A project says how its run came about: the report of another day, by another person, needs no memory of it.
+TEST(ProjectRow, SaysHowTheRunWasStarted) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string();
+  ASSERT_EQ(run("train " + kSample + " --freeze 'no such, name' --project " + project, folder.path()).exitCode, 0);
+  const Answer row = run("sql " + project + " 'SELECT command_line, loss_name, threads > 0 FROM runs'", folder.path());
+  EXPECT_NE(row.text.find(std::string(SS_PROGRAM) + " train " SS_SAMPLES "/digits/model.onnx --data "), std::string::npos) << row.text;
+  EXPECT_NE(row.text.find("--freeze 'no such, name' --project " + project), std::string::npos) << row.text;
+  EXPECT_NE(row.text.find("loss  "), std::string::npos) << row.text;
+}
+
+}  // namespace
+}  // namespace stepscope::testing
