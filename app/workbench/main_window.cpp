@@ -19,6 +19,7 @@
 #include "views/common/format.h"
 #include "views/common/running.h"
 #include "views/common/tokens.h"
+#include "views/common/turns.h"
 
 namespace stepscope {
 
@@ -160,7 +161,9 @@ void MainWindow::applyLayout(const QString& name) {
   }
 }
 
-bool MainWindow::idle() const { return recording_.idle() && !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0; }
+bool MainWindow::idle() const {
+  return recording_.idle() && !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0 && turns::waiting() == 0;
+}
 
 void MainWindow::connectSession() {
   connect(&session_, &Session::busyChanged, this, [this] {
