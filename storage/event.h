@@ -32,6 +32,14 @@ struct PhasesDone {
 };
 struct GraphTaken {
   std::shared_ptr<const snapshot::Graph> graph;
+  int stages = 1;
+};
+struct StageTaken {
+  std::shared_ptr<const snapshot::Graph> graph;
+  int stage = 0;
+};
+struct VerdictsGiven {
+  std::vector<snapshot::Determinism> nodes;
 };
 struct PlanMade {
   std::shared_ptr<const snapshot::Plan> plan;
@@ -59,8 +67,8 @@ struct Lost {
   std::string reason, advice;
 };
 
-using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, PlanMade, StepDone,
-                               AlertRaised, StatsTaken, ViewStateSet, Lost>;
+using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
+                               VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

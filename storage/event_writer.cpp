@@ -9,6 +9,7 @@
 #include "storage/bounded.h"
 #include "storage/names.h"
 #include "storage/roofline.h"
+#include "storage/verdicts.h"
 #include "storage/weights_mark.h"
 
 namespace stepscope::storage {
@@ -80,6 +81,7 @@ Status EventWriter::on(std::int64_t run, const OptionsSet& event) {
 
 Status EventWriter::on(std::int64_t run, const BuildBegan&) {
   ++runs_[run].build;
+  runs_[run].later = {};
   runs_[run].hasPhases = false;
   return {};
 }
@@ -110,13 +112,34 @@ Status EventWriter::writePass(std::int64_t run, std::int64_t phase, const snapsh
   return {};
 }
 
+Status EventWriter::insertGraph(std::int64_t run, std::int64_t id, const snapshot::Graph& graph, std::int64_t bytes, const std::string& data, std::int64_t base) {
+  return insert("INSERT INTO graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", id, run, runs_[run].build, graph.phase(), graph.nodes_size(), graph.values_size(), bytes,
+                asBlob(data), base);
+}
+
 Status EventWriter::on(std::int64_t run, const GraphTaken& event) {
-  std::int64_t bytes = 0;
-  SS_STORE_ASSIGN(const std::string data, packMessage(*event.graph, bytes));
+  SS_STORE_ASSIGN(std::string message, serialise(*event.graph));
   flatGraph_ = event.graph;
   flatRun_ = run;
-  return insert("INSERT INTO graphs VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", run, runs_[run].build, event.graph->phase(),
-                event.graph->nodes_size(), event.graph->values_size(), bytes, asBlob(data));
+  // Ids of the earlier phases are kept free below this one, so that their order is the order of the build.
+  SS_STORE_ASSIGN(const std::int64_t newest, connection_.integer("SELECT max(id) FROM graphs"));
+  const int stages = std::clamp(event.stages, 1, 1'000);
+  const std::int64_t id = newest + stages;
+  SS_STORE_TRY(insertGraph(run, id, *event.graph, static_cast<std::int64_t>(message.size()), compress(message), 0));
+  runs_[run].later = {id, stages - 1, std::make_shared<const std::string>(std::move(message))};
+  return {};
+}
+
+Status EventWriter::on(std::int64_t run, const StageTaken& event) {
+  LaterGraph& later = runs_[run].later;
+  SS_STORE_ASSIGN(std::string message, serialise(*event.graph));
+  const auto bytes = static_cast<std::int64_t>(message.size());
+  if (later.id == 0 || event.stage < 0 || event.stage >= later.stage)
+    return on(run, Lost{"graphs", 1, -1, -1, "the graph of a phase came without the one after it", "hand the graphs of a build over from the last to the first"});
+  const std::int64_t id = later.id - (later.stage - event.stage);
+  SS_STORE_TRY(insertGraph(run, id, *event.graph, bytes, compressAfter(*later.message, message), later.id));
+  later = event.stage == 0 ? LaterGraph{} : LaterGraph{id, event.stage, std::make_shared<const std::string>(std::move(message))};
+  return {};
 }
 
 Status EventWriter::writeFlatGraph() {
@@ -153,6 +176,16 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
   SS_STORE_TRY(writeInstructions(run, state.plan, plan));
   SS_STORE_TRY(writeRoofline(run, state.plan, plan));
   return writeBuffers(run, state.plan, plan);
+}
+
+Status EventWriter::on(std::int64_t run, const VerdictsGiven& event) {
+  const std::int64_t plan = runs_[run].plan;
+  SS_STORE_TRY(insert("DELETE FROM determinism WHERE plan = ?", plan));
+  int position = 0;
+  for (const Verdict& v : groupVerdicts(event.nodes))
+    SS_STORE_TRY(insert("INSERT INTO determinism VALUES (?, ?, ?, ?, ?, ?, ?)", plan, position++, run, v.verdict, v.reason, static_cast<std::int64_t>(v.nodes.size()),
+                        fmt::format("[{}]", fmt::join(v.nodes, ","))));
+  return {};
 }
 
 Status EventWriter::writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {

@@ -26,8 +26,15 @@ class EventWriter {
   void restore(const Bookmark& bookmark);
 
  private:
+  // The graph that was stored last: the one of the phase before is stored as its difference to it.
+  struct LaterGraph {
+    std::int64_t id = 0;  // 0: none
+    int stage = 0;
+    std::shared_ptr<const std::string> message;
+  };
   struct RunState {
     int build = 0;
+    LaterGraph later;
     bool hasPhases = false;  // the phases of this build are written
     int nextRevision = 0;
     std::int64_t plan = 0;  // newest plan, 0 = none
@@ -41,13 +48,16 @@ class EventWriter {
   Status on(std::int64_t run, const BuildBegan& event);
   Status on(std::int64_t run, const PhasesDone& event);
   Status on(std::int64_t run, const GraphTaken& event);
+  Status on(std::int64_t run, const StageTaken& event);
   Status on(std::int64_t run, const PlanMade& event);
+  Status on(std::int64_t run, const VerdictsGiven& event);
   Status on(std::int64_t run, const StepDone& event);
   Status on(std::int64_t run, const AlertRaised& event);
   Status on(std::int64_t run, const StatsTaken& event);
   Status on(std::int64_t run, const ViewStateSet& event);
   Status on(std::int64_t run, const Lost& event);
 
+  Status insertGraph(std::int64_t run, std::int64_t id, const snapshot::Graph& graph, std::int64_t bytes, const std::string& data, std::int64_t base);
   Status writePass(std::int64_t run, std::int64_t phase, const snapshot::PassReport& pass);
   Status writeMachine(std::int64_t run, const snapshot::MachineInfo& machine);
   Status writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);

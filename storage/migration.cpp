@@ -74,6 +74,10 @@ std::span<const Migration> migrations() {
        "nan INTEGER NOT NULL, inf INTEGER NOT NULL, kept_bytes INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (step_id, position));"
        "CREATE TABLE row_losses (step_id INTEGER PRIMARY KEY, run INTEGER NOT NULL, quantity TEXT NOT NULL, unavailable TEXT NOT NULL, row_count INTEGER NOT "
        "NULL, counted INTEGER NOT NULL, worst_row INTEGER, worst REAL, mean REAL, not_finite INTEGER NOT NULL, data BLOB NOT NULL)"},
+      {3, "the graph of every phase, as its difference to the one after it; the verdicts on the nodes of a plan",
+       "ALTER TABLE graphs ADD COLUMN base INTEGER NOT NULL DEFAULT 0;"
+       "CREATE TABLE determinism (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, node_count "
+       "INTEGER NOT NULL, nodes TEXT NOT NULL, PRIMARY KEY (plan, position)) WITHOUT ROWID"},
   };
   return kAll;
 }

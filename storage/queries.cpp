@@ -267,14 +267,6 @@ Result<std::vector<GraphRow>> listGraphs(const Project& project, std::int64_t ru
       run);
 }
 
-Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, const std::string& phase) {
-  SS_STORE_ASSIGN(Statement row,
-                  project.connection().prepare(
-                      "SELECT data FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) ORDER BY id DESC LIMIT 1"));
-  row.bind(run, phase);
-  return readMessage<snapshot::Graph>(row, fmt::format("graph '{}' of run {}", phase, run));
-}
-
 Result<std::vector<PlanRow>> listPlans(const Project& project, std::int64_t run) {
   return readAll<PlanRow>(
       project,

@@ -197,10 +197,21 @@ void Recorder::phases(std::vector<snapshot::PhaseSpan> phases) {
   impl_->push(PhasesDone{std::move(phases)}, bytes);
 }
 
-void Recorder::graph(snapshot::Graph graph) {
+void Recorder::graph(snapshot::Graph graph, int stages) {
   auto shared = std::make_shared<snapshot::Graph>(std::move(graph));
   const std::size_t bytes = shared->ByteSizeLong();
-  impl_->push(GraphTaken{std::move(shared)}, bytes);
+  impl_->push(GraphTaken{std::move(shared), stages}, bytes);
+}
+
+void Recorder::stageGraph(snapshot::Graph graph, int stage) {
+  auto shared = std::make_shared<snapshot::Graph>(std::move(graph));
+  const std::size_t bytes = shared->ByteSizeLong();
+  impl_->push(StageTaken{std::move(shared), stage}, bytes);
+}
+
+void Recorder::determinism(std::vector<snapshot::Determinism> nodes) {
+  const std::size_t bytes = nodes.size() * 128;
+  impl_->push(VerdictsGiven{std::move(nodes)}, bytes);
 }
 
 void Recorder::plan(snapshot::Plan plan) {

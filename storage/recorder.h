@@ -61,8 +61,13 @@ class Recorder {
   void beginBuild();
   void options(std::vector<snapshot::Option> options);   // a new revision of all options
   void phases(std::vector<snapshot::PhaseSpan> phases);  // all spans of a build, parents before children
-  void graph(snapshot::Graph graph);
+  // The graph after the last phase; `stages`: how many phases keep one, this one included.
+  void graph(snapshot::Graph graph, int stages = 1);
+  // The graph after an earlier phase of the same build, `stage` = 0 for the first. They are handed over from the last to the
+  // first, at any time until the next build: each is stored as its difference to the one before, next to nothing in most cases.
+  void stageGraph(snapshot::Graph graph, int stage);
   void plan(snapshot::Plan plan);  // the plan that the following steps execute
+  void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
 
   void step(const snapshot::StepRecord& step);
   void alert(snapshot::Alert alert);

@@ -135,7 +135,7 @@ Table nearMissesTable() {
 
 Table graphsTable() {
   return {"graphs",
-          "Graph at each phase boundary.",
+          "Graph at each phase boundary. Within a build, and from run to run, the newest has the largest id.",
           {{"id", kId, "number of the snapshot"},
            {"run", kInt, "runs.id"},
            {"build", kInt, "build it belongs to"},
@@ -143,7 +143,8 @@ Table graphsTable() {
            {"nodes", kInt, "nodes in it"},
            {"value_count", kInt, "values in it"},
            {"bytes", kInt, "size of the message before compression"},
-           {"data", kBlob, "zstd of snapshot.Graph"}},
+           {"data", kBlob, "zstd of snapshot.Graph; where base is not 0, with the message of that graph as prefix"},
+           {"base", kIntOrZero, "graphs.id of the graph after the next phase, beside which only the difference is kept; 0 = data stands alone"}},
           "",
           {"run, build, phase"}};
 }
@@ -167,6 +168,22 @@ Table plansTable() {
            {"data", kBlob, "zstd of snapshot.Plan"}},
           "",
           {"run, build"}};
+}
+
+Table determinismTable() {
+  return {"determinism",
+          "Whether the nodes of a plan compute the same bits again, one row for each verdict and reason: "
+          "SELECT node.value, verdict FROM determinism, json_each(nodes) AS node.",
+          {{"plan", kInt, "plans.id"},
+           {"position", kInt, "0, 1, … in the order of their first nodes"},
+           {"run", kInt, "runs.id"},
+           {"verdict", kText, "deterministic; deterministic, keyed random; depends on thread count"},
+           {"reason", kText, "why"},
+           {"node_count", kInt, "nodes it holds for"},
+           {"nodes", kText, "JSON array of their ids, in the order of the plan"}},
+          "PRIMARY KEY (plan, position)",
+          {},
+          true};
 }
 
 Table nodesTable() {
@@ -464,7 +481,7 @@ const std::vector<Table>& tables() {
                                          instructionsTable(), buffersTable(), stepsTable(),  stepSpansTable(),
                                          tensorStatsTable(),  alertsTable(),  lostTable(),   viewStateTable(),
                                          machinePeaksTable(), rooflineTable(), batchDensitiesTable(), batchInputsTable(),
-                                         rowLossesTable()};
+                                         rowLossesTable(),    determinismTable()};
   return all;
 }
 

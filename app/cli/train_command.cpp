@@ -82,12 +82,18 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const Arguments& a, con
   return std::move(*recorder);
 }
 
+// The newest build of the session.
 void recordBuild(storage::Recorder& recorder, const Session& session) {
-  recorder.phases(session.phases());
+  recorder.phases(session.phasesOf(session.builds() - 1));
   recorder.options(session.optionList());
-  for (const Stage& stage : session.stages())
-    if (auto graph = session.graphSnapshot(stage.phase)) recorder.graph(std::move(*graph));
-  if (auto plan = session.planSnapshot()) recorder.plan(std::move(*plan));
+  const std::vector<Stage>& stages = session.stages();
+  if (auto graph = session.graphSnapshot({})) recorder.graph(std::move(*graph), static_cast<int>(stages.size()));
+  if (auto plan = session.planSnapshot()) {
+    recorder.plan(std::move(*plan));
+    recorder.determinism(session.determinism());
+  }
+  for (std::size_t i = stages.size(); i-- > 1;)
+    if (auto graph = session.graphSnapshot(stages[i - 1].phase)) recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
   for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
 }
 
@@ -158,7 +164,7 @@ Status train(const Arguments& a, const Output& output) {
   std::int64_t done = 0;
   Status failed;
   while (done < options.steps && !interrupted) {
-    const std::size_t phasesBefore = session->phases().size();
+    const std::size_t buildsBefore = session->builds();
     auto record = session->step();
     if (!record) {
       if (record.error().code != ErrorCode::kCancelled) failed = tl::make_unexpected(record.error());
@@ -172,7 +178,7 @@ Status train(const Arguments& a, const Output& output) {
         if (recorder) recorder->alert(*alert);
       }
     if (recorder) {
-      if (session->phases().size() != phasesBefore) {  // a new variant was made
+      if (session->builds() != buildsBefore) {  // a new variant was made
         recorder->beginBuild();
         recordBuild(*recorder, *session);
       }

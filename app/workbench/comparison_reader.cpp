@@ -120,7 +120,7 @@ storage::Result<StartupHistory> readStartupHistory(const QString& path, std::int
     const std::pair key{row.run, row.build};
     const auto found = byId.find(row.run);
     if (found == byId.end() || found->second->modelPath != shown->second->modelPath) continue;
-    if (key > std::pair{run, shownBuild} || (row.build == 0) != (shownBuild == 0)) continue;
+    if (key > std::pair{run, shownBuild}) continue;
     if (wanted.empty() || wanted.back() != key) wanted.push_back(key);
   }
   if (wanted.size() > kMostStartups) wanted.erase(wanted.begin(), wanted.end() - kMostStartups);

@@ -9,6 +9,7 @@
 #include <QUndoStack>
 
 #include "app/workbench/actions.h"
+#include "app/workbench/build_keeper.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
 #include "app/workbench/recording.h"
@@ -104,6 +105,7 @@ class MainWindow : public QMainWindow {
   Wishes wishes_;
   Session session_;
   Recording recording_;
+  BuildKeeper keeper_{store_, session_};
   SourceReader sources_;
   QTemporaryDir scratch_;   // projects of windows that remember nothing
   Palette* palette_ = nullptr;

@@ -256,7 +256,13 @@ void MainWindow::connectWishes() {
     session_.setBreakpoints(all);
   });
   connect(&wishes_, &Wishes::rewind, &session_, &Session::rewind);
-  connect(&wishes_, &Wishes::stageGraph, &session_, &Session::stageGraph);
+  connect(&wishes_, &Wishes::stageGraph, this, [this](const QString& stage) {
+    if (store_.readOnly()) {
+      recording_.readStage(stage);
+    } else {
+      session_.stageGraph(stage);
+    }
+  });
   connect(&wishes_, &Wishes::fetchTensor, &session_, &Session::fetchTensor);
   connect(&wishes_, &Wishes::watch, &session_, &Session::watch);
   connect(&wishes_, &Wishes::pin, &session_, &Session::pin);
@@ -285,7 +291,7 @@ void MainWindow::updateActions() {
   enable("stop", session_.busy() || session_.running());
   enable("restart", !session_.modelPath().isEmpty());
   enable("configure", store_.model() != nullptr && !session_.busy() && !store_.readOnly());
-  enable("determinism", model);
+  enable("determinism", store_.plan() != nullptr);
   enable("breakpoint", selection_.selection().instruction >= 0);
   enable("back", selection_.canGoBack());
   enable("forward", selection_.canGoForward());

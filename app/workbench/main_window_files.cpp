@@ -260,11 +260,17 @@ void MainWindow::connectFiles() {
     }
     noteFile(session_.modelPath());
     beginRecording();
+    recording_.phases();
     recording_.build();
+    keeper_.begin();
   });
+  connect(&session_, &Session::phasesTold, &recording_, &Recording::phases);
   connect(&session_, &Session::planRebuilt, this, [this] {
-    if (session_.built()) recording_.build();
+    recording_.build();
+    keeper_.begin();
   });
+  connect(&keeper_, &BuildKeeper::verdictsRead, &recording_, &Recording::determinism);
+  connect(&keeper_, &BuildKeeper::stageRead, &recording_, &Recording::stage);
   auto* runs = new QTimer(this);
   runs->setSingleShot(true);
   runs->setInterval(400);

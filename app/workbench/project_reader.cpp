@@ -7,6 +7,7 @@
 #include "storage/queries.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
+#include "storage/verdicts.h"
 #include "views/common/run_times.h"
 
 namespace stepscope {
@@ -117,6 +118,15 @@ storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<st
   return entries(rows);
 }
 
+storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage) {
+  SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
+  if (run == 0) {
+    SS_STORE_ASSIGN(run, storage::newestRun(project));
+  }
+  SS_STORE_ASSIGN(auto graph, storage::readGraph(project, run, stage.toStdString()));
+  return GraphSnapshot::make(std::move(graph));
+}
+
 storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   ProjectContents out;
@@ -129,6 +139,11 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   if (auto model = storage::readModel(project, run)) out.model = std::make_shared<const snapshot::ModelInfo>(std::move(*model));
   if (auto machine = storage::readMachine(project, run)) out.machine = std::make_shared<const snapshot::MachineInfo>(std::move(*machine));
   if (auto graph = storage::readGraph(project, run)) out.graph = GraphSnapshot::make(std::move(*graph));
+  if (const auto graphs = storage::listGraphs(project, run); graphs && !graphs->empty()) {
+    for (const auto& g : *graphs)
+      if (g.build == graphs->back().build) out.stages << QString::fromStdString(g.phase);
+  }
+  if (auto verdicts = storage::readDeterminism(project, run)) out.determinism = std::move(*verdicts);
   if (auto plan = storage::readPlan(project, run)) out.plan = PlanSnapshot::make(std::move(*plan));
   if (const auto options = storage::readOptions(project, run)) {
     for (const auto& o : *options) {
@@ -225,10 +240,11 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   store.setPhases(contents.phases);
   store.setOptions(contents.options);
   if (contents.graph) {
-    store.setStages({QString::fromStdString(contents.graph->graph().phase())});
+    store.setStages(contents.stages);
     store.setGraph(contents.graph);
   }
   if (contents.plan) store.setPlan(contents.plan);
+  store.setDeterminism(contents.determinism);
   for (const auto& alert : contents.alerts) store.addAlert(alert);
   for (const auto& step : contents.steps) store.addStep(step);
   showValues(contents, store);

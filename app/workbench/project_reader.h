@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QString>
+#include <QStringList>
 #include <map>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct ProjectContents {
   ModelPtr model;
   MachinePtr machine;
   GraphPtr graph;
+  QStringList stages;            // phases of that build that keep a graph, in their order
   PlanPtr plan;
+  std::vector<snapshot::Determinism> determinism;
   std::vector<snapshot::Option> options;
   std::vector<snapshot::PhaseSpan> phases;
   std::vector<snapshot::Alert> alerts;
@@ -28,6 +31,7 @@ struct ProjectContents {
 
 // Run 0 is the newest. Parts that the run does not have stay empty.
 storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run);
+storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage);
 storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, TimeFigures>* times = nullptr);
 
 // Puts it into the store, read-only. GUI thread.

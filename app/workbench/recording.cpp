@@ -19,6 +19,7 @@ namespace stepscope {
 struct Recording::Core {
   std::unique_ptr<storage::Recorder> recorder;
   QString path;                       // of the project that is recorded or shown
+  int stagesLeft = 0;                 // graphs of the newest build that were not handed over
 };
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
@@ -41,7 +42,10 @@ Recording::Recording(SnapshotStore& store, QObject* parent)
 
 Recording::~Recording() {
   cancelSql();
-  post([](Core& core) { core.recorder.reset(); });
+  post([](Core& core) {
+    missStages(core);
+    core.recorder.reset();
+  });
   pool_.waitForDone();
 }
 
@@ -58,8 +62,10 @@ void Recording::back(std::function<void()> then) { QMetaObject::invokeMethod(thi
 void Recording::begin(const QString& projectPath, storage::RunInfo info) {
   recording_ = true;
   shownRun_ = 0;
+  builds_ = 0;
   told_.clear();
   post([this, projectPath, info = std::move(info)](Core& core) mutable {
+    missStages(core);
     core.recorder.reset();
     const QFileInfo file(projectPath);
     QDir().mkpath(file.absolutePath());
@@ -95,17 +101,48 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
   refreshRuns();
 }
 
+void Recording::phases() {
+  if (!recording_) return;
+  post([phases = store_.phases(), again = builds_++ > 0](Core& core) {
+    missStages(core);
+    if (!core.recorder) return;
+    if (again) core.recorder->beginBuild();
+    core.recorder->phases(phases);
+  });
+}
+
 void Recording::build() {
   if (!recording_) return;
-  post([phases = store_.phases(), graph = store_.graph(), plan = store_.plan(), options = store_.options()](Core& core) {
+  post([graph = store_.graph(), plan = store_.plan(), options = store_.options(), stages = static_cast<int>(store_.stages().size())](Core& core) {
     if (!core.recorder) return;
-    core.recorder->beginBuild();
     core.recorder->options(options);
-    core.recorder->phases(phases);
-    if (graph) core.recorder->graph(graph->graph());
+    if (graph) core.recorder->graph(graph->graph(), stages);
     if (plan) core.recorder->plan(plan->plan());
+    core.stagesLeft = graph ? std::max(0, stages - 1) : 0;
   });
   refreshStartupHistory();
+}
+
+void Recording::determinism() {
+  if (!recording_) return;
+  post([nodes = store_.determinismList()](Core& core) {
+    if (core.recorder) core.recorder->determinism(nodes);
+  });
+}
+
+void Recording::stage(const GraphPtr& graph, int stage) {
+  if (!recording_) return;
+  post([graph, stage](Core& core) {
+    if (!core.recorder) return;
+    core.recorder->stageGraph(graph->graph(), stage);
+    core.stagesLeft = stage;
+  });
+}
+
+void Recording::missStages(Core& core) {
+  if (core.recorder && core.stagesLeft > 0)
+    core.recorder->lost("graphs", core.stagesLeft, "the next build, or the end of the run, came before the graphs of its phases were read", "wait a moment after a build");
+  core.stagesLeft = 0;
 }
 
 void Recording::step(const StepPtr& step) {
@@ -138,6 +175,7 @@ void Recording::end(storage::RunStatus status) {
   recording_ = false;
   post([status](Core& core) {
     if (!core.recorder) return;
+    missStages(core);
     core.recorder->endRun(status);
     core.recorder.reset();
   });
@@ -147,6 +185,7 @@ void Recording::end(storage::RunStatus status) {
 void Recording::open(const QString& path, std::int64_t run) {
   end(storage::RunStatus::kFinished);
   shownRun_ = run;
+  ++shows_;
   post([this, path, run](Core& core) {
     auto facts = readProject(path, run);
     if (!facts) {
@@ -161,6 +200,16 @@ void Recording::open(const QString& path, std::int64_t run) {
     });
   });
   refreshStartupHistory();
+}
+
+void Recording::readStage(const QString& stage) {
+  post([this, stage, run = shownRun_, show = shows_](Core& core) {
+    auto graph = readStageGraph(core.path, run, stage);
+    if (!graph) return back([this, text = graph.error().message] { emit failed(format::visible(text)); });
+    back([this, stage, show, graph = std::move(*graph)] {
+      if (show == shows_ && store_.readOnly()) store_.addStage(stage, graph);
+    });
+  });
 }
 
 void Recording::setProject(const QString& path) {

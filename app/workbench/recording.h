@@ -27,7 +27,12 @@ class Recording : public QObject {
   // A new run in this project, which is created when it is not there. A project that another window writes is left alone:
   // the run goes into a file beside it.
   void begin(const QString& projectPath, storage::RunInfo info);
-  void build();  // what the store holds of the build: phases, graph, plan, options
+  // What the store holds of the newest build: first its phases, then graph, plan and options. What is read of it later follows: the
+  // verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
+  void phases();
+  void build();
+  void determinism();
+  void stage(const GraphPtr& graph, int stage);
   void step(const StepPtr& step);
   void alert(const snapshot::Alert& alert);
   // Of a watched value; what was told before is not written again.
@@ -36,6 +41,8 @@ class Recording : public QObject {
 
   // Reads a recorded project into the store; run 0 is the newest.
   void open(const QString& path, std::int64_t run);
+  // The graph of a phase of the project that is shown, into the store.
+  void readStage(const QString& stage);
   void runSql(const QString& query);
   void cancelSql() { cancelSql_->store(true); }
   // .html .json .csv .trace.json, and .pdf printed from the HTML.
@@ -61,6 +68,7 @@ class Recording : public QObject {
   void back(std::function<void()> then);
   void tellState();
   void refreshStartupHistory();
+  static void missStages(Core& core);
   // The project that is recorded or shown; another one than before has other runs.
   void setProject(const QString& path);
 
@@ -72,6 +80,8 @@ class Recording : public QObject {
   std::atomic<int> jobs_ = 0;
   bool recording_ = false;
   std::int64_t shownRun_ = 0;  // 0: the newest
+  int builds_ = 0;             // of the run that is recorded
+  int shows_ = 0;              // projects that were opened
   std::map<int, std::string> told_;                      // statistics by value
   std::shared_ptr<std::atomic<int>> comparisons_;        // asked for so far
 };

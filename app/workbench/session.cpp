@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/session.h"
 
+#include <utility>
+
 #include "views/common/findings.h"
 #include "views/common/format.h"
 
@@ -52,12 +54,16 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kModel: store_.setModel(std::make_shared<const snapshot::ModelInfo>(r.model())); break;
     case snapshot::Response::kBuild: {
       store_.setPhases({r.build().phases().begin(), r.build().phases().end()});
+      const bool again = r.id() == 0;
+      if (again && (!built_ || building_)) break;  // it failed: where, the phases tell; there is no graph to go with it
+      rebuilt_ = again;
       QStringList stages;
       for (const std::string& s : r.build().stages()) stages << format::visible(s);
       store_.setStages(stages);
       // The reply lists all alerts, those that came as events among them.
       store_.clearAlerts();
       for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
+      if (again) emit phasesTold();
       break;
     }
     case snapshot::Response::kGraph: store_.setGraph(d.graph); break;
@@ -121,7 +127,9 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
   client_.request(std::move(request), what, [this, then = std::move(then), failed = std::move(failed)](const Delivery& d) {
     absorb(d);
     if (!d.response->done()) return;
-    setBusy(false);
+    const bool rebuilt = std::exchange(rebuilt_, false) && client_.alive();
+    if (!rebuilt) setBusy(false);
+    Then next = then;
     if (d.response->has_error()) {
       running_ = false;
       const auto& error = d.response->error();
@@ -130,10 +138,16 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
       } else if (error.code() != "worker_died") {
         emit problem(format::visible(error.message()), format::visible(error.code()));
       }
-      if (failed) failed();
-      return;
+      next = failed;
     }
-    if (then) then();
+    if (rebuilt) {
+      refreshBuild([this, next] {
+        emit planRebuilt();
+        if (next) next();
+      });
+    } else if (next) {
+      next();
+    }
   });
 }
 

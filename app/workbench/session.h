@@ -83,7 +83,8 @@ class Session : public QObject {
   void progress(const QString& what, qint64 done, qint64 total);
   void stepRecorded(const stepscope::StepPtr& step);
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
-  void planRebuilt();  // graph, plan and options were fetched again
+  void phasesTold();   // of a build that the store now shows; those of the first build come with builtChanged()
+  void planRebuilt();  // graph, plan and options of the newest build were fetched again
   void alertRaised(const stepscope::snapshot::Alert& alert);
 
  private:
@@ -95,7 +96,8 @@ class Session : public QObject {
   };
   static constexpr std::int64_t kRingBytes = 1LL << 30;
 
-  // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end.
+  // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end. When it made another
+  // plan, that is fetched before.
   void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {});
   // Sends one that only reads.
   void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
@@ -125,9 +127,11 @@ class Session : public QObject {
   QString missingWeights_;
   snapshot::Configure configuration_;
   bool built_ = false;
+  bool building_ = false;  // by a request of its own
   bool busy_ = false;
   bool running_ = false;
-  bool optionsTouched_ = false;
+  bool optionsTouched_ = false;  // some wait for the next step
+  bool rebuilt_ = false;         // the worker made another plan than the one that the store has
   bool restarting_ = false;  // the user replaces the worker
   bool replaying_ = false;
   StateRing ring_{kRingBytes};

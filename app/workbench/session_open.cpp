@@ -16,6 +16,7 @@ void Session::inspect(const QString& path, const QString& missingWeights) {
     return;
   }
   built_ = false;
+  rebuilt_ = optionsTouched_ = false;
   ring_.clear();
   edits_.clear();
   path_ = path;
@@ -58,7 +59,9 @@ void Session::build(const snapshot::Configure& configuration) {
   move(std::move(configure), tr("setting up"), [this] {
     snapshot::Request build;
     build.mutable_build();
+    building_ = true;
     move(std::move(build), tr("building"), [this] {
+      building_ = false;
       refreshBuild([this] {
         built_ = true;
         snapshot::Request state;
@@ -70,7 +73,7 @@ void Session::build(const snapshot::Configure& configuration) {
           comeBack();
         });
       });
-    });
+    }, [this] { building_ = false; });
   });
 }
 
@@ -170,10 +173,7 @@ void Session::refreshBuild(Then then) {
     move(std::move(plan), tr("reading the plan"), [this, then] {
       snapshot::Request options;
       options.mutable_options();
-      move(std::move(options), tr("reading the options"), [this, then] {
-        then();
-        emit planRebuilt();
-      });
+      move(std::move(options), tr("reading the options"), then);
     });
   });
 }

@@ -15,12 +15,8 @@ void Session::inStep(Then then) {
   snapshot::Request request;
   request.mutable_begin_step();
   move(std::move(request), tr("beginning step %1").arg(store_.position().step()), [this, then] {
-    if (!optionsTouched_) {
-      then();
-      return;
-    }
-    optionsTouched_ = false;
-    refreshBuild(then);
+    optionsTouched_ = false;  // what waited was taken
+    then();
   });
 }
 

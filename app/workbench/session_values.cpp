@@ -124,22 +124,13 @@ void Session::setOptions(const OptionSettings& settings) {
     more->set_value(value.toStdString());
   }
   move(std::move(request), tr("setting %1").arg(settings.front().first), [this, settings, text = text.join(QStringLiteral(", "))] {
-    optionsTouched_ = true;
     for (const auto& [name, value] : settings) {
       auto* kept = configuration_.add_settings();  // for the next worker
       kept->set_name("set");
       kept->set_value(name.toStdString() + '=' + value.toStdString());
     }
-    const bool midStep = store_.position().in_step();
-    emit note(midStep ? tr("%1 from the next step on").arg(text) : text);
-    if (midStep) {
-      snapshot::Request options;
-      options.mutable_options();
-      ask(std::move(options), tr("reading the options"), {});
-    } else {
-      optionsTouched_ = false;
-      refreshBuild([] {});
-    }
+    optionsTouched_ = store_.position().in_step();
+    emit note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
   });
 }
 

@@ -142,7 +142,16 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
     phase.count(static_cast<std::int64_t>(imported_.order().size()));
   }
   keepStage("infer", imported_);
+  loadedStages_ = stages_.size();
   return {};
+}
+
+std::vector<snapshot::PhaseSpan> Session::phasesOf(std::size_t build) const {
+  const std::size_t first = builds_[build], end = build + 1 < builds_.size() ? builds_[build + 1] : spans_.size();
+  std::vector<snapshot::PhaseSpan> spans(spans_.begin() + static_cast<std::ptrdiff_t>(first), spans_.begin() + static_cast<std::ptrdiff_t>(end));
+  for (snapshot::PhaseSpan& span : spans)
+    if (span.parent() >= 0) span.set_parent(span.parent() - static_cast<int>(first));
+  return spans;
 }
 
 void Session::keepStage(std::string phase, const Graph& graph) {

@@ -108,6 +108,10 @@ class Session {
   Status buildForward(const std::vector<std::string>& fetch);
   bool built() const { return variant_ != nullptr; }
   const std::vector<snapshot::PhaseSpan>& phases() const { return spans_; }
+  // How many times phases ran to make a plan: the first build with what reading the file took, then one for each change of options and
+  // each batch with other shapes. A build that failed before anything was built counts with the next attempt.
+  std::size_t builds() const { return builds_.size(); }
+  std::vector<snapshot::PhaseSpan> phasesOf(std::size_t build) const;  // below builds(); parents count within it
   const std::vector<Stage>& stages() const { return stages_; }
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
   // The graph kept at a phase boundary; the newest for "".
@@ -255,6 +259,9 @@ class Session {
   StateStore state_;
   std::vector<snapshot::PhaseSpan> spans_;
   std::vector<int> openSpans_;
+  std::vector<std::size_t> builds_;   // the first span of each
+  bool everBuilt_ = false;
+  std::size_t loadedStages_ = 0;      // stages_ that reading the file left; the others are those of the newest build
   std::vector<Stage> stages_;
   std::vector<snapshot::Alert> alerts_;
   std::set<std::string> alerted_;

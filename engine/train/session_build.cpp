@@ -110,6 +110,7 @@ Status Session::optimise(std::string_view name, const std::vector<Pass>& passes,
 }
 
 Status Session::build() {
+  if (builds_.empty()) builds_.push_back(0);
   SS_TRY(abandonStep());
   takePending();
   SS_TRY(checkOptions(options_));
@@ -117,6 +118,8 @@ Status Session::build() {
   omp_set_dynamic(0);
   omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(cores));
   optionEffects_.clear();
+  if (everBuilt_) builds_.push_back(spans_.size());
+  stages_.resize(loadedStages_);
   ++build_;
   builtPlan_.clear();
   builtSettings_.clear();
@@ -136,6 +139,7 @@ Status Session::build() {
   dropVariants();
   notes_ = StepNotes(options_);
   SS_TRY(useVariantFor(batch));
+  everBuilt_ = true;
   tellWhatTheFileLacks();
   if (ring_.empty()) remember();
   return {};
@@ -288,6 +292,10 @@ Status Session::useVariantFor(const Batch& batch) {
       variant_ = variant.get();
       return {};
     }
+  if (!variants_.empty()) {
+    builds_.push_back(spans_.size());
+    std::erase_if(stages_, [](const Stage& stage) { return stage.phase == "recompute"; });
+  }
   SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
   variants_.push_back(std::move(variant));
   variant_ = variants_.back().get();

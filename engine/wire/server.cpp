@@ -41,7 +41,10 @@ class Server : public std::enable_shared_from_this<Server> {
         sendError(request.id(), {ErrorCode::kCancelled, "request: cancelled before it began"});
         continue;
       }
-      if (Status status = handle(request); !status) sendError(request.id(), status.error());
+      if (Status status = handle(request); !status) {
+        tellBuilds();
+        sendError(request.id(), status.error());
+      }
       const std::lock_guard lock(mutex_);
       serving_ = 0;
     }
@@ -118,6 +121,28 @@ class Server : public std::enable_shared_from_this<Server> {
     send(id, std::move(response), true);
   }
 
+  snapshot::Response buildReply(std::size_t build) const {
+    snapshot::Response response;
+    auto& reply = *response.mutable_build();
+    for (snapshot::PhaseSpan& span : session_->phasesOf(build)) *reply.add_phases() = std::move(span);
+    for (const snapshot::Alert& alert : session_->alerts()) *reply.add_alerts() = alert;
+    for (const Stage& stage : session_->stages()) reply.add_stages(stage.phase);
+    reply.set_loss(session_->lossValue().index);
+    return response;
+  }
+
+  // Whatever made a plan, the client hears of it before the answer to what it asked for: what it shows is of another build.
+  void tellBuilds() {
+    if (!session_) return;
+    for (; toldBuilds_ < session_->builds(); ++toldBuilds_) send(0, buildReply(toldBuilds_), false);
+  }
+
+  // An answer of the thread that serves.
+  void answer(std::uint64_t id, snapshot::Response response, bool done) {
+    tellBuilds();
+    send(id, std::move(response), done);
+  }
+
   Observer observer() {
     Observer o;
     o.phase = [this](const snapshot::PhaseSpan& span) {
@@ -149,7 +174,7 @@ class Server : public std::enable_shared_from_this<Server> {
     if (!position) return tl::make_unexpected(position.error());
     snapshot::Response response;
     *response.mutable_position() = std::move(*position);
-    send(id, std::move(response), true);
+    answer(id, std::move(response), true);
     return {};
   }
 
@@ -172,17 +197,18 @@ class Server : public std::enable_shared_from_this<Server> {
         problem.set_hint(toUtf8(p.hint));
         problem.set_node(-1);
       }
-      send(request.id(), std::move(response), false);
+      answer(request.id(), std::move(response), false);
       return tl::make_unexpected(session.error());
     }
     {
       const std::lock_guard lock(mutex_);
       session_ = std::move(*session);
     }
+    toldBuilds_ = 0;
     options_ = TrainOptions{};
     options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
     *response.mutable_model() = session_->inspect();
-    send(request.id(), std::move(response), true);
+    answer(request.id(), std::move(response), true);
     return {};
   }
 
@@ -226,7 +252,7 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_ASSIGN(auto report, session_->recomputeReport(question));
     snapshot::Response response;
     *response.mutable_recompute() = std::move(report);
-    send(request.id(), std::move(response), true);
+    answer(request.id(), std::move(response), true);
     return {};
   }
 
@@ -235,20 +261,18 @@ class Server : public std::enable_shared_from_this<Server> {
     auto& list = *response.mutable_options();
     for (snapshot::Option& option : session_->optionList()) *list.add_options() = std::move(option);
     if (const auto* proof = session_->optionProof()) *list.mutable_proof() = *proof;
-    send(id, std::move(response), true);
+    answer(id, std::move(response), true);
     return {};
   }
 
   Status build(const snapshot::Request& request) {
     SS_TRY(needSession());
     SS_TRY(session_->build());
-    snapshot::Response response;
-    auto& reply = *response.mutable_build();
-    for (const snapshot::PhaseSpan& span : session_->phases()) *reply.add_phases() = span;
-    for (const snapshot::Alert& alert : session_->alerts()) *reply.add_alerts() = alert;
-    for (const Stage& stage : session_->stages()) reply.add_stages(stage.phase);
-    reply.set_loss(session_->lossValue().index);
-    send(request.id(), std::move(response), true);
+    // Told by the answer itself; one that failed before it was told by an event.
+    const std::size_t newest = session_->builds() - 1;
+    for (; toldBuilds_ < newest; ++toldBuilds_) send(0, buildReply(toldBuilds_), false);
+    toldBuilds_ = session_->builds();
+    answer(request.id(), buildReply(newest), true);
     return {};
   }
 
@@ -261,7 +285,7 @@ class Server : public std::enable_shared_from_this<Server> {
       if (!request.train().record()) record.clear_spans();
       snapshot::Response response;
       *response.mutable_step() = std::move(record);
-      send(request.id(), std::move(response), i + 1 == steps);
+      answer(request.id(), std::move(response), i + 1 == steps);
     }
     if (steps <= 0) return answerPosition(request.id(), session_->position());
     return {};
@@ -277,7 +301,7 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_ASSIGN(snapshot::TensorData data, session_->fetch(valueOf(f.value(), f.name()), begin, extent, f.statistics(), f.whole() ? kAll : kWindowElements));
     snapshot::Response response;
     *response.mutable_tensor() = std::move(data);
-    send(request.id(), std::move(response), true);
+    answer(request.id(), std::move(response), true);
     return {};
   }
 
@@ -307,7 +331,7 @@ class Server : public std::enable_shared_from_this<Server> {
     snapshot::Response response;
     response.mutable_compare()->set_equal(result.equal_bits());
     *response.mutable_compare()->add_values() = std::move(result);
-    send(request.id(), std::move(response), true);
+    answer(request.id(), std::move(response), true);
     return {};
   }
 
@@ -321,7 +345,7 @@ class Server : public std::enable_shared_from_this<Server> {
       for (const std::int64_t step : session_->ring()) s.add_ring(step);
       for (const snapshot::Breakpoint& b : session_->breakpoints()) *s.add_breakpoints() = b;
     }
-    send(id, std::move(response), true);
+    answer(id, std::move(response), true);
     return {};
   }
 
@@ -408,7 +432,7 @@ class Server : public std::enable_shared_from_this<Server> {
       case R::kShutdown:
       case R::REQUEST_NOT_SET: return fail(ErrorCode::kInternal, "request: handled by the reader");
     }
-    send(id, std::move(response), true);
+    answer(id, std::move(response), true);
     return {};
   }
 
@@ -425,6 +449,7 @@ class Server : public std::enable_shared_from_this<Server> {
   Status broken_;
   std::unique_ptr<Session> session_;
   TrainOptions options_;
+  std::size_t toldBuilds_ = 0;  // of the session
 };
 
 }  // namespace

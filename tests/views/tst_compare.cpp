@@ -395,6 +395,17 @@ class CompareTest : public QObject {
     QCOMPARE(EarlierStartups(failed).of(QStringLiteral("load")).n, 1);
   }
 
+  void aRebuildStandsBesideTheBuildsBefore() {
+    // The last one changed options: nothing was read, and its whole is no whole of the others.
+    StartupHistory h = historyOf({100, 300, 50});
+    std::erase_if(h.phases[0].points, [](const auto& p) { return p.startup == 2; });
+    const EarlierStartups earlier(h);
+    QVERIFY(earlier.any());
+    QCOMPARE(earlier.of({}).n, 0);
+    QCOMPARE(earlier.points({}).size(), std::size_t{1});
+    QCOMPARE(earlier.of(QStringLiteral("pre-grad passes")).n, 2);
+  }
+
   void theStartUpTableHasTheHistoryOnceThereIsOne() {
     Desk desk;
     StartupTableView view(desk.context);

@@ -16,6 +16,7 @@
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
+#include "views/graph/phase_strip.h"
 #include "views/open_dialog/set_up_dialog.h"
 
 using namespace stepscope;
@@ -66,17 +67,7 @@ void check(bool done, const char* what, const WindowDriver& w) {
 
 // A run of three steps.
 bool trained(WindowDriver& w, const std::string& rate) {
-  const TestModel model = bundledModels()[1];
-  snapshot::Configure configuration;
-  for (const auto& [name, value] : {std::pair("data", model.data.toStdString()),
-                                    std::pair("optimizer", std::string("adamw")), std::pair("lr", rate)}) {
-    auto* setting = configuration.add_settings();
-    setting->set_name(name);
-    setting->set_value(value);
-  }
-  w->openAndBuild(model.model, configuration);
-  if (!w.loop().wait([&] { return w->session().built() && !w->session().busy(); })) return false;
-  w.settled();
+  if (!w.openBuilt(bundledModels()[1], {{"optimizer", "adamw"}, {"lr", rate}})) return false;
   w.loop().act([&] { w->session().train(3); });
   return w.settled();
 }
@@ -221,6 +212,38 @@ void recompute() {
   save(w, *w, QStringLiteral("recompute-choice"));
 }
 
+// A project that was recorded with a change of options, opened to look at: Start-up with its history, the difference of two phases,
+// and the verdicts.
+void recorded() {
+  if (!wants(QStringLiteral("recorded"))) return;
+  QTemporaryDir place;
+  const QString project = place.filePath(QStringLiteral("run.stepscope"));
+  {
+    WindowDriver w(screen);
+    w->setProjectPath(project);
+    check(trained(w, "0.001"), "recorded", w);
+    w.loop().act([&] { w->session().setOptions({{QStringLiteral("recompute.plan"), QStringLiteral("block:1:-1")}}); });
+    check(w.settled() && w.act("step_whole"), "recorded", w);
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Profile")); });
+    w.view(QStringLiteral("startup_table"));
+    save(w, *w, QStringLiteral("recorded-live"));
+    check(w.recorded(), "recorded", w);
+  }
+  WindowDriver w(screen);
+  check(w.openRecorded(project), "recorded", w);
+  const auto alone = [&](const char* id, const QString& name) {
+    View* view = w.view(QLatin1String(id));
+    w.loop().act([&] { w->board().move(QLatin1String(id), Area::kCentre); });
+    save(w, *w, name);
+    return view;
+  };
+  View* graph = w.view(QStringLiteral("graph"));
+  w.loop().act([&] { emit graph->findChild<PhaseStrip*>()->chosen(QStringLiteral("recompute"), QStringLiteral("specialise")); });
+  alone("graph", QStringLiteral("recorded-graph"));
+  alone("startup_table", QStringLiteral("recorded-startup"));
+  alone("determinism", QStringLiteral("recorded-determinism"));
+}
+
 void all() {
   WindowDriver w(screen);
   check(trained(w, "0.001"), "the run to compare with", w);
@@ -255,6 +278,7 @@ int main(int argc, char** argv) {
     applyTheme(app, t == u"dark" ? Theme::kDark : Theme::kLight);
     all();
     recompute();
+    recorded();
     if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();

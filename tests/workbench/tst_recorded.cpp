@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A run recorded by the window with the real worker, then opened again read-only: what the session answered, the file answers too.
 #include <QComboBox>
+#include <QProcess>
+#include <QPushButton>
 #include <QTableView>
 #include <QTest>
 #include <cmath>
@@ -13,6 +15,8 @@
 #include "views/common/run_times.h"
 #include "views/common/tokens.h"
 #include "views/drawing/flame_canvas.h"
+#include "views/graph/graph_view.h"
+#include "views/graph/phase_diff.h"
 #include "views/timeline/timeline_canvas.h"
 #include "views/value_history/value_history_view.h"
 
@@ -35,10 +39,57 @@ QStringList rowOf(View* view, const QString& name) {
 
 }  // namespace
 
+// What a running session shows of its newest build.
+struct Live {
+  Live() = default;
+  explicit Live(const SnapshotStore& store) : stages(store.stages()) {
+    for (const QString& stage : stages) graphs.push_back(store.graphOf(stage));
+    for (const auto& d : store.determinismList()) verdicts.push_back(d.SerializeAsString());
+    for (const auto& span : store.phases()) phases.push_back(span.SerializeAsString());
+  }
+  QStringList stages;
+  std::vector<GraphPtr> graphs;
+  std::vector<std::string> verdicts, phases;
+};
+
 class RecordedTest : public QObject {
   Q_OBJECT
 
   QTemporaryDir folder_;
+
+  // The project shows it too: every phase of the slider, the difference of two, the verdicts.
+  static void sameAsLive(const QString& project, const Live& live) {
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(project), w);
+    QCOMPARE(w->store().stages(), live.stages);
+    QVERIFY(live.stages.size() >= 6);
+    auto* graph = static_cast<GraphView*>(w.view(QStringLiteral("graph")));
+    auto* strip = graph->findChild<PhaseStrip*>();
+    QVERIFY(strip->isVisible());
+    QCOMPARE(strip->stages(), live.stages);
+    QCOMPARE(strip->shown(), static_cast<int>(live.stages.size()) - 1);
+    for (int i = 0; i < live.stages.size(); ++i) {
+      const QString& stage = live.stages[i];
+      w.loop().act([&] { emit strip->chosen(stage, {}); });
+      QVERIFY(w.loop().wait([&] { return w->store().graphOf(stage) != nullptr; }));
+      QVERIFY2(w->store().graphOf(stage)->graph().SerializeAsString() == live.graphs[static_cast<std::size_t>(i)]->graph().SerializeAsString(), qPrintable(stage));
+    }
+    const auto from = static_cast<std::size_t>(live.stages.indexOf(QStringLiteral("attach loss"))), to = static_cast<std::size_t>(live.stages.indexOf(QStringLiteral("gradient")));
+    const PhaseDiff diff = PhaseDiff::make(*live.graphs[from], *live.graphs[to]);
+    QVERIFY(diff.added > 0);
+    w.loop().act([&] { emit strip->chosen(QStringLiteral("gradient"), QStringLiteral("attach loss")); });
+    QVERIFY(w.loop().wait([&] { return !graph->busy() && graph->headerText().contains(QStringLiteral("changes from attach loss to gradient")); }));
+    QVERIFY(graph->headerText().startsWith(QStringLiteral("%1 nodes").arg(diff.united->nodeCount())));
+
+    std::vector<std::string> verdicts;
+    for (const auto& d : w->store().determinismList()) verdicts.push_back(d.SerializeAsString());
+    QVERIFY(!verdicts.empty());
+    QVERIFY(verdicts == live.verdicts);
+    auto* determinism = w.view(QStringLiteral("determinism"));
+    QVERIFY(w.loop().wait([&] { return tableOf(determinism)->rowCount() == static_cast<int>(verdicts.size()); }));
+    QVERIFY(!determinism->findChild<QPushButton*>(QStringLiteral("determinism_twice"))->isEnabled());
+    QVERIFY_LOOP(w);
+  }
 
  private slots:
   void initTestCase() {
@@ -55,16 +106,7 @@ class RecordedTest : public QObject {
     {
       WindowDriver w;
       w->setProjectPath(project);
-      snapshot::Configure configuration;
-      const TestModel model = bundledModels()[0];
-      for (const auto& [name, value] : {std::pair<std::string, std::string>{"data", model.data.toStdString()}, {"record.batch", "1"}, {"record.statistics", "2"}, {"record.batch.bytes", "100000"}}) {
-        auto* setting = configuration.add_settings();
-        setting->set_name(name);
-        setting->set_value(value);
-      }
-      w.loop().act([&] { w->openAndBuild(model.model, configuration); });
-      QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
-      QVERIFY(w.settled());
+      QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"record.batch", "1"}, {"record.statistics", "2"}, {"record.batch.bytes", "100000"}}), w);
       auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
       for (int i = 0; i + 1 < kSteps; ++i) QVERIFY_DONE(w.act("step_whole"), w);
       // The last step by hand, with a look at its rows.
@@ -88,8 +130,8 @@ class RecordedTest : public QObject {
       QVERIFY_LOOP(w);
     }
     WindowDriver w;
-    w.loop().act([&] { w->openPath(project); });
-    QVERIFY(w.loop().wait([&] { return w->store().readOnly() && w->store().steps().size() == kSteps; }));
+    QVERIFY_DONE(w.openRecorded(project), w);
+    QCOMPARE(w->store().steps().size(), std::size_t{kSteps});
 
     // What the steps noted came back as it was.
     for (int i = 0; i < kSteps; ++i) {
@@ -171,6 +213,81 @@ class RecordedTest : public QObject {
     QCOMPARE(times.n, kSteps - 1);
     QVERIFY(times.min <= times.median && times.median <= times.p95 && times.p95 <= times.max);
     QVERIFY_LOOP(w);
+  }
+
+  // A change of options in the middle of the work is another build: of its own in Start-up, in the phase slider, and in the file.
+  void everyBuildIsShownAndRecorded() {
+    const QString project = folder_.filePath(QStringLiteral("builds.stepscope"));
+    Live live;
+    {
+      WindowDriver w;
+      w->setProjectPath(project);
+      QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+      QCOMPARE(w->store().phases().front().name(), std::string("load"));
+      QVERIFY(!w->store().stages().contains(QStringLiteral("recompute")));
+      QVERIFY_DONE(w.act("step_whole"), w);
+
+      // In the middle of a step nothing is built; the next step begins with the new plan.
+      QVERIFY_DONE(w.act("step"), w);
+      w.loop().act([&] { w->session().setOptions({{QStringLiteral("recompute.plan"), QStringLiteral("block:1:-1")}}); });
+      QVERIFY(w.settled());
+      QCOMPARE(w->store().phases().front().name(), std::string("load"));
+      const int before = w->store().plan()->size();
+      QVERIFY_DONE(w.act("step_whole"), w);
+      QVERIFY_DONE(w.act("step"), w);
+      QVERIFY(w->store().plan()->size() > before);
+      QVERIFY(w->store().stages().contains(QStringLiteral("recompute")));
+
+      // Start-up: the phases that ran again, once each, beside those of the build before.
+      int binds = 0;
+      for (const auto& span : w->store().phases()) {
+        QVERIFY(span.name() != "load");
+        binds += span.name() == "bind" && span.ns() > 0;
+      }
+      QCOMPARE(binds, 1);
+      QVERIFY(w.loop().wait([&] { return w->store().project().startupHistory().startups.size() == 2; }));
+      auto* table = tableOf(w.view(QStringLiteral("startup_table")));
+      QVERIFY(w.loop().wait([&] { return table->headerData(3, Qt::Horizontal).toString() == QStringLiteral("Change"); }));
+      QCOMPARE(rowOf(w.view(QStringLiteral("startup_table")), QStringLiteral("gradient")).value(6), QStringLiteral("1"));
+      QVERIFY(w.view(QStringLiteral("startup_chart"))->headerText().contains(QStringLiteral("from the read model to a new plan")));
+      QVERIFY_DONE(w.act("step_whole"), w);
+
+      // And back: between steps at once.
+      w.loop().act([&] { w->session().setOptions({{QStringLiteral("recompute.plan"), QString()}, {QStringLiteral("pass.fold_constants"), QStringLiteral("off")}}); });
+      QVERIFY(w.settled());
+      QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+      QVERIFY(!w->store().stages().contains(QStringLiteral("recompute")));
+      QVERIFY(w.loop().wait([&] { return w->store().project().startupHistory().startups.size() == 3; }));
+      QVERIFY_DONE(w.act("step_whole"), w);
+      for (const QString& stage : w->store().stages()) {
+        w.loop().act([&] { emit w->wishes().stageGraph(stage); });
+        QVERIFY(w.loop().wait([&] { return w->store().graphOf(stage) != nullptr; }));
+      }
+      live = Live(w->store());
+      QVERIFY(live.verdicts.size() == static_cast<std::size_t>(w->store().plan()->size()));
+      QVERIFY(w.recorded());
+      QVERIFY_LOOP(w);
+    }
+    sameAsLive(project, live);
+    QVERIFY(QFileInfo(project).size() < 4'000'000);
+  }
+
+  // What the command line records is as good.
+  void theCommandLineRecordsAllPhases() {
+    const QString project = folder_.filePath(QStringLiteral("command.stepscope"));
+    const TestModel model = bundledModels()[1];
+    QProcess train;
+    train.start(QStringLiteral(REAL_WORKER), {QStringLiteral("train"), model.model, QStringLiteral("--data"), model.data, QStringLiteral("--steps"), QStringLiteral("2"),
+                                              QStringLiteral("--project"), project});
+    QVERIFY(train.waitForFinished(60'000));
+    QVERIFY2(train.exitCode() == 0, train.readAllStandardError().constData());
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(model), w);
+    for (const QString& stage : w->store().stages()) {
+      w.loop().act([&] { emit w->wishes().stageGraph(stage); });
+      QVERIFY(w.loop().wait([&] { return w->store().graphOf(stage) != nullptr; }));
+    }
+    sameAsLive(project, Live(w->store()));
   }
 };
 

@@ -89,6 +89,34 @@ bool WindowDriver::build(const TestModel& model, const std::vector<std::pair<QSt
   return built && failure_.isEmpty() && settled();
 }
 
+bool WindowDriver::openBuilt(const TestModel& model, const std::vector<std::pair<std::string, std::string>>& settings) {
+  snapshot::Configure configuration;
+  const auto set = [&configuration](const std::string& name, const std::string& value) {
+    auto* setting = configuration.add_settings();
+    setting->set_name(name);
+    setting->set_value(value);
+  };
+  if (!model.data.isEmpty()) set("data", model.data.toStdString());
+  for (const auto& [name, value] : settings) set(name, value);
+  loop_.act([&] { window_->openAndBuild(model.model, configuration); });
+  const bool built = loop_.wait([this] { return (window_->session().built() && !window_->session().busy()) || window_->notice().isProblem(); });
+  failure_ = window_->notice().isProblem() ? window_->notice().text() : QString();
+  return built && failure_.isEmpty() && settled();
+}
+
+bool WindowDriver::openRecorded(const QString& project) {
+  loop_.act([&] { window_->openPath(project); });
+  const bool shown = loop_.wait([this] {
+    return (window_->store().readOnly() && window_->store().plan() && window_->recording().idle()) || window_->notice().isProblem();
+  });
+  failure_ = window_->notice().isProblem() ? window_->notice().text() : QString();
+  return shown && failure_.isEmpty() && settled();
+}
+
+bool WindowDriver::recorded() {
+  return settled() && loop_.wait([this] { return window_->recording().idle(); });
+}
+
 bool WindowDriver::settled(int ms) {
   // What was asked for may only be posted yet.
   for (int i = 0; i < 3; ++i) {

@@ -39,6 +39,12 @@ class WindowDriver {
   class SetUpDialog* open(const QString& model);
   // Through the set-up, as a user does.
   bool build(const TestModel& model, const std::vector<std::pair<QString, QString>>& fields = {});
+  // Without the set-up, with these settings of the command line.
+  bool openBuilt(const TestModel& model, const std::vector<std::pair<std::string, std::string>>& settings = {});
+  // A recorded project, to look at.
+  bool openRecorded(const QString& project);
+  // Everything that was read of a build, and every step so far, stands in the project file.
+  bool recorded();
   bool settled(int ms = 60'000);
   // The action's trigger and all that follows from it; false when it is not enabled.
   bool act(const char* action);

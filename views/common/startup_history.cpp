@@ -2,6 +2,7 @@
 #include "views/common/startup_history.h"
 
 #include <algorithm>
+#include <set>
 
 namespace stepscope {
 
@@ -35,7 +36,10 @@ EarlierStartups::EarlierStartups(const StartupHistory& history) : shown_(static_
       sum.failed = sum.failed || p.failed;
     }
   }
-  for (const auto& [startup, p] : whole) points_[{}].push_back(p);
+  std::set<int> read;  // start-ups that read the file; the others built again what was read before
+  for (const auto& p : points(QStringLiteral("load"))) read.insert(p.startup);
+  for (const auto& [startup, p] : whole)
+    if (read.contains(startup) == read.contains(shown_)) points_[{}].push_back(p);
 }
 
 EarlierTimes EarlierStartups::of(const QString& path) const {

@@ -21,12 +21,14 @@ struct EarlierTimes {
   std::int64_t previous = -1, median = 0, min = 0, max = 0;
 };
 
-// The path of the whole build is empty.
+// The path of the whole build is empty; of it only start-ups count that read the file where the shown one did.
 class EarlierStartups {
  public:
   explicit EarlierStartups(const StartupHistory& history);
 
   EarlierTimes of(const QString& path) const;
+  // True when there is a start-up before the one that is shown.
+  bool any() const { return shown_ > 0; }
   // Of every start-up that ran the phase, the shown one last.
   std::vector<PhaseHistory::Point> points(const QString& path) const;
 

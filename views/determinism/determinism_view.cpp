@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QPushButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "views/common/format.h"
 #include "views/common/names.h"
@@ -19,22 +20,37 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
   const Metrics m = Metrics::current();
   auto* line = new QHBoxLayout;
   line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, 0);
-  auto* check = new QPushButton(tr("Check every node"));
   auto* twice = new QPushButton(tr("Run twice, compare bits"));
-  check->setToolTip(tr("The verdict of every kernel, without running anything"));
-  twice->setToolTip(tr("Runs the present step twice from the same state and compares every value bit for bit"));
+  twice->setObjectName(QStringLiteral("determinism_twice"));
   result_->setTextFormat(Qt::PlainText);
   result_->setWordWrap(true);
   line->setSpacing(m.padding);
-  line->addWidget(check);
   line->addWidget(twice);
   line->addWidget(result_, 1);
   body()->insertLayout(0, line);
-  setNothingText(tr("No verdicts yet.\n“Check every node” lists what each kernel promises; “Run twice” compares the bits of every value of the present step."));
-  connect(check, &QPushButton::clicked, this, [this] { emit wishes().determinism(); });
+  const auto follow = [this, twice] {
+    const bool recorded = store().readOnly();
+    twice->setEnabled(!recorded && store().plan());
+    twice->setToolTip(recorded ? tr("A recorded project cannot run; its verdicts are those of the build that was recorded")
+                               : tr("Runs the present step twice from the same state and compares every value bit for bit"));
+    setNothingText(recorded ? tr("No verdicts in this project.\nThe program that recorded it, or a build that was interrupted, kept none; a new run of the model does.")
+                            : tr("No verdicts yet.\nThey come with every build: what each kernel promises. “Run twice” compares the bits of every value of the present step."));
+  };
+  follow();
+  connect(&store(), &SnapshotStore::workerChanged, this, follow);
+  connect(&store(), &SnapshotStore::planChanged, this, follow);
   connect(twice, &QPushButton::clicked, this, [this] { emit wishes().compareBits(); });
   connect(&store(), &SnapshotStore::determinismChanged, this, &DeterminismView::refillLater);
   connect(&store(), &SnapshotStore::comparisonChanged, this, &DeterminismView::refillLater);
+}
+
+QString DeterminismView::summary() const {
+  const auto& list = store().determinismList();
+  const auto sure = std::count_if(list.begin(), list.end(), [](const auto& d) { return d.verdict().starts_with("deterministic"); });
+  const auto all = static_cast<std::ptrdiff_t>(list.size());
+  if (all == 0) return {};
+  return sure == all ? tr("All %1 nodes are deterministic").arg(format::count(all))
+                     : tr("%1 of %2 nodes are deterministic; %3 are for one number of threads").arg(format::count(sure), format::count(all), format::count(all - sure));
 }
 
 void DeterminismView::refill() {
@@ -59,7 +75,7 @@ void DeterminismView::refill() {
       rows.push_back(std::move(row));
     }
   } else {
-    result_->setText(store().determinismList().empty() ? tr("Not checked yet") : QString());
+    result_->setText(summary());
     result_->setProperty("role", "muted");
   }
   result_->setStyleSheet(QString());  // the role is read again

@@ -18,6 +18,8 @@ class DeterminismView : public TablePanel {
   void refill() override;
 
  private:
+  QString summary() const;
+
   QLabel* result_;
 };
 

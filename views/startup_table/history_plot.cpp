@@ -83,7 +83,8 @@ void HistoryPlot::paintEvent(QPaintEvent*) {
     painter.drawLine(QPointF(r.left(), r.bottom() - share * r.height()),
                      QPointF(r.right(), r.bottom() - share * r.height()));
   const auto label = [&](std::size_t point, Qt::Alignment align) {
-    const QString run = tr("run %1").arg(startups_[static_cast<std::size_t>(points_[point].startup)].run);
+    const StartupEntry& entry = startups_[static_cast<std::size_t>(points_[point].startup)];
+    const QString run = entry.build > 0 ? tr("run %1, rebuild %2").arg(entry.run).arg(entry.build) : tr("run %1").arg(entry.run);
     const double w = text.horizontalAdvance(run) + 4;
     const double x = align & Qt::AlignRight ? std::min(place(point).x() + w / 2, static_cast<double>(width()) - 4) - w
                                             : std::max(place(point).x() - w / 2, r.left() - 4);

@@ -90,7 +90,7 @@ void StartupTableView::refill() {
   std::int64_t all = 0;
   for (const auto& p : phases) all += p.depth() == 0 ? std::max<std::int64_t>(0, p.ns()) : 0;
   const EarlierStartups earlier(store().project().startupHistory());
-  const bool history = earlier.of({}).n > 0;
+  const bool history = earlier.any();
   paths_ = phasePaths(phases);
   std::vector<TableRow> rows;
   qint64 order = 0;

@@ -1,11 +1,13 @@
 // The worker under hostile input: truncated, oversized and random messages, requests in the wrong order.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <random>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "engine/snapshot/worker.pb.h"
 #include "engine/wire/framing.h"
@@ -201,6 +203,47 @@ TEST(Worker, JudgesRecomputeAndAppliesIt) {
   const auto& after = answer(c, 10)->recompute();
   EXPECT_EQ(after.present_peak_bytes(), asked.what_if().peak_bytes());
   EXPECT_EQ(after.runs_size(), 2);
+}
+
+bool hasPhase(const snapshot::BuildReply& reply, std::string_view name) {
+  return std::any_of(reply.phases().begin(), reply.phases().end(), [&](const auto& span) { return span.name() == name; });
+}
+
+bool hasStage(const snapshot::BuildReply& reply, std::string_view name) { return std::find(reply.stages().begin(), reply.stages().end(), name) != reply.stages().end(); }
+
+TEST(Worker, TellsEveryBuildBeforeTheAnswerThatItBelongsTo) {
+  const auto set = [](std::uint64_t id, const char* value) {
+    return request(id, [&](auto& r) {
+      r.mutable_set_option()->set_name("recompute.plan");
+      r.mutable_set_option()->set_value(value);
+    });
+  };
+  std::string bytes = openedAndBuilt();
+  bytes += set(5, "block:1:-1");                                                   // between steps: at once
+  bytes += request(6, [](auto& r) { r.mutable_begin_step(); }) + set(7, "");  // in a step: with the next one
+  bytes += request(8, [](auto& r) { r.mutable_finish_step(); });
+  bytes += request(9, [](auto& r) { r.mutable_train()->set_steps(1); });
+  const Conversation c = talk(bytes);
+  std::vector<std::pair<std::uint64_t, const snapshot::BuildReply*>> told;  // with the request that was answered next
+  const snapshot::BuildReply* waiting = nullptr;
+  for (const auto& response : c.responses) {
+    if (response.id() == 0 && response.has_build()) waiting = &response.build();
+    if (response.id() != 0 && waiting) told.emplace_back(response.id(), std::exchange(waiting, nullptr));
+  }
+  const auto& first = answer(c, 4)->build();
+  EXPECT_TRUE(hasPhase(first, "load") && hasPhase(first, "bind"));
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].first, 5u);
+  EXPECT_EQ(told[1].first, 9u);
+  for (const auto& [id, reply] : told) {
+    EXPECT_FALSE(hasPhase(*reply, "load")) << "was not read again";
+    EXPECT_TRUE(hasPhase(*reply, "attach loss") && hasPhase(*reply, "bind"));
+    EXPECT_EQ(std::count_if(reply->phases().begin(), reply->phases().end(), [](const auto& span) { return span.name() == "bind"; }), 1);
+    for (int i = 0; i < reply->phases_size(); ++i) EXPECT_LT(reply->phases(i).parent(), i) << "parents count within the build";
+    EXPECT_TRUE(hasStage(*reply, "load") && hasStage(*reply, "specialise"));
+  }
+  EXPECT_TRUE(hasStage(*told[0].second, "recompute"));
+  EXPECT_FALSE(hasStage(*told[1].second, "recompute")) << "a graph of the build before";
 }
 
 TEST(Worker, AnswersWrongQuestionsAboutRecompute) {

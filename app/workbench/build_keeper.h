@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Reads what a build leaves behind so that it can be recorded: the verdicts on its nodes, then the graph of every phase, from the last
+// to the first.
+//
+// Beside the user's work: one quiet request at a time, and none is sent while something moves the session. The next build, and a
+// session without one, end it.
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+#include <functional>
+
+#include "app/workbench/session.h"
+
+namespace stepscope {
+
+class BuildKeeper : public QObject {
+  Q_OBJECT
+
+ public:
+  BuildKeeper(SnapshotStore& store, Session& session, QObject* parent = nullptr);
+
+  void begin();  // the store shows another build
+
+ signals:
+  void verdictsRead();  // they stand in the store
+  void stageRead(const stepscope::GraphPtr& graph, int stage);
+
+ private:
+  void next();
+  void ask(snapshot::Request request, const std::function<void(const Delivery&)>& answer);
+
+  SnapshotStore& store_;
+  Session& session_;
+  QStringList stages_;
+  int left_ = 0;              // stages to read, the first ones
+  bool verdicts_ = false;     // are read
+  bool asking_ = false;
+  int build_ = 0;             // answers of another one are too late
+};
+
+}  // namespace stepscope
