@@ -11,8 +11,11 @@
 #include "views/drawing/axis_ticks.h"
 #include "views/drawing/text_cache.h"
 #include "views/flame/flame_view.h"
+#include "views/graph/graph_painter.h"
 #include "views/graph/graph_view.h"
+#include "views/graph/plan_marks.h"
 #include "views/memory/box_raster.h"
+#include "views/memory/memory_painter.h"
 #include "views/memory/memory_view.h"
 #include "views/startup_chart/startup_chart_view.h"
 #include "views/timeline/timeline_view.h"
@@ -289,6 +292,77 @@ class DrawnViewsTest : public QObject {
       }
     }
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  void nothingSpringsUpWhileZooming() {
+    Window w;
+    w.fill(4);
+    GraphView view(w.context());
+    view.resize(700, 480);
+    view.show();
+    QVERIFY(settle(view));
+    w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(12).id()));  // opens the groups around it
+    QVERIFY(settle(view));
+    const auto scene = view.canvas().scene();
+    const BoxF& box = scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(scene->model->ofNodeId(w.store.graph()->graph().nodes(12).id()))])].at;
+    GraphLabels labels(scene->model);
+    const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
+    const auto picture = [&](double zoom) {
+      QImage image(700, 480, QImage::Format_RGB32);
+      Viewport part;
+      part.size = image.size();
+      part.scaleX = part.scaleY = zoom;
+      part.origin = {box.x - 300 / zoom, box.y - 200 / zoom};
+      QPainter painter(&image);
+      GraphPainter(*scene, labels, marks, Tokens::current()).paint(painter, part, {});
+      return image;
+    };
+    // The mean change of a pixel, of 255.
+    const auto change = [](const QImage& a, const QImage& b) {
+      double sum = 0;
+      for (int y = 0; y < a.height(); ++y) {
+        const auto *p = reinterpret_cast<const QRgb*>(a.constScanLine(y)), *q = reinterpret_cast<const QRgb*>(b.constScanLine(y));
+        for (int x = 0; x < a.width(); ++x) sum += std::abs(qGreen(p[x]) - qGreen(q[x]));
+      }
+      return sum / a.width() / a.height();
+    };
+    for (const double at : {shown_from::kLines, shown_from::kBoxes, shown_from::kCurves, shown_from::kGroupWords, shown_from::kFrames, shown_from::kTitles, shown_from::kArrows,
+                            shown_from::kDetails}) {
+      const double sprung = change(picture(at - 1e-6), picture(at + 1e-6));
+      // Flat boxes have sharp edges and corners, framed ones smooth and round ones.
+      QVERIFY2(sprung < (at == shown_from::kFrames ? 0.9 : 0.35), qPrintable(QStringLiteral("at %1: %2").arg(at).arg(sprung)));
+    }
+    // And yet there is more to see afterwards: the second lines.
+    const auto ink = [&](double zoom) {
+      const QImage image = picture(zoom);
+      QImage none(image.size(), image.format());
+      none.fill(Tokens::current().panel);
+      return change(image, none);
+    };
+    QVERIFY(ink(shown_from::kDetails + shown_from::kGrowth) > ink(shown_from::kDetails) + 0.35);
+  }
+
+  void boxesOfTheMemoryMapBearWholeNames() {
+    snapshot::Plan plan;
+    auto* b = plan.add_buffers();
+    b->set_name("transformer.h.0.attn/c_proj/MatMul_output");
+    b->set_value(4);
+    b->set_bytes(100);
+    b->set_in_arena(true);
+    plan.add_instructions()->set_op("Gelu");
+    plan.set_arena_bytes(100);
+    const auto model = MemoryModel::make(PlanSnapshot::make(plan));
+    TextCache text(sceneFont(12));
+    const snapshot::Buffer& buffer = *model->plan().buffer(0);
+    const QString whole = QString::fromStdString(buffer.name());
+    QStringList seen;
+    for (double room = text.width(whole) + 1; room > 4; room -= 1) {
+      const QString name = MemoryPainter::boxName(*model, buffer, text, room);
+      QVERIFY(name.isEmpty() || text.width(name) <= room);
+      QVERIFY2(whole.endsWith(name) || name == u"Gelu", qPrintable(name));
+      if (!seen.contains(name)) seen << name;
+    }
+    QCOMPARE(seen, (QStringList{whole, "h.0.attn/c_proj/MatMul_output", "attn/c_proj/MatMul_output", "c_proj/MatMul_output", "MatMul_output", "Gelu", ""}));
   }
 
   void memoryMapPlacesEveryBufferWithoutOverlap() {

@@ -172,6 +172,25 @@ class WindowTest : public QObject {
     QAccessible::setActive(false);
   }
 
+  void fieldsOfTheSetUpStandBelowEachOther() {
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY(dialog);
+    for (const int more : {0, 1, 37, 200}) {
+      w.loop().act([&] { dialog->resize(dialog->width() + more, dialog->height()); });
+      QVERIFY(w.settled());
+      const auto field = [dialog](const char* name) {
+        const auto* edit = dialog->findChild<QLineEdit*>(QStringLiteral("set_up_") + QLatin1String(name));
+        return std::pair(edit->mapTo(dialog, QPoint()).x(), edit->width());
+      };
+      QCOMPARE(field("threads"), field("lr"));
+      QCOMPARE(field("clip-grad-norm"), field("lr"));
+      QCOMPARE(field("seed"), field("weight-decay"));
+      QCOMPARE(field("accumulate"), field("weight-decay"));
+    }
+    dialog->reject();
+  }
+
   void everyActionIsReachedFromTheKeyboard() {
     WindowDriver w;
     QVERIFY(w.build(bundledModels()[0]));

@@ -31,13 +31,12 @@ void paintStripe(GraphPaintContext& g, const SceneBox& box, const QColor& hue) {
 void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintContext::Colours& c) {
   const QRectF r = rectOf(box.at);
   const NodeMarks& marks = g.marks.nodes[static_cast<std::size_t>(box.node)];
-  const bool detailed = g.zoom >= shown_from::kDetails;
-  const QString& sub = detailed ? g.labels.sub(box.node) : QString();
+  const double detail = g.seen(shown_from::kDetails);
   double right = r.right() - 7;
-  if (detailed) {
+  if (detail > 0) {
     const auto badge = [&](const QString& sign, const QColor& colour) {
       const double width = g.small.width(sign);
-      g.text(g.small, colour, right - width, r.y() + 14.5, width + 2, sign);
+      g.text(g.small, g.grown(colour, c.fill, detail), right - width, r.y() + 14.5, width + 2, sign);
       right -= width + 4;
     };
     if (marks.inPlace) badge(QStringLiteral("⟲"), mixed(g.t.muted, c.fill, 0.9));
@@ -49,9 +48,13 @@ void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintConte
             c.line);
     }
   }
-  g.text(g.title, c.title, r.x() + 14, sub.isEmpty() ? r.center().y() + 4.5 : r.y() + 15, right - r.x() - 16,
-         g.labels.title(box.node));
-  g.text(g.sub, c.sub, r.x() + 14, r.y() + 27.5, r.width() - 20, sub);
+  // The title makes room while the second line comes.
+  static const QString kNothing;
+  const QString& sub = detail > 0 ? g.labels.sub(box.node) : kNothing;
+  const double alone = r.center().y() + 4.5, above = r.y() + 15;
+  g.text(g.title, g.grown(c.title, c.fill, g.seen(shown_from::kTitles)), r.x() + 14, sub.isEmpty() ? alone : alone + (above - alone) * detail,
+         right - r.x() - 16, g.labels.title(box.node));
+  g.text(g.sub, g.grown(c.sub, c.fill, detail), r.x() + 14, r.y() + 27.5, r.width() - 20, sub);
 }
 
 void paintBreakpoint(GraphPaintContext& g, const QRectF& r) {
@@ -113,14 +116,7 @@ void paintFlat(GraphPaintContext& g) {
       closed.push_back(i);
       continue;
     }
-    const GraphPaintContext::Colours c = g.coloursOf(box);
-    const bool filled = g.heatOf(box) >= 0 || c.fill != g.t.panel;
-    batches[filled ? (c.fill == g.t.select ? g.t.accent
-                      : g.heatOf(box) >= 0 ? c.fill
-                                           : c.line)
-                         .rgb()
-                   : mixed(c.hue, g.t.panel, g.zoom < shown_from::kBoxes ? 0.75 : 0.6).rgb()]
-        .push_back(rectOf(box.at));
+    batches[g.flatOf(box, g.coloursOf(box)).rgb()].push_back(rectOf(box.at));
   }
   g.p->setRenderHint(QPainter::Antialiasing, false);
   g.p->setPen(Qt::NoPen);
@@ -134,15 +130,19 @@ void paintFlat(GraphPaintContext& g) {
 
 void paintNode(GraphPaintContext& g, int index) {
   const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
-  const GraphPaintContext::Colours c = g.coloursOf(box);
+  GraphPaintContext::Colours c = g.coloursOf(box);
   const QRectF r = rectOf(box.at);
   const NodeMarks& marks = g.marks.nodes[static_cast<std::size_t>(box.node)];
+  if (const double framed = g.seen(shown_from::kFrames); framed < 1) {
+    const QColor flat = g.flatOf(box, c);
+    for (QColor* colour : {&c.fill, &c.line, &c.hue}) *colour = mixed(*colour, flat, framed);
+  }
   if (box.kind == BoxKind::kInput) {
     g.p->setPen(QPen(c.line, 1));
-    g.p->setBrush(g.t.raised);
+    g.p->setBrush(g.grown(g.t.raised, c.fill, g.seen(shown_from::kFrames)));
     g.p->drawRoundedRect(r, r.height() / 2, r.height() / 2);
-    if (g.zoom >= shown_from::kTitles)
-      g.text(g.sub, c.sub, r.x() + 12, r.center().y() + 4, r.width() - 24, g.labels.title(box.node), Qt::AlignHCenter);
+    if (g.zoom > shown_from::kTitles)
+      g.text(g.sub, g.grown(c.sub, g.t.raised, g.seen(shown_from::kTitles)), r.x() + 12, r.center().y() + 4, r.width() - 24, g.labels.title(box.node), Qt::AlignHCenter);
     return;
   }
   const bool isCurrent = box.node == g.marks.current;
@@ -157,7 +157,7 @@ void paintNode(GraphPaintContext& g, int index) {
   g.p->setBrush(c.fill);
   g.p->drawRoundedRect(r, 4, 4);
   paintStripe(g, box, c.hue);
-  if (g.zoom >= shown_from::kTitles) paintWords(g, box, c);
+  if (g.zoom > shown_from::kTitles) paintWords(g, box, c);
   if (marks.breakpoint) paintBreakpoint(g, r);
   if (isCurrent) paintCurrent(g, r, marks.breakpoint);
 }
@@ -172,7 +172,8 @@ void paintClosed(GraphPaintContext& g, int index) {
   g.p->setPen(QPen(differs ? g.t.changed : index == g.state->hovered ? g.t.edge : g.t.border, 1));
   g.p->setBrush(box.folded > 1 ? g.t.panel : heat >= 0 ? fill : g.t.raised);
   g.p->drawRoundedRect(r, 6, 6);
-  const bool words = g.zoom >= shown_from::kGroupWords;
+  const double seen = g.seen(shown_from::kGroupWords);
+  const bool words = seen > 0;
   const QString count = g.labels.groupCount(box) + QStringLiteral(" ▸");
   if (box.folded > 1) {
     const QRectF card = r.adjusted(9, 29, -9, -10);
@@ -181,18 +182,20 @@ void paintClosed(GraphPaintContext& g, int index) {
     g.p->drawRoundedRect(card, 4, 4);
     if (words) {
       const QColor onCard = heat < 0 || contrast(g.t.text, fill) >= contrast(g.t.panel, fill) ? g.t.text : g.t.panel;
-      g.text(g.sub, g.t.faint, r.x() + 10, r.y() + 19, r.width() - 20, count, Qt::AlignRight);
-      g.text(g.head, g.t.muted, r.x() + 10, r.y() + 19, r.width() - 34 - g.sub.width(count), g.labels.groupTitle(box));
-      g.text(g.head, onCard, card.x() + 11, card.y() + 22, card.width() - 22, g.labels.foldedLine(box));
+      const QColor paper = heat >= 0 ? fill : g.t.raised;
+      g.text(g.sub, g.grown(g.t.faint, g.t.panel, seen), r.x() + 10, r.y() + 19, r.width() - 20, count, Qt::AlignRight);
+      g.text(g.head, g.grown(g.t.muted, g.t.panel, seen), r.x() + 10, r.y() + 19, r.width() - 34 - g.sub.width(count), g.labels.groupTitle(box));
+      g.text(g.head, g.grown(onCard, paper, seen), card.x() + 11, card.y() + 22, card.width() - 22, g.labels.foldedLine(box));
       const QStringList facts = g.labels.groupFacts(box, g.marks) << QStringLiteral("double-click opens one");
-      g.text(g.sub, mixed(onCard, heat >= 0 ? fill : g.t.raised, 0.75), card.x() + 11, card.y() + 39, card.width() - 22,
+      g.text(g.sub, mixed(onCard, paper, 0.75 * seen), card.x() + 11, card.y() + 39, card.width() - 22,
              g.fitting(facts, QStringLiteral(" · "), card.width() - 22));
     }
   } else if (words) {
     const QColor ink = heat < 0 || contrast(g.t.text, fill) >= contrast(g.t.panel, fill) ? g.t.text : g.t.panel;
     const QColor dim = heat >= 0 ? ink : g.t.muted;
-    g.text(g.head, ink, r.x() + 10, r.y() + 21, r.width() - 20, g.labels.groupTitle(box));
-    g.text(g.sub, dim, r.x() + 10, r.y() + 39, r.width() - 20,
+    const QColor paper = heat >= 0 ? fill : g.t.raised;
+    g.text(g.head, g.grown(ink, paper, seen), r.x() + 10, r.y() + 21, r.width() - 20, g.labels.groupTitle(box));
+    g.text(g.sub, g.grown(dim, paper, seen), r.x() + 10, r.y() + 39, r.width() - 20,
            g.fitting(QStringList(count) + g.labels.groupFacts(box, g.marks), QStringLiteral("  "), r.width() - 20));
   }
   if (marks.breakpoint[box.gradient ? 1 : 0]) paintBreakpoint(g, r);

@@ -11,14 +11,16 @@
 namespace stepscope {
 namespace {
 
+// It grows with the zoom, from nothing.
 void paintArrow(GraphPaintContext& g, PointF2 tip, PointF2 from, const QColor& colour) {
+  const double grown = g.seen(shown_from::kArrows);
   const double dx = tip.x - from.x, dy = tip.y - from.y, length = std::hypot(dx, dy);
   if (length < 0.01) return;
   const QPointF along(dx / length, dy / length), across(-along.y(), along.x());
-  const QPointF end = pointOf(tip), base = end - along * 6.5;
+  const QPointF end = pointOf(tip), base = end - along * 6.5 * grown;
   g.p->setPen(Qt::NoPen);
   g.p->setBrush(colour);
-  const QPointF corners[3] = {end, base + across * 2.8, base - across * 2.8};
+  const QPointF corners[3] = {end, base + across * 2.8 * grown, base - across * 2.8 * grown};
   g.p->drawConvexPolygon(corners, 3);
 }
 
@@ -37,7 +39,7 @@ void paintEdge(GraphPaintContext& g, int index, const QPen& pen, bool arrow) {
 
 void paintFlow(GraphPaintContext& g) {
   const bool curves = g.zoom >= shown_from::kCurves;
-  const QColor plain = curves ? mixed(g.t.edge, g.t.panel, 0.8) : mixed(g.t.edge, g.t.panel, 0.45);
+  const QColor plain = mixed(g.t.edge, g.t.panel, 0.45 * g.seen(shown_from::kLines) + 0.35 * g.seen(shown_from::kCurves));
   std::vector<QLineF> lines;
   std::vector<int> strong;
   g.scene.lines.query(g.visible, [&](int i) {
@@ -49,7 +51,7 @@ void paintFlow(GraphPaintContext& g) {
       const bool faded = (g.state->emphasised != nullptr || g.state->matches != nullptr) &&
                          (g.stepsBack(g.scene.boxes[static_cast<std::size_t>(edge.from)]) ||
                           g.stepsBack(g.scene.boxes[static_cast<std::size_t>(edge.to)]));
-      paintEdge(g, i, QPen(faded ? g.t.border : plain, 1), g.zoom >= shown_from::kArrows);
+      paintEdge(g, i, QPen(faded ? g.t.border : plain, 1), g.zoom > shown_from::kArrows);
     } else {
       const PointF2* q = g.scene.points.data() + edge.firstPoint;
       lines.emplace_back(pointOf(q[0]), pointOf(q[edge.points - 1]));
@@ -62,8 +64,9 @@ void paintFlow(GraphPaintContext& g) {
     g.p->drawLines(lines.data(), static_cast<int>(lines.size()));
     g.p->setRenderHint(QPainter::Antialiasing);
   }
-  for (const int i : strong) paintEdge(g, i, QPen(g.t.accent, 1.3), g.zoom >= shown_from::kArrows);
-  if (g.zoom < shown_from::kDetails) return;
+  for (const int i : strong) paintEdge(g, i, QPen(g.t.accent, 1.3), g.zoom > shown_from::kArrows);
+  const double detail = g.seen(shown_from::kDetails);
+  if (detail == 0) return;
   g.scene.lines.query(g.visible, [&](int i) {
     const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(i)];
     if (!edge.straight) return true;
@@ -71,7 +74,7 @@ void paintFlow(GraphPaintContext& g) {
     if (to.lane == Lane::kWeight || to.lane == Lane::kOptimizer) return true;
     const PointF2 a = g.scene.points[static_cast<std::size_t>(edge.firstPoint)],
                   b = g.scene.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
-    const QColor colour = g.stepsBack(to) ? mixed(g.t.faint, g.t.panel, 0.4) : g.t.faint;
+    const QColor colour = g.grown(g.stepsBack(to) ? mixed(g.t.faint, g.t.panel, 0.4) : g.t.faint, g.t.panel, detail);
     g.text(g.small, colour, std::max(a.x, b.x) + 6, (a.y + b.y) / 2 + 3.5, kNodeWidth / 2 - 4, g.labels.shape(edge.value));
     return true;
   });
@@ -95,7 +98,7 @@ void paintStubs(GraphPaintContext& g, int index) {
     }
   }
   if (outCount + inCount == 0 || g.state->allEdges) return;
-  const QColor colour = g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent;
+  const QColor colour = g.grown(g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent, g.t.panel, g.seen(shown_from::kDetails));
   const double y = box.at.centerY();
   const auto draw = [&](double x, double side, const QString& label, double room) {
     g.p->setPen(QPen(colour, 1));
@@ -143,7 +146,7 @@ void paintFullEdges(GraphPaintContext& g) {
     g.p->setPen(QPen(colour, width / std::min(1.0, std::max(g.zoom, 0.3))));
     g.p->setBrush(Qt::NoBrush);
     g.p->drawPath(path);
-    if (g.zoom >= shown_from::kArrows) paintArrow(g, q[3], q[2], colour);
+    if (g.zoom > shown_from::kArrows) paintArrow(g, q[3], q[2], colour);
     if (!label || g.zoom < shown_from::kDetails) return;
     const QString words = g.labels.stash(edge);
     const QPointF middle = path.pointAtPercent(0.5);

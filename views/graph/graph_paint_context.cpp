@@ -71,6 +71,12 @@ float GraphPaintContext::heatOf(const SceneBox& box) const {
                        : marks.groups[static_cast<std::size_t>(box.group)].heat[box.gradient ? 1 : 0];
 }
 
+QColor GraphPaintContext::flatOf(const SceneBox& box, const Colours& c) const {
+  const bool heated = heatOf(box) >= 0;
+  if (heated || c.fill != t.panel) return c.fill == t.select ? t.accent : heated ? c.fill : c.line;
+  return mixed(c.hue, t.panel, 0.75 - 0.15 * seen(shown_from::kBoxes));
+}
+
 GraphPaintContext::Colours GraphPaintContext::coloursOf(const SceneBox& box) const {
   Colours c{
       .hue = box.node >= 0 ? hueOf(box.node) : t.edge, .fill = t.panel, .line = t.border, .title = t.text, .sub = t.muted};

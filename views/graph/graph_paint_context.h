@@ -4,6 +4,7 @@
 #pragma once
 
 #include <QPainter>
+#include <algorithm>
 #include <unordered_set>
 #include <vector>
 
@@ -14,11 +15,12 @@
 
 namespace stepscope {
 
-// Zooms from which on things are shown.
+// Zooms from which on things are shown. Nothing springs up: each grows out of what stood there before, see GraphPaintContext::seen.
 namespace shown_from {
-constexpr double kLines = 0.1, kBoxes = 0.16, kCurves = 0.28, kGroupWords = 0.3, kFrames = 0.32, kTitles = 0.42,
-                 kArrows = 0.42, kDetails = 0.55;
-}
+constexpr double kLines = 0.1, kBoxes = 0.16, kCurves = 0.26, kGroupWords = 0.26, kFrames = 0.28, kTitles = 0.32,
+                 kArrows = 0.36, kDetails = 0.5;
+constexpr double kGrowth = 0.1;  // of zoom until it stands there in full
+}  // namespace shown_from
 
 struct GraphPaintState {
   int selectedNode = -1;  // model node; its box, or that of the group that hides it, gets the ring
@@ -40,7 +42,12 @@ struct GraphPaintContext {
   // Takes over what a picture of `view` needs; the painter's coordinates become those of the scene.
   void begin(QPainter& painter, const Viewport& view, const GraphPaintState& state);
 
+  // How far what begins at a zoom has grown at the present one: 0 not there, 1 whole.
+  double seen(double from) const { return std::clamp((zoom - from) / shown_from::kGrowth, 0.0, 1.0); }
+  // The colour of something that has grown out of a background this far.
+  static QColor grown(const QColor& colour, const QColor& background, double seen) { return seen >= 1 ? colour : mixed(colour, background, seen); }
   Colours coloursOf(const SceneBox& box) const;
+  QColor flatOf(const SceneBox& box, const Colours& colours) const;  // of a box without frame and words
   bool stepsBack(const SceneBox& box) const;  // behind those that were searched for or emphasised
   float heatOf(const SceneBox& box) const;    // negative: none
   const QColor& hueOf(int modelNode) const;

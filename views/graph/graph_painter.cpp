@@ -20,11 +20,11 @@ void paintGroups(GraphPaintContext& g) {
     g.p->setBrush(Qt::NoBrush);
     g.p->drawRoundedRect(rectOf(box.at), 6, 6);
     const double width = box.at.w - 20;
-    if (g.zoom >= shown_from::kTitles) {
+    if (const double seen = g.seen(shown_from::kTitles); seen > 0) {
       const QString right = box.gradient ? QString() : g.labels.groupSource(box.group);
       const double used = right.isEmpty() ? 0 : g.small.width(right) + 12;
-      g.text(g.head, g.t.muted, box.at.x + 10, box.at.y + 18, width - used, g.labels.groupTitle(box));
-      g.text(g.small, g.t.faint, box.at.x + 10, box.at.y + 18, width, right, Qt::AlignRight);
+      g.text(g.head, g.grown(g.t.muted, g.t.panel, seen), box.at.x + 10, box.at.y + 18, width - used, g.labels.groupTitle(box));
+      g.text(g.small, g.grown(g.t.faint, g.t.panel, seen), box.at.x + 10, box.at.y + 18, width, right, Qt::AlignRight);
     }
   }
 }
@@ -100,7 +100,7 @@ void GraphPainter::paint(QPainter& painter, const Viewport& view, const GraphPai
       paintFlat(g_);
     } else {
       for (const int box : g_.shown) {
-        if (g_.zoom >= shown_from::kDetails) paintStubs(g_, box);
+        if (g_.zoom > shown_from::kDetails) paintStubs(g_, box);
         if (scene.boxes[static_cast<std::size_t>(box)].kind == BoxKind::kClosedGroup) {
           paintClosed(g_, box);
         } else {

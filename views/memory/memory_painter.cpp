@@ -169,11 +169,26 @@ void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
     // The name gives way to the bytes: half a number is a wrong one.
     const QString bytes = format::bytes(b.bytes());
     const double room = r.width() - 10, bytesWidth = text_.width(bytes), gap = 8;
-    const QString& name = text_.legible(format::visible(b.name().empty() ? "workspace" : b.name()), room - bytesWidth - gap);
+    const QString name = boxName(model_, b, text_, room - bytesWidth - gap);
     const QPointF at(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5);
     p.drawText(at, name);
     if (bytesWidth <= room) p.drawText(at + QPointF(name.isEmpty() ? 0 : text_.width(name) + gap, 0), bytes);
   }
+}
+
+QString MemoryPainter::boxName(const MemoryModel& model, const snapshot::Buffer& b, TextCache& text, double room) {
+  static const QRegularExpression kSeparators(QStringLiteral("[./:]+")), kLeading(QStringLiteral("^[./:]+"));
+  const QString whole = format::visible(b.name().empty() ? "workspace" : b.name());
+  QString name = whole;
+  while (!name.isEmpty()) {
+    // A number belongs to the part before it: "h.0", never "0".
+    if (text.width(name) <= room && (name == whole || !name.front().isDigit())) return name;
+    const auto at = name.indexOf(kSeparators);
+    name = at < 0 ? QString() : name.mid(at).remove(kLeading);
+  }
+  const snapshot::Instruction* in = b.value() < 0 ? nullptr : model.plan().instruction(b.first());
+  const QString op = in == nullptr ? QString() : format::visible(in->op());
+  return text.width(op) <= room ? op : QString();
 }
 
 // What is alive in all: above it in the arena are holes.

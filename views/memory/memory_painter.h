@@ -24,6 +24,9 @@ class MemoryPainter {
   void paint(QPainter& painter);
   // "390 LayerNormGrad".
   static QString instructionName(const MemoryModel& model, int index);
+  // The most telling name of a buffer that has room: what is cut in the middle names nothing. The end of a path says which one it is, and
+  // where even that is too long, the operator that writes it; empty where that has no room either.
+  static QString boxName(const MemoryModel& model, const snapshot::Buffer& buffer, TextCache& text, double room);
 
  private:
   void paintAxes(QPainter& p, const Tokens& t);

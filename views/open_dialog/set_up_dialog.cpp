@@ -45,11 +45,15 @@ QWidget* line(std::initializer_list<QWidget*> widgets) {
   return box;
 }
 
-// Named fields in columns that stand below each other, in every grid of the page; a field without a name takes its place too.
-QWidget* grid(std::initializer_list<std::vector<std::pair<QString, QWidget*>>> rows) {
+// Named fields in columns that stand below each other, in every grid of the page with names of at most this width; a field without a
+// name takes its place too.
+QWidget* grid(int nameWidth, std::initializer_list<std::vector<std::pair<QString, QWidget*>>> rows) {
   auto* box = new QWidget;
   auto* layout = new QGridLayout(box);
   layout->setContentsMargins(0, 0, 0, 0);
+  // A layout leaves the spacing out where a column has no widget of its own; a column between two fields is always as wide.
+  const int gap = layout->horizontalSpacing() >= 0 ? layout->horizontalSpacing() : 6;
+  layout->setHorizontalSpacing(0);
   int row = 0;
   for (const auto& fields : rows) {
     int column = 0;
@@ -63,10 +67,11 @@ QWidget* grid(std::initializer_list<std::vector<std::pair<QString, QWidget*>>> r
         layout->addWidget(label, row, column);
         layout->addWidget(w, row, column + 1);
       }
-      layout->setColumnMinimumWidth(column, qRound(5.6 * Metrics::current().unit));
+      layout->setColumnMinimumWidth(column, nameWidth);
       layout->setColumnMinimumWidth(column + 1, 7 * Metrics::current().unit);
       layout->setColumnStretch(column + 1, 1);
-      column += 2;
+      if (&fields.back().second != &w) layout->setColumnMinimumWidth(column + 2, gap);
+      column += 3;
     }
     ++row;
   }
@@ -291,6 +296,9 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
       {threads_, tr("Threads of the kernels; stored with the run")},
       {seed_, tr("Of random numbers, synthetic data and missing weights")}};
   for (const auto& [field, tip] : tips) field->setToolTip(tip);
+  int names = 0;
+  for (const QString& name : {tr("rate"), tr("decay"), tr("momentum"), tr("clip norm"), tr("accumulate"), tr("only"), tr("except"), tr("threads"), tr("seed")})
+    names = std::max(names, fontMetrics().horizontalAdvance(name) + qRound(0.4 * m.unit));
   auto* form = new QFormLayout;
   form->setContentsMargins(m.padding, m.padding, m.padding, m.padding);
   form->setHorizontalSpacing(qRound(1.2 * m.unit));
@@ -299,9 +307,9 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   form->addRow(tr("Data"), column({line({data_, browse}), dataReason_}));
   form->addRow(tr("Dimensions"), column({dims_, quiet(tr("Extents of symbolic dimensions of synthetic data; 2 for a first axis and 128 for others where none is given"))}));
   form->addRow(tr("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
-  form->addRow(tr("Optimizer"), grid({{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}, {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
-  form->addRow(tr("Trained"), column({grid({{{tr("only"), train_}, {tr("except"), freeze_}}}), trained_}));
-  form->addRow(tr("Run"), grid({{{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}}));
+  form->addRow(tr("Optimizer"), grid(names, {{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}, {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
+  form->addRow(tr("Trained"), column({grid(names, {{{tr("only"), train_}, {tr("except"), freeze_}}}), trained_}));
+  form->addRow(tr("Run"), grid(names, {{{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}}));
   auto* page = new QWidget;
   page->setLayout(form);
   auto* scroll = new QScrollArea;
