@@ -140,6 +140,7 @@ Status Session::build() {
   notes_ = StepNotes(options_);
   SS_TRY(useVariantFor(batch));
   everBuilt_ = true;
+  position_ = 0;  // the new plan has run nothing yet, and may be shorter than the one before
   tellWhatTheFileLacks();
   if (ring_.empty()) remember();
   return {};
