@@ -113,6 +113,21 @@ def _index_add(graph, x, dim, index, source, alpha=None):
     return graph.op("ScatterElements", x, spread, source, axis_i=axis, reduction_s="add").setType(x.type())
 
 
+def _index_put(original):
+    """index_put(accumulate=True) likewise: the exporter scatters the values into zeros, where the last of repeated indices stays, and adds that."""
+
+    def index_put(graph, x, indices, values, accumulate=False):
+        result = original(graph, x, indices, values, accumulate)
+        accumulates = accumulate.node().t("value") if isinstance(accumulate, torch.Value) else accumulate
+        if bool(accumulates) and result.node().kind() == "onnx::Add":
+            for scatter in (value.node() for value in result.node().inputs()):
+                if scatter.kind() == "onnx::ScatterND":
+                    scatter.s_("reduction", "add")
+        return result
+
+    return index_put
+
+
 def _stop_gradient(graph, value):
     return graph.op("stepscope::StopGradient", value).setType(value.type())
 
@@ -192,7 +207,10 @@ def _export(module, inputs, names, path, exporter, opset):
         "aten::binary_cross_entropy_with_logits": _bce_with_logits,
     }
     if opset >= 16:  # the first ScatterElements that adds
+        from torch.onnx import symbolic_opset11
+
         symbolics["aten::index_add"] = _index_add
+        symbolics["aten::index_put"] = _index_put(symbolic_opset11.index_put)
     for name, symbolic in symbolics.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:

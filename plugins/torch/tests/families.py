@@ -896,3 +896,22 @@ class FakeQuantised(nn.Module):
 @family
 def fake_quantised():
     return FakeQuantised(), F.cross_entropy, image_batches(4, size=6)
+
+
+class Splat(nn.Module):
+    """Points thrown onto a grid and onto a row of bins: index_put adds where several points share a cell."""
+
+    def __init__(self):
+        super().__init__()
+        self.features, self.grid, self.head = nn.Linear(4, 6), nn.Parameter(torch.randn(3, 3, 6)), nn.Linear(12, 5)
+
+    def forward(self, points, cells):
+        features, (row, column) = torch.tanh(self.features(points)), cells
+        grid = self.grid.index_put((row, column), features, accumulate=True)
+        bins = torch.zeros(3, 6).index_put((row,), features, accumulate=True)
+        return self.head(torch.cat([grid.mean(1), bins], 1))
+
+
+@family
+def splat():
+    return Splat(), F.cross_entropy, [((torch.randn(9, 4), torch.randint(0, 3, (2, 9))), torch.randint(0, 5, (3,))) for _ in range(3)]
