@@ -1,13 +1,14 @@
 // Cross entropy and negative log likelihood with their gradients: rows where the classes are the last axis, blocks of columns where
 // more axes follow, as in segmentation. A label out of range, which the reference kernel names, is left to it.
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <optional>
 
 #include "kernels/cpu/loops/rows.h"
 #include "kernels/cpu/loops/support.h"
-#include "kernels/cpu/loops/vector_math.h"
+#include "kernels/cpu/loops/wide_math.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -23,6 +24,7 @@ SS_CLONES void scaledProbabilities(const float* logProbability, float factor, fl
 }
 
 constexpr std::int64_t kBlock = 256;  // columns that are worked on side by side
+constexpr std::int64_t kSumClasses = 64;  // powers that are summed in float before they join a double
 
 // Classes of images are far apart, often by a power of two, so that few fit into a cache at once: they are read once, into rows of
 // kBlock.
@@ -30,32 +32,84 @@ void copyColumns(const float* x, std::int64_t classes, std::int64_t step, float*
   for (std::int64_t c = 0; c < classes; ++c) std::copy_n(x + c * step, n, y + c * kBlock);
 }
 
+// And written once, past the caches where they would not hold them.
+void storeColumns(const float* x, std::int64_t classes, std::int64_t step, bool streams, float* y, std::int64_t n) {
+  for (std::int64_t c = 0; c < classes; ++c) {
+    if (streams)
+      streamCopy(y + c * step, x + c * kBlock, n);
+    else
+      std::copy_n(x + c * kBlock, n, y + c * step);
+  }
+}
+
 // Columns in rows of kBlock: log(sum of e^x) per column as its largest score and the rest.
 SS_CLONES void columnSums(const float* x, std::int64_t classes, float* max, double* logSum, std::int64_t n) {
+  std::array<float, kBlock> part;
   for (std::int64_t j = 0; j < n; ++j) logSum[j] = 0;
   for (std::int64_t j = 0; j < n; ++j) max[j] = -std::numeric_limits<float>::infinity();
   for (std::int64_t c = 0; c < classes; ++c)
     for (std::int64_t j = 0; j < n; ++j) max[j] = x[c * kBlock + j] > max[j] ? x[c * kBlock + j] : max[j];
-  for (std::int64_t c = 0; c < classes; ++c)
-    for (std::int64_t j = 0; j < n; ++j) logSum[j] += static_cast<double>(expOf(x[c * kBlock + j] - max[j]));
-  for (std::int64_t j = 0; j < n; ++j) logSum[j] = std::log(logSum[j]);
+  for (std::int64_t first = 0; first < classes; first += kSumClasses) {
+    part.fill(0);
+    for (std::int64_t c = first; c < std::min(first + kSumClasses, classes); ++c)
+      for (std::int64_t j = 0; j < n; ++j) part[static_cast<std::size_t>(j)] += expOf(x[c * kBlock + j] - max[j]);
+    for (std::int64_t j = 0; j < n; ++j) logSum[j] += static_cast<double>(part[static_cast<std::size_t>(j)]);
+  }
+  for (std::int64_t j = 0; j < n; ++j) {
+    const double sum = logSum[j], log = logOfPositive(sum);
+    logSum[j] = sum > 0 ? log : sum;  // a NaN stays one
+  }
 }
 
-SS_CLONES void columnLogProbabilities(const float* x, const float* max, const double* logSum, float* y, std::int64_t classes, std::int64_t step,
-                                      std::int64_t n) {
+SS_CLONES void columnLogProbabilities(float* x, const float* max, const double* logSum, std::int64_t classes, std::int64_t n) {
   for (std::int64_t c = 0; c < classes; ++c)
 #pragma GCC ivdep
-    for (std::int64_t j = 0; j < n; ++j) y[c * step + j] = x[c * kBlock + j] - max[j] - static_cast<float>(logSum[j]);
+    for (std::int64_t j = 0; j < n; ++j) x[c * kBlock + j] = x[c * kBlock + j] - max[j] - static_cast<float>(logSum[j]);
 }
 
 // Factor 0 leaves zeros, whatever the probability.
-SS_CLONES void columnProbabilities(const float* logProbability, const float* factor, float* y, std::int64_t classes, std::int64_t step, std::int64_t n) {
+SS_CLONES void columnProbabilities(float* x, const float* factor, std::int64_t classes, std::int64_t n) {
   for (std::int64_t c = 0; c < classes; ++c)
 #pragma GCC ivdep
     for (std::int64_t j = 0; j < n; ++j) {
-      const float value = factor[j] * expOf(logProbability[c * step + j]);
-      y[c * step + j] = factor[j] == 0 ? 0.0F : value;
+      const float value = factor[j] * expOf(x[c * kBlock + j]);
+      x[c * kBlock + j] = factor[j] == 0 ? 0.0F : value;
     }
+}
+
+// y = factor (p - 1) for the logarithms of the labels' probabilities.
+SS_CLONES void ownSlopes(const float* logProbability, const float* factor, float* y, std::int64_t n) {
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < n; ++j) {
+    const float value = factor[j] * expm1Of(logProbability[j]);
+    y[j] = factor[j] == 0 ? 0.0F : value;
+  }
+}
+
+// -1 for labels that are ignored.
+struct Checked {
+  std::int64_t kept = 0, wrong = 0;
+};
+template <typename T>
+SS_CLONES Checked checkLabels(const T* labels, std::int64_t classes, bool skips, std::int64_t skip, std::int64_t* targets, std::int64_t n) {
+  std::int64_t kept = 0, wrong = 0;
+#pragma GCC ivdep
+  for (std::int64_t j = 0; j < n; ++j) {
+    const auto label = static_cast<std::int64_t>(labels[j]);
+    const bool skipped = skips && label == skip, outside = label < 0 || label >= classes;
+    targets[j] = skipped ? -1 : label;
+    kept += skipped ? 0 : 1;
+    wrong += !skipped && outside ? 1 : 0;
+  }
+  return {kept, wrong};
+}
+
+// In lanes of its own, so that a build that does not vectorise sums in the same order.
+SS_CLONES double sumOf(const double* x, std::int64_t n) {
+  constexpr std::int64_t kSums = 8;
+  std::array<double, kSums> sums{};
+  for (std::int64_t i = 0; i < n; ++i) sums[static_cast<std::size_t>(i % kSums)] += x[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
 }
 
 enum class Reduction { kNone, kSum, kMean };
@@ -69,9 +123,6 @@ struct Loss {
   std::optional<std::int64_t> ignored;
   int threads = 1;
 
-  std::int64_t label(const KernelCall& call, std::int64_t row) const {
-    return wide ? input<std::int64_t>(call, labels)[row] : input<std::int32_t>(call, labels)[row];
-  }
   std::optional<std::int64_t> ignoredLabel(const KernelCall& call) const {
     return !ignored && call.inputPresent(ignore) ? std::optional(elementAsInt(call.inputs[ignore], 0)) : ignored;
   }
@@ -79,19 +130,31 @@ struct Loss {
     return target < 0 ? 0.0 : call.inputPresent(weights) ? static_cast<double>(input(call, weights)[target]) : 1.0;
   }
   // The labels into `targets`, -1 for those ignored; the sum of the weights of the others, nothing where a label is out of range.
-  std::optional<double> targets(const KernelCall& call, std::int64_t* targets) const {
+  // `sums`: one for each thread.
+  std::optional<double> targets(const KernelCall& call, std::int64_t* targets, double* sums) const {
     const auto skip = ignoredLabel(call);
+    const int parts = partsOf(rows, 1, threads);
+    std::atomic<bool> good{true};
+    parallelParts(rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+      const Checked found =
+          wide ? checkLabels(input<std::int64_t>(call, labels) + begin, classes, skip.has_value(), skip.value_or(0), targets + begin, end - begin)
+               : checkLabels(input<std::int32_t>(call, labels) + begin, classes, skip.has_value(), skip.value_or(0), targets + begin, end - begin);
+      sums[part] = static_cast<double>(found.kept);
+      if (found.wrong > 0) good = false;
+      if (found.wrong > 0 || !call.inputPresent(weights)) return;
+      sums[part] = 0;
+      for (std::int64_t row = begin; row < end; ++row) sums[part] += weight(call, targets[row]);
+    });
+    if (!good) return std::nullopt;
     double total = 0;
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t value = label(call, row);
-      const bool skipped = skip && value == *skip;
-      if (!skipped && (value < 0 || value >= classes)) return std::nullopt;
-      targets[row] = skipped ? -1 : value;
-      total += weight(call, targets[row]);
-    }
+    for (int part = 0; part < parts; ++part) total += sums[part];
     return total;
   }
+  std::size_t partBytes() const { return static_cast<std::size_t>(std::max(1, threads)) * sizeof(double); }
+  // Columns in rows of kBlock, for each thread.
+  std::size_t blockBytes() const { return inner > 1 ? static_cast<std::size_t>(parts() * classes * kBlock) * sizeof(float) : 0; }
   std::int64_t elements() const { return rows * classes; }
+  bool streams() const { return elements() * static_cast<std::int64_t>(sizeof(float)) >= kStreamBytes; }
   // The first score of a term; the others follow `inner` apart.
   std::int64_t at(std::int64_t row) const { return row / inner * classes * inner + row % inner; }
   std::int64_t blocks() const { return (inner + kBlock - 1) / kBlock; }  // of columns, in an image
@@ -104,6 +167,7 @@ struct Loss {
         const std::int64_t column = i % blocks() * kBlock;
         visit(part, i / blocks() * inner + column, std::min(kBlock, inner - column));
       }
+      finishStreams();
     });
   }
   double share(const KernelCall& call, std::int64_t target, double total) const { return weight(call, target) / (reduction == Reduction::kMean ? total : 1.0); }
@@ -130,22 +194,39 @@ Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size
   return loss;
 }
 
-// Per row: the target and the term of the loss; of columns, a block for each thread.
-std::size_t forwardBytes(const Loss& loss) {
-  const std::int64_t block = loss.inner > 1 ? loss.parts() * loss.classes * kBlock : 0;
-  return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + sizeof(double)) + static_cast<std::size_t>(block) * sizeof(float);
-}
-
-void store(const Loss& loss, const KernelCall& call, const std::int64_t* targets, const double* logProbability, double totalWeight) {
-  float* y = output(call, 0);
-  double total = 0;
-  for (std::int64_t row = 0; row < loss.rows; ++row) {
-    const double term = targets[row] < 0 ? 0.0 : -loss.weight(call, targets[row]) * logProbability[row];
-    if (loss.reduction == Reduction::kNone) y[row] = static_cast<float>(term);
-    total += term;
+// Numbers of rows, then sums of threads, then blocks: where they stand in the workspace.
+struct Room {
+  std::int64_t* targets;
+  double *terms, *sums;
+  float* blocks;
+  Room(const Loss& loss, const KernelCall& call, bool withTerms)
+      : targets(reinterpret_cast<std::int64_t*>(call.workspace.data())),
+        terms(reinterpret_cast<double*>(targets + loss.rows)),
+        sums(terms + (withTerms ? loss.rows : 0)),
+        blocks(reinterpret_cast<float*>(sums + std::max(1, loss.threads))) {}
+  static std::size_t bytes(const Loss& loss, bool withTerms) {
+    return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + (withTerms ? sizeof(double) : 0)) + loss.partBytes() + loss.blockBytes();
   }
-  if (loss.reduction == Reduction::kSum) y[0] = static_cast<float>(total);
-  if (loss.reduction == Reduction::kMean) y[0] = static_cast<float>(total / totalWeight);
+};
+
+// Logarithms of probabilities become terms of the loss.
+void store(const Loss& loss, const KernelCall& call, const Room& room, double totalWeight) {
+  float* y = output(call, 0);
+  const bool weighted = call.inputPresent(loss.weights);
+  const int parts = partsOf(loss.rows, 1, loss.threads);
+  parallelParts(loss.rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+    if (weighted)
+      for (std::int64_t row = begin; row < end; ++row)
+        if (room.targets[row] >= 0) room.terms[row] *= loss.weight(call, room.targets[row]);
+    if (loss.reduction == Reduction::kNone)
+      for (std::int64_t row = begin; row < end; ++row) y[row] = room.targets[row] < 0 ? 0.0F : static_cast<float>(-room.terms[row]);
+    else
+      room.sums[part] = sumOf(room.terms + begin, end - begin);
+  });
+  if (loss.reduction == Reduction::kNone) return;
+  double total = 0;
+  for (int part = 0; part < parts; ++part) total -= room.sums[part];
+  y[0] = static_cast<float>(loss.reduction == Reduction::kSum ? total : total / totalWeight);
 }
 
 bool takesLoss(const KernelSpec& spec, const Loss& loss, const OperandSpec& operand) {
@@ -161,48 +242,51 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const bool takesScores = spec.op.starts_with("Softmax");
   const auto body = [=](const KernelCall& call) -> Status {
-    auto* targets = reinterpret_cast<std::int64_t*>(call.workspace.data());
-    auto* terms = reinterpret_cast<double*>(targets + loss.rows);
-    const auto total = loss.targets(call, targets);
+    const Room room(loss, call, true);
+    const auto total = loss.targets(call, room.targets, room.sums);
     if (!total) return reference->run(call);
     const float* x = input(call, 0);
     float* logProbability = call.outputPresent(1) ? output(call, 1) : nullptr;
     if (loss.inner > 1) {
       loss.columns([&](int part, std::int64_t first, std::int64_t n) {
-        float* block = reinterpret_cast<float*>(terms + loss.rows) + part * loss.classes * kBlock;
+        float* block = room.blocks + part * loss.classes * kBlock;
         std::array<float, kBlock> max{};
         std::array<double, kBlock> logSum{};
         const float* scores = x + loss.at(first);
+        const std::int64_t step = takesScores ? kBlock : loss.inner;
         if (takesScores) {
           copyColumns(scores, loss.classes, loss.inner, block, n);
           columnSums(block, loss.classes, max.data(), logSum.data(), n);
+          scores = block;
         }
         for (std::int64_t j = 0; j < n; ++j) {
-          const std::int64_t target = targets[first + j];
+          const std::int64_t target = room.targets[first + j];
           const auto k = static_cast<std::size_t>(j);
-          terms[first + j] = target < 0 ? 0.0 : static_cast<double>(scores[target * loss.inner + j]) - static_cast<double>(max[k]) - logSum[k];
+          room.terms[first + j] = target < 0 ? 0.0 : static_cast<double>(scores[target * step + j]) - static_cast<double>(max[k]) - logSum[k];
         }
-        if (takesScores && logProbability != nullptr)
-          columnLogProbabilities(block, max.data(), logSum.data(), logProbability + loss.at(first), loss.classes, loss.inner, n);
+        if (!takesScores || logProbability == nullptr) return;
+        columnLogProbabilities(block, max.data(), logSum.data(), loss.classes, n);
+        storeColumns(block, loss.classes, loss.inner, loss.streams(), logProbability + loss.at(first), n);
       });
-      store(loss, call, targets, terms, *total);
+      store(loss, call, room, *total);
       return {};
     }
     parallelRows(loss.rows, takesScores ? loss.classes : 1, loss.threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const float* scores = x + row * loss.classes;
-        terms[row] = targets[row] < 0 ? 0.0 : static_cast<double>(scores[targets[row]]);
-        if (!takesScores || (logProbability == nullptr && targets[row] < 0)) continue;
+        const std::int64_t target = room.targets[row];
+        room.terms[row] = target < 0 ? 0.0 : static_cast<double>(scores[target]);
+        if (!takesScores || (logProbability == nullptr && target < 0)) continue;
         const RowSum s = rowSum(scores, loss.classes);
         const double logSum = std::log(s.sum);
-        terms[row] -= static_cast<double>(s.max) + logSum;
+        if (target >= 0) room.terms[row] -= static_cast<double>(s.max) + logSum;
         if (logProbability != nullptr) logProbabilities(scores, s.max, static_cast<float>(logSum), logProbability + row * loss.classes, loss.classes);
       }
     });
-    store(loss, call, targets, terms, *total);
+    store(loss, call, room, *total);
     return {};
   };
-  return makeBodyKernel("vector rows", body, forwardBytes(loss));
+  return makeBodyKernel("vector rows", body, Room::bytes(loss, true));
 }
 
 // dy, log_prob (cross entropy) or the shape of x, labels, weights?, ignore_index? → dx
@@ -214,30 +298,35 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
     return notTaken(spec, "operands of another size or type");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=](const KernelCall& call) -> Status {
-    auto* targets = reinterpret_cast<std::int64_t*>(call.workspace.data());
-    const auto total = loss.targets(call, targets);
+    const Room room(loss, call, false);
+    const auto* targets = room.targets;
+    const auto total = loss.targets(call, room.targets, room.sums);
     if (!total) return reference->run(call);
     const float *dy = input(call, 0), *logProbability = ofScores ? input(call, 1) : nullptr;
     float* dx = output(call, 0);
     if (loss.inner > 1) {
-      loss.columns([&](int, std::int64_t first, std::int64_t n) {
+      const bool weighted = call.inputPresent(loss.weights), each = loss.reduction == Reduction::kNone;
+      const double share = loss.reduction == Reduction::kMean ? 1.0 / *total : 1.0;
+      loss.columns([&](int part, std::int64_t first, std::int64_t n) {
+        float* block = room.blocks + part * loss.classes * kBlock;
         std::array<float, kBlock> factors{}, own{};
-        const float* p = ofScores ? logProbability + loss.at(first) : nullptr;
-        float* y = dx + loss.at(first);
         for (std::int64_t j = 0; j < n; ++j) {
           const std::int64_t target = targets[first + j];
-          const double factor =
-              target < 0 ? 0.0 : static_cast<double>(dy[loss.reduction == Reduction::kNone ? first + j : 0]) * loss.share(call, target, *total);
-          const double slope = !ofScores || target < 0 ? -1.0 : std::expm1(static_cast<double>(p[target * loss.inner + j]));
-          factors[static_cast<std::size_t>(j)] = static_cast<float>(factor);
-          own[static_cast<std::size_t>(j)] = static_cast<float>(factor * slope);
+          const double weight = weighted ? loss.weight(call, target) : 1.0;
+          factors[static_cast<std::size_t>(j)] = target < 0 ? 0.0F : static_cast<float>(static_cast<double>(dy[each ? first + j : 0]) * weight * share);
         }
-        if (ofScores)
-          columnProbabilities(p, factors.data(), y, loss.classes, loss.inner, n);
-        else
-          for (std::int64_t c = 0; c < loss.classes; ++c) std::fill_n(y + c * loss.inner, n, 0.0F);
+        if (ofScores) {
+          copyColumns(logProbability + loss.at(first), loss.classes, loss.inner, block, n);
+          for (std::int64_t j = 0; j < n; ++j) own[static_cast<std::size_t>(j)] = block[std::max<std::int64_t>(0, targets[first + j]) * kBlock + j];
+          columnProbabilities(block, factors.data(), loss.classes, n);
+          ownSlopes(own.data(), factors.data(), own.data(), n);
+        } else {
+          std::fill_n(block, loss.classes * kBlock, 0.0F);
+          for (std::int64_t j = 0; j < n; ++j) own[static_cast<std::size_t>(j)] = -factors[static_cast<std::size_t>(j)];
+        }
         for (std::int64_t j = 0; j < n; ++j)
-          if (targets[first + j] >= 0) y[targets[first + j] * loss.inner + j] = own[static_cast<std::size_t>(j)];
+          if (targets[first + j] >= 0) block[targets[first + j] * kBlock + j] = own[static_cast<std::size_t>(j)];
+        storeColumns(block, loss.classes, loss.inner, loss.streams(), dx + loss.at(first), n);
       });
       return {};
     }
@@ -263,7 +352,7 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
     });
     return {};
   };
-  return makeBodyKernel("vector rows", body, static_cast<std::size_t>(loss.rows) * sizeof(std::int64_t));
+  return makeBodyKernel("vector rows", body, Room::bytes(loss, false));
 }
 
 }  // namespace stepscope::cpu

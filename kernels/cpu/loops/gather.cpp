@@ -1,6 +1,7 @@
 // Gather and GatherGrad. An index out of range is left to the reference kernel, which names it.
 #include <cstring>
 
+#include "kernels/cpu/loops/prefetch.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
@@ -21,6 +22,8 @@ Result<Extents> extentsOf(const KernelSpec& spec, const Dims& data, const Operan
   if (elementCount(picked) != e.outer * e.picks * e.inner) return notTaken(spec, "a result of another size");
   return e;
 }
+
+constexpr std::int64_t kAhead = 2;  // rows that are fetched ahead
 
 template <typename I>
 bool inRange(const I* indices, const Extents& e) {
@@ -66,8 +69,11 @@ Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
         if (e.inner == 1 && size == 4) return pickElements(input<std::uint32_t>(call, 0), output<std::uint32_t>(call, 0), e, index, begin, end);
         if (e.inner == 1 && size == 8) return pickElements(input<std::uint64_t>(call, 0), output<std::uint64_t>(call, 0), e, index, begin, end);
         const std::size_t run = static_cast<std::size_t>(e.inner) * size;
-        for (std::int64_t i = begin; i < end; ++i)
-          std::memcpy(y + static_cast<std::size_t>(i) * run, x + static_cast<std::size_t>(i / e.picks * e.extent + index(i % e.picks)) * run, run);
+        const auto row = [&](std::int64_t i) { return x + static_cast<std::size_t>(i / e.picks * e.extent + index(i % e.picks)) * run; };
+        for (std::int64_t i = begin; i < end; ++i) {
+          if (i + kAhead < end) prefetchRow(row(i + kAhead), run);
+          std::memcpy(y + static_cast<std::size_t>(i) * run, row(i), run);
+        }
       });
     });
     return good ? Status{} : reference->run(call);

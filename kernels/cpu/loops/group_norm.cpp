@@ -1,5 +1,6 @@
 // GroupNormalization, InstanceNormalization and their gradient: a group of channels of one image is a row in memory.
 #include "kernels/cpu/loops/row_statistics.h"
+#include "kernels/cpu/loops/row_sums.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
@@ -39,26 +40,23 @@ SS_CLONES void normaliseRun(const float* x, float rough, float rest, float scale
 struct Dots {
   float total = 0, dot = 0;
 };
-// In lanes of its own, so that a build that does not vectorise (a sanitizer's) sums in the same order.
 SS_CLONES Dots dotsOf(const float* dy, const float* x, float rough, std::int64_t n) {
-  constexpr std::int64_t kLanes = 16;
-  float totals[kLanes] = {}, dots[kLanes] = {};
+  SumLanes totals[kSumChains] = {}, dots[kSumChains] = {};
   std::int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      totals[lane] += dy[i + lane];
-      dots[lane] += dy[i + lane] * (x[i + lane] - rough);
+  for (; i + kSumChains * kSumLanes <= n; i += kSumChains * kSumLanes)
+    for (std::int64_t chain = 0; chain < kSumChains; ++chain) {
+      SumLanes d, distance;
+      loadLanes(dy + i + chain * kSumLanes, d);
+      loadLanes(x + i + chain * kSumLanes, distance);
+      totals[chain] += d;
+      dots[chain] += d * (distance - rough);
     }
-  for (std::int64_t lane = 0; i < n; ++i, ++lane) {
-    totals[lane] += dy[i];
-    dots[lane] += dy[i] * (x[i] - rough);
-  }
   Dots sum;
-  for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-    sum.total += totals[lane];
-    sum.dot += dots[lane];
+  for (; i < n; ++i) {
+    sum.total += dy[i];
+    sum.dot += dy[i] * (x[i] - rough);
   }
-  return sum;
+  return {sum.total + sumOfLanes(totals), sum.dot + sumOfLanes(dots)};
 }
 
 SS_CLONES void gradientRun(const float* dy, const float* x, float rough, float rest, float scale, float shift, float slope, float* dx, std::int64_t n) {

@@ -1,5 +1,6 @@
 // LayerNormalization, SimplifiedLayerNormalization (RMSNormalization) and their Skip forms: one pass over memory, a row at a time.
 #include "kernels/cpu/loops/row_statistics.h"
+#include "kernels/cpu/loops/row_sums.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
@@ -116,14 +117,26 @@ struct Dots {
 };
 template <bool kCentered>
 SS_CLONES Dots dotsOf(const float* dy, const float* x, const float* scale, float mean, std::int64_t n) {
-  float total = 0, dot = 0;
-#pragma omp simd reduction(+ : total, dot)
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float d = dy[j] * scale[j];
-    if constexpr (kCentered) total += d;
-    dot += d * (x[j] - mean);
+  SumLanes totals[kSumChains] = {}, dots[kSumChains] = {};
+  std::int64_t i = 0;
+  for (; i + kSumChains * kSumLanes <= n; i += kSumChains * kSumLanes)
+    for (std::int64_t chain = 0; chain < kSumChains; ++chain) {
+      const std::int64_t at = i + chain * kSumLanes;
+      SumLanes d, factor, distance;
+      loadLanes(dy + at, d);
+      loadLanes(scale + at, factor);
+      loadLanes(x + at, distance);
+      d *= factor;
+      if constexpr (kCentered) totals[chain] += d;
+      dots[chain] += d * (distance - mean);
+    }
+  Dots sum;
+  for (; i < n; ++i) {
+    const float d = dy[i] * scale[i];
+    if constexpr (kCentered) sum.total += d;
+    sum.dot += d * (x[i] - mean);
   }
-  return {total, dot};
+  return {sum.total + sumOfLanes(totals), sum.dot + sumOfLanes(dots)};
 }
 
 SS_CLONES void writeGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float shift, float slope, float* dx,

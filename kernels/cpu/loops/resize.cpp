@@ -1,6 +1,7 @@
 // Resize and its gradient over the last two axes (or one of them), every mode: a sparse matrix per axis, from the tables of the reference
 // kernel, made once. A row of the result is a weighted sum of rows, then of columns; the gradient is the same with both matrices turned.
 #include <array>
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -17,12 +18,31 @@ struct Taps {
   std::vector<std::size_t> start{0, 1};  // to + 1 entries
   std::vector<std::int32_t> position{0};
   std::vector<float> weight{1};
-  std::size_t each = 1;  // as many for every target; 0: not the same number
+  // The same for loops over targets side by side: as many for each, tap by tap; 0 where a target has none, or too many.
+  std::size_t each = 0;
+  std::vector<std::int32_t> positions;  // [each, to]
+  std::vector<float> weights;
 
-  void countEach() {
-    each = start[1];
-    for (std::size_t t = 0; t + 1 < start.size(); ++t)
-      if (start[t + 1] - start[t] != each) each = 0;
+  // Targets at the borders have fewer. Their last tap then counts as several, whose weights are halves of it: exact, and nothing is
+  // touched that is not theirs.
+  void evenOut() {
+    std::size_t most = 0, fewest = start[1] - start[0];
+    for (std::size_t t = 0; t + 1 < start.size(); ++t) {
+      most = std::max(most, start[t + 1] - start[t]);
+      fewest = std::min(fewest, start[t + 1] - start[t]);
+    }
+    each = fewest == 0 || most > 8 ? 0 : std::bit_ceil(most);
+    const std::size_t targets = start.size() - 1;
+    positions.resize(each * targets);
+    weights.resize(each * targets);
+    for (std::size_t t = 0; each > 0 && t < targets; ++t)
+      for (std::size_t k = 0; k < each; ++k) {
+        const std::size_t tap = std::min(start[t] + k, start[t + 1] - 1);
+        float share = weight[tap];
+        for (std::size_t half = start[t + 1] - 1 - start[t]; half < std::min(k + 1, each - 1); ++half) share *= 0.5F;
+        positions[k * targets + t] = position[tap];
+        weights[k * targets + t] = share;
+      }
   }
 };
 
@@ -46,7 +66,7 @@ Taps tapsOf(const reference::ResizeAxis& axis, bool turned) {
     }
     taps.start.push_back(taps.position.size());
   }
-  taps.countEach();
+  taps.evenOut();
   return taps;
 }
 
@@ -56,13 +76,36 @@ bool isIdentity(const reference::ResizeAxis& axis) {
   return axis.in == axis.out;
 }
 
+// Up to two rows at a time, the first ones or those that come to what is there.
+template <bool kAdd>
 SS_CLONES void weighRow(const float* x, float weight, float* y, std::int64_t n) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = weight * x[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = kAdd ? y[i] + weight * x[i] : weight * x[i];
 }
-SS_CLONES void addRow(const float* x, float weight, float* y, std::int64_t n) {
+template <bool kAdd>
+SS_CLONES void weighTwoRows(const float* a, float ofA, const float* b, float ofB, float* y, std::int64_t n) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] += weight * x[i];
+  for (std::int64_t i = 0; i < n; ++i) y[i] = kAdd ? y[i] + ofA * a[i] + ofB * b[i] : ofA * a[i] + ofB * b[i];
+}
+
+// Row t of the target from rows of `length` floats.
+void weighRows(const Taps& taps, std::int64_t t, const float* x, std::int64_t length, float* y) {
+  const std::size_t first = taps.start[static_cast<std::size_t>(t)], end = taps.start[static_cast<std::size_t>(t) + 1];
+  const auto row = [&](std::size_t tap) { return x + taps.position[tap] * length; };
+  if (first == end) {
+    std::fill_n(y, length, 0.0F);
+    return;
+  }
+  if (end - first == 1)
+    weighRow<false>(row(first), taps.weight[first], y, length);
+  else
+    weighTwoRows<false>(row(first), taps.weight[first], row(first + 1), taps.weight[first + 1], y, length);
+  for (std::size_t tap = first + 2; tap < end; tap += 2) {
+    if (tap + 1 < end)
+      weighTwoRows<true>(row(tap), taps.weight[tap], row(tap + 1), taps.weight[tap + 1], y, length);
+    else
+      weighRow<true>(row(tap), taps.weight[tap], y, length);
+  }
 }
 
 template <std::size_t kEach>
@@ -70,7 +113,7 @@ SS_CLONES void columns(const float* x, const std::int32_t* position, const float
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
     float sum = 0;
-    for (std::size_t k = 0; k < kEach; ++k) sum += weight[static_cast<std::size_t>(i) * kEach + k] * x[position[static_cast<std::size_t>(i) * kEach + k]];
+    for (std::int64_t k = 0; k < static_cast<std::int64_t>(kEach); ++k) sum += weight[k * n + i] * x[position[k * n + i]];
     y[i] = sum;
   }
 }
@@ -85,16 +128,24 @@ SS_CLONES void weighLanes(const std::int32_t* position, const float* weight, std
   std::copy(sums.begin(), sums.end(), y);
 }
 
-void weighColumns(const Taps& taps, const float* x, float* y) {
-  const std::int32_t* position = taps.position.data();
-  const float* weight = taps.weight.data();
+void weighColumns(const Taps& taps, std::int64_t lanes, const float* x, float* y) {
+  if (lanes > 1) {
+    for (std::int64_t t = 0; t < taps.to; ++t) {
+      const std::size_t first = taps.start[static_cast<std::size_t>(t)], end = taps.start[static_cast<std::size_t>(t) + 1];
+      weighLanes(taps.position.data() + first, taps.weight.data() + first, end - first, x, y + t * lanes);
+    }
+    return;
+  }
+  const std::int32_t* position = taps.positions.data();
+  const float* weight = taps.weights.data();
   if (taps.each == 1) return columns<1>(x, position, weight, y, taps.to);
   if (taps.each == 2) return columns<2>(x, position, weight, y, taps.to);
   if (taps.each == 4) return columns<4>(x, position, weight, y, taps.to);
+  if (taps.each == 8) return columns<8>(x, position, weight, y, taps.to);
   for (std::int64_t t = 0; t < taps.to; ++t) {
     const std::size_t first = taps.start[static_cast<std::size_t>(t)], end = taps.start[static_cast<std::size_t>(t) + 1];
     float sum = 0;
-    for (std::size_t tap = first; tap < end; ++tap) sum += weight[tap] * x[position[tap]];
+    for (std::size_t tap = first; tap < end; ++tap) sum += taps.weight[tap] * x[taps.position[tap]];
     y[t] = sum;
   }
 }
@@ -103,30 +154,25 @@ void weighColumns(const Taps& taps, const float* x, float* y) {
 struct Plan {
   std::int64_t planes = 1, lanes = 1;  // lanes: floats of one position that lie side by side
   Taps rows, lines;  // of the last axis but one, of the last
+  bool columnsFirst() const { return rows.from < rows.to; }
+  std::int64_t roomFloats() const { return columnsFirst() ? rows.from * lines.to * lanes : lines.from * lanes; }
 };
 
-void resizePlane(const Plan& plan, const float* x, float* y, float* row) {
+// Where the result has more rows, the columns of each row of the operand come first: their positions are picked one by one, while rows
+// are added as they lie. `room` holds roomFloats().
+void resizePlane(const Plan& plan, const float* x, float* y, float* room) {
   const Taps& rows = plan.rows;
-  const std::int64_t length = plan.lines.from * plan.lanes;
-  for (std::int64_t t = 0; t < rows.to; ++t, y += plan.lines.to * plan.lanes) {
-    const std::size_t first = rows.start[static_cast<std::size_t>(t)], end = rows.start[static_cast<std::size_t>(t) + 1];
-    if (first == end) {
-      std::fill_n(y, plan.lines.to * plan.lanes, 0.0F);
-      continue;
-    }
-    const float* from = x + rows.position[first] * length;
-    if (end - first > 1 || rows.weight[first] != 1) {
-      weighRow(from, rows.weight[first], row, length);
-      for (std::size_t tap = first + 1; tap < end; ++tap) addRow(x + rows.position[tap] * length, rows.weight[tap], row, length);
-      from = row;
-    }
-    if (plan.lanes == 1)
-      weighColumns(plan.lines, from, y);
-    else
-      for (std::int64_t c = 0; c < plan.lines.to; ++c) {
-        const std::size_t begin = plan.lines.start[static_cast<std::size_t>(c)];
-        weighLanes(plan.lines.position.data() + begin, plan.lines.weight.data() + begin, plan.lines.start[static_cast<std::size_t>(c) + 1] - begin, from, y + c * plan.lanes);
-      }
+  const std::int64_t from = plan.lines.from * plan.lanes, to = plan.lines.to * plan.lanes;
+  if (plan.columnsFirst()) {
+    for (std::int64_t r = 0; r < rows.from; ++r) weighColumns(plan.lines, plan.lanes, x + r * from, room + r * to);
+    for (std::int64_t t = 0; t < rows.to; ++t) weighRows(rows, t, room, to, y + t * to);
+    return;
+  }
+  for (std::int64_t t = 0; t < rows.to; ++t) {
+    const std::size_t first = rows.start[static_cast<std::size_t>(t)], taps = rows.start[static_cast<std::size_t>(t) + 1] - first;
+    const bool asItIs = taps == 1 && rows.weight[first] == 1;
+    if (!asItIs) weighRows(rows, t, x, from, room);
+    weighColumns(plan.lines, plan.lanes, asItIs ? x + rows.position[first] * from : room, y + t * to);
   }
 }
 
@@ -173,15 +219,15 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, const Dims& x, cons
   const auto plan = std::make_shared<const Plan>(std::move(made));
   const std::int64_t from = plan->rows.from * plan->lines.from * plan->lanes, to = plan->rows.to * plan->lines.to * plan->lanes;
   const int parts = partsOf(plan->planes, 4 * std::max(from, to), spec.threads);
-  const std::size_t rowBytes = (static_cast<std::size_t>(plan->lines.from * plan->lanes) * sizeof(float) + 63) / 64 * 64;
+  const std::size_t roomBytes = (static_cast<std::size_t>(plan->roomFloats()) * sizeof(float) + 63) / 64 * 64;
   const auto body = [=](const KernelCall& call) -> Status {
     parallelParts(plan->planes, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      auto* row = reinterpret_cast<float*>(call.workspace.data() + static_cast<std::size_t>(part) * rowBytes);
-      for (std::int64_t p = begin; p < end; ++p) resizePlane(*plan, input(call, 0) + p * from, output(call, 0) + p * to, row);
+      auto* room = reinterpret_cast<float*>(call.workspace.data() + static_cast<std::size_t>(part) * roomBytes);
+      for (std::int64_t p = begin; p < end; ++p) resizePlane(*plan, input(call, 0) + p * from, output(call, 0) + p * to, room);
     });
     return {};
   };
-  return makeBodyKernel("row and column sums", body, rowBytes * static_cast<std::size_t>(parts));
+  return makeBodyKernel("row and column sums", body, roomBytes * static_cast<std::size_t>(parts));
 }
 
 }  // namespace

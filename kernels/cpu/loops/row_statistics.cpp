@@ -2,30 +2,47 @@
 
 #include <cmath>
 
+#include "kernels/cpu/loops/row_sums.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
 namespace {
 
 SS_CLONES float sumOf(const float* x, std::int64_t n) {
+  SumLanes sums[kSumChains] = {};
+  std::int64_t i = 0;
+  for (; i + kSumChains * kSumLanes <= n; i += kSumChains * kSumLanes)
+    for (std::int64_t chain = 0; chain < kSumChains; ++chain) {
+      SumLanes v;
+      loadLanes(x + i + chain * kSumLanes, v);
+      sums[chain] += v;
+    }
   float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < n; ++j) sum += x[j];
-  return sum;
+  for (; i < n; ++i) sum += x[i];
+  return sum + sumOfLanes(sums);
 }
 
 struct Deviations {
   float sum = 0, squares = 0;
 };
 SS_CLONES Deviations deviationsOf(const float* x, float mean, std::int64_t n) {
-  float sum = 0, squares = 0;
-#pragma omp simd reduction(+ : sum, squares)
-  for (std::int64_t j = 0; j < n; ++j) {
-    const float d = x[j] - mean;
-    sum += d;
-    squares += d * d;
+  SumLanes sums[kSumChains] = {}, squares[kSumChains] = {};
+  std::int64_t i = 0;
+  for (; i + kSumChains * kSumLanes <= n; i += kSumChains * kSumLanes)
+    for (std::int64_t chain = 0; chain < kSumChains; ++chain) {
+      SumLanes d;
+      loadLanes(x + i + chain * kSumLanes, d);
+      d -= mean;
+      sums[chain] += d;
+      squares[chain] += d * d;
+    }
+  Deviations all;
+  for (; i < n; ++i) {
+    const float d = x[i] - mean;
+    all.sum += d;
+    all.squares += d * d;
   }
-  return {sum, squares};
+  return {all.sum + sumOfLanes(sums), all.squares + sumOfLanes(squares)};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "kernels/cpu/loops/prefetch.h"
 #include "kernels/cpu/loops/scatter_combine.h"
 #include "kernels/cpu/loops/strided.h"
 
@@ -117,6 +118,7 @@ Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec) {
   SS_ASSIGN(const Tuples t, tuplesOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims, spec.attrs.integer("batch_dims", 0)));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const std::size_t bytes = static_cast<std::size_t>(t.run) * dtypeSize(spec.inputs[0].dtype);
+  constexpr std::int64_t kAhead = 2;  // runs
   const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
     const std::int64_t* rows = rowsOf(t, call, threads);
     if (rows == nullptr) return reference->run(call);
@@ -127,7 +129,10 @@ Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec) {
         for (std::int64_t i = begin; i < end; ++i) output<std::uint32_t>(call, 0)[i] = input<std::uint32_t>(call, 0)[rows[i]];
         return;
       }
-      for (std::int64_t i = begin; i < end; ++i) std::memcpy(y + static_cast<std::size_t>(i) * bytes, x + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+      for (std::int64_t i = begin; i < end; ++i) {
+        if (i + kAhead < end) prefetchRow(x + static_cast<std::size_t>(rows[i + kAhead]) * bytes, bytes);
+        std::memcpy(y + static_cast<std::size_t>(i) * bytes, x + static_cast<std::size_t>(rows[i]) * bytes, bytes);
+      }
     });
     return {};
   };

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/cpu/loops/broadcast.h"
+#include "kernels/cpu/loops/row_sums.h"
 #include "kernels/cpu/loops/rows.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/cpu/loops/vector_math.h"
@@ -116,10 +117,24 @@ void logSoftmaxRow(const float* x, float* y, std::int64_t width) {
   subtractRow(x, s.max, static_cast<float>(std::log(s.sum)), y, width);
 }
 
+SS_INLINE float dotOf(const float* a, const float* b, std::int64_t n) {
+  SumLanes sums[kSumChains] = {};
+  std::int64_t i = 0;
+  for (; i + kSumChains * kSumLanes <= n; i += kSumChains * kSumLanes)
+    for (std::int64_t chain = 0; chain < kSumChains; ++chain) {
+      SumLanes left, right;
+      loadLanes(a + i + chain * kSumLanes, left);
+      loadLanes(b + i + chain * kSumLanes, right);
+      sums[chain] += left * right;
+    }
+  float sum = 0;
+  for (; i < n; ++i) sum += a[i] * b[i];
+  return sum + sumOfLanes(sums);
+}
+
 SS_CLONES void softmaxGradRow(const float* dy, const float* y, float* dx, std::int64_t width) {
   double dot = 0;
-#pragma omp simd reduction(+ : dot)
-  for (std::int64_t j = 0; j < width; ++j) dot += static_cast<double>(dy[j]) * static_cast<double>(y[j]);
+  for (std::int64_t at = 0; at < width; at += kSumBlock) dot += static_cast<double>(dotOf(dy + at, y + at, std::min(kSumBlock, width - at)));
   const auto shift = static_cast<float>(dot);
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < width; ++j) dx[j] = y[j] * (dy[j] - shift);
