@@ -7,6 +7,7 @@
     golden.safetensors   "grad/<parameter>": gradients of the first batch (optional)
 """
 
+import contextlib
 import copy
 import inspect
 import json
@@ -101,6 +102,61 @@ def _embedding(original):
     return embedding
 
 
+# Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is.
+# The TorchScript exporter also loses the absolute value when p is odd.
+def _cdist(original):
+    def cdist(a, b, p=2.0, *others, **options):
+        if p not in (1, 2):
+            return original(a, b, p, *others, **options)
+        return torch.linalg.vector_norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1)
+
+    return cdist
+
+
+def _pairwise_distance(a, b, p=2.0, eps=1e-6, keepdim=False):
+    return torch.linalg.vector_norm(a - b + eps, p, -1, keepdim)
+
+
+def _scatter_reduce(original):
+    """Tensor.scatter_reduce whose means, and whose reductions without the tensor itself, are sums, products and extremes that ONNX has.
+
+    Of exporters, TorchScript refuses these and dynamo writes a mean as a scatter that overwrites.
+    """
+
+    def scatter_reduce(x, dim, index, src, reduce, *, include_self=True):
+        if reduce != "mean" and include_self:
+            return original(x, dim, index, src, reduce, include_self=True)
+        start = {"prod": 1.0, "amax": -float("inf"), "amin": float("inf")}.get(reduce, 0.0)
+        base = x if include_self else torch.full_like(x, start)
+        if reduce in ("sum", "mean"):
+            result = base.scatter_add(dim, index, src)
+        else:
+            result = original(base, dim, index, src, reduce, include_self=True)
+        count = torch.full_like(x, 1.0 if include_self else 0.0).scatter_add(dim, index, torch.ones_like(src))
+        if reduce == "mean":
+            result = result / count.clamp(min=1)
+        return result if include_self else torch.where(count > 0, result, x)
+
+    return scatter_reduce
+
+
+@contextlib.contextmanager
+def _exportable():
+    """PyTorch functions as compositions that exporters keep as they are, while one runs."""
+    functions = [
+        (nn.functional, "embedding", _embedding(nn.functional.embedding)),
+        (nn.functional, "pairwise_distance", _pairwise_distance),
+        (torch, "pairwise_distance", _pairwise_distance),
+        (torch, "cdist", _cdist(torch.cdist)),
+        (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
+        (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),
+    ]
+    with contextlib.ExitStack() as stack:
+        for owner, name, function in functions:
+            stack.enter_context(mock.patch.object(owner, name, function))
+        yield
+
+
 def _index_add(graph, x, dim, index, source, alpha=None):
     """The exporter writes a ScatterElements that overwrites, so of repeated indices one is added."""
     rank = source.type().dim()
@@ -143,6 +199,51 @@ def _log_sigmoid(graph, value):
     return graph.op("Neg", graph.op("Softplus", graph.op("Neg", value)))
 
 
+def _reduced(graph, loss, reduction):
+    reduce = {0: None, 1: "ReduceMean", 2: "ReduceSum"}[int(reduction.node().t("value"))]
+    return loss if reduce is None else graph.op(reduce, loss, keepdims_i=0)
+
+
+def _scalar(graph, like, value):
+    dtype = {"Double": torch.float64, "Half": torch.float16}.get(like.type().scalarType(), torch.float32)
+    return graph.op("Constant", value_t=torch.tensor(float(value), dtype=dtype))
+
+
+# The TorchScript exporter has none of these losses.
+def _l1_loss(graph, x, target, reduction):
+    return _reduced(graph, graph.op("Abs", graph.op("Sub", x, target)), reduction)
+
+
+def _round_below(graph, x, target, width, scale):
+    """scale * (d - width / 2) of the distance d, with a parabola below `width`: huber (scale = width) and smooth L1 (scale = 1)."""
+    distance, half = graph.op("Abs", graph.op("Sub", x, target)), _scalar(graph, x, width / 2)
+    straight = graph.op("Mul", _scalar(graph, x, scale), graph.op("Sub", distance, half))
+    if width == 0:
+        return straight
+    parabola = graph.op("Mul", _scalar(graph, x, 0.5 * scale / width), graph.op("Mul", distance, distance))
+    return graph.op("Where", graph.op("Less", distance, _scalar(graph, x, width)), parabola, straight)
+
+
+def _smooth_l1_loss(graph, x, target, reduction, beta):
+    return _reduced(graph, _round_below(graph, x, target, float(beta.node().t("value")), 1.0), reduction)
+
+
+def _huber_loss(graph, x, target, reduction, delta):
+    width = float(delta.node().t("value"))
+    return _reduced(graph, _round_below(graph, x, target, width, width), reduction)
+
+
+def _binary_cross_entropy(graph, x, target, weight, reduction):
+    one, smallest = _scalar(graph, x, 1.0), _scalar(graph, x, 1e-7 if x.type().scalarType() == "Half" else 1.2e-38)
+    rest = graph.op("Sub", one, x)
+    hit = graph.op("Mul", target, graph.op("Log", graph.op("Max", x, smallest)))
+    miss = graph.op("Mul", graph.op("Sub", one, target), graph.op("Log", graph.op("Max", rest, smallest)))
+    loss = graph.op("Neg", graph.op("Add", hit, miss))
+    if not weight.node().mustBeNone():
+        loss = graph.op("Mul", loss, weight)
+    return _reduced(graph, loss, reduction)
+
+
 def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
     dtype = {"Double": torch.float64, "Half": torch.float16}.get(x.type().scalarType(), torch.float32)
     one = graph.op("Constant", value_t=torch.tensor(1.0, dtype=dtype))
@@ -153,8 +254,7 @@ def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
     loss = graph.op("Add", graph.op("Mul", graph.op("Sub", one, target), x), rest)
     if not weight.node().mustBeNone():
         loss = graph.op("Mul", loss, weight)
-    reduce = {0: None, 1: "ReduceMean", 2: "ReduceSum"}[int(reduction.node().t("value"))]
-    return loss if reduce is None else graph.op(reduce, loss, keepdims_i=0)
+    return _reduced(graph, loss, reduction)
 
 
 def _stable_translations():
@@ -205,6 +305,10 @@ def _export(module, inputs, names, path, exporter, opset):
         "aten::logaddexp": _log_add_exp,
         "aten::log_sigmoid": _log_sigmoid,
         "aten::binary_cross_entropy_with_logits": _bce_with_logits,
+        "aten::binary_cross_entropy": _binary_cross_entropy,
+        "aten::huber_loss": _huber_loss,
+        "aten::l1_loss": _l1_loss,
+        "aten::smooth_l1_loss": _smooth_l1_loss,
     }
     if opset >= 16:  # the first ScatterElements that adds
         from torch.onnx import symbolic_opset11
@@ -326,7 +430,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "model.onnx"
         begin = time.monotonic_ns()
-        with mock.patch.object(nn.functional, "embedding", _embedding(nn.functional.embedding)):
+        with _exportable():
             _export(copy.deepcopy(module), rows[0], names, path, exporter, opset)
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))

@@ -915,3 +915,54 @@ class Splat(nn.Module):
 @family
 def splat():
     return Splat(), F.cross_entropy, [((torch.randn(9, 4), torch.randint(0, 3, (2, 9))), torch.randint(0, 5, (3,))) for _ in range(3)]
+
+
+class Aggregations(nn.Module):
+    """Message passing by the mean, the largest and the product of what arrives; nodes that nothing reaches keep what they have."""
+
+    def __init__(self):
+        super().__init__()
+        self.value, self.message, self.out = nn.Linear(6, 8), nn.Linear(16, 8), nn.Linear(40, 3)
+
+    def forward(self, nodes, edges):
+        value, (source, target) = torch.tanh(self.value(nodes)), edges
+        message = self.message(torch.cat([value[source], value[target]], -1))
+        to, start = target[:, None].expand_as(message), torch.zeros_like(value)
+        return self.out(torch.cat([
+            start.scatter_reduce(0, to, message, "mean", include_self=False),
+            torch.scatter_reduce(value, 0, to, message, "mean"),
+            value.scatter_reduce(0, to, message, "amax", include_self=False),
+            start.scatter_reduce(0, to, 1 + 0.1 * message, "prod", include_self=False),
+            value.scatter_reduce(0, to, message, "amin"),
+        ], -1))  # fmt: skip
+
+
+@family
+def aggregations():
+    def batch():
+        return (torch.randn(7, 6), torch.randint(0, 5, (2, 12))), torch.randint(0, 3, (7,))
+
+    return Aggregations(), F.cross_entropy, [batch() for _ in range(3)]
+
+
+@family
+def robust_losses():
+    def loss(y, target):
+        chance, hit = torch.sigmoid(y), (target > 0).float()
+        cross = F.binary_cross_entropy(chance, hit) + F.binary_cross_entropy(chance, hit, torch.tensor([0.5, 1.0, 2.0, 0.1]), reduction="sum") / 24
+        smooth = F.smooth_l1_loss(y, target) + F.smooth_l1_loss(y, target, beta=0.3, reduction="none").sum(1).mean()
+        return cross + smooth + F.smooth_l1_loss(y, target, beta=0) + F.l1_loss(y, target) + F.huber_loss(y, target, delta=0.7)
+
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 4)), loss, [(torch.randn(6, 5), torch.randn(6, 4)) for _ in range(3)]
+
+
+@family
+def distances():
+    """Every point is as far from itself as can be told: 0, where a root has no slope."""
+
+    def loss(y, labels):
+        same, apart = labels[:, None] == labels, torch.cdist(y, y)
+        contrast = torch.where(same, apart.pow(2), F.relu(2 - apart).pow(2)).mean() + torch.cdist(y, y.flip(0), p=1).mean()
+        return contrast + F.pairwise_distance(y[:3], y[3:], p=1).mean() + nn.PairwiseDistance(keepdim=True)(y[:3], y[3:]).mean() + apart.mean()
+
+    return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 4)), loss, [(torch.randn(6, 5), torch.randint(0, 3, (6,))) for _ in range(3)]

@@ -28,7 +28,7 @@ except ImportError as error:
 try:
     import onnxscript  # noqa: F401  the dynamo exporter is written on it
 
-    DYNAMO = ("t5", "gemma", "fnet", "vqvae", "dlrm", "mamba", "shifted_windows", "far_logits", "forward_sum", "towers", "deformable", "padded", "edge_softmax", "splat")
+    DYNAMO = ("t5", "gemma", "fnet", "vqvae", "dlrm", "mamba", "shifted_windows", "far_logits", "forward_sum", "towers", "deformable", "padded", "edge_softmax", "splat", "aggregations", "distances")
 except ImportError:
     DYNAMO = ()
 
