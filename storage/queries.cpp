@@ -8,6 +8,7 @@
 #include "storage/blob.h"
 #include "storage/bounded.h"
 #include "storage/sqlite.h"
+#include "storage/writer_lock.h"
 
 namespace stepscope::storage {
 namespace {
@@ -51,6 +52,16 @@ Result<std::vector<T>> readAll(const Project& project, std::string_view sql, Rea
   return result;
 }
 
+template <typename... Values>
+Result<std::vector<RunRow>> readRuns(const Project& project, std::string_view which, const Values&... values) {
+  SS_STORE_ASSIGN(std::vector<RunRow> runs, readAll<RunRow>(project, fmt::format("{} {}", kRunColumns, which), runRow, values...));
+  // A writer that was killed could not say so, and a reader may not: the next writer does.
+  if (!project.writable() && !WriterLock::isHeld(project.path()))
+    for (RunRow& run : runs)
+      if (run.status == "running") run.status = "interrupted";
+  return runs;
+}
+
 Result<int> newestBuild(const Project& project, std::int64_t run, int build) {
   if (build >= 0) return build;
   SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT max(build) FROM phases WHERE run = ?"));
@@ -82,12 +93,11 @@ Result<Message> readMessage(Statement& row, const std::string& what) {
 }  // namespace
 
 Result<std::vector<RunRow>> listRuns(const Project& project) {
-  return readAll<RunRow>(project, fmt::format("{} ORDER BY id", kRunColumns), runRow);
+  return readRuns(project, "ORDER BY id");
 }
 
 Result<RunRow> readRun(const Project& project, std::int64_t run) {
-  SS_STORE_ASSIGN(std::vector<RunRow> rows,
-                  readAll<RunRow>(project, fmt::format("{} WHERE id = ?", kRunColumns), runRow, run));
+  SS_STORE_ASSIGN(std::vector<RunRow> rows, readRuns(project, "WHERE id = ?", run));
   if (rows.empty()) return fail(ErrorCode::kNotFound, fmt::format("run '{}': not in the project; expected one that `stepscope inspect` of the project lists", run));
   return rows.front();
 }

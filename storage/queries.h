@@ -89,6 +89,7 @@ struct GraphRow {
   std::int64_t nodes = 0, values = 0, bytes = 0;
 };
 
+// A run whose writer died is "interrupted" here, before the next writer notes it.
 Result<std::vector<RunRow>> listRuns(const Project& project);
 Result<RunRow> readRun(const Project& project, std::int64_t run);
 Result<std::int64_t> newestRun(const Project& project);  // kNotFound in an empty project

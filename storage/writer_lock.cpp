@@ -8,11 +8,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
+#include <thread>
 
 namespace stepscope::storage {
 namespace {
+
+constexpr int kPatience = 3;  // attempts at a lock that is held
 
 std::string holder(int descriptor) {
   char text[96] = {};
@@ -33,6 +37,14 @@ bool stillThere(int descriptor, const std::string& path) {
 
 }  // namespace
 
+bool WriterLock::isHeld(const std::string& projectPath) {
+  const int descriptor = open((projectPath + ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  const bool held = flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(descriptor);
+  return held;
+}
+
 Result<WriterLock> WriterLock::acquire(const std::string& projectPath) {
   WriterLock lock;
   lock.path_ = projectPath + ".lock";
@@ -44,6 +56,10 @@ Result<WriterLock> WriterLock::acquire(const std::string& projectPath) {
     if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
       const std::string who = holder(descriptor);
       close(descriptor);
+      if (attempt < kPatience) {  // perhaps only somebody who looks whether it is held
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        continue;
+      }
       return fail(
           ErrorCode::kLocked,
           fmt::format("project '{}': being written by {}; one writer per file; hint: open it read-only", projectPath, who));

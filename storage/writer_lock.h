@@ -16,6 +16,9 @@ class WriterLock {
   // Errors: kLocked naming the process that holds it; kIo.
   static Result<WriterLock> acquire(const std::string& projectPath);
 
+  // Whether a living process holds it. False where that cannot be told: no side file, or none that may be read.
+  static bool isHeld(const std::string& projectPath);
+
   WriterLock() = default;
   WriterLock(WriterLock&& other) noexcept;
   WriterLock& operator=(WriterLock&& other) noexcept;

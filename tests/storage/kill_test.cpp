@@ -73,6 +73,9 @@ TEST(Kill, LosesNoCommittedStep) {
     ASSERT_NE(acknowledged, -2);
     if (!std::filesystem::exists(folder / "a.stepscope")) continue;
     total += acknowledged + 1;
+    // A reader sees that nobody writes any more.
+    if (const auto reader = Project::openReadOnly(folder / "a.stepscope"))
+      for (const RunRow& run : listRuns(*reader).value()) EXPECT_EQ(run.status, "interrupted");
     // The next writer recovers the file; before its tables were committed, it is simply new.
     const auto project = Project::openForWriting(folder / "a.stepscope");
     ASSERT_TRUE(project) << project.error().message;
