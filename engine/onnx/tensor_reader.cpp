@@ -4,6 +4,8 @@
 
 #include <charconv>
 #include <cstring>
+#include <set>
+#include <string>
 
 #include "engine/onnx/limits.h"
 
@@ -49,9 +51,14 @@ bool parseNumber(const std::string& text, std::int64_t& value) {
 bool readRange(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems, ExternalRange& range) {
   bool fine = true;
   bool located = false;
+  std::set<std::string> seen;
   for (const auto& entry : proto.external_data()) {
     std::int64_t number = 0;
-    if (entry.key() == "location") {
+    if (!seen.insert(entry.key()).second) {
+      problems.add(ErrorCode::kInvalidArgument, where,
+                   fmt::format("key '{}' of external data twice; expected it once", shownName(entry.key())));
+      fine = false;
+    } else if (entry.key() == "location") {
       range.location = entry.value();
       located = true;
     } else if (entry.key() == "offset" || entry.key() == "length") {

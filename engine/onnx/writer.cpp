@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::int64_t kIrVersion = 10;  // the first with metadata_props of nodes
 constexpr std::int64_t kExternalAlignment = 4'096;
+constexpr const char* kZerosSuffix = ".zeros";
 
 void addEntry(google::protobuf::RepeatedPtrField<onnx::StringStringEntryProto>& entries, std::string key,
               std::string value) {
@@ -85,6 +86,7 @@ class Writer {
     SS_TRY(file.open());
     if (!model.SerializeToFileDescriptor(file.descriptor())) return file.failure();
     if (useExternal_) SS_TRY(external_.commit());
+    if (zeroBytes_ > 0) SS_TRY(writeZeros(path.parent_path() / (stem_ + kZerosSuffix)));
     return file.commit();
   }
 
@@ -130,6 +132,14 @@ class Writer {
     for (const std::int64_t extent : *dims) proto.add_dims(extent);
     proto.set_data_location(onnx::TensorProto_DataLocation_EXTERNAL);
     auto& entries = *proto.mutable_external_data();
+    if (!value.data && value.role == ValueRole::kState) {
+      const std::int64_t bytes = elementCount(*dims) * static_cast<std::int64_t>(dtypeSize(value.type.dtype));
+      zeroBytes_ = std::max(zeroBytes_, bytes);
+      addEntry(entries, "location", stem_ + kZerosSuffix);
+      addEntry(entries, "offset", "0");
+      addEntry(entries, "length", std::to_string(bytes));
+      return {};
+    }
     if (!value.data) {
       addEntry(entries, "location", stem_ + ".missing");
       return {};
@@ -140,6 +150,13 @@ class Writer {
     addEntry(entries, "offset", std::to_string(offset));
     addEntry(entries, "length", std::to_string(view.bytes()));
     return {};
+  }
+
+  Status writeZeros(const std::filesystem::path& path) const {
+    AtomicFile zeros(path);
+    SS_TRY(zeros.open());
+    if (ftruncate(zeros.descriptor(), zeroBytes_) != 0) return zeros.failure();
+    return zeros.commit();
   }
 
   Status writeNode(const Graph& graph, const Node& node, onnx::NodeProto& proto) {
@@ -194,6 +211,7 @@ class Writer {
   std::string externalName_;
   AtomicFile external_;
   bool useExternal_ = false;
+  std::int64_t zeroBytes_ = 0;  // of the largest state that starts as zeros
   std::map<std::string, int> domains_;
   int standardVersion_ = 0;
 };

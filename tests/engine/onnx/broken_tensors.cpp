@@ -40,6 +40,12 @@ void addBrokenExternalData(std::vector<BrokenModel>& models) {
     setExternal(t, "weights.bin");
     t.clear_external_data();
   });
+  wrong("ExternalTwoLocations", "key 'location' of external data twice", [](auto& t) {
+    setExternal(t, "weights.bin");
+    auto* entry = t.add_external_data();
+    entry->set_key("location");
+    entry->set_value("other.bin");
+  });
   wrong("ExternalNegativeOffset", "external offset '-4'", [](auto& t) { setExternal(t, "weights.bin", "-4"); });
   wrong("ExternalOffsetOf70Bits", "external offset",
         [](auto& t) { setExternal(t, "weights.bin", "1180591620717411303424"); });

@@ -108,6 +108,25 @@ TEST(Writer, StagesOfATrainingGraphReadBack) {
   expectRoundTrip(graph, "training");
 }
 
+// What an optimizer adds has no contents before the first step: a saved stage opens without being told to make some up.
+TEST(Writer, StateWithoutContentsReadsBackAsZeros) {
+  Graph graph = std::move(parse(smallModel())->graph);
+  graph.addValue("w.exp_avg", {ValueKind::kTensor, DType::kF32, Shape{3, 3}}, ValueRole::kState);
+  graph.addValue("w.exp_avg_sq", {ValueKind::kTensor, DType::kF32, Shape{30, 30}}, ValueRole::kState);
+  const TemporaryFolder folder;
+  ASSERT_TRUE(writeModel(graph, folder.path() / "m.onnx").has_value());
+  EXPECT_EQ(std::filesystem::file_size(folder.path() / "m.zeros"), 3600u);
+  const auto loaded = loadModel(folder.path() / "m.onnx", {});
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  for (const auto& [name, elements] : {std::pair{"w.exp_avg", 9}, {"w.exp_avg_sq", 900}}) {
+    const Value& state = loaded->graph.value(loaded->graph.findValue(name));
+    EXPECT_EQ(state.role, ValueRole::kState);
+    ASSERT_NE(state.data, nullptr) << name;
+    ASSERT_EQ(state.data->elements(), elements) << name;
+    for (std::int64_t i = 0; i < elements; ++i) EXPECT_EQ(elementAsDouble(state.data->view(), i), 0) << name;
+  }
+}
+
 TEST(Writer, DomainsInUseAreImported) {
   Graph graph = std::move(parse(smallModel())->graph);
   graph.addNode("fused", "com.microsoft", "FusedMatMul", {graph.findValue("z")}, {"f"});
