@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/ir/pass_scope.h"
 #include "engine/onnx/attribute_reader.h"
 #include "engine/onnx/function_calls.h"
 #include "engine/onnx/limits.h"
@@ -106,15 +107,13 @@ class Inliner {
   Inliner(const std::vector<Function>& functions, const FunctionPlan& plan) : functions_(functions), plan_(plan) {}
 
   Status run(Graph& graph, int depth) {
-    const std::string pass = graph.pass();
-    graph.setPass("inline");
+    const PassScope scope(graph, "inline");
     std::vector<NodeId> order;
     std::vector<NodeId> calls;
     const std::vector<NodeId> before = graph.order();
     for (const NodeId id : before) SS_TRY(visit(graph, id, depth, order, calls));
     graph.removeNodes(calls);
     graph.setOrder(std::move(order));
-    graph.setPass(pass);
     return {};
   }
 

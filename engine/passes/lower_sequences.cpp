@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 
 namespace stepscope {
 namespace {
@@ -74,18 +76,6 @@ class Lowering {
   }
 
   // --- edits
-
-  NodeId helper(const char* op, std::string_view domain, std::vector<ValueId> inputs, std::string output, Attributes attributes) {
-    const NodeId made = graph_.addNode(node().name + "/" + op, std::string(domain), op, std::move(inputs), {std::move(output)}, std::move(attributes));
-    Node& fresh = graph_.mutableNode(made);
-    fresh.sinceVersion = kInternalOpset;
-    fresh.phase = node().phase;
-    fresh.predicates = node().predicates;
-    fresh.provenance = node().provenance;
-    fresh.provenance.sources = {node_};
-    fresh.provenance.pass = graph_.pass();
-    return made;
-  }
 
   // The node becomes another one with the same outputs.
   void become(const char* op, std::vector<ValueId> inputs, Attributes attributes) {
@@ -165,7 +155,7 @@ class Lowering {
       ValueId part = graph_.addOutput(node_, fmt::format("{}_{}", name, i));
       if (drop) {
         const ValueId axes = graph_.addConstant(node().name + "/axes", Tensor::ints(std::vector<std::int64_t>{axis}));
-        const NodeId squeezed = helper("Squeeze", "", {part, axes}, fmt::format("{}_{}_squeezed", name, i), {});
+        const NodeId squeezed = addBeside(graph_, node_, "Squeeze", {part, axes}, {fmt::format("{}_{}_squeezed", name, i)});
         after_.push_back(squeezed);
         part = graph_.node(squeezed).output(0);
       }
@@ -216,7 +206,7 @@ class Lowering {
     if (node().attrs.integer("new_axis", 0) != 0) {
       const ValueId axes = graph_.addConstant(node().name + "/axes", Tensor::ints(std::vector<std::int64_t>{axis}));
       for (ValueId& part : parts) {
-        const NodeId wider = helper("Unsqueeze", "", {part, axes}, graph_.value(part).name + "_unsqueezed", {});
+        const NodeId wider = addBeside(graph_, node_, "Unsqueeze", {part, axes}, {graph_.value(part).name + "_unsqueezed"});
         before_.push_back(wider);
         part = graph_.node(wider).output(0);
       }
@@ -266,8 +256,8 @@ class Lowering {
       return refuse(fmt::format("branches give sequences of {} and {} elements; expected one length", a.values.size(), b.values.size()));
     Elements elements{{}, false, true};
     for (std::size_t i = 0; i < a.values.size(); ++i) {
-      const NodeId made = helper("Select", kInternalDomain, {node().input(0), a.values[i], b.values[i]},
-                                 fmt::format("{}_{}", graph_.value(node().output(0)).name, i), {});
+      const NodeId made = addBeside(graph_, node_, "Select", {node().input(0), a.values[i], b.values[i]},
+                                    {fmt::format("{}_{}", graph_.value(node().output(0)).name, i)}, {}, kInternalDomain);
       after_.push_back(made);
       elements.values.push_back(graph_.node(made).output(0));
     }
@@ -286,11 +276,8 @@ class Lowering {
 }  // namespace
 
 Result<std::size_t> lowerSequences(Graph& graph, const KnownFacts& facts) {
-  const std::string pass = graph.pass();
-  graph.setPass("lower_sequences");
-  auto lowered = Lowering(graph, facts).run();
-  graph.setPass(pass);
-  return lowered;
+  const PassScope scope(graph, "lower_sequences");
+  return Lowering(graph, facts).run();
 }
 
 }  // namespace stepscope

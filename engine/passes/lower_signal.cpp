@@ -7,7 +7,9 @@
 #include <numbers>
 #include <numeric>
 
+#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 
 namespace stepscope {
 namespace {
@@ -270,17 +272,9 @@ class Lowering {
   static Attributes to(DType dtype) { return {{"to", static_cast<std::int64_t>(dtype == DType::kI64 ? 7 : 11)}}; }
 
   ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const NodeId made =
-        graph_.addNode(node().name + "/" + op, "", op, std::move(inputs), {node().name + "/" + op}, std::move(attributes));
-    Node& fresh = graph_.mutableNode(made);
-    fresh.sinceVersion = kInternalOpset;
-    fresh.phase = node().phase;
-    fresh.predicates = node().predicates;
-    fresh.provenance = node().provenance;
-    fresh.provenance.sources = {node_};
-    fresh.provenance.pass = graph_.pass();
-    order_.push_back(made);
-    return fresh.output(0);
+    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
+    order_.push_back(graph_.value(result).producer);
+    return result;
   }
 
   Graph& graph_;
@@ -293,11 +287,8 @@ class Lowering {
 }  // namespace
 
 Result<LowerReport> lowerSignal(Graph& graph, const KnownFacts& facts) {
-  const std::string pass = graph.pass();
-  graph.setPass("lower_signal");
-  auto report = Lowering(graph, facts).run();
-  graph.setPass(pass);
-  return report;
+  const PassScope scope(graph, "lower_signal");
+  return Lowering(graph, facts).run();
 }
 
 }  // namespace stepscope

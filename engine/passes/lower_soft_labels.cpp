@@ -1,6 +1,8 @@
 #include "engine/passes/lower_soft_labels.h"
 
+#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 
 namespace stepscope {
 namespace {
@@ -59,17 +61,9 @@ class Lowering {
   }
 
   ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const NodeId made =
-        graph_.addNode(node().name + "/" + op, "", op, std::move(inputs), {node().name + "/" + op}, std::move(attributes));
-    Node& fresh = graph_.mutableNode(made);
-    fresh.sinceVersion = kInternalOpset;
-    fresh.phase = node().phase;
-    fresh.predicates = node().predicates;
-    fresh.provenance = node().provenance;
-    fresh.provenance.sources = {node_};
-    fresh.provenance.pass = graph_.pass();
-    order_.push_back(made);
-    return fresh.output(0);
+    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
+    order_.push_back(graph_.value(result).producer);
+    return result;
   }
 
   Graph& graph_;
@@ -81,11 +75,8 @@ class Lowering {
 }  // namespace
 
 Result<LowerReport> lowerSoftLabels(Graph& graph) {
-  const std::string pass = graph.pass();
-  graph.setPass("lower_soft_labels");
-  auto report = Lowering(graph).run();
-  graph.setPass(pass);
-  return report;
+  const PassScope scope(graph, "lower_soft_labels");
+  return Lowering(graph).run();
 }
 
 }  // namespace stepscope

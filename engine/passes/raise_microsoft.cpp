@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 
 namespace stepscope {
 namespace {
@@ -87,22 +89,10 @@ class Raiser {
     if (node().attrs.has(name)) graph_.mutableNode(node_).attrs.erase(name);
   }
 
-  NodeId helper(const char* op, std::vector<ValueId> inputs, std::vector<std::string> outputs, Attributes attributes = {}) {
-    const NodeId made =
-        graph_.addNode(node().name + "/" + op, "", op, std::move(inputs), std::move(outputs), std::move(attributes));
-    Node& fresh = graph_.mutableNode(made);
-    fresh.sinceVersion = kInternalOpset;
-    fresh.phase = node().phase;
-    fresh.predicates = node().predicates;
-    fresh.provenance = node().provenance;
-    fresh.provenance.sources = {node_};
-    fresh.provenance.pass = graph_.pass();
-    return made;
-  }
   ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const NodeId made = helper(op, std::move(inputs), {node().name + "/" + op}, std::move(attributes));
-    before_.push_back(made);
-    return graph_.node(made).output(0);
+    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
+    before_.push_back(graph_.value(result).producer);
+    return result;
   }
   // A factor in the type of `like`, which is not inferred yet.
   ValueId factor(const char* name, float value, ValueId like) {
@@ -145,17 +135,10 @@ class Raiser {
     SS_TRY(become("Dropout", 13));
     if (!residual || !node().output(0)) return {};
     const ValueId result = node().output(0);
-    const NodeId last = helper("Add", {}, {});
+    const NodeId last = addBeside(graph_, node_, "Add", {}, {});
     after_.push_back(last);
-    const ValueId dropped = graph_.addOutput(node_, graph_.value(result).name + "_dropped");
-    auto& outputs = graph_.mutableNode(node_).outputs;
-    outputs.pop_back();
-    outputs.front() = dropped;
-    graph_.mutableValue(dropped).outputIndex = 0;
+    const ValueId dropped = takeOver(graph_, last, result, "dropped");
     graph_.mutableNode(last).inputs = {dropped, residual};
-    graph_.mutableNode(last).outputs = {result};
-    graph_.mutableValue(result).producer = last;
-    graph_.mutableValue(result).outputIndex = 0;
     return {};
   }
 
@@ -188,11 +171,8 @@ class Raiser {
 }  // namespace
 
 Result<std::size_t> raiseMicrosoft(Graph& graph) {
-  const std::string pass = graph.pass();
-  graph.setPass("raise_microsoft");
-  auto raised = Raiser(graph).run();
-  graph.setPass(pass);
-  return raised;
+  const PassScope scope(graph, "raise_microsoft");
+  return Raiser(graph).run();
 }
 
 }  // namespace stepscope

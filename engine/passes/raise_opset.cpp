@@ -5,7 +5,9 @@
 #include <limits>
 #include <memory>
 
+#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 
 namespace stepscope {
 namespace {
@@ -95,37 +97,20 @@ class Raiser {
 
   // A helper node with one output, before the node.
   ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const NodeId made = helper(op, std::move(inputs), {node().name + "/" + op}, std::move(attributes));
-    before_.push_back(made);
-    return graph_.node(made).output(0);
-  }
-
-  NodeId helper(const char* op, std::vector<ValueId> inputs, std::vector<std::string> outputs, Attributes attributes) {
-    const NodeId made = graph_.addNode(node().name + "/" + op, "", op, std::move(inputs), std::move(outputs), std::move(attributes));
-    Node& fresh = graph_.mutableNode(made);
-    fresh.sinceVersion = kInternalOpset;
-    fresh.phase = node().phase;
-    fresh.predicates = node().predicates;
-    fresh.provenance = node().provenance;
-    fresh.provenance.sources = {node_};
-    fresh.provenance.pass = graph_.pass();
-    return made;
+    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
+    before_.push_back(graph_.value(result).producer);
+    return result;
   }
 
   // Output 0, which keeps its id and name, becomes that of `op` applied to what the node now makes.
   void finishWith(const char* op, std::vector<ValueId> moreInputs, Attributes attributes = {}) {
     const ValueId result = node().output(0);
     if (!result) return;
-    const NodeId last = helper(op, {}, {}, std::move(attributes));
+    const NodeId last = addBeside(graph_, node_, op, {}, {}, std::move(attributes));
     after_.push_back(last);
-    graph_.mutableNode(node_).outputs.erase(graph_.mutableNode(node_).outputs.begin());
-    std::vector<ValueId> inputs{graph_.addOutput(node_, graph_.value(result).name + "_raw")};
+    std::vector<ValueId> inputs{takeOver(graph_, last, result, "raw")};
     inputs.insert(inputs.end(), moreInputs.begin(), moreInputs.end());
-    Node& made = graph_.mutableNode(last);
-    made.inputs = std::move(inputs);
-    made.outputs = {result};
-    graph_.mutableValue(result).producer = last;
-    graph_.mutableValue(result).outputIndex = 0;
+    graph_.mutableNode(last).inputs = std::move(inputs);
   }
 
   // --- rules
@@ -360,11 +345,8 @@ std::span<const Raiser::Entry> Raiser::rules() {
 }  // namespace
 
 Result<std::size_t> raiseOpset(Graph& graph, int fromOpset, std::vector<std::string>* notes) {
-  const std::string pass = graph.pass();
-  graph.setPass("raise_opset");
-  auto raised = Raiser(graph, fromOpset, notes).run();
-  graph.setPass(pass);
-  return raised;
+  const PassScope scope(graph, "raise_opset");
+  return Raiser(graph, fromOpset, notes).run();
 }
 
 }  // namespace stepscope

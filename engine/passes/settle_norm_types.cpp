@@ -1,6 +1,6 @@
 #include "engine/passes/settle_norm_types.h"
 
-#include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 #include "engine/passes/pattern.h"
 
 namespace stepscope {
@@ -12,18 +12,8 @@ bool isMixed(const Graph& graph, const Node& node) {
   return isFloating(x) && isFloating(scale) && x != scale;
 }
 
-NodeId addCast(Graph& graph, NodeId of, const char* suffix, ValueId x, DType to) {
-  const Node node = graph.node(of);
-  const NodeId made =
-      graph.addNode(node.name + suffix, "", "Cast", {x}, {node.name + suffix}, {{"to", static_cast<std::int64_t>(to)}});
-  Node& fresh = graph.mutableNode(made);
-  fresh.sinceVersion = kInternalOpset;
-  fresh.phase = node.phase;
-  fresh.predicates = node.predicates;
-  fresh.provenance = node.provenance;
-  fresh.provenance.sources = {of};
-  fresh.provenance.pass = graph.pass();
-  return made;
+NodeId addCast(Graph& graph, NodeId of, ValueId x, DType to) {
+  return graph.value(emitBeside(graph, of, "Cast", {x}, {{"to", static_cast<std::int64_t>(to)}})).producer;
 }
 
 }  // namespace
@@ -37,16 +27,11 @@ std::size_t settleNormTypes(Graph& graph) {
       continue;
     }
     const ValueId x = graph.node(id).input(0), y = graph.node(id).output(0);
-    const NodeId before = addCast(graph, id, "/x", x, graph.value(graph.node(id).input(1)).type.dtype);
+    const NodeId before = addCast(graph, id, x, graph.value(graph.node(id).input(1)).type.dtype);
     graph.mutableNode(id).inputs[0] = graph.node(before).output(0);
     graph.logChange(id);
-    const NodeId behind = addCast(graph, id, "/y", y, graph.value(x).type.dtype);
-    const ValueId result = graph.node(behind).output(0);
-    graph.replaceAllUses(y, result);
-    graph.mutableNode(behind).inputs[0] = y;
-    const std::string name = graph.value(y).name;
-    graph.renameValue(y, name + "/wide");
-    graph.renameValue(result, name);
+    const NodeId behind = addCast(graph, id, y, graph.value(x).type.dtype);
+    putBehind(graph, y, behind, "wide");
     for (const NodeId next : {before, id, behind}) order.push_back(next);
     ++settled;
   }

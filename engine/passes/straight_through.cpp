@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 #include "engine/passes/pattern.h"
 
 namespace stepscope {
@@ -77,20 +78,8 @@ std::size_t straightThrough(Graph& graph, const Inference& inference) {
     std::vector<ValueId> inputs{y, pair->quantize->input(0), node.input(1)};
     if (node.input(2)) inputs.push_back(node.input(2));
     const Attributes attrs{{"axis", node.attrs.integer("axis", 1)}, {"low", pair->limits.low}, {"high", pair->limits.high}};
-    const NodeId behind = graph.addNode(node.name + "/straight", std::string(kInternalDomain), "StraightThrough", inputs,
-                                        {node.name + "/straight"}, attrs);
-    Node& fresh = graph.mutableNode(behind);
-    fresh.phase = node.phase;
-    fresh.predicates = node.predicates;
-    fresh.provenance = node.provenance;
-    fresh.provenance.sources = {id};
-    fresh.provenance.pass = graph.pass();
-    const ValueId result = graph.node(behind).output(0);
-    graph.replaceAllUses(y, result);
-    graph.mutableNode(behind).inputs[0] = y;
-    const std::string name = graph.value(y).name;
-    graph.renameValue(y, name + "/quantised");
-    graph.renameValue(result, name);
+    const NodeId behind = graph.value(emitBeside(graph, id, "StraightThrough", inputs, attrs, kInternalDomain)).producer;
+    putBehind(graph, y, behind, "quantised");
     order.push_back(behind);
     ++made;
   }

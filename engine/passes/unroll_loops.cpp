@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
+#include "engine/passes/beside.h"
 #include "engine/passes/captures.h"
 
 namespace stepscope {
@@ -245,14 +247,9 @@ class Unroller {
   }
 
   ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const NodeId made =
-        graph_.addNode(node().name + "/" + op, "", op, std::move(inputs), {node().name + "/" + op}, std::move(attributes));
-    Node& fresh = graph_.mutableNode(made);
-    fresh.sinceVersion = kInternalOpset;
-    fresh.provenance = node().provenance;
-    adopt(fresh);
-    order_.push_back(made);
-    return fresh.output(0);
+    const ValueId result = emitBeside(graph_, loop_, op, std::move(inputs), std::move(attributes));
+    order_.push_back(graph_.value(result).producer);
+    return result;
   }
 
   Result<std::vector<ValueId>> copyBody(const Graph& inner, const std::vector<ValueId>& arguments, std::int64_t iteration) {
@@ -352,11 +349,8 @@ class Unroller {
 }  // namespace
 
 Result<LowerReport> unrollLoops(Graph& graph, const KnownFacts& facts) {
-  const std::string pass = graph.pass();
-  graph.setPass("unroll_loops");
-  auto report = Unroller(graph, facts).run();
-  graph.setPass(pass);
-  return report;
+  const PassScope scope(graph, "unroll_loops");
+  return Unroller(graph, facts).run();
 }
 
 }  // namespace stepscope
