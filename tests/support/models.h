@@ -29,12 +29,16 @@ inline std::vector<TestModel> corpusCases(const std::vector<std::string>& names)
   return models;
 }
 
+// The bundled samples.
+inline TestModel sample(const std::string& name) {
+  const auto folder = sourceFolder() / "app" / "samples" / name;
+  return {name, folder / "model.onnx", folder / "batches.npz"};
+}
+inline TestModel languageModel() { return sample("language_model"); }
+inline TestModel digits() { return sample("digits"); }
+
 inline std::vector<TestModel> testModels() {
-  std::vector<TestModel> models;
-  for (const char* sample : {"language_model", "digits"}) {
-    const auto folder = sourceFolder() / "app" / "samples" / sample;
-    models.push_back({sample, folder / "model.onnx", folder / "batches.npz"});
-  }
+  std::vector<TestModel> models{languageModel(), digits()};
   for (TestModel& model : corpusCases({"mlp", "mlp_accumulate", "branching", "resnet", "gpt2_dropout", "gpt2_lm", "bert_mlm", "llama_lm", "indexing", "activations"}))
     models.push_back(std::move(model));
   return models;

@@ -11,7 +11,7 @@ namespace stepscope {
 namespace {
 
 std::unique_ptr<Session> open(const std::map<std::string, std::string>& settings = {}) {
-  const testing::TestModel model = testing::testModels()[0];
+  const testing::TestModel model = testing::languageModel();
   auto session = Session::open(model.model, {}, {});
   EXPECT_TRUE(session.has_value()) << session.error().message;
   if (!session) return nullptr;
@@ -142,7 +142,7 @@ TEST(RecomputeAnalysis, CanBeCancelled) {
   auto session = open();
   ASSERT_TRUE(session);
   Session* running = session.get();
-  const testing::TestModel model = testing::testModels()[0];
+  const testing::TestModel model = testing::languageModel();
   Observer observer;
   int told = 0;
   observer.progress = [&](const std::string&, std::int64_t done, std::int64_t total) {

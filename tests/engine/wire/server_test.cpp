@@ -128,7 +128,7 @@ TEST(Worker, EndsWithAnErrorWhenTheStreamBreaks) {
 }
 
 TEST(Worker, SurvivesDamagedConversations) {
-  const auto model = testing::testModels()[1];
+  const auto model = testing::digits();
   std::string bytes = hello(1);
   bytes += request(2, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
   bytes += request(3, [&](auto& r) {
@@ -152,7 +152,7 @@ TEST(Worker, SurvivesDamagedConversations) {
 }
 
 std::string openedAndBuilt() {
-  const auto model = testing::testModels()[0];
+  const auto model = testing::languageModel();
   std::string bytes = hello(1);
   bytes += request(2, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
   bytes += request(3, [&](auto& r) {

@@ -1,0 +1,94 @@
+// Where a run stops: nodes, ops, phases, NaN and predicates.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+using testing::digits;
+using testing::languageModel;
+using testing::openSession;
+
+TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
+  auto session = openSession(languageModel());
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint nan, inf;
+  nan.set_nan(true);
+  nan.set_enabled(true);
+  inf.set_new_inf(true);
+  inf.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({nan, inf}).has_value());
+  auto stop = session->runToBreak(false);  // the causal mask holds −∞: no reason to stop
+  ASSERT_TRUE(stop.has_value()) << stop.error().message;
+  EXPECT_EQ(stop->stopped_by(), "end of step");
+  ASSERT_TRUE(session->runTo(0).has_value());
+  const ValueId weight = session->findValue("wte.weight");
+  ASSERT_TRUE(weight.valid());
+  ASSERT_TRUE(session->edit(weight, {}, std::numeric_limits<double>::quiet_NaN(), true).has_value());
+  stop = session->runToBreak(false);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_NE(stop->stopped_by().find("NaN in"), std::string::npos) << stop->stopped_by();
+  EXPECT_GT(stop->instruction(), 0);
+  ASSERT_TRUE(session->abandonStep().has_value());
+  const auto record = session->step();  // the edit went with the step
+  ASSERT_TRUE(record.has_value());
+  EXPECT_TRUE(std::isfinite(record->loss()));
+}
+
+TEST(Session, TellsOfAPredicateOnAValueThatIsNotThere) {
+  std::vector<std::string> told;
+  Observer observer;
+  observer.alert = [&told](const snapshot::Alert& alert) {
+    if (alert.code() == "breakpoint_without_value") told.push_back(alert.message());
+  };
+  auto session = openSession(digits(), {}, std::move(observer));
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint predicate;
+  predicate.set_enabled(true);
+  predicate.set_predicate("loss max > 10");
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  EXPECT_TRUE(told.empty());
+  predicate.set_predicate("los max > 10");
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  EXPECT_EQ(told, std::vector<std::string>{"breakpoint 1: 'los max > 10' stops nowhere: the step that runs has no value 'los'"});
+}
+
+TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {
+  auto session = openSession(digits());
+  ASSERT_NE(session, nullptr);
+  snapshot::Breakpoint op, phase, predicate;
+  op.set_op("MaxPool");
+  op.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({op}).has_value());
+  ASSERT_TRUE(session->beginStep().has_value());
+  const auto first = session->runToBreak(false), second = session->runToBreak(false);
+  ASSERT_TRUE(first && second);
+  EXPECT_LT(first->instruction(), second->instruction());
+  const auto back = session->runToBreak(true);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->instruction(), first->instruction());
+  phase.set_phase(snapshot::BACKWARD);
+  phase.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({phase}).has_value());
+  const auto boundary = session->runToBreak(false);
+  ASSERT_TRUE(boundary.has_value());
+  EXPECT_EQ(boundary->instruction(), session->planSnapshot()->first_backward());
+  ASSERT_TRUE(session->abandonStep().has_value());
+  predicate.set_predicate("loss value > 0");
+  predicate.set_enabled(true);
+  ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
+  const auto stop = session->runToBreak(false);
+  ASSERT_TRUE(stop.has_value());
+  EXPECT_TRUE(stop->has_loss());
+  predicate.set_predicate("loss bigger 3");
+  EXPECT_FALSE(session->setBreakpoints({predicate}).has_value());
+}
+
+}  // namespace
+}  // namespace stepscope
