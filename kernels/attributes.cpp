@@ -37,6 +37,16 @@ bool sameValue(const AttrValue& a, const AttrValue& b) {
 
 }  // namespace
 
+Attributes::Attributes() = default;
+Attributes::Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries) : entries_(entries) {}
+Attributes::Attributes(const Attributes& other) = default;
+Attributes::Attributes(Attributes&& other) noexcept = default;
+Attributes& Attributes::operator=(const Attributes& other) = default;
+Attributes& Attributes::operator=(Attributes&& other) noexcept = default;
+Attributes::~Attributes() = default;
+
+void Attributes::set(std::string name, AttrValue value) { entries_.insert_or_assign(std::move(name), std::move(value)); }
+
 const AttrValue* Attributes::find(std::string_view name) const {
   const auto it = entries_.find(name);
   return it == entries_.end() ? nullptr : &it->second;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,8 +20,14 @@ using AttrValue = std::variant<std::int64_t, float, std::string, std::vector<std
 // Ordered by name, so printing and hashing are stable.
 class Attributes {
  public:
-  Attributes() = default;
-  Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries) : entries_(entries) {}
+  // Out of line, as set() is: every file that sees a node would otherwise compile the copies of AttrValue again.
+  Attributes();
+  Attributes(std::initializer_list<std::pair<const std::string, AttrValue>> entries);
+  Attributes(const Attributes& other);
+  Attributes(Attributes&& other) noexcept;
+  Attributes& operator=(const Attributes& other);
+  Attributes& operator=(Attributes&& other) noexcept;
+  ~Attributes();
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
   // The typed value, or `fallback` when the attribute is absent or of another type.
@@ -31,7 +39,7 @@ class Attributes {
   const Tensor* tensor(std::string_view name) const;
 
   const AttrValue* find(std::string_view name) const;
-  void set(std::string name, AttrValue value) { entries_.insert_or_assign(std::move(name), std::move(value)); }
+  void set(std::string name, AttrValue value);
   void erase(std::string_view name);
   const std::map<std::string, AttrValue, std::less<>>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }

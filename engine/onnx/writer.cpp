@@ -134,9 +134,10 @@ class Writer {
     auto& entries = *proto.mutable_external_data();
     if (!value.data && value.role == ValueRole::kState) {
       const std::int64_t bytes = elementCount(*dims) * static_cast<std::int64_t>(dtypeSize(value.type.dtype));
-      zeroBytes_ = std::max(zeroBytes_, bytes);
+      const auto [range, isNew] = zeroRanges_.emplace(bytes, zeroBytes_);
+      if (isNew) zeroBytes_ += bytes;
       addEntry(entries, "location", stem_ + kZerosSuffix);
-      addEntry(entries, "offset", "0");
+      addEntry(entries, "offset", std::to_string(range->second));
       addEntry(entries, "length", std::to_string(bytes));
       return {};
     }
@@ -211,7 +212,8 @@ class Writer {
   std::string externalName_;
   AtomicFile external_;
   bool useExternal_ = false;
-  std::int64_t zeroBytes_ = 0;  // of the largest state that starts as zeros
+  std::map<std::int64_t, std::int64_t> zeroRanges_;  // bytes of state that starts as zeros → offset; ranges may not overlap in part
+  std::int64_t zeroBytes_ = 0;
   std::map<std::string, int> domains_;
   int standardVersion_ = 0;
 };

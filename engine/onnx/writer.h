@@ -22,7 +22,8 @@ struct WriteOptions {
 };
 
 // The file appears whole or not at all (temporary file, fsync, rename); a link at `path` is replaced, not followed.
-// State without data starts as zeros: all of it is one stretch of a file "<stem of the path>.zeros", which takes no room on disk.
+// State without data starts as zeros: states of one size share a stretch of a file "<stem of the path>.zeros", which takes no
+// room on disk.
 // Initializers without data (weights that were missing) are written as external data that is not there, so the file opens
 // with LoadOptions::MissingWeights::kRandom again.
 // Errors: kIo; kInvalidArgument for a graph with unresolved attribute references or state of unknown shape; kLimitExceeded

@@ -42,7 +42,7 @@ std::string attributeText(const AttrValue& value) {
       },
       value);
   constexpr std::size_t kLongest = 200;
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
+  if (text.size() > kLongest) text.replace(kLongest, std::string::npos, "…");
   return text;
 }
 

@@ -74,8 +74,11 @@ TEST(Kill, LosesNoCommittedStep) {
     if (!std::filesystem::exists(folder / "a.stepscope")) continue;
     total += acknowledged + 1;
     // A reader sees that nobody writes any more.
-    if (const auto reader = Project::openReadOnly(folder / "a.stepscope"))
-      for (const RunRow& run : listRuns(*reader).value()) EXPECT_EQ(run.status, "interrupted");
+    if (const auto reader = Project::openReadOnly(folder / "a.stepscope")) {
+      const auto runs = listRuns(*reader);
+      ASSERT_TRUE(runs) << runs.error().message;
+      for (const RunRow& run : *runs) EXPECT_EQ(run.status, "interrupted");
+    }
     // The next writer recovers the file; before its tables were committed, it is simply new.
     const auto project = Project::openForWriting(folder / "a.stepscope");
     ASSERT_TRUE(project) << project.error().message;

@@ -12,6 +12,8 @@
 #include <QTest>
 #include <QToolButton>
 #include <QTreeWidget>
+#include <qcustomplot.h>
+
 #include <limits>
 
 #include "app/workbench/status_line.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/drawing/plot_style.h"
 
+#include <qcustomplot.h>
+
 #include <algorithm>
 #include <cmath>
 #include <typeinfo>

@@ -2,7 +2,8 @@
 // How curves look and count: axes in the colours of the theme, whole steps, as many numbers as there is room for.
 #pragma once
 
-#include <qcustomplot.h>
+class QCPAxis;
+class QCustomPlot;
 
 namespace stepscope {
 

@@ -15,7 +15,7 @@ class SceneBuilder {
     const Extent& root = state_.extents[0];
     for (auto& boxes : closedBox_) boxes.assign(state_.items.items.size(), -1);
     scene.boxOfNode.assign(static_cast<std::size_t>(state_.model.size()), -1);
-    emit(0, 0, root.width[0] + kGutter, 0);
+    put(0, 0, root.width[0] + kGutter, 0);
     const float width = root.width[1] > 0 ? root.width[0] + kGutter + root.width[1] : root.width[0];
     scene.bounds = {0, 0, std::max(1.0F, width), std::max(1.0F, root.height)};
     scene.columnGap = root.width[1] > 0 ? root.width[0] + kGutter / 2 : 0;
@@ -80,7 +80,7 @@ class SceneBuilder {
     return static_cast<int>(scene_.boxes.size()) - 1;
   }
 
-  void emitStack(const std::vector<int>& nodes, Lane lane, int levels, float centre, float left, float rowTop,
+  void putStack(const std::vector<int>& nodes, Lane lane, int levels, float centre, float left, float rowTop,
                  float rowHeight) {
     if (nodes.empty()) return;
     const float width = lane == Lane::kGradient ? kNodeWidth : kSmallWidth;
@@ -103,7 +103,7 @@ class SceneBuilder {
     }
   }
 
-  void emit(int group, float x0, float x1, float y0) {
+  void put(int group, float x0, float x1, float y0) {
     const Extent& extent = state_.extents[static_cast<std::size_t>(group)];
     const float x[2] = {x0, x1};
     for (const int m : state_.items.members[static_cast<std::size_t>(group)]) {
@@ -129,7 +129,7 @@ class SceneBuilder {
             closedBox_[c][static_cast<std::size_t>(m)] = index;
           }
         }
-        if (i.kind == ItemKind::kOpen) emit(i.group, x0 + s.x[0] - s.left[0], x1 + s.x[1] - s.left[1], y);
+        if (i.kind == ItemKind::kOpen) put(i.group, x0 + s.x[0] - s.left[0], x1 + s.x[1] - s.left[1], y);
         continue;
       }
       if (i.kind == ItemKind::kLeaf) {
@@ -153,9 +153,9 @@ class SceneBuilder {
       }
       // Both side lanes count the same levels, so that a weight gradient and its update are level.
       const int side = state_.levels[static_cast<std::size_t>(m)];
-      emitStack(state_.stack(i, Lane::kGradient), Lane::kGradient, 0, x1 + s.x[1], 0, top, height);
-      emitStack(state_.stack(i, Lane::kWeight), Lane::kWeight, side, 0, x1 + s.weightX, top, height);
-      emitStack(state_.stack(i, Lane::kOptimizer), Lane::kOptimizer, side, 0, x1 + s.optimizerX, top, height);
+      putStack(state_.stack(i, Lane::kGradient), Lane::kGradient, 0, x1 + s.x[1], 0, top, height);
+      putStack(state_.stack(i, Lane::kWeight), Lane::kWeight, side, 0, x1 + s.weightX, top, height);
+      putStack(state_.stack(i, Lane::kOptimizer), Lane::kOptimizer, side, 0, x1 + s.optimizerX, top, height);
     }
   }
 

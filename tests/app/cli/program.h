@@ -1,6 +1,7 @@
 // Runs the program as a user does.
 #pragma once
 
+#include <fmt/format.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
@@ -19,7 +20,7 @@ struct Answer {
 // `folder` takes the log.
 inline Answer run(const std::string& arguments, const std::filesystem::path& folder) {
   const auto log = folder / "log.txt";
-  const int status = std::system((std::string(SS_PROGRAM) + " " + arguments + " > " + log.string() + " 2>&1").c_str());
+  const int status = std::system(fmt::format("{} {} > {} 2>&1", SS_PROGRAM, arguments, log.string()).c_str());
   std::ifstream file(log);
   std::ostringstream text;
   text << file.rdbuf();

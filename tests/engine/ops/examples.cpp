@@ -7,7 +7,7 @@ namespace stepscope::testing {
 
 std::vector<OpExample> allExamples() {
   std::vector<OpExample> all;
-  for (const auto list : {elementwiseExamples(), reductionExamples(), movementExamples(), linearExamples()})
+  for (const auto& list : {elementwiseExamples(), reductionExamples(), movementExamples(), linearExamples()})
     all.insert(all.end(), list.begin(), list.end());
   return all;
 }

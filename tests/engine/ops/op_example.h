@@ -2,6 +2,7 @@
 // for every pair of the differentiability table, in place, CPU kernel against reference. One list per group of engine/ops.
 #pragma once
 
+#include <ostream>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ struct OpExample {
   Attributes attrs;
   double tolerance = 1e-6;       // relative, of gradients in f64 against central differences
   bool differentiate = true;     // false: the example exists for shapes and values only (say why in a comment)
+
+  // GoogleTest prints the parameter of each of thousands of tests at every start.
+  friend void PrintTo(const OpExample& example, std::ostream* os) { *os << example.name; }
 };
 
 std::span<const OpExample> elementwiseExamples();
