@@ -1,9 +1,11 @@
 #include "engine/exec/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fmt/format.h>
 
+#include "engine/exec/clock.h"
 #include "engine/ops/op_def.h"
 #include "engine/plan/fits.h"
 
@@ -202,26 +204,73 @@ bool Executor::conditionsHold(int instruction) const {
   return true;
 }
 
+// After a large kernel nothing of what lies about in memory is in the caches any more, nor the places of its pages. So what is looked at
+// between two kernels is gathered beforehand, on the stack, for so many instructions at a time; their times are put down there too.
 Result<int> Executor::run(int begin, int end, const RunOptions& options) {
-  for (int i = begin; i < end; ++i) {
-    if (options.cancel && options.cancel->load(std::memory_order_relaxed) && options.cancel->exchange(false)) return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
-    if (options.before && !options.before(i)) return i;
-    const Instruction& instruction = plan_.instructions[at(i)];
-    if (!logical_.empty()) logical_.clear();
-    const std::int64_t from = options.spans ? monotonicNs() : 0;
-    const bool active = (!instruction.updateEntry || options.update) && conditionsHold(i);
-    if (active && !instruction.view) SS_TRY(runInstruction(i, options));
-    if (options.spans) options.spans->push_back({i, from, monotonicNs()});
-    if (options.after) SS_TRY(options.after(i));
+  constexpr int kGathered = 1024, kFew = 32;  // fewer instructions may take too short a time to tell the counter's rate from
+  enum class Todo : std::uint8_t { kNothing, kRun, kAsk };
+  struct Lap {
+    std::int64_t begin, end;  // ticks
+  };
+  std::array<Todo, kGathered> todo;
+  std::array<Lap, kGathered> laps;
+  std::atomic<bool>* const cancel = options.cancel;
+  const bool listened = options.before || options.after, timed = options.spans != nullptr;
+  logical_.clear();
+
+  const auto whatToDo = [&](int i) {
+    const Bound& bound = instructions_[at(i)];
+    if (!bound.kernel && plan_.instructions[at(i)].view) return Todo::kNothing;
+    if (!options.update && plan_.instructions[at(i)].updateEntry) return Todo::kNothing;
+    return bound.predicates.empty() ? Todo::kRun : Todo::kAsk;
+  };
+  // Leaves `i` at the instruction that did not run, or at the end.
+  const auto runSome = [&](int& i, int count, const TickClock& clock) -> Status {
+    std::int64_t last = timed ? clock.now() : 0;
+    for (int k = 0; k < count; ++k, ++i) {
+      if (cancel && cancel->load(std::memory_order_relaxed) && cancel->exchange(false)) [[unlikely]]
+        return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
+      if (listened && options.before && !options.before(i)) [[unlikely]]
+        return {};
+      Lap& lap = laps[at(k)];
+      lap.begin = last;
+      const Todo what = todo[at(k)];
+      if (what == Todo::kRun || (what == Todo::kAsk && conditionsHold(i))) {
+        if (timed) lap.begin = clock.now();
+        SS_TRY(runInstruction(i, options));
+        if (timed) last = clock.now();
+      }
+      lap.end = last;
+      if (listened) [[unlikely]] {
+        if (options.after)
+          if (Status status = options.after(i); !status) return ++i, status;
+        logical_.clear();  // copies that were looked at meanwhile
+        if (timed) last = clock.now();
+      }
+    }
+    return {};
+  };
+
+  int i = begin;
+  for (int first = begin; first < end; first += kGathered) {
+    const int count = std::min(kGathered, end - first);
+    for (int k = 0; k < count; ++k) todo[at(k)] = whatToDo(first + k);
+    TickClock clock(timed && count > kFew);
+    Status status = runSome(i, count, clock);
+    if (timed) {
+      clock.settle();
+      for (int k = 0; k < i - first; ++k) options.spans->push_back({first + k, clock.ns(laps[at(k)].begin), clock.ns(laps[at(k)].end)});
+    }
+    if (!status) return tl::make_unexpected(std::move(status.error()));
+    if (i < first + count) return i;
   }
   return end;
 }
 
 Status Executor::runInstruction(int index, const RunOptions& options) {
   Bound& bound = instructions_[at(index)];
-  RandomKey key = options.key;
-  key.node = bound.randomNode;
-  if (plan_.instructions[at(index)].dynamic) return runDynamic(index, key);
+  const RandomKey key{options.key.seed, options.key.step, bound.randomNode};
+  if (!bound.kernel) return runDynamic(index, key);
   const KernelCall call{bound.inputs, bound.outputs, bound.workspace, key, {}};
   if (Status status = bound.kernel->run(call); !status)
     return fail(status.error().code, withLabel(graph_.node(plan_.instructions[at(index)].node), status.error().message));

@@ -140,6 +140,7 @@ snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, c
   record.set_batch(batch_.label);
   record.set_warm_up(!variant_->stepped);
   for (snapshot::InputDensity& density : density_.measure(batch_)) *record.add_densities() = std::move(density);
+  record.mutable_spans()->Reserve(static_cast<int>(spans.size()));
   for (const Span& span : spans) {
     auto& s = *record.add_spans();
     s.set_instruction(span.instruction);

@@ -12,6 +12,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -339,6 +340,16 @@ std::vector<Case> cases() {
                  {{"momentum", 0.9F}},
                  {floats(weight), floats(weight), floats(weight), scalar(f, 0.1), scalar(f, 1), scalar(DType::kI64, 2)},
                  {{f, weight}, {f, weight}}});
+  for (const auto& [steps, batch, in, hiddenSize] : {std::array<std::int64_t, 4>{64, 32, 256, 256}, {50, 16, 128, 512}}) {
+    const std::int64_t gates = 4 * hiddenSize;
+    all.push_back({"LSTM" + dimsText(Dims{steps, batch, in, hiddenSize}),
+                   "",
+                   "LSTM",
+                   {{"hidden_size", hiddenSize}},
+                   {floats({steps, batch, in}), floats({1, gates, in}, -0.1F, 0.1F), floats({1, gates, hiddenSize}, -0.1F, 0.1F), floats({1, 2 * gates}, -0.1F, 0.1F)},
+                   {{f, {steps, 1, batch, hiddenSize}}, {f, {1, batch, hiddenSize}}, {f, {1, batch, hiddenSize}}},
+                   static_cast<double>(steps * batch * gates * (in + hiddenSize))});
+  }
   all.push_back({"MatMul[256, 768, 3072]", "", "MatMul", {}, {floats({256, 768}), floats({768, 3072})}, {{f, {256, 3072}}}, 256.0 * 768 * 3072});
   return all;
 }

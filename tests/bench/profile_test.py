@@ -3,7 +3,7 @@
 import unittest
 
 from op_kinds import KINDS, OURS, kind_of_ours, kind_of_torch, side_by_side
-from step_bench import between_kernels, our_profile
+from step_bench import between_kernels, between_steps, our_profile
 
 
 class Kinds(unittest.TestCase):
@@ -61,6 +61,7 @@ class Profiles(unittest.TestCase):
         phases = [{"ph": "X", "ts": 0.0, "dur": 900.0, "args": {}}, {"ph": "M", "args": {"name": "worker"}}]
         trace = {"traceEvents": phases + [event(10.0, 5.0, 0), event(18.0, 1.0, 1), event(100.0, 5.0, 0), event(112.0, 8.0, 2), event(106.0, 4.0, 1)]}
         self.assertEqual(between_kernels(trace), [3.0, 3.0])
+        self.assertEqual(between_steps(trace), [81.0])
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ models are ../shared/corpus/large beside the source tree, the peer is ../shared/
 --profile sets profile beside profile instead: milliseconds of one step by phase (forward, backward, optimizer) and kind of op (op_kinds.py),
 ours from the medians of a recorded run, PyTorch's from its profiler (own time of each operator), and under it our instructions beside the
 roofline: how much of the least time that this machine allows each kind reaches. PyTorch's fused attention is a kind of its own; on our side
-its parts are matmul and softmax. Last, what a step costs beside its kernels: the time between one instruction's end and the next one's
-begin, over a whole step. Both step times are measured without a profiler in PyTorch and with recording on in ours (at most 2 %).
+its parts are matmul and softmax. Last, what a step costs beside its kernels: the time between one kernel's end and the next one's
+begin, over a whole step, and the time from one step to the next (batch, record, commit). Both step times are measured without a profiler in PyTorch and with recording on in ours (at most 2 %).
 """
 import argparse
 import json
@@ -64,15 +64,30 @@ def recorded(stepscope, shared, name):
         return json.loads(report.read_text()), json.loads(trace.read_text())
 
 
-def between_kernels(trace):
-    """Microseconds between the instructions of each of the last PROFILED steps."""
+def steps_of(trace):
+    """The instructions of each step, in order."""
     steps = []
-    for event in sorted((e for e in trace["traceEvents"] if e.get("ph") == "X" and "instruction" in e.get("args", {})), key=lambda e: e["ts"]):
+    for event in sorted((e for e in trace["traceEvents"] if e.get("ph") == "X" and "instruction" in e.get("args", {})), key=lambda e: (e["ts"], e["args"]["instruction"])):
         if event["args"]["instruction"] == 0:
             steps.append([])
         if steps:
             steps[-1].append(event)
-    return [step[-1]["ts"] + step[-1]["dur"] - step[0]["ts"] - sum(e["dur"] for e in step) for step in steps[-PROFILED:]]
+    return steps
+
+
+def end_of(event):
+    return event["ts"] + event["dur"]
+
+
+def between_kernels(trace):
+    """Microseconds between the instructions of each of the last PROFILED steps."""
+    return [end_of(step[-1]) - step[0]["ts"] - sum(e["dur"] for e in step) for step in steps_of(trace)[-PROFILED:]]
+
+
+def between_steps(trace):
+    """Microseconds from one of the last PROFILED steps to the next."""
+    steps = steps_of(trace)[-PROFILED:]
+    return [following[0]["ts"] - end_of(step[-1]) for step, following in zip(steps, steps[1:])]
 
 
 def our_profile(report):
@@ -112,7 +127,8 @@ def print_profile(a, shared, name):
             ms, least = roofs[kind]
             print(f"{kind:14} {ms:9.2f} ms, at least {least:9.2f} ms: {100 * least / ms:5.1f} %")
     gaps = between_kernels(trace)
-    print(f"\nbeside its kernels a step costs {statistics.median(gaps):.0f} us: {len(report['timing']['instructions'])} instructions, median of {len(gaps)} steps, recording on")
+    print(f"\nbeside its kernels a step costs {statistics.median(gaps):.0f} us: {len(report['timing']['instructions'])} instructions, median of {len(gaps)} steps, recording on; "
+          f"from one step to the next {statistics.median(between_steps(trace)):.0f} us")
     print(flush=True)
 
 

@@ -39,9 +39,11 @@ TEST_P(HeapOnModel, AStepTakesNothingBesideItsPlan) {
   ASSERT_TRUE((*session)->step().has_value());  // libraries and threads make their lasting things in the first step
   Executor& executor = *(*session)->executor();
   const int count = static_cast<int>(executor.plan().instructions.size());
+  std::vector<Span> spans;
+  spans.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     const auto before = heapTaken();
-    ASSERT_TRUE(executor.run(i, i + 1, {}).has_value());
+    ASSERT_TRUE(executor.run(i, i + 1, {.spans = &spans}).has_value());
     const auto after = heapTaken();
     const Instruction& instruction = executor.plan().instructions[static_cast<std::size_t>(i)];
     const std::string& implementation = executor.implementation(i);

@@ -1,0 +1,46 @@
+#include "engine/exec/clock.h"
+
+#include <fstream>
+#include <string>
+
+#include "engine/exec/executor.h"
+
+namespace stepscope {
+
+std::int64_t TickClock::systemNs() { return monotonicNs(); }
+
+bool TickClock::counterIsTrusted() {
+#if defined(__x86_64__)
+  static const bool trusted = [] {
+    std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    std::string source;
+    return file >> source && source == "tsc";
+  }();
+  return trusted;
+#else
+  return false;
+#endif
+}
+
+TickClock::TickClock(bool cheap) : counter_(cheap && counterIsTrusted()), first_(moment()), last_(first_) {}
+
+// Both clocks at once: the closest of several tries, because the thread may lose its core between the two.
+TickClock::Moment TickClock::moment() const {
+  if (!counter_) return {};
+  Moment best;
+  std::int64_t closest = INT64_MAX;
+  for (int i = 0; i < 4; ++i) {
+    const std::int64_t before = now(), ns = monotonicNs(), after = now();
+    if (after - before >= closest) continue;
+    closest = after - before;
+    best = {before + closest / 2, ns};
+  }
+  return best;
+}
+
+void TickClock::settle() {
+  last_ = moment();
+  if (last_.ticks > first_.ticks) nsPerTick_ = static_cast<double>(last_.ns - first_.ns) / static_cast<double>(last_.ticks - first_.ticks);
+}
+
+}  // namespace stepscope
