@@ -50,6 +50,8 @@ Status harden(const Connection& connection, bool reader) {
 Result<int> checkIdentity(const Connection& connection, const std::string& path) {
   auto id = connection.integer("PRAGMA application_id");
   if (!id) return named(id.error(), path);
+  if (const auto pages = connection.integer("PRAGMA page_count"); pages && *pages == 0)
+    return fail(ErrorCode::kForeign, fmt::format("project '{}': the file is empty; expected a .stepscope project", path));
   if (*id != kApplicationId)
     return fail(ErrorCode::kForeign,
                 fmt::format("project '{}': application id {:#x}; expected {:#x}, a project of Stepscope", path,

@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 
 #include "app/workbench/view_list.h"
+#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/running.h"
 #include "views/common/tokens.h"
@@ -38,7 +39,9 @@ MainWindow::MainWindow(bool remember)
   setWindowTitle(QStringLiteral("Stepscope"));
   setAcceptDrops(true);
   const QSize wish(1600, 1000);
-  resize(remember ? wish.boundedTo(screen()->availableSize()) : wish);
+  // The frame that the system draws around it needs room too.
+  const QSize frame(Metrics::current().unit, 3 * Metrics::current().unit);
+  resize(remember ? wish.boundedTo(screen()->availableSize() - frame) : wish);
   selection_.setCompleter([this](Selection s) { return complete(std::move(s)); });
 
   auto* central = new QWidget;
@@ -143,6 +146,7 @@ void MainWindow::arrange(const Layout& layout) {
   layoutName_ = layout.name;
   board_->apply(layout);
   toolbar_->setLayoutName(layout.name);
+  updateActions();
   // The view that had the focus may be gone; without this it goes to the first button.
   if (View* view = board_->activeView(); view && session_.built()) board_->focus(*view);
 }
@@ -168,17 +172,19 @@ bool MainWindow::idle() const {
 void MainWindow::connectSession() {
   connect(&session_, &Session::busyChanged, this, [this] {
     Running::of(store_).set(session_.running());
+    if (!session_.busy() && !(store_.position().in_step() && store_.position().breakpoint() != 0)) notice_->clearStop();
     toolbar_->setRunning(session_.busy() || session_.running());
     updateActions();
   });
   connect(&session_, &Session::builtChanged, this, [this] {
+    if (!session_.built()) undo_.clear();  // options of another model
     if (session_.built()) {
       showStartPage(false);
       if (View* view = board_->activeView()) board_->focus(*view);  // and not the first button
     }
     updateActions();
-    const QString name = session_.modelPath().section('/', -1);
-    setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : format::visible(name) + QStringLiteral(" – Stepscope"));
+    const QString name = format::fileName(session_.modelPath());
+    setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : name + QStringLiteral(" – Stepscope"));
   });
   connect(&session_, &Session::problem, this, [this](const QString& text, const QString& code) {
     if (code == u"worker_died") {
@@ -189,6 +195,16 @@ void MainWindow::connectSession() {
     }
   });
   connect(&session_, &Session::note, status_, &StatusLine::note);
+  connect(&session_, &Session::brokeAt, this, [this](const QString& reason, int instruction) {
+    const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
+    if (!made) {
+      status_->note(tr("Stopped by %1").arg(reason));
+      return;
+    }
+    const QString maker = tr("%1 %2").arg(format::count(instruction), format::visible(made->op()));
+    notice_->showStop(tr("Stopped by %1, made by %2").arg(reason, maker), tr("Show %1").arg(maker),
+                      [this, instruction] { selection_.select(Selection::ofInstruction(instruction)); });
+  });
   connect(&store_, &SnapshotStore::optionsChanged, this, &MainWindow::updateOptions);
   connect(&store_, &SnapshotStore::alertsChanged, this, &MainWindow::updateAlerts);
   connect(&store_, &SnapshotStore::breakpointsChanged, this, &MainWindow::updateBreakOn);
@@ -201,8 +217,11 @@ void MainWindow::connectSession() {
 
 void MainWindow::updateProgress() {
   const WorkerClient& client = session_.client();
-  if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
-    notice_->showProgress(client.activity(), 0, 0, [this] { session_.pause(); });
+  if (store_.workerState() == WorkerState::kUnresponsive && !session_.modelPath().isEmpty()) {
+    notice_->showProgress(tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0, tr("Restart worker"),
+                          [this] { session_.restart(); });
+  } else if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
+    notice_->showProgress(client.activity(), 0, 0, tr("Cancel"), [this] { session_.pause(); });
   } else {
     notice_->clearProgress();
   }

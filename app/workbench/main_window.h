@@ -97,6 +97,8 @@ class MainWindow : public QMainWindow {
   void askExisting(const QString& title, const QString& filter, const std::function<void(const QString&)>& then);
   void connectArrays();  // .npy files: load, save, compare
   void noteFile(const QString& path);
+  void noteSetUp();                       // of the model that was built
+  snapshot::Configure lastSetUp() const;  // of the model that is open; empty when it was never built
   void listFiles();
 
   bool remember_;

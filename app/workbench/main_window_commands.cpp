@@ -4,6 +4,7 @@
 #include <QInputDialog>
 #include <QMenu>
 #include <QTimer>
+#include <algorithm>
 #include <utility>
 
 #include "app/workbench/main_window.h"
@@ -182,10 +183,12 @@ void MainWindow::connectActions() {
   on("enter_group", view(&View::enterGroup));
   on("leave_group", view(&View::leaveGroup));
   on("theme", [this] { switchTheme(); });
-  on("layout_reset", [this] {
+  on("layout_reset", [this] { changeLayout(layoutNames().contains(layoutName_) ? layoutName_ : layoutNames().first()); });
+  on("layout_delete", [this] {
     std::erase_if(saved_, [this](const Layout& l) { return l.name == layoutName_; });
-    const QStringList names = layoutNames();
-    changeLayout(names.contains(layoutName_) ? layoutName_ : names.first());
+    status_->note(tr("Deleted the layout %1").arg(layoutName_));
+    changeLayout(layoutNames().contains(layoutName_) ? layoutName_ : QStringLiteral("Step"));
+    remember();
   });
   on("layout_save", [this] {
     auto* dialog = new QInputDialog(this);
@@ -300,6 +303,7 @@ void MainWindow::updateActions() {
   for (const char* id : {"select_forward", "select_gradient"}) enable(id, selection_.selection().node >= 0);
   enable("undo", undo_.canUndo());
   enable("redo", undo_.canRedo());
+  enable("layout_delete", std::any_of(saved_.begin(), saved_.end(), [this](const Layout& l) { return l.name == layoutName_; }));
   const bool panels = pages_->currentWidget() == board_;
   for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit"}) enable(id, panels);
 }

@@ -20,7 +20,11 @@
 namespace stepscope {
 namespace {
 
-constexpr qsizetype kMostRecent = 12;
+constexpr qsizetype kMostRecent = 24;  // models and what was recorded of them
+
+QString setUpKey(const QString& model) {
+  return QStringLiteral("set_up/") + QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex());
+}
 
 QString settingOf(const snapshot::Configure& configuration, const char* name) {
   QString found;
@@ -52,7 +56,7 @@ void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& co
 
 void MainWindow::showSetUp() {
   if (!store_.model()) return;
-  auto* dialog = new SetUpDialog(store_.model(), session_.configuration(), this);
+  auto* dialog = new SetUpDialog(store_.model(), session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(), this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &SetUpDialog::buildWanted, &session_, &Session::build);
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this] { session_.inspect(session_.modelPath(), QStringLiteral("random")); });
@@ -65,8 +69,22 @@ void MainWindow::noteFile(const QString& path) {
   QStringList recent = settings.value(QStringLiteral("recent")).toStringList();
   recent.removeAll(path);
   recent.prepend(path);
+  for (const QString& old : recent.mid(kMostRecent)) settings.remove(setUpKey(old));
   settings.setValue(QStringLiteral("recent"), recent.mid(0, kMostRecent));
   listFiles();
+}
+
+void MainWindow::noteSetUp() {
+  if (!remember_) return;
+  const std::string text = session_.configuration().SerializeAsString();
+  QSettings().setValue(setUpKey(session_.modelPath()), QByteArray(text.data(), static_cast<qsizetype>(text.size())));
+}
+
+snapshot::Configure MainWindow::lastSetUp() const {
+  snapshot::Configure last;
+  const QByteArray text = remember_ ? QSettings().value(setUpKey(session_.modelPath())).toByteArray() : QByteArray();
+  if (!last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) last.Clear();
+  return last;
 }
 
 void MainWindow::listFiles() {
@@ -111,6 +129,7 @@ void MainWindow::beginRecording() {
   if (store_.machine()) info.machine = *store_.machine();
   info.options = store_.options();
   recording_.begin(path, std::move(info));
+  noteFile(path);
 }
 
 void MainWindow::askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then) {
@@ -127,7 +146,7 @@ void MainWindow::askFile(const QString& title, const QString& name, const QStrin
   save_ = then;
   saveDialog_->setWindowTitle(title);
   saveDialog_->setNameFilter(filter);
-  saveDialog_->setDefaultSuffix(QFileInfo(name).suffix());
+  saveDialog_->setDefaultSuffix(QFileInfo(name).completeSuffix());  // also of report.trace.json: .json is another report
   saveDialog_->selectFile(name);
   saveDialog_->open();
 }
@@ -214,7 +233,8 @@ void MainWindow::connectFiles() {
 
   connectArrays();
   connect(&wishes_, &Wishes::openDialog, this, [this] {
-    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), {}, tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
+    const QString last = remember_ ? QSettings().value(QStringLiteral("recent")).toStringList().value(0) : QString();
+    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), QFileInfo(last).path(), tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openPath);
@@ -258,8 +278,10 @@ void MainWindow::connectFiles() {
       recording_.end(storage::RunStatus::kFinished);
       return;
     }
-    noteFile(session_.modelPath());
     beginRecording();
+    noteFile(session_.modelPath());
+    noteSetUp();
+    remember();  // also for a window that does not live to be closed
     recording_.phases();
     recording_.build();
     keeper_.begin();

@@ -56,6 +56,7 @@ void MainWindow::makeMenus() {
     layoutMenu_->addSeparator();
     layoutMenu_->addAction((*actions_)[QStringLiteral("layout_save")]);
     layoutMenu_->addAction((*actions_)[QStringLiteral("layout_reset")]);
+    layoutMenu_->addAction((*actions_)[QStringLiteral("layout_delete")]);
   });
   exportMenu_ = new QMenu(this);
   for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) exportMenu_->addAction((*actions_)[QLatin1String(id)]);
@@ -97,7 +98,6 @@ void MainWindow::remember() {
     const QString id = QString::fromLatin1(entry.id);
     if (const View* view = board_->find(id)) settings.setValue(QStringLiteral("view/") + id, view->saveState());
   }
-  settings.setValue(QStringLiteral("session/model"), session_.built() ? session_.modelPath() : QString());
 }
 
 void MainWindow::restore() {

@@ -44,9 +44,23 @@ NoticeBar::NoticeBar(QWidget* parent)
 }
 
 void NoticeBar::showProblem(const QString& text, const QString& actionText, std::function<void()> action) {
-  problem_ = true;
+  showText(Kind::kProblem, text, actionText, std::move(action));
+}
+
+void NoticeBar::showStop(const QString& text, const QString& actionText, std::function<void()> action) {
+  if (kind_ != Kind::kProblem) showText(Kind::kStop, text, actionText, std::move(action));
+}
+
+void NoticeBar::clearStop() {
+  if (kind_ == Kind::kStop) clear();
+}
+
+void NoticeBar::showText(Kind kind, const QString& text, const QString& actionText, std::function<void()> action) {
+  kind_ = kind;
   run_ = std::move(action);
-  icon_->setPixmap(iconPixmap(QStringLiteral("warning"), Tokens::current().error, Metrics::current().icon, devicePixelRatioF()));
+  const Tokens& t = Tokens::current();
+  icon_->setPixmap(iconPixmap(kind == Kind::kStop ? QStringLiteral("break") : QStringLiteral("warning"), kind == Kind::kStop ? t.warn : t.error, Metrics::current().icon,
+                              devicePixelRatioF()));
   icon_->show();
   text_->setText(text);
   progress_->hide();
@@ -56,26 +70,27 @@ void NoticeBar::showProblem(const QString& text, const QString& actionText, std:
   show();
 }
 
-void NoticeBar::showProgress(const QString& text, qint64 done, qint64 total, std::function<void()> cancel) {
-  if (problem_) return;
-  run_ = std::move(cancel);
+void NoticeBar::showProgress(const QString& text, qint64 done, qint64 total, const QString& actionText, std::function<void()> action) {
+  if (kind_ == Kind::kProblem) return;
+  kind_ = Kind::kProgress;
+  run_ = std::move(action);
   icon_->hide();
   text_->setText(text);
   progress_->setRange(0, total > 0 ? 1000 : 0);
   if (total > 0) progress_->setValue(static_cast<int>(1000.0 * static_cast<double>(done) / static_cast<double>(total)));
   progress_->show();
-  action_->setText(tr("Cancel"));
+  action_->setText(actionText);
   action_->show();
   close_->hide();
   show();
 }
 
 void NoticeBar::clearProgress() {
-  if (!problem_) hide();
+  if (kind_ == Kind::kProgress) clear();
 }
 
 void NoticeBar::clear() {
-  problem_ = false;
+  kind_ = Kind::kNone;
   run_ = nullptr;
   hide();
 }
@@ -83,7 +98,7 @@ void NoticeBar::clear() {
 void NoticeBar::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Tokens& t = Tokens::current();
-  painter.fillRect(rect(), problem_ ? mixed(t.error, t.panel, 0.10) : t.raised);
+  painter.fillRect(rect(), kind_ == Kind::kProblem ? mixed(t.error, t.panel, 0.10) : kind_ == Kind::kStop ? t.currentRow : t.raised);
   painter.fillRect(0, height() - 1, width(), 1, t.border);
 }
 

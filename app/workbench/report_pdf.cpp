@@ -155,6 +155,7 @@ ReportPage printable(const QString& html) {
   static const QRegularExpression kOne(QStringLiteral("<div>(<h3>[^<]*</h3>)(<img[^>]*>)\\s*</div>"));
   static const QRegularExpression kThree(QStringLiteral("<div class=three>((?:<td.*?</td>)*)</div>"),
                                          QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kLoose(QStringLiteral("(?<!<p>)(<img[^>]*>)"));
   static const QRegularExpression kTile(
       QStringLiteral("<div class=tile[^>]*><dt>(.*?)</dt><dd>(.*?)</dd><p>(.*?)</p></div>"),
       QRegularExpression::DotMatchesEverythingOption);
@@ -182,6 +183,8 @@ ReportPage printable(const QString& html) {
   page.html.replace(kTile, QStringLiteral("<td class=l><span class=dim>\\1</span><br><b>\\2</b><br><span class=dim>\\3</span></td>"));
   page.html.replace(kTiles, QStringLiteral("<table width=\"100%\"><tr>\\1</tr></table><p></p>"));
   page.html.replace(kOne, QStringLiteral("<td class=l>\\1<p>\\2</p></td>"));
+  // In a paragraph of its own: beside the text before it a chart would make that line as high as itself.
+  page.html.replace(kLoose, QStringLiteral("<p>\\1</p>"));
   page.html.replace(kThree, QStringLiteral("<table width=\"100%\"><tr>\\1</tr></table>"));
   const QString own = QString::fromLatin1(kSheet).arg(variables.value(QStringLiteral("muted"), QStringLiteral("#000000")),
                                                       variables.value(QStringLiteral("error"), QStringLiteral("#000000")));

@@ -18,7 +18,8 @@ Session::Session(SnapshotStore& store, SelectionModel& selection, QObject* paren
           [this] { store_.setWorkerState(client_.state(), client_.activity()); });
   connect(&client_, &WorkerClient::died, this, [this](const QString& reason) {
     running_ = false;
-    replaying_ = false;
+    replaying_ = training_ = interrupted_ = false;
+    waiting_.clear();
     setBusy(false);
     store_.setWorkerState(WorkerState::kDead, reason);
     if (restarting_) return;  // by the user, and a new one comes
@@ -30,6 +31,11 @@ void Session::setBusy(bool busy) {
   if (busy == busy_) return;
   busy_ = busy;
   emit busyChanged();
+  // In a turn of its own: what follows the request that ended comes first.
+  if (!busy_ && !waiting_.empty()) {
+    QMetaObject::invokeMethod(
+        this, [this] { if (!busy_ && !running_ && !waiting_.empty()) sendOptions({}); }, Qt::QueuedConnection);
+  }
 }
 
 bool Session::refuse() {
@@ -63,6 +69,7 @@ void Session::absorb(const Delivery& d) {
       // The reply lists all alerts, those that came as events among them.
       store_.clearAlerts();
       for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
+      for (const auto& alert : numbers_) store_.addAlert(alert);
       if (again) emit phasesTold();
       break;
     }
@@ -127,14 +134,17 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
   client_.request(std::move(request), what, [this, then = std::move(then), failed = std::move(failed)](const Delivery& d) {
     absorb(d);
     if (!d.response->done()) return;
+    if (d.response->has_error()) {
+      interrupted_ = interrupted_ && d.response->error().code() == "cancelled";
+      running_ = running_ && interrupted_;
+    }
     const bool rebuilt = std::exchange(rebuilt_, false) && client_.alive();
     if (!rebuilt) setBusy(false);
     Then next = then;
     if (d.response->has_error()) {
-      running_ = false;
       const auto& error = d.response->error();
       if (error.code() == "cancelled") {
-        emit note(tr("Cancelled"));
+        if (!interrupted_) emit note(tr("Cancelled"));
       } else if (error.code() != "worker_died") {
         emit problem(format::visible(error.message()), format::visible(error.code()));
       }

@@ -36,7 +36,7 @@ class Session : public QObject {
   bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
 
-  // Starts the worker when there is none and reads the model; modelInspected or problem follows.
+  // Starts the worker when there is none and reads the model; modelInspected or problem follows. What runs ends with its worker.
   void inspect(const QString& path, const QString& missingWeights);
   // Configures the inspected model and builds it; built or problem follows.
   void build(const snapshot::Configure& configuration);
@@ -66,7 +66,8 @@ class Session : public QObject {
   void compareWithValue(int value, int other);
   void keepTensor(int value);
   void rowLosses();
-  void setOptions(const OptionSettings& settings);  // as one change; in the middle of a step for the next one
+  // As one change; in the middle of a step for the next one. While something runs they wait: a run takes them before its next step.
+  void setOptions(const OptionSettings& settings);
   void recompute(bool whatIf, const QString& plan, qint64 budget);  // the answer stands in the findings
   void determinism();
   void compareBits();
@@ -86,6 +87,8 @@ class Session : public QObject {
   void phasesTold();   // of a build that the store now shows; those of the first build come with builtChanged()
   void planRebuilt();  // graph, plan and options of the newest build were fetched again
   void alertRaised(const stepscope::snapshot::Alert& alert);
+  // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the place.
+  void brokeAt(const QString& reason, int instruction);
 
  private:
   using Then = std::function<void()>;
@@ -111,6 +114,7 @@ class Session : public QObject {
   void refreshBuild(Then then);
   void runOn();
   void stopped();          // the selection follows the new position
+  void tellOfNumber(bool nan, int instruction);  // that a run stopped at, as an alert
   void unfinished();
   void settle(Then then);  // reads the position after a step was committed
   void comeBack();         // to where the worker was that died
@@ -119,6 +123,10 @@ class Session : public QObject {
   void loadKept(const StateRing::State& state, const Then& then);
   void keepState();  // into the ring
   void begin(const Then& then);
+  void replaceWorker(Then then);  // kills the one that is there
+  void sendOptions(Then then);    // those that wait
+  void trainOn(std::int64_t goal);    // up to this step
+  void trainAtOnce(std::int64_t goal);  // with nothing of a step left to finish
 
   SnapshotStore& store_;
   SelectionModel& selection_;
@@ -131,9 +139,13 @@ class Session : public QObject {
   bool busy_ = false;
   bool running_ = false;
   bool optionsTouched_ = false;  // some wait for the next step
+  OptionSettings waiting_;       // not sent yet: a request that moves the session runs
+  bool training_ = false;        // at full speed, by one request
+  bool interrupted_ = false;     // it is cancelled to send them, and goes on
   bool rebuilt_ = false;         // the worker made another plan than the one that the store has
   bool restarting_ = false;  // the user replaces the worker
   bool replaying_ = false;
+  std::vector<snapshot::Alert> numbers_;  // alerts of this side
   StateRing ring_{kRingBytes};
   QElapsedTimer sinceKept_;
   std::vector<Edit> edits_;  // in the order they were made

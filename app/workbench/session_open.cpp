@@ -8,26 +8,32 @@
 namespace stepscope {
 namespace {
 constexpr std::int64_t kMostRepeated = 10'000;  // steps that a restart runs again
+
+// Breakpoints that name no place of a model stay for the next one.
+std::vector<snapshot::Breakpoint> placeless(std::vector<snapshot::Breakpoint> all) {
+  std::erase_if(all, [](const snapshot::Breakpoint& b) {
+    return b.condition_case() == snapshot::Breakpoint::kNode || b.condition_case() == snapshot::Breakpoint::kInstruction ||
+           b.condition_case() == snapshot::Breakpoint::kPredicate;
+  });
+  return all;
 }
+}  // namespace
 
 void Session::inspect(const QString& path, const QString& missingWeights) {
   if (busy_) {
-    emit note(tr("Still %1; Esc cancels").arg(client_.activity()));
+    replaceWorker([this, path, missingWeights] { inspect(path, missingWeights); });
     return;
   }
   built_ = false;
-  rebuilt_ = optionsTouched_ = false;
+  rebuilt_ = optionsTouched_ = building_ = false;
+  waiting_.clear();
+  numbers_.clear();
   ring_.clear();
   edits_.clear();
   path_ = path;
   missingWeights_ = missingWeights;
   configuration_.Clear();
-  // Breakpoints that name no place of the old model stay.
-  std::vector<snapshot::Breakpoint> kept = store_.breakpoints();
-  std::erase_if(kept, [](const snapshot::Breakpoint& b) {
-    return b.condition_case() == snapshot::Breakpoint::kNode || b.condition_case() == snapshot::Breakpoint::kInstruction ||
-           b.condition_case() == snapshot::Breakpoint::kPredicate;
-  });
+  const auto kept = placeless(store_.breakpoints());
   store_.clear();
   store_.setReadOnly(false);
   store_.setBreakpoints(kept);
@@ -178,11 +184,37 @@ void Session::refreshBuild(Then then) {
   });
 }
 
+void Session::replaceWorker(Then then) {
+  running_ = false;
+  const auto again = [this, then = std::move(then)] {
+    setBusy(false);
+    then();
+  };
+  if (!client_.alive()) {
+    setBusy(true);
+    begin(again);
+    return;
+  }
+  restarting_ = true;
+  auto* once = new QObject(this);
+  connect(&client_, &WorkerClient::died, once, [this, once, again] {
+    once->deleteLater();
+    restarting_ = false;
+    setBusy(true);
+    QMetaObject::invokeMethod(
+        this, [this, again] { begin(again); }, Qt::QueuedConnection);
+  });
+  client_.kill();
+}
+
 void Session::close() {
   running_ = false;
   built_ = false;
+  waiting_.clear();
   client_.cancelAll();
+  const auto kept = placeless(store_.breakpoints());
   store_.clear();
+  store_.setBreakpoints(kept);
   selection_.reset();
   selection_.setCurrentInstruction(-1);
   emit builtChanged();
@@ -190,13 +222,10 @@ void Session::close() {
 
 void Session::restart() {
   if (path_.isEmpty()) return;
-  running_ = false;
-  restarting_ = true;
   const bool wasBuilt = built_;
   returnTo_.reset();
   if (wasBuilt) returnTo_ = store_.position();
-  const auto again = [this, wasBuilt] {
-    restarting_ = false;
+  replaceWorker([this, wasBuilt] {
     snapshot::Request request;
     request.mutable_open()->set_path(path_.toStdString());
     request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
@@ -207,20 +236,7 @@ void Session::restart() {
       }
       build(configuration_);
     });
-  };
-  if (client_.alive()) {
-    auto* once = new QObject(this);
-    connect(&client_, &WorkerClient::died, once, [this, once, again] {
-      once->deleteLater();
-      setBusy(true);
-      QMetaObject::invokeMethod(
-          this, [this, again] { begin(again); }, Qt::QueuedConnection);
-    });
-    client_.kill();
-    return;
-  }
-  setBusy(true);
-  begin(again);
+  });
 }
 
 }  // namespace stepscope

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Moving through steps in both directions.
+#include <algorithm>
+#include <utility>
+
 #include "app/workbench/session.h"
+#include "views/common/format.h"
 
 namespace stepscope {
 namespace {
@@ -23,9 +27,45 @@ void Session::inStep(Then then) {
 void Session::stopped() {
   const snapshot::Position& p = store_.position();
   selection_.setCurrentInstruction(p.in_step() ? p.instruction() : -1);
+  if (p.in_step() && p.breakpoint() != 0 && !replaying_) {
+    using B = snapshot::Breakpoint;
+    const auto& all = store_.breakpoints();
+    const auto at = std::find_if(all.begin(), all.end(), [&p](const B& b) { return b.id() == p.breakpoint(); });
+    const bool ofValues = at != all.end() && p.instruction() > 0 &&
+                          (at->condition_case() == B::kNan || at->condition_case() == B::kNewInf || at->condition_case() == B::kPredicate);
+    if (ofValues) selection_.select(Selection::ofInstruction(p.instruction() - 1));
+    if (ofValues && at->condition_case() != B::kPredicate) tellOfNumber(at->condition_case() == B::kNan, p.instruction() - 1);
+    emit brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
+    if (ofValues) return;
+  }
   if (p.in_step() && store_.plan() && p.instruction() < store_.plan()->size()) {
     selection_.select(Selection::ofInstruction(p.instruction()));
   }
+}
+
+// It is found again among the alerts when the run went on.
+void Session::tellOfNumber(bool nan, int instruction) {
+  const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
+  if (!made || !store_.graph()) return;
+  const QString reason = QString::fromStdString(store_.position().stopped_by());
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::ERROR);
+  alert.set_code(nan ? "nan" : "inf");
+  alert.set_node(made->node());
+  alert.set_value(made->outputs_size() > 0 ? made->outputs(0).value() : -1);
+  for (const auto& output : made->outputs()) {
+    const auto* value = store_.graph()->value(output.value());
+    if (value && reason.endsWith('\'' + QString::fromStdString(value->name()) + '\'')) alert.set_value(output.value());
+  }
+  alert.set_instruction(instruction);
+  alert.set_step(store_.position().step());
+  const QString found = reason.section(QStringLiteral(": "), 1);
+  alert.set_message(tr("%1, made by %2 %3").arg(found).arg(instruction).arg(QString::fromStdString(made->op())).toStdString());
+  const auto told = [&alert](const snapshot::Alert& other) { return other.step() == alert.step() && other.message() == alert.message(); };
+  if (std::any_of(numbers_.begin(), numbers_.end(), told)) return;
+  numbers_.push_back(alert);
+  store_.addAlert(alert);
+  emit alertRaised(alert);
 }
 
 void Session::run(bool backwards) {
@@ -71,7 +111,14 @@ void Session::runOn() {
               std::move(finish), tr("finishing the step"),
               [this] {
                 settle([this] {
-                  if (running_) runOn();
+                  if (!running_) return;
+                  const auto on = [this] {
+                    if (running_) runOn();
+                  };
+                  if (waiting_.empty())
+                    on();
+                  else
+                    sendOptions(on);
                 });
               },
               [this] { unfinished(); });
@@ -182,19 +229,52 @@ void Session::rewind(std::int64_t step) {
 
 void Session::train(std::int64_t steps) {
   if (refuse()) return;
-  const auto go = [this, steps] {
-    snapshot::Request request;
-    request.mutable_train()->set_steps(steps);
-    request.mutable_train()->set_record(true);
-    running_ = true;
-    emit busyChanged();
-    const auto ended = [this] {
+  const snapshot::Position& p = store_.position();
+  trainOn(p.step() + steps + (p.in_step() ? 1 : 0));
+}
+
+void Session::trainAtOnce(std::int64_t goal) {
+  running_ = true;
+  if (!waiting_.empty()) {
+    sendOptions([this, goal] {
+      if (running_) trainOn(goal);
+    });
+    return;
+  }
+  snapshot::Request request;
+  request.mutable_train()->set_steps(goal - store_.position().step());
+  request.mutable_train()->set_record(true);
+  training_ = true;
+  emit busyChanged();
+  const auto ended = [this] {
+    running_ = training_ = interrupted_ = false;
+    settle({});
+  };
+  move(std::move(request), tr("training"), ended, [this, goal, ended] {
+    training_ = false;
+    if (!client_.alive()) return;
+    if (!std::exchange(interrupted_, false) || !running_) {
+      ended();
+      return;
+    }
+    snapshot::Request state;
+    state.mutable_state();
+    move(std::move(state), tr("reading the state"), [this, goal] {
+      sendOptions([this, goal] {
+        if (running_) trainOn(goal);
+      });
+    });
+  });
+}
+
+void Session::trainOn(std::int64_t goal) {
+  const auto go = [this, goal] {
+    if (goal > store_.position().step()) {
+      trainAtOnce(goal);
+    } else {
       running_ = false;
       settle({});
-    };
-    move(std::move(request), tr("training"), ended, [this, ended] {
-      if (client_.alive()) ended();
-    });
+    }
   };
   if (!store_.position().in_step()) {
     go();
@@ -203,11 +283,13 @@ void Session::train(std::int64_t steps) {
   snapshot::Request finish;
   finish.mutable_finish_step();
   const auto finished = [this, go] {
-    // Options that waited for the end of the step change the plan, which is read before it runs at full speed.
-    if (optionsTouched_)
-      settle([this, go] { inStep(go); });
-    else
-      go();
+    settle([this, go] {
+      // Options that waited for the end of the step change the plan, which is read before it runs at full speed.
+      if (optionsTouched_)
+        inStep(go);
+      else
+        go();
+    });
   };
   move(std::move(finish), tr("finishing the step"), finished, [this] { unfinished(); });
 }

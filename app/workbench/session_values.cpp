@@ -108,7 +108,40 @@ void Session::edit(snapshot::Request request) {
 }
 
 void Session::setOptions(const OptionSettings& settings) {
-  if (refuse() || settings.empty()) return;
+  if (settings.empty() || (!built_ && refuse())) return;
+  for (const auto& setting : settings) {
+    std::erase_if(waiting_, [&setting](const auto& w) { return w.first == setting.first; });
+    waiting_.push_back(setting);
+  }
+  if (!busy_) {
+    sendOptions({});
+    return;
+  }
+  QStringList names;
+  auto shown = store_.options();
+  for (const auto& [name, value] : settings) {
+    names << tr("%1 = %2").arg(name, value);
+    for (auto& option : shown) {
+      if (QString::fromStdString(option.name()) != name) continue;
+      option.set_value(value.toStdString());
+      option.set_set_by("window");
+      option.set_effect(tr("from the next step on").toStdString());
+    }
+  }
+  store_.setOptions(std::move(shown));
+  emit note(tr("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
+  if (training_) {
+    interrupted_ = true;
+    client_.cancelAll();
+  }
+}
+
+void Session::sendOptions(Then then) {
+  const OptionSettings settings = std::exchange(waiting_, {});
+  if (settings.empty()) {
+    if (then) then();
+    return;
+  }
   snapshot::Request request;
   auto* set = request.mutable_set_option();
   QStringList text;
@@ -123,7 +156,7 @@ void Session::setOptions(const OptionSettings& settings) {
     more->set_name(name.toStdString());
     more->set_value(value.toStdString());
   }
-  move(std::move(request), tr("setting %1").arg(settings.front().first), [this, settings, text = text.join(QStringLiteral(", "))] {
+  move(std::move(request), tr("setting %1").arg(settings.front().first), [this, settings, then, text = text.join(QStringLiteral(", "))] {
     for (const auto& [name, value] : settings) {
       auto* kept = configuration_.add_settings();  // for the next worker
       kept->set_name("set");
@@ -131,6 +164,12 @@ void Session::setOptions(const OptionSettings& settings) {
     }
     optionsTouched_ = store_.position().in_step();
     emit note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
+    if (then) then();
+  }, [this] {
+    // What was shown in advance is not so.
+    snapshot::Request options;
+    options.mutable_options();
+    if (client_.alive()) ask(std::move(options), tr("reading the options"), {});
   });
 }
 

@@ -17,6 +17,13 @@ QString strong(const QString& text) {
   return QStringLiteral("<span style='font-weight:500;color:%1'>%2</span>").arg(Tokens::current().text.name(), text.toHtmlEscaped());
 }
 
+// A step that was walked through by hand took as long as the person did: its speed says nothing.
+bool ranThrough(const snapshot::StepRecord& step) {
+  std::int64_t worked = 0;
+  for (const auto& span : step.spans()) worked += span.end_ns() - span.begin_ns();
+  return step.spans_size() == 0 || step.ns() < 3 * worked + 1'000'000;
+}
+
 QString dot(const QColor& colour, const QString& text) {
   return QStringLiteral("<span style='color:%1'>●</span> <span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
 }
@@ -111,7 +118,7 @@ void StatusLine::refresh() {
   loss_->setText(hasLoss ? tr("Loss ") + strong(format::number(loss, 6)) : QString());
   loss_->setToolTip(!hasLoss ? QString() : fresh ? tr("%1, of this step").arg(format::numberExact(loss)) : tr("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
   QString speed;
-  if (last && last->ns() > 0) {
+  if (last && last->ns() > 0 && ranThrough(*last)) {
     const double seconds = static_cast<double>(last->ns()) * 1e-9;
     speed = last->tokens() > 0 ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + tr(" tokens/s")
                                : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + tr(" samples/s");

@@ -71,6 +71,7 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
       snapshot::Alert alert;
       alert.set_severity(snapshot::Alert::WARNING);
       alert.set_code("shared_initializer");
+      alert.set_node(-1);
       alert.set_message(warning.where + ": " + warning.message);
       raise(alert);
     }
@@ -160,6 +161,9 @@ void Session::keepStage(std::string phase, const Graph& graph) {
 }
 
 void Session::raise(snapshot::Alert alert) {
+  // No alert of the engine is about one value or one instruction, and 0 would be the first.
+  alert.set_value(-1);
+  alert.set_instruction(-1);
   if (alert.step() == 0) alert.set_step(state_.step);
   // An alert is told once, not once per step.
   if (!alerted_.insert(alert.code() + alert.message()).second) return;

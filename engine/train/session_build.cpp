@@ -85,6 +85,7 @@ Status Session::materialise() {
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::WARNING);
   alert.set_code("missing_weights");
+  alert.set_node(-1);
   alert.set_message(fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and gradients mean nothing, times and memory do", empty.size(), options_.seed));
   raise(alert);
   return {};
@@ -103,7 +104,9 @@ Status Session::optimise(std::string_view name, const std::vector<Pass>& passes,
     report(child.pass(), pass.name, *result, before, graph.order().size());
     child.count(static_cast<std::int64_t>(result->matches));
     auto& effect = optionEffects_["pass." + std::string(pass.name)];
-    effect += fmt::format("{}{}: {} matches, {} nodes fewer", effect.empty() ? "" : "; ", name, result->matches, before - graph.order().size());
+    const std::size_t after = graph.order().size();
+    effect += fmt::format("{}{}: {} matches, {} nodes {}", effect.empty() ? "" : "; ", name, result->matches, after > before ? after - before : before - after,
+                          after > before ? "more" : "fewer");
   }
   phase.count(static_cast<std::int64_t>(graph.order().size()));
   return {};

@@ -23,12 +23,36 @@ std::string tooltip(const PhaseRow& phase) {
   return text;
 }
 
+// Between reading a model and building it somebody looks at the set-up: that is no time of a phase and would fill the chart.
+constexpr std::int64_t kWait = 1'000'000;
+
+// By the begin of a phase: how long nothing ran in all before it, gaps shorter than kWait not counted.
+std::map<std::int64_t, std::int64_t> waitsBefore(const std::vector<PhaseRow>& phases) {
+  std::map<std::int64_t, std::int64_t> ends, waits;
+  for (const PhaseRow& phase : phases) {
+    if (phase.depth != 0) continue;
+    auto& end = ends[phase.beginNs];
+    end = std::max(end, phase.beginNs + phase.ns);
+  }
+  std::int64_t sum = 0, last = ends.empty() ? 0 : ends.begin()->first;
+  for (const auto& [begin, end] : ends) {
+    if (begin - last >= kWait) waits[begin] = sum += begin - last;
+    last = std::max(last, end);
+  }
+  return waits;
+}
+
 std::string flameChart(const ReportData& data) {
-  std::int64_t begin = data.phases.front().beginNs, end = begin;
+  const auto waits = waitsBefore(data.phases);
+  const auto beginOf = [&waits](const PhaseRow& phase) {
+    const auto wait = waits.upper_bound(phase.beginNs);
+    return phase.beginNs - (wait == waits.begin() ? 0 : std::prev(wait)->second);
+  };
+  std::int64_t begin = beginOf(data.phases.front()), end = begin;
   int deepest = 0;
   for (const PhaseRow& phase : data.phases) {
-    begin = std::min(begin, phase.beginNs);
-    end = std::max(end, phase.beginNs + phase.ns);
+    begin = std::min(begin, beginOf(phase));
+    end = std::max(end, beginOf(phase) + phase.ns);
     deepest = std::clamp(phase.depth, deepest, kMaxDepth);
   }
   const double span = std::max(1.0, static_cast<double>(end - begin));
@@ -46,7 +70,7 @@ std::string flameChart(const ReportData& data) {
   std::size_t boxes = 0;
   for (const PhaseRow& phase : data.phases) {
     if (phase.depth < 0 || phase.depth > kMaxDepth || ++boxes > kMaxBoxes) continue;
-    const double left = x(phase.beginNs);
+    const double left = x(beginOf(phase));
     const double width = std::max(0.8, static_cast<double>(phase.ns) / span * kWidth);
     const double top = kAxis + phase.depth * kRow;
     text += fmt::format(

@@ -42,7 +42,7 @@ std::string lossSection(const ReportData& data) {
           small("Time of a step, without warm-up", time) + "</div>";
   std::string sub = fmt::format(
       "Loss{} over {} steps.",
-      data.run.lossName.empty() ? "" : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),
+      data.run.lossName.empty() || data.run.lossName == "loss" ? "" : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),
       countText(static_cast<std::int64_t>(data.steps.size())));
   if (loss.points.size() >= 40) sub += " Faint: every step; strong: moving mean.";
   return section("loss", "Training", sub, body);

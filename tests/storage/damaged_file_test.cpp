@@ -58,6 +58,7 @@ TEST_F(Damaged, TextIsNotAProject) {
 TEST_F(Damaged, EmptyFileIsNotAProjectToRead) {
   writeBytes(file_, "");
   EXPECT_EQ(Project::openReadOnly(file_).error().code, ErrorCode::kForeign);
+  EXPECT_NE(Project::openReadOnly(file_).error().message.find("the file is empty"), std::string::npos);
 }
 
 TEST_F(Damaged, DatabaseOfAnotherProgramIsForeign) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
+#include "tests/workbench/fake_answers.h"
 #include "tests/workbench/fake_model.h"
 #include "tests/workbench/fuzz.h"
 
@@ -203,33 +204,15 @@ class Worker {
         m->set_gpu_note("no GPU found");
         break;
       }
-      case Request::kOpen: model(q, &r); break;
+      case Request::kOpen: describeModel(model_, q.open(), &r); break;
       case Request::kConfigure: break;
-      case Request::kBuild: {
-        std::int64_t at = 1000;
-        int parent = 0;
-        for (const char* name : {"load", "check", "inline", "infer", "attach loss", "pre-grad passes", "gradient",
-                                 "optimizer", "plan", "bind"}) {
-          auto* s = r.mutable_build()->add_phases();
-          s->set_name(name);
-          s->set_parent(-1);
-          s->set_begin_ns(at);
-          s->set_ns(1'000'000 + 300'000 * parent);
-          s->set_count(40 + parent);
-          at += s->ns();
-          ++parent;
-        }
-        r.mutable_build()->add_stages("load");
-        r.mutable_build()->add_stages("optimizer");
-        r.mutable_build()->set_loss(model_.loss);
-        break;
-      }
+      case Request::kBuild: describeBuild(model_, r.mutable_build()); break;
       case Request::kGraph: *r.mutable_graph() = model_.graph; break;
       case Request::kPlan: *r.mutable_plan() = model_.plan; break;
-      case Request::kOptions: options(&r); break;
+      case Request::kOptions: describeOptions(options_, r.mutable_options()); break;
       case Request::kSetOption:
         options_[q.set_option().name()] = q.set_option().value();
-        options(&r);
+        describeOptions(options_, r.mutable_options());
         break;
       case Request::kDeterminism:
         for (const auto& n : model_.graph.nodes()) {
@@ -325,7 +308,7 @@ class Worker {
         fill(r.mutable_position(), "step");
         break;
       case Request::kCompareBits: r.mutable_compare()->set_equal(true); break;
-      case Request::kRecompute: recompute(q.recompute(), r.mutable_recompute()); break;
+      case Request::kRecompute: describeRecompute(q.recompute(), r.mutable_recompute()); break;
       case Request::kPin:
       case Request::kEdit:
       case Request::kSaveTensor:
@@ -336,110 +319,6 @@ class Worker {
         r.mutable_error()->set_message("request: not known to the made-up worker");
     }
     send(r);
-  }
-
-  void model(const Request& q, Response* r) {
-    if (q.open().path().find("missing") != std::string::npos) {
-      r->mutable_error()->set_code("not_found");
-      r->mutable_error()->set_message("model '" + q.open().path() + "': no such file; expected an .onnx file");
-      return;
-    }
-    auto* m = r->mutable_model();
-    m->set_path(q.open().path());
-    m->set_file_bytes(12'345'678);
-    m->set_producer("pytorch 2.5");
-    m->set_ir_version(8);
-    (*m->mutable_opsets())[""] = 17;
-    m->set_node_count(model_.firstBackward);
-    for (const char* name : {"input_ids", "labels"}) {
-      auto* i = m->add_inputs();
-      i->set_name(name);
-      i->set_dtype("int64");
-      i->add_dims("batch");
-      i->add_dims("sequence");
-      i->set_role(name[0] == 'i' ? "token ids below 8192" : "class labels below 8192");
-      i->set_reason(name[0] == 'i' ? "gathers from wte.weight" : "labels of the loss");
-    }
-    auto* o = m->add_outputs();
-    o->set_name("loss");
-    o->set_dtype("float32");
-    m->set_proposed_loss("loss");
-    m->set_loss_reason("the only scalar float output");
-    m->add_loss_candidates("logits");
-    for (const auto& v : model_.graph.values()) {
-      if (v.role() != INITIALIZER) continue;
-      auto* p = m->add_parameters();
-      p->set_name(v.name());
-      p->set_dtype(v.dtype());
-      for (const auto& d : v.dims()) p->add_dims(std::stoll(d));
-      p->set_bytes(v.bytes());
-      p->set_trained(true);
-      p->set_reason("reaches the loss");
-      m->set_parameter_count(m->parameter_count() + v.bytes() / 4);
-    }
-    std::map<std::string, int> ops;
-    for (int i = 0; i < model_.firstBackward; ++i) ++ops[model_.graph.nodes(i).op()];
-    for (const auto& [op, count] : ops) {
-      auto* c = m->add_ops();
-      c->set_op(op);
-      c->set_count(count);
-      c->set_has_gradient(true);
-      c->set_has_kernel(true);
-      c->set_has_fast_kernel(op == "MatMul");
-    }
-  }
-
-  void options(Response* r) {
-    for (const auto& [name, value] : options_) {
-      auto* o = r->mutable_options()->add_options();
-      o->set_name(name);
-      o->set_value(value);
-      o->set_default_value(name == "recompute" ? "off" : "on");
-      o->set_set_by(o->value() == o->default_value() ? "default" : "window");
-      o->set_doc("What " + name + " does to the step.");
-      o->set_effect(value == "on" ? "removed 12 nodes, saved 3.2 MiB" : "");
-      o->add_choices("on");
-      o->add_choices("off");
-    }
-  }
-
-  static void recompute(const GetRecompute& asked, RecomputeReport* r) {
-    const std::int64_t peak = 48 << 20;
-    r->set_plain_peak_bytes(peak);
-    r->set_present_peak_bytes(peak);
-    r->set_plain_step_ns(52e6);
-    r->set_measured(true);
-    r->set_basis("medians of the newest 9 steps, by instruction");
-    for (int i = 0; i < 4; ++i) {
-      auto* p = r->add_patterns();
-      p->set_pattern(i == 3 ? "block" : std::string(static_cast<std::size_t>(i) + 1, 'G') + "elu+");
-      p->set_occurrences(3 + i);
-      p->set_nodes(4 * (1 + i));
-      p->set_measured_nodes(p->nodes());
-      p->add_shapes("float32[2, 128, 768] × 3");
-      p->set_stash_bytes((8 << 20) - (i << 20));
-      p->set_saved_bytes((6 << 20) - (i << 21));
-      p->set_cost_ns(1e6 * (i + 1));
-      p->add_makers(i);
-      auto* point = r->add_curve();
-      point->set_peak_bytes(peak - (i << 22));
-      point->set_extra_ns(2e6 * i);
-      point->set_step_ns(52e6 + 2e6 * i);
-      point->set_nodes(i);
-      point->set_plan(i == 0 ? "" : "Gelu+:1:" + std::to_string(i));
-      point->set_exact(true);
-    }
-    auto* run = r->add_runs();
-    run->set_peak_bytes(peak);
-    run->set_steps(9);
-    run->set_median_ns(52.5e6);
-    run->set_min_ns(51e6);
-    run->set_max_ns(55e6);
-    run->set_present(true);
-    auto* refused = r->add_refused();
-    refused->set_bytes(3 << 20);
-    refused->set_reason("needs MatMul 'h.0/attn' again, which is costly");
-    if (asked.what_if()) *r->mutable_what_if() = r->curve(2);
   }
 
   void fetch(const Request& q, Response* r) {

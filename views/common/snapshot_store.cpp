@@ -67,6 +67,7 @@ void SnapshotStore::clear() {
   statistics_.clear();
   watched_.clear();
   pinned_.clear();
+  options_.clear();
   findings_->clear();
   emit modelChanged();
   emit stagesChanged();
@@ -81,6 +82,7 @@ void SnapshotStore::clear() {
   emit comparisonChanged();
   emit watchedChanged();
   emit pinnedChanged();
+  emit optionsChanged();
 }
 
 void SnapshotStore::setModel(ModelPtr model) {

@@ -8,6 +8,7 @@
 #include <QKeyEvent>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -118,7 +119,7 @@ void GraphView::buildControls() {
 }
 
 QString GraphView::headerText() const {
-  if (!canvas_->scene()) return {};
+  if (!canvas_->scene() || !store().graph()) return {};
   const GraphModel& model = *canvas_->scene()->model;
   QString text = tr("%1 nodes").arg(format::count(model.snapshot().nodeCount()));
   if (!base_.isEmpty()) text += tr(" · changes from %1 to %2").arg(format::visible(base_), format::visible(stage_));
@@ -183,11 +184,10 @@ void GraphView::relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reve
 }
 
 void GraphView::showScene(const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open) {
-  if (chooseOpen_) {
-    open_ = open;
-    chooseOpen_ = false;
-  }
+  const bool other = std::exchange(chooseOpen_, false);  // the first one of a model
+  if (other) open_ = open;
   canvas_->setScene(scene, anchor_, anchorGroup_);
+  if (other) canvas_->fitAll();
   anchor_ = -1;
   anchorGroup_.clear();
   updateMarks();

@@ -149,10 +149,12 @@ void InstructionsView::showSelection(bool centre) {
   if (row < 0) return;
   const QModelIndex at = model_->index(row);
   const bool mine = selecting_;
+  // Asked before: becoming the current line scrolls it in at the edge, with what comes next still hidden.
+  const bool seen = list_->viewport()->rect().contains(list_->visualRect(at));
   selecting_ = true;
   list_->setCurrentIndex(at);
   selecting_ = mine;
-  if (centre || !list_->viewport()->rect().contains(list_->visualRect(at))) {
+  if (centre || !seen) {
     list_->scrollTo(at, mine ? QAbstractItemView::EnsureVisible : QAbstractItemView::PositionAtCenter);
   }
 }

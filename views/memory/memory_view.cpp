@@ -18,6 +18,7 @@ MemoryView::MemoryView(const ViewContext& context, QWidget* parent)
   setFocusProxy(canvas_);
   connect(&store(), &SnapshotStore::planChanged, this, &MemoryView::planChanged);
   connect(&store(), &SnapshotStore::stepsChanged, this, &MemoryView::stepsChanged);
+  connect(&store(), &SnapshotStore::modelChanged, this, &View::emptyChanged);
   connect(&selection(), &SelectionModel::selectionChanged, this, &MemoryView::showSelection);
   connect(&selection(), &SelectionModel::currentInstructionChanged, canvas_, &MemoryCanvas::setCurrent);
   connect(canvas_, &AxisCanvas::clicked, this, [this](QPointF pixel) {
@@ -47,9 +48,9 @@ QString MemoryView::headerText() const {
 }
 
 QString MemoryView::emptyText() const {
-  return store().plan()
-             ? QString()
-             : tr("No plan yet. Build the training step (Run, or F10); the map shows its memory before anything runs.");
+  if (store().plan()) return {};
+  return store().model() ? tr("No plan yet. Build the training step (Ctrl+Shift+O); the map shows its memory before anything runs.")
+                         : tr("No model is open. Open one (Ctrl+O); the map shows the memory of its training step before anything runs.");
 }
 
 void MemoryView::planChanged() {

@@ -12,6 +12,7 @@
 #include <QSortFilterProxyModel>
 #include <QVBoxLayout>
 
+#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 
@@ -102,12 +103,12 @@ QString SetUpDialog::value(const snapshot::Configure& configuration, const char*
 SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWidget* parent) : QDialog(parent), model_(std::move(model)) {
   const Metrics m = Metrics::current();
   setObjectName(QStringLiteral("set_up"));
-  setWindowTitle(tr("Set up %1").arg(format::visible(QString::fromStdString(model_->path()).section('/', -1))));
+  setWindowTitle(tr("Set up %1").arg(format::fileName(QString::fromStdString(model_->path()))));
   resize(62 * m.unit, 44 * m.unit);
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(qRound(1.4 * m.unit), qRound(1.2 * m.unit), qRound(1.4 * m.unit), qRound(1.2 * m.unit));
   layout->setSpacing(m.unit);
-  auto* title = new QLabel(format::visible(QString::fromStdString(model_->path()).section('/', -1)));
+  auto* title = new QLabel(format::fileName(QString::fromStdString(model_->path())));
   title->setTextFormat(Qt::PlainText);
   QFont large = title->font();
   large.setPointSizeF(large.pointSizeF() * 1.35);
@@ -116,7 +117,9 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   QStringList opsets;
   for (const auto& [domain, version] : model_->opsets()) opsets << (domain.empty() ? QStringLiteral("opset %1").arg(version) : QStringLiteral("%1 %2").arg(format::visible(domain)).arg(version));
   layout->addWidget(title);
-  layout->addWidget(quiet(tr("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
+  // Of a file that could not be read there is nothing to tell.
+  if (model_->file_bytes() > 0)
+    layout->addWidget(quiet(tr("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
                               .arg(format::bytes(model_->file_bytes()), format::visible(model_->producer()).isEmpty() ? tr("unknown producer") : format::visible(model_->producer()),
                                    opsets.join(QStringLiteral(", ")), format::count(model_->node_count()), format::countShort(static_cast<double>(model_->parameter_count())),
                                    format::count(model_->parameters_size()))));
@@ -224,7 +227,7 @@ QWidget* SetUpDialog::problemsPage() {
     row.cells = {where, message, format::visible(p.hint())};
     rows.push_back(row);
   }
-  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 16}, {tr("Problem"), tr("What was found, and what is expected"), false, 26}, {tr("Hint"), tr("What helps"), false, 14}}, std::move(rows));
+  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 16}, {tr("Problem"), tr("What was found, and what is expected"), false, 46}, {tr("Hint"), tr("What helps"), false, 14}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {

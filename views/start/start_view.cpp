@@ -10,6 +10,7 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
+#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/tokens.h"
@@ -170,7 +171,7 @@ void StartView::fillFiles() {
   recent_->clear();
   samples_->clear();
   for (const FileEntry& file : store().project().files()) {
-    auto* item = new QListWidgetItem(format::visible(file.path.section('/', -1)), file.sample ? samples_ : recent_);
+    auto* item = new QListWidgetItem(format::fileName(file.path), file.sample ? samples_ : recent_);
     item->setData(Qt::UserRole, file.path);
     item->setData(Qt::UserRole + 1, file.detail.isEmpty() ? format::visible(QFileInfo(file.path).path()) : format::visible(file.detail));
     item->setToolTip(format::visible(file.path).toHtmlEscaped());

@@ -52,6 +52,11 @@ void Histogram::paintEvent(QPaintEvent*) {
     painter.drawText(rect(), Qt::AlignCenter, tr("No statistics of this value yet"));
     return;
   }
+  if (statistics_->count() > 0 && statistics_->nan() + statistics_->inf() >= statistics_->count()) {
+    painter.setPen(t.number);
+    painter.drawText(rect(), Qt::AlignCenter, statistics_->inf() == 0 ? tr("All NaN") : statistics_->nan() == 0 ? tr("All infinite") : tr("All NaN or infinite"));
+    return;
+  }
   const int bins = statistics_->histogram_size();
   double most = 1;
   for (const auto n : statistics_->histogram()) most = std::max(most, static_cast<double>(n));

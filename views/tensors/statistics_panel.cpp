@@ -24,10 +24,14 @@ void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old) {
   if (!s) return;
   const Tokens& t = Tokens::current();
   text_->begin();
-  text_->row(tr("Minimum"), Details::text(format::number(s->min())));
-  text_->row(tr("Maximum"), Details::text(format::number(s->max())));
-  text_->row(tr("Mean ± std"), Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
-  text_->row(tr("Norm"), Details::text(format::number(s->norm())));
+  if (s->count() > 0 && s->nan() + s->inf() >= s->count()) {
+    text_->row(tr("Finite"), Details::coloured(tr("none of %1").arg(format::count(s->count())), t.number));
+  } else {
+    text_->row(tr("Minimum"), Details::text(format::number(s->min())));
+    text_->row(tr("Maximum"), Details::text(format::number(s->max())));
+    text_->row(tr("Mean ± std"), Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
+    text_->row(tr("Norm"), Details::text(format::number(s->norm())));
+  }
   const auto share = [s](std::int64_t n) {
     return n == 0 ? QString() : Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(n), static_cast<double>(s->count())));
   };

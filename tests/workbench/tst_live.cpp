@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is asked for while a run goes on, and what a run says when it ends; with the real worker.
+#include <QSignalSpy>
+#include <QTest>
+#include <algorithm>
+#include <limits>
+
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+namespace {
+
+const snapshot::Option* option(const SnapshotStore& store, const std::string& name) {
+  for (const auto& o : store.options()) {
+    if (o.name() == name) return &o;
+  }
+  return nullptr;
+}
+
+bool breaksOnNan(const SnapshotStore& store) {
+  const auto& all = store.breakpoints();
+  return std::any_of(all.begin(), all.end(), [](const auto& b) { return b.nan() && b.enabled(); });
+}
+
+}  // namespace
+
+class LiveTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void optionsAreTakenBetweenTheStepsOfARun_data() {
+    QTest::addColumn<bool>("fullSpeed");
+    QTest::newRow("by instructions") << false;
+    QTest::newRow("at full speed") << true;
+  }
+  void optionsAreTakenBetweenTheStepsOfARun() {
+    QFETCH(bool, fullSpeed);
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const auto steps = [&w] { return w->store().position().step(); };
+    const auto apart = [](const snapshot::Option* o, const char* value) {
+      return o && o->value() == value && o->effect() != "from the next step on";
+    };
+    const auto goesOn = [&](std::int64_t from) { return w.loop().wait([&] { return w->store().steps().back()->step() > from + 2; }); };
+    w.loop().act([&] { fullSpeed ? w->session().train(1'000'000) : w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
+    QSignalSpy rebuilt(&w->session(), &Session::planRebuilt);
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.inplace"), QStringLiteral("off")); });
+    QVERIFY(w.loop().wait([&] { return option(w->store(), "memory.inplace")->value() == "off"; }));
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.reuse"), QStringLiteral("off")); });
+    QVERIFY(w.loop().wait([&] {
+      return !rebuilt.isEmpty() && apart(option(w->store(), "memory.inplace"), "off") && apart(option(w->store(), "memory.reuse"), "off");
+    }));
+    QVERIFY2(w->session().running(), "a change of options ends no run");
+    QVERIFY(goesOn(steps()));
+    // Both are taken back, also while it runs.
+    w.loop().act([&] { w->actions()[QStringLiteral("undo")]->trigger(); });
+    w.loop().act([&] { w->actions()[QStringLiteral("undo")]->trigger(); });
+    QVERIFY(w.loop().wait([&] { return apart(option(w->store(), "memory.inplace"), "on") && apart(option(w->store(), "memory.reuse"), "on"); }));
+    QVERIFY(w->session().running());
+    QVERIFY(goesOn(steps()));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+  }
+
+  // What cannot be is told, and the option stands as it was.
+  void anOptionThatIsRefusedShowsItsValueAgain() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const std::string before = option(w->store(), "memory.limit")->value();
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.limit"), QStringLiteral("a lot")); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
+    QVERIFY(w.settled());
+    QCOMPARE(option(w->store(), "memory.limit")->value(), before);
+    QVERIFY(!w->session().running());
+    QVERIFY(w->actions()[QStringLiteral("run")]->isEnabled());
+  }
+
+  void aModelOpenedDuringARunTakesItsPlace() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.inplace"), QStringLiteral("off")); });
+    QVERIFY(w.settled());
+    QVERIFY(w->actions()[QStringLiteral("undo")]->isEnabled());
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    QCOMPARE(w->session().modelPath(), bundledModels()[1].model);
+    QVERIFY(w->store().steps().empty());
+    QVERIFY(!w->session().running());
+    QVERIFY(breaksOnNan(w->store()));
+    QVERIFY2(!w->actions()[QStringLiteral("undo")]->isEnabled(), "options of the other model");
+    QVERIFY_DONE(w.act("step"), w);
+    QCOMPARE(w.instruction(), 1);
+  }
+
+  void aProjectThatIsLookedAtLeavesTheBreaks() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    w.loop().act([&] { w->session().close(); });
+    QVERIFY(breaksOnNan(w->store()));
+    QVERIFY(w->store().options().empty());
+  }
+
+  // A pass that adds nodes took none away, and an alert that is about none leads to none.
+  void whatTheEngineTellsNamesNothingThatIsNotSo() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const auto* layouts = option(w->store(), "pass.assign_layouts");
+    QVERIFY2(layouts && layouts->effect().find("nodes more") != std::string::npos, layouts ? layouts->effect().c_str() : "none");
+    QVERIFY_DONE(w.act("step_whole"), w);
+    for (const auto& alert : w->store().alerts()) QVERIFY2(alert.value() == -1 && alert.instruction() == -1, alert.code().c_str());
+  }
+
+  void aStopAtANanSaysSoAndShowsWhatMadeIt() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    for (int i = 0; i < 3; ++i) QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.select(Selection::ofInstruction(2)));
+    const int poisoned = w->selection().selection().value;
+    w.loop().act([&] { w->session().editTensor(poisoned, {}, std::numeric_limits<double>::quiet_NaN(), true); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("run"), w);
+    const auto& p = w->store().position();
+    QVERIFY(p.in_step() && p.breakpoint() != 0);
+    QVERIFY2(w->notice().isStop() && w->notice().text().contains(QStringLiteral("NaN")), qPrintable(w->notice().text()));
+    const int maker = p.instruction() - 1;
+    QCOMPARE(w->selection().selection().instruction, maker);
+    QVERIFY(w.shownTensor() && w.shownTensor()->statistics().nan() > 0);
+    // The alerts lead there too, and still do when the step was built anew.
+    const auto& alerts = w->store().alerts();
+    QVERIFY(std::any_of(alerts.begin(), alerts.end(), [&](const auto& a) { return a.code() == "nan" && a.instruction() == maker && a.step() == p.step(); }));
+    QVERIFY(w.select(Selection::ofInstruction(0)));
+    for (int i = 0; i < 5 && w->selection().selection().instruction != maker; ++i) QVERIFY_DONE(w.act("next_alert"), w);
+    QCOMPARE(w->selection().selection().instruction, maker);
+    // The next move takes the message away, once it is seen to be one.
+    QVERIFY_DONE(w.act("abandon"), w);
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return !w->notice().isVisible() && w->store().steps().size() >= 2; }));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+  }
+};
+
+QTEST_MAIN(LiveTest)
+#include "tst_live.moc"
