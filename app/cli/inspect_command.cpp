@@ -23,6 +23,13 @@ void printModel(const snapshot::ModelInfo& info) {
   std::vector<std::vector<std::string>> rows;
   for (const auto& input : info.inputs()) rows.push_back({input.name(), input.dtype() + dims(input.dims()), input.role(), input.reason()});
   fmt::print("{}\n", table({"input", "type", "holds", "because"}, rows, 4));
+  if (!info.proposed_data().empty())
+    fmt::print("data: --data {}  ({})\n\n", info.proposed_data(), info.data_reason());
+  else if (!info.data_reason().empty())
+    fmt::print("no data: {}\n\n", info.data_reason());
+  rows.clear();
+  for (const auto& dimension : info.dimensions()) rows.push_back({dimension.name(), std::to_string(dimension.extent()), dimension.reason()});
+  if (!rows.empty()) fmt::print("{}\n", table({"dimension", "synthetic", "because"}, rows, 3));
   rows.clear();
   for (const auto& output : info.outputs()) rows.push_back({output.name(), output.dtype() + dims(output.dims()), output.name() == info.proposed_loss() ? "loss: " + info.loss_reason() : ""});
   fmt::print("{}\n", table({"output", "type", ""}, rows, 3));

@@ -39,10 +39,15 @@ Status readExactly(zip_file_t* entry, void* data, std::size_t bytes, const std::
   return {};
 }
 
-Result<Tensor> readEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& stat, const std::string& where) {
-  const Entry entry(zip_fopen_index(archive, index, 0), zip_fclose);
+Result<Entry> openEntry(zip_t* archive, zip_uint64_t index, const std::string& where) {
+  Entry entry(zip_fopen_index(archive, index, 0), zip_fclose);
   if (!entry)
     return fail(ErrorCode::kCorrupt, where + ": cannot be opened; expected a stored or deflated entry without password");
+  return entry;
+}
+
+// Leaves `entry` at the first element.
+Result<NpyHeader> readHeader(const Entry& entry, const zip_stat_t& stat, const std::string& where) {
   std::vector<std::byte> head(std::min<std::size_t>(kNpyPrefixBytes, stat.size));
   SS_TRY(readExactly(entry.get(), head.data(), head.size(), where));
   SS_ASSIGN(const std::size_t offset, npyDataOffset(head));
@@ -55,6 +60,12 @@ Result<Tensor> readEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& s
   if (header.dataBytes != stat.size - offset)
     return invalid(fmt::format("{}: {} bytes of elements; expected {} for {}{}", where, stat.size - offset, header.dataBytes,
                                dtypeName(header.dtype), dimsText(header.dims)));
+  return header;
+}
+
+Result<Tensor> readEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& stat, const std::string& where) {
+  SS_ASSIGN(const Entry entry, openEntry(archive, index, where));
+  SS_ASSIGN(const NpyHeader header, readHeader(entry, stat, where));
   Tensor tensor(header.dtype, header.dims);
   SS_TRY(readExactly(entry.get(), tensor.data(), header.dataBytes, where));
   // One more read makes libzip compare the checksum.
@@ -64,12 +75,19 @@ Result<Tensor> readEntry(zip_t* archive, zip_uint64_t index, const zip_stat_t& s
   return finished(std::move(tensor), header);
 }
 
-Result<std::map<std::string, Tensor>> readEntries(zip_t* archive, const std::string& shown) {
+Result<NpyHeader> readEntryHeader(zip_t* archive, zip_uint64_t index, const zip_stat_t& stat, const std::string& where) {
+  SS_ASSIGN(const Entry entry, openEntry(archive, index, where));
+  return readHeader(entry, stat, where);
+}
+
+template <typename T>
+Result<std::map<std::string, T>> readEntries(zip_t* archive, const std::string& shown,
+                                             Result<T> (*readOne)(zip_t*, zip_uint64_t, const zip_stat_t&, const std::string&)) {
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   if (count > limits::kArchiveEntries)
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("{}: {} entries; at most {} are read", shown, count, limits::kArchiveEntries));
-  std::map<std::string, Tensor> arrays;
+  std::map<std::string, T> arrays;
   std::int64_t total = 0;
   for (zip_uint64_t i = 0; i < static_cast<zip_uint64_t>(count); ++i) {
     zip_stat_t stat;
@@ -86,14 +104,38 @@ Result<std::map<std::string, Tensor>> readEntries(zip_t* archive, const std::str
           ErrorCode::kLimitExceeded,
           fmt::format("{}: arrays of more than {} bytes in all; at most that many are read", where, limits::kArchiveBytes));
     total += static_cast<std::int64_t>(stat.size);
-    auto tensor = readEntry(archive, i, stat, where);
-    if (!tensor)
-      return fail(tensor.error().code, tensor.error().message.starts_with(shown) ? tensor.error().message
-                                                                                 : where + ": " + tensor.error().message);
-    if (!arrays.emplace(std::move(name), std::move(*tensor)).second)
+    auto array = readOne(archive, i, stat, where);
+    if (!array)
+      return fail(array.error().code, array.error().message.starts_with(shown) ? array.error().message
+                                                                               : where + ": " + array.error().message);
+    if (!arrays.emplace(std::move(name), std::move(*array)).second)
       return fail(ErrorCode::kCorrupt, where + ": stored twice; expected every name once");
   }
   return arrays;
+}
+
+template <typename T>
+Result<std::map<std::string, T>> readArchive(const std::filesystem::path& path,
+                                             Result<T> (*readOne)(zip_t*, zip_uint64_t, const zip_stat_t&, const std::string&)) try {
+  const std::string shown = "archive '" + shownName(path.filename().string()) + "'";
+  std::error_code missing;
+  const auto status = std::filesystem::status(path, missing);
+  if (!std::filesystem::exists(status)) return fail(ErrorCode::kNotFound, shown + ": no such file; expected a .npz archive");
+  if (!std::filesystem::is_regular_file(status)) return invalid(shown + ": not a regular file; expected a .npz archive");
+  int code = 0;
+  const Archive archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code), zip_discard);
+  if (!archive) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, code);
+    const std::string text = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    return fail(code == ZIP_ER_OPEN || code == ZIP_ER_READ ? ErrorCode::kIo : ErrorCode::kCorrupt,
+                shown + ": " + text + "; expected a .npz archive");
+  }
+  return readEntries(archive.get(), shown, readOne);
+} catch (const std::bad_alloc&) {
+  return fail(ErrorCode::kOutOfMemory, "archive '" + shownName(path.filename().string()) +
+                                           "': not enough memory for its arrays; expected smaller ones");
 }
 
 }  // namespace
@@ -128,26 +170,8 @@ Status writeNpy(const std::filesystem::path& path, const TensorView& view) {
   return file.commit();
 }
 
-Result<std::map<std::string, Tensor>> readNpz(const std::filesystem::path& path) try {
-  const std::string shown = "archive '" + shownName(path.filename().string()) + "'";
-  std::error_code missing;
-  const auto status = std::filesystem::status(path, missing);
-  if (!std::filesystem::exists(status)) return fail(ErrorCode::kNotFound, shown + ": no such file; expected a .npz archive");
-  if (!std::filesystem::is_regular_file(status)) return invalid(shown + ": not a regular file; expected a .npz archive");
-  int code = 0;
-  const Archive archive(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code), zip_discard);
-  if (!archive) {
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    const std::string text = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    return fail(code == ZIP_ER_OPEN || code == ZIP_ER_READ ? ErrorCode::kIo : ErrorCode::kCorrupt,
-                shown + ": " + text + "; expected a .npz archive");
-  }
-  return readEntries(archive.get(), shown);
-} catch (const std::bad_alloc&) {
-  return fail(ErrorCode::kOutOfMemory, "archive '" + shownName(path.filename().string()) +
-                                           "': not enough memory for its arrays; expected smaller ones");
-}
+Result<std::map<std::string, Tensor>> readNpz(const std::filesystem::path& path) { return readArchive(path, readEntry); }
+
+Result<std::map<std::string, NpyHeader>> readNpzHeaders(const std::filesystem::path& path) { return readArchive(path, readEntryHeader); }
 
 }  // namespace stepscope

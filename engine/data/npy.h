@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "engine/data/npy_header.h"
 #include "kernels/status.h"
 #include "kernels/tensor.h"
 
@@ -26,5 +27,7 @@ Status writeNpy(const std::filesystem::path& path, const TensorView& view);
 // Arrays by name, without ".npy". The size of every entry is checked against its header before memory is taken.
 // Errors as readNpy; kCorrupt for what is no zip archive, for damaged entries, and for two entries of one name.
 Result<std::map<std::string, Tensor>> readNpz(const std::filesystem::path& path);
+// The same without the elements: what an archive holds, found without reading all of it.
+Result<std::map<std::string, NpyHeader>> readNpzHeaders(const std::filesystem::path& path);
 
 }  // namespace stepscope

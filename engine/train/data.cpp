@@ -107,6 +107,26 @@ bool mayNotFit(DType from, DType to) {
   return dtypeSize(from) > dtypeSize(to) || (dtypeSize(from) == dtypeSize(to) && isUnsigned(from) != isUnsigned(to));
 }
 
+// The extents of an array that feeds an input; true when its first axis holds entries.
+Result<bool> fitsInput(const std::string& data, const Value& input, const ArrayType& array) {
+  if (array.dtype != input.type.dtype && !losslessTo(array.dtype, input.type.dtype))
+    return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", data, input.name, dtypeName(array.dtype), dtypeName(input.type.dtype)));
+  if (!input.type.shape) return false;
+  const std::size_t rank = input.type.shape->size();
+  const bool perStep = array.dims.size() == rank + 1;
+  if (!perStep && array.dims.size() != rank)
+    return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {} or that with a leading axis of steps", data, input.name,
+                               dimsText(array.dims), input.type.text()));
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const Dim& expected = (*input.type.shape)[axis];
+    const std::int64_t found = array.dims[axis + (perStep ? 1 : 0)];
+    if (expected.known() && expected.value() != found)
+      return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {}{}", data, input.name, dimsText(array.dims),
+                                 perStep ? "one entry per step of " : "", input.type.text()));
+  }
+  return perStep;
+}
+
 Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOptions& options) {
   SS_ASSIGN(auto files, readDataFiles(options.data, [&] {
               std::vector<std::string> names;
@@ -114,57 +134,49 @@ Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOpt
                 if (!isSessionInput(graph.value(id).name)) names.push_back(graph.value(id).name);
               return names;
             }()));
+  std::map<std::string, ArrayType> types;
+  for (const auto& [name, tensor] : files) types[name] = {tensor.dtype(), tensor.dims()};
+  SS_ASSIGN(const DataLayout layout, layOut(graph, options.data, types));
   std::map<std::string, FileSource::Array> arrays;
-  std::int64_t entries = 0;
+  for (const auto& [name, perStep] : layout.perStep) {
+    const DType wanted = graph.value(graph.findValue(name)).type.dtype;
+    Tensor tensor = files.at(name);
+    if (mayNotFit(tensor.dtype(), wanted)) {
+      SS_ASSIGN(tensor, convertExactly(fmt::format("data '{}': array '{}'", options.data, name), tensor.view(), wanted));
+    } else if (tensor.dtype() != wanted) {
+      tensor = convertTensor(tensor.view(), wanted);
+    }
+    arrays[name] = {std::move(tensor), perStep};
+  }
+  return std::make_unique<FileSource>(std::move(arrays), layout.entries);
+}
+
+}  // namespace
+
+Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std::map<std::string, ArrayType>& arrays) {
+  DataLayout layout;
   std::string entriesFrom;
   for (const ValueId id : graph.inputs()) {
     const Value& input = graph.value(id);
     if (isSessionInput(input.name)) continue;
-    const auto it = files.find(input.name);
-    if (it == files.end()) {
+    const auto it = arrays.find(input.name);
+    if (it == arrays.end()) {
       std::string found;
-      for (const auto& [name, tensor] : files) found += (found.empty() ? "" : ", ") + name;
-      return fail(ErrorCode::kNotFound, fmt::format("data '{}': no array '{}'; found {}", options.data, input.name, found.empty() ? "none" : found));
+      for (const auto& [name, array] : arrays) found += (found.empty() ? "" : ", ") + name;
+      return fail(ErrorCode::kNotFound, fmt::format("data '{}': no array '{}'; found {}", data, input.name, found.empty() ? "none" : found));
     }
-    Tensor tensor = it->second;
-    if (tensor.dtype() != input.type.dtype) {
-      if (!losslessTo(tensor.dtype(), input.type.dtype))
-        return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", options.data, input.name, dtypeName(tensor.dtype()), dtypeName(input.type.dtype)));
-      if (mayNotFit(tensor.dtype(), input.type.dtype)) {
-        SS_ASSIGN(tensor, convertExactly(fmt::format("data '{}': array '{}'", options.data, input.name), tensor.view(), input.type.dtype));
-      } else {
-        tensor = convertTensor(tensor.view(), input.type.dtype);
-      }
-    }
-    FileSource::Array array{tensor, false};
-    if (input.type.shape) {
-      const std::size_t rank = input.type.shape->size();
-      array.perStep = tensor.dims().size() == rank + 1;
-      if (!array.perStep && tensor.dims().size() != rank)
-        return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {} or that with a leading axis of steps", options.data, input.name,
-                                   dimsText(tensor.dims()), input.type.text()));
-      for (std::size_t axis = 0; axis < rank; ++axis) {
-        const Dim& expected = (*input.type.shape)[axis];
-        const std::int64_t found = tensor.dims()[axis + (array.perStep ? 1 : 0)];
-        if (expected.known() && expected.value() != found)
-          return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {}{}", options.data, input.name, dimsText(tensor.dims()),
-                                     array.perStep ? "one entry per step of " : "", input.type.text()));
-      }
-    }
-    if (array.perStep) {
-      const std::int64_t count = tensor.dims()[0];
-      if (count == 0) return invalid(fmt::format("data '{}': array '{}' has no entries; expected at least one", options.data, input.name));
-      if (entries != 0 && entries != count)
-        return invalid(fmt::format("data '{}': array '{}' has {} entries, '{}' has {}; expected as many", options.data, input.name, count, entriesFrom, entries));
-      entries = count;
-      entriesFrom = input.name;
-    }
-    arrays[input.name] = std::move(array);
+    SS_ASSIGN(const bool perStep, fitsInput(data, input, it->second));
+    layout.perStep[input.name] = perStep;
+    if (!perStep) continue;
+    const std::int64_t count = it->second.dims[0];
+    if (count == 0) return invalid(fmt::format("data '{}': array '{}' has no entries; expected at least one", data, input.name));
+    if (layout.entries != 0 && layout.entries != count)
+      return invalid(fmt::format("data '{}': array '{}' has {} entries, '{}' has {}; expected as many", data, input.name, count, entriesFrom, layout.entries));
+    layout.entries = count;
+    entriesFrom = input.name;
   }
-  return std::make_unique<FileSource>(std::move(arrays), entries);
+  return layout;
 }
-
-}  // namespace
 
 InputRole inferRole(const Graph& graph, ValueId input) {
   const Value& value = graph.value(input);
@@ -220,7 +232,8 @@ InputRole inferRole(const Graph& graph, ValueId input) {
   return {InputRole::Kind::kData, 0, isFloating(value.type.dtype) ? "standard normal" : "zeros and ones", "no use bounds its values"};
 }
 
-Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes) {
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes,
+                                             const std::vector<DimChoice>& fitted) {
   for (const auto& [name, value] : options.pad) {
     const ValueId id = graph.findValue(name);
     if (!id || graph.value(id).role != ValueRole::kInput)
@@ -231,7 +244,7 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
     if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
-  const SyntheticDims dims(graph, fed, options.dims);
+  const SyntheticDims dims(graph, fed, options.dims, fitted);
   if (!dims.unused().empty()) return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
   if (notes) notes->insert(notes->end(), dims.notes().begin(), dims.notes().end());
   for (const ValueId id : fed) {

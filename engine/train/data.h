@@ -13,6 +13,14 @@
 
 namespace stepscope {
 
+// A symbol of the inputs' shapes and its extent in synthetic data.
+struct DimChoice {
+  std::string name;
+  std::int64_t extent = 0;
+  std::string reason;
+  bool fixed = false;  // the graph needs this extent
+};
+
 struct Batch {
   std::map<std::string, Tensor> arrays;  // by graph input
   std::string label;                     // "entry 3 of 8", "synthetic"
@@ -34,9 +42,23 @@ class DataSource {
   virtual Result<Batch> batch(std::int64_t step) = 0;   // arrays share memory with the source where they can
 };
 
+// An array of a data file, without its elements.
+struct ArrayType {
+  DType dtype = DType::kUndefined;
+  Dims dims;
+};
+struct DataLayout {
+  std::map<std::string, bool> perStep;  // by graph input: its first axis holds one entry per step
+  std::int64_t entries = 0;             // 0 when no array has such an axis
+};
+// How arrays feed the inputs of `graph`; `data` names them in errors. An array may be there that no input needs.
+Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std::map<std::string, ArrayType>& arrays);
+
 // The source that the options name, for the inputs of `graph`. Every input must be found, with its dtype (numbers are
 // converted: float64 → float32 rounded, integers where every element fits, int64 → int32 say) and a rank that fits: equal to the declared one, or one
 // more (a leading axis of entries). Errors name the input, what was found and what was expected.
-Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes);
+// `fitted`: extents of symbols that the options leave open, for synthetic data.
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes,
+                                             const std::vector<DimChoice>& fitted = {});
 
 }  // namespace stepscope

@@ -92,6 +92,8 @@ class Session {
   const Graph& imported() const { return imported_; }
 
   // --- options. Before the build they take effect with it; after it at the next step boundary, which keeps parameters, optimizer
+  // Extents in synthetic data of the inputs' symbols that the options leave open, found once for each choice of them.
+  const std::vector<DimChoice>& dimensions() const;
   // state and random state: applyOptions() does it at once when no step has begun, and beginning a step does it otherwise.
   const TrainOptions& options() const { return pending_ ? *pending_ : options_; }
   Status setOptions(TrainOptions options);
@@ -193,6 +195,7 @@ class Session {
   Result<std::unique_ptr<Variant>> specialise(const Batch& batch, std::string reason);
   void dropVariants();
   Status useVariantFor(const Batch& batch);
+  Error withDimHint(Error error) const;  // what did not fit may be the synthetic data
   void keepStage(std::string phase, const Graph& graph);
   void raise(snapshot::Alert alert);
   Status feed(const Batch& batch);
@@ -249,6 +252,11 @@ class Session {
   std::vector<ParameterChoice> parameters_;
   std::vector<std::string> keep_;
   bool keepGradients_ = false;
+  struct Dimensions {
+    std::map<std::string, std::int64_t> given;
+    std::vector<DimChoice> open;
+  };
+  mutable std::optional<Dimensions> dimensions_;
   std::set<std::string> pinned_;
   bool forwardOnly_ = false;
   std::vector<std::unique_ptr<Variant>> variants_;

@@ -15,9 +15,12 @@
 #include "engine/train/attach_loss.h"
 #include "engine/train/blocked_nodes.h"
 #include "engine/train/density.h"
+#include "engine/train/fit_dims.h"
 #include "engine/train/phase_scope.h"
+#include "engine/train/proposed_data.h"
 #include "engine/train/session.h"
 #include "engine/train/session_parts.h"
+#include "engine/train/utf8.h"
 #include "kernels/random.h"
 
 namespace stepscope {
@@ -43,6 +46,17 @@ void report(snapshot::PassReport& report, std::string_view name, const PassResul
 }
 
 }  // namespace
+
+const std::vector<DimChoice>& Session::dimensions() const {
+  if (!dimensions_ || dimensions_->given != options_.dims) dimensions_ = Dimensions{options_.dims, fitDims(imported_, options_)};
+  return dimensions_->open;
+}
+
+Error Session::withDimHint(Error error) const {
+  if (error.code == ErrorCode::kInvalidArgument && options_.data.empty() && error.message.find("; hint: ") == std::string::npos)
+    error.message += dimHint(imported_, options_);
+  return error;
+}
 
 // Fills weights that are not there, by role from the seed, and clones nothing: the state takes over what was read.
 Status Session::materialise() {
@@ -218,9 +232,12 @@ Status Session::buildGraph() {
   {
     PhaseScope phase(*this, "inspect inputs");
     if (!data_) {
-      auto data = openData(graph, options_, &notes);
+      auto data = openData(graph, options_, &notes, options_.data.empty() ? dimensions() : std::vector<DimChoice>{});
       if (!data) return phase.fail(data.error());
       data_ = std::move(*data);
+      if (options_.data.empty())
+        if (const ProposedData proposed = proposeData(path_, imported_); !proposed.path.empty())
+          notes.push_back(toUtf8(fmt::format("data: synthetic; --data {} is there to be used: {}", proposed.path, proposed.reason)));
     }
     auto batch = data_->batch(state_.step);
     if (!batch) return phase.fail(batch.error());
@@ -347,7 +364,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     }
     constexpr std::int64_t kFoldElements = 1 << 20;
     variant->inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = kFoldElements});
-    if (Status status = variant->inference->run(); !status) return phase.fail(status.error());
+    if (Status status = variant->inference->run(); !status) return phase.fail(withDimHint(status.error()));
     SS_TRY(optimise("fold", specialisePasses(), graph, *variant->inference));
     phase.count(static_cast<std::int64_t>(graph.order().size()));
   }
@@ -442,7 +459,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   {
     PhaseScope phase(*this, "inspect inputs");
     if (!data_) {
-      auto data = openData(graph, options_, nullptr);
+      auto data = openData(graph, options_, nullptr, options_.data.empty() ? dimensions() : std::vector<DimChoice>{});
       if (!data) return phase.fail(data.error());
       data_ = std::move(*data);
     }

@@ -75,7 +75,7 @@ Result<snapshot::StepRecord> Session::step() {
   // A cancelled step is thrown away, so it may only be cancelled before state is written over.
   const int firstStateWrite = executor.plan().firstStateWrite;
   options.cancel = &cancelled_;
-  SS_TRY(executor.run(0, firstStateWrite, options));
+  if (const auto ran = executor.run(0, firstStateWrite, options); !ran) return tl::make_unexpected(withDimHint(ran.error()));
   options.cancel = nullptr;
   SS_TRY(executor.run(firstStateWrite, count, options));
   const std::int64_t end = monotonicNs();

@@ -128,7 +128,7 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable
     // The instruction that failed or was cancelled has not been counted; what ran before it stands.
     position_ = start + static_cast<int>(spans.size());
     if (undo_.reaches(position_, position_ + 1)) undo_.undoTo(position_);
-    if (next.error().code != ErrorCode::kCancelled) return tl::make_unexpected(next.error());
+    if (next.error().code != ErrorCode::kCancelled) return tl::make_unexpected(withDimHint(next.error()));
     reason = kCancelled;
     next = position_;
   }

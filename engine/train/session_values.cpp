@@ -9,6 +9,7 @@
 #include "engine/autodiff/gradient.h"
 #include "engine/data/safetensors.h"
 #include "engine/train/attach_loss.h"
+#include "engine/train/proposed_data.h"
 #include "engine/train/session.h"
 #include "engine/train/snapshots.h"
 #include "engine/train/utf8.h"
@@ -321,6 +322,16 @@ snapshot::ModelInfo Session::inspect() const {
       c.set_note("a view of its input: no kernel runs");
   }
   for (const snapshot::Alert& alert : alerts_) *info.add_alerts() = alert;
+  const ProposedData data = proposeData(path_, imported_);
+  info.set_proposed_data(toUtf8(data.path));
+  info.set_data_reason(toUtf8(data.reason));
+  for (const DimChoice& choice : dimensions()) {
+    auto& dimension = *info.add_dimensions();
+    dimension.set_name(toUtf8(choice.name));
+    dimension.set_extent(choice.extent);
+    dimension.set_reason(toUtf8(choice.reason));
+    dimension.set_fixed(choice.fixed);
+  }
   return info;
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> symbolsOf(const Dim& dim) {
 }
 
 SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inputs,
-                             const std::map<std::string, std::int64_t>& given)
+                             const std::map<std::string, std::int64_t>& given, const std::vector<DimChoice>& fitted)
     : given_(given) {
   std::vector<std::string> order;
   std::map<std::string, bool> leads;  // stands on first axes only
@@ -52,11 +52,17 @@ SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inp
     }
   }
   for (const std::string& symbol : order) {
-    const auto it = given.find(symbol);
-    const std::int64_t extent = it != given.end() ? it->second : leads[symbol] ? 2 : 128;
-    symbols_[symbol] = Dim(extent);
-    if (it == given.end())
-      notes_.push_back(fmt::format("dimension '{}' = {} (default; --dim {}=N sets it)", symbol, extent, symbol));
+    const auto set = given.find(symbol);
+    const auto fit = std::find_if(fitted.begin(), fitted.end(), [&](const DimChoice& choice) { return choice.fixed && choice.name == symbol; });
+    DimChoice choice{symbol, leads[symbol] ? 2 : 128, "default", false};
+    if (set != given.end())
+      choice = {symbol, set->second, "set by --dim", false};
+    else if (fit != fitted.end())
+      choice = *fit;
+    symbols_[symbol] = Dim(choice.extent);
+    if (set == given.end())
+      notes_.push_back(fmt::format("dimension '{}' = {} ({}; --dim {}=N sets it)", symbol, choice.extent, choice.reason, symbol));
+    choices_.push_back(std::move(choice));
   }
   for (const auto& [name, found] : used)
     if (!found) unused_.push_back(name);

@@ -2,7 +2,7 @@
 //
 // `--dim NAME=N` sets a symbol, or an axis by the text of its whole extent ("floor((s)/(2))"). Without it a symbol that stands on
 // first axes only is 2 (a batch), any other 128: "sequence" of [batch, sequence] is as long in a mask of shape [sequence], and
-// "sequence + 1" one longer.
+// "sequence + 1" one longer. Where the graph fixes a symbol, fit_dims finds the number before.
 #pragma once
 
 #include <map>
@@ -10,16 +10,21 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/train/data.h"
 #include "kernels/status.h"
 
 namespace stepscope {
 
 class SyntheticDims {
  public:
-  SyntheticDims(const Graph& graph, const std::vector<ValueId>& inputs, const std::map<std::string, std::int64_t>& given);
+  // `fitted`: what fitDims found for symbols that are not given.
+  SyntheticDims(const Graph& graph, const std::vector<ValueId>& inputs, const std::map<std::string, std::int64_t>& given,
+                const std::vector<DimChoice>& fitted = {});
 
   // Error: what the symbols give is below 0.
   Result<std::int64_t> extent(const std::string& input, const Dim& dim) const;
+  // Every symbol, in the order of the inputs.
+  const std::vector<DimChoice>& choices() const { return choices_; }
   // "dimension 'batch' = 2 (default; --dim batch=N sets it)", in the order of the inputs.
   const std::vector<std::string>& notes() const { return notes_; }
   // Names of --dim that no input has.
@@ -28,6 +33,7 @@ class SyntheticDims {
  private:
   std::map<std::string, std::int64_t> given_;
   std::map<std::string, Dim> symbols_;
+  std::vector<DimChoice> choices_;
   std::vector<std::string> notes_, unused_;
 };
 

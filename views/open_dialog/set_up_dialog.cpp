@@ -90,6 +90,18 @@ QString dimsText(const Repeated& dims) {
   return format::shapeOf(dims);
 }
 
+QString dimensionsText(const snapshot::ModelInfo& model, bool fromData) {
+  if (model.dimensions_size() == 0) return SetUpDialog::tr("The inputs have no symbolic dimensions: every extent is in the file");
+  if (fromData) return SetUpDialog::tr("The data says how long each is");
+  QStringList why;
+  for (const auto& d : model.dimensions()) {
+    const QString name = format::visible(d.name());
+    why << (d.fixed() ? SetUpDialog::tr("%1 is %2 because %3").arg(name).arg(d.extent()).arg(format::visible(d.reason()))
+                      : SetUpDialog::tr("%1 is %2 unless set").arg(name).arg(d.extent()));
+  }
+  return why.join(QStringLiteral("\n"));
+}
+
 }  // namespace
 
 QString SetUpDialog::value(const snapshot::Configure& configuration, const char* name) {
@@ -240,10 +252,20 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
     return e;
   };
   data_ = edit("data", tr("synthetic, from the seed"));
+  data_->setClearButtonEnabled(true);
+  const QString proposed = QString::fromStdString(model_->proposed_data());
+  if (before.settings_size() == 0) data_->setText(proposed);  // afterwards the user's choice counts, none among them
+  proposed_ = new QPushButton(tr("Use %1").arg(format::visible(proposed.section('/', -1))));
+  proposed_->setObjectName(QStringLiteral("set_up_proposed_data"));
+  proposed_->setAutoDefault(false);
+  connect(proposed_, &QPushButton::clicked, data_, [this, proposed] { data_->setText(proposed); });
   auto* browse = new QPushButton(tr("Choose…"));
   browse->setAutoDefault(false);
   connect(browse, &QPushButton::clicked, this, &SetUpDialog::chooseData);
   dataReason_ = quiet({});
+  dataReason_->setObjectName(QStringLiteral("set_up_data_reason"));
+  dimsReason_ = quiet({});
+  dimsReason_->setObjectName(QStringLiteral("set_up_dim_reason"));
   loss_ = new QComboBox;
   loss_->setAccessibleName(tr("Loss"));
   if (!model_->proposed_loss().empty()) loss_->addItem(tr("%1  (output of the model)").arg(format::visible(model_->proposed_loss())), QStringLiteral("out:") + QString::fromStdString(model_->proposed_loss()));
@@ -270,8 +292,10 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   freeze_ = edit("freeze", tr("regular expression"));
   seed_ = edit("seed", QStringLiteral("0"));
   threads_ = edit("threads", tr("all cores"));
-  dims_ = edit("dim", tr("batch=8 sequence=128"));
   QStringList dims;
+  for (const auto& d : model_->dimensions()) dims << QStringLiteral("%1=%2").arg(format::visible(d.name())).arg(d.extent());
+  dims_ = edit("dim", dims.join(' '));
+  dims.clear();
   for (const auto& s : before.settings()) {
     if (s.name() == "dim") dims << QString::fromStdString(s.value());
   }
@@ -284,6 +308,7 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   const std::pair<QWidget*, QString> tips[] = {
       {data_, tr("Batches: .npz, .safetensors or a folder of input_*.pb")},
       {browse, tr("Choose a file of batches")},
+      {proposed_, tr("Train on the file that lies beside the model")},
       {dims_, tr("NAME=N for each symbolic dimension of synthetic data")},
       {loss_, tr("The scalar to minimise, or the output to attach a loss to")},
       {lossFunction_, tr("What is attached to the output")},
@@ -307,8 +332,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   form->setHorizontalSpacing(qRound(1.2 * m.unit));
   form->setVerticalSpacing(qRound(0.9 * m.unit));
   form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
-  form->addRow(tr("Data"), column({line({data_, browse}), dataReason_}));
-  form->addRow(tr("Dimensions"), column({dims_, quiet(tr("Extents of symbolic dimensions of synthetic data; 2 for a first axis and 128 for others where none is given"))}));
+  form->addRow(tr("Data"), column({line({data_, proposed_, browse}), dataReason_}));
+  form->addRow(tr("Dimensions"), column({dims_, dimsReason_}));
   form->addRow(tr("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
   form->addRow(tr("Optimizer"), grid(names, {{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}, {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
   form->addRow(tr("Trained"), column({grid(names, {{{tr("only"), train_}, {tr("except"), freeze_}}}), trained_}));
@@ -352,7 +377,17 @@ void SetUpDialog::update() {
   const bool attach = loss_->currentData().toString().startsWith(u"at:");
   lossFunction_->setVisible(attach);
   lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from") : attach ? tr("A loss is attached to this output; its labels become an input where the model has none") : sentence(format::visible(model_->loss_reason())));
-  dataReason_->setText(data_->text().trimmed().isEmpty() ? tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") : tr("Arrays are named after the inputs; a leading extra axis means one entry per step"));
+  const QString data = data_->text().trimmed(), proposed = QString::fromStdString(model_->proposed_data());
+  const QString beside = sentence(format::visible(model_->data_reason()));
+  proposed_->setVisible(!proposed.isEmpty() && data != proposed);
+  if (!proposed.isEmpty() && data == proposed)
+    dataReason_->setText(tr("%1. Clear it for synthetic data").arg(beside));
+  else if (!data.isEmpty())
+    dataReason_->setText(tr("Arrays are named after the inputs; a leading extra axis means one entry per step"));
+  else
+    dataReason_->setText(tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") + (proposed.isEmpty() && !beside.isEmpty() ? QStringLiteral(". ") + beside : QString()));
+  dims_->setEnabled(data.isEmpty() && model_->dimensions_size() > 0);
+  dimsReason_->setText(dimensionsText(*model_, !data.isEmpty()));
   momentum_->setEnabled(optimizer_->currentData() == QStringLiteral("sgd"));
   QString wrong;
   int trained = 0;

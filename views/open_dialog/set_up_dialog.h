@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How an opened model is trained: data, loss, trained parameters, optimizer, device. Everything is proposed from what
-// inspection found, with the reason; anything can be changed. Problems of the file are listed with their places.
+// inspection found, with the reason; anything can be changed, and data that lies beside the model left out for synthetic ones. Problems of the file are listed with their places.
 #pragma once
 
 #include <QCheckBox>
@@ -54,7 +54,8 @@ class SetUpDialog : public QDialog {
   QLineEdit *rate_, *decay_, *momentum_, *clip_, *accumulate_;
   QLineEdit *train_, *freeze_, *seed_, *threads_, *dims_;
   QComboBox* device_;
-  QLabel *lossReason_, *dataReason_, *trained_, *problem_;
+  QLabel *lossReason_, *dataReason_, *dimsReason_, *trained_, *problem_;
+  QPushButton* proposed_;  // takes the proposed data back
   QPushButton* build_ = nullptr;
 };
 

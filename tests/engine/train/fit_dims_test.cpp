@@ -1,0 +1,191 @@
+// Extents that the graph fixes, and data that lies beside a model.
+#include "engine/train/fit_dims.h"
+
+#include <gtest/gtest.h>
+#include <zip.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "engine/data/npy_header.h"
+#include "engine/train/proposed_data.h"
+#include "engine/train/session.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+const Dim kBatch = Dim::symbol("batch"), kSequence = Dim::symbol("sequence");
+
+ValueId addInput(Graph& graph, const std::string& name, Shape shape, DType dtype = DType::kF32) {
+  const ValueId id = graph.addValue(name, {ValueKind::kTensor, dtype, std::move(shape)}, ValueRole::kInput);
+  graph.mutableInputs().push_back(id);
+  return id;
+}
+
+ValueId addTable(Graph& graph, const std::string& name, const Dims& dims) {
+  const ValueId id = graph.addValue(name, {ValueKind::kTensor, DType::kF32, shapeOf(dims)}, ValueRole::kInitializer);
+  graph.mutableValue(id).data = std::make_shared<const Tensor>(DType::kF32, dims);
+  return id;
+}
+
+ValueId emit(Graph& graph, const std::string& op, std::vector<ValueId> inputs, Attributes attrs = {}) {
+  const NodeId id = graph.addNode(op + "_" + std::to_string(graph.order().size()), "", op, std::move(inputs), {}, std::move(attrs));
+  return graph.node(id).output(0) ? graph.node(id).output(0) : graph.addOutput(id, graph.node(id).name + "_out");
+}
+
+// x [batch, sequence] + a mask of 64 columns.
+Graph masked() {
+  Graph graph;
+  const ValueId x = addInput(graph, "x", {kBatch, kSequence});
+  emit(graph, "Add", {x, addTable(graph, "mask", {1, 64})});
+  return graph;
+}
+
+// Positions 0 … sequence-1 of a table of 48 rows.
+Graph positioned() {
+  Graph graph;
+  const ValueId x = addInput(graph, "x", {kBatch, kSequence});
+  const ValueId shape = emit(graph, "Shape", {x});
+  const ValueId length = emit(graph, "Gather", {shape, graph.addConstant("one", Tensor::scalar(DType::kI64, 1))});
+  const ValueId positions = emit(graph, "Range", {graph.addConstant("zero", Tensor::scalar(DType::kI64, 0)), length, graph.addConstant("step", Tensor::scalar(DType::kI64, 1))});
+  emit(graph, "Gather", {addTable(graph, "table", {48, 4}), positions});
+  return graph;
+}
+
+std::map<std::string, DimChoice> fitted(const Graph& graph, const std::map<std::string, std::int64_t>& given = {}) {
+  TrainOptions options;
+  options.dims = given;
+  std::map<std::string, DimChoice> found;
+  for (DimChoice& choice : fitDims(graph, options)) found[choice.name] = std::move(choice);
+  return found;
+}
+
+TEST(FitDims, AMaskOfTheFileSaysHowLongASequenceIs) {
+  const auto found = fitted(masked());
+  EXPECT_EQ(found.at("sequence").extent, 64);
+  EXPECT_TRUE(found.at("sequence").fixed);
+  EXPECT_NE(found.at("sequence").reason.find("128 does not fit: Add 'Add_0': shapes"), std::string::npos) << found.at("sequence").reason;
+  EXPECT_EQ(found.at("batch").extent, 2);
+  EXPECT_FALSE(found.at("batch").fixed);
+}
+
+TEST(FitDims, ATableOfPositionsSaysHowLongASequenceMayBe) {
+  const auto found = fitted(positioned());
+  EXPECT_EQ(found.at("sequence").extent, 48);
+  EXPECT_NE(found.at("sequence").reason.find("index 127 for a table of 48 rows"), std::string::npos) << found.at("sequence").reason;
+}
+
+TEST(FitDims, WhatFitsKeepsItsDefault) {
+  Graph graph;
+  emit(graph, "Relu", {addInput(graph, "x", {kBatch, kSequence})});
+  const auto found = fitted(graph);
+  EXPECT_EQ(found.at("sequence").extent, 128);
+  EXPECT_FALSE(found.at("sequence").fixed);
+}
+
+TEST(FitDims, WhatTheUserSetIsNotChanged) {
+  EXPECT_FALSE(fitted(masked(), {{"sequence", 100}}).contains("sequence"));
+  EXPECT_EQ(fitted(masked(), {{"batch", 3}}).at("sequence").extent, 64);
+  TrainOptions options;
+  options.dims = {{"sequence", 100}};
+  EXPECT_NE(dimHint(masked(), options).find("dimension 'sequence' of the synthetic data is 100 (--dim) and the model needs 64: --dim sequence=64"), std::string::npos)
+      << dimHint(masked(), options);
+  options.data = "batches.npz";
+  EXPECT_EQ(dimHint(masked(), options), "");
+}
+
+TEST(FitDims, AGraphThatFitsNothingKeepsTheDefaults) {
+  Graph graph;
+  const ValueId x = addInput(graph, "x", {kBatch, kSequence});
+  emit(graph, "Add", {emit(graph, "Add", {x, addTable(graph, "a", {1, 64})}), addTable(graph, "b", {1, 32})});
+  EXPECT_EQ(fitted(graph).at("sequence").extent, 128);
+}
+
+// Every exported model trains on synthetic data too, without being told how long a sequence is.
+TEST(FitDims, EveryModelOfTheCorpusRunsOnSyntheticData) {
+  const auto corpus = corpusFolder();
+  if (!corpus) GTEST_SKIP() << "no corpus";
+  for (const auto& path : corpusModels()) {
+    if (path.parent_path().filename() == "large") continue;  // their weights are not there
+    auto session = Session::open(path, {}, {});
+    ASSERT_TRUE(session.has_value()) << path << ": " << session.error().message;
+    TrainOptions options;
+    ASSERT_TRUE(applySetting(options, "threads", "2", "test").has_value());
+    ASSERT_TRUE((*session)->setOptions(options).has_value());
+    const Status built = (*session)->build();
+    EXPECT_TRUE(built.has_value()) << path << ": " << built.error().message;
+    if (!built) continue;
+    const auto step = (*session)->step();
+    EXPECT_TRUE(step.has_value()) << path << ": " << step.error().message;
+  }
+}
+
+std::filesystem::path writeNpz(const std::filesystem::path& path, const std::vector<std::pair<std::string, Dims>>& arrays, DType dtype = DType::kF32) {
+  zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
+  std::vector<std::string> contents;
+  contents.reserve(arrays.size());
+  for (const auto& [name, dims] : arrays) {
+    contents.push_back(npyHeaderText(dtype, dims) + std::string(static_cast<std::size_t>(elementCount(dims)) * dtypeSize(dtype), '\0'));
+    zip_file_add(archive, (name + ".npy").c_str(), zip_source_buffer(archive, contents.back().data(), contents.back().size(), 0), ZIP_FL_ENC_UTF_8);
+  }
+  SS_CHECK(zip_close(archive) == 0);
+  return path;
+}
+
+// With a loss of its own unless `loss` is false.
+Graph twoInputs(bool loss = true) {
+  Graph graph;
+  addInput(graph, "a", {kBatch, Dim(3)});
+  addInput(graph, "b", {kBatch});
+  graph.mutableOutputs().push_back(graph.addValue("loss", {ValueKind::kTensor, DType::kF32, loss ? Shape{} : Shape{kBatch, Dim(3)}}, ValueRole::kNodeOutput));
+  return graph;
+}
+
+TEST(ProposedData, IsTheArchiveBesideTheModelThatFeedsEveryInput) {
+  const TemporaryFolder folder;
+  const auto model = folder.path() / "model.onnx";
+  EXPECT_EQ(proposeData(model, twoInputs()).path, "");
+  EXPECT_EQ(proposeData(model, twoInputs()).reason, "");
+  const auto other = writeNpz(folder.path() / "a_first.npz", {{"a", {5, 2, 3}}, {"b", {5, 2}}, {"more", {7}}});
+  EXPECT_EQ(proposeData(model, twoInputs()).path, other.string());
+  EXPECT_EQ(proposeData(model, twoInputs()).reason, "'a_first.npz' lies beside the model; its arrays feed all 2 inputs: 5 batches");
+  const auto captured = writeNpz(folder.path() / "batches.npz", {{"a", {2, 3}}, {"b", {2}}});
+  EXPECT_EQ(proposeData(model, twoInputs()).path, captured.string()) << "the name that captures use comes first";
+  EXPECT_EQ(proposeData(model, twoInputs()).reason, "'batches.npz' lies beside the model, as captures have it; its arrays feed all 2 inputs: one batch");
+}
+
+TEST(ProposedData, WhatDoesNotFitIsNamedAndNotProposed) {
+  const TemporaryFolder folder;
+  const auto model = folder.path() / "model.onnx";
+  const auto reason = [&](const std::vector<std::pair<std::string, Dims>>& arrays, DType dtype = DType::kF32, bool loss = true) {
+    writeNpz(folder.path() / "batches.npz", arrays, dtype);
+    const ProposedData found = proposeData(model, twoInputs(loss));
+    EXPECT_EQ(found.path, "");
+    return found.reason;
+  };
+  EXPECT_NE(reason({{"a", {2, 3}}}).find("no array 'b'; found a"), std::string::npos);
+  EXPECT_NE(reason({{"a", {2, 4}}, {"b", {2}}}).find("array 'a' has shape [2, 4]"), std::string::npos);
+  EXPECT_NE(reason({{"a", {5, 2, 3}}, {"b", {4, 2}}}).find("'a' has 5; expected as many"), std::string::npos);
+  EXPECT_NE(reason({{"a", {2, 3}}, {"b", {2}}}, DType::kI64).find("array 'a' is int64; expected float32"), std::string::npos);
+  EXPECT_NE(reason({{"a", {2, 3}}, {"b", {2}}}, DType::kF32, false).find("no array 'labels'"), std::string::npos);
+  std::ofstream(folder.path() / "batches.npz") << "no archive";
+  const ProposedData broken = proposeData(model, twoInputs());
+  EXPECT_EQ(broken.path, "");
+  EXPECT_NE(broken.reason.find("'batches.npz' beside the model is not proposed"), std::string::npos) << broken.reason;
+}
+
+TEST(ProposedData, EveryModelOfTheCorpusFindsItsBatches) {
+  const auto corpus = corpusFolder();
+  if (!corpus) GTEST_SKIP() << "no corpus";
+  for (const auto& path : corpusModels()) {
+    if (path.parent_path().filename() == "large") continue;
+    auto session = Session::open(path, {}, {});
+    ASSERT_TRUE(session.has_value()) << path << ": " << session.error().message;
+    const snapshot::ModelInfo info = (*session)->inspect();
+    EXPECT_EQ(info.proposed_data(), (path.parent_path() / "batches.npz").string()) << info.data_reason();
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::testing
