@@ -9,8 +9,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "engine/snapshot/gradient_norm.h"
 #include "engine/snapshot/number_rule.h"
 #include "storage/sqlite.h"
+#include "storage/step_facts.h"
 
 namespace stepscope::storage {
 namespace {
@@ -37,6 +39,16 @@ Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& p
   }
   SS_STORE_TRY(rows.status());
   return out;
+}
+
+// By micro step, where nothing clipped and so nothing computed them in every step.
+Result<std::map<std::int64_t, double>> readNorms(const Project& project, std::int64_t run, const std::vector<StepRow>& steps) {
+  std::map<std::int64_t, double> norms;
+  if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return s.gradientNorm.has_value(); })) return norms;
+  SS_STORE_ASSIGN(const auto recorded, readRecordedStatistics(project, run, kMostStatistics));
+  for (const auto& [step, statistics] : recorded)
+    if (const double norm = gradientNorm(statistics); !(norm < 0)) norms[step] = norm;
+  return norms;
 }
 
 const char* phaseText(snapshot::Phase phase) {
@@ -122,6 +134,12 @@ Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std:
   for (const StepRow& s : stepsB) steps[s.step].second = &s;
   SS_STORE_ASSIGN(const auto statisticsA, readStatistics(a, runA));
   SS_STORE_ASSIGN(const auto statisticsB, readStatistics(b, runB));
+  SS_STORE_ASSIGN(const auto normsA, readNorms(a, runA, stepsA));
+  SS_STORE_ASSIGN(const auto normsB, readNorms(b, runB, stepsB));
+  const auto norm = [](const StepRow& row, const std::map<std::int64_t, double>& norms) {
+    const auto it = norms.find(row.step);
+    return it == norms.end() ? row.gradientNorm : std::optional(it->second);
+  };
   // A step that was left half done has statistics and no row of its own.
   for (const auto& [step, values] : statisticsA)
     if (statisticsB.contains(step)) steps.try_emplace(step);
@@ -138,8 +156,8 @@ Result<SharedSteps> compareSteps(const Project& a, std::int64_t runA, const std:
     if (x || y) {
       StepNumbers& n = out.numbers.emplace_back();
       n.step = number;
-      if (x) n.lossA = x->loss, n.normA = x->gradientNorm;
-      if (y) n.lossB = y->loss, n.normB = y->gradientNorm;
+      if (x) n.lossA = x->loss, n.normA = norm(*x, normsA);
+      if (y) n.lossB = y->loss, n.normB = norm(*y, normsB);
     }
     std::vector<Pair> pairs;
     const auto of = [number = number](const std::map<std::int64_t, StatisticsOfStep>& all) {

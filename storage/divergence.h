@@ -31,7 +31,8 @@ struct Divergence {
   std::string value;           // name of the value; empty for the numbers of the step
 };
 
-// The numbers of one step; empty where a run does not have them.
+// The numbers of one step; empty where a run does not have them. Without clipping the norm of the gradients is that of the statistics
+// which the step recorded.
 struct StepNumbers {
   std::int64_t step = 0;
   std::optional<double> lossA, lossB, normA, normB;

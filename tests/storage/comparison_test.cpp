@@ -38,6 +38,7 @@ struct Change {
   bool lossNan = false;
   std::int64_t slower = 0;  // nanoseconds more for instruction 0
   double valueBy = 0;       // to the norms of the values with statistics
+  bool clipped = true;      // its norm is computed in every step; otherwise every third step recorded its gradients
 };
 
 class CompareRuns : public ::testing::Test {
@@ -60,6 +61,11 @@ class CompareRuns : public ::testing::Test {
         row.set_loss(change.lossNan ? kNan : row.loss() + change.lossBy);
         row.set_gradient_norm(row.gradient_norm() + change.normBy);
       }
+      if (!change.clipped) {
+        row.set_has_gradient_norm(false);
+        row.clear_statistics();
+        if (step % 3 == 0) recordGradients(row, {3, step >= change.from ? 4 + change.normBy : 4});
+      }
       if (row.spans_size() > 0) row.mutable_spans(0)->set_end_ns(row.spans(0).end_ns() + change.slower);
       recorder->step(row);
       if (withStatistics) recordStatistics(*recorder, step, change);
@@ -71,6 +77,19 @@ class CompareRuns : public ::testing::Test {
     auto result = compareRuns(Project::openReadOnly(path()).value(), 1, 2, tolerance);
     EXPECT_TRUE(result) << result.error().message;
     return result.value_or(RunComparison{});
+  }
+  static void recordGradients(snapshot::StepRecord& row, const std::vector<double>& norms) {
+    for (const char* kind : {"parameter", "gradient"})
+      for (std::size_t i = 0; i < norms.size(); ++i) {
+        auto& s = *row.add_statistics();
+        s.set_kind(kind);
+        s.set_of("p" + std::to_string(i));
+        s.set_name(std::string(kind) + std::to_string(i));
+        s.set_value(static_cast<std::int32_t>(100 + i + (kind[0] == 'g' ? 50 : 0)));
+        s.set_node(-1);
+        s.mutable_statistics()->set_count(4);
+        s.mutable_statistics()->set_norm(norms[i]);
+      }
   }
   // Of both ends of the graph and of a name that no graph has, parted as `change` says.
   void recordStatistics(Recorder& recorder, std::int64_t step, const Change& change) {
@@ -199,6 +218,19 @@ TEST_F(CompareRuns, StatisticsOfValuesDivergeInTheOrderOfExecution) {
   EXPECT_EQ(c.steps.divergences[2].phase, "backward");
   EXPECT_EQ(c.steps.numbers.size(), 10u);
   EXPECT_EQ(c.steps.numbers[4].lossB.value() - c.steps.numbers[4].lossA.value(), 0.5);
+}
+
+TEST_F(CompareRuns, WithoutClippingTheNormIsThatOfTheRecordedGradients) {
+  record({.clipped = false});
+  record({.from = 6, .normBy = 8, .clipped = false});
+  const RunComparison c = compare();
+  ASSERT_EQ(c.steps.numbers.size(), 10u);
+  for (const auto& n : c.steps.numbers) {
+    EXPECT_EQ(n.normA.has_value(), n.step % 3 == 0) << n.step;
+    if (!n.normA) continue;
+    EXPECT_DOUBLE_EQ(*n.normA, 5);
+    EXPECT_DOUBLE_EQ(n.normB.value(), n.step < 6 ? 5 : std::hypot(3, 12));
+  }
 }
 
 TEST_F(CompareRuns, NoToleranceMakesANanOfAValueEqualToNone) {

@@ -102,7 +102,7 @@ QString CompareCurves::tip(double at) {
 
 void CompareCurves::setComparison(RunComparisonPtr comparison) {
   comparison_ = std::move(comparison);
-  QVector<double> x, a, b, loss, norm;
+  QVector<double> x, a, b, loss, xNorm, norm;
   bool norms = false, differ = false;
   if (comparison_) {
     std::int64_t last = -1;
@@ -110,16 +110,21 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
       // A hole in the record is a hole in the curve.
       if (last >= 0 && s.step > last + 1) {
         x << static_cast<double>(last) + 0.5;
-        for (auto* v : {&a, &b, &loss, &norm}) *v << qQNaN();
+        for (auto* v : {&a, &b, &loss}) *v << qQNaN();
+        if (!norm.isEmpty()) xNorm << x.back(), norm << qQNaN();
       }
       last = s.step;
       x << static_cast<double>(s.step);
       a << s.lossA.value_or(qQNaN());
       b << s.lossB.value_or(qQNaN());
       loss << (s.lossA && s.lossB ? *s.lossB - *s.lossA : qQNaN());
-      norm << (s.normA && s.normB ? *s.normB - *s.normA : qQNaN());
-      norms = norms || (s.normA && s.normB);
-      differ = differ || loss.back() != 0 || (s.normA && s.normB && norm.back() != 0);
+      differ = differ || loss.back() != 0;
+      // Without clipping only some steps recorded their gradients: a line leads from one to the next.
+      if (!s.normA || !s.normB) continue;
+      xNorm << static_cast<double>(s.step);
+      norm << *s.normB - *s.normA;
+      norms = true;
+      differ = differ || norm.back() != 0;
     }
     lossA_->setName(tr("A · run %1").arg(comparison_->a.run.id));
     lossB_->setName(tr("B · run %1").arg(comparison_->b.run.id));
@@ -127,7 +132,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
   lossA_->setData(x, a, true);
   lossB_->setData(x, b, true);
   lossBy_->setData(x, loss, true);
-  normBy_->setData(x, norm, true);
+  normBy_->setData(xNorm, norm, true);
   normBy_->valueAxis()->setVisible(norms);
   QStringList notes;
   if (comparison_ && comparison_->both == 0) {
@@ -136,7 +141,7 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
     notes << tr("equal in every bit");
   }
   // Below the plot: a note across the lines would hide them.
-  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no norms without clip-grad-norm") : tr("step"));
+  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no step in which both runs recorded their gradients") : tr("step"));
   note_->setText(notes.join('\n'));
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {

@@ -9,8 +9,8 @@
 #include <QVBoxLayout>
 #include <cmath>
 
+#include "engine/snapshot/gradient_norm.h"
 #include "views/common/format.h"
-#include "views/common/gradient_norm.h"
 #include "views/common/tokens.h"
 #include "views/drawing/plot_style.h"
 
@@ -93,7 +93,7 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     text += tr("\nlearning rate %1").arg(format::number(s.learning_rate()));
     if (s.has_gradient_norm()) {
       text += tr("\ngradient norm before clipping %1").arg(format::number(s.gradient_norm()));
-    } else if (const double taken = gradientNorm(s); !(taken < 0)) {
+    } else if (const double taken = gradientNorm(s.statistics()); !(taken < 0)) {
       text += tr("\ngradient norm %1").arg(format::number(taken));
     }
     text += tr("\n%1%2, %3").arg(format::time(s.ns()), s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
@@ -169,7 +169,7 @@ void TrainingView::refill() {
     smooth << (weight > 0 ? mean / weight : qQNaN());
     xn << step;
     norm << (s->has_gradient_norm() ? s->gradient_norm() : qQNaN());
-    if (const double taken = gradientNorm(*s); !(taken < 0)) {
+    if (const double taken = gradientNorm(s->statistics()); !(taken < 0)) {
       xSampled << step;
       sampled << taken;
     }
