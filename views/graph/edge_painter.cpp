@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "views/graph/edge_router.h"
-#include "views/graph/layout_metrics.h"
+#include "views/graph/label_places.h"
 
 namespace stepscope {
 namespace {
@@ -69,69 +69,31 @@ void paintFlow(GraphPaintContext& g) {
   if (detail == 0) return;
   g.scene.lines.query(g.visible, [&](int i) {
     const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(i)];
-    if (!edge.straight) return true;
+    const auto place = shapePlace(g, edge);
+    if (!place) return true;
     const SceneBox& to = g.scene.boxes[static_cast<std::size_t>(edge.to)];
-    if (to.lane == Lane::kWeight || to.lane == Lane::kOptimizer) return true;
-    const PointF2 a = g.scene.points[static_cast<std::size_t>(edge.firstPoint)],
-                  b = g.scene.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
     const QColor colour = g.grown(g.stepsBack(to) ? mixed(g.t.faint, g.t.panel, 0.4) : g.t.faint, g.t.panel, detail);
-    g.text(g.small, colour, std::max(a.x, b.x) + 6, (a.y + b.y) / 2 + 3.5, kNodeWidth / 2 - 4, g.labels.shape(edge.value));
+    g.text(g.small, colour, place->x, place->centerY() + 3.5, place->w, g.labels.shape(edge.value));
     return true;
   });
 }
 
 void paintStubs(GraphPaintContext& g, int index) {
   const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
-  int out = -1, outCount = 0, in = -1, inCount = 0;
-  bool onlyStash = true;
-  const auto [begin, end] = g.scene.edgesAt(index);
-  for (const int* e = begin; e != end; ++e) {
-    const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(*e)];
-    if (edge.kind == EdgeKind::kFlow) continue;
-    const int other = edge.from == index ? edge.to : edge.from;
-    if (other == g.selectedBox || other == g.state->hovered) continue;  // drawn in full
-    if (edge.from == index) {
-      if (outCount++ == 0) out = *e;
-    } else {
-      if (inCount++ == 0) in = *e;
-      onlyStash &= edge.kind == EdgeKind::kStash;
-    }
-  }
-  if (outCount + inCount == 0 || g.state->allEdges) return;
+  const StubPlaces places = stubPlaces(g, index);
   const QColor colour = g.grown(g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent, g.t.panel, g.seen(shown_from::kDetails));
   const double y = box.at.centerY();
-  const auto draw = [&](double x, double side, const QString& label, double room) {
+  for (const bool right : {true, false}) {
+    const StubPlace& stub = right ? places.out : places.in;
+    if (stub.count == 0) continue;
+    const double x = right ? box.at.right() : box.at.x, side = right ? 1 : -1;
     g.p->setPen(QPen(colour, 1));
     g.p->drawLine(QPointF(x, y), QPointF(x + 12 * side, y));
     g.p->setPen(Qt::NoPen);
     g.p->setBrush(colour);
     g.p->drawEllipse(QPointF(x + 13 * side, y), 2.3, 2.3);
-    if (side > 0) {
-      g.text(g.sub, colour, x + 20, y + 3.7, room - 22, label);
-    } else {
-      g.text(g.sub, colour, x - 20 - (room - 22), y + 3.7, room - 22, label, Qt::AlignRight);
-    }
-  };
-  // A name needs free space up to the next box of the row; without it the dot alone says that there is more.
-  const auto room = [&](BoxF area, bool right) {
-    double space = area.w;
-    g.scene.leaves.query(area, [&](int other) {
-      const BoxF& o = g.scene.boxes[static_cast<std::size_t>(other)].at;
-      if (other != index) space = std::min(space, static_cast<double>(right ? o.x - area.x : area.right() - o.right()) - 8);
-      return true;
-    });
-    return space;
-  };
-  constexpr float kReach = 130;
-  // The stub of a selected or hovered node is drawn as a full line instead.
-  const bool full = index == g.selectedBox || index == g.state->hovered;
-  if (outCount > 0 && !full)
-    draw(box.at.right(), 1, g.labels.stub(g.scene, out, true, outCount - 1),
-         room({box.at.right() + 1, static_cast<float>(y) - 4, kReach, 8}, true));
-  if (inCount > 0 && !full) {
-    const QString label = onlyStash ? QString() : g.labels.stub(g.scene, in, false, inCount - 1);
-    draw(box.at.x, -1, label,
-         label.isEmpty() ? 0 : room({box.at.x - kReach - 1, static_cast<float>(y) - 4, kReach, 8}, false));
+    const BoxF words = stubTextPlace(g, index, stub, right);
+    g.text(g.sub, colour, words.x, y + 3.7, words.w, stub.label);
   }
 }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the words beside lines stand: shapes at the middle of straight edges, names at stubs. A stub's name keeps clear of boxes and of
+// shapes; where there is no room its dot alone says that there is more. GUI thread.
+#pragma once
+
+#include <optional>
+
+#include "views/graph/graph_paint_context.h"
+
+namespace stepscope {
+
+// What the shape of the edge covers; none where it is not written.
+std::optional<BoxF> shapePlace(GraphPaintContext& g, const SceneEdge& edge);
+
+struct StubPlace {
+  int edge = -1;  // the first of those that it stands for; -1: none
+  int count = 0;
+  QString label;
+  double width = 0;  // room for the label
+};
+struct StubPlaces {
+  StubPlace out, in;
+};
+// The stubs of a box as they are painted now: what is drawn in full has none.
+StubPlaces stubPlaces(GraphPaintContext& g, int box);
+// What the letters of a stub cover.
+BoxF stubTextPlace(GraphPaintContext& g, int box, const StubPlace& stub, bool right);
+
+}  // namespace stepscope
