@@ -209,6 +209,7 @@ void MainWindow::connectSession() {
   connect(&store_, &SnapshotStore::alertsChanged, this, &MainWindow::updateAlerts);
   connect(&store_, &SnapshotStore::breakpointsChanged, this, &MainWindow::updateBreakOn);
   connect(&store_, &SnapshotStore::planChanged, this, &MainWindow::updateActions);
+  connect(&store_.project(), &ProjectFacts::projectChanged, this, &MainWindow::updateActions);
   connect(&store_, &SnapshotStore::positionChanged, this, &MainWindow::updateActions);
   connect(&selection_, &SelectionModel::historyChanged, this, &MainWindow::updateActions);
   connect(&selection_, &SelectionModel::selectionChanged, this, &MainWindow::updateActions);

@@ -72,6 +72,7 @@ class MainWindow : public QMainWindow {
   void connectWishes();
   void connectSession();
   void updateActions();
+  void updateReports();
   void updateOptions();
   void updateAlerts();
   void updateBreakOn();

@@ -309,3 +309,14 @@ void MainWindow::updateActions() {
 }
 
 }  // namespace stepscope
+// A report tells of what was recorded.
+void MainWindow::updateReports() {
+  const bool recorded = !store_.project().projectPath().isEmpty() && (store_.readOnly() || session_.built());
+  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
+    QAction* action = (*actions_)[QLatin1String(id)];
+    action->setEnabled(recorded);
+    action->setToolTip(recorded ? action->statusTip() : action->statusTip() + '\n' + tr("Nothing was recorded yet: build a model, or open a recorded project"));
+  }
+}
+
+  updateReports();

@@ -36,6 +36,7 @@ void MainWindow::makeMenus() {
   mainMenu_ = new QMenu(this);
   for (const char* group : {"File", "Run", "Select", "View", "Views", "Tools"}) {
     QMenu* menu = mainMenu_->addMenu(tr(group));
+    menu->setToolTipsVisible(true);  // they say what an action that is not offered waits for
     for (QAction* action : actions_->all()) {
       if (Actions::groupOf(action) == QLatin1String(group)) menu->addAction(action);
     }
@@ -59,6 +60,7 @@ void MainWindow::makeMenus() {
     layoutMenu_->addAction((*actions_)[QStringLiteral("layout_delete")]);
   });
   exportMenu_ = new QMenu(this);
+  exportMenu_->setToolTipsVisible(true);
   for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) exportMenu_->addAction((*actions_)[QLatin1String(id)]);
   exportMenu_->addSeparator();
   for (const char* id : {"picture_save", "picture_copy"}) exportMenu_->addAction((*actions_)[QLatin1String(id)]);
