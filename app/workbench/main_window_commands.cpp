@@ -273,7 +273,7 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::determinism, &session_, &Session::determinism);
   connect(&wishes_, &Wishes::compareBits, &session_, &Session::compareBits);
   connect(&wishes_, &Wishes::setOption, this, &MainWindow::setOptionUndoable);
-  connect(&store_.findings(), &Findings::recomputeAsked, &session_, &Session::recompute);
+  connect(&wishes_, &Wishes::recompute, &session_, &Session::recompute);
   connect(&wishes_, &Wishes::status, status_, &StatusLine::note);
   connect(&wishes_, &Wishes::command, this, [this](const QString& id) {
     if (QAction* action = actions_->find(id)) action->trigger();

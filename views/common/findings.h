@@ -79,8 +79,6 @@ class Findings : public QObject {
     rowLosses_ = std::move(losses);
     emit rowLossesChanged();
   }
-  // The question; recomputeChanged() comes with the answer. With `whatIf` also about what this plan or, above 0, this budget would give.
-  void askRecompute(bool whatIf, const QString& plan, qint64 budget) { emit recomputeAsked(whatIf, plan, budget); }
   void setRecompute(std::shared_ptr<const snapshot::RecomputeReport> report, RecomputeAnswer answer) {
     if (report || answer.problem.isEmpty()) recompute_ = std::move(report);
     recomputeAnswer_ = std::move(answer);
@@ -109,7 +107,6 @@ class Findings : public QObject {
   void tensorComparisonChanged();
   void keptChanged();
   void rowLossesChanged();
-  void recomputeAsked(bool whatIf, const QString& plan, qint64 budget);
   void recomputeChanged();
   void optionProofChanged();
   void sourceArrived(const QString& path);

@@ -46,6 +46,8 @@ class Wishes : public QObject {
   void rowLosses();
   void readSource(const QString& path);                            // of this machine, chosen by the user
   void determinism();
+  // What may be computed again. With `whatIf` also what this plan or, above 0, this budget would give.
+  void recompute(bool whatIf, const QString& plan, qint64 budget);
   void compareBits();
   // Settings and tools
   void setOption(const QString& name, const QString& value);

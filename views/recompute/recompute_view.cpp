@@ -375,14 +375,14 @@ void RecomputeView::showPrediction() {
 }
 
 void RecomputeView::ask() {
-  if (store().plan() && !store().readOnly() && !isApplied()) store().findings().askRecompute(true, plan_->text(), budget_);
+  if (store().plan() && !store().readOnly() && !isApplied()) emit wishes().recompute(true, plan_->text(), budget_);
 }
 
 void RecomputeView::askAll() {
   if (!stale_ || !isVisible() || !store().plan() || store().readOnly()) return;
   stale_ = false;
   if (isApplied())
-    store().findings().askRecompute(false, {}, 0);
+    emit wishes().recompute(false, {}, 0);
   else
     ask();
 }
