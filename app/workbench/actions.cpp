@@ -58,7 +58,7 @@ const std::vector<ActionEntry>& Actions::table() {
       {"layout_save", "View", "Save layout as…", "", "", "Keep this arrangement under a name"},
       {"layout_reset", "View", "Reset layout", "", "layout", "The layout as it was saved or shipped"},
       {"layout_delete", "View", "Delete layout", "", "", "Forget the saved layout; a shipped one comes back as it was shipped"},
-      {"undo", "View", "Undo", "Ctrl+Z", "", "Take back the last change of an option or of the view"},
+      {"undo", "View", "Undo", "Ctrl+Z", "", "Take back the last change of an option, of an element or of the view"},
       {"redo", "View", "Redo", "Ctrl+Shift+Z", "", "Do again what was taken back"},
       {"zoom_in", "View", "Larger text", "Ctrl++; Ctrl+=", "", "Scale the window's text up"},
       {"zoom_out", "View", "Smaller text", "Ctrl+-", "", "Scale the window's text down"},

@@ -5,6 +5,7 @@
 #include <QMenu>
 #include <QTimer>
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "app/workbench/main_window.h"
@@ -60,6 +61,38 @@ class ArrangementChange : public QUndoCommand {
   MainWindow& window_;
   Layout from_, to_;
   bool shown_ = true;
+};
+
+// An element that was edited. It is taken back where it was made: what runs since may have read or computed it again.
+class ElementChange : public QUndoCommand {
+ public:
+  ElementChange(Session& session, const SnapshotStore& store, ElementEdit edit, std::function<void(const QString&)> tell)
+      : session_(session), store_(store), edit_(std::move(edit)), place_(placeOf(store)), tell_(std::move(tell)) {
+    setText(QObject::tr("element"));
+  }
+  void redo() override {
+    if (std::exchange(made_, false)) return;
+    set(edit_.after, edit_.before);
+  }
+  void undo() override { set(edit_.before, edit_.after); }
+
+ private:
+  static std::tuple<bool, std::int64_t, int> placeOf(const SnapshotStore& store) {
+    const auto& p = store.position();
+    return {p.in_step(), p.step(), p.instruction()};
+  }
+  void set(double number, double from) {
+    if (placeOf(store_) == place_) return session_.editElement(edit_.value, edit_.index, number, from, false);
+    tell_(QObject::tr("The step went on since the element was edited; go back to where it was to take it back"));
+    setObsolete(true);
+  }
+
+  Session& session_;
+  const SnapshotStore& store_;
+  ElementEdit edit_;
+  std::tuple<bool, std::int64_t, int> place_;
+  std::function<void(const QString&)> tell_;
+  bool made_ = true;
 };
 
 }  // namespace
@@ -270,6 +303,10 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::watch, &session_, &Session::watch);
   connect(&wishes_, &Wishes::pin, &session_, &Session::pin);
   connect(&wishes_, &Wishes::editTensor, &session_, &Session::editTensor);
+  connect(&wishes_, &Wishes::editElement, &session_, &Session::editElement);
+  connect(&session_, &Session::elementEdited, this, [this](const ElementEdit& edit) {
+    undo_.push(new ElementChange(session_, store_, edit, [this](const QString& text) { status_->note(text); }));
+  });
   connect(&wishes_, &Wishes::determinism, &session_, &Session::determinism);
   connect(&wishes_, &Wishes::compareBits, &session_, &Session::compareBits);
   connect(&wishes_, &Wishes::setOption, this, &MainWindow::setOptionUndoable);
@@ -279,6 +316,16 @@ void MainWindow::connectWishes() {
     if (QAction* action = actions_->find(id)) action->trigger();
   });
   connect(status_, &StatusLine::workerClicked, &session_, &Session::restart);
+}
+
+// A report tells of what was recorded.
+void MainWindow::updateReports() {
+  const bool recorded = !store_.project().projectPath().isEmpty() && (store_.readOnly() || session_.built());
+  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
+    QAction* action = (*actions_)[QLatin1String(id)];
+    action->setEnabled(recorded);
+    action->setToolTip(recorded ? action->statusTip() : action->statusTip() + '\n' + tr("Nothing was recorded yet: build a model, or open a recorded project"));
+  }
 }
 
 void MainWindow::updateActions() {
@@ -304,19 +351,9 @@ void MainWindow::updateActions() {
   enable("undo", undo_.canUndo());
   enable("redo", undo_.canRedo());
   enable("layout_delete", std::any_of(saved_.begin(), saved_.end(), [this](const Layout& l) { return l.name == layoutName_; }));
+  updateReports();
   const bool panels = pages_->currentWidget() == board_;
   for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit"}) enable(id, panels);
 }
 
 }  // namespace stepscope
-// A report tells of what was recorded.
-void MainWindow::updateReports() {
-  const bool recorded = !store_.project().projectPath().isEmpty() && (store_.readOnly() || session_.built());
-  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
-    QAction* action = (*actions_)[QLatin1String(id)];
-    action->setEnabled(recorded);
-    action->setToolTip(recorded ? action->statusTip() : action->statusTip() + '\n' + tr("Nothing was recorded yet: build a model, or open a recorded project"));
-  }
-}
-
-  updateReports();

@@ -129,9 +129,9 @@ void Session::reached(const snapshot::Position& position) {
   }
 }
 
-void Session::move(snapshot::Request request, const QString& what, Then then, Then failed) {
+void Session::move(snapshot::Request request, const QString& what, Then then, Then failed, std::function<void(const QString&)> refused) {
   setBusy(true);
-  client_.request(std::move(request), what, [this, then = std::move(then), failed = std::move(failed)](const Delivery& d) {
+  client_.request(std::move(request), what, [this, then = std::move(then), failed = std::move(failed), refused = std::move(refused)](const Delivery& d) {
     absorb(d);
     if (!d.response->done()) return;
     if (d.response->has_error()) {
@@ -145,6 +145,8 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
       const auto& error = d.response->error();
       if (error.code() == "cancelled") {
         if (!interrupted_) emit note(tr("Cancelled"));
+      } else if (error.code() != "worker_died" && refused) {
+        refused(QString::fromStdString(error.message()));
       } else if (error.code() != "worker_died") {
         emit problem(format::visible(error.message()), format::visible(error.code()));
       }

@@ -21,6 +21,11 @@
 
 namespace stepscope {
 
+struct ElementEdit {
+  int value = -1;
+  std::vector<qint64> index;
+  double before = 0, after = 0;
+};
 using OptionSettings = std::vector<std::pair<QString, QString>>;  // names and values
 
 class Session : public QObject {
@@ -61,6 +66,8 @@ class Session : public QObject {
   void watch(int value, bool on);
   void pin(int value, bool on);
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
+  // How it ended stands in the findings. An edit that is to be taken back later is told by elementEdited().
+  void editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable = true);
   void loadTensor(int value, const QString& path);        // a .npy file of the worker's machine
   void compareWithFile(int value, const QString& path);   // the answer stands in the findings
   void compareWithValue(int value, int other);
@@ -85,6 +92,9 @@ class Session : public QObject {
   void stepRecorded(const stepscope::StepPtr& step);
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
   void phasesTold();   // of a build that the store now shows; those of the first build come with builtChanged()
+  void elementEdited(const stepscope::ElementEdit& edit);
+  void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
+  void planShown();    // graph, plan and options of the one that runs again were fetched
   void planRebuilt();  // graph, plan and options of the newest build were fetched again
   void alertRaised(const stepscope::snapshot::Alert& alert);
   // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the place.
@@ -101,11 +111,12 @@ class Session : public QObject {
 
   // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end. When it made another
   // plan, that is fetched before.
-  void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {});
+  // `refused` takes an error that is shown elsewhere than above the window.
+  void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {}, std::function<void(const QString&)> refused = {});
   // Sends one that only reads.
   void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
   void absorb(const Delivery& delivery);
-  void edit(snapshot::Request request);  // and remembers it, for a worker that has to come back
+  void edit(snapshot::Request request, Then then = {}, std::function<void(const QString&)> refused = {});  // and remembers it, for a worker that has to come back
   void compare(snapshot::Request request, const QString& with);
   void reached(const snapshot::Position& position);
   void setBusy(bool busy);

@@ -100,11 +100,34 @@ void Session::editTensor(int value, const std::vector<qint64>& index, double num
   edit(std::move(request));
 }
 
-void Session::edit(snapshot::Request request) {
+void Session::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
+  const auto answer = [this, value, index](const QString& problem) { store_.findings().setEdit({value, index, problem}); };
+  if (busy_) return answer(tr("Still %1; Esc cancels").arg(client_.activity()));
+  if (refuse()) return;
+  snapshot::Request request;
+  auto* one = request.mutable_edit();
+  one->set_value(value);
+  for (const qint64 i : index) one->add_index(i);
+  one->set_number(number);
+  edit(std::move(request),
+       [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
+         answer({});
+         if (undoable) emit elementEdited(edit);
+       },
+       answer);
+}
+
+void Session::edit(snapshot::Request request, Then then, std::function<void(const QString&)> refused) {
   if (refuse()) return;
   const auto& p = store_.position();
   const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request};
-  move(std::move(request), tr("editing"), [this, done] { edits_.push_back(done); });
+  move(
+      std::move(request), tr("editing"),
+      [this, done, then = std::move(then)] {
+        edits_.push_back(done);
+        if (then) then();
+      },
+      {}, std::move(refused));
 }
 
 void Session::setOptions(const OptionSettings& settings) {

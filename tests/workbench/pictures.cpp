@@ -10,6 +10,7 @@
 #include <QPushButton>
 #include <QSlider>
 #include <QTableView>
+#include <QTest>
 #include <cstdio>
 
 #include "app/workbench/view_list.h"
@@ -143,10 +144,40 @@ void beforeAModel() {
   if (wants(QStringLiteral("set-up"))) {
     if (SetUpDialog* dialog = w.open(bundledModels()[1].model)) {
       save(w, *dialog, QStringLiteral("set-up"));
+      w.loop().act([dialog] { dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear(); });
+      save(w, *dialog, QStringLiteral("set-up-synthetic"));
       dialog->reject();
       w.settled();
     }
   }
+}
+
+// An element that is typed over, and a number that its type cannot hold.
+void editing() {
+  if (!wants(QStringLiteral("edit"))) return;
+  WindowDriver w(screen);
+  check(w.openBuilt(bundledModels()[0]) && w.act("step"), "edit", w);
+  View* view = w.view(QStringLiteral("tensors"));
+  auto* table = view->findChild<QTableView*>(QStringLiteral("tensor_elements"));
+  const auto type = [&](const QString& name, const QString& text, bool enter) {
+    for (const auto& v : w->store().graph()->graph().values())
+      if (v.name() == name.toStdString()) w.select(Selection::ofValue(v.id()));
+    w.loop().act([&] {
+      table->setCurrentIndex(table->model()->index(0, std::min(1, table->model()->columnCount() - 1)));
+      table->edit(table->currentIndex());
+    });
+    auto* field = table->findChild<QLineEdit*>(QStringLiteral("element_editor"));
+    if (!field) return check(false, "edit", w);
+    w.loop().act([&] {
+      field->setText(text);
+      if (enter) QTest::keyClick(field, Qt::Key_Return);
+    });
+    w.settled();
+    save(w, *w, enter ? QStringLiteral("edit-refused") : QStringLiteral("edit"));
+    if (!enter) w.loop().act([&] { QTest::keyClick(field, Qt::Key_Escape); });
+  };
+  type(QStringLiteral("image"), QStringLiteral("0.75"), false);
+  type(QStringLiteral("label"), QStringLiteral("0.5"), true);
 }
 
 // A built model of which nothing ran yet: what stands in each view then.
@@ -282,6 +313,7 @@ int main(int argc, char** argv) {
     if (scaled && wanted.isEmpty()) continue;
     readme();
     beforeAModel();
+    editing();
     empty();
     broken();
     dead();

@@ -4,6 +4,8 @@
 
 #include <QComboBox>
 #include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
@@ -35,6 +37,14 @@ void writeArray(const QString& path, const char* type, const QString& shape, con
   file.write(bytes);
 }
 
+// An input of integers, such as labels.
+int integersOf(MainWindow& w) {
+  for (const auto& v : w.store().graph()->graph().values()) {
+    if (v.role() == snapshot::INPUT && v.dtype().starts_with("int") && v.dims_size() > 0) return v.id();
+  }
+  return -1;
+}
+
 // A trained parameter of rank 2 or more.
 int parameterOf(MainWindow& w) {
   for (const auto& v : w.store().graph()->graph().values()) {
@@ -46,6 +56,35 @@ int parameterOf(MainWindow& w) {
 class Driver : public WindowDriver {
  public:
   ElementsPanel* elements() { return (*this)->board().find(QStringLiteral("tensors"))->findChild<ElementsPanel*>(); }
+  QTableView* table() { return elements()->findChild<QTableView*>(QStringLiteral("tensor_elements")); }
+  // The field in the cell that is edited; nullptr when none is.
+  QLineEdit* field() {
+    for (auto* found : table()->findChildren<QLineEdit*>(QStringLiteral("element_editor")))
+      if (found->isVisible()) return found;
+    return nullptr;
+  }
+  QString cell(int row, int column) { return table()->model()->index(row, column).data(Qt::UserRole).toString(); }
+  // What stands above the table, empty when nothing does.
+  QString told() {
+    const auto* label = elements()->findChild<QLabel*>(QStringLiteral("tensor_problem"));
+    return label->isVisible() ? label->text() : QString();
+  }
+  // Types into a cell as a user does: the first key opens it.
+  bool type(int row, int column, const QString& text) {
+    loop().act([&] {
+      table()->setCurrentIndex(table()->model()->index(row, column));
+      table()->setFocus();
+      QTest::keyClicks(table(), text.left(1));
+    });
+    if (!field()) return false;
+    loop().act([&] { QTest::keyClicks(field(), text.mid(1)); });
+    return true;
+  }
+  bool press(Qt::Key key) {
+    if (!field()) return false;
+    loop().act([&] { QTest::keyClick(field(), key); });
+    return settled();
+  }
   QString difference() { return elements()->comparison().findChild<Details*>()->toPlainText(); }
 
   // Chooses `path` in the dialog that stands open.
@@ -96,7 +135,7 @@ class ArraysTest : public QObject {
 
   void aTensorGoesToAFileIsComparedWithItAndComesBack() {
     Driver w;
-    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
     QVERIFY_DONE(w.act("step"), w);
     w.view(QStringLiteral("tensors"));
     const int parameter = parameterOf(*w);
@@ -139,9 +178,94 @@ class ArraysTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  void anElementIsTypedOverInItsCell() {
+    Driver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step"), w);
+    w.view(QStringLiteral("tensors"));
+    QVERIFY(w.select(Selection::ofValue(parameterOf(*w))));
+    const QString before = w.cell(1, 1);
+    QVERIFY(!before.isEmpty() && before != QStringLiteral("2.5"));
+    QVERIFY(w.type(1, 1, QStringLiteral("2.5")));
+    QVERIFY(w.press(Qt::Key_Return));
+    QVERIFY(w.loop().wait([&] { return w.cell(1, 1) == QStringLiteral("2.5"); }));
+    QVERIFY(w.field() == nullptr);
+    QCOMPARE(w.table()->currentIndex(), w.table()->model()->index(1, 1));
+    QVERIFY_DONE(w.act("undo"), w);
+    QCOMPARE(w.cell(1, 1), before);
+    QVERIFY_DONE(w.act("redo"), w);
+    QCOMPARE(w.cell(1, 1), QStringLiteral("2.5"));
+
+    QVERIFY(w.type(1, 1, QStringLiteral("9")));
+    QVERIFY(w.press(Qt::Key_Escape));
+    QVERIFY(w.field() == nullptr);
+    QCOMPARE(w.cell(1, 1), QStringLiteral("2.5"));
+
+    // What is no number stays in its cell, with the reason.
+    QVERIFY(w.type(1, 1, QStringLiteral("1e")));
+    QVERIFY(w.press(Qt::Key_Return));
+    QVERIFY(w.field() && w.field()->text() == QStringLiteral("1e"));
+    QVERIFY2(w.told().contains(QStringLiteral("'1e'; expected a number")), qPrintable(w.told()));
+    QVERIFY(w.press(Qt::Key_Escape));
+    QCOMPARE(w.told(), QString());
+    QVERIFY_LOOP(w);
+  }
+
+  void anElementThatTheValueCannotHoldIsRefusedInItsCell() {
+    Driver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step"), w);
+    w.view(QStringLiteral("tensors"));
+    const int labels = integersOf(*w);
+    QVERIFY(labels >= 0 && w.select(Selection::ofValue(labels)));
+    const QString before = w.cell(0, 1);
+    QVERIFY(w.type(0, 1, QStringLiteral("0.5")));
+    QVERIFY(w.press(Qt::Key_Return));
+    QVERIFY(w.loop().wait([&] { return w.field() != nullptr; }));
+    QCOMPARE(w.field()->text(), QStringLiteral("0.5"));
+    QVERIFY2(w.told().contains(QStringLiteral("0.5")), qPrintable(w.told()));
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY(!w->actions()["undo"]->isEnabled());
+    QVERIFY(w.press(Qt::Key_Escape));
+    QCOMPARE(w.cell(0, 1), before);
+    QVERIFY_LOOP(w);
+  }
+
+  void anEditIsTakenBackOnlyWhereItWasMade() {
+    Driver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"lr", "0.1"}}), w);
+    QVERIFY_DONE(w.act("step"), w);
+    w.view(QStringLiteral("tensors"));
+    QVERIFY(w.select(Selection::ofValue(parameterOf(*w))));
+    QVERIFY(w.type(0, 0, QStringLiteral("0.25")));
+    QVERIFY(w.press(Qt::Key_Return));
+    QVERIFY(w.loop().wait([&] { return w.cell(0, 0) == QStringLiteral("0.25"); }));
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY_DONE(w.act("undo"), w);
+    QCOMPARE(w.cell(0, 0), QStringLiteral("0.25"));
+    QVERIFY(!w->actions()["undo"]->isEnabled());
+    QVERIFY_LOOP(w);
+  }
+
+  void elementsOfARecordedProjectAreNotEdited() {
+    Driver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    const QString project = w->store().project().projectPath();
+    const int parameter = parameterOf(*w);
+    Driver reader;
+    QVERIFY_DONE(reader.openRecorded(project), reader);
+    reader.view(QStringLiteral("tensors"));
+    QVERIFY(reader.select(Selection::ofValue(parameter)));
+    QCOMPARE(reader.table()->model()->rowCount(), 0);
+    QVERIFY(!reader.choose("tensor_fill"));
+    QVERIFY_LOOP(reader);
+  }
+
   void anArrayOfAnotherShapeOrTypeIsRefusedWithBoth() {
     Driver w;
-    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
     QVERIFY_DONE(w.act("step"), w);
     w.view(QStringLiteral("tensors"));
     const int parameter = parameterOf(*w);
@@ -193,7 +317,7 @@ class ArraysTest : public QObject {
 
   void keptContentsAreComparedWithThoseOfAnotherStepAndValue() {
     Driver w;
-    QVERIFY_DONE(w.build(bundledModels()[0], {{QStringLiteral("lr"), QStringLiteral("0.1")}}), w);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"lr", "0.1"}}), w);
     QVERIFY_DONE(w.act("step_whole"), w);
     w.view(QStringLiteral("tensors"));
     const int parameter = parameterOf(*w);
@@ -229,7 +353,7 @@ class ArraysTest : public QObject {
 
   void aLoadedEditComesBackWithTheWorker() {
     Driver w;
-    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
     QVERIFY_DONE(w.act("step_whole"), w);
     w.loop().act([&] { w->session().runTo(3); });
     QVERIFY(w.settled());
@@ -259,7 +383,7 @@ class ArraysTest : public QObject {
 
   void theBatchShowsItsPicturesAndItsWorstRow() {
     Driver w;
-    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
     auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
     QVERIFY_DONE(w.act("step_whole"), w);
     w.loop().act([batch] { batch->openPage(BatchView::kContents); });
@@ -282,7 +406,7 @@ class ArraysTest : public QObject {
     const auto model = corpusModel(QStringLiteral("gpt2_dynamo"), &missing);
     if (!model) QSKIP(qPrintable(missing));
     Driver w;
-    QVERIFY_DONE(w.build(*model), w);
+    QVERIFY_DONE(w.openBuilt(*model), w);
     auto* source = static_cast<SourceView*>(w.view(QStringLiteral("source")));
     auto* file = source->findChild<QComboBox*>(QStringLiteral("source_file"));
     QVERIFY(w.loop().wait([file] { return file->count() > 0; }, 5'000));

@@ -37,6 +37,13 @@ struct RecomputeAnswer {
   QString problem;      // why there is no answer, hostile text; empty: there is one
 };
 
+// How the last edit of an element ended.
+struct EditAnswer {
+  int value = -1;
+  std::vector<qint64> index;
+  QString problem;  // why it was refused, hostile text; empty: it was made
+};
+
 struct SourceText {
   QStringList lines;  // hostile text
   QString problem;    // why the file cannot be read; empty: `lines` holds
@@ -56,6 +63,7 @@ class Findings : public QObject {
   const std::shared_ptr<const snapshot::OptionProof>& optionProof() const { return optionProof_; }  // of the last change of options; nullptr before one
   // What the proof says, as text, with the role "ok", "warn" or "muted"; empty without one.
   QString optionProofText(QString* role) const;
+  const EditAnswer& edit() const { return edit_; }
   const SourceText* source(const QString& path) const {                                       // nullptr until it was asked for
     const auto it = sources_.find(path);
     return it == sources_.end() ? nullptr : &it->second;
@@ -84,6 +92,10 @@ class Findings : public QObject {
     recomputeAnswer_ = std::move(answer);
     emit recomputeChanged();
   }
+  void setEdit(EditAnswer answer) {
+    edit_ = std::move(answer);
+    emit editAnswered();
+  }
   void setOptionProof(std::shared_ptr<const snapshot::OptionProof> proof) {
     optionProof_ = std::move(proof);
     emit optionProofChanged();
@@ -109,6 +121,7 @@ class Findings : public QObject {
   void rowLossesChanged();
   void recomputeChanged();
   void optionProofChanged();
+  void editAnswered();
   void sourceArrived(const QString& path);
 
  private:
@@ -117,6 +130,7 @@ class Findings : public QObject {
   std::shared_ptr<const snapshot::RowLosses> rowLosses_;
   std::shared_ptr<const snapshot::RecomputeReport> recompute_;
   RecomputeAnswer recomputeAnswer_;
+  EditAnswer edit_;
   std::shared_ptr<const snapshot::OptionProof> optionProof_;
   std::map<QString, SourceText> sources_;
 };

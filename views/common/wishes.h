@@ -38,16 +38,18 @@ class Wishes : public QObject {
   void watch(int value, bool on);
   void pin(int value, bool on);
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
+  // As an edit that can be taken back to `before`; how it ended stands in the findings.
+  void editElement(int value, const std::vector<qint64>& index, double number, double before);
   void saveTensor(int value);                                      // asks for the file
   void loadTensor(int value, const QString& path);                 // a .npy file becomes its contents; an empty path asks for it
   void compareWithFile(int value, const QString& path);            // a .npy file; an empty path asks for it
   void compareWithValue(int value, int other);
   void keepTensor(int value);                                      // for later comparisons
   void rowLosses();
-  void readSource(const QString& path);                            // of this machine, chosen by the user
-  void determinism();
   // What may be computed again. With `whatIf` also what this plan or, above 0, this budget would give.
   void recompute(bool whatIf, const QString& plan, qint64 budget);
+  void readSource(const QString& path);                            // of this machine, chosen by the user
+  void determinism();
   void compareBits();
   // Settings and tools
   void setOption(const QString& name, const QString& value);

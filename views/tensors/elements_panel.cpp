@@ -5,13 +5,14 @@
 #include <QClipboard>
 #include <QHBoxLayout>
 #include <QHeaderView>
-#include <QInputDialog>
 #include <QShortcut>
 #include <QTimer>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 
+#include "views/common/findings.h"
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/tensors/tensor_menu.h"
 
@@ -39,6 +40,7 @@ ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
       pages_(new QStackedWidget),
       elements_(new QTableView),
       table_(new TensorTable(this)),
+      editor_(new ElementEditor(this)),
       heat_(new HeatMap),
       comparison_(new ComparePage(context)) {
   const Metrics m = Metrics::current();
@@ -56,6 +58,7 @@ ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
   scale_->setProperty("role", "faint");
   scale_->setFont(smallFont());
   problem_->setProperty("role", "error");
+  problem_->setObjectName(QStringLiteral("tensor_problem"));
   problem_->setTextFormat(Qt::PlainText);
   problem_->setWordWrap(true);
   problem_->setContentsMargins(m.padding, 0, m.padding, 4);
@@ -96,7 +99,10 @@ ElementsPanel::ElementsPanel(const ViewContext& context, QWidget* parent)
     sliceLine->setVisible(page != kCompare);  // whole tensors are compared
   });
   connect(slice_, &QLineEdit::returnPressed, this, &ElementsPanel::applySlice);
-  connect(elements_, &QTableView::doubleClicked, this, &ElementsPanel::editCell);
+  connect(editor_, &ElementEditor::typed, this, &ElementsPanel::edit);
+  connect(editor_, &ElementEditor::notANumber, this, &ElementsPanel::say);
+  connect(editor_, &ElementEditor::closeEditor, this, [this] { say({}); });
+  connect(&context_.store.findings(), &Findings::editAnswered, this, &ElementsPanel::showEdit);
   connect(comparison_, &ComparePage::elementWanted, this, &ElementsPanel::goTo);
   auto* copyKey = new QShortcut(QKeySequence::Copy, elements_, nullptr, nullptr, Qt::WidgetShortcut);
   connect(copyKey, &QShortcut::activated, this, &ElementsPanel::copy);
@@ -108,7 +114,8 @@ void ElementsPanel::makeTable() {
   elements_->setObjectName(QStringLiteral("tensor_elements"));
   elements_->setAccessibleName(tr("Elements"));
   elements_->setFrameShape(QFrame::NoFrame);
-  elements_->setEditTriggers(QAbstractItemView::NoEditTriggers);
+  elements_->setItemDelegate(editor_);
+  elements_->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed | QAbstractItemView::AnyKeyPressed);
   elements_->setHorizontalScrollMode(QAbstractItemView::ScrollPerItem);
   elements_->viewport()->installEventFilter(this);
   elements_->setCornerButtonEnabled(false);
@@ -154,6 +161,7 @@ void ElementsPanel::refresh() {
     slice.extent = values.extent();
   }
   int row = elements_->currentIndex().row(), column = elements_->currentIndex().column();
+  table_->setEditable(!context_.store.readOnly());
   table_->set(std::move(values), slice);
   fitColumns();
   if (!goal_.empty() && slice.begin == wanted_.begin) {
@@ -187,7 +195,7 @@ void ElementsPanel::refresh() {
   slice_->setEnabled(!dims_.empty());
   slice_->setPlaceholderText(dims_.empty() ? tr("One element: there is nothing to cut") : QString());
   scale_->setText(powerOfTen(table_->exponent()));
-  problem_->hide();
+  say({});
 }
 
 void ElementsPanel::showPage() {
@@ -211,8 +219,7 @@ void ElementsPanel::findSlice() {
 void ElementsPanel::applySlice() {
   QString error;
   const Slice slice = Slice::parse(slice_->text(), dims_, kMostElements, &error);
-  problem_->setText(error);
-  problem_->setVisible(!error.isEmpty());
+  say(error);
   if (!error.isEmpty()) return;
   wanted_ = slice;
   emit sliceWanted();
@@ -227,21 +234,30 @@ void ElementsPanel::goTo(const std::vector<qint64>& index) {
   emit sliceWanted();
 }
 
-void ElementsPanel::editCell(const QModelIndex& index) {
-  if (context_.store.readOnly()) return;
-  auto* dialog = new QInputDialog(this);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  dialog->setWindowTitle(tr("Edit element"));
-  dialog->setLabelText(index.data(Qt::ToolTipRole).toString());
-  dialog->setTextValue(index.data(Qt::UserRole).toString());
-  connect(dialog, &QInputDialog::textValueSelected, this,
-          [this, at = table_->position(index), value = value_](const QString& text) {
-            if (const auto number = elementNumber(text))
-              emit context_.wishes.editTensor(value, at, *number, false);
-            else
-              emit context_.wishes.status(notANumber(text));
-          });
-  dialog->open();
+void ElementsPanel::say(const QString& problem) {
+  problem_->setText(problem);
+  problem_->setVisible(!problem.isEmpty());
+}
+
+void ElementsPanel::edit(const QModelIndex& index, double number, const QString& text) {
+  typed_ = {value_, table_->position(index), text};
+  emit context_.wishes.editElement(value_, typed_.index, number, elementNumber(index.data(Qt::EditRole).toString()).value_or(0));
+}
+
+// Refused: the cell opens again with what was typed, and the reason stands above the table.
+void ElementsPanel::showEdit() {
+  const EditAnswer& answer = context_.store.findings().edit();
+  if (answer.problem.isEmpty() || answer.value != value_ || typed_.value != value_ || answer.index != typed_.index) return;
+  const Slice& slice = table_->slice();
+  const auto place = [&](int axis) {
+    return axis < 0 ? 0 : static_cast<int>(typed_.index[static_cast<std::size_t>(axis)] - slice.begin[static_cast<std::size_t>(axis)]);
+  };
+  const QModelIndex index = table_->index(place(slice.rowAxis), place(slice.columnAxis));
+  if (slice.begin.size() != typed_.index.size() || !index.isValid() || table_->position(index) != typed_.index) return;
+  editor_->refuse(index, typed_.text, answer.problem);
+  elements_->setCurrentIndex(index);
+  elements_->edit(index);
+  say(format::visible(answer.problem));
 }
 
 void ElementsPanel::copy() {

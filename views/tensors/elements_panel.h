@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The elements of the shown value as a table or a heat map, the slice that is shown, and the value beside another tensor.
+// The elements of the shown value as a table or a heat map, the slice that is shown, and the value beside another tensor. An element
+// is edited in its cell; what the worker refuses is said above the table, and the cell keeps what was typed.
 #pragma once
 
 #include <QLabel>
@@ -10,6 +11,7 @@
 
 #include "views/common/view.h"
 #include "views/tensors/compare_page.h"
+#include "views/tensors/element_editor.h"
 #include "views/tensors/heat_map.h"
 #include "views/tensors/tensor_table.h"
 
@@ -44,7 +46,9 @@ class ElementsPanel : public QWidget {
   void showPage();
   void applySlice();
   void goTo(const std::vector<qint64>& index);
-  void editCell(const QModelIndex& index);
+  void edit(const QModelIndex& index, double number, const QString& text);
+  void showEdit();  // how the last one ended
+  void say(const QString& problem);
   void copy();
 
   ViewContext context_;
@@ -56,6 +60,13 @@ class ElementsPanel : public QWidget {
   QStackedWidget* pages_;
   QTableView* elements_;
   TensorTable* table_;
+  ElementEditor* editor_;
+  struct Typed {
+    int value = -1;
+    std::vector<qint64> index;
+    QString text;
+  };
+  Typed typed_;  // the element that was edited last
   HeatMap* heat_;
   ComparePage* comparison_;
   int value_ = -1;

@@ -69,8 +69,10 @@ QVariant TensorTable::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole: {
       QStringList place;
       for (const auto p : position(index)) place << QString::number(p);
-      return QStringLiteral("[%1] = %2").arg(place.join(QStringLiteral(", ")), values_.text(at));
+      const QString element = QStringLiteral("[%1] = %2").arg(place.join(QStringLiteral(", ")), values_.text(at));
+      return editable_ ? element + '\n' + tr("Type to change it; Enter takes the number over, Esc leaves it") : element;
     }
+    case Qt::EditRole:
     case Qt::UserRole: return values_.text(at);
     case Qt::TextAlignmentRole: return QVariant(Qt::AlignRight | Qt::AlignVCenter);
     case Qt::FontRole: {
@@ -85,6 +87,11 @@ QVariant TensorTable::data(const QModelIndex& index, int role) const {
     }
     default: return {};
   }
+}
+
+Qt::ItemFlags TensorTable::flags(const QModelIndex& index) const {
+  const Qt::ItemFlags flags = QAbstractTableModel::flags(index);
+  return editable_ && index.isValid() ? flags | Qt::ItemIsEditable : flags;
 }
 
 QVariant TensorTable::headerData(int section, Qt::Orientation orientation, int role) const {

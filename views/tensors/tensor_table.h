@@ -19,6 +19,8 @@ class TensorTable : public QAbstractTableModel {
   void set(TensorValues values, Slice slice);
   const TensorValues& values() const { return values_; }
   const Slice& slice() const { return slice_; }
+  // Whether an element may be typed over; the exact number is in the edit role.
+  void setEditable(bool editable) { editable_ = editable; }
   int exponent() const { return exponent_; }  // shown numbers times 10^exponent are the values
   // Index of the element in the whole tensor.
   std::vector<qint64> position(const QModelIndex& index) const;
@@ -26,6 +28,7 @@ class TensorTable : public QAbstractTableModel {
   int rowCount(const QModelIndex& parent = {}) const override;
   int columnCount(const QModelIndex& parent = {}) const override;
   QVariant data(const QModelIndex& index, int role) const override;
+  Qt::ItemFlags flags(const QModelIndex& index) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
  private:
@@ -34,6 +37,7 @@ class TensorTable : public QAbstractTableModel {
   TensorValues values_;
   Slice slice_;
   int exponent_ = 0;
+  bool editable_ = false;
 };
 
 }  // namespace stepscope
