@@ -44,6 +44,9 @@ struct VerdictsGiven {
 struct PlanMade {
   std::shared_ptr<const snapshot::Plan> plan;
 };
+struct PlanResumed {
+  std::string signature;
+};
 struct StepDone {
   snapshot::StepRecord step;  // without its spans
   std::string spans;          // packed
@@ -67,7 +70,7 @@ struct Lost {
   std::string reason, advice;
 };
 
-using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
+using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade, PlanResumed,
                                VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
 
 struct Event {

@@ -178,6 +178,18 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
   return writeBuffers(run, state.plan, plan);
 }
 
+Status EventWriter::on(std::int64_t run, const PlanResumed& event) {
+  SS_STORE_ASSIGN(Statement plan, connection_.prepare("SELECT id FROM plans WHERE run = ? AND signature = ? ORDER BY id DESC LIMIT 1"));
+  plan.bind(run, event.signature);
+  const bool found = plan.next();
+  SS_STORE_TRY(plan.status());
+  RunState& state = runs_[run];
+  state.plan = found ? plan.integer(0) : 0;  // steps of a plan that was not recorded belong to none
+  state.warmUp = false;
+  if (found) return {};
+  return on(run, Lost{"plans", 1, state.nextStep, -1, "the steps went back to a plan that was not recorded: " + event.signature, "train fewer steps at a time"});
+}
+
 Status EventWriter::on(std::int64_t run, const VerdictsGiven& event) {
   const std::int64_t plan = runs_[run].plan;
   SS_STORE_TRY(insert("DELETE FROM determinism WHERE plan = ?", plan));

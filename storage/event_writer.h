@@ -50,6 +50,7 @@ class EventWriter {
   Status on(std::int64_t run, const GraphTaken& event);
   Status on(std::int64_t run, const StageTaken& event);
   Status on(std::int64_t run, const PlanMade& event);
+  Status on(std::int64_t run, const PlanResumed& event);
   Status on(std::int64_t run, const VerdictsGiven& event);
   Status on(std::int64_t run, const StepDone& event);
   Status on(std::int64_t run, const AlertRaised& event);

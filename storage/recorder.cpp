@@ -220,6 +220,11 @@ void Recorder::plan(snapshot::Plan plan) {
   impl_->push(PlanMade{std::move(shared)}, bytes);
 }
 
+void Recorder::planResumed(std::string signature) {
+  const std::size_t bytes = signature.size();
+  impl_->push(PlanResumed{std::move(signature)}, bytes);
+}
+
 void Recorder::step(const snapshot::StepRecord& step) {
   StepDone event;
   if (impl_->settings.spans && step.spans_size() > 0) {

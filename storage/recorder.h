@@ -67,6 +67,8 @@ class Recorder {
   // first, at any time until the next build: each is stored as its difference to the one before, next to nothing in most cases.
   void stageGraph(snapshot::Graph graph, int stage);
   void plan(snapshot::Plan plan);  // the plan that the following steps execute
+  // They execute the newest plan of this signature again.
+  void planResumed(std::string signature);
   void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
 
   void step(const snapshot::StepRecord& step);

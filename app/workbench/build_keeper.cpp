@@ -18,6 +18,13 @@ void BuildKeeper::begin() {
   next();
 }
 
+void BuildKeeper::beginAgain() {
+  ++build_;
+  left_ = 0;
+  verdicts_ = asking_ = false;
+  next();
+}
+
 void BuildKeeper::ask(snapshot::Request request, const std::function<void(const Delivery&)>& answer) {
   asking_ = true;
   session_.client().request(

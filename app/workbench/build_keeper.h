@@ -21,6 +21,7 @@ class BuildKeeper : public QObject {
   BuildKeeper(SnapshotStore& store, Session& session, QObject* parent = nullptr);
 
   void begin();  // the store shows another build
+  void beginAgain();  // it shows one that was kept before: only the verdicts on its nodes are read
 
  signals:
   void verdictsRead();  // they stand in the store

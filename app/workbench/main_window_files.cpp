@@ -291,6 +291,8 @@ void MainWindow::connectFiles() {
     recording_.build();
     keeper_.begin();
   });
+  connect(&session_, &Session::planResumed, &recording_, &Recording::planResumed);
+  connect(&session_, &Session::planShown, &keeper_, &BuildKeeper::beginAgain);
   connect(&keeper_, &BuildKeeper::verdictsRead, &recording_, &Recording::determinism);
   connect(&keeper_, &BuildKeeper::stageRead, &recording_, &Recording::stage);
   auto* runs = new QTimer(this);

@@ -123,6 +123,13 @@ void Recording::build() {
   refreshStartupHistory();
 }
 
+void Recording::planResumed(const QString& signature) {
+  if (!recording_) return;
+  post([signature = signature.toStdString()](Core& core) {
+    if (core.recorder) core.recorder->planResumed(signature);
+  });
+}
+
 void Recording::determinism() {
   if (!recording_) return;
   post([nodes = store_.determinismList()](Core& core) {

@@ -31,6 +31,8 @@ class Recording : public QObject {
   // verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
   void phases();
   void build();
+  // The newest build, but an earlier plan of this signature runs again.
+  void planResumed(const QString& signature);
   void determinism();
   void stage(const GraphPtr& graph, int stage);
   void step(const StepPtr& step);

@@ -62,7 +62,8 @@ void Session::absorb(const Delivery& d) {
       store_.setPhases({r.build().phases().begin(), r.build().phases().end()});
       const bool again = r.id() == 0;
       if (again && (!built_ || building_)) break;  // it failed: where, the phases tell; there is no graph to go with it
-      rebuilt_ = again;
+      const bool resumed = again && !r.build().kept().empty();
+      rebuilt_ = !again ? Other::kNone : resumed ? Other::kResumed : Other::kRebuilt;
       QStringList stages;
       for (const std::string& s : r.build().stages()) stages << format::visible(s);
       store_.setStages(stages);
@@ -70,7 +71,10 @@ void Session::absorb(const Delivery& d) {
       store_.clearAlerts();
       for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
       for (const auto& alert : numbers_) store_.addAlert(alert);
-      if (again) emit phasesTold();
+      if (resumed)
+        emit planResumed(QString::fromStdString(r.build().kept()));
+      else if (again)
+        emit phasesTold();
       break;
     }
     case snapshot::Response::kGraph: store_.setGraph(d.graph); break;
@@ -138,8 +142,8 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
       interrupted_ = interrupted_ && d.response->error().code() == "cancelled";
       running_ = running_ && interrupted_;
     }
-    const bool rebuilt = std::exchange(rebuilt_, false) && client_.alive();
-    if (!rebuilt) setBusy(false);
+    const Other rebuilt = client_.alive() ? std::exchange(rebuilt_, Other::kNone) : Other::kNone;
+    if (rebuilt == Other::kNone) setBusy(false);
     Then next = then;
     if (d.response->has_error()) {
       const auto& error = d.response->error();
@@ -152,9 +156,12 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
       }
       next = failed;
     }
-    if (rebuilt) {
-      refreshBuild([this, next] {
-        emit planRebuilt();
+    if (rebuilt != Other::kNone) {
+      refreshBuild([this, next, rebuilt] {
+        if (rebuilt == Other::kRebuilt)
+          emit planRebuilt();
+        else
+          emit planShown();
         if (next) next();
       });
     } else if (next) {

@@ -104,6 +104,9 @@ class Session : public QObject {
   using Then = std::function<void()>;
   struct Edit {
     std::int64_t step = 0;
+  void elementEdited(const stepscope::ElementEdit& edit);
+  void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
+  void planShown();    // graph, plan and options of the one that runs again were fetched
     int instruction = -1;  // -1: between steps
     snapshot::Request request;
   };
@@ -153,7 +156,8 @@ class Session : public QObject {
   OptionSettings waiting_;       // not sent yet: a request that moves the session runs
   bool training_ = false;        // at full speed, by one request
   bool interrupted_ = false;     // it is cancelled to send them, and goes on
-  bool rebuilt_ = false;         // the worker made another plan than the one that the store has
+  enum class Other { kNone, kResumed, kRebuilt };
+  Other rebuilt_ = Other::kNone;  // the worker runs another plan than the one that the store has
   bool restarting_ = false;  // the user replaces the worker
   bool replaying_ = false;
   std::vector<snapshot::Alert> numbers_;  // alerts of this side

@@ -25,7 +25,8 @@ void Session::inspect(const QString& path, const QString& missingWeights) {
     return;
   }
   built_ = false;
-  rebuilt_ = optionsTouched_ = building_ = false;
+  rebuilt_ = Other::kNone;
+  optionsTouched_ = building_ = false;
   waiting_.clear();
   numbers_.clear();
   ring_.clear();

@@ -66,6 +66,9 @@ struct Variant {
   std::optional<NotePlan> notes;     // what a step may note of its values
   std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
   std::shared_ptr<const Graph> specialised;  // before phase recompute
+  std::shared_ptr<const Graph> recomputed;   // after it; null when it changed nothing
+  std::map<std::string, std::string> effects;  // of the options, in this plan
+  std::size_t build = 0;             // which of Session::builds() made it
   PlanOptions planOptions;
   std::optional<Error> doesNotFit;   // why no step of it may run
   std::int64_t livePeak = 0;         // largest sum of live bytes, without workspaces
@@ -89,11 +92,11 @@ class Session {
 
   // --- what the file is
   snapshot::ModelInfo inspect() const;
+  // Extents in synthetic data of the inputs' symbols that the options leave open, found once for each choice of them.
+  const std::vector<DimChoice>& dimensions() const;
   const Graph& imported() const { return imported_; }
 
   // --- options. Before the build they take effect with it; after it at the next step boundary, which keeps parameters, optimizer
-  // Extents in synthetic data of the inputs' symbols that the options leave open, found once for each choice of them.
-  const std::vector<DimChoice>& dimensions() const;
   // state and random state: applyOptions() does it at once when no step has begun, and beginning a step does it otherwise.
   const TrainOptions& options() const { return pending_ ? *pending_ : options_; }
   Status setOptions(TrainOptions options);
@@ -109,10 +112,15 @@ class Session {
   // The same without loss, gradient and optimizer: forward only (`stepscope run`).
   Status buildForward(const std::vector<std::string>& fetch);
   bool built() const { return variant_ != nullptr; }
+  // Batches from here instead of where the options say, until options change; they fit the graph as those of openData() do.
+  void feedFrom(std::unique_ptr<DataSource> data) { data_ = std::move(data); }
   const std::vector<snapshot::PhaseSpan>& phases() const { return spans_; }
   // How many times phases ran to make a plan: the first build with what reading the file took, then one for each change of options and
   // each batch with other shapes. A build that failed before anything was built counts with the next attempt.
   std::size_t builds() const { return builds_.size(); }
+  // The one that made the plan which runs: not the newest when a batch has the shapes of an earlier one again.
+  std::size_t runningBuild() const { return variant_ ? variant_->build : builds_.empty() ? 0 : builds_.size() - 1; }
+  std::string runningSignature() const { return variant_ ? variant_->signature : std::string(); }
   std::vector<snapshot::PhaseSpan> phasesOf(std::size_t build) const;  // below builds(); parents count within it
   const std::vector<Stage>& stages() const { return stages_; }
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
@@ -187,6 +195,7 @@ class Session {
   explicit Session(Observer observer);
   class PhaseScope;
   Status loadPhases(const std::filesystem::path& path, const LoadOptions& load, std::vector<Problem>* problems);
+  Error withDimHint(Error error) const;  // what did not fit may be the synthetic data
   Status materialise();
   void tellWhatTheFileLacks();
   Status buildGraph();
@@ -194,8 +203,8 @@ class Session {
   Status chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions);
   Result<std::unique_ptr<Variant>> specialise(const Batch& batch, std::string reason);
   void dropVariants();
+  void runVariant(Variant& variant);
   Status useVariantFor(const Batch& batch);
-  Error withDimHint(Error error) const;  // what did not fit may be the synthetic data
   void keepStage(std::string phase, const Graph& graph);
   void raise(snapshot::Alert alert);
   Status feed(const Batch& batch);
@@ -243,6 +252,11 @@ class Session {
   std::optional<TrainOptions> pending_;  // wait for a step boundary
   std::optional<snapshot::OptionProof> optionProof_;
   std::unique_ptr<DataSource> data_;
+  struct Dimensions {
+    std::map<std::string, std::int64_t> given;
+    std::vector<DimChoice> open;
+  };
+  mutable std::optional<Dimensions> dimensions_;
   DensityProbe density_;              // of the inputs, set by `inspect inputs`
   StepNotes notes_;                   // of the running step
   Graph symbolic_;                    // after optimizer: where every variant starts
@@ -252,11 +266,6 @@ class Session {
   std::vector<ParameterChoice> parameters_;
   std::vector<std::string> keep_;
   bool keepGradients_ = false;
-  struct Dimensions {
-    std::map<std::string, std::int64_t> given;
-    std::vector<DimChoice> open;
-  };
-  mutable std::optional<Dimensions> dimensions_;
   std::set<std::string> pinned_;
   bool forwardOnly_ = false;
   std::vector<std::unique_ptr<Variant>> variants_;

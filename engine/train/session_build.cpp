@@ -309,8 +309,7 @@ Status Session::useVariantFor(const Batch& batch) {
   const std::string signature = signatureOf(batch);
   for (const auto& variant : variants_)
     if (variant->signature == signature) {
-      if (variant_ != variant.get()) touched_ = 0;
-      variant_ = variant.get();
+      if (variant_ != variant.get()) runVariant(*variant);
       return {};
     }
   if (!variants_.empty()) {
@@ -318,10 +317,23 @@ Status Session::useVariantFor(const Batch& batch) {
     std::erase_if(stages_, [](const Stage& stage) { return stage.phase == "recompute"; });
   }
   SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
+  variant->build = builds_.size() - 1;
+  variant->effects = optionEffects_;
+  if (stages_.back().phase == "recompute") variant->recomputed = stages_.back().graph;
   variants_.push_back(std::move(variant));
   variant_ = variants_.back().get();
   touched_ = 0;
   return {};
+}
+
+// An earlier plan, with the graphs that led to it.
+void Session::runVariant(Variant& variant) {
+  variant_ = &variant;
+  touched_ = 0;
+  optionEffects_ = variant.effects;
+  std::erase_if(stages_, [](const Stage& stage) { return stage.phase == "specialise" || stage.phase == "recompute"; });
+  stages_.push_back({"specialise", variant.specialised});
+  if (variant.recomputed) stages_.push_back({"recompute", variant.recomputed});
 }
 
 Status Session::chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions) {

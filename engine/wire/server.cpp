@@ -134,7 +134,15 @@ class Server : public std::enable_shared_from_this<Server> {
   // Whatever made a plan, the client hears of it before the answer to what it asked for: what it shows is of another build.
   void tellBuilds() {
     if (!session_) return;
-    for (; toldBuilds_ < session_->builds(); ++toldBuilds_) send(0, buildReply(toldBuilds_), false);
+    for (; toldBuilds_ < session_->builds(); ++toldBuilds_) {
+      send(0, buildReply(toldBuilds_), false);
+      shownBuild_ = toldBuilds_;
+    }
+    if (!session_->built() || session_->runningBuild() == shownBuild_) return;
+    shownBuild_ = session_->runningBuild();
+    snapshot::Response again = buildReply(shownBuild_);
+    again.mutable_build()->set_kept(session_->runningSignature());
+    send(0, std::move(again), false);
   }
 
   // An answer of the thread that serves.
@@ -204,7 +212,7 @@ class Server : public std::enable_shared_from_this<Server> {
       const std::lock_guard lock(mutex_);
       session_ = std::move(*session);
     }
-    toldBuilds_ = 0;
+    toldBuilds_ = shownBuild_ = 0;
     options_ = TrainOptions{};
     options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
     *response.mutable_model() = session_->inspect();
@@ -272,6 +280,7 @@ class Server : public std::enable_shared_from_this<Server> {
     const std::size_t newest = session_->builds() - 1;
     for (; toldBuilds_ < newest; ++toldBuilds_) send(0, buildReply(toldBuilds_), false);
     toldBuilds_ = session_->builds();
+    shownBuild_ = newest;
     answer(request.id(), buildReply(newest), true);
     return {};
   }
@@ -450,6 +459,7 @@ class Server : public std::enable_shared_from_this<Server> {
   std::unique_ptr<Session> session_;
   TrainOptions options_;
   std::size_t toldBuilds_ = 0;  // of the session
+  std::size_t shownBuild_ = 0;  // whose plan the client knows as the one that runs
 };
 
 }  // namespace

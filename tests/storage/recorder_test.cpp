@@ -91,6 +91,40 @@ TEST(Recorder, WarmUpIsMarkedAndLeftOutOfStatistics) {
   EXPECT_LE(share, 1.0001);  // views are not operators that ran
 }
 
+TEST(Recorder, StepsThatGoBackToAnEarlierPlanBelongToIt) {
+  const TemporaryFolder folder;
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+  const auto run = recorder->beginRun(testing::sampleRunInfo());
+  snapshot::Plan plan = testing::samplePlan({1, 0});
+  const auto step = [&, next = 0]() mutable { recorder->step(testing::sampleStep(plan, next++)); };
+  for (const char* signature : {"x [2, 128]", "x [2, 64]"}) {
+    plan.set_signature(signature);
+    recorder->plan(plan);
+    step();
+  }
+  recorder->planResumed("x [2, 128]");
+  step();
+  recorder->planResumed("x [2, 32]");
+  step();
+  ASSERT_TRUE(recorder->close());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  auto rows = project.connection().prepare("SELECT steps.plan, steps.warm_up FROM steps WHERE run = ? ORDER BY step").value();
+  rows.bind(run);
+  std::vector<std::int64_t> plans;
+  std::vector<bool> warmUps;
+  while (rows.next()) {
+    plans.push_back(rows.isNull(0) ? -1 : rows.integer(0));
+    warmUps.push_back(rows.integer(1) != 0);
+  }
+  ASSERT_EQ(plans.size(), 4u);
+  EXPECT_NE(plans[0], plans[1]);
+  EXPECT_EQ(plans[2], plans[0]);
+  EXPECT_EQ(plans[3], -1);
+  EXPECT_EQ(warmUps, (std::vector<bool>{true, true, false, false}));
+  EXPECT_EQ(project.connection().integer("SELECT count(*) FROM lost WHERE what = 'plans'").value(), 1);
+  EXPECT_EQ(project.connection().integer("SELECT count(*) FROM plans").value(), 2);
+}
+
 TEST(Recorder, NotANumberStaysNotANumber) {
   const TemporaryFolder folder;
   auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();

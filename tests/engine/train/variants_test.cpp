@@ -1,0 +1,65 @@
+// Plans of batches whose shapes change, and the build that each belongs to.
+#include <gtest/gtest.h>
+
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+using testing::openSession;
+using testing::testModels;
+
+// Batches whose first axis changes from step to step, cut from those of the model.
+class ChangingBatches final : public DataSource {
+ public:
+  ChangingBatches(Batch whole, std::vector<std::string> cut) : whole_(std::move(whole)), cut_(std::move(cut)) {}
+  std::int64_t entries() const override { return 2; }
+  Result<Batch> batch(std::int64_t step) override {
+    Batch batch = whole_;
+    if (step % 2 == 0) return batch;
+    for (const std::string& name : cut_) {
+      Tensor& tensor = batch.arrays.at(name);
+      Dims dims = tensor.dims();
+      dims[0] = 1;
+      tensor = Tensor(tensor.dtype(), std::move(dims), std::make_shared<Tensor>(tensor), tensor.data());
+    }
+    return batch;
+  }
+
+ private:
+  Batch whole_;
+  std::vector<std::string> cut_;
+};
+
+TEST(SessionVariants, TheBuildOfThePlanThatRunsIsKnownWhenAnEarlierOneRunsAgain) {
+  auto session = openSession(testModels().front());
+  ASSERT_TRUE(session);
+  TrainOptions options = session->options();
+  auto source = openData(session->imported(), options, nullptr);
+  ASSERT_TRUE(source.has_value()) << source.error().message;
+  auto batch = (*source)->batch(0);
+  ASSERT_TRUE(batch.has_value());
+  std::vector<std::string> cut;
+  for (const auto& [name, tensor] : batch->arrays)
+    if (!tensor.dims().empty()) cut.push_back(name);
+  session->feedFrom(std::make_unique<ChangingBatches>(std::move(*batch), cut));
+  std::vector<std::size_t> builds;
+  std::vector<std::string> signatures, planned, graphs;
+  for (int step = 0; step < 4; ++step) {
+    const auto record = session->step();
+    ASSERT_TRUE(record.has_value()) << record.error().message;
+    builds.push_back(session->runningBuild());
+    signatures.push_back(session->runningSignature());
+    planned.push_back(session->planSnapshot()->signature());
+    graphs.push_back(session->graphSnapshot("")->SerializeAsString());
+  }
+  EXPECT_EQ(builds, (std::vector<std::size_t>{0, 1, 0, 1}));
+  EXPECT_EQ(session->builds(), 2u) << "nothing is built twice";
+  EXPECT_EQ(signatures, planned);
+  EXPECT_NE(signatures[0], signatures[1]);
+  EXPECT_NE(graphs[0], graphs[1]);
+  EXPECT_EQ(graphs[2] == graphs[0] && graphs[3] == graphs[1], true) << "the graph shown is that of the plan that runs";
+}
+
+}  // namespace
+}  // namespace stepscope
