@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QAbstractItemModelTester>
 #include <QHBoxLayout>
+#include <QListView>
 #include <QTest>
 #include <cmath>
 #include <ctime>
 #include <limits>
 
 #include "views/common/details.h"
+#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/row_table.h"
@@ -16,6 +18,7 @@
 #include "views/common/turns.h"
 #include "views/instructions/instruction_filter.h"
 #include "views/instructions/instruction_model.h"
+#include "views/instructions/instructions_view.h"
 #include "views/palette/finder.h"
 #include "views/tensors/slice.h"
 #include "views/tensors/tensor_table.h"
@@ -135,6 +138,9 @@ class ViewsTest : public QObject {
 
   void bidiAndControlCharactersAreVisible() {
     QCOMPARE(format::visible(std::string("a\u202Eb\n")), QStringLiteral("a⟨U+202E⟩b⏎"));
+    QCOMPARE(format::fileName(QStringLiteral("/data/gpt/model.onnx")), QStringLiteral("gpt/model.onnx"));
+    QCOMPARE(format::fileName(QStringLiteral("/data/gpt/small\u202E.onnx")), QStringLiteral("small⟨U+202E⟩.onnx"));
+    QCOMPARE(format::fileName(QString()), QString());
   }
 
   void filterLanguage() {
@@ -209,6 +215,25 @@ class ViewsTest : public QObject {
     QCOMPARE(model.rowOf(1), -1);
     store.clear();
     QCOMPARE(model.rowCount(), 0);
+  }
+
+  // What ran before it and what comes next are seen too.
+  void anInstructionOutOfSightComesIntoTheMiddle() {
+    SnapshotStore store;
+    SelectionModel selection;
+    Wishes wishes;
+    InstructionsView view({store, selection, wishes});
+    view.resize(320, 500);
+    view.show();
+    const GraphPtr graph = chain(200);
+    store.setGraph(graph);
+    store.setPlan(planOf(*graph));
+    const auto* list = view.findChild<QListView*>();
+    for (const int instruction : {90, 91, 10}) {
+      selection.select(Selection::ofInstruction(instruction));
+      const QRect line = list->visualRect(list->currentIndex()), seen = list->viewport()->rect();
+      QVERIFY2(line.top() > seen.height() / 5 && line.bottom() < seen.height() * 4 / 5, qPrintable(QString::number(line.top())));
+    }
   }
 
   void recomputedInstructionsLieWithinTheBackwardPhase() {

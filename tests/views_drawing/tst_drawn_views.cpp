@@ -51,6 +51,21 @@ bool settle(GraphView& view) {
   return spy.wait(60'000);
 }
 
+// A made-up step of so many blocks, and its graph in a view of that size.
+class ShownGraph : public Window {
+ public:
+  ShownGraph(int blocks, QSize size) {
+    fill(blocks);
+    view_ = std::make_unique<GraphView>(context());
+    view_->resize(size);
+    view_->show();
+  }
+  GraphView& view() { return *view_; }
+
+ private:
+  std::unique_ptr<GraphView> view_;
+};
+
 snapshot::Plan wildPlan(unsigned seed) {
   std::mt19937_64 random(seed);
   const auto any = [&] { return static_cast<std::int64_t>(random()) >> (random() % 60); };
@@ -103,11 +118,8 @@ class DrawnViewsTest : public QObject {
   }
 
   void selectingElsewhereOpensTheGroupAndTheNextSelectionClosesIt() {
-    Window w;
-    w.fill(12);
-    GraphView view(w.context());
-    view.resize(900, 600);
-    view.show();
+    ShownGraph w(12, {900, 600});
+    GraphView& view = w.view();
     QVERIFY(settle(view));
     const auto nodeIn = [&](const std::string& path) {
       for (const auto& n : w.store.graph()->graph().nodes()) {
@@ -128,11 +140,8 @@ class DrawnViewsTest : public QObject {
   }
 
   void doubleClickOpensAndItsTitleCloses() {
-    Window w;
-    w.fill(6);
-    GraphView view(w.context());
-    view.resize(900, 700);
-    view.show();
+    ShownGraph w(6, {900, 700});
+    GraphView& view = w.view();
     QVERIFY(settle(view));
     GraphCanvas& canvas = view.canvas();
     const auto centreOf = [&](BoxKind kind, double dy) {
@@ -151,11 +160,8 @@ class DrawnViewsTest : public QObject {
   }
 
   void clickSelectsAndKeysWalk() {
-    Window w;
-    w.fill(2);
-    GraphView view(w.context());
-    view.resize(900, 700);
-    view.show();
+    ShownGraph w(2, {900, 700});
+    GraphView& view = w.view();
     QVERIFY(settle(view));
     GraphCanvas& canvas = view.canvas();
     int target = -1;
@@ -173,11 +179,8 @@ class DrawnViewsTest : public QObject {
   }
 
   void aGradientIsShownBesideItsForwardNode() {
-    Window w;
-    w.fill(4);
-    GraphView view(w.context());
-    view.resize(700, 480);
-    view.show();
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
     QVERIFY(settle(view));
     GraphCanvas& canvas = view.canvas();
     const auto inSight = [&](int model) {
@@ -295,12 +298,31 @@ class DrawnViewsTest : public QObject {
     applyTheme(*qApp, Theme::kLight);
   }
 
+  // Half grown they cannot be read.
+  void secondLinesAreThereOrNotWhereNobodyZoomed() {
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    const auto half = [&view] {
+      const double zoom = view.canvas().zoomPercent() * GraphCamera::base() / 100;
+      return zoom > shown_from::kDetails + 1e-9 && zoom < shown_from::kDetails + shown_from::kGrowth - 1e-9;
+    };
+    for (int width = 300; width < 1800; width += 60) {
+      view.resize(width, width * 3 / 4);
+      QVERIFY(settle(view));
+      view.fitAll();
+      QVERIFY2(!half(), qPrintable(QString::number(width)));
+      for (const int node : {3, 20, 60}) {
+        w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(node).id()));
+        QVERIFY(settle(view));
+        QVERIFY2(!half(), qPrintable(QStringLiteral("%1, node %2").arg(width).arg(node)));
+      }
+    }
+  }
+
   void nothingSpringsUpWhileZooming() {
-    Window w;
-    w.fill(4);
-    GraphView view(w.context());
-    view.resize(700, 480);
-    view.show();
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
     QVERIFY(settle(view));
     w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(12).id()));  // opens the groups around it
     QVERIFY(settle(view));

@@ -303,6 +303,16 @@ class KeysTest : public QObject {
     w_->loop().act([&] { board.close(QStringLiteral("memory")); });
     w_->loop().act([&] { window().actions()[QStringLiteral("layout_reset")]->trigger(); });
     QVERIFY(board.isInLayout(QStringLiteral("memory")));
+    // A saved one is as it was saved, until it is deleted.
+    const auto trigger = [this](const char* id) { w_->loop().act([this, id] { window().actions()[QLatin1String(id)]->trigger(); }); };
+    QVERIFY(!window().actions()[QStringLiteral("layout_delete")]->isEnabled());
+    w_->loop().act([&] { window().changeLayout(QStringLiteral("Mine")); });
+    w_->loop().act([&] { board.close(QStringLiteral("graph")); });
+    trigger("layout_reset");
+    QCOMPARE(board.present({}).views, moved.views);
+    trigger("layout_delete");
+    QVERIFY(!window().layoutNames().contains(QStringLiteral("Mine")));
+    QCOMPARE(board.present({}).views, shippedLayouts()[1].views);
     QVERIFY_LOOP(*w_);
   }
 

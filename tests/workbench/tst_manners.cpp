@@ -2,6 +2,7 @@
 // What somebody notices who sees the window for the first time: it fits the screen, stays calm while steps follow each
 // other, gives the keyboard back, says why a place is empty and refuses what a tensor cannot hold.
 #include <QAbstractItemView>
+#include <QFileDialog>
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
@@ -58,7 +59,8 @@ class MannersTest : public QObject {
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, settings.path());
     MainWindow window(true);
     const QSize room = window.screen()->availableSize();
-    QVERIFY2(window.width() <= room.width() && window.height() <= room.height(),
+    const int title = Metrics::current().unit;  // at least, of the frame around it
+    QVERIFY2(window.width() <= room.width() && window.height() + title <= room.height(),
              qPrintable(QStringLiteral("%1×%2").arg(window.width()).arg(window.height())));
   }
 
@@ -110,6 +112,37 @@ class MannersTest : public QObject {
     store.setPosition(between);
     QVERIFY2(label("status_where")->text().contains(QStringLiteral("Ready")), qPrintable(label("status_where")->text()));
     QVERIFY(label("status_phase")->isHidden());
+  }
+
+  void aStepWalkedThroughByHandHasNoSpeed() {
+    SnapshotStore store;
+    SelectionModel selection;
+    StatusLine line(store, selection);
+    const auto speed = [&line] { return line.findChild<QLabel*>(QStringLiteral("status_speed"))->text(); };
+    const auto add = [&store](int number, std::int64_t ns) {
+      auto step = std::make_shared<snapshot::StepRecord>();
+      step->set_step(number);
+      step->set_tokens(128);
+      step->set_ns(ns);
+      step->add_spans()->set_end_ns(50'000'000);
+      store.addStep(step);
+    };
+    add(0, 60'000'000);
+    QVERIFY2(speed().contains(QStringLiteral("tokens/s")), qPrintable(speed()));
+    add(1, 90'000'000'000);
+    QVERIFY2(speed().isEmpty(), qPrintable(speed()));
+  }
+
+  // With ".json" it would be the other report.
+  void aTraceKeepsBothPartsOfItsSuffix() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->actions()[QStringLiteral("report_trace")]->trigger(); });
+    QFileDialog* dialog = nullptr;
+    QVERIFY(w.loop().wait([&] { return (dialog = w->findChild<QFileDialog*>(QStringLiteral("save_dialog"))) != nullptr; }));
+    QCOMPARE(dialog->defaultSuffix(), QStringLiteral("trace.json"));
+    w.loop().act([dialog] { dialog->reject(); });
   }
 
   void whatPassesByInARunIsNotFetched() {

@@ -168,6 +168,8 @@ class WorkbenchTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(w->store().workerState(), WorkerState::kUnresponsive, 60'000);
     // A window that waited for the worker would stand still for as long as the worker hangs.
     QVERIFY2(watchdog.worst() < 2'000, qPrintable(QString::number(watchdog.worst())));
+    QTRY_VERIFY2(w->notice().text().contains(QStringLiteral("does not answer")), qPrintable(w->notice().text()));
+    QCOMPARE(w->findChild<QPushButton*>(QStringLiteral("notice_action"))->text(), QStringLiteral("Restart worker"));
     qunsetenv("FAKE_FAULT");
     w->session().restart();
     QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 60'000);

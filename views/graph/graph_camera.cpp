@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "views/common/tokens.h"
+#include "views/graph/graph_paint_context.h"
 
 namespace stepscope {
 namespace {
@@ -11,9 +12,13 @@ constexpr double kLeast = 0.001, kMost = 6;
 // Of 100 %: names can just be read; they can be read at ease; the zoom in which a selection is shown.
 constexpr double kLegible = 0.42, kReadable = 0.5, kComfortable = 0.7;
 
+// Where second lines have come only half way they are ghosts: the user may pass there, a picture that was not zoomed by hand does not rest there.
+double atRest(double scale) {
+  return scale > shown_from::kDetails && scale < shown_from::kDetails + shown_from::kGrowth ? shown_from::kDetails : scale;
+}
+
 // Where a box has to be to count as in view: below the titles of the columns.
 QRectF inner(const Viewport& view) { return QRectF(QPointF(), view.size).adjusted(8, 34, -8, -8); }
-QRectF rectOf(const BoxF& b) { return {b.x, b.y, b.w, b.h}; }
 }  // namespace
 
 double GraphCamera::base() { return Metrics::current().unit / 13.0; }
@@ -39,6 +44,7 @@ void GraphCamera::fitAll(const GraphScene& scene) {
   const double readable = 0.3 * base();
   double scale = std::clamp(std::min(wide, high), kLeast, 1.15 * base());
   if (scale < readable && high < wide && b.h > 40 * b.w) scale = std::min(wide, readable);
+  scale = atRest(scale);
   view_.scaleX = view_.scaleY = scale;
   const double x = (width - b.w * scale) / 2, y = std::max(top, (height - b.h * scale + top - kGraphMargin) / 2);
   view_.origin = {-x / scale, -y / scale};
@@ -68,14 +74,14 @@ bool GraphCamera::showBox(const GraphScene& scene, int box, int partner) {
     return std::min(std::max(1.0, room.width() - 16) / r.width(), std::max(1.0, room.height() - 8) / r.height());
   };
   // A box too small to be read is not shown yet.
-  const bool readable = view_.scaleX >= kReadable * base();
+  const bool readable = view_.scaleX >= kReadable * base() && (ownZoom_ || view_.scaleX > shown_from::kDetails);
   double scale = view_.scaleX;
   if (!readable) {
     // Both columns where that costs little: a gradient is read beside what it belongs to.
     const double columns = view_.size.width() / (scene.bounds.w + 2 * kGraphMargin);
     scale = columns >= 0.8 * kComfortable * base() ? std::min(columns, kComfortable * base()) : kComfortable * base();
   }
-  if (!ownZoom_ || !readable) scale = std::min(scale, std::max(fit(both), kLegible * base()));
+  if (!ownZoom_ || !readable) scale = atRest(std::min(scale, std::max(fit(both), kLegible * base())));
   const bool pair = partner >= 0 && fit(both) >= scale;
   const QRectF target = pair ? both : own;
   if (scale == view_.scaleX && room.contains(view_.toPixel(target))) return false;

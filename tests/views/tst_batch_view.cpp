@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Batches as people think of them: tokens beside masks, pictures, gauges, the worst row.
+#include <QAbstractItemModelTester>
+#include <QComboBox>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <cmath>
+
+#include "tests/views/view_bench.h"
+#include "views/batch/batch_view.h"
+#include "views/batch/worst_row.h"
+#include "views/common/findings.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+class BatchViewTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void tokensStandBesideTheirMask() {
+    TokenTable table;
+    QAbstractItemModelTester tester(&table, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    const TensorValues ids(tensorOf<qint64>(0, "int64", {2, 3}, {5, 6, 0, 7, 0, 0})), mask(tensorOf<qint64>(1, "int64", {2, 3}, {1, 1, 0, 1, 0, 0}));
+    table.set(ids, mask, std::nullopt);
+    QCOMPARE(table.rowCount(), 2);
+    QCOMPARE(table.columnCount(), 3);
+    QCOMPARE(table.index(0, 1).data().toString(), QStringLiteral("6"));
+    QCOMPARE(table.index(1, 2).data().toString(), QStringLiteral("(0)"));
+    table.set(ids, TensorValues(), 7.0);
+    QVERIFY(table.masked(1, 0) && !table.masked(0, 0));
+    table.set(TensorValues(tensorOf<qint64>(0, "int64", {1 << 20, 1 << 20}, {5, 6})), mask, std::nullopt);
+    QCOMPARE(table.rowCount(), 0);  // not one whole row came
+    table.set(TensorValues(), TensorValues(), std::nullopt);
+    QCOMPARE(table.rowCount(), 0);
+  }
+
+  void imagesBecomePictures() {
+    const auto pictures = makePictures(TensorValues(tensorOf<float>(2, "float32", {2, 1, 2, 2}, {0, 1, 0.5F, std::nanf(""), -1, 0, 0, 0})), 10);
+    QCOMPARE(pictures.size(), std::size_t{2});
+    QCOMPARE(qRed(pictures[0].pixel(1, 0)), 255);
+    QCOMPARE(qRed(pictures[1].pixel(0, 0)), 0);
+    QCOMPARE(pictures[0].pixel(1, 1), Tokens::current().number.rgb());
+    QVERIFY(makePictures(TensorValues(tensorOf<float>(2, "float32", {2, 5, 2, 2}, std::vector<float>(40))), 10).empty());
+    QVERIFY(makePictures(TensorValues(tensorOf<float>(2, "float32", {1000, 3, 1000, 1000}, {1})), 10).empty());
+    const auto rgb = makePictures(TensorValues(tensorOf<float>(2, "float32", {1, 3, 2, 2}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0})), 10);
+    QCOMPARE(rgb[0].pixel(0, 0), qRgb(255, 0, 0));
+    QCOMPARE(rgb[0].pixel(1, 0), qRgb(0, 255, 0));
+    QCOMPARE(rgb[0].pixel(0, 1), qRgb(0, 0, 255));
+  }
+
+  void theWorstRowIsTheLargestAndNanBeatsIt() {
+    snapshot::RowLosses losses;
+    for (const double x : {1.0, 9.0, 3.0, 2.0}) losses.add_values(x);
+    auto worst = worstRow(losses, 2);
+    QVERIFY(worst.has_value());
+    QCOMPARE(worst->row, 1);
+    QCOMPARE(worst->sample, 0);
+    QCOMPARE(worst->place, 1);
+    QCOMPARE(worst->mean, 3.75);
+    for (const bool ignored : {false, true, false, false}) losses.add_ignored(ignored);
+    QCOMPARE(worstRow(losses, 2)->row, 2);
+    QCOMPARE(worstRow(losses, 3)->sample, -1);
+    losses.set_values(3, std::nan(""));
+    QCOMPARE(worstRow(losses, 2)->row, 3);
+    QCOMPARE(worstRow(losses, 2)->notFinite, 1);
+    for (int i = 0; i < 4; ++i) losses.set_ignored(i, true);
+    QVERIFY(!worstRow(losses, 2).has_value());
+    QCOMPARE(firstBadSample(TensorValues(tensorOf<float>(2, "float32", {2, 2}, {0, 1, 2, std::nanf("")}))), 1);
+    QCOMPARE(firstBadSample(TensorValues(tensorOf<float>(2, "float32", {2, 2}, {0, 1, 2, 3}))), -1);
+  }
+
+  void gaugesFollowTheSteps() {
+    Bench b;
+    QVERIFY(batchGauges(b.store, 10).empty());
+    b.store.setGraph(graph());
+    for (int i = 0; i < 5; ++i) b.store.addStep(stepOf(i, i + 1));
+    const auto gauges = batchGauges(b.store, 3);
+    QCOMPARE(gauges.size(), std::size_t{4});  // samples, tokens, density, lengths
+    QCOMPARE(gauges[2].share, 5.0 / 6);
+    QCOMPARE(gauges[2].history.size(), std::size_t{3});
+    QCOMPARE(gauges[2].history.front(), 3.0 / 6);
+    QCOMPARE(gauges[2].value, 0);
+    QVERIFY(gauges[2].tip.contains(QStringLiteral("padding where 'mask' is 0")));
+  }
+
+  void theBatchViewShowsWhatCame() {
+    Bench b;
+    BatchView view(b.context());
+    view.resize(1000, 260);
+    view.show();
+    QSignalSpy fetched(&b.wishes, &Wishes::fetchTensor);
+    b.store.setModel(model());
+    b.store.setGraph(graph());
+    QCOMPARE(fetched.size(), 4);  // statistics of each input
+    b.store.addStep(stepOf(4, 3));
+    view.openPage(BatchView::kContents);
+    QVERIFY(fetched.size() > 4);
+    b.store.addTensor(tensorOf<float>(2, "float32", {2, 1, 2, 2}, std::vector<float>(8, 0.5F)));
+    b.store.addTensor(tensorOf<qint64>(3, "int64", {2}, {7, 8}));
+    QTest::qWait(1);
+    QCOMPARE(view.findChild<PictureGrid*>()->pictures(), 2);
+    b.selection.select(Selection::ofValue(0));
+    b.store.addTensor(tensorOf<qint64>(0, "int64", {2, 3}, {5, 6, 0, 7, 0, 0}));
+    b.store.addTensor(tensorOf<qint64>(1, "int64", {2, 3}, {1, 1, 0, 1, 0, 0}));
+    QTest::qWait(1);
+    const auto* tokens = child<QTableView>(view, "batch_tokens");
+    QCOMPARE(tokens->model()->index(0, 2).data().toString(), QStringLiteral("(0)"));
+    QSignalSpy asked(&b.wishes, &Wishes::rowLosses);
+    view.openPage(BatchView::kWorst);
+    QCOMPARE(asked.size(), 1);
+    auto losses = std::make_shared<snapshot::RowLosses>();
+    for (const double x : {1.0, 9.0, 3.0, 2.0}) losses->add_values(x);
+    b.store.findings().setRowLosses(losses);
+    const auto says = [&view](const QString& what) {
+      for (const auto* page : view.findChildren<Details*>()) {
+        if (page->isVisible() && page->toPlainText().contains(what)) return true;
+      }
+      return false;
+    };
+    QVERIFY(says(QStringLiteral("row 1 of 4: sample 0, place 1")));
+    auto never = std::make_shared<snapshot::RowLosses>();
+    never->set_instruction(-1);
+    never->set_unavailable("the loss comes from Add 'x', which has no value per row");
+    b.store.setGraph(graph());
+    b.store.findings().setRowLosses(never);
+    QVERIFY(says(QStringLiteral("no value per row")));
+  }
+
+  void aRecordedBatchIsShownWithoutAWorker() {
+    Bench b;
+    BatchView view(b.context());
+    view.resize(1000, 260);
+    view.show();
+    QSignalSpy fetched(&b.wishes, &Wishes::fetchTensor);
+    b.store.setReadOnly(true);
+    b.store.setModel(model());
+    b.store.setGraph(graph());
+    for (int i = 0; i < 4; ++i) {
+      auto step = std::make_shared<snapshot::StepRecord>(*stepOf(i, i + 1));
+      if (i % 2 == 0) {
+        auto* ids = step->add_inputs();
+        *ids = *tensorOf<qint64>(0, "int64", {2, 3}, {5 + i, 6, 0, 7, 0, 0});
+        ids->set_name("ids");
+        ids->mutable_statistics()->set_count(6);
+        ids->mutable_statistics()->set_max(7 + i);
+        for (const double x : {1.0, 3.0 + i, 2.0}) step->mutable_row_losses()->add_values(x);
+      }
+      b.store.addStep(std::move(step));
+    }
+    QTest::qWait(1);
+    const auto* table = child<QTableView>(view, "batch_table");
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("9"));  // of step 2, the newest that recorded
+    auto* steps = view.findChild<QComboBox*>(QStringLiteral("batch_step"));
+    QCOMPARE(steps->count(), 2);
+    b.selection.select(Selection::ofValue(0));
+    view.openPage(BatchView::kContents);
+    const auto* tokens = child<QTableView>(view, "batch_tokens");
+    QCOMPARE(tokens->model()->index(0, 0).data().toString(), QStringLiteral("7"));
+    steps->setCurrentIndex(1);
+    emit steps->activated(1);
+    QTRY_COMPARE(table->model()->index(0, 4).data().toString(), QStringLiteral("7"));
+    QCOMPARE(tokens->model()->index(0, 0).data().toString(), QStringLiteral("5"));
+    view.openPage(BatchView::kWorst);
+    QVERIFY(view.findChild<WorstPage*>()->toPlainText().contains(QStringLiteral("row 1 of 3")));
+    const auto gauges = batchGauges(b.store, 10);
+    QCOMPARE(gauges.back().title, QStringLiteral("worst row"));
+    QCOMPARE(gauges.back().history, (std::vector<double>{3, 5}));
+    QCOMPARE(fetched.size(), 0);  // there is nobody to ask
+    // An input of which nothing was kept says so.
+    b.selection.select(Selection::ofValue(3));
+    view.openPage(BatchView::kContents);
+    QVERIFY(view.findChild<ContentsPage*>()->findChild<Details*>()->toPlainText().contains(QStringLiteral("nothing of label")));
+  }
+};
+
+QTEST_MAIN(BatchViewTest)
+#include "tst_batch_view.moc"

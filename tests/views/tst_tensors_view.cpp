@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the tensor view shows without a worker: slices, comparisons, a narrow panel.
+#include <QComboBox>
+#include <QLineEdit>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QTest>
+#include <QUrl>
+
+#include "tests/views/view_bench.h"
+#include "views/common/findings.h"
+#include "views/common/tokens.h"
+#include "views/tensors/statistics_panel.h"
+#include "views/tensors/tensors_view.h"
+
+using namespace stepscope;
+
+class TensorsViewTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void aSliceIsFoundAroundAnElement() {
+    const std::vector<std::int64_t> dims = {4, 300, 1000};
+    const Slice s = Slice::around({3, 299, 999}, dims, 64 * 1024);
+    QCOMPARE(s.begin[0], std::int64_t{3});
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::int64_t index = std::vector<std::int64_t>{3, 299, 999}[i];
+      QVERIFY(s.begin[i] <= index && index < s.begin[i] + s.extent[i] && s.begin[i] + s.extent[i] <= dims[i]);
+    }
+    QVERIFY(Slice::around({}, {}, 10).begin.empty());
+  }
+
+  void theComparePageAsksAgainWhenContentsChange() {
+    Bench b;
+    TensorsView view(b.context());
+    view.resize(320, 700);
+    view.show();
+    b.store.setGraph(graph());
+    b.selection.select(Selection::ofValue(10));
+    QSignalSpy asked(&b.wishes, &Wishes::compareWithFile), kept(&b.wishes, &Wishes::keepTensor);
+    auto* panel = view.findChild<ElementsPanel*>();
+    panel->openPage(ElementsPanel::kCompare);
+    panel->comparison().compareWithFile(QStringLiteral("/tmp/a.npy"));
+    QCOMPARE(asked.size(), 1);
+    QCOMPARE(asked[0][0].toInt(), 10);
+    TensorComparison found{10, QStringLiteral("/tmp/a.npy"), {}, {}};
+    found.result.set_elements(6);
+    found.result.set_differing(2);
+    found.result.set_max_abs(0.5);
+    found.result.set_a(1.5);
+    found.result.set_b(2);
+    found.result.add_worst_index(1);
+    found.result.add_worst_index(2);
+    b.store.findings().setTensorComparison(found);
+    const auto text = [&panel] { return panel->comparison().findChild<Details*>()->toPlainText(); };
+    QVERIFY2(text().contains(QStringLiteral("[1, 2]")) && text().contains(QStringLiteral("1.5")) && text().contains(QStringLiteral("2 of 6")),
+             qPrintable(text()));
+    emit b.store.positionChanged();
+    QCOMPARE(asked.size(), 2);
+    found.problem = QStringLiteral("array 'a.npy': found float32[3]; expected float32[2, 3]");
+    b.store.findings().setTensorComparison(found);
+    QVERIFY2(text().contains(QStringLiteral("expected float32[2, 3]")), qPrintable(text()));
+
+    // Contents that are kept are compared with from then on, also those of the next value.
+    panel->comparison().keep();
+    QCOMPARE(kept.size(), 1);
+    b.store.findings().addKept({QStringLiteral("/tmp/kept.npy"), QStringLiteral("out0"), 4});
+    QCOMPARE(asked.last()[1].toString(), QStringLiteral("/tmp/kept.npy"));
+    b.selection.select(Selection::ofValue(11));
+    QCOMPARE(asked.last()[0].toInt(), 11);
+    QCOMPARE(asked.last()[1].toString(), QStringLiteral("/tmp/kept.npy"));
+    const auto* with = child<QComboBox>(view, "tensor_compare_with");
+    QVERIFY(with->findData(QStringLiteral("value:10")) >= 0);  // same shape
+    QVERIFY(with->findData(QStringLiteral("value:2")) < 0);    // another shape
+  }
+
+  void aDroppedArrayIsComparedWith() {
+    Bench b;
+    TensorsView view(b.context());
+    view.show();
+    b.store.setGraph(graph());
+    b.selection.select(Selection::ofValue(10));
+    QSignalSpy asked(&b.wishes, &Wishes::compareWithFile);
+    QMimeData model, array;
+    model.setUrls({QUrl::fromLocalFile(QStringLiteral("/tmp/model.onnx"))});
+    array.setUrls({QUrl::fromLocalFile(QStringLiteral("/tmp/b.npy"))});
+    for (QMimeData* data : {&model, &array}) {
+      QDragEnterEvent enter({5, 5}, Qt::CopyAction, data, Qt::LeftButton, {});
+      enter.ignore();
+      QApplication::sendEvent(&view, &enter);
+      QCOMPARE(enter.isAccepted(), data == &array);
+    }
+    QDropEvent drop({5, 5}, Qt::CopyAction, &array, Qt::LeftButton, {});
+    QApplication::sendEvent(&view, &drop);
+    QCOMPARE(asked.size(), 1);
+    QCOMPARE(asked[0][1].toString(), QStringLiteral("/tmp/b.npy"));
+  }
+
+  // Zeros would be read as the numbers of the tensor.
+  void whereNothingIsFiniteNoStatisticsAreTold() {
+    StatisticsPanel panel;
+    snapshot::TensorStatistics s;
+    s.set_count(6);
+    s.set_nan(6);
+    for (int i = 0; i < 64; ++i) s.add_histogram(0);
+    panel.set(&s, false);
+    const auto text = [&panel] { return panel.findChild<Details*>()->toPlainText(); };
+    QVERIFY2(text().contains(QStringLiteral("none of 6")) && !text().contains(QStringLiteral("Mean")), qPrintable(text()));
+    s.set_nan(5);
+    s.set_mean(2);
+    panel.set(&s, false);
+    QVERIFY2(text().contains(QStringLiteral("Mean")), qPrintable(text()));
+  }
+
+  void theSliceIsNotCutInANarrowPanel() {
+    Bench b;
+    TensorsView view(b.context());
+    view.resize(18 * Metrics::current().unit, 700);
+    view.show();
+    const auto* slice = child<QLineEdit>(view, "tensor_slice");
+    QVERIFY2(slice->width() >= slice->fontMetrics().horizontalAdvance(QStringLiteral("10, 0:128, 0:768")), qPrintable(QString::number(slice->width())));
+    QVERIFY(view.rect().contains(QRect(slice->mapTo(&view, QPoint()), slice->size())));
+  }
+};
+
+QTEST_MAIN(TensorsViewTest)
+#include "tst_tensors_view.moc"
