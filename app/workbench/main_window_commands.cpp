@@ -303,7 +303,9 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::watch, &session_, &Session::watch);
   connect(&wishes_, &Wishes::pin, &session_, &Session::pin);
   connect(&wishes_, &Wishes::editTensor, &session_, &Session::editTensor);
-  connect(&wishes_, &Wishes::editElement, &session_, &Session::editElement);
+  connect(&wishes_, &Wishes::editElement, &session_, [this](int value, const std::vector<qint64>& index, double number, double before) {
+    session_.editElement(value, index, number, before);
+  });
   connect(&session_, &Session::elementEdited, this, [this](const ElementEdit& edit) {
     undo_.push(new ElementChange(session_, store_, edit, [this](const QString& text) { status_->note(text); }));
   });

@@ -135,7 +135,7 @@ std::vector<OptionInfo> makeTable() {
       {"record.batch", "auto", "batch and losses of its rows: auto (as often as record.percent allows), off, or every N-th step", {}},
       {"record.batch.bytes", "16384", "contents of each input that are kept with a recorded batch; 0 = statistics alone", {}},
       {"record.statistics", "auto", "statistics of trained parameters, gradients and module outputs: auto (as often as record.percent allows), off, or every N-th step", {}},
-      {"record.percent", "1", "percent of the time of the steps that recording batches and statistics may take where they are auto", {}},
+      {"record.percent", "0.5", "percent of the time of the steps that recording batches and statistics may take where they are auto", {}},
       {"roofline", "off", "measure what this machine can do (0.3 s, once per process) and set every instruction beside it", {"on", "off"}},
       {"long.ms", "100", "instructions that run longer in the first step are named: cancelling waits for them", {}},
   };

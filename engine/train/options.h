@@ -54,7 +54,7 @@ struct TrainOptions {
   std::string record = "instructions";    // off | steps | instructions
   SampleRate recordBatch, recordStatistics;
   std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input
-  double recordPercent = 1;               // of the time of the steps, for batches and statistics together
+  double recordPercent = 0.5;             // of the time of the steps, for batches and statistics together
   bool roofline = false;                  // measure the machine's peak
   std::int64_t longMs = 100;              // instructions that run longer are named
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "storage/queries.h"
+#include "storage/sqlite.h"
 #include "storage/timing.h"
 #include "tests/storage/sample_run.h"
 
@@ -96,7 +97,7 @@ TEST(Recorder, StepsThatGoBackToAnEarlierPlanBelongToIt) {
   auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
   const auto run = recorder->beginRun(testing::sampleRunInfo());
   snapshot::Plan plan = testing::samplePlan({1, 0});
-  const auto step = [&, next = 0]() mutable { recorder->step(testing::sampleStep(plan, next++)); };
+  auto step = [&, next = 0]() mutable { recorder->step(testing::sampleStep(plan, next++)); };
   for (const char* signature : {"x [2, 128]", "x [2, 64]"}) {
     plan.set_signature(signature);
     recorder->plan(plan);

@@ -372,48 +372,42 @@ class DrawnViewsTest : public QObject {
     view.resize(700, 480);
     view.show();
     QVERIFY(settle(view));
-    w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(12).id()));  // opens the groups around it
-    QVERIFY(settle(view));
-    const auto scene = view.canvas().scene();
-    GraphLabels labels(scene->model);
-    const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
-    QImage image(700, 480, QImage::Format_RGB32);
-    QPainter painter(&image);
-    Viewport part;
-    part.size = image.size();
-    part.scaleX = part.scaleY = 0.7;
-    GraphPaintContext g(*scene, labels, marks, Tokens::current());
-    const GraphPaintState nothing;
-    g.begin(painter, part, nothing);
-    std::vector<BoxF> shapes;
-    for (const SceneEdge& edge : scene->edges)
-      if (const auto place = shapePlace(g, edge)) shapes.push_back(*place);
-    QVERIFY(!shapes.empty());
     const auto meets = [](const BoxF& a, const BoxF& b) { return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom(); };
-    int names = 0, yielded = 0;
-    for (int box = 0; box < static_cast<int>(scene->boxes.size()); ++box) {
-      if (scene->boxes[static_cast<std::size_t>(box)].kind == BoxKind::kOpenGroup) continue;
-      const StubPlaces places = stubPlaces(g, box);
-      for (const bool right : {true, false}) {
-        const StubPlace& stub = right ? places.out : places.in;
-        if (stub.label.isEmpty()) continue;
-        ++names;
-        const BoxF words = stubTextPlace(g, box, stub, right);
-        // Where it would stand if it went as far as it likes.
-        StubPlace free = stub;
-        free.width = 108;
-        const BoxF wanted = stubTextPlace(g, box, free, right);
-        for (const BoxF& shape : shapes) {
-          QVERIFY2(words.w == 0 || !meets(words, shape), qPrintable(stub.label));
-          yielded += meets(wanted, shape);
+    int names = 0;
+    for (int node = 0; node < w.store.graph()->graph().nodes_size(); node += 7) {
+      w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(node).id()));  // opens the groups around it
+      QVERIFY(settle(view));
+      const auto scene = view.canvas().scene();
+      GraphLabels labels(scene->model);
+      const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
+      QImage image(700, 480, QImage::Format_RGB32);
+      QPainter painter(&image);
+      Viewport part;
+      part.size = image.size();
+      part.scaleX = part.scaleY = 0.7;
+      GraphPaintContext g(*scene, labels, marks, Tokens::current());
+      const GraphPaintState nothing;
+      g.begin(painter, part, nothing);
+      std::vector<BoxF> shapes;
+      for (const SceneEdge& edge : scene->edges)
+        if (const auto place = shapePlace(g, edge)) shapes.push_back(*place);
+      QVERIFY(!shapes.empty());
+      for (int box = 0; box < static_cast<int>(scene->boxes.size()); ++box) {
+        if (scene->boxes[static_cast<std::size_t>(box)].kind == BoxKind::kOpenGroup) continue;
+        const StubPlaces places = stubPlaces(g, box);
+        for (const bool right : {true, false}) {
+          const StubPlace& stub = right ? places.out : places.in;
+          if (stub.label.isEmpty()) continue;
+          ++names;
+          const BoxF words = stubTextPlace(g, box, stub, right);
+          for (const BoxF& shape : shapes) QVERIFY2(words.w == 0 || !meets(words, shape), qPrintable(stub.label));
+          for (const SceneBox& other : scene->boxes)
+            if (other.kind != BoxKind::kOpenGroup) QVERIFY2(words.w == 0 || !meets(words, other.at), qPrintable(stub.label));
         }
-        for (const SceneBox& other : scene->boxes)
-          if (other.kind != BoxKind::kOpenGroup) QVERIFY2(words.w == 0 || !meets(words, other.at), qPrintable(stub.label));
       }
+      painter.end();
     }
-    QVERIFY(names > 10);
-    QVERIFY2(yielded > 0, "no name met a shape: the graph shows nothing");
-    painter.end();
+    QVERIFY(names > 1000);
   }
 
   void boxesOfTheMemoryMapBearWholeNames() {
