@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Opening a model by hand, with the real worker: what is proposed trains as it stands, can be changed, and says what does not fit.
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTemporaryDir>
+#include <QTest>
+#include <cmath>
+
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+namespace {
+
+QString fieldOf(const SetUpDialog& dialog, const char* name) { return dialog.findChild<QLineEdit*>(QStringLiteral("set_up_") + QLatin1String(name))->text(); }
+
+QString labelOf(const SetUpDialog& dialog, const char* name) { return dialog.findChild<QLabel*>(QLatin1String(name))->text(); }
+
+// Presses Build and waits; what stands in the way otherwise.
+QString pressBuild(WindowDriver& w, SetUpDialog& dialog) {
+  auto* button = dialog.findChild<QPushButton*>(QStringLiteral("set_up_build"));
+  if (!button->isEnabled()) return QStringLiteral("the set-up does not build");
+  w.loop().act([button] { button->click(); });
+  if (!w.loop().wait([&] { return (w->session().built() && !w->session().busy()) || w->notice().isProblem(); })) return QStringLiteral("nothing came");
+  return w->notice().isProblem() ? w->notice().text() : w.settled() ? QString() : QStringLiteral("it did not settle");
+}
+
+}  // namespace
+
+class SetUpTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void aModelTrainsAsItIsProposed_data() {
+    QTest::addColumn<QString>("model");
+    for (const TestModel& sample : bundledModels()) QTest::newRow(qPrintable(sample.name)) << sample.model;
+    const QDir corpus(QStringLiteral(SOURCE_FOLDER "/../shared/corpus"));
+    for (const QString& name : corpus.entryList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name)) {
+      const QString model = corpus.filePath(name + QStringLiteral("/model.onnx"));
+      if (QFileInfo::exists(model)) QTest::newRow(qPrintable(name)) << QDir::cleanPath(model);
+    }
+  }
+
+  void aModelTrainsAsItIsProposed() {
+    QFETCH(QString, model);
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    QCOMPARE(fieldOf(*dialog, "data"), QFileInfo(model).dir().filePath(QStringLiteral("batches.npz")));
+    const QString reason = labelOf(*dialog, "set_up_data_reason");
+    QVERIFY2(reason.contains(QStringLiteral("'batches.npz' lies beside the model")) && reason.contains(QStringLiteral("Clear it")), qPrintable(reason));
+    const QString problem = pressBuild(w, *dialog);
+    QVERIFY2(problem.isEmpty(), qPrintable(problem));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QCOMPARE(w->store().steps().size(), std::size_t{1});
+    QVERIFY(w->store().steps().front()->has_loss() && std::isfinite(w->store().steps().front()->loss()));
+    QVERIFY_LOOP(w);
+  }
+
+  void whatIsClearedStaysClearedAndCanBeTakenBack() {
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const QString proposed = fieldOf(*dialog, "data");
+    auto* use = dialog->findChild<QPushButton*>(QStringLiteral("set_up_proposed_data"));
+    QVERIFY(!use->isVisibleTo(dialog));
+    auto* dims = dialog->findChild<QLineEdit*>(QStringLiteral("set_up_dim"));
+    QVERIFY2(!dims->isEnabled(), "the data says how long each is");
+    w.loop().act([&] { dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear(); });
+    QVERIFY(use->isVisibleTo(dialog));
+    QVERIFY(dims->isEnabled() == (w->store().model()->dimensions_size() > 0));
+    QVERIFY2(labelOf(*dialog, "set_up_data_reason").contains(QStringLiteral("drawn within the ranges")), qPrintable(labelOf(*dialog, "set_up_data_reason")));
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(QString::fromStdString(w->store().steps().front()->batch()), QStringLiteral("synthetic"));
+    w.loop().act([&] { w->actions()["configure"]->trigger(); });
+    SetUpDialog* again = nullptr;
+    for (auto* found : w->findChildren<SetUpDialog*>())
+      if (found->isVisible()) again = found;
+    QVERIFY(again);
+    QCOMPARE(fieldOf(*again, "data"), QString());
+    w.loop().act([again] { again->findChild<QPushButton*>(QStringLiteral("set_up_proposed_data"))->click(); });
+    QCOMPARE(fieldOf(*again, "data"), proposed);
+    again->reject();
+    QVERIFY_LOOP(w);
+  }
+
+  void extentsThatTheModelFixesAreProposedAndSaid() {
+    QString missing;
+    const auto model = corpusModel(QStringLiteral("gpt2_lm"), &missing);
+    if (!model) QSKIP(qPrintable(missing));
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(model->model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    w.loop().act([&] { dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear(); });
+    const QString reason = labelOf(*dialog, "set_up_dim_reason");
+    QVERIFY2(reason.contains(QStringLiteral("sequence is 64 because 128 does not fit")), qPrintable(reason));
+    QCOMPARE(dialog->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->placeholderText(), QStringLiteral("batch=2 sequence=64"));
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY_DONE(w.act("step_whole"), w);
+
+    // Another number is tried as it was asked for; the answer names both, and what sets it.
+    dialog = w.open(model->model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    w.loop().act([&] {
+      dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear();
+      dialog->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->setText(QStringLiteral("sequence=100"));
+    });
+    const QString problem = pressBuild(w, *dialog);
+    QVERIFY2(problem.contains(QStringLiteral("dimension 'sequence' of the synthetic data is 100")) && problem.contains(QStringLiteral("--dim sequence=64")), qPrintable(problem));
+    QVERIFY_LOOP(w);
+  }
+
+  void reportsAreOfferedOnceSomethingIsRecorded() {
+    WindowDriver w;
+    const auto offered = [&w] {
+      int enabled = 0;
+      for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
+        const QAction* action = w->actions()[QLatin1String(id)];
+        enabled += action->isEnabled();
+        if (action->isEnabled() == action->toolTip().contains(QStringLiteral("Nothing was recorded yet"))) return -1;
+      }
+      return enabled;
+    };
+    QCOMPARE(offered(), 0);
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    QCOMPARE(offered(), 0);
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY(w.recorded());
+    QCOMPARE(offered(), 5);
+    w.loop().act([&w] { w->session().close(); });
+    QCOMPARE(offered(), 0);
+    QVERIFY_LOOP(w);
+  }
+};
+
+int main(int argc, char** argv) {
+  WatchedApplication app(argc, argv);
+  SetUpTest test;
+  return QTest::qExec(&test, argc, argv);
+}
+#include "tst_set_up.moc"
