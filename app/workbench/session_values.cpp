@@ -9,6 +9,16 @@
 #include "views/common/names.h"
 
 namespace stepscope {
+namespace {
+snapshot::Request editRequest(int value, const std::vector<qint64>& index, double number) {
+  snapshot::Request request;
+  auto* edit = request.mutable_edit();
+  edit->set_value(value);
+  for (const qint64 i : index) edit->add_index(i);
+  edit->set_number(number);
+  return request;
+}
+}  // namespace
 
 void Session::setBreakpoints(const std::vector<snapshot::Breakpoint>& breakpoints) {
   snapshot::Request request;
@@ -90,26 +100,15 @@ void Session::pin(int value, bool on) {
 }
 
 void Session::editTensor(int value, const std::vector<qint64>& index, double number, bool fill) {
-  if (refuse()) return;
-  snapshot::Request request;
-  auto* one = request.mutable_edit();
-  one->set_value(value);
-  for (const qint64 i : index) one->add_index(i);
-  one->set_number(number);
-  one->set_fill(fill);
+  snapshot::Request request = editRequest(value, index, number);
+  request.mutable_edit()->set_fill(fill);
   edit(std::move(request));
 }
 
 void Session::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
   const auto answer = [this, value, index](const QString& problem) { store_.findings().setEdit({value, index, problem}); };
   if (busy_) return answer(tr("Still %1; Esc cancels").arg(client_.activity()));
-  if (refuse()) return;
-  snapshot::Request request;
-  auto* one = request.mutable_edit();
-  one->set_value(value);
-  for (const qint64 i : index) one->add_index(i);
-  one->set_number(number);
-  edit(std::move(request),
+  edit(editRequest(value, index, number),
        [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
          answer({});
          if (undoable) emit elementEdited(edit);

@@ -105,7 +105,7 @@ TEST(FitDims, AGraphThatFitsNothingKeepsTheDefaults) {
 // Every exported model trains on synthetic data too, without being told how long a sequence is.
 TEST(FitDims, EveryModelOfTheCorpusRunsOnSyntheticData) {
   const auto corpus = corpusFolder();
-  if (!corpus) GTEST_SKIP() << "no corpus";
+  if (!corpus) GTEST_SKIP() << "no corpus beside the source tree (STEPSCOPE_SHARED)";
   for (const auto& path : corpusModels()) {
     if (path.parent_path().filename() == "large") continue;  // their weights are not there
     auto session = Session::open(path, {}, {});
@@ -177,7 +177,7 @@ TEST(ProposedData, WhatDoesNotFitIsNamedAndNotProposed) {
 
 TEST(ProposedData, EveryModelOfTheCorpusFindsItsBatches) {
   const auto corpus = corpusFolder();
-  if (!corpus) GTEST_SKIP() << "no corpus";
+  if (!corpus) GTEST_SKIP() << "no corpus beside the source tree (STEPSCOPE_SHARED)";
   for (const auto& path : corpusModels()) {
     if (path.parent_path().filename() == "large") continue;
     auto session = Session::open(path, {}, {});
