@@ -163,17 +163,17 @@ Status train(const Arguments& a, const Output& output) {
   const std::int64_t begin = monotonicNs();
   std::int64_t done = 0;
   Status failed;
+  snapshot::StepRecord record;
   while (done < options.steps && !interrupted) {
     const std::size_t buildsBefore = session->builds();
-    auto record = session->step();
-    if (!record) {
-      if (record.error().code != ErrorCode::kCancelled) failed = tl::make_unexpected(record.error());
+    if (Status stepped = session->step(record); !stepped) {
+      if (stepped.error().code != ErrorCode::kCancelled) failed = std::move(stepped);
       break;
     }
     ++done;
-    output.step(*record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
+    output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
     if (done == 1)
-      if (const auto alert = compareWithCapture(a, *session, record->loss())) {
+      if (const auto alert = compareWithCapture(a, *session, record.loss())) {
         output.alert(*alert);
         if (recorder) recorder->alert(*alert);
       }
@@ -182,7 +182,7 @@ Status train(const Arguments& a, const Output& output) {
         recorder->beginBuild();
         recordBuild(*recorder, *session);
       }
-      recorder->step(*record);
+      recorder->step(record);
     }
   }
   running = nullptr;

@@ -7,8 +7,6 @@
 
 namespace stepscope {
 
-std::int64_t TickClock::systemNs() { return monotonicNs(); }
-
 bool TickClock::counterIsTrusted() {
 #if defined(__x86_64__)
   static const bool trusted = [] {
@@ -22,15 +20,15 @@ bool TickClock::counterIsTrusted() {
 #endif
 }
 
-TickClock::TickClock(bool cheap) : counter_(cheap && counterIsTrusted()), first_(moment()), last_(first_) {}
+TickClock::TickClock(bool cheap) : usesCounter_(cheap && counterIsTrusted()), first_(moment()), last_(first_) {}
 
 // Both clocks at once: the closest of several tries, because the thread may lose its core between the two.
 TickClock::Moment TickClock::moment() const {
-  if (!counter_) return {};
+  if (!usesCounter_) return {0, monotonicNs()};
   Moment best;
   std::int64_t closest = INT64_MAX;
   for (int i = 0; i < 4; ++i) {
-    const std::int64_t before = now(), ns = monotonicNs(), after = now();
+    const std::int64_t before = counter(), ns = monotonicNs(), after = counter();
     if (after - before >= closest) continue;
     closest = after - before;
     best = {before + closest / 2, ns};
@@ -40,7 +38,8 @@ TickClock::Moment TickClock::moment() const {
 
 void TickClock::settle() {
   last_ = moment();
-  if (last_.ticks > first_.ticks) nsPerTick_ = static_cast<double>(last_.ns - first_.ns) / static_cast<double>(last_.ticks - first_.ticks);
+  if (last_.ticks > first_.ticks)
+    nsPerTick_ = static_cast<double>(last_.ns - first_.ns) / static_cast<double>(last_.ticks - first_.ticks);
 }
 
 }  // namespace stepscope

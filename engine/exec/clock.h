@@ -1,8 +1,8 @@
 // A clock to look at between instructions, cheaper than that of the operating system (monotonicNs).
 //
-// Reading the operating system's clock touches pages of the system, which large kernels push out of the caches: then it costs up to half
-// a microsecond. The processor's counter costs some 20 ns always. It is used where the operating system itself keeps time with it, which
-// says that it runs evenly and alike on all cores.
+// Reading the operating system's clock touches pages of the system, which large kernels push out of the caches: then it
+// costs up to half a microsecond. The processor's counter costs some 20 ns always. It is used where the operating system
+// itself keeps time with it, which says that it runs evenly and alike on all cores.
 #pragma once
 
 #include <algorithm>
@@ -14,23 +14,28 @@
 
 namespace stepscope {
 
-// Marks moments in ticks. settle() ends the interval; from then on they can be told in nanoseconds of the operating system's clock, never
-// outside of the interval.
+// An interval in which moments are marked in ticks: of counter() where usesCounter(), else of monotonicNs(). settle() ends
+// it; from then on they can be told in nanoseconds of the operating system's clock, never outside of the interval.
 class TickClock {
  public:
-  // `cheap` = false reads the operating system's clock every time: for intervals too short to tell the counter's rate from.
+  // `cheap` = false never uses the counter: for intervals too short to tell its rate from.
   explicit TickClock(bool cheap);
 
-  std::int64_t now() const {
+  bool usesCounter() const { return usesCounter_; }
+  static std::int64_t counter() {
 #if defined(__x86_64__)
-    if (counter_) [[likely]] return static_cast<std::int64_t>(__rdtsc());
+    return static_cast<std::int64_t>(__rdtsc());
+#else
+    return 0;
 #endif
-    return systemNs();
   }
+
   void settle();
+  std::int64_t beginNs() const { return first_.ns; }
   std::int64_t ns(std::int64_t ticks) const {
-    if (!counter_) return ticks;
-    return std::clamp(first_.ns + static_cast<std::int64_t>(static_cast<double>(ticks - first_.ticks) * nsPerTick_), first_.ns, last_.ns);
+    if (!usesCounter_) return ticks;
+    return std::clamp(first_.ns + static_cast<std::int64_t>(static_cast<double>(ticks - first_.ticks) * nsPerTick_),
+                      first_.ns, last_.ns);
   }
 
   // Whether the counter may be used on this machine.
@@ -41,9 +46,8 @@ class TickClock {
     std::int64_t ticks = 0, ns = 0;
   };
   Moment moment() const;
-  static std::int64_t systemNs();
 
-  bool counter_;
+  bool usesCounter_;
   Moment first_, last_;
   double nsPerTick_ = 1;
 };

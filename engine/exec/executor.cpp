@@ -21,6 +21,8 @@ std::string withLabel(const Node& node, const std::string& message) {
   return node.label() + ": " + (message.starts_with(op) ? message.substr(op.size()) : message);
 }
 
+Status cancelledBefore(int instruction) { return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction)); }
+
 }  // namespace
 
 Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend)
@@ -81,6 +83,8 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
         return invalid(fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(view.dtype)));
       bound.predicates.emplace_back(static_cast<const bool*>(view.data), expected);
     }
+    todo_.push_back(static_cast<std::uint8_t>((instruction.view ? kNothing : kKernel) | (instruction.updateEntry ? kUpdateOnly : 0) |
+                                              (bound.predicates.empty() ? 0 : kConditional)));
   }
   if (anyDynamic) {
     dynamicGraph_ = std::make_unique<Graph>(graph_);
@@ -204,65 +208,100 @@ bool Executor::conditionsHold(int instruction) const {
   return true;
 }
 
-// After a large kernel nothing of what lies about in memory is in the caches any more, nor the places of its pages. So what is looked at
-// between two kernels is gathered beforehand, on the stack, for so many instructions at a time; their times are put down there too.
-Result<int> Executor::run(int begin, int end, const RunOptions& options) {
-  constexpr int kGathered = 1024, kFew = 32;  // fewer instructions may take too short a time to tell the counter's rate from
-  enum class Todo : std::uint8_t { kNothing, kRun, kAsk };
+// Some of the instructions of a run. After a large kernel nothing of what lies about in memory is in the caches any more, nor the places of
+// its pages, nor this code. So what is looked at between two kernels is copied to the stack beforehand, without the instructions that do
+// nothing, times are put down there too, and the loop at full speed has nothing in it but that.
+struct Executor::Laps {
+  static constexpr int kMost = 1024, kFew = 32;  // fewer instructions may take too short a time to tell the counter's rate from
   struct Lap {
     std::int64_t begin, end;  // ticks
+    std::int32_t instruction;
+    bool conditional;
   };
-  std::array<Todo, kGathered> todo;
-  std::array<Lap, kGathered> laps;
-  std::atomic<bool>* const cancel = options.cancel;
-  const bool listened = options.before || options.after, timed = options.spans != nullptr;
+  int cancellable = 0, count = 0, done = 0;
+  std::array<Lap, kMost> laps;
+};
+
+Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   logical_.clear();
-
-  const auto whatToDo = [&](int i) {
-    const Bound& bound = instructions_[at(i)];
-    if (!bound.kernel && plan_.instructions[at(i)].view) return Todo::kNothing;
-    if (!options.update && plan_.instructions[at(i)].updateEntry) return Todo::kNothing;
-    return bound.predicates.empty() ? Todo::kRun : Todo::kAsk;
-  };
-  // Leaves `i` at the instruction that did not run, or at the end.
-  const auto runSome = [&](int& i, int count, const TickClock& clock) -> Status {
-    std::int64_t last = timed ? clock.now() : 0;
-    for (int k = 0; k < count; ++k, ++i) {
-      if (cancel && cancel->load(std::memory_order_relaxed) && cancel->exchange(false)) [[unlikely]]
-        return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", i));
-      if (listened && options.before && !options.before(i)) [[unlikely]]
-        return {};
-      Lap& lap = laps[at(k)];
-      lap.begin = last;
-      const Todo what = todo[at(k)];
-      if (what == Todo::kRun || (what == Todo::kAsk && conditionsHold(i))) {
-        if (timed) lap.begin = clock.now();
-        SS_TRY(runInstruction(i, options));
-        if (timed) last = clock.now();
-      }
-      lap.end = last;
-      if (listened) [[unlikely]] {
-        if (options.after)
-          if (Status status = options.after(i); !status) return ++i, status;
-        logical_.clear();  // copies that were looked at meanwhile
-        if (timed) last = clock.now();
-      }
+  if (options.before || options.after) return runListened(begin, end, options);
+  const bool timed = options.spans != nullptr;
+  const std::uint8_t left = options.update ? 0 : kUpdateOnly;
+  Laps some;
+  for (int first = begin; first < end; first += Laps::kMost) {
+    const int behind = std::min(end, first + Laps::kMost);
+    some.cancellable = some.count = some.done = 0;
+    for (int i = first; i < behind; ++i) {
+      const std::uint8_t todo = todo_[at(i)];
+      if (!(todo & kKernel) || (todo & left)) continue;
+      some.laps[at(some.count++)] = {0, 0, i, (todo & kConditional) != 0};
+      if (options.cancel && i < options.cancelBelow) some.cancellable = some.count;
     }
-    return {};
-  };
-
-  int i = begin;
-  for (int first = begin; first < end; first += kGathered) {
-    const int count = std::min(kGathered, end - first);
-    for (int k = 0; k < count; ++k) todo[at(k)] = whatToDo(first + k);
-    TickClock clock(timed && count > kFew);
-    Status status = runSome(i, count, clock);
+    TickClock clock(timed && some.count > Laps::kFew);
+    Status status = !timed                ? runFast(some, options, [] { return std::int64_t{0}; })
+                    : clock.usesCounter() ? runFast(some, options, [] { return TickClock::counter(); })
+                                          : runFast(some, options, [] { return monotonicNs(); });
+    const int reached = some.done < some.count ? some.laps[at(some.done)].instruction : behind;
     if (timed) {
       clock.settle();
-      for (int k = 0; k < i - first; ++k) options.spans->push_back({first + k, clock.ns(laps[at(k)].begin), clock.ns(laps[at(k)].end)});
+      std::int64_t last = clock.beginNs();
+      for (int i = first, k = 0; i < reached; ++i) {  // what did nothing took no time
+        const bool ran = k < some.done && some.laps[at(k)].instruction == i;
+        const std::int64_t from = ran ? clock.ns(some.laps[at(k)].begin) : last;
+        if (ran) last = clock.ns(some.laps[at(k++)].end);
+        options.spans->push_back({i, from, last});
+      }
     }
     if (!status) return tl::make_unexpected(std::move(status.error()));
-    if (i < first + count) return i;
+    if (reached < behind) return reached;
+  }
+  return end;
+}
+
+template <class Now>
+Status Executor::runFast(Laps& some, const RunOptions& options, Now now) {
+  std::atomic<bool>* const cancel = options.cancel;
+  Laps::Lap* lap = some.laps.data();
+  const Laps::Lap* const cancellable = lap + some.cancellable;
+  const Laps::Lap* const end = lap + some.count;
+  for (; lap < end; ++lap) {
+    if (lap < cancellable && cancel->load(std::memory_order_relaxed) && cancel->exchange(false)) [[unlikely]] {
+      some.done = static_cast<int>(lap - some.laps.data());
+      return cancelledBefore(lap->instruction);
+    }
+    if (lap->conditional && !conditionsHold(lap->instruction)) [[unlikely]] {
+      lap->begin = lap->end = now();
+      continue;
+    }
+    lap->begin = now();
+    if (Status status = runInstruction(lap->instruction, options); !status) [[unlikely]] {
+      some.done = static_cast<int>(lap - some.laps.data());
+      return status;
+    }
+    lap->end = now();
+  }
+  some.done = some.count;
+  return {};
+}
+
+// With somebody who looks, or may stop, at every instruction.
+Result<int> Executor::runListened(int begin, int end, const RunOptions& options) {
+  std::int64_t last = monotonicNs();
+  for (int i = begin; i < end; ++i) {
+    if (options.cancel && i < options.cancelBelow && options.cancel->exchange(false))
+      return tl::make_unexpected(cancelledBefore(i).error());
+    if (options.before && !options.before(i)) return i;
+    const bool skipped = !options.update && (todo_[at(i)] & kUpdateOnly);
+    Span span{i, last, last};
+    if (todo_[at(i)] & kKernel && !skipped && conditionsHold(i)) {
+      span.begin = monotonicNs();
+      SS_TRY(runInstruction(i, options));
+      span.end = monotonicNs();
+    }
+    if (options.spans) options.spans->push_back(span);
+    if (options.after) SS_TRY(options.after(i));
+    logical_.clear();  // copies that were looked at meanwhile
+    last = monotonicNs();
   }
   return end;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <climits>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,11 +66,12 @@ class Executor {
     bool update = true;                   // whether instructions of the update entry run
     std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
+    int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
     // Called before and after an instruction; returning false from `before` stops. Null at full speed.
     std::function<bool(int)> before;
     std::function<Status(int)> after;
   };
-  // Runs instructions [begin, end). Error kCancelled when `cancel` was set. Returns the next instruction to run.
+  // Runs instructions [begin, end). Error kCancelled when `cancel` was set in time. Returns the next instruction to run.
   Result<int> run(int begin, int end, const RunOptions& options);
 
   // Contents of a value's buffer, row-major. For a value whose memory was reused or not computed this is whatever lies there: ask
@@ -94,6 +96,13 @@ class Executor {
   const std::string& implementation(int instruction) const { return implementations_[static_cast<std::size_t>(instruction)]; }
 
  private:
+  // What running an instruction asks for, in one byte: between two kernels little may be looked at.
+  enum Todo : std::uint8_t { kNothing = 0, kKernel = 1, kUpdateOnly = 2, kConditional = 4 };
+
+  struct Laps;
+  template <class Now>
+  Status runFast(Laps& some, const RunOptions& options, Now now);
+  Result<int> runListened(int begin, int end, const RunOptions& options);
   Status runInstruction(int index, const RunOptions& options);
   Status runDynamic(int index, const RandomKey& key);
   TensorView viewOf(int buffer) const;
@@ -111,6 +120,7 @@ class Executor {
     std::uint32_t randomNode = 0;
   };
   std::vector<Bound> instructions_;
+  std::vector<std::uint8_t> todo_;             // by instruction: bits of Todo
   std::vector<std::string> implementations_;
   std::vector<Tensor> inputs_;                 // by buffer, for Home::kInput
   std::vector<Tensor> dynamic_;                // by buffer, for Home::kDynamic

@@ -136,6 +136,7 @@ class Session {
 
   // --- running. One micro step at full speed; commits at its end.
   Result<snapshot::StepRecord> step();
+  Status step(snapshot::StepRecord& record);            // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return state_.step; }
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary. A step that already writes state is
   // finished first. clearCancel() takes back one that came too late to end anything.
@@ -241,7 +242,7 @@ class Session {
   void beginNotes();
   void noteAfter(int instruction);
   void tellOfIdlePredicates();
-  snapshot::StepRecord makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const;
+  void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) const;
 
   Observer observer_;
   std::filesystem::path path_;

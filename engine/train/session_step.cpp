@@ -48,8 +48,17 @@ void Session::noteAfter(int instruction) {
 }
 
 Result<snapshot::StepRecord> Session::step() {
+  snapshot::StepRecord record;
+  SS_TRY(step(record));
+  return record;
+}
+
+Status Session::step(snapshot::StepRecord& record) {
   if (!variant_ || !data_) return invalid("step: nothing was built; build first");
-  if (inStep_) return finishStep();
+  if (inStep_) {
+    SS_ASSIGN(record, finishStep());
+    return {};
+  }
   SS_TRY(applyOptions());
   SS_ASSIGN(const Batch batch, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch));
@@ -73,18 +82,15 @@ Result<snapshot::StepRecord> Session::step() {
       return {};
     };
   // A cancelled step is thrown away, so it may only be cancelled before state is written over.
-  const int firstStateWrite = executor.plan().firstStateWrite;
   options.cancel = &cancelled_;
-  if (const auto ran = executor.run(0, firstStateWrite, options); !ran) return tl::make_unexpected(withDimHint(ran.error()));
-  options.cancel = nullptr;
-  SS_TRY(executor.run(firstStateWrite, count, options));
+  options.cancelBelow = executor.plan().firstStateWrite;
+  if (const auto ran = executor.run(0, count, options); !ran) return tl::make_unexpected(withDimHint(ran.error()));
   const std::int64_t end = monotonicNs();
   if (!variant_->timed) nameLongInstructions(spans);
-  snapshot::StepRecord record = makeRecord(begin, end, lastSpans_);
+  fillRecord(record, begin, end);
   notes_.finish(record);
   position_ = count;
-  SS_TRY(commit());
-  return record;
+  return commit();
 }
 
 // A cancel waits for the instruction that runs, so the user is told of those that keep it waiting: once per variant.
@@ -110,9 +116,9 @@ void Session::nameLongInstructions(const std::vector<Span>& spans) {
   raise(alert);
 }
 
-snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, const std::vector<Span>& spans) const {
+void Session::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) const {
   const Executor& executor = *variant_->executor;
-  snapshot::StepRecord record;
+  record.Clear();
   record.set_step(state_.step);
   record.set_begin_ns(begin);
   record.set_ns(end - begin);
@@ -140,15 +146,14 @@ snapshot::StepRecord Session::makeRecord(std::int64_t begin, std::int64_t end, c
   record.set_batch(batch_.label);
   record.set_warm_up(!variant_->stepped);
   for (snapshot::InputDensity& density : density_.measure(batch_)) *record.add_densities() = std::move(density);
-  record.mutable_spans()->Reserve(static_cast<int>(spans.size()));
-  for (const Span& span : spans) {
+  record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
+  for (const Span& span : lastSpans_) {
     auto& s = *record.add_spans();
     s.set_instruction(span.instruction);
     s.set_node(executor.plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
     s.set_begin_ns(span.begin);
     s.set_end_ns(span.end);
   }
-  return record;
 }
 
 // The TorchScript exporter traces a model in training mode on its sample batch, so the statistics that it writes already count

@@ -238,7 +238,8 @@ Result<snapshot::StepRecord> Session::finishStep() {
   SS_ASSIGN(const snapshot::Position end, runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
   if (end.stopped_by() == kCancelled)
     return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
-  snapshot::StepRecord record = makeRecord(stepBegin_, monotonicNs(), lastSpans_);
+  snapshot::StepRecord record;
+  fillRecord(record, stepBegin_, monotonicNs());
   notes_.finish(record);
   SS_TRY(commit());
   return record;

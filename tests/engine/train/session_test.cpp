@@ -55,6 +55,28 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
   EXPECT_EQ(stateBits(*session) == stateBits(*once), true);
 }
 
+// Nothing of an earlier step stays in a record whose memory is used again.
+TEST(Session, ARecordThatIsUsedAgainHoldsTheLastStepOnly) {
+  auto session = openSession(digits(), {{"record", "instructions"}}), other = openSession(digits(), {{"record", "instructions"}});
+  ASSERT_TRUE(session && other);
+  snapshot::StepRecord used;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(session->step(used));
+    const auto fresh = other->step();
+    ASSERT_TRUE(fresh);
+    EXPECT_EQ(used.step(), i);
+    EXPECT_EQ(used.loss(), fresh->loss());
+    EXPECT_EQ(used.densities_size(), fresh->densities_size());
+    ASSERT_EQ(used.spans_size(), fresh->spans_size());
+    for (int s = 0; s < used.spans_size(); ++s) EXPECT_EQ(used.spans(s).instruction(), s);
+  }
+  TrainOptions off = session->options();
+  off.record = "off";
+  ASSERT_TRUE(session->setOptions(off));
+  ASSERT_TRUE(session->step(used));
+  EXPECT_EQ(used.spans_size(), 0);
+}
+
 TEST(Session, RewindsToAnEarlierStep) {
   auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
