@@ -14,6 +14,7 @@
 #include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/fuse_relu_gradient.h"
 #include "engine/passes/fuse_swish.h"
+#include "engine/passes/group_updates.h"
 #include "engine/passes/hoist_slices.h"
 #include "engine/passes/pass.h"
 
@@ -54,6 +55,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
       {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
+      {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},
       {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},
       {"choose_winograd", "computes convolutions of 3 x 3 windows with a quarter of the products; results differ by some 4e-6 of the largest", chooseWinograd, false},
   };

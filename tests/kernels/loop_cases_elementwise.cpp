@@ -126,6 +126,23 @@ auto adam(bool lamb) {
   };
 }
 
+// The same operands for several parameters: what they share first, then the list of each.
+template <typename Case>
+auto several(Case one, std::size_t own, std::size_t results) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    Operands all;
+    const Operands first = one(random, round, attrs);
+    for (std::size_t i = own; i < own + 3; ++i) all.inputs.push_back(i < first.inputs.size() ? first.inputs[i] : Tensor());
+    for (int member = 0; member <= round % 5; ++member) {
+      const Operands other = one(random, round, attrs);
+      for (std::size_t i = 0; i < own; ++i) all.inputs.push_back(other.inputs[i]);
+      all.outputs.insert(all.outputs.end(), other.outputs.begin(), other.outputs.end());
+      all.outputs.resize((all.inputs.size() - 3) / own * results);
+    }
+    return all;
+  };
+}
+
 Operands sgd(Random& random, int round, Attributes& attrs) {
   const bool momentum = round % 3 != 0;
   attrs = {{"momentum", momentum ? 0.9F : 0.0F},
@@ -211,8 +228,10 @@ std::vector<LoopCase> elementwiseLoops() {
       {"stepscope", "GeluGrad", geluGrad("tanh"), 2e-6, 1, "Tanh"},
       {"stepscope", "Accumulate", accumulate, 1e-6, 0, ""},
       {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
+      {"stepscope", "AdamUpdates", several(adam(false), 4, 3), 2e-6, -1, ""},
       {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},
       {"stepscope", "SgdUpdate", sgd, 1e-6, 0, ""},
+      {"stepscope", "SgdUpdates", several(sgd, 3, 2), 1e-6, -1, ""},
   };
   for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"})
     cases.push_back({"", op, pairOf(DType::kF32, DType::kF32), 1e-6, -1, "Broadcast"});

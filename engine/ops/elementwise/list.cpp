@@ -2,7 +2,7 @@
 
 namespace stepscope::ops {
 
-extern const OpDef kAbsOp, kAccumulateOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAddOp, kAndOp, kAsinOp, kAsinhOp, kAtanOp,
+extern const OpDef kAbsOp, kAccumulateOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAdamUpdatesOp, kAddOp, kAndOp, kAsinOp, kAsinhOp, kAtanOp,
     kAtanhOp, kBernoulliOp, kBiasGeluOp, kBitShiftOp, kBitwiseAndOp, kBitwiseNotOp, kBitwiseOrOp, kBitwiseXorOp, kCastOp,
     kCastLikeOp, kCeilOp, kCeluOp, kClipOp, kCosOp, kCoshOp, kDequantizeLinearOp, kDivOp, kDropoutOp,
     kDynamicQuantizeLinearOp, kEluOp, kEqualOp, kErfOp, kExpOp, kFakeQuantOp, kFastGeluOp, kFloorOp, kGateOp,
@@ -10,7 +10,7 @@ extern const OpDef kAbsOp, kAccumulateOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAdd
     kLeakyReluOp, kLessOp, kLessOrEqualOp, kLogOp, kMaxOp, kMeanOp, kMicrosoftGeluOp, kMinOp, kMishOp, kModOp, kMulOp,
     kMultinomialOp, kNegOp, kNotOp, kOrOp, kPReluOp, kPointwiseOp, kPowOp, kPreviewAdagradOp, kPreviewAdamOp,
     kPreviewMomentumOp, kQuantizeLinearOp, kQuickGeluOp, kRandomNormalOp, kRandomNormalLikeOp, kRandomUniformOp,
-    kRandomUniformLikeOp, kReciprocalOp, kReluGradOp, kReluOp, kRoundOp, kSelectOp, kSeluOp, kSgdUpdateOp, kShrinkOp,
+    kRandomUniformLikeOp, kReciprocalOp, kReluGradOp, kReluOp, kRoundOp, kSelectOp, kSeluOp, kSgdUpdateOp, kSgdUpdatesOp, kShrinkOp,
     kSigmoidOp, kSignOp, kSinOp, kSinhOp, kSoftplusOp, kSoftsignOp, kSqrtOp, kSquareSumOp, kStopGradientOp,
     kStraightThroughOp, kStringConcatOp, kSubOp, kSumOp, kTanOp, kTanhOp, kThresholdedReluOp, kWhereOp, kXorOp;
 
@@ -21,6 +21,7 @@ std::span<const OpDef* const> elementwiseOps() {
       &kAcosOp,
       &kAcoshOp,
       &kAdamUpdateOp,
+      &kAdamUpdatesOp,
       &kAddOp,
       &kAndOp,
       &kAsinOp,
@@ -97,6 +98,7 @@ std::span<const OpDef* const> elementwiseOps() {
       &kSelectOp,
       &kSeluOp,
       &kSgdUpdateOp,
+      &kSgdUpdatesOp,
       &kShrinkOp,
       &kSigmoidOp,
       &kSignOp,

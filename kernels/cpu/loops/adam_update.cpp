@@ -1,8 +1,9 @@
-// AdamUpdate and LambUpdate in float with the factors of the step in double. Results that lie beside their operands and exceed the
+// AdamUpdate, of one parameter and of several, and LambUpdate in float with the factors of the step in double. Results that lie beside their operands and exceed the
 // caches are written past them: they are read next in the step after this one.
 #include <array>
 #include <cmath>
 
+#include "kernels/cpu/loops/members.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
@@ -67,35 +68,39 @@ struct Operands {
   float *np, *nm, *nv;
   bool beside;  // no result lies over its operand
 };
-Operands operandsOf(const KernelCall& call) {
-  Operands o{input(call, 0), input(call, 1), input(call, 2), input(call, 3), output(call, 0), output(call, 1), output(call, 2), false};
+Operands operandsOf(const KernelCall& call, std::size_t in = 0, std::size_t out = 0) {
+  Operands o{input(call, in), input(call, in + 1), input(call, in + 2), input(call, in + 3), output(call, out), output(call, out + 1), output(call, out + 2), false};
   o.beside = o.np != o.p && o.nm != o.m && o.nv != o.v;
   return o;
 }
 
-// block(at, n, np, nm, nv) for blocks of the elements.
+// block(at, n, np, nm, nv) for blocks of the elements from `begin` to `end`.
+template <typename Block>
+void updateRange(const Operands& o, std::int64_t begin, std::int64_t end, bool stream, Block&& block) {
+  std::array<float, kBlock> p, m, v;
+  for (std::int64_t at = begin; at < end; at += kBlock) {
+    const std::int64_t n = std::min(kBlock, end - at);
+    if (!stream) {
+      block(at, n, o.np + at, o.nm + at, o.nv + at);
+      continue;
+    }
+    block(at, n, p.data(), m.data(), v.data());
+    streamCopy(o.np + at, p.data(), n);
+    streamCopy(o.nm + at, m.data(), n);
+    streamCopy(o.nv + at, v.data(), n);
+  }
+  if (stream) finishStreams();
+}
+
 template <typename Block>
 void update(const Operands& o, std::int64_t count, int threads, Block&& block) {
   const bool stream = o.beside && count * 4 > kStreamBytes;
-  parallelParts(count, partsOf(count, kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) {
-    std::array<float, kBlock> p, m, v;
-    for (std::int64_t at = begin; at < end; at += kBlock) {
-      const std::int64_t n = std::min(kBlock, end - at);
-      if (!stream) {
-        block(at, n, o.np + at, o.nm + at, o.nv + at);
-        continue;
-      }
-      block(at, n, p.data(), m.data(), v.data());
-      streamCopy(o.np + at, p.data(), n);
-      streamCopy(o.nm + at, m.data(), n);
-      streamCopy(o.nv + at, v.data(), n);
-    }
-    if (stream) finishStreams();
-  });
+  parallelParts(count, partsOf(count, kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) { updateRange(o, begin, end, stream, block); });
 }
 
-Factors factorsOf(const AdamParams& params, const KernelCall& call, bool lamb) {
-  const double lr = elementAsDouble(call.inputs[4], 0), step = elementAsDouble(call.inputs[5], 0);
+// `shared`: the input that is the learning rate; step and scale follow it.
+Factors factorsOf(const AdamParams& params, const KernelCall& call, bool lamb, std::size_t shared = 4) {
+  const double lr = elementAsDouble(call.inputs[shared], 0), step = elementAsDouble(call.inputs[shared + 1], 0);
   Factors f;
   f.keep = static_cast<float>(params.decoupled && !lamb ? 1 - lr * params.weightDecay : 1);
   f.decay = static_cast<float>(params.decoupled || lamb ? 0 : params.weightDecay);
@@ -104,27 +109,34 @@ Factors factorsOf(const AdamParams& params, const KernelCall& call, bool lamb) {
   f.rest1 = static_cast<float>(1 - params.beta1);
   f.beta2 = static_cast<float>(params.beta2);
   f.rest2 = static_cast<float>(1 - params.beta2);
-  f.scale = static_cast<float>(call.inputPresent(6) ? elementAsDouble(call.inputs[6], 0) : 1);
+  f.scale = static_cast<float>(call.inputPresent(shared + 2) ? elementAsDouble(call.inputs[shared + 2], 0) : 1);
   f.rate = static_cast<float>((lamb ? 1 : lr) / (1 - std::pow(params.beta1, step)));
   f.root = static_cast<float>(1 / std::sqrt(1 - std::pow(params.beta2, step)));
   f.eps = static_cast<float>(params.eps);
   return f;
 }
 
-Status checkOperands(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || spec.outputs.size() != 3 || !takesScalar(spec, 4) || !takesScalar(spec, 5) || (spec.inputPresent(6) && !takesScalar(spec, 6)))
-    return notTaken(spec, "operands other than float32 and scalars");
-  const std::int64_t count = elementCount(spec.inputs[0].dims);
+Status checkShared(const KernelSpec& spec, std::size_t shared) {
+  if (!takesScalar(spec, shared) || !takesScalar(spec, shared + 1) || (spec.inputPresent(shared + 2) && !takesScalar(spec, shared + 2)))
+    return notTaken(spec, "a learning rate, step or scale other than scalars");
+  return {};
+}
+
+// The operands of one parameter, from input `in` and output `out` on.
+Status checkOperands(const KernelSpec& spec, std::size_t in = 0, std::size_t out = 0) {
+  if (!takesInput(spec, in) || spec.outputs.size() < out + 3) return notTaken(spec, "operands other than float32");
+  const std::int64_t count = elementCount(spec.inputs[in].dims);
   for (std::size_t i = 1; i < 4; ++i)
-    if (!spec.inputPresent(i) || !takesOptional(spec, i, count)) return notTaken(spec, "states of another size");
+    if (!spec.inputPresent(in + i) || !takesOptional(spec, in + i, count)) return notTaken(spec, "states of another size");
   for (std::size_t i = 0; i < 3; ++i)
-    if (!spec.outputPresent(i) || !takesOptionalOutput(spec, i, count)) return notTaken(spec, "results of another size");
+    if (!spec.outputPresent(out + i) || !takesOptionalOutput(spec, out + i, count)) return notTaken(spec, "results of another size");
   return {};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
+  SS_TRY(checkShared(spec, 4));
   SS_TRY(checkOperands(spec));
   const AdamParams params(spec.attrs);
   return makeBodyKernel("vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
@@ -136,7 +148,30 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   });
 }
 
+Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
+  constexpr std::size_t kShared = 3, kInputs = 4, kOutputs = 3;
+  SS_TRY(checkShared(spec, 0));
+  Members members;
+  for (std::size_t in = kShared; in < spec.inputs.size(); in += kInputs) {
+    SS_TRY(checkOperands(spec, in, members.count() * kOutputs));
+    members.add(elementCount(spec.inputs[in].dims));
+  }
+  const AdamParams params(spec.attrs);
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const Factors f = factorsOf(params, call, false, 0);
+    parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) {
+      members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) {
+        const Operands o = operandsOf(call, kShared + m * kInputs, m * kOutputs);
+        updateRange(o, from, to, false,
+                    [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
+      });
+    });
+    return {};
+  });
+}
+
 Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
+  SS_TRY(checkShared(spec, 4));
   SS_TRY(checkOperands(spec));
   const AdamParams params(spec.attrs);
   const std::int64_t count = elementCount(spec.inputs[0].dims), chunk = 16 * kBlock, chunks = (count + chunk - 1) / chunk;

@@ -21,6 +21,7 @@ inline constexpr std::int64_t kStreamBytes = 1 << 20;
 
 Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeArgReduce(const KernelSpec& spec);         // ArgMax ArgMin
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);            // arithmetic f32 and int64; comparison; logic; all broadcasts
 Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec);
@@ -58,6 +59,7 @@ Result<std::unique_ptr<Kernel>> makeRmsNormGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeScatterElements(const KernelSpec& spec);   // indices that agree with the data in all axes but one
 Result<std::unique_ptr<Kernel>> makeScatterNd(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSkipLayerNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSkipRmsNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSlice(const KernelSpec& spec);

@@ -1,4 +1,5 @@
-// SgdUpdate with momentum, dampening and Nesterov's form.
+// SgdUpdate, of one parameter and of several, with momentum, dampening and Nesterov's form.
+#include "kernels/cpu/loops/members.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
@@ -8,6 +9,7 @@ namespace {
 struct Factors {
   float lr = 0, scale = 1, decay = 0, momentum = 0, fresh = 1;  // buffer' = momentum * buffer + fresh * g
   float own = 0, buffered = 1;                                  // p' = p - lr * (own * g + buffered * buffer')
+  bool first = false;                                           // there is no buffer yet
 };
 
 SS_CLONES void plainLoop(const Factors& factors, const float* p, const float* g, float* np, std::int64_t n) {
@@ -37,37 +39,75 @@ SS_CLONES void firstLoop(const Factors& factors, const float* p, const float* g,
   }
 }
 
+// The learning rate is input `shared`; scale and step follow it.
+Factors factorsOf(const SgdParams& params, const KernelCall& call, std::size_t shared) {
+  Factors f;
+  f.lr = static_cast<float>(elementAsDouble(call.inputs[shared], 0));
+  f.scale = static_cast<float>(call.inputPresent(shared + 1) ? elementAsDouble(call.inputs[shared + 1], 0) : 1);
+  f.decay = static_cast<float>(params.weightDecay);
+  f.momentum = static_cast<float>(params.momentum);
+  f.fresh = static_cast<float>(1 - params.dampening);
+  f.own = params.nesterov ? 1 : 0;
+  f.buffered = params.nesterov ? f.momentum : 1;
+  f.first = call.inputPresent(shared + 2) && elementAsDouble(call.inputs[shared + 2], 0) <= 1;
+  return f;
+}
+
+// Elements `at` to `end` of the parameter whose operands begin with input `in` and output `out`.
+void update(const Factors& f, const KernelCall& call, std::size_t in, std::size_t out, std::int64_t at, std::int64_t end) {
+  const float *p = input(call, in) + at, *g = input(call, in + 1) + at;
+  float* np = output(call, out) + at;
+  if (!call.inputPresent(in + 2))
+    plainLoop(f, p, g, np, end - at);
+  else if (f.first)
+    firstLoop(f, p, g, np, output(call, out + 1) + at, end - at);
+  else
+    momentumLoop(f, p, g, input(call, in + 2) + at, np, output(call, out + 1) + at, end - at);
+}
+
+Status checkShared(const KernelSpec& spec, std::size_t shared) {
+  if (!takesScalar(spec, shared) || (spec.inputPresent(shared + 1) && !takesScalar(spec, shared + 1)) || (spec.inputPresent(shared + 2) && !takesScalar(spec, shared + 2)))
+    return notTaken(spec, "a learning rate, scale or step other than scalars");
+  return {};
+}
+
+Status checkOperands(const KernelSpec& spec, std::size_t in, std::size_t out) {
+  if (!takesInput(spec, in) || !takesInput(spec, in + 1) || !takesOutput(spec, out)) return notTaken(spec, "operands other than float32");
+  const std::int64_t count = elementCount(spec.inputs[in].dims);
+  if (elementCount(spec.inputs[in + 1].dims) != count || elementCount(spec.outputs[out].dims) != count || spec.inputPresent(in + 2) != spec.outputPresent(out + 1) ||
+      !takesOptional(spec, in + 2, count) || !takesOptionalOutput(spec, out + 1, count))
+    return notTaken(spec, "states of another size");
+  return {};
+}
+
+constexpr std::int64_t kCost = 2;  // of an element, in elements of a plain loop
+
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0) || !takesScalar(spec, 3) || (spec.inputPresent(4) && !takesScalar(spec, 4)) ||
-      (spec.inputPresent(5) && !takesScalar(spec, 5)))
-    return notTaken(spec, "operands other than float32 and scalars");
-  const std::int64_t count = elementCount(spec.inputs[0].dims);
-  const bool hasMomentum = spec.inputPresent(2);
-  if (elementCount(spec.inputs[1].dims) != count || elementCount(spec.outputs[0].dims) != count || hasMomentum != spec.outputPresent(1) ||
-      !takesOptional(spec, 2, count) || !takesOptionalOutput(spec, 1, count))
-    return notTaken(spec, "states of another size");
+  SS_TRY(checkShared(spec, 3));
+  SS_TRY(checkOperands(spec, 0, 0));
+  const SgdParams params(spec.attrs);
+  return makeBodyKernel("vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
+    const Factors f = factorsOf(params, call, 3);
+    parallelParts(count, partsOf(count, kCost, threads), 64, [&](int, std::int64_t at, std::int64_t end) { update(f, call, 0, 0, at, end); });
+    return {};
+  });
+}
+
+Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
+  constexpr std::size_t kShared = 3, kInputs = 3, kOutputs = 2;
+  SS_TRY(checkShared(spec, 0));
+  Members members;
+  for (std::size_t in = kShared; in < spec.inputs.size(); in += kInputs) {
+    SS_TRY(checkOperands(spec, in, members.count() * kOutputs));
+    members.add(elementCount(spec.inputs[in].dims));
+  }
   const SgdParams params(spec.attrs);
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
-    Factors f;
-    f.lr = static_cast<float>(elementAsDouble(call.inputs[3], 0));
-    f.scale = static_cast<float>(call.inputPresent(4) ? elementAsDouble(call.inputs[4], 0) : 1);
-    f.decay = static_cast<float>(params.weightDecay);
-    f.momentum = static_cast<float>(params.momentum);
-    f.fresh = static_cast<float>(1 - params.dampening);
-    f.own = params.nesterov ? 1 : 0;
-    f.buffered = params.nesterov ? f.momentum : 1;
-    const bool first = call.inputPresent(5) && elementAsDouble(call.inputs[5], 0) <= 1;
-    parallelParts(count, partsOf(count, 2, threads), 64, [&](int, std::int64_t at, std::int64_t end) {
-      const float *p = input(call, 0) + at, *g = input(call, 1) + at;
-      float* np = output(call, 0) + at;
-      if (!hasMomentum)
-        plainLoop(f, p, g, np, end - at);
-      else if (first)
-        firstLoop(f, p, g, np, output(call, 1) + at, end - at);
-      else
-        momentumLoop(f, p, g, input(call, 2) + at, np, output(call, 1) + at, end - at);
+    const Factors f = factorsOf(params, call, 0);
+    parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) {
+      members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) { update(f, call, kShared + m * kInputs, m * kOutputs, from, to); });
     });
     return {};
   });

@@ -42,7 +42,7 @@ Result<double> scalarInput(const KernelSpec& spec, const KernelCall& call, std::
 Status checkOperands(const KernelSpec& spec, const KernelCall& call, std::size_t required,
                      std::initializer_list<std::size_t> like) {
   for (std::size_t i = 0; i < required; ++i)
-    if (!call.inputPresent(i) && !(spec.op == "SgdUpdate" && i == 2))
+    if (!call.inputPresent(i) && !(spec.op.starts_with("SgdUpdate") && i == 2))
       return invalid(spec.op + ": input " + std::to_string(i) + " is absent; it is required");
   for (const std::size_t i : like) {
     if (!call.inputPresent(i)) continue;
@@ -191,6 +191,22 @@ Status lambUpdate(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+// Several parameters in one call: what they share comes first, then a list of each.
+Status updates(const KernelSpec& spec, const KernelCall& call, std::size_t own, std::size_t results, ReferenceFunction one) {
+  constexpr std::size_t kShared = 3;
+  const auto input = [&](std::size_t i) { return i < call.inputs.size() ? call.inputs[i] : TensorView{}; };
+  std::vector<TensorView> inputs(own + kShared), outputs(results);
+  for (std::size_t i = 0; i < kShared; ++i) inputs[own + i] = input(i);
+  for (std::size_t in = kShared, out = 0; in < call.inputs.size(); in += own, out += results) {
+    for (std::size_t i = 0; i < own; ++i) inputs[i] = input(in + i);
+    for (std::size_t o = 0; o < results; ++o) outputs[o] = out + o < call.outputs.size() ? call.outputs[out + o] : TensorView{};
+    SS_TRY(one(spec, {inputs, outputs, {}, call.random, {}}));
+  }
+  return {};
+}
+Status adamUpdates(const KernelSpec& spec, const KernelCall& call) { return updates(spec, call, 4, 3, adamUpdate); }
+Status sgdUpdates(const KernelSpec& spec, const KernelCall& call) { return updates(spec, call, 3, 2, sgdUpdate); }
+
 Status squareSum(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkOutputType(spec, call, 0, call.inputs[0].dtype));
   if (call.outputs[0].elements() != 1)
@@ -231,8 +247,10 @@ std::span<const KernelEntry> optimizerKernels() {
   static constexpr KernelEntry kEntries[] = {
       {"stepscope", "Accumulate", reading<1, accumulate>},
       {"stepscope", "AdamUpdate", reading<1, adamUpdate>},
+      {"stepscope", "AdamUpdates", reading<1, adamUpdates>},
       {"stepscope", "LambUpdate", reading<1, lambUpdate>},
       {"stepscope", "SgdUpdate", reading<1, sgdUpdate>},
+      {"stepscope", "SgdUpdates", reading<1, sgdUpdates>},
       {"stepscope", "SquareSum", reading<1, squareSum>},
   };
   return kEntries;

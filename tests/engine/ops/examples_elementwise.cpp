@@ -286,6 +286,11 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("AdamUpdate", "AdamUpdate", {tensor, tensor, tensor, square, lr, third}, 3, {{"weight_decay", 0.01f}});
   update("AdamUpdate_decoupled", "AdamUpdate", {tensor, tensor, tensor, square, lr, first, scale}, 3,
          {{"weight_decay", 0.01f}, {"decoupled", std::int64_t{1}}});
+  const In row = In::random({5}), rowSquare = In::random({5}, 0, 0.1);
+  update("AdamUpdates", "AdamUpdates", {lr, third, In::none(), tensor, tensor, tensor, square, row, row, row, rowSquare}, 6, {{"weight_decay", 0.01f}});
+  update("AdamUpdates_scaled", "AdamUpdates", {lr, first, scale, row, row, row, rowSquare}, 3, {{"decoupled", std::int64_t{1}}});
+  update("SgdUpdates", "SgdUpdates", {lr, scale, third, tensor, tensor, tensor, row, row, row}, 4, {{"momentum", 0.9f}});
+  update("SgdUpdates_first", "SgdUpdates", {lr, In::none(), first, tensor, tensor, tensor, row, row, row}, 4, {{"momentum", 0.9f}, {"nesterov", std::int64_t{1}}});
   update("LambUpdate", "LambUpdate", {tensor, tensor, tensor, square, lr, third, scale}, 3, {{"weight_decay", 0.01f}});
   update("Accumulate", "Accumulate", {tensor, tensor, In::scalarBool(false)}, 2);
   update("Accumulate_first", "Accumulate", {tensor, tensor, In::scalarBool(true)}, 1);

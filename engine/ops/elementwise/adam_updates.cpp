@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/updates.h"
+
+namespace stepscope::ops {
+namespace {
+
+// Inputs: lr, step, scale?, then parameter, gradient, m, v of each parameter. Outputs: parameter', m', v' of each. Results may lie over
+// the parameter, m and v that they follow.
+constexpr UpdateLists kLists{.inputs = 4, .outputs = 3};
+
+Status inferShape(ShapeContext& c) { return inferUpdates(c, kLists); }
+double flops(const OpShapes& shapes) { return flopsOfUpdates(shapes, kLists); }
+
+}  // namespace
+
+extern constexpr OpDef kAdamUpdatesOp{
+    .name = "AdamUpdates",
+    .domain = kInternalDomain,
+    .doc = "AdamUpdate of several parameters in one pass; attributes as there",
+    .inputs = {UpdateLists::kShared + kLists.inputs, kMany},
+    .outputs = {kLists.outputs, kMany},
+    .absentInputs = bit(2),
+    .inferShape = inferShape,
+    .noGradientReason = kOptimizerStep,
+    .recompute = Recompute::kNever,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

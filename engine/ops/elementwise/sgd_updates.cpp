@@ -1,0 +1,28 @@
+#include "engine/ops/elementwise/updates.h"
+
+namespace stepscope::ops {
+namespace {
+
+// Inputs: lr, scale?, step?, then parameter, gradient, momentum? of each parameter. Outputs: parameter', momentum' of each, the second
+// absent where the momentum is. Results may lie over the parameter and the momentum that they follow.
+constexpr UpdateLists kLists{.inputs = 3, .outputs = 2};
+
+Status inferShape(ShapeContext& c) { return inferUpdates(c, kLists); }
+double flops(const OpShapes& shapes) { return flopsOfUpdates(shapes, kLists); }
+
+}  // namespace
+
+extern constexpr OpDef kSgdUpdatesOp{
+    .name = "SgdUpdates",
+    .domain = kInternalDomain,
+    .doc = "SgdUpdate of several parameters in one pass; attributes as there",
+    .inputs = {UpdateLists::kShared + 2, kMany},
+    .outputs = {1, kMany},
+    .absentInputs = bit(1) | bit(2),
+    .inferShape = inferShape,
+    .noGradientReason = kOptimizerStep,
+    .recompute = Recompute::kNever,
+    .flops = flops,
+};
+
+}  // namespace stepscope::ops

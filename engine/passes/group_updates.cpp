@@ -1,0 +1,122 @@
+#include "engine/passes/group_updates.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+struct Kind {
+  std::string_view op, together;
+  std::size_t inputs, outputs;  // of each parameter; the inputs behind them are shared
+};
+constexpr Kind kKinds[] = {{"AdamUpdate", "AdamUpdates", 4, 3}, {"SgdUpdate", "SgdUpdates", 3, 2}};
+constexpr std::size_t kShared = 3;
+
+struct Group {
+  const Kind* kind;
+  std::vector<NodeId> members;
+};
+
+const Kind* kindOf(const Node& node) {
+  if (node.domain != kInternalDomain) return nullptr;
+  const auto* kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const Kind& k) { return k.op == node.op; });
+  return kind == std::end(kKinds) ? nullptr : kind;
+}
+
+bool together(const Graph& graph, const Kind& kind, const Node& a, const Node& b) {
+  if (a.op != b.op || !(a.attrs == b.attrs) || a.predicates != b.predicates || a.phase != b.phase) return false;
+  const auto dtype = [&](ValueId id) { return id ? graph.value(id).type.dtype : DType::kUndefined; };
+  for (std::size_t i = 0; i < kind.inputs; ++i)
+    if (dtype(a.input(i)) != dtype(b.input(i))) return false;
+  for (std::size_t i = kind.inputs; i < kind.inputs + kShared; ++i)
+    if (a.input(i) != b.input(i)) return false;
+  return true;
+}
+
+// The part of both paths that ends with a dot before, or is the whole of one.
+std::string commonModule(const std::string& a, const std::string& b) {
+  const auto parts = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  const std::string common(a.begin(), parts.first);
+  const auto ends = [&](const std::string& path, auto at) { return at == path.end() || *at == '.'; };
+  if (ends(a, parts.first) && ends(b, parts.second)) return common;
+  const auto dot = common.rfind('.');
+  return dot == std::string::npos ? "" : common.substr(0, dot);
+}
+
+// The last node of the group takes over what the others do: all gradients are there then.
+void join(Graph& graph, const Group& group) {
+  const Kind& kind = *group.kind;
+  const NodeId survivor = group.members.back();
+  std::vector<ValueId> inputs, outputs;
+  for (std::size_t i = 0; i < kShared; ++i) inputs.push_back(graph.node(survivor).input(kind.inputs + i));
+  std::string module = graph.node(survivor).provenance.modulePath;
+  std::vector<NodeId> sources(group.members.begin(), group.members.end() - 1);
+  for (const NodeId id : group.members) {
+    Node& node = graph.mutableNode(id);
+    for (std::size_t i = 0; i < kind.inputs; ++i) inputs.push_back(node.input(i));
+    for (std::size_t o = 0; o < kind.outputs; ++o) {
+      const ValueId output = node.output(o);
+      if (output) {
+        graph.mutableValue(output).producer = survivor;
+        graph.mutableValue(output).outputIndex = static_cast<decltype(Value::outputIndex)>(outputs.size());
+      }
+      outputs.push_back(output);
+    }
+    module = commonModule(module, node.provenance.modulePath);
+    if (id != survivor) std::fill(node.outputs.begin(), node.outputs.end(), ValueId{});
+  }
+  Node& node = graph.mutableNode(survivor);
+  node.op = kind.together;
+  node.inputs = std::move(inputs);
+  node.outputs = std::move(outputs);
+  node.provenance.modulePath = std::move(module);
+  node.provenance.sources.insert(node.provenance.sources.end(), sources.begin(), sources.end());
+  node.provenance.pass = graph.pass();
+  graph.logChange(survivor);
+  graph.removeNodes(sources);
+}
+
+}  // namespace
+
+Result<PassResult> groupUpdates(Graph& graph, Inference&) {
+  PassResult result;
+  std::vector<Group> groups;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    const Kind* kind = kindOf(node);
+    if (!kind) continue;
+    const auto& shape = graph.value(node.input(0)).type.shape;
+    const auto dims = shape ? knownDims(*shape) : std::nullopt;
+    if (!dims) {
+      result.nearMisses.push_back({id, "the extents of the parameter are not known"});
+      continue;
+    }
+    const std::int64_t elements = elementCount(*dims);
+    if (elements == 0) continue;
+    if (elements > kGroupedElements) {
+      result.nearMisses.push_back({id, fmt::format("{} elements fill the threads alone; expected at most {}", elements, kGroupedElements)});
+      continue;
+    }
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return together(graph, *kind, graph.node(g.members.front()), node); });
+    if (group == groups.end())
+      groups.push_back({kind, {id}});
+    else
+      group->members.push_back(id);
+  }
+  for (const Group& group : groups) {
+    if (group.members.size() < 2) {
+      result.nearMisses.push_back({group.members.front(), "no other update of a small parameter has its attributes, types and learning rate"});
+      continue;
+    }
+    join(graph, group);
+    ++result.matches;
+    result.notes.push_back(fmt::format("{} of {} parameters", group.kind->together, group.members.size()));
+  }
+  return result;
+}
+
+}  // namespace stepscope
