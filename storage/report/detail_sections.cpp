@@ -135,11 +135,12 @@ std::string stepsSection(const ReportData& data) {
   for (std::size_t i = 0; i < data.steps.size(); i += stride) {
     const StepRow& s = data.steps[i];
     const bool bad = s.loss && !std::isfinite(*s.loss);
-    rows += fmt::format("<tr><td>{}</td><td{}>{}</td><td>{}</td><td>{}</td>{}<td>{}</td>{}<td class=l>{}{}</td></tr>\n",
+    rows += fmt::format("<tr><td>{}</td><td{}>{}</td><td>{}</td><td>{}</td>{}<td>{}</td>{}<td class=l>{}{}{}</td></tr>\n",
                         countText(s.step), bad ? " class=bad" : "", s.loss ? numberText(*s.loss) : "",
                         s.gradientNorm ? numberText(*s.gradientNorm) : "", numberText(s.learningRate),
                         timeCell(static_cast<double>(s.ns)), s.tokens > 0 ? countText(s.tokens) : countText(s.samples),
-                        bytesCell(s.peakBytes), htmlElided(s.batch, 40), s.warmUp ? " <span class=chip>warm-up</span>" : "");
+                        bytesCell(s.peakBytes), htmlElided(s.batch, 40), s.warmUp ? " <span class=chip>warm-up</span>" : "",
+                        data.stopped.contains(s.step) ? " <span class=chip title=\"its time includes the waiting\">stopped in</span>" : "");
   }
   const bool tokens = data.steps.back().tokens > 0;
   const std::string table =

@@ -9,6 +9,7 @@
 #include <regex>
 #include <set>
 
+#include "storage/report/data.h"
 #include "storage/weights_mark.h"
 #include "tests/storage/sample_run.h"
 
@@ -309,6 +310,39 @@ TEST_F(Report, TraceHasTheFieldsOfKineto) {
 }
 
 TEST_F(Report, TraceOfHostileNamesParses) { EXPECT_FALSE(Json::parse(make("evil.stepscope", "evil.trace.json"))["traceEvents"].empty()); }
+
+// Somebody who stops in a step and reads for a minute did not make the training slow.
+TEST_F(Report, AStepStoppedInTakesNoPartInTheTimes) {
+  auto recorder = Recorder::start(Project::create(*folder_ / "stopped.stepscope").value()).value();
+  recorder->beginRun(testing::sampleRunInfo());
+  const auto plan = testing::samplePlan({1, 0});
+  recorder->graph(testing::sampleGraph({1, 0}));
+  recorder->plan(plan);
+  for (int i = 0; i < 5; ++i) {
+    auto step = testing::sampleStep(plan, i);
+    step.set_warm_up(i == 0);
+    step.set_tokens(100);
+    step.set_ns(i == 3 ? 60'000'000'000 : 10'000'000);
+    recorder->step(step);
+  }
+  snapshot::Alert alert;
+  alert.set_code("stopped");
+  alert.set_message("stopped in 7 times: breakpoint 3");
+  alert.set_step(3);
+  recorder->alert(alert);
+  recorder->endRun(RunStatus::kFinished);
+  ASSERT_TRUE(recorder->close());
+  const auto data = readReportData(*Project::openReadOnly(*folder_ / "stopped.stepscope"), 0);
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_EQ(data->timing.step.n, 3);
+  EXPECT_EQ(data->timing.step.max, 10'000'000);
+  const std::string page = make("stopped.stepscope", "stopped.html");
+  EXPECT_NE(page.find("10,000 <small>tokens/s"), std::string::npos);
+  EXPECT_NE(page.find("without warm-up and stops"), std::string::npos);
+  EXPECT_EQ(countOf(page, ">stopped in</span>"), 1U);
+  EXPECT_NE(page.find("stopped in 7 times: breakpoint 3"), std::string::npos);
+  expectWellFormed(page);
+}
 
 TEST_F(Report, UnknownEndingAndRunAreNamed) {
   const auto project = Project::openReadOnly(*folder_ / "a.stepscope").value();
