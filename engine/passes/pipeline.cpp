@@ -16,6 +16,7 @@
 #include "engine/passes/fuse_swish.h"
 #include "engine/passes/group_updates.h"
 #include "engine/passes/hoist_slices.h"
+#include "engine/passes/lower_einsum.h"
 #include "engine/passes/pass.h"
 
 namespace stepscope {
@@ -49,6 +50,7 @@ const std::vector<Pass>& specialisePasses() {
       {"fold_constants", "computes what the batch's shapes made constant", foldConstants},
       {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
       {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+      {"lower_einsum", "computes Einsum with matrix products", lowerEinsum},
       {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
       {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
       {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
