@@ -91,6 +91,7 @@ void Session::absorb(const Delivery& d) {
       auto step = std::make_shared<const snapshot::StepRecord>(r.step());
       store_.addStep(step);
       emit stepRecorded(step);
+      tellOfHand(step->step());
       break;
     }
     case snapshot::Response::kPosition: reached(r.position()); break;

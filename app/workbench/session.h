@@ -40,6 +40,7 @@ class Session : public QObject {
   bool built() const { return built_; }
   bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
+  bool edited() const { return !edits_.empty(); }  // values were set by hand in this session
 
   // Starts the worker when there is none and reads the model; modelInspected or problem follows. What runs ends with its worker.
   void inspect(const QString& path, const QString& missingWeights);
@@ -110,6 +111,10 @@ class Session : public QObject {
     int instruction = -1;  // -1: between steps
     snapshot::Request request;
   };
+  struct Stops {  // of the step that is begun
+    int count = 0, first = 0;
+    std::vector<std::string> breaks;  // each reason once
+  };
   static constexpr std::int64_t kRingBytes = 1LL << 30;
 
   // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end. When it made another
@@ -127,8 +132,11 @@ class Session : public QObject {
   void inStep(Then then);  // begins a step when none is begun
   void refreshBuild(Then then);
   void runOn();
-  void stopped();          // the selection follows the new position
+  // The selection follows the new position: what ran last and made; the next one and what it reads, where the step begins, breaks,
+  // or was asked to stop. A selection beside the place that was asked for stays.
+  void stopped(std::optional<int> asked = {});
   void tellOfNumber(bool nan, int instruction);  // that a run stopped at, as an alert
+  void tellOfHand(std::int64_t step);            // what was done by hand in a step that is recorded: its edits and stops, as alerts
   void unfinished();
   void settle(Then then);  // reads the position after a step was committed
   void comeBack();         // to where the worker was that died
@@ -164,6 +172,7 @@ class Session : public QObject {
   StateRing ring_{kRingBytes};
   QElapsedTimer sinceKept_;
   std::vector<Edit> edits_;  // in the order they were made
+  Stops stops_;
   int nextBreakpoint_ = 1;
   QTemporaryDir scratch_;   // kept contents, and copies of the files that edits came from
   int copies_ = 0;

@@ -8,8 +8,23 @@
 
 namespace stepscope {
 namespace {
+
 constexpr qint64 kKeepEveryMs = 2000;
+
+// The instruction with the input that was made last: what it makes itself is not there yet.
+Selection aboutToRun(const PlanSnapshot& plan, int instruction) {
+  Selection s = Selection::ofInstruction(instruction);
+  int latest = -2;
+  for (const auto& input : plan.instruction(instruction)->inputs()) {
+    const int maker = plan.producerOfValue(input.value());
+    if (input.value() < 0 || maker <= latest || maker >= instruction) continue;
+    latest = maker;
+    s.value = input.value();
+  }
+  return s;
 }
+
+}  // namespace
 
 void Session::inStep(Then then) {
   if (store_.position().in_step()) {
@@ -24,9 +39,16 @@ void Session::inStep(Then then) {
   });
 }
 
-void Session::stopped() {
+void Session::stopped(std::optional<int> asked) {
   const snapshot::Position& p = store_.position();
   selection_.setCurrentInstruction(p.in_step() ? p.instruction() : -1);
+  if (!p.in_step()) {
+    stops_ = {};
+  } else if (!replaying_ && p.instruction() > 0) {
+    if (stops_.count++ == 0) stops_.first = p.instruction();
+    if (p.breakpoint() != 0 && std::find(stops_.breaks.begin(), stops_.breaks.end(), p.stopped_by()) == stops_.breaks.end())
+      stops_.breaks.push_back(p.stopped_by());
+  }
   if (p.in_step() && p.breakpoint() != 0 && !replaying_) {
     using B = snapshot::Breakpoint;
     const auto& all = store_.breakpoints();
@@ -38,8 +60,13 @@ void Session::stopped() {
     emit brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
     if (ofValues) return;
   }
-  if (p.in_step() && store_.plan() && p.instruction() < store_.plan()->size()) {
-    selection_.select(Selection::ofInstruction(p.instruction()));
+  if (!p.in_step() || !store_.plan() || store_.plan()->size() == 0) return;
+  const int next = p.instruction(), ran = next - 1;
+  if (asked == next && (selection_.selection().instruction == next || selection_.selection().instruction == ran)) return;
+  if (ran >= 0 && p.breakpoint() == 0 && asked != next) {
+    selection_.select(Selection::ofInstruction(ran));
+  } else if (next < store_.plan()->size()) {
+    selection_.select(aboutToRun(*store_.plan(), next));
   }
 }
 
@@ -194,7 +221,7 @@ void Session::runTo(int instruction) {
   inStep([this, instruction] {
     snapshot::Request request;
     request.mutable_run_to()->set_instruction(instruction);
-    move(std::move(request), tr("running to %1").arg(instruction), [this] { stopped(); });
+    move(std::move(request), tr("running to %1").arg(instruction), [this, instruction] { stopped(instruction); });
   });
 }
 

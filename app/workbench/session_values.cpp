@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Breakpoints, tensors, options and what else is asked of a built model.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -17,6 +20,12 @@ snapshot::Request editRequest(int value, const std::vector<qint64>& index, doubl
   for (const qint64 i : index) edit->add_index(i);
   edit->set_number(number);
   return request;
+}
+
+std::string editText(const snapshot::EditTensor& edit) {
+  if (!edit.path().empty()) return fmt::format("loaded from '{}'", edit.path().substr(edit.path().rfind('/') + 1));
+  if (edit.fill()) return fmt::format("filled with {:g}", edit.number());
+  return fmt::format("element [{}] set to {:g}", fmt::join(edit.index(), ", "), edit.number());
 }
 }  // namespace
 
@@ -127,6 +136,35 @@ void Session::edit(snapshot::Request request, Then then, std::function<void(cons
         if (then) then();
       },
       {}, std::move(refused));
+}
+
+void Session::tellOfHand(std::int64_t step) {
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::INFO);
+  alert.set_step(step);
+  alert.set_node(-1);
+  alert.set_value(-1);
+  for (const Edit& e : edits_) {
+    if (e.step != step) continue;
+    const auto& edit = e.request.edit();
+    const auto* value = store_.graph() ? store_.graph()->value(edit.value()) : nullptr;
+    alert.set_code("edited");
+    alert.set_value(edit.value());
+    alert.set_node(value ? store_.graph()->producer(edit.value()) : -1);
+    alert.set_instruction(e.instruction);
+    alert.set_message(fmt::format("{} by hand: {}", value ? '\'' + value->name() + '\'' : "a value", editText(edit)));
+    emit alertRaised(alert);
+  }
+  if (stops_.count > 0) {
+    alert.set_code("stopped");
+    alert.set_value(-1);
+    alert.set_node(-1);
+    alert.set_instruction(stops_.first);
+    alert.set_message(fmt::format("stopped {}{}; the time of the step includes the waiting", stops_.count == 1 ? "once" : fmt::format("{} times", stops_.count),
+                                  stops_.breaks.empty() ? "" : fmt::format(" ({})", fmt::join(stops_.breaks, "; "))));
+    emit alertRaised(alert);
+  }
+  stops_ = {};
 }
 
 void Session::setOptions(const OptionSettings& settings) {

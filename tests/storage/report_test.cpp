@@ -327,7 +327,7 @@ TEST_F(Report, AStepStoppedInTakesNoPartInTheTimes) {
   }
   snapshot::Alert alert;
   alert.set_code("stopped");
-  alert.set_message("stopped in 7 times: breakpoint 3");
+  alert.set_message("stopped 7 times (breakpoint 3)");
   alert.set_step(3);
   recorder->alert(alert);
   recorder->endRun(RunStatus::kFinished);
@@ -339,8 +339,8 @@ TEST_F(Report, AStepStoppedInTakesNoPartInTheTimes) {
   const std::string page = make("stopped.stepscope", "stopped.html");
   EXPECT_NE(page.find("10,000 <small>tokens/s"), std::string::npos);
   EXPECT_NE(page.find("without warm-up and stops"), std::string::npos);
-  EXPECT_EQ(countOf(page, ">stopped in</span>"), 1U);
-  EXPECT_NE(page.find("stopped in 7 times: breakpoint 3"), std::string::npos);
+  EXPECT_EQ(countOf(page, ">stopped</span>"), 1U);
+  EXPECT_NE(page.find("stopped 7 times (breakpoint 3)"), std::string::npos);
   expectWellFormed(page);
 }
 
