@@ -30,7 +30,9 @@ int main(int argc, char** argv) {
   window.show();
   const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 || arguments.configuration.settings_size() > 0;
   std::unique_ptr<Script> script;
-  if (!arguments.path.isEmpty()) {
+  if (arguments.path.isEmpty()) {
+    window.offerReturn();
+  } else {
     if (scripted && !arguments.path.endsWith(QStringLiteral(".stepscope"))) {
       window.openAndBuild(arguments.path, arguments.configuration);
     } else {

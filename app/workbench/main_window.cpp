@@ -353,6 +353,8 @@ bool MainWindow::event(QEvent* event) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   remember();
+  markTimer_.stop();
+  if (mark_) mark_->drop();
   QMainWindow::closeEvent(event);
 }
 

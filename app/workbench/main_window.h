@@ -14,6 +14,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/recording.h"
 #include "app/workbench/session.h"
+#include "app/workbench/session_mark.h"
 #include "app/workbench/source_reader.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
@@ -37,6 +38,9 @@ class MainWindow : public QMainWindow {
   void openPath(const QString& path);
   // A model is built at once with these settings on top of what inspection proposes.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+
+  // Says above the start page what a window that did not end as it should had open, with the way back: model, step, instruction, layout, selection.
+  void offerReturn();
 
   // Where runs are recorded; empty: a file of the user's data folder, named after the model.
   void setProjectPath(const QString& path) { projectPath_ = path; }
@@ -91,6 +95,10 @@ class MainWindow : public QMainWindow {
   void remember();
   void restore();
   void connectFiles();
+  void connectReturn();
+  void keepPlace();  // for a window that comes after this one
+  void goBack(const SessionPlace& place);
+  void continueBack();
   void showSetUp();
   void beginRecording();
   void askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then);
@@ -136,6 +144,10 @@ class MainWindow : public QMainWindow {
   std::vector<Layout> saved_;
   int alertPlace_ = -1;
   QTimer progressTimer_;
+  std::unique_ptr<SessionMark> mark_;  // null: nothing is remembered
+  QTimer markTimer_;
+  std::optional<SessionPlace> back_;   // on the way to it
+  int backMoves_ = 0;                  // made so far: to the step, to the instruction
 };
 
 }  // namespace stepscope

@@ -12,6 +12,7 @@
 
 #include "app/workbench/exports.h"
 #include "app/workbench/main_window.h"
+#include "app/workbench/places.h"
 #include "views/common/format.h"
 #include "views/key_help/key_help.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -37,20 +38,22 @@ QString settingOf(const snapshot::Configure& configuration, const char* name) {
 }  // namespace
 
 void MainWindow::openPath(const QString& path) {
+  const Place place = placeToOpen(path);
+  if (!place.problem.isEmpty()) return notice_->showProblem(place.problem, {}, {});  // what is open stays
   notice_->clear();
   scripted_ = false;
-  const QString absolute = QFileInfo(path).absoluteFilePath();
-  if (absolute.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive)) {
-    session_.close();
-    recording_.open(absolute, 0);
+  back_.reset();
+  if (place.path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive)) {
+    recording_.open(place.path, 0);
     return;
   }
-  session_.inspect(absolute, {});
+  session_.inspect(place.path, {});
 }
 
 void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
   notice_->clear();
   scripted_ = true;
+  back_.reset();
   session_.openAndBuild(QFileInfo(path).absoluteFilePath(), configuration);
 }
 
@@ -309,11 +312,23 @@ void MainWindow::connectFiles() {
   connect(&recording_, &Recording::stateChanged, status_, &StatusLine::setRecorder);
   connect(&recording_, &Recording::failed, this, [this](const QString& text) { notice_->showProblem(text, {}, {}); });
   connect(&recording_, &Recording::reported, this, [this](const QString& path) { status_->note(tr("Saved %1").arg(format::visible(path))); });
+  connect(&recording_, &Recording::opening, this, [this] {
+    if (!store_.readOnly()) session_.close();
+  });
+  connect(&recording_, &Recording::elsewhere, this, [this](const QString& path, const QString& why) {
+    noteFile(path);
+    notice_->showProblem(why, {}, {});
+  });
+  connect(&recording_, &Recording::besideAnother, this, [this](const QString& path) {
+    noteFile(path);
+    status_->note(tr("Another window records this model; this run goes into %1").arg(format::visible(path.section('/', -1))));
+  });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) {
     noteFile(path);
-    setWindowTitle(format::visible(path.section('/', -1)) + QStringLiteral(" – Stepscope"));
+    setWindowTitle(tr("%1 (read-only) – Stepscope").arg(format::visible(path.section('/', -1))));
     showStartPage(false);
   });
+  connectReturn();
   listFiles();
   // The start page tells what the machine has, which the worker knows.
   session_.client().start();

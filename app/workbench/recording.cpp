@@ -4,8 +4,10 @@
 #include <QApplication>
 #include <QDir>
 #include <QFile>
+#include <QTemporaryDir>
 
 #include "app/workbench/comparison_reader.h"
+#include "app/workbench/places.h"
 #include "app/workbench/project_reader.h"
 #include "app/workbench/report_pdf.h"
 #include "storage/report/report.h"
@@ -20,6 +22,7 @@ struct Recording::Core {
   std::unique_ptr<storage::Recorder> recorder;
   QString path;                       // of the project that is recorded or shown
   int stagesLeft = 0;                 // graphs of the newest build that were not handed over
+  std::unique_ptr<QTemporaryDir> copies;  // of projects that cannot be read where they lie
 };
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
@@ -62,6 +65,7 @@ void Recording::back(std::function<void()> then) { QMetaObject::invokeMethod(thi
 void Recording::begin(const QString& projectPath, storage::RunInfo info) {
   recording_ = true;
   shownRun_ = 0;
+  ++shows_;
   builds_ = 0;
   told_.clear();
   post([this, projectPath, info = std::move(info)](Core& core) mutable {
@@ -86,6 +90,18 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
       core.recorder = std::move(*recorder);
       core.path = path;
     }
+    QString refuge;
+    if (!core.recorder) {
+      QTemporaryDir folder(QDir::tempPath() + QStringLiteral("/stepscope-XXXXXX"));
+      refuge = folder.filePath(file.fileName());
+      auto project = storage::Project::openForWriting(refuge.toStdString());
+      auto recorder = project ? storage::Recorder::start(std::move(*project)) : tl::make_unexpected(project.error());
+      if (recorder) {
+        folder.setAutoRemove(false);
+        core.recorder = std::move(*recorder);
+        core.path = refuge;
+      }
+    }
     if (!core.recorder) {
       back([this, why] {
         recording_ = false;
@@ -96,7 +112,14 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
       return;
     }
     core.recorder->beginRun(std::move(info));
-    back([this, path = core.path] { setProject(path); });
+    back([this, path = core.path, projectPath, refuge, why] {
+      setProject(path);
+      if (path == refuge)
+        emit elsewhere(path, tr("The run is recorded in '%1', for '%2' cannot be written (%3); copy it from there to keep it")
+                                 .arg(format::visible(path), format::visible(projectPath), format::visible(why)));
+      else if (path != projectPath)
+        emit besideAnother(path);
+    });
   });
   refreshRuns();
 }
@@ -190,23 +213,35 @@ void Recording::end(storage::RunStatus status) {
 }
 
 void Recording::open(const QString& path, std::int64_t run) {
-  end(storage::RunStatus::kFinished);
-  shownRun_ = run;
-  ++shows_;
-  post([this, path, run](Core& core) {
+  post([this, path, run, show = ++shows_](Core& core) {
+    QString readable = path;
     auto facts = readProject(path, run);
+    if (!facts) {
+      // SQLite makes a file beside a project whose writer was killed, which a folder that cannot be written refuses.
+      if (!core.copies) core.copies = std::make_unique<QTemporaryDir>();
+      if (const QString copy = copyWithRest(path, core.copies->path()); !copy.isEmpty()) {
+        if (auto again = readProject(copy, run)) {
+          facts = std::move(again);
+          readable = copy;
+        }
+      }
+    }
     if (!facts) {
       back([this, text = facts.error().message] { emit failed(format::visible(text)); });
       return;
     }
-    core.path = path;
-    back([this, path, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
+    back([this, path, readable, run, show, facts = std::make_shared<ProjectContents>(std::move(*facts))] {
+      if (show != shows_) return;  // something else was opened since
+      emit opening();
+      end(storage::RunStatus::kFinished);
+      shownRun_ = run;
+      post([readable](Core& c) { c.path = readable; });
       setProject(path);
-      show(*facts, store_);
+      stepscope::show(*facts, store_);
       emit opened(path);
+      refreshStartupHistory();
     });
   });
-  refreshStartupHistory();
 }
 
 void Recording::readStage(const QString& stage) {

@@ -25,7 +25,7 @@ class Recording : public QObject {
   ~Recording() override;  // commits what waits
 
   // A new run in this project, which is created when it is not there. A project that another window writes is left alone:
-  // the run goes into a file beside it.
+  // the run goes into a file beside it. Where nothing can be written it goes into a folder for temporary files, and stays there.
   void begin(const QString& projectPath, storage::RunInfo info);
   // What the store holds of the newest build: first its phases, then graph, plan and options. What is read of it later follows: the
   // verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
@@ -41,7 +41,7 @@ class Recording : public QObject {
   void statistics(const snapshot::TensorData& value);
   void end(storage::RunStatus status);
 
-  // Reads a recorded project into the store; run 0 is the newest.
+  // Reads a recorded project into the store; run 0 is the newest. Only when it was read the run that is recorded ends: see opening().
   void open(const QString& path, std::int64_t run);
   // The graph of a phase of the project that is shown, into the store.
   void readStage(const QString& stage);
@@ -60,7 +60,10 @@ class Recording : public QObject {
   void stateChanged(const QString& text, const QString& role, const QString& tip);
   void failed(const QString& text);
   void reported(const QString& path);
+  void opening();  // a project was read and is shown next
   void opened(const QString& path);
+  void besideAnother(const QString& path);                     // the run that began is recorded here: another window writes the project
+  void elsewhere(const QString& path, const QString& why);     // the same: the project cannot be written
 
  private:
   struct Core;  // lives on the storage thread

@@ -15,6 +15,8 @@
 #include <QTextObjectInterface>
 #include <memory>
 
+#include "app/workbench/report_pages.h"
+
 namespace stepscope {
 namespace {
 
@@ -201,8 +203,10 @@ QString printReport(const QString& html, const QString& path) {
   QPdfWriter writer(path);
   writer.setPageSize(QPageSize(QPageSize::A4));
   writer.setPageOrientation(QPageLayout::Landscape);  // tables have a dozen columns
+  writer.setPageMargins({18, 15, 18, 10}, QPageLayout::Millimeter);
   writer.setTitle(QStringLiteral("Stepscope report"));
-  document.print(&writer);
+  layOutPages(document, writer);
+  if (!drawPages(document, writer)) return QStringLiteral("it cannot be written; choose another folder");
   return QFileInfo(path).size() == 0 ? QStringLiteral("nothing was written") : QString();
 }
 

@@ -64,7 +64,8 @@ SetUpDialog* WindowDriver::open(const QString& model) {
     for (auto* found : window_->findChildren<SetUpDialog*>()) {
       if (found->isVisible()) dialog = found;  // others were closed and wait for their end
     }
-    const bool listed = window_->store().model() && window_->store().model()->problems_size() > 0;  // a dialog comes
+    const bool listed = window_->store().model() && window_->store().model()->problems_size() > 0 &&
+                        window_->session().modelPath() == QFileInfo(model).absoluteFilePath();  // a dialog comes
     return dialog || (window_->notice().isProblem() && !window_->session().busy() && !listed);
   });
   if (!dialog) failure_ = window_->notice().text();

@@ -105,6 +105,7 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   about->setProperty("role", "muted");
   about->setWordWrap(true);
   auto* drop = new DropArea;
+  drop_ = drop;
   connect(drop, &QPushButton::clicked, &wishes(), &Wishes::openDialog);
   for (QListWidget* list : {recent_, samples_}) {
     list->setItemDelegate(new FileDelegate(list));
@@ -120,6 +121,7 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   noRecent_->setProperty("role", "muted");
   noRecent_->setWordWrap(true);
   noRecent_->setObjectName(QStringLiteral("start_no_recent"));
+  recent_->setObjectName(QStringLiteral("start_recent"));
   recent_->setAccessibleName(tr("Recent models and projects"));
   samples_->setAccessibleName(tr("Sample models"));
   machine_->setAccessibleName(tr("This machine"));
@@ -181,6 +183,9 @@ void StartView::fillFiles() {
   noRecent_->setVisible(recent_->count() == 0);
   samplesTitle_->setVisible(samples_->count() > 0);
   samplesGap_->setVisible(samples_->count() > 0);
+  // What was open last is one Enter away.
+  if (recent_->count() > 0) recent_->setCurrentRow(0);
+  setFocusProxy(recent_->count() > 0 ? static_cast<QWidget*>(recent_) : drop_);
   for (QListWidget* list : {recent_, samples_}) {
     // As high as its files; a long list scrolls.
     constexpr int kMost = 9;

@@ -24,6 +24,7 @@ class StartView : public View {
   void fillFiles();
   void fillMachine();
 
+  QWidget* drop_ = nullptr;
   QListWidget* recent_;
   QListWidget* samples_;
   QWidget* samplesTitle_;

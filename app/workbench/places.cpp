@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/places.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
+
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+
+QString tr(const char* text) { return QCoreApplication::translate("Places", text); }
+
+Place modelOf(const QDir& folder) {
+  const QStringList models = folder.entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
+  if (models.contains(QStringLiteral("model.onnx"))) return {folder.filePath(QStringLiteral("model.onnx")), {}};
+  if (models.size() == 1) return {folder.filePath(models.first()), {}};
+  const QString name = format::visible(folder.path());
+  if (models.isEmpty()) return {{}, tr("folder '%1': no model in it; expected a .onnx or .stepscope file, or a folder with model.onnx").arg(name)};
+  return {{}, tr("folder '%1': %2 models in it, %3 the first; open one of them").arg(name).arg(models.size()).arg(format::visible(models.first()))};
+}
+
+}  // namespace
+
+Place placeToOpen(const QString& path) {
+  const QFileInfo info(path);
+  const QString absolute = QDir::cleanPath(info.absoluteFilePath());
+  if (info.isDir()) return modelOf(QDir(absolute));
+  const bool project = absolute.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive);
+  const QString what = project ? tr("project '%1': %2") : tr("model '%1': %2");
+  const auto refuse = [&](const QString& why) { return Place{{}, what.arg(format::visible(absolute), why)}; };
+  if (!info.exists()) return refuse(tr("no such file; it was moved, or its name is another"));
+  QFile file(absolute);
+  if (!file.open(QIODevice::ReadOnly)) return refuse(tr("%1; ask its owner for the right to read it, or copy it").arg(file.errorString()));
+  if (info.isFile() && info.size() == 0)
+    return refuse(project ? tr("the file is empty; expected a recorded .stepscope project") : tr("the file is empty; expected an ONNX model"));
+  return {absolute, {}};
+}
+
+QString copyWithRest(const QString& project, const QString& folder) {
+  const QString rest = project + QStringLiteral("-wal");
+  if (QFileInfo(rest).size() == 0) return {};
+  const QString copy = folder + '/' + QFileInfo(project).fileName();
+  QFile::remove(copy);
+  QFile::remove(copy + QStringLiteral("-wal"));
+  return QFile::copy(project, copy) && QFile::copy(rest, copy + QStringLiteral("-wal")) ? copy : QString();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where a window stands, in a file beside the others: what a window that did not end as it should is brought back from.
+#pragma once
+
+#include <QByteArray>
+#include <QLockFile>
+#include <QString>
+#include <memory>
+#include <optional>
+
+namespace stepscope {
+
+struct SessionPlace {
+  QString path;              // of the model, or of the project that is looked at
+  QByteArray configuration;  // snapshot::Configure; empty for a project
+  QByteArray breakpoints;    // snapshot::BreakpointList
+  qint64 step = 0;
+  int instruction = -1;      // -1: between steps
+  int selectedInstruction = -1, selectedValue = -1;
+  QByteArray layout;         // Layout::toJson
+  bool edited = false;       // values were set by hand
+
+  bool operator==(const SessionPlace&) const = default;
+};
+
+class SessionMark {
+ public:
+  explicit SessionMark(const QString& folder);
+  ~SessionMark() { drop(); }
+
+  // Replaces what was kept. What cannot be written is not kept.
+  void keep(const SessionPlace& place);
+  void drop();
+  // The newest place that nobody dropped and whose window is gone; forgets it and the older ones.
+  std::optional<SessionPlace> takeLost();
+
+ private:
+  QString folder_, file_;
+  SessionPlace kept_;
+  std::unique_ptr<QLockFile> lock_;  // held as long as something is kept
+};
+
+}  // namespace stepscope

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Ways that a person takes through the window: stepping and reading what a step made, reports that tell what was done by hand, files
+// that are not what they are taken for, coming back after the window died.
+#include <QAbstractTextDocumentLayout>
+#include <QListWidget>
+#include <QPdfWriter>
+#include <QPushButton>
+#include <QSettings>
+#include <QStandardPaths>
+#include <QTest>
+#include <QTextBlock>
+#include <QTextTable>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "app/workbench/places.h"
+#include "app/workbench/project_reader.h"
+#include "app/workbench/report_pages.h"
+#include "app/workbench/session_mark.h"
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+namespace {
+
+QString textOf(const QString& path) {
+  QFile file(path);
+  return file.open(QIODevice::ReadOnly) ? QString::fromUtf8(file.readAll()) : QString();
+}
+
+}  // namespace
+
+class WaysTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void aStepShowsTheValuesItMade() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    const auto selected = [&w] { return w->selection().selection().instruction; };
+    const auto hasContents = [&w] {
+      return w.loop().wait([&w] { return w.shownTensor() && w.shownTensor()->current() && w.shownTensor()->unavailable().empty(); }, 10'000);
+    };
+    w.view(QStringLiteral("tensors"));
+    for (const char* move : {"step", "step", "step", "step_back", "step_phase", "step_phase_back", "step"}) {
+      QVERIFY_DONE(w.act(move), w);
+      const int next = w.instruction();
+      QVERIFY2(selected() == std::max(0, next - 1), qPrintable(QStringLiteral("%1: %2 is selected, %3 is next").arg(QLatin1String(move)).arg(selected()).arg(next)));
+      QVERIFY2(hasContents(), move);
+      QCOMPARE(w->selection().currentInstruction(), next);
+    }
+    // Where the stop was asked for, the instruction that waits there, with what it reads.
+    w.loop().act([&] { w->session().toggleBreakpoint(12); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("run"), w);
+    QCOMPARE(w.instruction(), 12);
+    QCOMPARE(selected(), 12);
+    const auto& inputs = w->store().graph()->node(w->selection().selection().node)->inputs();
+    QVERIFY(std::find(inputs.begin(), inputs.end(), w->selection().selection().value) != inputs.end());
+    QVERIFY(hasContents());
+    // And what somebody looks at stays: they run to it, or past it, for its values.
+    QVERIFY(w.select(Selection::ofInstruction(20)));
+    const Selection looked = w->selection().selection();
+    QVERIFY_DONE(w.act("run_here"), w);
+    QCOMPARE(w.instruction(), 20);
+    QVERIFY(w->selection().selection() == looked);
+    w.loop().act([&] { emit w->wishes().runTo(21); });
+    QVERIFY(w.settled());
+    QCOMPARE(w.instruction(), 21);
+    QVERIFY(w->selection().selection() == looked);
+    QVERIFY(hasContents());
+    QVERIFY_LOOP(w);
+  }
+
+  void aReportTellsWhatWasDoneByHand() {
+    QTemporaryDir folder;
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().toggleBreakpoint(3); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("run"), w);
+    QVERIFY_DONE(w.act("step"), w);
+    const int value = w->selection().selection().value;
+    const QString name = QString::fromStdString(w->store().graph()->value(value)->name()).toHtmlEscaped();
+    const std::vector<qint64> first(static_cast<std::size_t>(w->store().graph()->value(value)->dims_size()), 0);
+    w.loop().act([&] { w->session().editElement(value, first, 2.5, 0); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    for (const char* ending : {"html", "json", "csv"}) {
+      const QString path = folder.filePath(QStringLiteral("r.") + QLatin1String(ending));
+      w.loop().act([&] { w->recording().report(path); });
+      QVERIFY(w.recorded());
+      QVERIFY2(QFileInfo(path).size() > 0, ending);
+    }
+    const QString page = textOf(folder.filePath(QStringLiteral("r.html")));
+    for (const QString& told : {QStringLiteral("set to 2.5"), name, QStringLiteral("stopped 2 times (breakpoint"), QStringLiteral("breakpoint"), QStringLiteral(">stopped</span>")})
+      QVERIFY2(page.contains(told), qPrintable(told));
+    QCOMPARE(page.count(QStringLiteral(">stopped</span>")), 1);  // the steps before and after ran through
+    const QString json = textOf(folder.filePath(QStringLiteral("r.json")));
+    QVERIFY(json.contains(QStringLiteral("\"edited\"")) && json.contains(QStringLiteral("\"stopped\"")));
+  }
+
+  // Whatever stands before them.
+  void noHeadingPartsFromWhatItHeads() {
+    QTemporaryDir folder;
+    QPdfWriter writer(folder.filePath(QStringLiteral("r.pdf")));
+    writer.setPageSize(QPageSize(QPageSize::A4));
+    writer.setPageOrientation(QPageLayout::Landscape);
+    const auto table = [](int rows) {
+      QString text = QStringLiteral("<table><thead><tr><th>what</th><th>n</th></tr></thead><tbody>");
+      for (int i = 0; i < rows; ++i) text += QStringLiteral("<tr><td>row</td><td>%1</td></tr>").arg(i);
+      return text + QStringLiteral("</tbody></table>");
+    };
+    const QString image = QStringLiteral("<p><img src=\"chart\" width=\"600\" height=\"260\"></p>");
+    const QString body = QStringLiteral("<h2>One</h2><p>line</p>") + image + QStringLiteral("<p>legend</p><h2>Two</h2><p>line</p><h3>Deeper</h3>") + image +
+                         QStringLiteral("<h2>Three</h2><p>line</p>") + table(60) + QStringLiteral("<h2>Four</h2>") + table(5) +
+                         QStringLiteral("<h2>Five</h2><p>line</p>") + image;
+    int parted = 0;
+    for (int before = 0; before < 40; ++before) {
+      const QString html = QStringLiteral("<p>before</p>").repeated(before) + body;
+      QTextDocument document;
+      document.addResource(QTextDocument::ImageResource, QUrl(QStringLiteral("chart")), QImage(600, 260, QImage::Format_RGB32));
+      document.setHtml(html);
+      layOutPages(document, writer);
+      const double height = document.pageSize().height();
+      const auto page = [&](double y) { return static_cast<int>(y / height); };
+      int headings = 0, unplaced = 0;
+      for (QTextBlock block = document.begin(); block.isValid(); block = block.next()) {
+        unplaced += !block.text().isEmpty() && block.layout()->lineCount() == 0;
+        if (block.blockFormat().headingLevel() == 0) continue;
+        ++headings;
+        QTextBlock next = block.next();
+        while (next.isValid() && !QTextCursor(next).currentTable() && !next.text().contains(QChar::ObjectReplacementCharacter)) next = next.next();
+        QVERIFY(next.isValid());
+        const double top = document.documentLayout()->blockBoundingRect(block).top(), bottom = document.documentLayout()->blockBoundingRect(next).bottom();
+        QVERIFY2(page(top) == page(bottom - 1), qPrintable(QStringLiteral("%1 after %2 lines: from %3 to %4 pages").arg(block.text()).arg(before).arg(top / height).arg(bottom / height)));
+      }
+      QCOMPARE(headings, 6);
+      QCOMPARE(unplaced, 0);
+      // The same without the breaks: the lines before do drive them apart.
+      QTextDocument plain;
+      plain.addResource(QTextDocument::ImageResource, QUrl(QStringLiteral("chart")), QImage(600, 260, QImage::Format_RGB32));
+      plain.documentLayout()->setPaintDevice(&writer);
+      plain.setHtml(html);
+      plain.setDocumentMargin(0);
+      plain.setPageSize(document.pageSize());
+      parted += plain.pageCount() != document.pageCount();
+    }
+    QVERIFY(parted > 0);
+    // What is drawn has every page.
+    QTextDocument document;
+    document.setHtml(body);
+    layOutPages(document, writer);
+    QVERIFY(drawPages(document, writer));
+  }
+
+  // What is open stays open.
+  void whatIsNoModelSaysSo() {
+    QTemporaryDir folder;
+    const auto write = [&folder](const char* name, const QByteArray& content) {
+      const QString path = folder.filePath(QLatin1String(name));
+      QDir().mkpath(QFileInfo(path).path());
+      QFile file(path);
+      if (file.open(QIODevice::WriteOnly)) file.write(content);
+      return path;
+    };
+    write("plain/readme.txt", "hello");
+    write("two/a.onnx", "a");
+    write("two/b.onnx", "b");
+    QDir(folder.path()).mkdir(QStringLiteral("folder.stepscope"));
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const std::pair<QString, QString> refused[] = {{folder.filePath(QStringLiteral("plain")), QStringLiteral("folder with model.onnx")},
+                                                   {folder.filePath(QStringLiteral("two")), QStringLiteral("2 models in it")},
+                                                   {folder.filePath(QStringLiteral("folder.stepscope")), QStringLiteral("no model in it")},
+                                                   {folder.filePath(QStringLiteral("none.onnx")), QStringLiteral("no such file")},
+                                                   {write("empty.onnx", {}), QStringLiteral("expected an ONNX model")},
+                                                   {write("empty.stepscope", {}), QStringLiteral("expected a recorded")},
+                                                   {write("text.stepscope", QByteArray(4096, 'x')), QStringLiteral("expected a .stepscope file")}};
+    for (const auto& [path, told] : refused) {
+      w.loop().act([&, path = path] { w->openPath(path); });
+      QVERIFY2(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000), qPrintable(path));
+      QVERIFY2(w->notice().text().contains(told), qPrintable(w->notice().text()));
+      QVERIFY2(w->session().built() && w->store().steps().size() == 1, qPrintable(path));
+      w.loop().act([&] { w->notice().clear(); });
+    }
+    QVERIFY_DONE(w.act("step"), w);
+    // A capture is a folder.
+    QDir(folder.path()).mkdir(QStringLiteral("capture"));
+    QVERIFY(QFile::copy(bundledModels()[0].model, folder.filePath(QStringLiteral("capture/model.onnx"))));
+    w.loop().act([&] { w->openPath(folder.filePath(QStringLiteral("capture"))); });
+    QVERIFY(w.loop().wait([&] { return w->store().model() && w->store().model()->problems_size() == 0 && !w->session().busy(); }));
+    QCOMPARE(w->session().modelPath(), folder.filePath(QStringLiteral("capture/model.onnx")));
+    QVERIFY_LOOP(w);
+  }
+
+  void aRunThatCannotBeWrittenThereIsRecordedElsewhere() {
+    QTemporaryDir folder;
+    QFile file(folder.filePath(QStringLiteral("file")));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    const QString wanted = folder.filePath(QStringLiteral("file/run.stepscope"));  // no folder can be made there
+    WindowDriver w;
+    w->setProjectPath(wanted);
+    QVERIFY(w.build(bundledModels()[0]) || w->notice().isProblem());
+    QVERIFY(w.recorded());
+    QVERIFY2(w.loop().wait([&] { return w->notice().text().contains(QStringLiteral("is recorded in")); }, 10'000), qPrintable(w->notice().text()));
+    const QString path = w->store().project().projectPath();
+    QVERIFY2(QFileInfo::exists(path) && path != wanted && w->notice().text().contains(path), qPrintable(path));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    const QString report = folder.filePath(QStringLiteral("r.html"));
+    w.loop().act([&] { w->recording().report(report); });
+    QVERIFY(w.recorded());
+    QVERIFY(QFileInfo(report).size() > 0);
+    QDir(QFileInfo(path).path()).removeRecursively();
+  }
+
+  // As its window leaves it when it is killed, in a folder that nobody may write.
+  void whatAKilledWindowRecordedIsReadWhereNothingCanBeWritten() {
+    QTemporaryDir folder;
+    const QString project = folder.filePath(QStringLiteral("run.stepscope")), left = folder.filePath(QStringLiteral("left/run.stepscope"));
+    QDir(folder.path()).mkdir(QStringLiteral("left"));
+    WindowDriver writer;
+    writer->setProjectPath(project);
+    QVERIFY_DONE(writer.build(bundledModels()[0]), writer);
+    for (int i = 0; i < 3; ++i) QVERIFY_DONE(writer.act("step_whole"), writer);
+    QVERIFY(writer.recorded());
+    QVERIFY(writer.loop().wait([&] { return !writer->store().project().runs().empty() && writer->store().project().runs()[0].steps >= 3 && writer->recording().idle(); }));
+    for (const char* rest : {"", "-wal"}) QVERIFY(QFile::copy(project + QLatin1String(rest), left + QLatin1String(rest)));
+    QVERIFY(QFileInfo(left + QStringLiteral("-wal")).size() > 0);
+    QTemporaryDir copies;
+    const QString copy = copyWithRest(left, copies.path());
+    const auto read = readProject(copy, 0);
+    QVERIFY2(read, read ? "" : read.error().message.c_str());
+    QCOMPARE(read->steps.size(), std::size_t{3});
+    QVERIFY(copyWithRest(folder.filePath(QStringLiteral("none.stepscope")), copies.path()).isEmpty());
+    if (geteuid() == 0) QSKIP("the rest needs a user whom permissions bind");
+    QVERIFY(QFile::setPermissions(folder.filePath(QStringLiteral("left")), QFile::ReadOwner | QFile::ExeOwner));
+    WindowDriver reader;
+    QVERIFY_DONE(reader.openRecorded(left), reader);
+    QCOMPARE(reader->store().steps().size(), std::size_t{3});
+    QFile::setPermissions(folder.filePath(QStringLiteral("left")), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner);
+  }
+
+  void aPlaceIsLostOnlyWithItsWindow() {
+    QTemporaryDir folder;
+    SessionPlace place;
+    place.path = QStringLiteral("/models/a.onnx");
+    place.configuration = QByteArray("\x01\x00\xff", 3);
+    place.step = 7;
+    place.instruction = 12;
+    place.selectedInstruction = 3;
+    place.selectedValue = 4;
+    place.edited = true;
+    SessionMark window(folder.path()), next(folder.path());
+    window.keep(place);
+    QVERIFY(!next.takeLost());  // it is there
+    const QStringList files = QDir(folder.path()).entryList({QStringLiteral("*.json")});
+    QCOMPARE(files.size(), 1);
+    // A killed window leaves the file, and a lock of nobody.
+    QVERIFY(QFile::copy(folder.filePath(files[0]), folder.filePath(QStringLiteral("killed.json"))));
+    const auto lost = next.takeLost();
+    QVERIFY(lost && *lost == place);
+    QVERIFY(!next.takeLost());
+    QVERIFY(QFileInfo::exists(folder.filePath(files[0])));
+    window.drop();
+    QVERIFY(QDir(folder.path()).entryList({QStringLiteral("*.json")}).isEmpty());
+    // What is no place is none.
+    QFile broken(folder.filePath(QStringLiteral("broken.json")));
+    QVERIFY(broken.open(QIODevice::WriteOnly) && broken.write("{\"path\":") > 0);
+    broken.close();
+    QVERIFY(!next.takeLost());
+  }
+
+  void afterACrashOneClickGoesBack() {
+    QTemporaryDir home;
+    const QByteArray data = qgetenv("XDG_DATA_HOME");
+    qputenv("XDG_DATA_HOME", home.path().toUtf8());
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, home.path());
+    const QString sessions = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions");
+    const auto files = [&sessions] { return QDir(sessions).entryList({QStringLiteral("*.json")}, QDir::Files); };
+    const auto quiet = [](MainWindow& w) { return w.session().built() && !w.session().busy() && !w.session().running() && w.session().client().openRequests() == 0; };
+    {
+      MainWindow window(true);
+      window.show();
+      snapshot::Configure configuration;
+      auto* setting = configuration.add_settings();
+      setting->set_name("data");
+      setting->set_value(bundledModels()[0].data.toStdString());
+      window.openAndBuild(bundledModels()[0].model, configuration);
+      QTRY_VERIFY_WITH_TIMEOUT(quiet(window), 60'000);
+      window.session().train(4);
+      QTRY_VERIFY_WITH_TIMEOUT(quiet(window) && window.store().position().step() == 4, 60'000);
+      window.session().runTo(6);
+      QTRY_VERIFY_WITH_TIMEOUT(quiet(window) && window.store().position().instruction() == 6, 60'000);
+      window.session().toggleBreakpoint(9);
+      window.selection().select(Selection::ofInstruction(2));
+      // A second it waits before it writes, so that stepping does not write with every key.
+      const auto written = [&] { return files().size() == 1 && textOf(sessions + '/' + files()[0]).contains(QStringLiteral("\"selected_instruction\":2")); };
+      QTRY_VERIFY_WITH_TIMEOUT(written(), 30'000);
+      QVERIFY(QFile::copy(sessions + '/' + files()[0], home.filePath(QStringLiteral("kept"))));
+      window.close();
+      QVERIFY(files().isEmpty());  // it ended as it should
+    }
+    QVERIFY(QFile::copy(home.filePath(QStringLiteral("kept")), sessions + QStringLiteral("/killed.json")));
+    MainWindow window(true);
+    window.show();
+    window.offerReturn();
+    QVERIFY2(window.notice().text().contains(QStringLiteral("step 4, before instruction 6")), qPrintable(window.notice().text()));
+    auto* button = window.notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QVERIFY(button && button->isVisible());
+    button->click();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet(window) && window.store().position().instruction() == 6, 60'000);
+    QTRY_COMPARE_WITH_TIMEOUT(window.selection().selection().instruction, 2, 60'000);
+    QCOMPARE(window.store().position().step(), 4);
+    QCOMPARE(window.store().steps().size(), std::size_t{4});
+    const auto& breaks = window.store().breakpoints();
+    QVERIFY(std::any_of(breaks.begin(), breaks.end(), [](const auto& b) { return b.condition_case() == snapshot::Breakpoint::kInstruction && b.instruction() == 9; }));
+    window.close();
+    // And a window that was closed is not asked about; what it had open is one Enter away.
+    MainWindow third(true);
+    third.show();
+    third.offerReturn();
+    QVERIFY(!third.notice().isVisible());
+    QApplication::setActiveWindow(&third);
+    auto* recent = third.findChild<QListWidget*>(QStringLiteral("start_recent"));
+    QVERIFY(recent && recent->count() > 0 && recent->currentRow() == 0);
+    QCOMPARE(recent->item(0)->data(Qt::UserRole).toString(), bundledModels()[0].model);
+    recent->setFocus();
+    QTest::keyClick(recent, Qt::Key_Return);
+    QTRY_VERIFY_WITH_TIMEOUT(third.store().model() != nullptr, 60'000);
+    qputenv("XDG_DATA_HOME", data);
+  }
+};
+
+QTEST_MAIN(WaysTest)
+#include "tst_ways.moc"
