@@ -41,6 +41,16 @@ auto tile(bool grad) {
 }
 
 // Windows of some axes, with steps that may be negative; `grad`: written into their place.
+auto blocks(bool toSpace, const char* mode) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    const std::int64_t block = 1 + round % 3, n = 1 + below(random, 3), c = 1 + below(random, 5), h = 1 + below(random, 9), w = 1 + below(random, 40);
+    attrs.set("blocksize", block);
+    if (toSpace) attrs.set("mode", std::string(mode));
+    const Dims deep{n, c * block * block, h, w}, wide{n, c, h * block, w * block};
+    return Operands{{floats(random, toSpace ? deep : wide, -1, 1)}, {{DType::kF32, toSpace ? wide : deep}}};
+  };
+}
+
 auto slice(bool grad) {
   return [=](Random& random, int round, Attributes&) {
     const Dims whole = anyDims(random, round);
@@ -64,15 +74,19 @@ auto slice(bool grad) {
   };
 }
 
-auto pad(bool grad) {
+auto pad(bool grad, const char* mode) {
   return [=](Random& random, int round, Attributes& attrs) {
-    attrs.set("mode", std::string("constant"));
+    attrs.set("mode", std::string(mode));
     const Dims data = anyDims(random, round);
     Dims padded = data;
     std::vector<std::int64_t> pads(2 * data.size());
     for (std::size_t a = 0; a < data.size(); ++a)
       if (random() % 2 == 0)
-        for (const std::size_t side : {a, a + data.size()}) padded[a] += pads[side] = below(random, 4);
+        for (const std::size_t side : {a, a + data.size()}) {
+          pads[side] = below(random, 7) - 2;  // negative: removed
+          if (padded[a] + pads[side] < 1) pads[side] = 0;
+          padded[a] += pads[side];
+        }
     if (grad)
       return Operands{{floats(random, padded, -1, 1), Tensor::ints(data), Tensor::ints(pads)}, {{DType::kF32, data}}};
     Operands o{{floats(random, data, -1, 1), Tensor::ints(pads)}, {{DType::kF32, padded}}};
@@ -236,11 +250,13 @@ std::vector<LoopCase> movementLoops() {
       {"", "GatherND", gatherNd(false, DType::kI64), 0, -1, "Ints"},
       {"", "GatherND", gatherNd(false, DType::kBool), 0, -1, "Bools"},
       {"", "OneHot", oneHot, 0, -1, ""},
-      {"", "Pad", pad(false), 0, -1, ""},
       {"", "Resize", resize(false), 2e-6, -1, ""},
       {"", "ScatterElements", scatterElements("none", DType::kI64), 0, 0, "Ints"},
       {"", "ScatterND", scatterNd("none", DType::kI64), 0, 0, "Ints"},
+      {"", "DepthToSpace", blocks(true, "CRD"), 0, -1, "Crd"},
+      {"", "DepthToSpace", blocks(true, "DCR"), 0, -1, "Dcr"},
       {"", "Slice", slice(false), 0, -1, ""},
+      {"", "SpaceToDepth", blocks(false, ""), 0, -1, ""},
       {"", "Split", split, 0, -1, ""},
       {"", "Tile", tile(false), 0, -1, ""},
       {"", "Trilu", trilu, 0, 0, ""},
@@ -249,11 +265,14 @@ std::vector<LoopCase> movementLoops() {
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true, true), 1e-6, 3, "Added"},
       {"stepscope", "GatherNDGrad", gatherNd(true), 1e-6, -1, ""},
-      {"stepscope", "PadGrad", pad(true), 0, -1, ""},
       {"stepscope", "ResizeGrad", resize(true), 1e-5, -1, ""},
       {"stepscope", "SliceGrad", slice(true), 0, -1, ""},
       {"stepscope", "TileGrad", tile(true), 5e-6, -1, ""},
   };
+  for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
+    cases.push_back({"", "Pad", pad(false, mode), 0, -1, mode});
+    cases.push_back({"stepscope", "PadGrad", pad(true, mode), 2e-6, -1, mode});
+  }
   for (const char* how : {"none", "add", "mul", "min", "max"}) {
     cases.push_back({"", "ScatterElements", scatterElements(how), 1e-6, 0, std::string("By_") + how});
     cases.push_back({"", "ScatterND", scatterNd(how), 1e-6, 0, std::string("By_") + how});

@@ -30,6 +30,7 @@ Result<std::unique_ptr<Kernel>> makeConcat(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec);      // and negative log likelihood; classes last
 Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeCumSum(const KernelSpec& spec);            // constant axis
+Result<std::unique_ptr<Kernel>> makeDepthToSpace(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeExpand(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec);
@@ -67,6 +68,7 @@ Result<std::unique_ptr<Kernel>> makeSliceGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec);           // and LogSoftmax
 Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeSpaceToDepth(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTile(const KernelSpec& spec);

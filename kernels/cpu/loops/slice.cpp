@@ -1,7 +1,6 @@
-// Slice and Pad with constant, and their gradients: a window of one tensor is the other. Everything else (other modes of Pad, windows
-// that do not fit) is left to the reference kernel, which names mistakes.
+// Slice and its gradient: a window of one tensor is the other. Windows that do not fit are left to the reference kernel, which names
+// mistakes.
 #include <cstring>
-#include <optional>
 
 #include "kernels/cpu/loops/strided.h"
 #include "kernels/reference/movement/common.h"
@@ -34,44 +33,18 @@ bool fits(const reference::SliceWindow& window, const Dims& dims) {
   return dims.size() == window.rank && std::equal(dims.begin(), dims.end(), window.extents.begin());
 }
 
-// The window that the data takes in the padded tensor; nothing where an axis is cut or padded by something else than a constant.
-std::optional<reference::SliceWindow> paddedWindow(const KernelCall& call, const Dims& data, const Dims& padded, std::size_t padsInput, std::size_t axesInput) {
-  reference::SliceWindow window;
-  window.rank = data.size();
-  const TensorView& pads = call.inputs[padsInput];
-  const bool hasAxes = call.inputPresent(axesInput);
-  const std::int64_t count = hasAxes ? call.inputs[axesInput].elements() : static_cast<std::int64_t>(data.size());
-  if (pads.elements() != 2 * count) return std::nullopt;
-  for (std::size_t a = 0; a < data.size(); ++a) {
-    window.extents[a] = data[a];
-    window.steps[a] = 1;
-  }
-  std::array<std::int64_t, reference::kMaxRank> after{};
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto axis = normalizeAxis(hasAxes ? elementAsInt(call.inputs[axesInput], i) : i, static_cast<std::int64_t>(data.size()));
-    if (!axis) return std::nullopt;
-    window.starts[static_cast<std::size_t>(*axis)] = elementAsInt(pads, i);
-    after[static_cast<std::size_t>(*axis)] = elementAsInt(pads, count + i);
-  }
-  for (std::size_t a = 0; a < data.size(); ++a)
-    if (window.starts[a] < 0 || after[a] < 0 || window.starts[a] > padded[a] - data[a] || after[a] != padded[a] - data[a] - window.starts[a])
-      return std::nullopt;
-  return window;
-}
-
-// The window written into its place in a tensor of shape `whole`, `value` (or zeros) around it.
-void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::byte* to, const std::byte* from, const std::byte* value, std::size_t size,
-                 int threads) {
+// The window written into its place in a tensor of shape `whole`, zeros around it.
+void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::byte* to, const std::byte* from, std::size_t size, int threads) {
   std::size_t axis = window.rank, narrowed = 0;
   for (std::size_t a = 0; a < window.rank; ++a)
     if (window.extents[a] != whole[a] || window.steps[a] != 1) {
       axis = a;
       ++narrowed;
     }
-  if (narrowed != 1 || window.steps[axis] != 1 || value != nullptr) {
+  if (narrowed != 1 || window.steps[axis] != 1) {
     std::int64_t offset = 0;
     const StridedCopy copy = copyOf(window, whole, true, &offset);
-    if (copy.elements() != elementCount(whole)) fillElements(to, value, elementCount(whole), size, threads);
+    if (copy.elements() != elementCount(whole)) fillElements(to, nullptr, elementCount(whole), size, threads);
     copy.run(to + offset * static_cast<std::int64_t>(size), from, size, threads);
     return;
   }
@@ -103,11 +76,6 @@ void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::b
   });
 }
 
-bool paddable(const KernelSpec& spec) {
-  const bool ranks = spec.inputs[0].dims.size() == spec.outputs[0].dims.size() && spec.outputs[0].dims.size() <= reference::kMaxRank;
-  return ranks && spec.attrs.text("mode", "constant") == "constant";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeSlice(const KernelSpec& spec) {
@@ -130,33 +98,7 @@ Result<std::unique_ptr<Kernel>> makeSliceGrad(const KernelSpec& spec) {
     const Dims& whole = call.outputs[0].dims;
     const auto window = reference::sliceWindow(spec, call, whole, 2);
     if (!window || !fits(*window, call.inputs[0].dims)) return reference->run(call);
-    placeWindow(*window, whole, resultBytes(call, 0), bytesOf(call, 0), nullptr, size, spec.threads);
-    return {};
-  });
-}
-
-Result<std::unique_ptr<Kernel>> makePad(const KernelSpec& spec) {
-  if (!movable(spec, 0, 0) || spec.inputs.size() < 2 || !paddable(spec)) return notTaken(spec, "another mode than constant");
-  if (spec.inputPresent(2) && !takesOptional(spec, 2, 1, spec.inputs[0].dtype)) return notTaken(spec, "a constant of another type");
-  SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
-  return makeBodyKernel("strided copy", [=, size = dtypeSize(spec.inputs[0].dtype)](const KernelCall& call) -> Status {
-    const Dims& padded = call.outputs[0].dims;
-    const auto window = paddedWindow(call, call.inputs[0].dims, padded, 1, 3);
-    if (!window) return reference->run(call);
-    placeWindow(*window, padded, resultBytes(call, 0), bytesOf(call, 0), call.inputPresent(2) ? bytesOf(call, 2) : nullptr, size, spec.threads);
-    return {};
-  });
-}
-
-Result<std::unique_ptr<Kernel>> makePadGrad(const KernelSpec& spec) {
-  if (!movable(spec, 0, 0) || spec.inputs.size() < 3 || !paddable(spec)) return notTaken(spec, "another mode than constant");
-  SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
-  return makeBodyKernel("strided copy", [=, size = dtypeSize(spec.inputs[0].dtype)](const KernelCall& call) -> Status {
-    const auto window = paddedWindow(call, call.outputs[0].dims, call.inputs[0].dims, 2, 3);
-    if (!window) return reference->run(call);
-    std::int64_t offset = 0;
-    const StridedCopy copy = copyOf(*window, call.inputs[0].dims, false, &offset);
-    copy.run(resultBytes(call, 0), bytesOf(call, 0) + offset * static_cast<std::int64_t>(size), size, spec.threads);
+    placeWindow(*window, whole, resultBytes(call, 0), bytesOf(call, 0), size, spec.threads);
     return {};
   });
 }

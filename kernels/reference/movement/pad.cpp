@@ -1,12 +1,10 @@
 // Pad (constant, reflect, edge, wrap) and PadGrad, which adds every padded element back to where it was copied from.
 #include "kernels/reference/movement/common.h"
+#include "kernels/reference/movement/pad_mode.h"
 
 namespace stepscope::reference {
-namespace {
 
-enum class PadMode { kConstant, kReflect, kEdge, kWrap };
-
-Result<PadMode> modeOf(const KernelSpec& spec) {
+Result<PadMode> padMode(const KernelSpec& spec) {
   const std::string mode = spec.attrs.text("mode", "constant");
   if (mode == "constant") return PadMode::kConstant;
   if (mode == "reflect") return PadMode::kReflect;
@@ -14,6 +12,22 @@ Result<PadMode> modeOf(const KernelSpec& spec) {
   if (mode == "wrap") return PadMode::kWrap;
   return kernelError(spec, "mode '" + mode + "'; expected constant, reflect, edge or wrap");
 }
+
+std::int64_t padSource(PadMode mode, std::int64_t i, std::int64_t extent) {
+  if (i >= 0 && i < extent) return i;
+  switch (mode) {
+    case PadMode::kConstant: return -1;
+    case PadMode::kEdge: return i < 0 ? 0 : extent - 1;
+    case PadMode::kWrap: return ((i % extent) + extent) % extent;
+    case PadMode::kReflect: break;
+  }
+  const std::int64_t period = 2 * (extent - 1);
+  if (period == 0) return 0;
+  const std::int64_t r = ((i % period) + period) % period;
+  return r < extent ? r : period - r;
+}
+
+namespace {
 
 struct Pads {
   Extents begin{}, end{};
@@ -44,21 +58,6 @@ Result<Pads> padsOf(const KernelSpec& spec, const KernelCall& call, const Dims& 
   return result;
 }
 
-// Where position i of the padded axis comes from; -1 = the constant. `extent` > 0 unless the mode is constant.
-std::int64_t sourceOf(PadMode mode, std::int64_t i, std::int64_t extent) {
-  if (i >= 0 && i < extent) return i;
-  switch (mode) {
-    case PadMode::kConstant: return -1;
-    case PadMode::kEdge: return i < 0 ? 0 : extent - 1;
-    case PadMode::kWrap: return ((i % extent) + extent) % extent;
-    case PadMode::kReflect: break;
-  }
-  const std::int64_t period = 2 * (extent - 1);
-  if (period == 0) return 0;
-  const std::int64_t r = ((i % period) + period) % period;
-  return r < extent ? r : period - r;
-}
-
 // Calls f(offset in the padded tensor, offset in the data or -1), row-major over the padded tensor.
 template <typename F>
 Status walkPadded(const KernelSpec& spec, PadMode mode, const Dims& data, const Dims& padded, const Pads& pads, F&& f) {
@@ -70,7 +69,7 @@ Status walkPadded(const KernelSpec& spec, PadMode mode, const Dims& data, const 
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t source = 0;
     for (std::size_t a = 0; a < data.size(); ++a) {
-      const std::int64_t at = sourceOf(mode, index[a] - pads.begin[a], data[a]);
+      const std::int64_t at = padSource(mode, index[a] - pads.begin[a], data[a]);
       if (at < 0) {
         source = -1;
         break;
@@ -90,7 +89,7 @@ Status walkPadded(const KernelSpec& spec, PadMode mode, const Dims& data, const 
 
 Status padKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
-  SS_ASSIGN(const PadMode mode, modeOf(spec));
+  SS_ASSIGN(const PadMode mode, padMode(spec));
   SS_ASSIGN(const Pads pads, padsOf(spec, call, x.dims, y.dims, 1, 3));
   if (call.inputPresent(2) && (call.inputs[2].dtype != x.dtype || call.inputs[2].elements() != 1))
     return kernelError(spec, "constant_value must be one element of the type of the data");
@@ -107,7 +106,7 @@ Status padKernel(const KernelSpec& spec, const KernelCall& call) {
 
 Status padGradKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &dx = call.outputs[0];
-  SS_ASSIGN(const PadMode mode, modeOf(spec));
+  SS_ASSIGN(const PadMode mode, padMode(spec));
   SS_ASSIGN(const Pads pads, padsOf(spec, call, dx.dims, dy.dims, 2, 3));
   return accumulate(spec, call, 0, [&](auto* sums, const auto* values) -> Status {
     using A = std::remove_pointer_t<decltype(sums)>;
