@@ -32,11 +32,12 @@ void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintConte
   const QRectF r = rectOf(box.at);
   const NodeMarks& marks = g.marks.nodes[static_cast<std::size_t>(box.node)];
   const double detail = g.seen(shown_from::kDetails);
+  // Badges stand on the second line, which is the shorter one.
   double right = r.right() - 7;
   if (detail > 0) {
     const auto badge = [&](const QString& sign, const QColor& colour) {
       const double width = g.small.width(sign);
-      g.text(g.small, g.grown(colour, c.fill, detail), right - width, r.y() + 14.5, width + 2, sign);
+      g.text(g.small, g.grown(colour, c.fill, detail), right - width, r.y() + 27.5, width + 2, sign);
       right -= width + 4;
     };
     if (marks.inPlace) badge(QStringLiteral("⟲"), mixed(g.t.muted, c.fill, 0.9));
@@ -53,8 +54,8 @@ void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintConte
   const QString& sub = detail > 0 ? g.labels.sub(box.node) : kNothing;
   const double alone = r.center().y() + 4.5, above = r.y() + 15;
   g.text(g.title, g.grown(c.title, c.fill, g.seen(shown_from::kTitles)), r.x() + 14, sub.isEmpty() ? alone : alone + (above - alone) * detail,
-         right - r.x() - 16, g.labels.title(box.node));
-  g.text(g.sub, g.grown(c.sub, c.fill, detail), r.x() + 14, r.y() + 27.5, r.width() - 20, sub);
+         r.width() - 20, g.labels.title(box.node));
+  g.text(g.sub, g.grown(c.sub, c.fill, detail), r.x() + 14, r.y() + 27.5, right - r.x() - 13, sub);
 }
 
 void paintBreakpoint(GraphPaintContext& g, const QRectF& r) {

@@ -82,11 +82,10 @@ void paintStubs(GraphPaintContext& g, int index) {
   const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
   const StubPlaces places = stubPlaces(g, index);
   const QColor colour = g.grown(g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent, g.t.panel, g.seen(shown_from::kDetails));
-  const double y = box.at.centerY();
   for (const bool right : {true, false}) {
     const StubPlace& stub = right ? places.out : places.in;
     if (stub.count == 0) continue;
-    const double x = right ? box.at.right() : box.at.x, side = right ? 1 : -1;
+    const double y = stub.y, x = right ? box.at.right() : box.at.x, side = right ? 1 : -1;
     g.p->setPen(QPen(colour, 1));
     g.p->drawLine(QPointF(x, y), QPointF(x + 12 * side, y));
     g.p->setPen(Qt::NoPen);

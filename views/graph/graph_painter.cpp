@@ -19,13 +19,24 @@ void paintGroups(GraphPaintContext& g) {
     g.p->setPen(QPen(index == g.state->hovered ? g.t.edge : g.t.border, g.zoom < 1 ? 0 : 1));
     g.p->setBrush(Qt::NoBrush);
     g.p->drawRoundedRect(rectOf(box.at), 6, 6);
-    const double width = box.at.w - 20;
-    if (const double seen = g.seen(shown_from::kTitles); seen > 0) {
-      const QString right = box.gradient ? QString() : g.labels.groupSource(box.group);
-      const double used = right.isEmpty() ? 0 : g.small.width(right) + 12;
-      g.text(g.head, g.grown(g.t.muted, g.t.panel, seen), box.at.x + 10, box.at.y + 18, width - used, g.labels.groupTitle(box));
-      g.text(g.small, g.grown(g.t.faint, g.t.panel, seen), box.at.x + 10, box.at.y + 18, width, right, Qt::AlignRight);
-    }
+  }
+}
+
+// Over the lines: none runs through a title.
+void paintGroupTitles(GraphPaintContext& g) {
+  const double seen = g.seen(shown_from::kTitles);
+  if (seen == 0) return;
+  for (const int index : g.scene.openGroups) {
+    const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
+    if (!box.at.meets(g.visible) || box.at.h * g.zoom < 6) continue;
+    const double left = box.at.x + 10, base = box.at.y + 18, width = box.at.w - 20;
+    const QString right = box.gradient ? QString() : g.labels.groupSource(box.group), title = g.labels.groupTitle(box);
+    const double used = right.isEmpty() ? 0 : g.small.width(right) + 12;
+    g.p->fillRect(QRectF(left - 3, base - 11, std::min(width - used, g.head.width(title)) + 6, 15), g.t.panel);
+    g.text(g.head, g.grown(g.t.muted, g.t.panel, seen), left, base, width - used, title);
+    if (right.isEmpty()) continue;
+    g.p->fillRect(QRectF(left + width - used + 9, base - 11, used - 6, 15), g.t.panel);
+    g.text(g.small, g.grown(g.t.faint, g.t.panel, seen), left, base, width, right, Qt::AlignRight);
   }
 }
 
@@ -96,6 +107,7 @@ void GraphPainter::paint(QPainter& painter, const Viewport& view, const GraphPai
     });
     std::sort(g_.shown.begin(), g_.shown.end());
     if (g_.zoom >= shown_from::kLines) paintFlow(g_);
+    paintGroupTitles(g_);
     if (g_.zoom < shown_from::kFrames) {
       paintFlat(g_);
     } else {

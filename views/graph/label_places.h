@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the words beside lines stand: shapes at the middle of straight edges, names at stubs. A stub's name keeps clear of boxes and of
-// shapes; where there is no room its dot alone says that there is more. GUI thread.
+// Where the words beside lines stand: shapes at the middle of straight edges, names at stubs. A stub's name keeps clear of boxes, lines,
+// shapes and the name of a stub that faces it; where there is no room its dot alone says that there is more. GUI thread.
 #pragma once
 
 #include <optional>
@@ -17,6 +17,7 @@ struct StubPlace {
   int count = 0;
   QString label;
   double width = 0;  // room for the label
+  float y = 0;       // of its line: above the middle of the box where a line of the graph begins or ends there
 };
 struct StubPlaces {
   StubPlace out, in;

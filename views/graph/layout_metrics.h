@@ -5,7 +5,7 @@
 namespace stepscope {
 
 inline constexpr float kNodeWidth = 150;
-inline constexpr float kSmallWidth = 108;  // weight gradients, optimizer nodes, constants
+inline constexpr float kSmallWidth = 124;  // "ConvWeightGrad" fits; weight gradients, optimizer nodes, constants
 inline constexpr float kNodeHeight = 34;
 inline constexpr float kInputWidth = 130;
 inline constexpr float kInputHeight = 24;

@@ -14,6 +14,7 @@
 #include "views/common/names.h"
 #include "views/drawing/axis_ticks.h"
 #include "views/memory/box_raster.h"
+#include "views/memory/box_words.h"
 
 namespace stepscope {
 namespace {
@@ -48,6 +49,7 @@ void MemoryPainter::paint(QPainter& p) {
   p.setClipRect(scale_.area.adjusted(-1, -1, 1, 1));
   paintBoxes(p, t);
   paintLive(p, t);
+  paintWords(p, t);
   paintBands(p, t);
   paintSelected(p, t);
   p.restore();
@@ -126,7 +128,6 @@ void MemoryPainter::paintInstructions(QPainter& p, const Tokens& t) {
 
 void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
   std::map<int, std::vector<QRectF>> batches;
-  std::vector<std::pair<QRectF, int>> wide;
   const QRectF area = scale_.area;
   // On a screen many boxes share few pixels; a picture in a file stays one of lines.
   std::optional<BoxRaster> raster;
@@ -144,7 +145,7 @@ void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
     } else {
       batches[b.bufferClass].push_back(r);
     }
-    if (r.width() > 70 && r.height() > 13) wide.emplace_back(r, b.buffer);
+    if (r.width() > 70 && r.height() > 13) wide_.emplace_back(r, b.buffer);
   }
   p.setPen(Qt::NoPen);
   if (raster) {
@@ -161,34 +162,6 @@ void MemoryPainter::paintBoxes(QPainter& p, const Tokens& t) {
     p.setBrush(mixed(t.bufferClass(b.bufferClass), t.panel, 0.8));
     p.drawRect(scale_.rectOf(b));
   }
-  const QFontMetricsF metrics(text_.font());
-  for (const auto& [r, buffer] : wide) {
-    const snapshot::Buffer& b = *model_.plan().buffer(buffer);
-    if (r.height() < metrics.height() + 1) continue;
-    p.setPen(t.text);
-    // The name gives way to the bytes: half a number is a wrong one.
-    const QString bytes = format::bytes(b.bytes());
-    const double room = r.width() - 10, bytesWidth = text_.width(bytes), gap = 8;
-    const QString name = boxName(model_, b, text_, room - bytesWidth - gap);
-    const QPointF at(r.x() + 5, r.center().y() + metrics.ascent() / 2 - 1.5);
-    p.drawText(at, name);
-    if (bytesWidth <= room) p.drawText(at + QPointF(name.isEmpty() ? 0 : text_.width(name) + gap, 0), bytes);
-  }
-}
-
-QString MemoryPainter::boxName(const MemoryModel& model, const snapshot::Buffer& b, TextCache& text, double room) {
-  static const QRegularExpression kSeparators(QStringLiteral("[./:]+")), kLeading(QStringLiteral("^[./:]+"));
-  const QString whole = format::visible(b.name().empty() ? "workspace" : b.name());
-  QString name = whole;
-  while (!name.isEmpty()) {
-    // A number belongs to the part before it: "h.0", never "0".
-    if (text.width(name) <= room && (name == whole || !name.front().isDigit())) return name;
-    const auto at = name.indexOf(kSeparators);
-    name = at < 0 ? QString() : name.mid(at).remove(kLeading);
-  }
-  const snapshot::Instruction* in = b.value() < 0 ? nullptr : model.plan().instruction(b.first());
-  const QString op = in == nullptr ? QString() : format::visible(in->op());
-  return text.width(op) <= room ? op : QString();
 }
 
 // What is alive in all: above it in the arena are holes.
@@ -209,6 +182,26 @@ void MemoryPainter::paintLive(QPainter& p, const Tokens& t) {
   p.setPen(QPen(t.muted, 1));
   p.setBrush(Qt::NoBrush);
   p.drawPath(line);
+}
+
+// Over the line of what is alive, which gives way to them.
+void MemoryPainter::paintWords(QPainter& p, const Tokens& t) {
+  const QFontMetricsF metrics(text_.font());
+  std::vector<double> lines;
+  for (const double at : {static_cast<double>(state_.current), model_.plan().plan().peak_instruction() + 0.5})
+    if (at >= 0) lines.push_back(scale_.toX(at));
+  for (const auto& [r, buffer] : wide_) {
+    if (r.height() < metrics.height() + 1) continue;
+    const snapshot::Buffer& b = *model_.plan().buffer(buffer);
+    const BoxWords words = boxWords(model_, b, text_, r, lines);
+    if (words.width == 0) continue;
+    const double baseline = r.center().y() + metrics.ascent() / 2 - 1.5;
+    p.fillRect(QRectF(words.x - 2, baseline - metrics.ascent() + 1, words.width + 4, metrics.height() - 2) & r,
+               mixed(t.bufferClass(b.buffer_class()), t.panel, buffer == state_.hovered ? 0.8 : 0.55));
+    p.setPen(t.text);
+    p.drawText(QPointF(words.x, baseline), words.name);
+    p.drawText(QPointF(words.bytesX, baseline), words.bytes);
+  }
 }
 
 void MemoryPainter::paintBands(QPainter& p, const Tokens& t) {

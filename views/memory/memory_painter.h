@@ -24,15 +24,13 @@ class MemoryPainter {
   void paint(QPainter& painter);
   // "390 LayerNormGrad".
   static QString instructionName(const MemoryModel& model, int index);
-  // The most telling name of a buffer that has room: what is cut in the middle names nothing. The end of a path says which one it is, and
-  // where even that is too long, the operator that writes it; empty where that has no room either.
-  static QString boxName(const MemoryModel& model, const snapshot::Buffer& buffer, TextCache& text, double room);
 
  private:
   void paintAxes(QPainter& p, const Tokens& t);
   void paintInstructions(QPainter& p, const Tokens& t);
   void paintBoxes(QPainter& p, const Tokens& t);
   void paintLive(QPainter& p, const Tokens& t);
+  void paintWords(QPainter& p, const Tokens& t);
   void paintBands(QPainter& p, const Tokens& t);
   void paintSelected(QPainter& p, const Tokens& t);
   void paintLevels(QPainter& p, const Tokens& t);
@@ -45,6 +43,7 @@ class MemoryPainter {
   const MemoryPaintState& state_;
   TextCache& text_;
   QSize size_;
+  std::vector<std::pair<QRectF, int>> wide_;  // places of boxes that may have words, with their buffers
 };
 
 }  // namespace stepscope

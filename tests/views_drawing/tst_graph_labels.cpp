@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the words of the graph stand: names of stubs, shapes beside lines, titles of groups.
+#include <QPainter>
+#include <QtTest>
+#include <cmath>
+
+#include "tests/views_drawing/generated_graph.h"
+#include "tests/views_drawing/shown_views.h"
+#include "views/common/tokens.h"
+#include "views/graph/graph_painter.h"
+#include "views/graph/label_places.h"
+#include "views/graph/layout_metrics.h"
+#include "views/graph/plan_marks.h"
+
+using namespace stepscope;
+
+namespace {
+
+bool meets(const BoxF& a, const BoxF& b) { return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom(); }
+
+// Whether a line of the scene runs through the area: its curves followed in small steps.
+bool crossed(const GraphScene& scene, const SceneEdge& edge, const BoxF& area) {
+  for (int i = 0; i + 3 < edge.points; i += 3) {
+    const PointF2* q = scene.points.data() + edge.firstPoint + i;
+    for (int k = 0; k <= 200; ++k) {
+      const float t = static_cast<float>(k) / 200, u = 1 - t;
+      const auto at = [&](float a, float b, float c, float d) { return u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d; };
+      if (area.contains(at(q[0].x, q[1].x, q[2].x, q[3].x), at(q[0].y, q[1].y, q[2].y, q[3].y))) return true;
+    }
+  }
+  return false;
+}
+
+// A scene put together by hand, of nodes of a made-up step, as a painter sees it.
+class HandScene {
+ public:
+  HandScene() {
+    const auto graph = GraphSnapshot::make(generated::step({.blocks = 1}));
+    scene_.model = GraphModel::make(graph, std::atomic<bool>(false));
+    labels_ = std::make_unique<GraphLabels>(scene_.model);
+  }
+
+  int box(float x, float y) {
+    SceneBox box;
+    box.at = {x, y, kNodeWidth, kNodeHeight};
+    box.node = nextNode();
+    scene_.boxes.push_back(box);
+    return static_cast<int>(scene_.boxes.size()) - 1;
+  }
+  void stub(int from, int to) { edge(from, to, EdgeKind::kLong, {}); }
+  // Straight from a point to another.
+  void line(int from, int to, PointF2 a, PointF2 b) {
+    edge(from, to, EdgeKind::kFlow, {a, {a.x + (b.x - a.x) / 3, a.y + (b.y - a.y) / 3}, {a.x + (b.x - a.x) * 2 / 3, a.y + (b.y - a.y) * 2 / 3}, b});
+    scene_.edges.back().straight = std::abs(a.x - b.x) < 1;
+  }
+
+  const GraphScene& scene() {
+    std::vector<BoxF> boxes, lines;
+    for (const SceneBox& b : scene_.boxes) boxes.push_back(b.at);
+    scene_.leaves.build(boxes, 400, 240);
+    std::vector<std::vector<int>> at(scene_.boxes.size());
+    for (std::size_t e = 0; e < scene_.edges.size(); ++e) {
+      const SceneEdge& edge = scene_.edges[e];
+      for (const int b : {edge.from, edge.to}) at[static_cast<std::size_t>(b)].push_back(static_cast<int>(e));
+      BoxF around{0, 0, -1, -1};
+      if (edge.points > 0) {
+        const PointF2 a = scene_.points[static_cast<std::size_t>(edge.firstPoint)], b = scene_.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
+        around = {std::min(a.x, b.x), std::min(a.y, b.y), std::abs(a.x - b.x), std::abs(a.y - b.y)};
+      }
+      lines.push_back(around);
+    }
+    scene_.lines.build(lines, 600, 400);
+    scene_.edgeStart = {0};
+    scene_.edgesOfBox.clear();
+    for (const auto& edges : at) {
+      scene_.edgesOfBox.insert(scene_.edgesOfBox.end(), edges.begin(), edges.end());
+      scene_.edgeStart.push_back(static_cast<int>(scene_.edgesOfBox.size()));
+    }
+    return scene_;
+  }
+
+  GraphPaintContext& context() {
+    context_ = std::make_unique<GraphPaintContext>(scene(), *labels_, marks_, Tokens::current());
+    context_->state = &state_;
+    return *context_;
+  }
+
+ private:
+  // Of an operator with a long name: whole it has no room anywhere here.
+  int nextNode() {
+    for (++node_; node_ < scene_.model->size(); ++node_)
+      if (scene_.model->node(node_) != nullptr && scene_.model->node(node_)->op() == "LayerNormalization") return node_;
+    node_ = 0;
+    return nextNode();
+  }
+  void edge(int from, int to, EdgeKind kind, const std::vector<PointF2>& points) {
+    SceneEdge edge;
+    edge.from = from;
+    edge.to = to;
+    edge.kind = kind;
+    // Its name is longer than any room here.
+    const auto& values = scene_.model->snapshot().graph().values();
+    for (int v = 0; v < values.size(); ++v)
+      if (edge.value < 0 || values[v].name().size() > values[edge.value].name().size()) edge.value = v;
+    edge.firstPoint = static_cast<int>(scene_.points.size());
+    edge.points = static_cast<int>(points.size());
+    scene_.points.insert(scene_.points.end(), points.begin(), points.end());
+    scene_.edges.push_back(edge);
+  }
+
+  GraphScene scene_;
+  std::unique_ptr<GraphLabels> labels_;
+  GraphMarks marks_;
+  GraphPaintState state_;
+  std::unique_ptr<GraphPaintContext> context_;
+  int node_ = -1;
+};
+
+}  // namespace
+
+class GraphLabelsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void aStubsNameEndsBeforeTheNextBox() {
+    for (const float gap : {60.0F, 90.0F, 120.0F}) {
+      HandScene hand;
+      const int box = hand.box(0, 0), next = hand.box(kNodeWidth + gap, 4), far = hand.box(0, 900);
+      hand.stub(box, far);
+      GraphPaintContext& g = hand.context();
+      const StubPlace out = stubPlaces(g, box).out;
+      QVERIFY2(20 + g.sub.width(out.label) > gap, qPrintable(out.label));  // whole it would reach into the box
+      const BoxF words = stubTextPlace(g, box, out, true);
+      QVERIFY(words.w == 0 || !meets(words, g.scene.boxes[static_cast<std::size_t>(next)].at));
+      QVERIFY(gap < 80 || words.w > 40);
+    }
+  }
+
+  void namesThatFaceEachOtherShareTheRoom() {
+    HandScene hand;
+    const int left = hand.box(0, 0), right = hand.box(kNodeWidth + 190, 0), far = hand.box(0, 900);
+    hand.stub(left, far);
+    hand.stub(far, right);
+    GraphPaintContext& g = hand.context();
+    const StubPlace out = stubPlaces(g, left).out, in = stubPlaces(g, right).in;
+    const BoxF one = stubTextPlace(g, left, out, true), other = stubTextPlace(g, right, in, false);
+    QVERIFY2(one.w > 30 && other.w > 30, qPrintable(out.label + ' ' + in.label));
+    QVERIFY(40 + g.sub.width(out.label) + g.sub.width(in.label) > 190);  // both whole do not fit
+    QVERIFY(!meets(one, other));
+  }
+
+  void aNameKeepsClearOfTheShapeBesideALine() {
+    HandScene hand;
+    const int box = hand.box(0, 0), above = hand.box(180, -120), below = hand.box(180, 120), far = hand.box(0, 900);
+    hand.stub(box, far);
+    // Its shape stands where the name would end, its line behind that.
+    hand.line(above, below, {243, -120 + kNodeHeight}, {243, 120});
+    GraphPaintContext& g = hand.context();
+    const auto shape = shapePlace(g, g.scene.edges.back());
+    QVERIFY(shape.has_value());
+    const StubPlace out = stubPlaces(g, box).out;
+    const BoxF words = stubTextPlace(g, box, out, true);
+    QVERIFY(meets({words.x, words.y, static_cast<float>(g.sub.width(out.label)), words.h}, *shape));
+    QVERIFY(words.w > 30 && !meets(words, *shape));
+    QVERIFY(!crossed(g.scene, g.scene.edges.back(), words));
+  }
+
+  void aStubStandsAboveTheLineThatLeavesThere() {
+    HandScene hand;
+    const int box = hand.box(0, 0), next = hand.box(600, 0), far = hand.box(0, 900);
+    hand.stub(box, far);
+    hand.line(box, next, {kNodeWidth, kNodeHeight / 2}, {600, kNodeHeight / 2});
+    GraphPaintContext& g = hand.context();
+    const StubPlace out = stubPlaces(g, box).out;
+    const BoxF words = stubTextPlace(g, box, out, true);
+    QVERIFY(words.w > 60);
+    QVERIFY(!crossed(g.scene, g.scene.edges.back(), words));
+    QVERIFY(out.y < kNodeHeight / 2 - 4 && out.y > 4);
+  }
+
+  void noNameCoversAnythingInAWholeStep() {
+    Window w;
+    w.fill(4);
+    GraphView view(w.context());
+    view.resize(700, 480);
+    view.show();
+    QVERIFY(settle(view));
+    int names = 0, shown = 0;
+    for (int node = 0; node < w.store.graph()->graph().nodes_size(); node += 7) {
+      w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(node).id()));  // opens the groups around it
+      QVERIFY(settle(view));
+      const auto scene = view.canvas().scene();
+      GraphLabels labels(scene->model);
+      const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
+      QImage image(700, 480, QImage::Format_RGB32);
+      QPainter painter(&image);
+      Viewport part;
+      part.size = image.size();
+      part.scaleX = part.scaleY = 0.7;
+      GraphPaintContext g(*scene, labels, marks, Tokens::current());
+      const GraphPaintState nothing;
+      g.begin(painter, part, nothing);
+      std::vector<BoxF> shapes, stubs;
+      for (const SceneEdge& edge : scene->edges)
+        if (const auto place = shapePlace(g, edge)) shapes.push_back(*place);
+      QVERIFY(!shapes.empty());
+      for (int box = 0; box < static_cast<int>(scene->boxes.size()); ++box) {
+        if (scene->boxes[static_cast<std::size_t>(box)].kind == BoxKind::kOpenGroup) continue;
+        const StubPlaces places = stubPlaces(g, box);
+        for (const bool right : {true, false}) {
+          const StubPlace& stub = right ? places.out : places.in;
+          if (stub.label.isEmpty()) continue;
+          ++names;
+          const BoxF words = stubTextPlace(g, box, stub, right);
+          if (words.w == 0) continue;
+          ++shown;
+          for (const BoxF& shape : shapes) QVERIFY2(!meets(words, shape), qPrintable(stub.label));
+          for (const BoxF& other : stubs) QVERIFY2(!meets(words, other), qPrintable(stub.label));
+          for (const SceneBox& other : scene->boxes)
+            if (other.kind != BoxKind::kOpenGroup) QVERIFY2(!meets(words, other.at), qPrintable(stub.label));
+          bool struck = false;
+          scene->lines.query(words, [&](int line) {
+            struck = struck || crossed(*scene, scene->edges[static_cast<std::size_t>(line)], words);
+            return !struck;
+          });
+          QVERIFY2(!struck, qPrintable(stub.label));
+          stubs.push_back(words);
+        }
+      }
+      painter.end();
+    }
+    QVERIFY(names > 1000);
+    QVERIFY2(shown * 4 > names, qPrintable(QStringLiteral("%1 of %2").arg(shown).arg(names)));  // most stubs have room
+  }
+
+  void titlesOfOperatorsFitTheirBoxes() {
+    TextCache title(sceneFont(12, QFont::Medium));
+    // What stands in the lanes of weight gradients and optimizers, with the stripe before it.
+    for (const char* op : {"AdamUpdate", "BatchedMatMul", "ConvWeightGrad", "GatherGrad", "ReduceToShape", "SgdUpdate"})
+      QVERIFY2(title.width(QLatin1String(op)) <= kSmallWidth - 20, op);
+    for (const char* op : {"LayerNormalization", "MaskedSoftmax", "ConvInputGrad"}) QVERIFY2(title.width(QLatin1String(op)) <= kNodeWidth - 20, op);
+  }
+};
+
+QTEST_MAIN(GraphLabelsTest)
+#include "tst_graph_labels.moc"

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The graph view on made-up steps: selection, groups, zoom, phases, pictures.
+#include <QPainter>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QtTest>
+#include <numeric>
+
+#include "tests/views_drawing/shown_views.h"
+#include "views/common/tokens.h"
+#include "views/graph/graph_painter.h"
+
+using namespace stepscope;
+
+class GraphViewTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void graphShowsItselfAndSaysWhatIsMissing() {
+    Window w;
+    GraphView view(w.context());
+    QVERIFY(!view.emptyText().isEmpty());
+    w.fill();
+    QVERIFY(settle(view));
+    QVERIFY(view.emptyText().isEmpty());
+    QVERIFY(view.headerText().contains("nodes"));
+  }
+
+  void selectingElsewhereOpensTheGroupAndTheNextSelectionClosesIt() {
+    ShownGraph w(12, {900, 600});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    const auto nodeIn = [&](const std::string& path) {
+      for (const auto& n : w.store.graph()->graph().nodes()) {
+        if (n.provenance().module_path() == path) return n.id();
+      }
+      return -1;
+    };
+    const auto openGroups = [&] { return view.canvas().scene()->openGroups.size(); };
+    w.selection.select(Selection::ofNode(nodeIn("transformer.h.3.mlp.act")));
+    QVERIFY(settle(view));
+    const auto opened = openGroups();
+    QVERIFY(opened > 0);
+    const int box = view.canvas().scene()->boxOfNode[static_cast<std::size_t>(view.canvas().selected())];
+    QCOMPARE(view.canvas().scene()->boxes[static_cast<std::size_t>(box)].node, view.canvas().selected());
+    w.selection.select(Selection::ofNode(nodeIn("transformer.h.7.mlp.act")));
+    QVERIFY(settle(view));
+    QCOMPARE(openGroups(), opened);
+  }
+
+  void doubleClickOpensAndItsTitleCloses() {
+    ShownGraph w(6, {900, 700});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    const auto centreOf = [&](BoxKind kind, double dy) {
+      for (const SceneBox& b : canvas.scene()->boxes) {
+        if (b.kind == kind && !b.gradient) return canvas.viewport().toPixel(QPointF(b.at.centerX(), b.at.y + dy)).toPoint();
+      }
+      return QPoint(-1, -1);
+    };
+    QTest::mouseDClick(&canvas, Qt::LeftButton, {}, centreOf(BoxKind::kClosedGroup, 12));
+    QVERIFY(settle(view));
+    QVERIFY(!canvas.scene()->openGroups.empty());
+    view.fitAll();
+    QTest::mouseDClick(&canvas, Qt::LeftButton, {}, centreOf(BoxKind::kOpenGroup, 12));
+    QVERIFY(settle(view));
+    QVERIFY(canvas.scene()->openGroups.empty());
+  }
+
+  void clickSelectsAndKeysWalk() {
+    ShownGraph w(2, {900, 700});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    int target = -1;
+    for (std::size_t i = 0; i < canvas.scene()->boxes.size(); ++i) {
+      if (canvas.scene()->boxes[i].kind == BoxKind::kNode) target = static_cast<int>(i);
+    }
+    const BoxF at = canvas.scene()->boxes[static_cast<std::size_t>(target)].at;
+    canvas.showBox(target);
+    QTest::mouseClick(&canvas, Qt::LeftButton, {}, canvas.viewport().toPixel(QPointF(at.centerX(), at.centerY())).toPoint());
+    const int first = w.selection.selection().node;
+    QCOMPARE(first, canvas.scene()->model->node(canvas.scene()->boxes[static_cast<std::size_t>(target)].node)->id());
+    QTest::keyClick(&canvas, Qt::Key_Up);
+    QTest::keyClick(&canvas, Qt::Key_Left);
+    QVERIFY(w.selection.selection().node >= 0);
+  }
+
+  void aGradientIsShownBesideItsForwardNode() {
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    GraphCanvas& canvas = view.canvas();
+    const auto inSight = [&](int model) {
+      const BoxF& b = canvas.scene()->boxes[static_cast<std::size_t>(canvas.scene()->boxOfNode[static_cast<std::size_t>(model)])].at;
+      return QRectF(canvas.rect()).contains(canvas.viewport().toPixel(QRectF(b.x, b.y, b.w, b.h)));
+    };
+    int tried = 0;
+    for (const auto& node : w.store.graph()->graph().nodes()) {
+      const int forward = w.store.graph()->forwardOf(node.id());
+      if (node.phase() != snapshot::BACKWARD || forward < 0 || ++tried % 5 != 0) continue;
+      w.selection.select(Selection::ofNode(node.id()));
+      QVERIFY(settle(view));
+      const auto& model = *canvas.scene()->model;
+      QVERIFY2(inSight(model.ofNodeId(node.id())) && inSight(model.ofNodeId(forward)), node.name().c_str());
+      QVERIFY(canvas.zoomPercent() >= 41.9);  // names can be read
+    }
+    QVERIFY(tried > 20);
+    // A panel that gets lower keeps what is selected in sight.
+    const int chosen = canvas.selected();
+    view.resize(700, 300);
+    QVERIFY(settle(view));
+    QVERIFY(inSight(chosen));
+    // A zoom that the user chose is kept.
+    canvas.zoomBy(2);
+    const double zoom = canvas.zoomPercent();
+    w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(0).id()));
+    QVERIFY(settle(view));
+    QCOMPARE(canvas.zoomPercent(), zoom);
+    QVERIFY(inSight(canvas.selected()));
+  }
+
+  void phasesAskForWhatIsNotThereAndShowTheDifference() {
+    Window w;
+    w.fill(2);
+    GraphView view(w.context());
+    QVERIFY(settle(view));
+    QSignalSpy asked(&w.wishes, &Wishes::stageGraph);
+    view.showStage("infer", "");
+    QCOMPARE(asked.count(), 1);
+    view.showStage("optimizer", "pre-grad");
+    QVERIFY(settle(view));
+    int added = 0;
+    for (const NodeMarks& m : view.canvas().marks().nodes) added += m.difference == Difference::kAdded;
+    QVERIFY(added > 10);
+  }
+
+  void exportsWritePicturesAndRefuseWhatTheyCannot() {
+    Window w;
+    w.fill(2);
+    GraphView view(w.context());
+    QVERIFY(settle(view));
+    QTemporaryDir folder;
+    for (const char* name : {"graph.svg", "graph.png", "graph.pdf"}) {
+      const QString path = folder.filePath(QLatin1String(name));
+      QCOMPARE(view.exportTo(path), QString());
+      QVERIFY(QFileInfo(path).size() > 2000);
+    }
+    QVERIFY(view.exportTo(folder.filePath("graph.bmp")).contains("expected svg, png or pdf"));
+    QVERIFY(!view.exportTo("/nowhere/at/all.svg").isEmpty());
+  }
+
+  void everyZoomPaintsInBothThemes() {
+    Window w;
+    w.fill(8);
+    for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+      applyTheme(*qApp, theme);
+      GraphView view(w.context());
+      view.resize(800, 500);
+      view.show();
+      QVERIFY(settle(view));
+      for (int i = 0; i < 20; ++i) {
+        view.canvas().zoomBy(0.7);
+        QVERIFY(!view.canvas().grab().isNull());
+      }
+      for (int i = 0; i < 30; ++i) {
+        view.canvas().zoomBy(1.4);
+        QVERIFY(!view.canvas().grab().isNull());
+      }
+    }
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void secondLinesAreThereOrNotWhereNobodyZoomed() {
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    const auto half = [&view] {
+      const double zoom = view.canvas().zoomPercent() * GraphCamera::base() / 100;
+      return zoom > shown_from::kDetails + 1e-9 && zoom < shown_from::kDetails + shown_from::kGrowth - 1e-9;
+    };
+    for (int width = 300; width < 1800; width += 60) {
+      view.resize(width, width * 3 / 4);
+      QVERIFY(settle(view));
+      view.fitAll();
+      QVERIFY2(!half(), qPrintable(QString::number(width)));
+      for (const int node : {3, 20, 60}) {
+        w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(node).id()));
+        QVERIFY(settle(view));
+        QVERIFY2(!half(), qPrintable(QStringLiteral("%1, node %2").arg(width).arg(node)));
+      }
+    }
+  }
+
+  void nothingSpringsUpWhileZooming() {
+    ShownGraph w(4, {700, 480});
+    GraphView& view = w.view();
+    QVERIFY(settle(view));
+    w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(12).id()));  // opens the groups around it
+    QVERIFY(settle(view));
+    const auto scene = view.canvas().scene();
+    const BoxF& box = scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(scene->model->ofNodeId(w.store.graph()->graph().nodes(12).id()))])].at;
+    GraphLabels labels(scene->model);
+    const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
+    const auto picture = [&](double zoom) {
+      QImage image(700, 480, QImage::Format_RGB32);
+      Viewport part;
+      part.size = image.size();
+      part.scaleX = part.scaleY = zoom;
+      part.origin = {box.x - 300 / zoom, box.y - 200 / zoom};
+      QPainter painter(&image);
+      GraphPainter(*scene, labels, marks, Tokens::current()).paint(painter, part, {});
+      return image;
+    };
+    // The mean change of a pixel, of 255.
+    const auto change = [](const QImage& a, const QImage& b) {
+      double sum = 0;
+      for (int y = 0; y < a.height(); ++y) {
+        const auto *p = reinterpret_cast<const QRgb*>(a.constScanLine(y)), *q = reinterpret_cast<const QRgb*>(b.constScanLine(y));
+        for (int x = 0; x < a.width(); ++x) sum += std::abs(qGreen(p[x]) - qGreen(q[x]));
+      }
+      return sum / a.width() / a.height();
+    };
+    for (const double at : {shown_from::kLines, shown_from::kBoxes, shown_from::kCurves, shown_from::kGroupWords, shown_from::kFrames, shown_from::kTitles, shown_from::kArrows,
+                            shown_from::kDetails}) {
+      const double sprung = change(picture(at - 1e-6), picture(at + 1e-6));
+      // Flat boxes have sharp edges and corners, framed ones smooth and round ones.
+      QVERIFY2(sprung < (at == shown_from::kFrames ? 0.9 : 0.35), qPrintable(QStringLiteral("at %1: %2").arg(at).arg(sprung)));
+    }
+    // And yet there is more to see afterwards: the second lines.
+    const auto ink = [&](double zoom) {
+      const QImage image = picture(zoom);
+      QImage none(image.size(), image.format());
+      none.fill(Tokens::current().panel);
+      return change(image, none);
+    };
+    QVERIFY(ink(shown_from::kDetails + shown_from::kGrowth) > ink(shown_from::kDetails) + 0.35);
+  }
+};
+
+QTEST_MAIN(GraphViewTest)
+#include "tst_graph_view.moc"
