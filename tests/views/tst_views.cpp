@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QAbstractItemModelTester>
 #include <QHBoxLayout>
+#include <QLineEdit>
 #include <QListView>
 #include <QTest>
 #include <cmath>
@@ -111,12 +112,26 @@ class ViewsTest : public QObject {
       for (const QColor& surface : {t.select, t.currentRow, t.hover}) {
         for (const QColor& text : {t.text, t.muted}) QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
       }
+      for (const QColor& text : {t.accent, t.ok, t.warn, t.error})  // what keeps its colour in a selected row
+        QVERIFY2(contrast(text, t.select) >= 4.5, qPrintable(text.name() + " on " + t.select.name()));
       for (const char* c : {"matmul", "normalization", "activation", "elementwise", "movement", "reduction", "loss", "optimizer", "convolution", "random", "control", "other"}) {
         QVERIFY2(contrast(t.category(QLatin1String(c)), t.panel) >= 3, c);
       }
       for (int b = 0; b <= snapshot::CLASS_UPDATE; ++b) QVERIFY(contrast(t.bufferClass(b), t.panel) >= 3);
       QVERIFY(contrast(t.edge, t.panel) >= 3);
       QVERIFY(contrast(t.number, t.panel) >= 4.5);
+    }
+  }
+
+  void whatAFieldAsksForIsReadable() {
+    for (const Theme theme : {Theme::kDark, Theme::kLight}) {
+      applyTheme(*qApp, theme);
+      QLineEdit field;
+      field.setPlaceholderText(QStringLiteral("Filter"));
+      field.ensurePolished();
+      const QColor words = field.palette().color(QPalette::PlaceholderText);
+      QVERIFY(contrast(mixed(words, Tokens::current().panel, words.alphaF()), Tokens::current().panel) >= 4.5);
+      QVERIFY(contrast(field.palette().color(QPalette::Text), Tokens::current().panel) >= 7);
     }
   }
 
@@ -251,48 +266,6 @@ class ViewsTest : public QObject {
     QVERIFY(!model.line(model.rowOf(61)).place.startsWith(QStringLiteral("↻")));
   }
 
-  void rowTablePassesTheTester() {
-    RowTableModel model({{QStringLiteral("a"), {}, false, 4}, {QStringLiteral("b"), {}, true, 4}});
-    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-    std::vector<TableRow> rows(3);
-    rows[0].cells = {QStringLiteral("<b>x</b>")};
-    model.setRows(std::move(rows));
-    QCOMPARE(model.rowCount(), 3);
-    QVERIFY(model.index(0, 1).data().toString().isEmpty());
-  }
-
-  void columnsShowTheirNumbersWholeAndShortenTexts() {
-    RowTableModel model({{QStringLiteral("Name"), {}, false, 10}, {QStringLiteral("Bytes"), {}, true, 2}, {QStringLiteral("Class"), {}, false, 6}, {QStringLiteral("Far"), {}, true, 4}});
-    RowTableView view;
-    view.setModel(&model);
-    view.sizeColumns(model.columns());
-    const QString name = QStringLiteral("a name that takes far more room than there is in a narrow panel"), number = QStringLiteral("123,456.78 MiB");
-    model.setRows({TableRow{{name, number, QStringLiteral("backward value"), number}, {}, -1}});
-    const QFontMetrics metrics(view.font());
-    const auto wholeColumns = [&] {  // those that end within the view
-      int count = 0;
-      while (count < model.columnCount() && view.columnViewportPosition(count) + view.columnWidth(count) <= view.viewport()->width()) ++count;
-      return count;
-    };
-    for (const int width : {1200, 700, 480, 340, 260}) {
-      view.resize(width, 200);
-      view.show();
-      QTest::qWait(1);
-      for (const int column : {1, 3}) QVERIFY2(view.columnWidth(column) >= metrics.horizontalAdvance(number), qPrintable(QString::number(width)));
-      if (width >= 700) QCOMPARE(wholeColumns(), 4);
-      // No column is cut by the edge: it ends there, or begins behind it.
-      const int whole = wholeColumns();
-      QVERIFY(whole >= 1);
-      if (whole < 4) QVERIFY2(view.columnViewportPosition(whole) >= view.viewport()->width() - 2, qPrintable(QString::number(width)));
-    }
-    QVERIFY(view.columnWidth(0) < metrics.horizontalAdvance(name));
-    view.resize(1200, 200);
-    QVERIFY(view.columnWidth(0) >= metrics.horizontalAdvance(name));
-    view.setColumnWidth(0, 77);  // by hand: it stays
-    view.resize(900, 200);
-    QCOMPARE(view.columnWidth(0), 77);
-  }
-
   void bytesInTextsOfTheEngineGetTheirUnit() {
     QCOMPARE(format::bytesWithin(QStringLiteral("arena of 196608 bytes, lower bound 131072 bytes")), QStringLiteral("arena of 192 KiB, lower bound 128 KiB"));
     QCOMPARE(format::bytesWithin(QStringLiteral("12 bytes of 4096 matches")), QStringLiteral("12 bytes of 4096 matches"));
@@ -377,23 +350,6 @@ class ViewsTest : public QObject {
     }
     QCOMPARE(filled, 4);
     QCOMPARE(most, 1);
-  }
-
-  void aLastNumberStaysWithTheOthers() {
-    RowTableView table;
-    const std::vector<TableColumn> columns{{QStringLiteral("Name"), QStringLiteral("n"), false, 8}, {QStringLiteral("A"), QStringLiteral("a"), true, 5}, {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
-    RowTableModel model(columns);
-    TableRow line;
-    line.cells = {QStringLiteral("first"), QStringLiteral("1"), QStringLiteral("2")};
-    model.setRows({line});
-    table.setModel(&model);
-    table.resize(600, 200);
-    table.sizeColumns(columns);
-    table.show();
-    QCoreApplication::processEvents();
-    QVERIFY(table.columnWidth(0) > 300);
-    QVERIFY(table.columnWidth(2) < 120);
-    QCOMPARE(table.columnWidth(0) + table.columnWidth(1) + table.columnWidth(2), table.viewport()->width());
   }
 
   void thePeakIsToldInTheWordsOfTheMap() {

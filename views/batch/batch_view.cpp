@@ -102,8 +102,8 @@ void BatchView::makePages() {
   splitter_->setChildrenCollapsible(false);
   splitter_->addWidget(table());
   splitter_->addWidget(side);
-  splitter_->setStretchFactor(0, 3);
-  splitter_->setStretchFactor(1, 4);
+  splitter_->setStretchFactor(0, 1);
+  splitter_->setStretchFactor(1, 1);
   splitter_->setSizes({390, 610});  // shares
   body()->addWidget(splitter_, 1);
   connect(tabs_, &QTabBar::currentChanged, this, &BatchView::showPage);

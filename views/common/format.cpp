@@ -174,4 +174,15 @@ QString elided(const QString& text, const QFontMetrics& metrics, int width) {
   return metrics.elidedText(text, Qt::ElideMiddle, width);
 }
 
+QString elidedPath(const QString& text, const QFontMetrics& metrics, int width) {
+  if (metrics.horizontalAdvance(text) <= width) return text;
+  const auto slash = text.lastIndexOf('/');
+  if (slash <= 0 || text.contains(' ')) return elided(text, metrics, width);
+  const QString name = text.mid(slash);
+  const int left = width - metrics.horizontalAdvance(name);
+  const QString path = metrics.elidedText(text.left(slash), Qt::ElideRight, left);
+  // Room for the dots and a letter at least.
+  return path.size() < 2 || metrics.horizontalAdvance(path) > left ? elided(text, metrics, width) : path + name;
+}
+
 }  // namespace stepscope::format

@@ -50,5 +50,7 @@ QString visible(const std::string& name);
 QString visible(const QString& name);
 // Elided in the middle to at most `width` pixels.
 QString elided(const QString& text, const QFontMetrics& metrics, int width);
+// A name with a path in front of it: the name stays whole as long as it has room, "/h.0/at…/Softmax_output_0".
+QString elidedPath(const QString& text, const QFontMetrics& metrics, int width);
 
 }  // namespace stepscope::format

@@ -2,16 +2,20 @@
 #include "views/common/names.h"
 
 #include <QStringList>
+#include <algorithm>
 
 #include "views/common/format.h"
 
 namespace stepscope::names {
 namespace {
 
-// "transformer.h.11.mlp.c_fc" → "h.11.mlp.c_fc": the last four parts say where one is.
+// "transformer.h.11.mlp.c_fc" → "h.11.mlp.c_fc": the last four parts say where one is. A number belongs to the part before it.
 QString tail(const QString& path) {
   const QStringList parts = path.split('.', Qt::SkipEmptyParts);
-  return parts.size() <= 4 ? path : parts.mid(parts.size() - 4).join('.');
+  if (parts.size() <= 4) return path;
+  const qsizetype from = parts.size() - 4;
+  const bool number = std::all_of(parts[from].begin(), parts[from].end(), [](QChar c) { return c.isDigit(); });
+  return parts.mid(number ? from - 1 : from).join('.');
 }
 
 // The node's own name without what the module path says already.

@@ -19,6 +19,7 @@ namespace stepscope {
 namespace {
 
 constexpr int kCellPadding = 8;  // as the titles of the columns have, by the style sheet
+constexpr int kTextMargin = 4;   // of the style, around the text of an item
 
 // Cell text with a share bar below it; everything else as the style does.
 class BarDelegate : public QStyledItemDelegate {
@@ -45,6 +46,34 @@ class BarDelegate : public QStyledItemDelegate {
     if (option.state & QStyle::State_Selected) painter->fillRect(option.rect, Tokens::current().select);
     padded.rect.adjust(5, 0, -5, 0);
     QStyledItemDelegate::paint(painter, padded, index);
+  }
+
+ protected:
+  void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
+    QStyledItemDelegate::initStyleOption(option, index);
+    // What a colour says holds for the selected row too.
+    if (const QVariant own = index.data(Qt::ForegroundRole); own.isValid()) {
+      const Tokens& t = Tokens::current();
+      const QColor colour = own.value<QColor>();
+      option->palette.setColor(QPalette::HighlightedText, colour == t.faint ? t.muted : colour);
+    }
+    if (option->rect.width() <= 0) return;  // asked for the size alone
+    const int tick = option->features & QStyleOptionViewItem::HasCheckIndicator ? QApplication::style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
+    const int mark = tick + (option->features & QStyleOptionViewItem::HasDecoration ? option->decorationSize.width() + kTextMargin : 0);
+    option->text = format::elidedPath(option->text, option->fontMetrics, option->rect.width() - mark - 2 * kTextMargin);
+  }
+};
+
+// Its line runs on where no column is.
+class LinedHeader : public QHeaderView {
+ public:
+  explicit LinedHeader(QWidget* parent) : QHeaderView(Qt::Horizontal, parent) { setSectionsClickable(true); }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override {
+    QHeaderView::paintEvent(event);
+    const int end = length() - offset();
+    if (end < viewport()->width()) QPainter(viewport()).fillRect(QRect(end, viewport()->height() - 1, viewport()->width() - end, 1), Tokens::current().border);
   }
 };
 
@@ -121,6 +150,7 @@ QVariant RowTableModel::headerData(int section, Qt::Orientation orientation, int
 
 RowTableView::RowTableView(QWidget* parent) : QTableView(parent) {
   const Metrics m = Metrics::current();
+  setHorizontalHeader(new LinedHeader(this));
   setItemDelegate(new BarDelegate(this));
   setShowGrid(false);
   setFrameShape(QFrame::NoFrame);
@@ -179,7 +209,8 @@ int RowTableView::wantedWidth(int column) const {
   int text = 0;
   for (int r = 0; r < rows; r += step) {
     const QModelIndex at = model()->index(r, column);
-    const int mark = at.data(Qt::DecorationRole).isValid() ? m.unit + 4 : 0;
+    const int tick = at.data(Qt::CheckStateRole).isValid() ? style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
+    const int mark = tick + (at.data(Qt::DecorationRole).isValid() ? m.unit + 4 : 0);
     const QVariant own = at.data(Qt::FontRole);
     text = std::max(text, mark + (own.isValid() && own.value<QFont>().family() == monoFont().family() ? mono : plain).horizontalAdvance(at.data().toString()));
   }

@@ -14,6 +14,8 @@
 #include <array>
 #include <cmath>
 
+#include "views/common/icons.h"
+
 namespace stepscope {
 namespace {
 
@@ -54,9 +56,9 @@ Tokens light() {
   t.window = "#F3F4F6", t.panel = "#FFFFFF", t.raised = "#F8F9FB", t.border = "#DCE0E6";
   t.hover = "#EEF2F8", t.select = "#DCE8FF", t.currentRow = "#FFF3C9", t.grid = "#EEF0F3";
   t.text = "#1B2029", t.muted = "#5C6675", t.faint = "#66707E", t.accent = "#2358D6";
-  t.ok = "#2B7A4B", t.warn = "#8F5A08", t.error = "#B3261E";
+  t.ok = "#257145", t.warn = "#8F5A08", t.error = "#B3261E";
   t.edge = "#868F9D", t.number = "#C2185B";
-  t.added = "#2B7A4B", t.removed = "#B3261E", t.changed = "#8F5A08";
+  t.added = "#257145", t.removed = "#B3261E", t.changed = "#8F5A08";
   t.heatLow = "#FFF6E3", t.heatHigh = "#B0480E", t.negative = "#2F67B2";
   return t;
 }
@@ -76,6 +78,7 @@ Tokens dark() {
 
 Theme currentTheme = Theme::kLight;
 
+// A field has no text colour here but that of the palette: from one of its own the style makes that of the placeholder, too faint to read.
 QString styleSheet(const Tokens& t) {
   const Metrics m = Metrics::current();
   return QStringLiteral(R"(
@@ -98,7 +101,7 @@ QPushButton:disabled { color: %faint; background: %window; border-color: %border
 QPushButton:focus, QToolButton:focus { border: 1px solid %accent; }
 QPushButton[flat="true"] { border: 0; padding: 2px 4px; background: transparent; color: %accent; }
 QLineEdit, QPlainTextEdit, QTextEdit {
-  border: 1px solid %border; border-radius: 5px; padding: 3px 7px; background: %panel; color: %text;
+  border: 1px solid %border; border-radius: 5px; padding: 3px 7px; background: %panel;
   selection-background-color: %accent; selection-color: %onaccent; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus { border: 1px solid %accent; }
 QLineEdit[invalid="true"] { border: 1px solid %error; }
@@ -163,7 +166,8 @@ QDialog, QMessageBox { background: %panel; }
       .replace("%row", QString::number(m.row));
 }
 
-constexpr int kComboPadding = 4;  // beside what Fusion leaves
+constexpr int kComboPadding = 4;   // beside what Fusion leaves
+constexpr int kFieldPadding = 10;  // of a field with its frame, by the style sheet
 
 // Fusion with flat combo boxes: a style sheet cannot draw their arrow without a picture file of fixed colour.
 class QuietStyle : public QProxyStyle {
@@ -207,7 +211,9 @@ class QuietStyle : public QProxyStyle {
   QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
                          const QWidget* widget) const override {
     const QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
-    return type == CT_ComboBox ? wanted + QSize(kComboPadding, 0) : wanted;
+    if (type != CT_ComboBox) return wanted;
+    // As high as a field beside it.
+    return {wanted.width() + kComboPadding, std::max(wanted.height(), option ? option->fontMetrics.height() + kFieldPadding : 0)};
   }
 
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
@@ -215,6 +221,11 @@ class QuietStyle : public QProxyStyle {
     // The colour of its row says which item is the current one.
     if (element == PE_FrameFocusRect && qobject_cast<const QAbstractItemView*>(widget)) return;
     QProxyStyle::drawPrimitive(element, option, painter, widget);
+  }
+
+  // In one of our lines; a field keeps it when the theme changes, so in a colour that is seen in both.
+  QIcon standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const override {
+    return which == SP_LineEditClearButton ? icon(QStringLiteral("close"), Tokens::current().edge) : QProxyStyle::standardIcon(which, option, widget);
   }
 
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override {

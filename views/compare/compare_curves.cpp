@@ -50,6 +50,7 @@ CompareCurves::CompareCurves(QWidget* parent) : QCustomPlot(parent) {
   upper_->insetLayout()->setMargins(QMargins(8, 6, 8, 6));
   legend->setLayer(QStringLiteral("legend"));
   for (auto* g : {lossA_, lossB_}) g->addToLegend(legend);
+  keepLegendClear(*upper_, *legend);
   for (auto** line : {&cursor_, &first_}) {
     *line = new QCPItemStraightLine(this);
     (*line)->setVisible(false);
@@ -221,12 +222,7 @@ void CompareCurves::colour() {
   first_->setPen(first);
   note_->setColor(t.muted);
   note_->setFont(smallFont());
-  for (auto* legend : findChildren<QCPLegend*>()) {
-    legend->setBrush(t.panel);
-    legend->setBorderPen(QPen(t.border, 1));
-    legend->setFont(smallFont());
-    legend->setTextColor(t.muted);
-  }
+  for (auto* legend : findChildren<QCPLegend*>()) dressLegend(*legend);
 }
 
 void CompareCurves::changeEvent(QEvent* event) {

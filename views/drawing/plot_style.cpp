@@ -40,6 +40,35 @@ class NumberTicker : public QCPAxisTicker {
   }
 };
 
+// How much of what is drawn between a and b lies within the area, in samples.
+int samplesWithin(const QRectF& area, QPointF a, QPointF b) {
+  constexpr int kSamples = 8;
+  int count = 0;
+  for (int i = 0; i <= kSamples; ++i) count += area.contains(a + (b - a) * i / kSamples);
+  return count;
+}
+
+int coveredBy(const QCPAxisRect& rect, const QRectF& area) {
+  constexpr int kMostPoints = 500;
+  int covered = 0;
+  for (auto* plottable : rect.plottables()) {
+    const auto* data = plottable->interface1D();
+    if (!plottable->visible() || !data || !plottable->keyAxis() || !plottable->valueAxis()) continue;
+    const auto* graph = qobject_cast<const QCPGraph*>(plottable);
+    const bool joined = graph && graph->lineStyle() != QCPGraph::lsNone;
+    const int step = std::max(1, data->dataCount() / kMostPoints);
+    for (int i = 0; i < data->dataCount(); i += step) {
+      const double key = data->dataMainKey(i);
+      const QCPRange spread = data->dataValueRange(i);
+      covered += samplesWithin(area, plottable->coordsToPixels(key, spread.lower), plottable->coordsToPixels(key, spread.upper));
+      if (joined && i + step < data->dataCount())
+        covered += samplesWithin(area, plottable->coordsToPixels(key, data->dataMainValue(i)),
+                                 plottable->coordsToPixels(data->dataMainKey(i + step), data->dataMainValue(i + step)));
+    }
+  }
+  return covered;
+}
+
 }  // namespace
 
 void dressAxes(QCustomPlot& plot) {
@@ -70,6 +99,42 @@ void countWhole(QCPAxis& axis) {
   whole->setTickStep(1);
   whole->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
   axis.setTicker(whole);
+}
+
+void dressLegend(QCPLegend& legend) {
+  const Tokens& t = Tokens::current();
+  const double unit = Metrics::current().unit;
+  legend.setFont(smallFont());
+  legend.setTextColor(t.muted);
+  legend.setBrush(t.panel);
+  legend.setBorderPen(Qt::NoPen);
+  legend.setIconSize(qRound(1.8 * unit), qRound(0.8 * unit));
+  legend.setRowSpacing(0);
+  legend.setMargins({2, 2, 2, 2});
+}
+
+void keepLegendClear(QCPAxisRect& rect, QCPLegend& legend) {
+  QObject::connect(rect.parentPlot(), &QCustomPlot::afterLayout, &rect, [&rect, &legend] {
+    auto* inset = rect.insetLayout();
+    int place = 0;
+    while (place < inset->elementCount() && inset->elementAt(place) != &legend) ++place;
+    if (place == inset->elementCount() || !legend.realVisibility()) return;
+    constexpr int kAround = 6;  // half a mark of a curve
+    const QSize size = legend.minimumOuterSizeHint();
+    const QRect room = rect.rect().marginsRemoved(inset->margins());
+    Qt::Alignment best = Qt::AlignTop | Qt::AlignRight;
+    int least = -1;
+    for (const Qt::Alignment corner : {Qt::AlignTop | Qt::AlignRight, Qt::AlignTop | Qt::AlignLeft, Qt::AlignBottom | Qt::AlignLeft, Qt::AlignBottom | Qt::AlignRight}) {
+      const QRect area(QPoint(corner & Qt::AlignLeft ? room.left() : room.right() + 1 - size.width(), corner & Qt::AlignTop ? room.top() : room.bottom() + 1 - size.height()), size);
+      const int covered = coveredBy(rect, area.adjusted(-kAround, -kAround, kAround, kAround));
+      if (least >= 0 && covered >= least) continue;
+      least = covered;
+      best = corner;
+    }
+    if (best == inset->insetAlignment(place)) return;
+    inset->setInsetAlignment(place, best);
+    inset->update(QCPLayoutElement::upLayout);
+  });
 }
 
 void fitTicks(QCustomPlot& plot) {

@@ -3,6 +3,8 @@
 #pragma once
 
 class QCPAxis;
+class QCPAxisRect;
+class QCPLegend;
 class QCustomPlot;
 
 namespace stepscope {
@@ -16,6 +18,12 @@ void countNumbers(QCPAxis& axis);
 
 // An axis of steps, which are whole.
 void countWhole(QCPAxis& axis);
+
+// Colours and fonts of a legend; again after a change of theme.
+void dressLegend(QCPLegend& legend);
+
+// A legend within `rect` stands in the corner where it covers the least of the curves, now and whenever the plot was laid out anew.
+void keepLegendClear(QCPAxisRect& rect, QCPLegend& legend);
 
 // Upright axes get two to five numbers, by their height, now and whenever the plot was laid out anew.
 void fitTicks(QCustomPlot& plot);

@@ -41,7 +41,7 @@ QString HotOpsView::emptyText() const {
 
 QString HotOpsView::headerText() const {
   if (counted_.steps.empty()) return TablePanel::headerText();
-  return tr("%1 of %2 steps%3").arg(TablePanel::headerText()).arg(counted_.steps.size()).arg(counted_.leftOut());
+  return tr("%1 · %2 steps%3").arg(TablePanel::headerText()).arg(counted_.steps.size()).arg(counted_.leftOut());
 }
 
 void HotOpsView::refill() {

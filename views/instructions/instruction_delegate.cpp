@@ -9,6 +9,20 @@
 #include "views/instructions/instruction_model.h"
 
 namespace stepscope {
+namespace {
+
+// "h.1.mlp.proj · d weight" in that width: the module whole and what of the rest has room, or both ends of the module.
+QString shortPlace(const QString& place, const QFontMetrics& metrics, int width) {
+  if (metrics.horizontalAdvance(place) <= width) return place;
+  const auto at = place.indexOf(QStringLiteral(" · "));
+  const QString module = at < 0 ? place : place.left(at);
+  if (metrics.horizontalAdvance(module) > width) return metrics.elidedText(module, Qt::ElideMiddle, width);
+  constexpr int kLeastLetters = 8;  // " · d wei…"
+  const QString rest = metrics.elidedText(place.mid(module.size()), Qt::ElideRight, width - metrics.horizontalAdvance(module));
+  return rest.size() > kLeastLetters ? module + rest : module;
+}
+
+}  // namespace
 
 InstructionDelegate::InstructionDelegate(const SelectionModel& selection, QObject* parent)
     : QStyledItemDelegate(parent), selection_(selection) {}
@@ -125,18 +139,34 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   painter->drawRoundedRect(QRectF(x, r.center().y() - mark / 2.0 + 0.5, mark, mark), 2, 2);
   x += mark + qRound(0.45 * m.unit);
   const int room = right - x;
+  const Words shown = words(line.op, line.place, option.fontMetrics, smallMetrics, room);
   painter->setFont(option.font);
   painter->setPen(line.fresh || current || selected ? t.text : t.muted);
-  const QString op = option.fontMetrics.elidedText(line.op, Qt::ElideMiddle, room);
-  painter->drawText(QRect(x, r.top(), room, r.height()), Qt::AlignVCenter | Qt::AlignLeft, op);
-  const int used = option.fontMetrics.horizontalAdvance(op) + qRound(0.4 * m.unit);
-  if (room - used > 4 * m.unit && !line.place.isEmpty()) {
+  painter->drawText(QRect(x, r.top(), room, r.height()), Qt::AlignVCenter | Qt::AlignLeft, shown.op);
+  if (!shown.place.isEmpty()) {
     painter->setFont(small);
-    painter->setPen(selected || current ? t.muted : line.fresh ? t.muted : t.faint);
-    painter->drawText(QRect(x + used, r.top(), room - used, r.height()), Qt::AlignVCenter | Qt::AlignLeft,
-                      smallMetrics.elidedText(line.place, Qt::ElideMiddle, room - used));
+    painter->setPen(selected || current || line.fresh ? t.muted : t.faint);
+    painter->drawText(QRect(x + shown.opWidth, r.top(), room - shown.opWidth, r.height()), Qt::AlignVCenter | Qt::AlignLeft, shown.place);
   }
   painter->restore();
+}
+
+InstructionDelegate::Words InstructionDelegate::words(const QString& op, const QString& place, const QFontMetrics& opMetrics,
+                                                      const QFontMetrics& placeMetrics, int room) {
+  const Metrics m = Metrics::current();
+  const int gap = qRound(0.4 * m.unit), shared = room - gap, least = 3 * m.unit;
+  Words words;
+  if (place.isEmpty() || shared < 2 * least) {
+    words.op = opMetrics.elidedText(op, Qt::ElideMiddle, room);
+    words.opWidth = opMetrics.horizontalAdvance(words.op);
+    return words;
+  }
+  const auto at = place.indexOf(QStringLiteral(" · "));
+  const int module = placeMetrics.horizontalAdvance(at < 0 ? place : place.left(at));
+  words.op = opMetrics.elidedText(op, Qt::ElideMiddle, shared - std::min(module + 1, shared / 2));
+  words.opWidth = opMetrics.horizontalAdvance(words.op) + gap;
+  words.place = shortPlace(place, placeMetrics, room - words.opWidth);
+  return words;
 }
 
 }  // namespace stepscope

@@ -18,6 +18,14 @@ class InstructionDelegate : public QStyledItemDelegate {
   QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override;
   static int gutterWidth();
 
+  // What of an operator and its place is written in `room` pixels, with a gap between them. The path of the module stays whole as long as
+  // the operator keeps half of the room; what the node computes ("· d weight") is shortened first.
+  struct Words {
+    QString op, place;
+    int opWidth = 0;
+  };
+  static Words words(const QString& op, const QString& place, const QFontMetrics& opMetrics, const QFontMetrics& placeMetrics, int room);
+
  private:
   const SelectionModel& selection_;
 };

@@ -136,7 +136,7 @@ InstructionModel::Line InstructionModel::line(int row) const {
     }
   }
   const Timing& t = store_.timing(r.index);
-  line.time = in.view() ? tr("view") : t.ns < 0 ? QString() : format::time(t.ns);
+  line.time = in.view() || t.ns < 0 ? QString() : format::time(t.ns);  // a view takes none; its bytes say so
   line.fresh = !position.in_step() || r.index < position.instruction();
   line.bytes = in.view() ? tr("view") : format::bytes(in.bytes_written());
   if (!in.view() && in.outputs_size() > 0) {

@@ -64,7 +64,7 @@ ParetoPlot::ParetoPlot(QWidget* parent) : QCustomPlot(parent) {
   predicted_->setLineStyle(QCPGraph::lsLine);
   for (QCPGraph* g : {measured_, present_, chosen_}) g->setLineStyle(QCPGraph::lsNone);
   legend->setVisible(true);
-  axisRect()->insetLayout()->setInsetAlignment(0, Qt::AlignTop | Qt::AlignRight);
+  keepLegendClear(*axisRect(), *legend);
   axisRect()->setupFullAxesBox();
   xAxis2->setVisible(false);
   yAxis2->setVisible(false);
@@ -85,13 +85,7 @@ void ParetoPlot::colour() {
   chosen_->setPen(QPen(t.text, 1.6));
   chosen_->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle, t.text, Qt::transparent, unit * 0.95));
   spread_->setPen(QPen(t.series(3), 1));
-  legend->setFont(smallFont());
-  legend->setTextColor(t.muted);
-  legend->setBrush(t.panel);
-  legend->setBorderPen(Qt::NoPen);
-  legend->setIconSize(qRound(1.2 * unit), qRound(0.8 * unit));
-  legend->setRowSpacing(0);
-  legend->setMargins({2, 2, 2, 2});
+  dressLegend(*legend);
 }
 
 void ParetoPlot::resizeEvent(QResizeEvent* event) {

@@ -19,7 +19,7 @@ std::vector<TableColumn> patternColumns() {
   return {text(PatternModel::tr("Pattern"),
                PatternModel::tr("Operators that run again, in order; “block” is a whole module that the model repeats. "
                                 "Ticked: in the plan below"),
-               9),
+               12),
           text(PatternModel::tr("Chosen"),
                PatternModel::tr(
                    "How many of its occurrences the plan below takes, from the front of the model, of how many there are"),

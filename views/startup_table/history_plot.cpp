@@ -37,7 +37,7 @@ QRectF HistoryPlot::area() const {
   const Metrics m = Metrics::current();
   const double left = m.padding + std::max(QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_)),
                                          QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_ / 2))) + 6;
-  return QRectF(rect()).adjusted(left, 2.2 * m.unit, -1.4 * m.padding, -1.9 * m.unit);
+  return QRectF(rect()).adjusted(left, 2.8 * m.unit, -1.4 * m.padding, -1.9 * m.unit);
 }
 
 QPointF HistoryPlot::place(std::size_t point) const {

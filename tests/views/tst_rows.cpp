@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Rows of tables and lines of the instruction list: what a narrow one shows, and in which colours.
+#include <QAbstractItemModelTester>
+#include <QStyleOptionViewItem>
+#include <QTest>
+
+#include "views/common/format.h"
+#include "views/common/names.h"
+#include "views/common/row_table.h"
+#include "views/common/tokens.h"
+#include "views/instructions/instruction_delegate.h"
+
+using namespace stepscope;
+
+class RowsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void rowTablePassesTheTester() {
+    RowTableModel model({{QStringLiteral("a"), {}, false, 4}, {QStringLiteral("b"), {}, true, 4}});
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
+    std::vector<TableRow> rows(3);
+    rows[0].cells = {QStringLiteral("<b>x</b>")};
+    model.setRows(std::move(rows));
+    QCOMPARE(model.rowCount(), 3);
+    QVERIFY(model.index(0, 1).data().toString().isEmpty());
+  }
+
+  void columnsShowTheirNumbersWholeAndShortenTexts() {
+    RowTableModel model({{QStringLiteral("Name"), {}, false, 10}, {QStringLiteral("Bytes"), {}, true, 2}, {QStringLiteral("Class"), {}, false, 6}, {QStringLiteral("Far"), {}, true, 4}});
+    RowTableView view;
+    view.setModel(&model);
+    view.sizeColumns(model.columns());
+    const QString name = QStringLiteral("a name that takes far more room than there is in a narrow panel"), number = QStringLiteral("123,456.78 MiB");
+    model.setRows({TableRow{{name, number, QStringLiteral("backward value"), number}, {}, -1}});
+    const QFontMetrics metrics(view.font());
+    const auto wholeColumns = [&] {  // those that end within the view
+      int count = 0;
+      while (count < model.columnCount() && view.columnViewportPosition(count) + view.columnWidth(count) <= view.viewport()->width()) ++count;
+      return count;
+    };
+    for (const int width : {1200, 700, 480, 340, 260}) {
+      view.resize(width, 200);
+      view.show();
+      QTest::qWait(1);
+      for (const int column : {1, 3}) QVERIFY2(view.columnWidth(column) >= metrics.horizontalAdvance(number), qPrintable(QString::number(width)));
+      if (width >= 700) QCOMPARE(wholeColumns(), 4);
+      // No column is cut by the edge: it ends there, or begins behind it.
+      const int whole = wholeColumns();
+      QVERIFY(whole >= 1);
+      if (whole < 4) QVERIFY2(view.columnViewportPosition(whole) >= view.viewport()->width() - 2, qPrintable(QString::number(width)));
+    }
+    QVERIFY(view.columnWidth(0) < metrics.horizontalAdvance(name));
+    view.resize(1200, 200);
+    QVERIFY(view.columnWidth(0) >= metrics.horizontalAdvance(name));
+    view.setColumnWidth(0, 77);  // by hand: it stays
+    view.resize(900, 200);
+    QCOMPARE(view.columnWidth(0), 77);
+  }
+
+  void aTickTakesNothingFromItsText() {
+    struct Ticked : RowTableModel {
+      using RowTableModel::RowTableModel;
+      QVariant data(const QModelIndex& index, int role) const override {
+        return role == Qt::CheckStateRole && index.column() == 0 ? QVariant(Qt::Unchecked) : RowTableModel::data(index, role);
+      }
+    };
+    Ticked model({{QStringLiteral("Pattern"), {}, false, 30}, {QStringLiteral("Saves"), {}, true, 6}});
+    TableRow row;
+    row.cells = {QStringLiteral("LayerNormalization+Gelu+"), QStringLiteral("980 KiB")};
+    model.setRows({row});
+    RowTableView view;
+    view.setModel(&model);
+    view.sizeColumns(model.columns());
+    QStyleOptionViewItem option;
+    option.initFrom(&view);
+    option.features = QStyleOptionViewItem::HasCheckIndicator | QStyleOptionViewItem::HasDisplay;
+    option.text = row.cells[0].text;
+    option.rect = view.visualRect(model.index(0, 0)).adjusted(5, 0, -5, 0);  // as the delegate paints it
+    const QRect text = view.style()->subElementRect(QStyle::SE_ItemViewItemText, &option, &view);
+    QVERIFY2(text.width() >= view.fontMetrics().horizontalAdvance(option.text), qPrintable(QString::number(text.width())));
+  }
+
+  void aLastNumberStaysWithTheOthers() {
+    RowTableView table;
+    const std::vector<TableColumn> columns{{QStringLiteral("Name"), QStringLiteral("n"), false, 8}, {QStringLiteral("A"), QStringLiteral("a"), true, 5}, {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
+    RowTableModel model(columns);
+    TableRow line;
+    line.cells = {QStringLiteral("first"), QStringLiteral("1"), QStringLiteral("2")};
+    model.setRows({line});
+    table.setModel(&model);
+    table.resize(600, 200);
+    table.sizeColumns(columns);
+    table.show();
+    QCoreApplication::processEvents();
+    QVERIFY(table.columnWidth(0) > 300);
+    QVERIFY(table.columnWidth(2) < 120);
+    QCOMPARE(table.columnWidth(0) + table.columnWidth(1) + table.columnWidth(2), table.viewport()->width());
+  }
+
+  void aSelectedRowKeepsTheColoursThatMeanSomething() {
+    RowTableModel model({{QStringLiteral("Verdict"), {}, false, 10}, {QStringLiteral("Change"), {}, true, 6}});
+    TableRow row;
+    row.cells = {QStringLiteral("plain"), QStringLiteral("−6.10 ms")};
+    row.cells[1].role = QStringLiteral("ok");
+    model.setRows({row, row});
+    RowTableView view;
+    view.setModel(&model);
+    view.sizeColumns(model.columns());
+    view.resize(300, 120);
+    view.show();
+    const auto inked = [&](const QColor& colour) {
+      const QImage image = view.viewport()->grab(view.visualRect(model.index(0, 1))).toImage();
+      int most = 255;  // the nearest of its pixels: letters have soft edges
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) {
+          const QColor c = image.pixelColor(x, y);
+          most = std::min(most, std::max({std::abs(c.red() - colour.red()), std::abs(c.green() - colour.green()), std::abs(c.blue() - colour.blue())}));
+        }
+      return most < 24;
+    };
+    QVERIFY(inked(Tokens::current().ok));
+    view.selectRow(0);
+    QVERIFY(inked(Tokens::current().select));
+    QVERIFY(inked(Tokens::current().ok));
+    QVERIFY(!inked(Tokens::current().text));
+  }
+
+  void aNarrowLineOfTheListKeepsOperatorAndModule() {
+    const QFontMetrics op(QApplication::font()), place(smallFont());
+    const QString whole = QStringLiteral("h.1.mlp.proj · d MatMul_output_0"), module = QStringLiteral("h.1.mlp.proj");
+    for (const QString& name : {QStringLiteral("Add"), QStringLiteral("BatchedMatMul"), QStringLiteral("SoftmaxCrossEntropyLossGrad")}) {
+      for (int room = 10; room < 500; ++room) {
+        const auto words = InstructionDelegate::words(name, whole, op, place, room);
+        const int placeWidth = words.place.isEmpty() ? 0 : place.horizontalAdvance(words.place);
+        QVERIFY2(words.opWidth + placeWidth <= room || room < op.horizontalAdvance(QStringLiteral("…")), qPrintable(QString::number(room)));
+        if (room >= 6 * Metrics::current().unit + Metrics::current().unit / 2) QVERIFY2(!words.place.isEmpty(), qPrintable(QString::number(room)));
+        // Each of them has its half; neither is shortened for what the other one does not need.
+        if (room / 2 > place.horizontalAdvance(module) + Metrics::current().unit) QVERIFY2(words.place.startsWith(module), qPrintable(words.place));
+        if (room > op.horizontalAdvance(name) + place.horizontalAdvance(whole) + Metrics::current().unit) {
+          QCOMPARE(words.op, name);
+          QCOMPARE(words.place, whole);
+        }
+        if (words.op != name) QVERIFY(op.horizontalAdvance(words.op) > room / 2 - 3 * Metrics::current().unit);
+      }
+    }
+    // In a list of 300 pixels, beside its time and bytes.
+    const auto narrow = InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.1.mlp.proj · d weight"), op, place, 130);
+    QVERIFY2(narrow.place.contains(QStringLiteral("proj")) && narrow.op.size() > 5, qPrintable(narrow.op + ' ' + narrow.place));
+  }
+
+  void aPathGivesWayToTheNameBehindIt() {
+    const QFontMetrics metrics(QApplication::font());
+    const QString name = QStringLiteral("/Softmax_output_0"), whole = QStringLiteral("/transformer.h.0/attn/score") + name;
+    for (int width = metrics.horizontalAdvance(whole); width > 0; --width) {
+      const QString shown = format::elidedPath(whole, metrics, width);
+      QVERIFY(metrics.horizontalAdvance(shown) <= width || width < metrics.horizontalAdvance(QStringLiteral("…")));
+      if (width > metrics.horizontalAdvance(QStringLiteral("/t…") + name)) QVERIFY2(shown.endsWith(name), qPrintable(shown));
+    }
+    QCOMPARE(format::elidedPath(whole, metrics, metrics.horizontalAdvance(whole)), whole);
+  }
+
+  void aNumberStaysWithTheModuleThatItCounts() {
+    snapshot::Graph graph;
+    auto* node = graph.add_nodes();
+    node->set_op("Gelu");
+    node->mutable_provenance()->set_module_path("transformer.h.1.mlp.act.half");
+    const auto snapshot = GraphSnapshot::make(graph);
+    QCOMPARE(names::place(*snapshot, snapshot->graph().nodes(0)), QStringLiteral("h.1.mlp.act.half"));
+    node->mutable_provenance()->set_module_path("transformer.h.11.mlp.c_fc");
+    const auto other = GraphSnapshot::make(graph);
+    QCOMPARE(names::place(*other, other->graph().nodes(0)), QStringLiteral("h.11.mlp.c_fc"));
+  }
+};
+
+QTEST_MAIN(RowsTest)
+#include "tst_rows.moc"
