@@ -236,10 +236,14 @@ void Recording::open(const QString& path, std::int64_t run) {
       end(storage::RunStatus::kFinished);
       shownRun_ = run;
       post([readable](Core& c) { c.path = readable; });
-      setProject(path);
-      stepscope::show(*facts, store_);
-      emit opened(path);
-      refreshStartupHistory();
+      // Not in the turn that emptied the views.
+      back([this, path, show, facts] {
+        if (show != shows_) return;
+        setProject(path);
+        stepscope::show(*facts, store_);
+        emit opened(path);
+        refreshStartupHistory();
+      });
     });
   });
 }
@@ -341,21 +345,23 @@ void Recording::runSql(const QString& query) {
 
 void Recording::report(const QString& path) {
   post([this, path, run = shownRun_](Core& core) {
-    const auto fail = [this, path](const std::string& why) { back([this, path, why] { emit failed(tr("report '%1': %2").arg(format::visible(path), format::visible(why))); }); };
+    const auto fail = [this, path](const std::string& why) {
+      const bool named = why.starts_with("report '");
+      back([this, path, why, named] { emit failed(named ? format::visible(why) : tr("report '%1': %2").arg(format::visible(path), format::visible(why))); });
+    };
     if (core.path.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
     if (core.recorder) (void)core.recorder->flush();
     auto project = storage::Project::openReadOnly(core.path.toStdString());
     if (!project) return fail(project.error().message);
     const bool pdf = path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive);
-    const QString written = pdf ? path + QStringLiteral(".html") : path;
+    const QTemporaryDir between;
+    const QString written = pdf ? between.filePath(QStringLiteral("report.html")) : path;
     const auto status = storage::writeReport(*project, run, written.toStdString());
     if (!status) return fail(status.error().message);
     if (pdf) {
       QFile html(written);
       if (!html.open(QIODevice::ReadOnly)) return fail("the HTML it is printed from cannot be read");
       const QString text = QString::fromUtf8(html.readAll());
-      html.close();
-      html.remove();
       if (const QString why = printReport(text, path); !why.isEmpty()) return fail(why.toStdString());
     }
     back([this, path] { emit reported(path); });

@@ -223,6 +223,17 @@ class WaysTest : public QObject {
     w.loop().act([&] { w->recording().report(report); });
     QVERIFY(w.recorded());
     QVERIFY(QFileInfo(report).size() > 0);
+    // Nor can a report be written there: each form says so once, with what to do.
+    for (const char* ending : {"html", "json", "csv", "pdf"}) {
+      w.loop().act([&] {
+        w->notice().clear();
+        w->recording().report(folder.filePath(QStringLiteral("file/r.") + QLatin1String(ending)));
+      });
+      QVERIFY2(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000), ending);
+      QCOMPARE(w->notice().text().count(QStringLiteral("report '")), 1);
+      QVERIFY2(w->notice().text().contains(QStringLiteral("folder")) && w->notice().text().contains(QStringLiteral("file/r.") + QLatin1String(ending)),
+               qPrintable(w->notice().text()));
+    }
     QDir(QFileInfo(path).path()).removeRecursively();
   }
 
