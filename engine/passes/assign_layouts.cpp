@@ -260,6 +260,7 @@ class LayoutAssigner {
     Value& out = graph_.mutableValue(node.outputs[0]);
     out.type = graph_.value(value).type;
     out.layout = to;
+    refusal_.resize(graph_.valueCapacity());  // decided like what it copies
     result_.notes.push_back(fmt::format("{}: '{}' is reordered to {}", neighbour.label(), name, layoutName(to)));
     return id;
   }

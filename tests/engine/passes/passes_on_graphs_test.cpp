@@ -329,6 +329,24 @@ TEST(AssignLayouts, GatesConcatenationsAndSumsOfChannelsNeedNoReorder) {
   EXPECT_EQ(s.graph.value(gate).layout, Layout::kPlain);
 }
 
+// What is decided about a node stays so when its operands were replaced by their copies.
+TEST(AssignLayouts, GroupsOfOtherWidthsStayPlainBetweenReorders) {
+  Sketch s;
+  const ValueId x = s.input("x", {1, 32, 12, 12}), w = s.input("w", {32, 32, 3, 3}), g = s.input("g", {32, 8, 3, 3}), last = s.input("last", {32, 32, 3, 3});
+  const Attributes padded{{"pads", Ints{1, 1, 1, 1}}};
+  Attributes grouped = padded;
+  grouped.set("group", std::int64_t{4});
+  const ValueId before = s.op("Conv", {x, w}, padded), between = s.op("Conv", {before, g}, grouped);
+  s.finish({s.op("Conv", {before, w}, padded), s.op("Conv", {between, w}, padded), s.op("Conv", {between, last}, padded)});
+  s.apply("assign_layouts");
+  for (const NodeId id : s.graph.order()) {
+    const Node& node = s.graph.node(id);
+    if (node.attrs.integer("group", 1) == 1) continue;
+    for (const ValueId value : {node.input(0), node.input(1), node.output(0)}) EXPECT_EQ(s.graph.value(value).layout, Layout::kPlain) << s.graph.value(value).name;
+  }
+  EXPECT_GE(s.count("Reorder"), 2u);
+}
+
 TEST(AssignLayouts, OtherChannelsStayPlainWithAReason) {
   Sketch s;
   const ValueId x = s.input("x", {2, 16, 8}), w = s.input("w", {24, 16, 3}), v = s.input("v", {16, 24, 3}), u = s.input("u", {16, 4, 1});
