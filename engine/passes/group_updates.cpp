@@ -47,37 +47,43 @@ std::string commonModule(const std::string& a, const std::string& b) {
   return dot == std::string::npos ? "" : common.substr(0, dot);
 }
 
-// The last node of the group takes over what the others do: all gradients are there then.
+// One node at the end, where all gradients are there, in place of the group's.
 void join(Graph& graph, const Group& group) {
   const Kind& kind = *group.kind;
-  const NodeId survivor = group.members.back();
+  const Node& first = graph.node(group.members.front());
   std::vector<ValueId> inputs, outputs;
-  for (std::size_t i = 0; i < kShared; ++i) inputs.push_back(graph.node(survivor).input(kind.inputs + i));
-  std::string module = graph.node(survivor).provenance.modulePath;
-  std::vector<NodeId> sources(group.members.begin(), group.members.end() - 1);
+  for (std::size_t i = 0; i < kShared; ++i) inputs.push_back(first.input(kind.inputs + i));
+  std::string module = first.provenance.modulePath;
+  for (const NodeId id : group.members) {
+    const Node& node = graph.node(id);
+    for (std::size_t i = 0; i < kind.inputs; ++i) inputs.push_back(node.input(i));
+    module = commonModule(module, node.provenance.modulePath);
+  }
+  // "fc1.bias/adamw" names the optimizer behind the parameter.
+  const auto slash = first.name.rfind('/');
+  const NodeId made = graph.addNode("small parameters" + (slash == std::string::npos ? "" : first.name.substr(slash)), std::string(kInternalDomain),
+                                    std::string(kind.together), std::move(inputs), {}, first.attrs);
   for (const NodeId id : group.members) {
     Node& node = graph.mutableNode(id);
-    for (std::size_t i = 0; i < kind.inputs; ++i) inputs.push_back(node.input(i));
     for (std::size_t o = 0; o < kind.outputs; ++o) {
       const ValueId output = node.output(o);
       if (output) {
-        graph.mutableValue(output).producer = survivor;
-        graph.mutableValue(output).outputIndex = static_cast<decltype(Value::outputIndex)>(outputs.size());
+        graph.mutableValue(output).producer = made;
+        graph.mutableValue(output).outputIndex = static_cast<int>(outputs.size());
       }
       outputs.push_back(output);
     }
-    module = commonModule(module, node.provenance.modulePath);
-    if (id != survivor) std::fill(node.outputs.begin(), node.outputs.end(), ValueId{});
+    std::fill(node.outputs.begin(), node.outputs.end(), ValueId{});
   }
-  Node& node = graph.mutableNode(survivor);
-  node.op = kind.together;
-  node.inputs = std::move(inputs);
+  Node& node = graph.mutableNode(made);
   node.outputs = std::move(outputs);
+  node.sinceVersion = first.sinceVersion;
+  node.phase = first.phase;
+  node.predicates = first.predicates;
   node.provenance.modulePath = std::move(module);
-  node.provenance.sources.insert(node.provenance.sources.end(), sources.begin(), sources.end());
+  node.provenance.sources = group.members;
   node.provenance.pass = graph.pass();
-  graph.logChange(survivor);
-  graph.removeNodes(sources);
+  graph.removeNodes(group.members);
 }
 
 }  // namespace

@@ -118,10 +118,12 @@ TEST(GroupUpdates, WhatFillsTheThreadsStaysAloneAndSaysSo) {
   EXPECT_EQ(result->notes, std::vector<std::string>{"AdamUpdates of 3 parameters"});
   ASSERT_EQ(updates.graph.order().size(), 2U);
   EXPECT_TRUE(updates.graph.verify().empty()) << updates.graph.verify().front();
-  const Node& together = updates.graph.node(updates.nodes[3]);
+  const Node& together = updates.graph.node(updates.graph.order().back());
   EXPECT_EQ(together.op, "AdamUpdates");
+  EXPECT_EQ(together.name, "small parameters");
+  EXPECT_EQ(together.phase, Phase::kOptimizer);
   EXPECT_EQ(together.provenance.modulePath, "layer");
-  EXPECT_EQ(together.provenance.sources, (std::vector{updates.nodes[0], updates.nodes[2]}));
+  EXPECT_EQ(together.provenance.sources, (std::vector{updates.nodes[0], updates.nodes[2], updates.nodes[3]}));
   ASSERT_TRUE(inference.inferNode(together.id));
   for (const StateUpdate& update : updates.graph.stateUpdates) EXPECT_EQ(updates.graph.value(update.next).type.shape, updates.graph.value(update.state).type.shape);
 }
