@@ -1,7 +1,7 @@
 // Runs an ExecutionPlan: owns the arena, the kernels and the batch's memory; borrows the state.
 //
 // bind() makes every kernel and packs the arena; after it, run() allocates nothing but what dynamic instructions need.
-// Not thread-safe, except cancel(), which may be called from any thread and stops before the next instruction.
+// Not thread-safe; but any thread may set RunOptions::cancel, which stops before the next instruction.
 #pragma once
 
 #include <atomic>
