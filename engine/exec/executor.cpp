@@ -265,15 +265,15 @@ Status Executor::runFast(Laps& some, const RunOptions& options, Now now) {
   const Laps::Lap* const cancellable = lap + some.cancellable;
   const Laps::Lap* const end = lap + some.count;
   for (; lap < end; ++lap) {
+    lap->begin = now();  // first of all: what follows waits for memory together with the kernel
     if (lap < cancellable && cancel->load(std::memory_order_relaxed) && cancel->exchange(false)) [[unlikely]] {
       some.done = static_cast<int>(lap - some.laps.data());
       return cancelledBefore(lap->instruction);
     }
     if (lap->conditional && !conditionsHold(lap->instruction)) [[unlikely]] {
-      lap->begin = lap->end = now();
+      lap->end = lap->begin;
       continue;
     }
-    lap->begin = now();
     if (Status status = runInstruction(lap->instruction, options); !status) [[unlikely]] {
       some.done = static_cast<int>(lap - some.laps.data());
       return status;
