@@ -135,6 +135,11 @@ TensorView Executor::view(ValueId id) const {
   return view;
 }
 
+bool Executor::staysInPlace(ValueId id) const {
+  const int index = plan_.bufferOfValue[at(id)];
+  return index >= 0 && plan_.buffers[at(index)].layout == Layout::kPlain && plan_.buffers[at(plan_.root(index))].home != Home::kDynamic;
+}
+
 Status Executor::write(ValueId id, const TensorView& contents) {
   const int index = id && at(id) < plan_.bufferOfValue.size() ? plan_.bufferOfValue[at(id)] : -1;
   const TensorView target = viewOf(index);

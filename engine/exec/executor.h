@@ -78,6 +78,8 @@ class Executor {
   // `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a copy, good until the
   // next instruction runs; `write` is the way to change contents.
   TensorView view(ValueId id) const;
+  // Whether view() answers the same memory in every step.
+  bool staysInPlace(ValueId id) const;
   // Overwrites a value's buffer with row-major contents of the same type. Error: it has no memory now.
   Status write(ValueId id, const TensorView& contents);
   // Whether the value's contents are intact when the next instruction to run is `position`; else why not.

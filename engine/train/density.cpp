@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/train/utf8.h"
+#include "kernels/dispatch.h"
 
 namespace stepscope {
 namespace {
@@ -57,7 +58,10 @@ std::vector<snapshot::InputDensity> DensityProbe::measure(const Batch& batch) co
     std::int64_t valid = 0, shortest = length, longest = 0;
     for (std::int64_t row = 0; row < total; row += length) {
       std::int64_t n = 0;
-      for (std::int64_t i = row; i < row + length; ++i) n += elementAsInt(view, i) != invalid;
+      dispatchInteger(view.dtype, [&](auto tag) {
+        const auto* elements = static_cast<const decltype(tag)*>(view.data) + row;
+        n = std::count_if(elements, elements + length, [&](auto element) { return static_cast<std::int64_t>(element) != invalid; });
+      });
       shortest = std::min(shortest, n);
       longest = std::max(longest, n);
       valid += n;

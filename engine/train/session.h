@@ -8,9 +8,11 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,7 @@ struct Stage {
 // One variant: the specialised graph and its executor for one signature of input shapes.
 struct Variant {
   std::string signature, reason;
+  std::map<std::string, std::pair<DType, Dims>> arrays;  // the same as `signature`, to compare with
   Graph graph;
   std::unique_ptr<Inference> inference;
   std::unique_ptr<Executor> executor;
@@ -64,7 +67,13 @@ struct Variant {
   bool stepped = false;              // a step of it was committed
   bool timed = false;                // its first step has named the instructions that cancelling waits for
   std::optional<NotePlan> notes;     // what a step may note of its values
-  std::vector<StateUpdate> copied;   // state whose next version has memory of its own: copied when the step is committed
+  // State whose next version has memory of its own: copied when the step is committed.
+  struct Copied {
+    StateUpdate update;
+    std::span<std::byte> from, to;  // where both lie for good; empty where that is not known before the step
+    bool byOptimizer = false;
+  };
+  std::vector<Copied> copied;
   std::shared_ptr<const Graph> specialised;  // before phase recompute
   std::shared_ptr<const Graph> recomputed;   // after it; null when it changed nothing
   std::map<std::string, std::string> effects;  // of the options, in this plan

@@ -32,6 +32,12 @@ std::string signatureOf(const Batch& batch) {
   return text;
 }
 
+bool fits(const Variant& variant, const Batch& batch) {
+  return std::equal(batch.arrays.begin(), batch.arrays.end(), variant.arrays.begin(), variant.arrays.end(), [](const auto& array, const auto& expected) {
+    return array.first == expected.first && array.second.dtype() == expected.second.first && array.second.dims() == expected.second.second;
+  });
+}
+
 void report(snapshot::PassReport& report, std::string_view name, const PassResult& result, std::size_t nodesBefore, std::size_t nodesAfter) {
   report.set_name(std::string(name));
   report.set_matches(static_cast<int>(result.matches));
@@ -306,17 +312,17 @@ void Session::dropVariants() {
 }
 
 Status Session::useVariantFor(const Batch& batch) {
-  const std::string signature = signatureOf(batch);
+  if (variant_ && fits(*variant_, batch)) return {};
   for (const auto& variant : variants_)
-    if (variant->signature == signature) {
-      if (variant_ != variant.get()) runVariant(*variant);
+    if (fits(*variant, batch)) {
+      runVariant(*variant);
       return {};
     }
   if (!variants_.empty()) {
     builds_.push_back(spans_.size());
     std::erase_if(stages_, [](const Stage& stage) { return stage.phase == "recompute"; });
   }
-  SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signature));
+  SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signatureOf(batch)));
   variant->build = builds_.size() - 1;
   variant->effects = optionEffects_;
   if (stages_.back().phase == "recompute") variant->recomputed = stages_.back().graph;
@@ -363,6 +369,7 @@ Status Session::chooseRecompute(Graph& graph, Inference& inference, const PlanOp
 Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::string reason) {
   auto variant = std::make_unique<Variant>();
   variant->signature = signatureOf(batch);
+  for (const auto& [name, tensor] : batch.arrays) variant->arrays[name] = {tensor.dtype(), tensor.dims()};
   variant->reason = std::move(reason);
   variant->graph = symbolic_;
   Graph& graph = variant->graph;
@@ -434,7 +441,15 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     if (Status status = variant->executor->bind(options_.reuse, options_.memoryLimit); !status) return phase.fail(status.error());
     for (const StateUpdate& update : graph.stateUpdates) {
       const TensorView from = variant->executor->view(update.next), to = variant->executor->view(update.state);
-      if (!from.data || from.data != to.data) variant->copied.push_back(update);
+      if (from.data && from.data == to.data) continue;
+      Variant::Copied copied{update, {}, {}, false};
+      const Value& next = graph.value(update.next);
+      copied.byOptimizer = next.producer && graph.node(next.producer).phase == Phase::kOptimizer;
+      if (from.data && to.data && from.bytes() == to.bytes() && variant->executor->staysInPlace(update.next)) {
+        copied.from = {static_cast<std::byte*>(from.data), from.bytes()};
+        copied.to = {static_cast<std::byte*>(to.data), to.bytes()};
+      }
+      variant->copied.push_back(std::move(copied));
     }
     if (options_.roofline) {
       PhaseScope child(*this, "measure peak");

@@ -60,11 +60,11 @@ Status Session::step(snapshot::StepRecord& record) {
     return {};
   }
   SS_TRY(applyOptions());
-  SS_ASSIGN(const Batch batch, data_->batch(state_.step));
+  SS_ASSIGN(Batch batch, data_->batch(state_.step));
   SS_TRY(useVariantFor(batch));
   Executor& executor = *variant_->executor;
   SS_TRY(feed(batch));
-  batch_ = batch;
+  batch_ = std::move(batch);
   const int count = static_cast<int>(executor.plan().instructions.size());
   Executor::RunOptions options = runOptions();
   lastSpans_.clear();
@@ -185,10 +185,13 @@ bool Session::traceCountedFirstBatch() const {
 // What the step's instructions made beside the state becomes the state. `counted`: see traceCountedFirstBatch().
 void Session::writeNextState(bool updated, bool counted) {
   const Executor& executor = *variant_->executor;
-  for (const StateUpdate& update : variant_->copied) {
+  for (const auto& [update, source, target, byOptimizer] : variant_->copied) {
+    if (byOptimizer && !updated) continue;
+    if (!source.empty() && !counted) {
+      std::memcpy(target.data(), source.data(), source.size());
+      continue;
+    }
     const Value& next = variant_->graph.value(update.next);
-    const bool optimizerUpdate = next.producer && variant_->graph.node(next.producer).phase == Phase::kOptimizer;
-    if (optimizerUpdate && !updated) continue;
     const TensorView from = executor.view(update.next), to = executor.view(update.state);
     if (counted && variant_->graph.node(next.producer).op.ends_with("BatchNormalization")) {
       const double momentum = variant_->graph.node(next.producer).attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
