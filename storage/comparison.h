@@ -43,7 +43,7 @@ struct RunComparison {
   RunRow a, b;
   std::vector<OptionDifference> options;  // only those that differ, settings of the run (model, seed …) first
   SharedSteps steps;
-  TimeStats stepA, stepB;                   // wall time of a step without warm-up
+  TimeStats stepA, stepB;                   // wall time of the judged steps (judged_steps.h)
   std::vector<TimeDifference> buildPhases;  // depth 0 of the newest build, in order
   std::vector<TimeDifference> stepPhases;   // forward, backward, recompute, optimizer
   std::vector<TimeDifference> ops;          // largest absolute difference first

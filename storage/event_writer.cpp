@@ -248,6 +248,8 @@ Status EventWriter::on(std::int64_t run, const AlertRaised& event) {
   const snapshot::Alert& alert = event.alert;
   if (alert.code() == "missing_weights")
     SS_STORE_TRY(insert("UPDATE runs SET weights = ? WHERE id = ? AND weights = ?", kRandomWeights, run, kWeightsOfTheModel));
+  if (alert.code() == "stopped")  // comes after the step it is about
+    SS_STORE_TRY(insert("UPDATE steps SET stopped_in = 1 WHERE id = (SELECT max(id) FROM steps WHERE run = ? AND step = ?)", run, alert.step()));
   return insert("INSERT INTO alerts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", run, severityName(alert.severity()),
                 alert.code(), alert.message(), alert.node(), alert.value(), alert.step(), alert.instruction());
 }

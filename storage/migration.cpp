@@ -78,6 +78,9 @@ std::span<const Migration> migrations() {
        "ALTER TABLE graphs ADD COLUMN base INTEGER NOT NULL DEFAULT 0;"
        "CREATE TABLE determinism (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, node_count "
        "INTEGER NOT NULL, nodes TEXT NOT NULL, PRIMARY KEY (plan, position)) WITHOUT ROWID"},
+      {4, "steps say whether somebody stopped in them; before, only an alert with their number did",
+       "ALTER TABLE steps ADD COLUMN stopped_in INTEGER NOT NULL DEFAULT 0;"
+       "UPDATE steps SET stopped_in = 1 WHERE (run, step) IN (SELECT run, step FROM alerts WHERE code = 'stopped')"},
   };
   return kAll;
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "storage/harden.h"
+#include "storage/judged_steps.h"
 #include "storage/migration.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -125,7 +126,9 @@ Result<Project> Project::openForWriting(const fs::path& path) {
     SS_STORE_TRY(checkSchema(connection, state->path, false));
     if (old) SS_STORE_TRY(writeDocs(connection));
     SS_STORE_TRY(connection.execute("UPDATE runs SET status = 'interrupted' WHERE status = 'running'"));
+    state->schemaVersion = kSchemaVersion;
   }
+  SS_STORE_TRY(makeJudgedSteps(connection, kSchemaVersion, false));
   return Project(std::move(state));
 }
 
@@ -143,6 +146,7 @@ Result<Project> Project::openReadOnly(const fs::path& path) {
   SS_STORE_ASSIGN(const bool whole, quickCheck(state->connection, state->path));
   if (!whole) state->warnings.push_back("the file is large and was not checked to its end");
   if (state->schemaVersion >= kSchemaVersion) SS_STORE_TRY(checkSchema(state->connection, state->path, newer));
+  SS_STORE_TRY(makeJudgedSteps(state->connection, state->schemaVersion, true));
   return Project(std::move(state));
 }
 

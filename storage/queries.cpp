@@ -7,6 +7,7 @@
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
+#include "storage/judged_steps.h"
 #include "storage/sqlite.h"
 #include "storage/writer_lock.h"
 
@@ -221,9 +222,9 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {
   const std::string sql = fmt::format(
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
-      "planned_bytes, peak_bytes, batch, {} "
+      "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1) "
       "FROM steps WHERE run = ?1 {} ORDER BY {}",
-      project.schemaVersion() < 3 ? "0" : "recording_ns", all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
+      project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()), all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
   return readAll<StepRow>(
       project, sql,
       [](const Statement& row) {
@@ -244,6 +245,8 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
         s.peakBytes = boundedSize(row.integer(13));
         s.batch = row.text(14);
         s.recordingNs = boundedSize(row.integer(15));
+        s.stoppedIn = row.integer(16) != 0;
+        s.judged = row.integer(17) != 0;
         return s;
       },
       run);

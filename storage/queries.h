@@ -62,6 +62,8 @@ struct StepRow {
   std::optional<double> loss, gradientNorm;
   double learningRate = 0;
   bool updated = false, warmUp = false;
+  bool stoppedIn = false;  // by somebody: ns includes the waiting
+  bool judged = false;     // ns says how fast a step is: see judged_steps.h
   std::int64_t samples = 0, tokens = 0, beginNs = 0, ns = 0, plannedBytes = 0, peakBytes = 0;
   std::string batch;
   std::int64_t recordingNs = 0;  // of ns

@@ -311,7 +311,8 @@ Table buffersTable() {
 
 Table stepsTable() {
   return {"steps",
-          "One row per executed micro step. A step executed again after a rewind is a new row with the same number.",
+          "One row per executed micro step. A step executed again after a rewind is a new row with the same number. Inside Stepscope, the "
+          "table `judged_steps` has those whose ns says how fast a step is.",
           {{"id", kId, "number of the row, in order of execution"},
            {"run", kInt, "runs.id"},
            {"step", kInt, "micro step number, from 0"},
@@ -323,12 +324,13 @@ Table stepsTable() {
            {"samples", kInt, "extent of the first axis of the first input"},
            {"tokens", kInt, "samples times sequence length, 0 when there is none"},
            {"begin_ns", kInt, "begin on the worker's clock"},
-           {"ns", kInt, "duration"},
+           {"ns", kInt, "duration, waiting included"},
            {"planned_bytes", kInt, "peak as planned, persistent memory included"},
            {"peak_bytes", kInt, "the same, measured by touched pages"},
            {"warm_up", kInt, "1 for the first step of a plan: left out of statistics"},
            {"batch", kText, "which entry of the data"},
-           {"recording_ns", kIntOrZero, "of ns: spent on taking batch, row losses and statistics, 0 in most steps"}},
+           {"recording_ns", kIntOrZero, "of ns: spent on taking batch, row losses and statistics, 0 in most steps"},
+           {"stopped_in", kIntOrZero, "1 when somebody stopped in it: ns includes the waiting"}},
           "",
           {"run, step"}};
 }

@@ -21,7 +21,7 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
   RunState& state = runs_[run];
   const snapshot::StepRecord& s = event.step;
   const std::optional<std::int64_t> plan = state.plan ? std::optional(state.plan) : std::nullopt;
-  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, s.step(), plan,
+  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", run, s.step(), plan,
                       when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()),
                       s.updated(), s.samples(), s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(),
                       state.warmUp || s.warm_up(), s.batch(), s.recording_ns()));

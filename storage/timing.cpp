@@ -132,31 +132,25 @@ TimeStats statisticsOf(std::vector<std::int64_t>& times) {
 }
 
 Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project) {
-  struct Times {
-    std::vector<std::int64_t> warm, all;
-  };
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT run, ns, warm_up FROM steps ORDER BY id DESC LIMIT ?"));
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT run, ns FROM judged_steps ORDER BY id DESC LIMIT ?"));
   rows.bind(kMostStepTimes);
-  std::map<std::int64_t, Times> runs;
-  while (rows.next()) {
-    Times& times = runs[rows.integer(0)];
-    times.all.push_back(boundedSize(rows.integer(1)));
-    if (rows.integer(2) == 0) times.warm.push_back(times.all.back());
-  }
+  std::map<std::int64_t, std::vector<std::int64_t>> runs;
+  while (rows.next()) runs[rows.integer(0)].push_back(boundedSize(rows.integer(1)));
   SS_STORE_TRY(rows.status());
   std::map<std::int64_t, TimeStats> out;
-  for (auto& [run, times] : runs) out[run] = statisticsOf(times.warm.empty() ? times.all : times.warm);
+  for (auto& [run, times] : runs) out[run] = statisticsOf(times);
   return out;
 }
 
 Result<Timing> readTiming(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(std::vector<StepRow> steps, readSteps(project, run, true));
+  std::vector<std::int64_t> wall;
+  for (const StepRow& step : steps)
+    if (step.judged) wall.push_back(step.ns);
   if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return !s.warmUp; }))
     std::erase_if(steps, [](const StepRow& s) { return s.warmUp; });
   Timing timing;
   timing.steps = static_cast<std::int64_t>(steps.size());
-  std::vector<std::int64_t> wall;
-  for (const StepRow& step : steps) wall.push_back(step.ns);
   timing.step = statisticsOf(wall);
 
   // The plan shown is the one executed last; without steps, the newest one.

@@ -1,6 +1,7 @@
 // Statistics of recorded times: per operator, per instruction, per phase of the step.
 //
-// Warm-up steps (the first of each plan) are left out while other steps exist. A mean never stands alone: every row carries
+// Warm-up steps (the first of each plan) are left out while other steps exist; of the time of whole steps, also those that somebody
+// stopped in (judged_steps.h): what their instructions took says as much as any. A mean never stands alone: every row carries
 // the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the result says
 // so.
 #pragma once
@@ -54,13 +55,13 @@ struct PhaseTime {
 struct Timing {
   std::int64_t steps = 0;                     // recorded steps without warm-up
   std::int64_t sampledSteps = 0;              // of them, used here
-  TimeStats step;                             // wall time of a step
+  TimeStats step;                             // wall time of the judged steps
   std::vector<OpTime> ops;                    // largest share first
   std::vector<InstructionTime> instructions;  // of the newest plan that was executed, in order
   std::vector<PhaseTime> phases;
 };
 
-// Wall times of the newest kMostStepTimes steps of the project, by runs.id.
+// Wall times of the newest kMostStepTimes judged steps of the project, by runs.id; nothing of a run that has none.
 inline constexpr std::int64_t kMostStepTimes = 200'000;
 Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project);
 

@@ -10,7 +10,9 @@ namespace {
 constexpr std::int64_t kMostStatistics = 100'000;
 }
 
-bool ReportData::timed(const StepRow& step) const { return !stopped.contains(step.step) && (!step.warmUp || steps.size() == 1); }
+bool ReportData::stoppedIn() const {
+  return std::any_of(steps.begin(), steps.end(), [](const StepRow& step) { return step.stoppedIn; });
+}
 
 std::int64_t ReportData::startUpNs() const {
   std::int64_t total = 0;
@@ -49,16 +51,6 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(data.statistics, readRecordedStatistics(project, run, kMostStatistics));
   SS_STORE_ASSIGN(data.alerts, readAlerts(project, run));
   SS_STORE_ASSIGN(data.lost, readLost(project, run));
-  for (const AlertRow& alert : data.alerts) {
-    if (alert.code == "stopped") data.stopped.insert(alert.step);
-  }
-  if (!data.stopped.empty()) {
-    std::vector<std::int64_t> times;
-    for (const StepRow& step : data.steps) {
-      if (data.timed(step)) times.push_back(boundedSize(step.ns));
-    }
-    data.timing.step = statisticsOf(times);
-  }
   const std::int64_t shown = data.steps.empty() ? 0 : data.steps.back().plan.value_or(0);
   auto plan = readPlan(project, run, shown);
   if (plan)

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -25,17 +24,14 @@ struct ReportData {
   std::vector<PhaseRow> phases;  // newest build
   std::vector<PassRow> passes;
   std::vector<StepRow> steps;  // each step once, as last executed
-  Timing timing;               // the whole step: of those that are timed()
+  Timing timing;
   Roofline roofline;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> statistics;  // by step; thinned out where there are very many
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;
 
-  std::set<std::int64_t> stopped;  // steps that somebody stopped in: their wall time includes the waiting
-
-  // Its wall time says how fast a step is: neither warm-up nor stopped in; the only step there is counts as it is.
-  bool timed(const StepRow& step) const;
+  bool stoppedIn() const;              // somebody stopped in a step
   std::int64_t startUpNs() const;      // sum of the phases at depth 0
   std::int64_t plannedBytes() const;   // of the newest step, else of the plan; 0 unknown
   std::int64_t measuredBytes() const;  // largest of all steps; 0 unknown

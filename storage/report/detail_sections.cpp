@@ -140,7 +140,7 @@ std::string stepsSection(const ReportData& data) {
                         s.gradientNorm ? numberText(*s.gradientNorm) : "", numberText(s.learningRate),
                         timeCell(static_cast<double>(s.ns)), s.tokens > 0 ? countText(s.tokens) : countText(s.samples),
                         bytesCell(s.peakBytes), htmlElided(s.batch, 40), s.warmUp ? " <span class=chip>warm-up</span>" : "",
-                        data.stopped.contains(s.step) ? " <span class=chip title=\"its time includes the waiting\">stopped</span>" : "");
+                        s.stoppedIn ? " <span class=chip title=\"its time includes the waiting\">stopped</span>" : "");
   }
   const bool tokens = data.steps.back().tokens > 0;
   const std::string table =

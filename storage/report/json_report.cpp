@@ -221,6 +221,7 @@ Json stepJson(const StepRow& s) {
           {"planned_bytes", s.plannedBytes},
           {"peak_bytes", s.peakBytes},
           {"warm_up", s.warmUp},
+          {"stopped_in", s.stoppedIn},
           {"batch", s.batch}};
 }
 

@@ -19,7 +19,7 @@
 //                 flops, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by, median_ns, share]
 //   steps         [step, loss, learning_rate, gradient_norm, updated, samples, tokens, begin_ns, ns, planned_bytes,
 //   peak_bytes,
-//                 warm_up, batch]
+//                 warm_up, stopped_in, batch]
 //   alerts        [severity, code, message, node, value, step, instruction]
 //   lost          [what, amount, first_step, last_step, reason, advice]
 #pragma once

@@ -37,7 +37,7 @@ std::string stepTile(const ReportData& data) {
 std::string throughputTile(const ReportData& data) {
   std::int64_t samples = 0, tokens = 0, ns = 0;
   for (const StepRow& step : data.steps) {
-    if (!data.timed(step)) continue;
+    if (!step.judged) continue;
     samples = saturatingAdd(samples, step.samples);
     tokens = saturatingAdd(tokens, step.tokens);
     ns = saturatingAdd(ns, step.ns);

@@ -30,7 +30,7 @@ std::string lossSection(const ReportData& data) {
     if (step.loss) loss.points.push_back({x, *step.loss});
     if (step.gradientNorm) norm.points.push_back({x, *step.gradientNorm});
     rate.points.push_back({x, step.learningRate});
-    if (data.timed(step)) time.points.push_back({x, static_cast<double>(step.ns)});
+    if (step.judged) time.points.push_back({x, static_cast<double>(step.ns)});
   }
   loss.label = "Loss over steps";
   loss.smooth = true;
@@ -39,7 +39,7 @@ std::string lossSection(const ReportData& data) {
   time.fromZero = rate.fromZero = true;
   std::string body = loss.points.empty() ? emptyNote("The model has no loss; forward only.") : lineChart(loss);
   body += "<div class=three>" + small("Gradient norm", norm) + small("Learning rate", rate) +
-          small(data.stopped.empty() ? "Time of a step, without warm-up" : "Time of a step, without warm-up and stops", time) + "</div>";
+          small(data.stoppedIn() ? "Time of a step, without warm-up and stops" : "Time of a step, without warm-up", time) + "</div>";
   std::string sub = fmt::format(
       "Loss{} over {} steps.",
       data.run.lossName.empty() || data.run.lossName == "loss" ? "" : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),

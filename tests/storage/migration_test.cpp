@@ -86,6 +86,10 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
+  // What told of a stop before steps did.
+  ASSERT_TRUE(connection.execute("INSERT INTO alerts VALUES (NULL, 1, 'info', 'stopped', 'stopped once', -1, -1, 2, 7)"));
+  ASSERT_TRUE(connection.execute("ALTER TABLE steps DROP COLUMN stopped_in; PRAGMA user_version = 4"));
+  if (version == 4) return;
   ASSERT_TRUE(connection.execute("DROP TABLE determinism; ALTER TABLE graphs DROP COLUMN base; PRAGMA user_version = 3"));
   if (version == 3) return;
   ASSERT_TRUE(connection.execute("DELETE FROM tensor_stats WHERE kind != 'watched'"));
@@ -95,6 +99,15 @@ void makeVersion(const std::filesystem::path& path, int version) {
   if (version == 1) {
     ASSERT_TRUE(connection.execute("DROP TABLE roofline; DROP TABLE machine_peaks; PRAGMA user_version = 1"));
   }
+}
+
+// Numbers of the steps that say how fast a step is.
+std::vector<std::int64_t> judged(const Project& project) {
+  std::vector<std::int64_t> numbers;
+  const auto steps = readSteps(project, 1);
+  for (const StepRow& step : *steps)
+    if (step.judged) numbers.push_back(step.step);
+  return numbers;
 }
 
 // A reader takes it as it is, a writer brings it forward.
@@ -117,6 +130,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     EXPECT_EQ(readRecordedStatistics(*project, 1, 1000)->empty(), GetParam() < 3);
     EXPECT_EQ(readGraph(*project, 1)->phase(), "optimizer");
     EXPECT_TRUE(readDeterminism(*project, 1)->empty());
+    EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
   }
   testing::recordSample(folder / "new.stepscope", {1, 1});
@@ -131,9 +145,10 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_EQ(readRecordedStatistics(*project, 1, 1000)->empty(), GetParam() < 3);
   EXPECT_EQ(readGraph(*project, 1)->phase(), "optimizer") << "a graph of before stands alone";
   EXPECT_TRUE(readDeterminism(*project, 1)->empty());
+  EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -17,7 +17,7 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                   {tr("Run"), tr("Number and name of the run; only the number where all have one name"), false, 5},
                   {tr("Started"), tr("Local time"), false, 9},
                   {tr("Steps"), tr("Recorded micro steps"), true, 4},
-                  {tr("n"), tr("Steps that the times beside count: all but warm-up, the first step of each plan"), true, 4},
+                  {tr("n"), tr("Steps that the times beside count: all but warm-up, the first step of each plan, and those that somebody stopped in"), true, 4},
                   {tr("Median"), tr("Half of those steps were faster, wall-clock time"), true, 6},
                   {tr("p95"), tr("95 of 100 steps were faster"), true, 6},
                   {tr("Min"), tr("Fastest step"), true, 6},
