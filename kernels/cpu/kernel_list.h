@@ -11,5 +11,6 @@ std::span<const KernelEntry> channelKernels(); // normalisation over batch and s
 std::span<const KernelEntry> linearKernels();  // matrix products, convolution, pooling
 std::span<const KernelEntry> loopKernels();    // vectorised loops: elementwise, transposition, optimizer
 std::span<const KernelEntry> recurrentKernels();  // LSTM, GRU, RNN
+std::span<const KernelEntry> samplingKernels();   // places computed from data: GridSample, RoiAlign
 
 }  // namespace stepscope::cpu

@@ -49,6 +49,61 @@ auto power(float exponent) {
   };
 }
 
+auto remainder(bool truncate) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs.set("fmod", std::int64_t{truncate});
+    Operands o = pairOf(DType::kF32, DType::kF32)(random, round, attrs);
+    if (round % 4 == 2)  // multiples: a quotient that rounding makes whole
+      for (float& x : o.inputs[0].as<float>()) x = std::round(x) * 0.1F;
+    if (round % 4 == 2)
+      for (float& x : o.inputs[1].as<float>()) x = x < 0 ? -0.1F : 0.1F;
+    return o;
+  };
+}
+
+// One scale, or one per extent of an axis.
+auto quantize(DType codes, bool forward) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    const Dims dims = anyDims(random, round);
+    Dims scales = round % 2 ? Dims{} : Dims{1};
+    if (round % 3 != 0) scales = {dims[static_cast<std::size_t>(setAxis(random, dims, attrs, round % 4 == 1))]};
+    Tensor x = floats(random, dims, -9, 9, round % 3 == 0);
+    if (!forward)
+      x = codes == DType::kI32 ? convertTensor(integers<std::int64_t>(random, dims, -100000, 100000).view(), codes)
+                               : convertTensor(integers<std::int64_t>(random, dims, 0, 100).view(), codes);
+    Operands o{{x, floats(random, scales, 0.01F, 0.1F)}, {{forward ? codes : DType::kF32, dims}}};
+    if (round % 5 > 1) o.inputs.push_back(convertTensor(integers<std::int64_t>(random, scales, 0, 50).view(), codes));
+    return o;
+  };
+}
+
+Operands fakeQuant(Random& random, int round, Attributes& attrs) {
+  if (round % 2) attrs = {{"quant_min", std::int64_t{-128}}, {"quant_max", std::int64_t{127}}};
+  const Dims dims = anyDims(random, round);
+  Operands o{{floats(random, dims, -9, 9, round % 3 == 0), Tensor::scalar(DType::kF32, 0.05 + 0.01 * round), Tensor::scalar(DType::kF32, round % 4)},
+             {{DType::kF32, dims}}};
+  if (round % 3 != 2) o.outputs.push_back({DType::kBool, dims});
+  return o;
+}
+
+// The bits are those of the reference kernel, so nothing is allowed between them.
+auto drawn(bool like) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    if (round % 2) attrs = {{"mean", 0.3F}, {"scale", 1.7F}, {"low", -0.1F}, {"high", 0.1F}};
+    if (round % 3 == 1) attrs.set("seed", static_cast<float>(round));
+    const Dims dims = round % 8 == 7 ? Dims{300000 + below(random, 99)} : anyDims(random, round);
+    return Operands{like ? std::vector<Tensor>{floats(random, dims, 0, 1, round % 5 == 0)} : std::vector<Tensor>{}, {{DType::kF32, dims}}};
+  };
+}
+
+auto tested(DType dtype) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs = {{"detect_positive", std::int64_t{round % 2}}, {"detect_negative", std::int64_t{round % 3 != 0}}};
+    const Dims dims = anyDims(random, round);
+    return Operands{{valuesOf(random, dtype, dims, true)}, {{DType::kBool, dims}}};
+  };
+}
+
 auto where(DType dtype) {
   return [=](Random& random, int round, Attributes&) {
     const Dims y = anyDims(random, round);
@@ -59,9 +114,7 @@ auto where(DType dtype) {
       a = broadcastOf(random, y);
       b = random() % 2 ? Dims{} : b;
     }
-    return Operands{
-        {valuesOf(random, DType::kBool, c, false), valuesOf(random, dtype, a, true), valuesOf(random, dtype, b, true)},
-        {{dtype, y}}};
+    return Operands{{valuesOf(random, DType::kBool, c, false), valuesOf(random, dtype, a, true), valuesOf(random, dtype, b, true)}, {{dtype, y}}};
   };
 }
 
@@ -174,6 +227,7 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Clip", clip(0), 0, 0, "Unbounded"},
       {"", "Clip", clip(1), 0, 0, "Low"},
       {"", "Clip", clip(2), 0, 0, "High"},
+      {"", "Bernoulli", drawn(true), 0, -1, ""},
       {"", "Cos", unary(-60, 60), 1e-6, 0, ""},
       {"", "Cosh", unary(-9, 9), 1e-6, 0, ""},
       {"", "Dropout", dropout(false), 0, 0, "Inference"},
@@ -183,6 +237,8 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Exp", unary(-90, 90), 1e-6, 0, ""},
       {"", "Floor", unary(-30, 30), 0, 0, ""},
       {"", "Gelu", unary(-6, 6), 1e-6, 0, ""},
+      {"", "IsInf", tested(DType::kF32), 0, -1, ""},
+      {"", "IsNaN", tested(DType::kF32), 0, -1, ""},
       {"", "HardSigmoid", unary(-6, 6), 1e-6, 0, ""},
       {"", "HardSwish", unary(-6, 6, false), 1e-6, 0, ""},
       {"", "LeakyRelu", unary(-3, 3), 1e-6, 0, ""},
@@ -191,7 +247,10 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Mean", variadic(false), 1e-6, 0, ""},
       {"", "Min", variadic(), 0, 0, ""},
       {"", "Mish", unary(-8, 8, false), 1e-6, 0, ""},
+      {"", "Mod", remainder(false), 0, -1, "Floored"},
+      {"", "Mod", remainder(true), 0, -1, "Truncated"},
       {"", "Neg", unary(-3, 3), 0, 0, ""},
+      {"", "Not", tested(DType::kBool), 0, 0, ""},
       {"", "Pow", power(0.5F), 1e-6, 0, "Half"},
       {"", "Pow", power(-0.5F), 1e-6, 0, "MinusHalf"},
       {"", "Pow", power(0), 0, 0, "Zero"},
@@ -202,10 +261,15 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Pow", power(-1), 1e-6, 0, "MinusOne"},
       {"", "Pow", power(2.7F), 1e-6, 0, "Any"},
       {"", "Pow", power(NAN), 1e-6, 0, "Broadcast"},
+      {"", "RandomNormal", drawn(false), 0, -1, ""},
+      {"", "RandomNormalLike", drawn(true), 0, -1, ""},
+      {"", "RandomUniform", drawn(false), 0, -1, ""},
+      {"", "RandomUniformLike", drawn(true), 0, -1, ""},
       {"", "Reciprocal", unary(-3, 3), 1e-6, 0, ""},
       {"", "Relu", unary(-3, 3), 0, 0, ""},
       {"", "Round", unary(-30, 30), 0, 0, ""},
       {"", "Selu", unary(-5, 5), 1e-6, 0, ""},
+      {"", "Shrink", unary(-1, 1), 0, 0, ""},
       {"", "Sigmoid", unary(-20, 20), 1e-6, 0, ""},
       {"", "Sign", unary(-3, 3), 0, 0, ""},
       {"", "Sin", unary(-60, 60), 1e-6, 0, ""},
@@ -221,6 +285,7 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Where", where(DType::kF32), 0, 1, "Floats"},
       {"", "Where", where(DType::kI64), 0, 2, "Ints"},
       {"com.microsoft", "BiasGelu", pairOf(DType::kF32, DType::kF32), 2e-6, -1, ""},
+      {"com.microsoft", "FakeQuant", fakeQuant, 0, 0, ""},
       {"com.microsoft", "FastGelu", unary(-6, 6), 1e-6, 0, ""},
       {"com.microsoft", "Gelu", unary(-6, 6), 1e-6, 0, ""},
       {"com.microsoft", "QuickGelu", unary(-6, 6), 1e-6, 0, ""},
@@ -240,6 +305,10 @@ std::vector<LoopCase> elementwiseLoops() {
   for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
     for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64})
       cases.push_back({"", op, pairOf(dtype, DType::kBool), 0, -1, std::string(dtypeName(dtype))});
+  for (const DType codes : {DType::kI8, DType::kU8, DType::kI16, DType::kU16, DType::kI32}) {
+    if (codes != DType::kI32) cases.push_back({"", "QuantizeLinear", quantize(codes, true), 0, -1, std::string(dtypeName(codes))});
+    cases.push_back({"", "DequantizeLinear", quantize(codes, false), 0, -1, std::string(dtypeName(codes))});
+  }
   for (const DType other : {DType::kBF16, DType::kBool, DType::kF16, DType::kF64}) {
     cases.push_back({"", "Cast", cast(DType::kF32, other), 0, -1, "To" + std::string(dtypeName(other))});
     cases.push_back({"", "Cast", cast(other, DType::kF32), 0, -1, "From" + std::string(dtypeName(other))});

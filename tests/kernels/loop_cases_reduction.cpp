@@ -123,13 +123,73 @@ Operands reduce(Random& random, int round, Attributes& attrs) {
   Dims out = dims;
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (random() % 2 == 0) {
-      axes.push_back(random() % 2 ? static_cast<std::int64_t>(i)
-                                  : static_cast<std::int64_t>(i) - static_cast<std::int64_t>(dims.size()));
+      axes.push_back(random() % 2 ? static_cast<std::int64_t>(i) : static_cast<std::int64_t>(i) - static_cast<std::int64_t>(dims.size()));
       out[i] = 1;
     }
   if (axes.empty()) out.assign(dims.size(), 1);
   attrs.set("keepdims", std::int64_t{1});
   return {{floats(random, dims, -2, 3, round % 6 == 0), axes.empty() ? Tensor() : Tensor::ints(axes)}, {{DType::kF32, out}}};
+}
+
+// dy, x, axes?; some results have zeros among their elements.
+Operands reduceProdGrad(Random& random, int round, Attributes& attrs) {
+  Operands o = reduce(random, round, attrs);
+  Tensor x = floats(random, o.inputs[0].dims(), 0.5F, 1.5F);
+  if (round % 2)
+    for (float& v : x.as<float>())
+      if (random() % 20 == 0) v = 0;
+  return {{floats(random, o.outputs[0].second, -1, 1), x, o.inputs[1]}, {{DType::kF32, x.dims()}}};
+}
+
+Operands meanVariance(Random& random, int round, Attributes& attrs) {
+  const Dims dims = anyDims(random, round);
+  std::vector<std::int64_t> axes;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (random() % 2 == 0) axes.push_back(static_cast<std::int64_t>(i));
+  if (axes.empty()) axes.push_back(-1);
+  attrs.set("axes", axes);
+  return {{floats(random, dims, -1, 3)}, {{DType::kF32, dims}}};
+}
+
+Operands lpNormalization(Random& random, int round, Attributes& attrs) {
+  const Dims dims = anyDims(random, round);
+  setAxis(random, dims, attrs, round % 2 == 0);
+  attrs.set("p", std::int64_t{1 + round % 3 % 2});
+  Tensor x = floats(random, dims, -2, 2, round % 7 == 6);
+  if (round % 5 == 4)
+    for (float& v : x.as<float>()) v = 0;
+  return {{x}, {{DType::kF32, dims}}};
+}
+
+auto lrn(bool grad) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs = {{"size", std::int64_t{1 + round % 7}},
+             {"alpha", 0.1F + 0.1F * static_cast<float>(round % 3)},
+             {"beta", round % 2 ? 0.75F : 0.6F},
+             {"bias", 1.0F + 0.5F * static_cast<float>(round % 2)}};
+    const Dims dims{1 + below(random, 3), 1 + below(random, 20), 1 + below(random, 9), 1 + below(random, round % 8 == 7 ? 90 : 12)};
+    Operands o{{floats(random, dims, -2, 2)}, {{DType::kF32, dims}}};
+    if (grad) o.inputs.insert(o.inputs.begin(), floats(random, dims, -1, 1));
+    return o;
+  };
+}
+
+// With equal elements, which only the first of counts.
+Operands hardmax(Random& random, int round, Attributes& attrs) {
+  const Dims dims = anyDims(random, round);
+  setAxis(random, dims, attrs, round % 2 == 0);
+  const Tensor x = round % 5 == 0 ? floats(random, dims, -1, 1, true) : convertTensor(integers<std::int64_t>(random, dims, -4, 4).view(), DType::kF32);
+  return {{x}, {{DType::kF32, dims}}};
+}
+
+auto globalPool(bool grad) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    if (round % 2) attrs.set("p", std::int64_t{1});
+    Dims dims{1 + below(random, 3), 1 + below(random, 5)}, one = dims;
+    for (int i = 0; i <= round % 3; ++i) dims.push_back(1 + below(random, round % 8 == 7 ? 70 : 9)), one.push_back(1);
+    const Tensor x = floats(random, dims, -2, 2, round % 4 == 3);
+    return grad ? Operands{{floats(random, one, -1, 1), x}, {{DType::kF32, dims}}} : Operands{{x}, {{DType::kF32, one}}};
+  };
 }
 
 Operands reduceToShape(Random& random, int round, Attributes&) {
@@ -139,8 +199,7 @@ Operands reduceToShape(Random& random, int round, Attributes&) {
 }
 
 Operands squareSum(Random& random, int round, Attributes&) {
-  return {{floats(random, round % 4 == 3 ? Dims{100000 + below(random, 50)} : anyDims(random, round), -2, 3)},
-          {{DType::kF32, {}}}};
+  return {{floats(random, round % 4 == 3 ? Dims{100000 + below(random, 50)} : anyDims(random, round), -2, 3)}, {{DType::kF32, {}}}};
 }
 
 Operands argReduce(Random& random, int round, Attributes& attrs) {
@@ -212,18 +271,26 @@ std::vector<LoopCase> reductionLoops() {
       {"", "ArgMax", argReduce, 0, -1, ""},
       {"", "ArgMin", argReduce, 0, -1, ""},
       {"", "CumSum", cumSum, 1e-6, 0, ""},
+      {"", "GlobalLpPool", globalPool(false), 1e-6, -1, ""},
+      {"", "GlobalMaxPool", globalPool(false), 0, -1, ""},
       {"", "GroupNormalization", groupNorm(false), 1e-5, 0, ""},
+      {"", "Hardmax", hardmax, 0, 0, ""},
       {"", "InstanceNormalization", groupNorm(true), 1e-5, 0, ""},
+      {"", "LRN", lrn(false), 1e-6, -1, ""},
       {"", "LayerNormalization", norm(true), 1e-5, 0, ""},
       {"", "LogSoftmax", softmax, 5e-6, 0, ""},
+      {"", "LpNormalization", lpNormalization, 1e-6, 0, ""},
+      {"", "MeanVarianceNormalization", meanVariance, 1e-6, 0, ""},
       {"", "NegativeLogLikelihoodLoss", crossEntropy(false), 1e-6, -1, ""},
       {"", "RMSNormalization", norm(false), 1e-5, 0, ""},
       {"", "ReduceL1", reduce, 1e-6, -1, ""},
       {"", "ReduceL2", reduce, 1e-6, -1, ""},
       {"", "ReduceLogSum", reduce, 1e-5, -1, ""},
+      {"", "ReduceLogSumExp", reduce, 1e-6, -1, ""},
       {"", "ReduceMax", reduce, 0, -1, ""},
       {"", "ReduceMean", reduce, 1e-6, -1, ""},
       {"", "ReduceMin", reduce, 0, -1, ""},
+      {"", "ReduceProd", reduce, 1e-6, -1, ""},
       {"", "ReduceSum", reduce, 1e-6, -1, ""},
       {"", "ReduceSumSquare", reduce, 1e-6, -1, ""},
       {"", "SimplifiedLayerNormalization", norm(false), 1e-5, 0, ""},
@@ -233,11 +300,14 @@ std::vector<LoopCase> reductionLoops() {
       {"com.microsoft", "SkipLayerNormalization", skipNorm(true), 1e-5, -1, ""},
       {"com.microsoft", "SkipSimplifiedLayerNormalization", skipNorm(false), 1e-5, -1, ""},
       {"com.microsoft", "SoftmaxCrossEntropyLossInternal", crossEntropy(true), 5e-6, -1, ""},
+      {"stepscope", "GlobalMaxPoolGrad", globalPool(true), 0, -1, ""},
       {"stepscope", "GroupNormalizationGrad", groupNormGrad, 2e-5, -1, ""},
+      {"stepscope", "LRNGrad", lrn(true), 2e-6, -1, ""},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 0, "OverDy"},
       {"stepscope", "LayerNormalizationGrad", normGrad(true), 2e-5, 1, "OverX"},
       {"stepscope", "LogSoftmaxGrad", softmaxGrad, 1e-5, 1, ""},
       {"stepscope", "NegativeLogLikelihoodLossGrad", crossEntropyGrad(true), 1e-6, -1, ""},
+      {"stepscope", "ReduceProdGrad", reduceProdGrad, 1e-6, -1, ""},
       {"stepscope", "ReduceToShape", reduceToShape, 1e-6, -1, ""},
       {"stepscope", "SimplifiedLayerNormalizationGrad", normGrad(false), 2e-5, 0, ""},
       {"stepscope", "SoftmaxCrossEntropyLossGrad", crossEntropyGrad(false), 1e-6, 1, ""},

@@ -18,6 +18,12 @@ Result<std::unique_ptr<Kernel>> makeMaxPool(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeMaxPoolGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAveragePool(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAveragePoolGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeCol2Im(const KernelSpec& spec);             // constant block
+Result<std::unique_ptr<Kernel>> makeCol2ImGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeLpPool(const KernelSpec& spec);             // powers 1 and 2
+Result<std::unique_ptr<Kernel>> makeLpPoolGrad(const KernelSpec& spec);         // and that of GlobalLpPool
+Result<std::unique_ptr<Kernel>> makeMaxUnpool(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeMaxUnpoolGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec);
 
 }  // namespace stepscope::cpu

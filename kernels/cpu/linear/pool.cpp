@@ -7,40 +7,9 @@
 
 #include "kernels/cpu/channels/lanes.h"
 #include "kernels/cpu/linear/linear_kernels.h"
-#include "kernels/window.h"
+#include "kernels/cpu/linear/pool.h"
 
 namespace stepscope::cpu {
-namespace {
-
-constexpr std::size_t kAxes = 3;
-
-// A pooling with exactly three spatial axes; missing ones lead with extent 1.
-struct Pool {
-  std::array<WindowAxis, kAxes> axes;
-  std::array<std::int64_t, kAxes> in{1, 1, 1}, out{1, 1, 1};
-  std::int64_t channels = 0, lanes = 1;  // of all images; how many of them lie side by side
-  bool countsPadding = false;
-  int threads = 1;
-
-  std::int64_t inSize() const { return in[0] * in[1] * in[2]; }
-  std::int64_t outSize() const { return out[0] * out[1] * out[2]; }
-};
-
-// The taps of one axis at one output position that fall inside the input: first + i * dilation, i in [0, count).
-struct Span {
-  std::int64_t first = 0, count = 0, padded = 0;
-};
-
-Span spanAt(const WindowAxis& a, std::int64_t in, std::int64_t o) {
-  const std::int64_t start = o * a.stride - a.padBegin;
-  const std::int64_t skipped = start < 0 ? (-start + a.dilation - 1) / a.dilation : 0;
-  Span span;
-  span.first = start + skipped * a.dilation;
-  const std::int64_t fits = span.first < in ? (in - span.first + a.dilation - 1) / a.dilation : 0;
-  span.count = std::max<std::int64_t>(0, std::min(a.kernel - skipped, fits));
-  span.padded = std::min(a.kernel, (in + a.padEnd - start + a.dilation - 1) / a.dilation);
-  return span;
-}
 
 Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandSpec& y) {
   if (x.dtype != DType::kF32 || y.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
@@ -71,6 +40,24 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
   p.countsPadding = spec.attrs.integer("count_include_pad", 0) != 0;
   p.threads = spec.threads;
   return p;
+}
+
+namespace {
+
+// The taps of one axis at one output position that fall inside the input: first + i * dilation, i in [0, count).
+struct Span {
+  std::int64_t first = 0, count = 0, padded = 0;
+};
+
+Span spanAt(const WindowAxis& a, std::int64_t in, std::int64_t o) {
+  const std::int64_t start = o * a.stride - a.padBegin;
+  const std::int64_t skipped = start < 0 ? (-start + a.dilation - 1) / a.dilation : 0;
+  Span span;
+  span.first = start + skipped * a.dilation;
+  const std::int64_t fits = span.first < in ? (in - span.first + a.dilation - 1) / a.dilation : 0;
+  span.count = std::max<std::int64_t>(0, std::min(a.kernel - skipped, fits));
+  span.padded = std::min(a.kernel, (in + a.padEnd - start + a.dilation - 1) / a.dilation);
+  return span;
 }
 
 // body(output position, spans) for every output position of one channel. Inlined, so that it is compiled for the instruction set

@@ -2,8 +2,8 @@
 #include <array>
 #include <cmath>
 
+#include "kernels/cpu/loops/draws.h"
 #include "kernels/cpu/loops/support.h"
-#include "kernels/random.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -13,15 +13,8 @@ constexpr std::int64_t kDraws = 64;  // of four elements each
 // kept[i] = draw of element 4 * block + i >= ratio, for kDraws draws.
 SS_CLONES void drawMask(RandomKey key, std::uint64_t block, float ratio, std::uint8_t* kept) {
   std::array<std::uint32_t, kDraws * 4> words;
-#pragma GCC ivdep
-  for (std::int64_t d = 0; d < kDraws; ++d) {
-    const auto four = randomBlock(key, block + static_cast<std::uint64_t>(d));
-    words[static_cast<std::size_t>(4 * d)] = four[0];
-    words[static_cast<std::size_t>(4 * d + 1)] = four[1];
-    words[static_cast<std::size_t>(4 * d + 2)] = four[2];
-    words[static_cast<std::size_t>(4 * d + 3)] = four[3];
-  }
-  for (std::size_t i = 0; i < words.size(); ++i) kept[i] = static_cast<float>(static_cast<std::int32_t>(words[i] >> 8)) * 0x1p-24F >= ratio ? 1 : 0;
+  drawWords(key, block, words);
+  for (std::size_t i = 0; i < words.size(); ++i) kept[i] = uniformOf(words[i]) >= ratio ? 1 : 0;
 }
 
 SS_CLONES void maskLoop(const float* x, const std::uint8_t* kept, float scale, float* y, std::int64_t count) {

@@ -23,6 +23,7 @@ Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeArgReduce(const KernelSpec& spec);         // ArgMax ArgMin
+Result<std::unique_ptr<Kernel>> makeBernoulli(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec);            // arithmetic f32 and int64; comparison; logic; all broadcasts
 Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeClip(const KernelSpec& spec);
@@ -33,6 +34,7 @@ Result<std::unique_ptr<Kernel>> makeCumSum(const KernelSpec& spec);            /
 Result<std::unique_ptr<Kernel>> makeDepthToSpace(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeExpand(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeFakeQuant(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherElements(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherElementsGrad(const KernelSpec& spec);
@@ -41,17 +43,29 @@ Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGatherNdGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec);              // all forms, with a bias or without
 Result<std::unique_ptr<Kernel>> makeGeluGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeGlobalMaxPoolGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeGroupNorm(const KernelSpec& spec);         // and InstanceNormalization
 Result<std::unique_ptr<Kernel>> makeGroupNormGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeHardmax(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLayerNorm(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeLayerNormGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeLpNormalization(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeLrn(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeLrnGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeMeanVariance(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeMod(const KernelSpec& spec);               // floats
 Result<std::unique_ptr<Kernel>> makeOneHot(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makePad(const KernelSpec& spec);               // constant
 Result<std::unique_ptr<Kernel>> makePadGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec);         // chains of elementwise steps
 Result<std::unique_ptr<Kernel>> makePow(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeQuantize(const KernelSpec& spec);          // and DequantizeLinear
+Result<std::unique_ptr<Kernel>> makeRandomNormal(const KernelSpec& spec);      // and RandomNormalLike
+Result<std::unique_ptr<Kernel>> makeRandomUniform(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec);            // constant axes
+Result<std::unique_ptr<Kernel>> makeReduceProdGrad(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeReduceSpace(const KernelSpec& spec);       // GlobalMaxPool GlobalLpPool
 Result<std::unique_ptr<Kernel>> makeReduceToShape(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeResize(const KernelSpec& spec);            // the last two axes, constant scales or sizes
 Result<std::unique_ptr<Kernel>> makeResizeGrad(const KernelSpec& spec);
@@ -71,6 +85,7 @@ Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSpaceToDepth(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec);
+Result<std::unique_ptr<Kernel>> makeTest(const KernelSpec& spec);              // IsNaN IsInf Not
 Result<std::unique_ptr<Kernel>> makeTile(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTileGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeTopK(const KernelSpec& spec);

@@ -1,4 +1,4 @@
-// Functions of one number.
+// Functions of one number, and what tests one.
 #include <limits>
 
 #include "kernels/cpu/loops/support.h"
@@ -7,21 +7,21 @@
 namespace stepscope::cpu {
 namespace {
 
-template <typename F>
-SS_CLONES void unaryLoop(F f, const float* x, float* y, std::int64_t count) {
+template <typename F, typename X, typename Y>
+SS_CLONES void unaryLoop(F f, const X* x, Y* y, std::int64_t count) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < count; ++i) y[i] = f.of(x[i]);
 }
 
-template <typename F>
-Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, F f) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+template <typename X = float, typename Y = float, typename F>
+Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, F f, DType in = DType::kF32, DType out = DType::kF32) {
+  if (!takesInput(spec, 0, in) || !takesOutput(spec, 0, out)) return notTaken(spec, "elements of another type");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
   if (spec.inputs[0].layout != spec.outputs[0].layout) return notTaken(spec, "a result in another layout");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
-    const float* x = input(call, 0);
-    float* y = output(call, 0);
+    const X* x = input<X>(call, 0);
+    Y* y = output<Y>(call, 0);
     parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(f, x + begin, y + begin, end - begin); });
     return {};
   });
@@ -77,6 +77,21 @@ struct QuickGelu {
   float alpha;
   SS_INLINE float of(float x) const { return x * sigmoidOf(alpha * x); }
 };
+struct Shrink {
+  float bias, lambd;
+  SS_INLINE float of(float x) const { return x < -lambd ? x + bias : x > lambd ? x - bias : 0.0F; }
+};
+struct NotANumber {
+  SS_INLINE std::uint8_t of(float x) const { return x != x ? 1 : 0; }
+};
+struct IsInfinite {
+  float low, high;  // the infinities that count, NaN for one that does not
+  SS_INLINE std::uint8_t of(float x) const { return static_cast<std::uint8_t>((x == low ? 1 : 0) | (x == high ? 1 : 0)); }
+};
+// Bytes of bool are 0 or 1.
+struct Opposite {
+  SS_INLINE std::uint8_t of(std::uint8_t x) const { return x ^ 1; }
+};
 struct Bounds {
   float low, high;
   SS_INLINE float of(float x) const {
@@ -108,6 +123,7 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   if (op == "Round") return make(spec, RoundToEven{});
   if (op == "Selu")
     return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.67326319217681884765625F), 1.0F, spec.attrs.real("gamma", 1.05070102214813232421875F)});
+  if (op == "Shrink") return make(spec, Shrink{spec.attrs.real("bias", 0.0F), spec.attrs.real("lambd", 0.5F)});
   if (op == "Sigmoid") return make(spec, Logistic{});
   if (op == "Sign") return make(spec, SignOf{});
   if (op == "Softplus") return make(spec, SoftPlus{});
@@ -116,6 +132,14 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   if (op == "Tanh") return make(spec, HyperbolicTangent{});
   if (op == "ThresholdedRelu") return make(spec, ThresholdedRelu{spec.attrs.real("alpha", 1.0F)});
   return notTaken(spec, "no vector form");
+}
+
+Result<std::unique_ptr<Kernel>> makeTest(const KernelSpec& spec) {
+  if (spec.op == "Not") return make<std::uint8_t, std::uint8_t>(spec, Opposite{}, DType::kBool, DType::kBool);
+  if (spec.op == "IsNaN") return make<float, std::uint8_t>(spec, NotANumber{}, DType::kF32, DType::kBool);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNone = std::numeric_limits<float>::quiet_NaN();
+  const bool negative = spec.attrs.integer("detect_negative", 1) != 0, positive = spec.attrs.integer("detect_positive", 1) != 0;
+  return make<float, std::uint8_t>(spec, IsInfinite{negative ? -kInfinity : kNone, positive ? kInfinity : kNone}, DType::kF32, DType::kBool);
 }
 
 Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec) {
