@@ -178,7 +178,7 @@ class Inliner {
       const NodeId identity = graph.addNode(joined(call.name, "Identity"), "", "Identity", {from}, {""});
       const auto opset = body.opsets.find("");
       graph.mutableNode(identity).sinceVersion =
-          opset == body.opsets.end() ? static_cast<int>(limits::kMaxOpset) : opset->second;
+          opset == body.opsets.end() ? static_cast<int>(limits::kAssumedOpset) : opset->second;
       fillProvenance(graph, identity, callId, {});
       produce(graph, identity, 0, output);
       added.push_back(identity);

@@ -44,9 +44,10 @@ inline constexpr std::int64_t kStringElementBytes = 16 * kMiB;  // one element o
 inline constexpr std::int64_t kStringTensorBytes = kGiB;
 // Versions this build reads. Older ones differ in the meaning of attributes, newer ones are unknown.
 inline constexpr std::int64_t kMinOpset = 7;
-inline constexpr std::int64_t kMaxOpset = 21;
+inline constexpr std::int64_t kMaxOpset = 28;
+inline constexpr std::int64_t kAssumedOpset = 21;  // of nodes that name none
 inline constexpr std::int64_t kMinIrVersion = 3;
-inline constexpr std::int64_t kMaxIrVersion = 13;
+inline constexpr std::int64_t kMaxIrVersion = 14;
 // Ids of nodes in a graph that we saved; more would be a file that only wastes memory.
 inline constexpr std::int64_t kSavedIdFactor = 16;
 inline constexpr std::int64_t kSavedIdSlack = 100'000;

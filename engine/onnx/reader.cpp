@@ -35,7 +35,7 @@ std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<o
           fmt::format("opset {}; this build reads {} to {}", import.version(), limits::kMinOpset, limits::kMaxOpset),
           "export again with another opset_version");
       // Kept within range so that the nodes' own problems are found too.
-      opsets.emplace(domain, static_cast<int>(limits::kMaxOpset));
+      opsets.emplace(domain, static_cast<int>(limits::kAssumedOpset));
       continue;
     }
     if (import.version() < 0 || import.version() > 1'000'000) {

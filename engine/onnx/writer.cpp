@@ -71,7 +71,7 @@ class Writer {
       if (!domain.empty()) domains_.emplace(domain, version);
     const auto imported = graph.opsets.find("");
     const int standard = std::max(standardVersion_, imported == graph.opsets.end() ? 0 : imported->second);
-    domains_[""] = standard > 0 ? standard : static_cast<int>(limits::kMaxOpset);
+    domains_[""] = standard > 0 ? standard : static_cast<int>(limits::kAssumedOpset);
     for (const auto& [domain, version] : domains_) {
       auto* import = model.add_opset_import();
       import->set_domain(domain);

@@ -21,11 +21,13 @@ struct OldForm {
   Form form;
 };
 
-constexpr int kEveryOpset = kInternalOpset + 1;
+constexpr int kEveryOpset = 1 << 16;
 
 // ONNX ops whose operands were others, or that have no OpDef because they are lowered; the oldest form of an op first.
 // Source: onnx/docs/Changelog.md.
 constexpr OldForm kOldForms[] = {
+    {"Attention", 24, {{3, 6}, {1, 4}}},
+    {"Attention", kEveryOpset, {{3, 7}, {1, 4}}},
     {"BlackmanWindow", kEveryOpset, {{1, 1}, {1, 1}}},
     {"Clip", 11, {{1, 1}, {1, 1}}},
     {"DFT", 20, {{1, 2}, {1, 1}}},
@@ -52,6 +54,7 @@ constexpr OldForm kOldForms[] = {
     {"ReduceSumSquare", 18, {{1, 1}, {1, 1}}},
     {"Resize", 11, {{2, 2}, {1, 1}}},
     {"Resize", 13, {{3, 4}, {1, 1}, bit(1) | bit(2)}},
+    {"RotaryEmbedding", kEveryOpset, {{3, 4}, {1, 1}}},
     {"STFT", kEveryOpset, {{2, 4}, {1, 1}}},
     {"Scan", 9, {{2, kMany}, {1, kMany}, bit(0)}},
     {"Scan", kEveryOpset, {{1, kMany}, {1, kMany}}},
@@ -59,6 +62,8 @@ constexpr OldForm kOldForms[] = {
     {"Slice", 10, {{1, 1}, {1, 1}}},
     {"Split", 13, {{1, 1}, {1, kMany}}},
     {"Squeeze", 13, {{1, 1}, {1, 1}}},
+    {"SwiGLU", kEveryOpset, {{2, 2}, {1, 1}}},
+    {"Swish", kEveryOpset, {{1, 1}, {1, 1}}},
     {"TopK", 10, {{1, 1}, {2, 2}}},
     {"Unsqueeze", 13, {{1, 1}, {1, 1}}},
     {"Upsample", 9, {{1, 1}, {1, 1}}},

@@ -12,7 +12,7 @@
 namespace stepscope {
 namespace {
 
-constexpr int kOldestOpset = 7;
+constexpr int kOldestOpset = 7, kNewestOpset = 28;
 
 class Raiser {
  public:
@@ -40,6 +40,10 @@ class Raiser {
     int below;  // the rule is for nodes of an older opset than this
     Rule rule;
   };
+  struct NewerEntry {
+    std::string_view op;
+    Rule rule;
+  };
 
   Status raiseSubgraphs(NodeId id) {
     for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs) {
@@ -58,11 +62,14 @@ class Raiser {
     node_ = id;
     if (!node().domain.empty()) return {};
     version_ = node().sinceVersion > 0 ? node().sinceVersion : fromOpset_;
-    if (version_ < kOldestOpset || version_ > kInternalOpset)
-      return unsupported(fmt::format("{}: opset {}; expected {} to {}", node().label(), version_, kOldestOpset, kInternalOpset));
+    if (version_ < kOldestOpset || version_ > kNewestOpset)
+      return unsupported(fmt::format("{}: opset {}; expected {} to {}", node().label(), version_, kOldestOpset, kNewestOpset));
     const std::uint64_t before = graph_.version();
     for (const Entry& entry : rules())
       if (entry.op == node().op && version_ < entry.below) SS_TRY((this->*entry.rule)());
+    if (version_ > kInternalOpset)
+      for (const NewerEntry& entry : newerRules())
+        if (entry.op == node().op) SS_TRY((this->*entry.rule)());
     if (graph_.version() != before) ++raised_;
     graph_.mutableNode(id).sinceVersion = kInternalOpset;
     return {};
@@ -291,8 +298,77 @@ class Raiser {
     return {};
   }
 
+  // --- rules for newer nodes
+
+  // x · sigmoid(alpha · x)
+  ValueId swishOf(ValueId x) {
+    const float alpha = attrs().real("alpha", 1);
+    const ValueId scaled = alpha == 1 ? x : emit("Mul", {x, likeInput0("alpha", alpha)});
+    return emit("Sigmoid", {scaled});
+  }
+
+  Status swish() {
+    const ValueId x = node().input(0);
+    return becomeProduct({x, swishOf(x)});
+  }
+
+  Status swiGlu() {
+    const ValueId gate = node().input(0);
+    return becomeProduct({emit("Mul", {gate, swishOf(gate)}), node().input(1)});
+  }
+
+  Status becomeProduct(std::vector<ValueId> factors) {
+    rename("Mul");
+    graph_.mutableNode(node_).inputs = std::move(factors);
+    eraseAttribute("alpha");
+    return {};
+  }
+
+  Status ignoreRounding() {
+    eraseAttribute("round_mode");
+    return {};
+  }
+
+  Status ignoreStash() {
+    eraseAttribute("stash_type");
+    return {};
+  }
+
+  // The precision of the division; what is quantised is f32 here.
+  Status quantize() {
+    if (const std::int64_t precision = attrs().integer("precision", 0); precision != 0 && precision != 1)
+      return error(fmt::format("precision {}; expected 1 (float)", precision));
+    eraseAttribute("precision");
+    return {};
+  }
+
+  Status dequantize() {
+    const std::int64_t type = attrs().integer("output_dtype", 0);
+    eraseAttribute("output_dtype");
+    if (type != 0) finishWith("Cast", {}, {{"to", type}});
+    return {};
+  }
+
+  // By columns (CRD) the channel of the operand counts slowest in that of the result, by depth (DCR) fastest.
+  Status spaceToDepth() {
+    const std::string mode = attrs().text("mode", "DCR");
+    if (mode != "DCR" && mode != "CRD") return error("mode '" + mode + "'; expected DCR or CRD");
+    eraseAttribute("mode");
+    if (mode == "DCR") return {};
+    const std::int64_t block = attrs().integer("blocksize", 0);
+    const ValueId channels = emit("Shape", {node().input(0)}, {{"start", std::int64_t{1}}, {"end", std::int64_t{2}}});
+    const ValueId count = emit("Reshape", {emit("Mul", {channels, ints("block", {block * block})}), ints("scalar", {})});
+    const ValueId zero = constant("zero", Tensor::scalar(DType::kI64, 0)), one = constant("one", Tensor::scalar(DType::kI64, 1));
+    const ValueId rows = emit("Reshape", {emit("Range", {zero, count, one}), ints("rows", {block * block, -1})});
+    const ValueId order = emit("Reshape", {emit("Transpose", {rows}, {{"perm", std::vector<std::int64_t>{1, 0}}}), ints("vector", {-1})});
+    finishWith("Gather", {order}, {{"axis", std::int64_t{1}}});
+    return {};
+  }
+
   // In the order of application; each entry is for nodes older than the opset that changed the form.
   static std::span<const Entry> rules();
+  // For nodes of newer opsets than the internal one.
+  static std::span<const NewerEntry> newerRules();
 
   Graph& graph_;
   int fromOpset_;
@@ -338,6 +414,20 @@ std::span<const Raiser::Entry> Raiser::rules() {
       {"TopK", 10, &Raiser::topK},
       {"Unsqueeze", 13, &Raiser::axesToInput},
       {"Upsample", 10, &Raiser::upsample},
+  };
+  return kRules;
+}
+
+std::span<const Raiser::NewerEntry> Raiser::newerRules() {
+  static constexpr NewerEntry kRules[] = {
+      {"Cast", &Raiser::ignoreRounding},
+      {"CastLike", &Raiser::ignoreRounding},
+      {"DequantizeLinear", &Raiser::dequantize},
+      {"QuantizeLinear", &Raiser::quantize},
+      {"Range", &Raiser::ignoreStash},
+      {"SpaceToDepth", &Raiser::spaceToDepth},
+      {"SwiGLU", &Raiser::swiGlu},
+      {"Swish", &Raiser::swish},
   };
   return kRules;
 }

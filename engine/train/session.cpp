@@ -11,6 +11,7 @@
 #include "engine/onnx/problem.h"
 #include "engine/passes/check_operands.h"
 #include "engine/passes/drop_zero_bias.h"
+#include "engine/passes/lower_attention.h"
 #include "engine/passes/lower_if.h"
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
@@ -121,13 +122,15 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
       if (!loops) return phase.fail(loops.error());
       auto signals = lowerSignal(imported_, facts);
       if (!signals) return phase.fail(signals.error());
+      auto attention = lowerAttention(imported_, facts);
+      if (!attention) return phase.fail(attention.error());
       auto labels = lowerSoftLabels(imported_);
       if (!labels) return phase.fail(labels.error());
       std::size_t repaired = straightThrough(imported_, *importedInference_);
       repaired += dropZeroBias(imported_, *importedInference_) + settleNormTypes(imported_);
-      if (loops->lowered + signals->lowered + labels->lowered + repaired == 0) {
-        const std::string& reason = !loops->blocked.empty() ? loops->blocked : !signals->blocked.empty() ? signals->blocked : labels->blocked;
-        if (!reason.empty()) return phase.fail({ErrorCode::kUnsupported, reason});
+      if (loops->lowered + signals->lowered + attention->lowered + labels->lowered + repaired == 0) {
+        for (const LowerReport* report : {&*loops, &*signals, &*attention, &*labels})
+          if (!report->blocked.empty()) return phase.fail({ErrorCode::kUnsupported, report->blocked});
         break;
       }
       if (auto lowered = lowerIf(imported_); !lowered) return phase.fail(lowered.error());

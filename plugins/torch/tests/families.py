@@ -966,3 +966,30 @@ def distances():
         return contrast + F.pairwise_distance(y[:3], y[3:], p=1).mean() + nn.PairwiseDistance(keepdim=True)(y[:3], y[3:]).mean() + apart.mean()
 
     return nn.Sequential(nn.Linear(5, 8), nn.Tanh(), nn.Linear(8, 4)), loss, [(torch.randn(6, 5), torch.randint(0, 3, (6,))) for _ in range(3)]
+
+
+class AttentionForms(nn.Module):
+    """Every form of scaled_dot_product_attention: causal, masked by truth values (one row attends to nothing) and by a learned bias, heads in groups, another scale, keys of another length."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.norm = nn.Embedding(20, 16), nn.RMSNorm(16)
+        self.query, self.pair, self.grouped, self.out = nn.Linear(16, 16), nn.Linear(16, 32), nn.Linear(16, 16), nn.Linear(16, 20)
+        self.bias = nn.Parameter(0.1 * torch.randn(1, 4, 7, 7))
+
+    def forward(self, tokens, seen):
+        attend, heads = F.scaled_dot_product_attention, lambda x, count=4: x.unflatten(2, (count, -1)).transpose(1, 2)
+        x = self.embed(tokens)
+        q = heads(self.query(self.norm(x)))
+        k, v = (heads(part) for part in self.pair(x).chunk(2, 2))
+        k2, v2 = (heads(part, 2) for part in self.grouped(x).chunk(2, 2))
+        y = attend(q, k, v, is_causal=True) + attend(q, k, v, attn_mask=seen[:, None, :, None] & seen[:, None, None, :])
+        y = y + attend(q, k2.repeat_interleave(2, 1), v2.repeat_interleave(2, 1), attn_mask=self.bias * 1, scale=0.3) + attend(q, k[:, :, :4], v[:, :, :4])
+        return self.out(F.silu(y.transpose(1, 2).flatten(2)) + x)
+
+
+@family
+def attention_forms():
+    seen = torch.ones(2, 7, dtype=torch.bool)
+    seen[1, 5:] = False
+    return AttentionForms(), token_loss, [((torch.randint(0, 20, (2, 7)), seen), torch.randint(0, 20, (2, 7))) for _ in range(3)]

@@ -4,7 +4,7 @@
 
     test_families.py STEPSCOPE [FAMILY…]
 
-Every family goes through the TorchScript exporter, some through dynamo as well. Exit code 77 where this Python has no torch or
+Every family goes through the TorchScript exporter, some through dynamo as well, and some through dynamo in the newest opset (Attention, RMSNormalization). Exit code 77 where this Python has no torch or
 no onnx. The tolerance of a gradient is relative to its largest element, with a floor of a thousandth of the model's largest.
 """
 
@@ -25,18 +25,20 @@ try:
 except ImportError as error:
     print(f"skipped: {error}; needs torch and onnx")
     sys.exit(77)
+NEWEST_OPSET = 23  # the first with Attention
 try:
     import onnxscript  # noqa: F401  the dynamo exporter is written on it
 
     DYNAMO = ("t5", "gemma", "fnet", "vqvae", "dlrm", "mamba", "shifted_windows", "far_logits", "forward_sum", "towers", "deformable", "padded", "edge_softmax", "splat", "aggregations", "distances")
+    NEWEST = ("attention_forms", "t5", "gemma", "shifted_windows", "towers", "padded", "mamba") if hasattr(onnxscript, f"opset{NEWEST_OPSET}") else ()
 except ImportError:
-    DYNAMO = ()
+    DYNAMO = NEWEST = ()
 
 from families import FAMILIES  # noqa: E402
 from stepscope_capture import capture  # noqa: E402
 from stepscope_capture.safetensors import load_safetensors  # noqa: E402
 
-TORCHSCRIPT = tuple(name for name in FAMILIES if name not in ("fnet", "deformable"))  # that exporter has no Fourier transform, no AffineGrid
+TORCHSCRIPT = tuple(name for name in FAMILIES if name not in ("fnet", "deformable", "attention_forms"))  # that exporter has no Fourier transform, no AffineGrid, no RMSNorm
 GRADIENT, LOSS = 2e-3, 2e-4
 
 
@@ -62,10 +64,10 @@ def torch_losses(model, loss_fn, batches):
     return losses
 
 
-def check(stepscope, name, exporter, folder):
+def check(stepscope, name, exporter, opset, folder):
     torch.manual_seed(0)
     model, loss_fn, batches = FAMILIES[name]()
-    capture(model, loss_fn, batches, folder, exporter=exporter)
+    capture(model, loss_fn, batches, folder, exporter=exporter, opset=opset)
     train(stepscope, folder, "--steps", "1", "--dump-grads", str(folder / "grads.safetensors"))
     golden, found = load_safetensors(folder / "golden.safetensors"), load_safetensors(folder / "grads.safetensors")
     names = {key.removeprefix("grad/") for key in golden}
@@ -87,15 +89,16 @@ def main():
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     wished, failed = sys.argv[2:] or list(FAMILIES), 0
-    cases = [(name, "torchscript") for name in wished if name in TORCHSCRIPT] + [(name, "dynamo") for name in wished if name in DYNAMO]
-    for name, exporter in cases:
+    ways = (("torchscript", 17, TORCHSCRIPT), ("dynamo", 18, DYNAMO), ("dynamo", NEWEST_OPSET, NEWEST))
+    cases = [(name, exporter, opset) for exporter, opset, names in ways for name in wished if name in names]
+    for name, exporter, opset in cases:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                worst = check(sys.argv[1], name, exporter, pathlib.Path(folder) / "captured")
-                print(f"ok    {name} {exporter}: gradients within {worst[0]:.1e} ({worst[1]})", flush=True)
+                worst = check(sys.argv[1], name, exporter, opset, pathlib.Path(folder) / "captured")
+                print(f"ok    {name} {exporter} {opset}: gradients within {worst[0]:.1e} ({worst[1]})", flush=True)
             except AssertionError as error:
                 failed += 1
-                print(f"FAIL  {name} {exporter}: {error}", flush=True)
+                print(f"FAIL  {name} {exporter} {opset}: {error}", flush=True)
     print(f"{len(cases) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -34,7 +34,7 @@ void addBrokenGraphs(std::vector<BrokenModel>& models) {
   unsupportedModel("IrVersionOfTheFuture", "IR version 99", [](auto& m) { m.set_ir_version(99); });
   unsupportedModel("NegativeIrVersion", "IR version -1", [](auto& m) { m.set_ir_version(-1); });
   unsupportedModel("OpsetSix", "opset 6", [](auto& m) { m.mutable_opset_import(0)->set_version(6); });
-  unsupportedModel("OpsetTwentyTwo", "opset 22", [](auto& m) { m.mutable_opset_import(0)->set_version(22); });
+  unsupportedModel("OpsetTwentyNine", "opset 29", [](auto& m) { m.mutable_opset_import(0)->set_version(29); });
   unsupportedModel("OpsetOfSixtyThreeBits", "opset 9223372036854775807",
                    [](auto& m) { m.mutable_opset_import(0)->set_version(INT64_MAX); });
   wrong("NoOpset", "domain '' is not imported", [](auto& m) { m.clear_opset_import(); });

@@ -325,7 +325,7 @@ TEST(Reader, OpensOddButRightModels) {
   prefixed.mutable_graph()->mutable_node(0)->set_domain("ai.onnx");
   ASSERT_TRUE(parse(prefixed).has_value());
   EXPECT_EQ(parse(prefixed)->graph.node(NodeId{0}).domain, "");
-  for (const int opset : {7, 21}) {
+  for (const int opset : {7, 21, 28}) {
     auto model = smallModel();
     model.mutable_opset_import(0)->set_version(opset);
     model.set_ir_version(opset == 7 ? 3 : 13);
