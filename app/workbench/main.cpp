@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QApplication>
 #include <QSettings>
+#include <QThreadPool>
 #include <memory>
 
 #include "app/workbench/arguments.h"
+#include "app/workbench/end_signals.h"
 #include "app/workbench/main_window.h"
+#include "app/workbench/scratch_folder.h"
 #include "app/workbench/screenshot.h"
 #include "views/common/tokens.h"
 
@@ -17,6 +20,7 @@ int main(int argc, char** argv) {
   Arguments arguments;
   if (const auto code = parseArguments(QApplication::arguments(), &arguments)) return *code;
 
+  QThreadPool::globalInstance()->start([] { ScratchFolder::sweep(); });
   const bool remember = arguments.screenshot.isEmpty();
   QString theme = arguments.theme;
   if (theme.isEmpty() && remember) theme = QSettings().value(QStringLiteral("theme")).toString();
@@ -28,6 +32,12 @@ int main(int argc, char** argv) {
   }
   if (!arguments.layout.isEmpty()) window.applyLayout(arguments.layout);
   window.show();
+  EndSignals ends;
+  QObject::connect(&ends, &EndSignals::asked, &window, [&window] {
+    window.close();
+    QApplication::exit(0);
+  });
+  QObject::connect(&app, &QGuiApplication::commitDataRequest, &window, &MainWindow::leave);
   const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 || arguments.configuration.settings_size() > 0;
   std::unique_ptr<Script> script;
   if (arguments.path.isEmpty()) {

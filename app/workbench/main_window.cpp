@@ -67,12 +67,14 @@ MainWindow::MainWindow(bool remember)
   showStartPage(true);
   updateActions();
   updateBreakOn();
+  qApp->installEventFilter(this);
   connect(&progressTimer_, &QTimer::timeout, this, &MainWindow::updateProgress);
   progressTimer_.start(200);
 }
 
 MainWindow::~MainWindow() {
   // Views hold references to the store and the selection, which are members and would go first.
+  qApp->removeEventFilter(this);
   delete takeCentralWidget();
 }
 
@@ -101,6 +103,13 @@ Selection MainWindow::complete(Selection s) const {
       }
     }
     if (s.value >= 0 && s.node < 0 && s.instruction < 0) s.instruction = plan->producerOfValue(s.value);
+    if (s.value >= 0 && s.node < 0 && s.instruction < 0 && graph && graph->producer(s.value) < 0) {
+      // Nothing makes a parameter or an input; where it is read first, every view can show.
+      for (const int reader : graph->consumers(s.value)) {
+        const int instruction = plan->instructionOfNode(reader);
+        if (instruction >= 0 && (s.instruction < 0 || instruction < s.instruction)) s.instruction = instruction;
+      }
+    }
     if (s.instruction >= 0 && s.node < 0) {
       if (const auto* in = plan->instruction(s.instruction)) s.node = in->node();
     }
@@ -351,10 +360,26 @@ bool MainWindow::event(QEvent* event) {
   return QMainWindow::event(event);
 }
 
-void MainWindow::closeEvent(QCloseEvent* event) {
+// On this system a line of text takes Ctrl+E for the way to its end, which the End key is for; whoever filters a view exports it too.
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::ShortcutOverride && watched->isWidgetType() && static_cast<QWidget*>(watched)->window() == this) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    if ((*actions_)[QStringLiteral("picture_save")]->shortcut() == QKeySequence(key->keyCombination())) {
+      event->ignore();
+      return true;
+    }
+  }
+  return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::leave() {
   remember();
   markTimer_.stop();
   if (mark_) mark_->drop();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  leave();
   QMainWindow::closeEvent(event);
 }
 

@@ -13,6 +13,7 @@
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
 #include "app/workbench/recording.h"
+#include "app/workbench/scratch_folder.h"
 #include "app/workbench/session.h"
 #include "app/workbench/session_mark.h"
 #include "app/workbench/source_reader.h"
@@ -51,6 +52,8 @@ class MainWindow : public QMainWindow {
   // An arrangement of the views as it is, whatever is saved under its name.
   void arrange(const Layout& layout);
   QStringList layoutNames() const;
+  // What closing keeps and forgets. The window may go on after it: the end of a desktop session can be called off.
+  void leave();
 
   Session& session() { return session_; }
   SnapshotStore& store() { return store_; }
@@ -69,6 +72,7 @@ class MainWindow : public QMainWindow {
   void dropEvent(QDropEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   bool event(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void makeMenus();
@@ -87,6 +91,7 @@ class MainWindow : public QMainWindow {
   void selectNextAlert();
   void moveSelection(int by);
   void focusOrFit();
+  View* viewWithGroups() const;  // the active one, or one beside it: all show the same selection
   void setBreakOn(bool nan, bool inf);
   void switchTheme();
   void scaleText(double factor);
@@ -99,7 +104,9 @@ class MainWindow : public QMainWindow {
   void keepPlace();  // for a window that comes after this one
   void goBack(const SessionPlace& place);
   void continueBack();
-  void showSetUp();
+  void showSetUp();  // of the model that was read
+  void closeSetUp();  // another file is opened
+  void showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
   void beginRecording();
   void askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then);
   // An existing file; one dialog for the life of the window, as askFile.
@@ -118,9 +125,10 @@ class MainWindow : public QMainWindow {
   Recording recording_;
   BuildKeeper keeper_{store_, session_};
   SourceReader sources_;
-  QTemporaryDir scratch_;   // projects of windows that remember nothing
+  ScratchFolder scratch_;   // projects of windows that remember nothing
   Palette* palette_ = nullptr;
   bool scripted_ = false;
+  int setUps_ = 0;  // that were asked for
   QUndoStack undo_;
   QElapsedTimer focused_;  // since "focus" was asked for
   OptionSettings wanted_;   // options that were asked for in this turn of the event loop

@@ -104,6 +104,16 @@ void MainWindow::changeLayout(const QString& name) {
   if (before != after) undo_.push(new ArrangementChange(*this, before, after));
 }
 
+View* MainWindow::viewWithGroups() const {
+  const QString ids[] = {QStringLiteral("graph"), QStringLiteral("model")};
+  View* active = board_->activeView();
+  for (const QString& id : ids)
+    if (active && active == board_->find(id)) return active;
+  for (const QString& id : ids)
+    if (View* shown = board_->find(id); shown && shown->isVisible()) return shown;
+  return nullptr;
+}
+
 void MainWindow::focusOrFit() {
   View* view = board_->activeView();
   if (!view) return;
@@ -213,8 +223,16 @@ void MainWindow::connectActions() {
   on("find", view(&View::find));
   on("focus", [this] { focusOrFit(); });
   on("fit", view(&View::fitAll));
-  on("enter_group", view(&View::enterGroup));
-  on("leave_group", view(&View::leaveGroup));
+  const auto groups = [this](auto what) {
+    return [this, what] {
+      if (View* v = viewWithGroups())
+        (v->*what)();
+      else
+        status_->note(tr("Groups are those of Graph and Model; neither is shown"));
+    };
+  };
+  on("enter_group", groups(&View::enterGroup));
+  on("leave_group", groups(&View::leaveGroup));
   on("theme", [this] { switchTheme(); });
   on("layout_reset", [this] { changeLayout(layoutNames().contains(layoutName_) ? layoutName_ : layoutNames().first()); });
   on("layout_delete", [this] {

@@ -41,6 +41,7 @@ void MainWindow::openPath(const QString& path) {
   const Place place = placeToOpen(path);
   if (!place.problem.isEmpty()) return notice_->showProblem(place.problem, {}, {});  // what is open stays
   notice_->clear();
+  closeSetUp();
   scripted_ = false;
   back_.reset();
   if (place.path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive)) {
@@ -58,11 +59,20 @@ void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& co
 }
 
 void MainWindow::showSetUp() {
-  if (!store_.model()) return;
-  auto* dialog = new SetUpDialog(store_.model(), session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(), this);
+  if (store_.model()) showSetUpOf(store_.model(), session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(), session_.modelPath());
+}
+
+void MainWindow::closeSetUp() {
+  ++setUps_;
+  for (auto* dialog : findChildren<SetUpDialog*>()) dialog->close();
+}
+
+void MainWindow::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
+  closeSetUp();
+  auto* dialog = new SetUpDialog(model, before, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &SetUpDialog::buildWanted, &session_, &Session::build);
-  connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this] { session_.inspect(session_.modelPath(), QStringLiteral("random")); });
+  connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] { session_.inspect(path, QStringLiteral("random")); });
   dialog->open();
 }
 
@@ -275,6 +285,12 @@ void MainWindow::connectFiles() {
   connect(&session_, &Session::modelInspected, this, [this] {
     // Not in the turn that took the answer: the dialog is work enough for one.
     if (!scripted_) QTimer::singleShot(0, this, &MainWindow::showSetUp);
+  });
+  connect(&session_, &Session::notRead, this, [this](const ModelPtr& model) {
+    if (scripted_) return;
+    QTimer::singleShot(0, this, [this, model, asked = setUps_] {
+      if (asked == setUps_) showSetUpOf(model, {}, QString::fromStdString(model->path()));
+    });
   });
   connect(&session_, &Session::builtChanged, this, [this] {
     if (!session_.built()) {

@@ -36,6 +36,8 @@ void MainWindow::connectReturn() {
   connect(&selection_, &SelectionModel::selectionChanged, this, soon);
   connect(&session_, &Session::builtChanged, this, soon);
   connect(&recording_, &Recording::opened, this, soon);
+  connect(board_, &PanelBoard::changed, this, soon);
+  connect(board_, &PanelBoard::rearranged, this, soon);
   connect(&session_, &Session::builtChanged, this, &MainWindow::continueBack);
   connect(&session_, &Session::busyChanged, this, &MainWindow::continueBack);
 }

@@ -5,11 +5,14 @@
 #include <QDir>
 #include <QFile>
 #include <QTemporaryDir>
+#include <algorithm>
 
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/places.h"
 #include "app/workbench/project_reader.h"
 #include "app/workbench/report_pdf.h"
+#include "app/workbench/scratch_folder.h"
+#include "storage/judged_steps.h"
 #include "storage/report/report.h"
 #include "storage/schema.h"
 #include "storage/sql.h"
@@ -22,7 +25,7 @@ struct Recording::Core {
   std::unique_ptr<storage::Recorder> recorder;
   QString path;                       // of the project that is recorded or shown
   int stagesLeft = 0;                 // graphs of the newest build that were not handed over
-  std::unique_ptr<QTemporaryDir> copies;  // of projects that cannot be read where they lie
+  std::unique_ptr<ScratchFolder> copies;  // of projects that cannot be read where they lie
 };
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
@@ -33,7 +36,10 @@ Recording::Recording(SnapshotStore& store, QObject* parent)
   connect(&timer_, &QTimer::timeout, this, &Recording::tellState);
   timer_.start(1000);
   std::vector<SqlTable> tables;
-  for (const storage::Table& table : storage::tables()) {
+  std::vector<storage::Table> all = storage::tables();
+  const auto steps = std::find_if(all.begin(), all.end(), [](const storage::Table& table) { return table.name == "steps"; });
+  all.insert(std::next(steps), storage::judgedStepsTable());
+  for (const storage::Table& table : all) {
     SqlTable t{QString::fromUtf8(table.name.data(), static_cast<qsizetype>(table.name.size())), QString::fromUtf8(table.doc.data(), static_cast<qsizetype>(table.doc.size())), {}};
     for (const storage::Column& c : table.columns) {
       t.columns.emplace_back(QString::fromUtf8(c.name.data(), static_cast<qsizetype>(c.name.size())), QString::fromUtf8(c.doc.data(), static_cast<qsizetype>(c.doc.size())));
@@ -218,7 +224,7 @@ void Recording::open(const QString& path, std::int64_t run) {
     auto facts = readProject(path, run);
     if (!facts) {
       // SQLite makes a file beside a project whose writer was killed, which a folder that cannot be written refuses.
-      if (!core.copies) core.copies = std::make_unique<QTemporaryDir>();
+      if (!core.copies) core.copies = std::make_unique<ScratchFolder>();
       if (const QString copy = copyWithRest(path, core.copies->path()); !copy.isEmpty()) {
         if (auto again = readProject(copy, run)) {
           facts = std::move(again);
@@ -354,7 +360,7 @@ void Recording::report(const QString& path) {
     auto project = storage::Project::openReadOnly(core.path.toStdString());
     if (!project) return fail(project.error().message);
     const bool pdf = path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive);
-    const QTemporaryDir between;
+    const ScratchFolder between;
     const QString written = pdf ? between.filePath(QStringLiteral("report.html")) : path;
     const auto status = storage::writeReport(*project, run, written.toStdString());
     if (!status) return fail(status.error().message);

@@ -15,11 +15,19 @@ Session::Session(SnapshotStore& store, SelectionModel& selection, QObject* paren
     store_.addLog({QStringLiteral("info"), line, 0});
   });
   connect(&client_, &WorkerClient::stateChanged, this,
-          [this] { store_.setWorkerState(client_.state(), client_.activity()); });
+          [this] {
+            store_.setWorkerState(client_.state(), client_.activity());
+            if (client_.state() != WorkerState::kUnresponsive || !wanted_) return;
+            // It does not stop for the model that is wanted now.
+            const Opening next = *std::exchange(wanted_, std::nullopt);
+            leave();
+            replaceWorker([this, next] { inspect(next.path, next.missingWeights); });
+          });
   connect(&client_, &WorkerClient::died, this, [this](const QString& reason) {
     running_ = false;
     replaying_ = training_ = interrupted_ = false;
     waiting_.clear();
+    opening_.reset();
     setBusy(false);
     store_.setWorkerState(WorkerState::kDead, reason);
     if (restarting_) return;  // by the user, and a new one comes
@@ -35,6 +43,16 @@ void Session::setBusy(bool busy) {
   if (!busy_ && !waiting_.empty()) {
     QMetaObject::invokeMethod(
         this, [this] { if (!busy_ && !running_ && !waiting_.empty()) sendOptions({}); }, Qt::QueuedConnection);
+  }
+  if (!busy_ && wanted_) {
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+          if (busy_ || !wanted_) return;
+          const Opening next = *std::exchange(wanted_, std::nullopt);
+          inspect(next.path, next.missingWeights);
+        },
+        Qt::QueuedConnection);
   }
 }
 
@@ -57,7 +75,14 @@ void Session::absorb(const Delivery& d) {
       store_.setMachine(std::make_shared<const snapshot::MachineInfo>(r.hello().machine()));
       break;
     case snapshot::Response::kMachine: store_.setMachine(std::make_shared<const snapshot::MachineInfo>(r.machine())); break;
-    case snapshot::Response::kModel: store_.setModel(std::make_shared<const snapshot::ModelInfo>(r.model())); break;
+    case snapshot::Response::kModel: {
+      auto model = std::make_shared<const snapshot::ModelInfo>(r.model());
+      if (opening_)
+        opening_->model = std::move(model);
+      else
+        store_.setModel(std::move(model));
+      break;
+    }
     case snapshot::Response::kBuild: {
       store_.setPhases({r.build().phases().begin(), r.build().phases().end()});
       const bool again = r.id() == 0;
@@ -114,6 +139,10 @@ void Session::absorb(const Delivery& d) {
       store_.addLog({format::visible(r.log().level()), QString::fromStdString(r.log().text()), r.log().ns()});
       break;
     case snapshot::Response::kAlert:
+      if (opening_) {
+        opening_->alerts.push_back(r.alert());
+        break;
+      }
       store_.addAlert(r.alert());
       emit alertRaised(r.alert());
       break;
@@ -136,7 +165,10 @@ void Session::reached(const snapshot::Position& position) {
 
 void Session::move(snapshot::Request request, const QString& what, Then then, Then failed, std::function<void(const QString&)> refused) {
   setBusy(true);
-  client_.request(std::move(request), what, [this, then = std::move(then), failed = std::move(failed), refused = std::move(refused)](const Delivery& d) {
+  const bool wasInStep = store_.position().in_step();
+  const std::int64_t step = store_.position().step();
+  const int instruction = store_.position().instruction();
+  client_.request(std::move(request), what, [this, wasInStep, step, instruction, then = std::move(then), failed = std::move(failed), refused = std::move(refused)](const Delivery& d) {
     absorb(d);
     if (!d.response->done()) return;
     if (d.response->has_error()) {
@@ -156,6 +188,9 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
         emit problem(format::visible(error.message()), format::visible(error.code()));
       }
       next = failed;
+    } else if (const auto& p = store_.position(); wasInStep && p.in_step() && p.step() == step && p.instruction() < instruction) {
+      // The worker takes back with a step what was edited behind it.
+      std::erase_if(edits_, [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
     }
     if (rebuilt != Other::kNone) {
       refreshBuild([this, next, rebuilt] {
@@ -171,8 +206,15 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
   });
 }
 
+void Session::request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet) {
+  const auto answer = [this, opened = opened_, callback = std::move(callback)](const Delivery& d) {
+    if (opened == opened_) callback(d);
+  };
+  client_.request(std::move(request), what, answer, quiet);
+}
+
 void Session::ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet) {
-  client_.request(
+  this->request(
       std::move(request), what,
       [this, answer = std::move(answer)](const Delivery& d) {
         if (d.response->has_error()) {

@@ -7,11 +7,11 @@
 
 #include <QElapsedTimer>
 #include <QObject>
-#include <QTemporaryDir>
 #include <QThreadPool>
 #include <functional>
 #include <optional>
 
+#include "app/workbench/scratch_folder.h"
 #include "app/workbench/state_ring.h"
 #include "app/workbench/worker_client.h"
 #include "views/common/findings.h"
@@ -42,7 +42,8 @@ class Session : public QObject {
   bool running() const { return running_; }
   bool edited() const { return !edits_.empty(); }  // values were set by hand in this session
 
-  // Starts the worker when there is none and reads the model; modelInspected or problem follows. What runs ends with its worker.
+  // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is stopped. What
+  // is open stays until the model was read.
   void inspect(const QString& path, const QString& missingWeights);
   // Configures the inspected model and builds it; built or problem follows.
   void build(const snapshot::Configure& configuration);
@@ -85,6 +86,7 @@ class Session : public QObject {
 
  signals:
   void modelInspected();
+  void notRead(const stepscope::ModelPtr& model);  // a file that is no sound model: its problems; what was open is still
   void builtChanged();
   void busyChanged();
   void problem(const QString& text, const QString& code);  // code: of the worker, or "worker_died"
@@ -105,11 +107,14 @@ class Session : public QObject {
   using Then = std::function<void()>;
   struct Edit {
     std::int64_t step = 0;
-  void elementEdited(const stepscope::ElementEdit& edit);
-  void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
-  void planShown();    // graph, plan and options of the one that runs again were fetched
     int instruction = -1;  // -1: between steps
     snapshot::Request request;
+    std::optional<double> before = {};  // of an element
+  };
+  struct Opening {  // a file that is read; what is open stays until it was
+    QString path, missingWeights, pathBefore, missingWeightsBefore;
+    ModelPtr model = nullptr;
+    std::vector<snapshot::Alert> alerts = {};
   };
   struct Stops {  // of the step that is begun
     int count = 0, first = 0;
@@ -121,10 +126,15 @@ class Session : public QObject {
   // plan, that is fetched before.
   // `refused` takes an error that is shown elsewhere than above the window.
   void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {}, std::function<void(const QString&)> refused = {});
-  // Sends one that only reads.
+  // Sends one that only reads, of the model that is open: when another one has taken its place, the answer is dropped.
+  void request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet = true);
   void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
   void absorb(const Delivery& delivery);
-  void edit(snapshot::Request request, Then then = {}, std::function<void(const QString&)> refused = {});  // and remembers it, for a worker that has to come back
+  // And remembers it, for a worker that has to come back. `before`: of an element.
+  void edit(snapshot::Request request, std::optional<double> before = {}, Then then = {}, std::function<void(const QString&)> refused = {});
+  void read(const Opening& opening);
+  void leave();             // what is open
+  void reopen(bool wasBuilt);  // what is open, in a worker that does not know it
   void compare(snapshot::Request request, const QString& with);
   void reached(const snapshot::Position& position);
   void setBusy(bool busy);
@@ -137,6 +147,7 @@ class Session : public QObject {
   void stopped(std::optional<int> asked = {});
   void tellOfNumber(bool nan, int instruction);  // that a run stopped at, as an alert
   void tellOfHand(std::int64_t step);            // what was done by hand in a step that is recorded: its edits and stops, as alerts
+  static bool takesBack(const Edit& later, const Edit& earlier);  // an element is again what it was
   void unfinished();
   void settle(Then then);  // reads the position after a step was committed
   void comeBack();         // to where the worker was that died
@@ -174,9 +185,12 @@ class Session : public QObject {
   std::vector<Edit> edits_;  // in the order they were made
   Stops stops_;
   int nextBreakpoint_ = 1;
-  QTemporaryDir scratch_;   // kept contents, and copies of the files that edits came from
+  ScratchFolder scratch_;   // kept contents, and copies of the files that edits came from
   int copies_ = 0;
   std::optional<snapshot::Position> returnTo_;
+  std::optional<Opening> opening_;
+  std::optional<Opening> wanted_;  // as soon as what runs has stopped
+  int opened_ = 0;                 // models so far
   bool askingRecompute_ = false;
   std::optional<RecomputeAnswer> nextRecompute_;
   QThreadPool files_;       // last: waits for its threads before the rest goes

@@ -17,7 +17,7 @@ constexpr qint64 kMostFileBytes = 4LL << 30;  // of a file that is copied
 void Session::compare(snapshot::Request request, const QString& with) {
   if (!built_ || !client_.alive()) return;
   const int value = request.compare_tensor().value();
-  client_.request(
+  this->request(
       std::move(request), tr("comparing"),
       [this, value, with](const Delivery& d) {
         if (!d.response->done()) return;
@@ -30,8 +30,7 @@ void Session::compare(snapshot::Request request, const QString& with) {
           found.problem = tr("the worker gave no answer");
         }
         store_.findings().setTensorComparison(std::move(found));
-      },
-      true);
+      });
 }
 
 void Session::compareWithFile(int value, const QString& path) {
@@ -103,8 +102,7 @@ void Session::rowLosses() {
   snapshot::Request request;
   request.mutable_row_losses();
   // Quietly: a page asks, and what cannot be read is a part of the answer.
-  client_.request(
-      std::move(request), tr("reading the losses of the rows"), [this](const Delivery& d) { absorb(d); }, true);
+  this->request(std::move(request), tr("reading the losses of the rows"), [this](const Delivery& d) { absorb(d); });
 }
 
 }  // namespace stepscope

@@ -19,20 +19,18 @@ std::vector<snapshot::Breakpoint> placeless(std::vector<snapshot::Breakpoint> al
 }
 }  // namespace
 
-void Session::inspect(const QString& path, const QString& missingWeights) {
-  if (busy_) {
-    replaceWorker([this, path, missingWeights] { inspect(path, missingWeights); });
-    return;
-  }
+void Session::leave() {
   built_ = false;
   rebuilt_ = Other::kNone;
-  optionsTouched_ = building_ = false;
+  optionsTouched_ = building_ = askingRecompute_ = false;
+  nextRecompute_.reset();
+  returnTo_.reset();
   waiting_.clear();
   numbers_.clear();
   ring_.clear();
   edits_.clear();
-  path_ = path;
-  missingWeights_ = missingWeights;
+  stops_ = {};
+  ++opened_;
   configuration_.Clear();
   const auto kept = placeless(store_.breakpoints());
   store_.clear();
@@ -41,16 +39,63 @@ void Session::inspect(const QString& path, const QString& missingWeights) {
   selection_.reset();
   selection_.setCurrentInstruction(-1);
   emit builtChanged();
+}
+
+void Session::inspect(const QString& path, const QString& missingWeights) {
+  const Opening opening{path, missingWeights, path_, missingWeights_};
+  if (busy_ && built_ && client_.state() != WorkerState::kUnresponsive) {
+    wanted_ = opening;
+    pause();
+    return;
+  }
+  wanted_.reset();
+  if (!busy_) return read(opening);
+  leave();  // nothing of it that could stay
+  replaceWorker([this, opening] { read(opening); });
+}
+
+void Session::read(const Opening& opening) {
+  const bool worker = client_.alive();
+  opening_ = opening;
+  if (!built_) {  // a worker that dies of it can be restarted with it
+    path_ = opening.path;
+    missingWeights_ = opening.missingWeights;
+  }
   setBusy(true);
-  begin([this] {
+  begin([this, worker] {
+    if (!opening_) return;
     snapshot::Request request;
-    request.mutable_open()->set_path(path_.toStdString());
-    request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
+    request.mutable_open()->set_path(opening_->path.toStdString());
+    request.mutable_open()->set_missing_weights(opening_->missingWeights.toStdString());
     move(
-        std::move(request), tr("reading %1").arg(format::visible(path_.section('/', -1))), [this] { emit modelInspected(); },
+        std::move(request), tr("reading %1").arg(format::visible(opening_->path.section('/', -1))),
         [this] {
-          // A file with problems is shown too: the set-up lists them with their places.
-          if (store_.model() && store_.model()->problems_size() > 0) emit modelInspected();
+          if (!opening_) return;
+          const Opening done = *std::exchange(opening_, std::nullopt);
+          path_ = done.path;
+          missingWeights_ = done.missingWeights;
+          leave();
+          store_.setModel(done.model);
+          for (const auto& alert : done.alerts) {
+            store_.addAlert(alert);
+            emit alertRaised(alert);
+          }
+          emit modelInspected();
+        },
+        [this, worker] {
+          if (!opening_) return;
+          const Opening refused = *std::exchange(opening_, std::nullopt);
+          path_ = refused.pathBefore;
+          missingWeights_ = refused.missingWeightsBefore;
+          if (refused.model && refused.model->problems_size() > 0) emit notRead(refused.model);
+          if (!built_ || worker) return;
+          returnTo_ = store_.position();  // the new worker does not know the model that stays
+          reopen(true);
+        },
+        [this](const QString& why) {
+          // Beside a model that stays, a problem has to say which file it is about.
+          const QString path = opening_ ? opening_->path : path_;
+          emit problem(why.contains(path) ? format::visible(why) : tr("model '%1': %2").arg(format::visible(path), format::visible(why)), {});
         });
   });
 }
@@ -212,6 +257,7 @@ void Session::close() {
   running_ = false;
   built_ = false;
   waiting_.clear();
+  wanted_.reset();
   client_.cancelAll();
   const auto kept = placeless(store_.breakpoints());
   store_.clear();
@@ -224,19 +270,22 @@ void Session::close() {
 void Session::restart() {
   if (path_.isEmpty()) return;
   const bool wasBuilt = built_;
+  wanted_.reset();
   returnTo_.reset();
   if (wasBuilt) returnTo_ = store_.position();
-  replaceWorker([this, wasBuilt] {
-    snapshot::Request request;
-    request.mutable_open()->set_path(path_.toStdString());
-    request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
-    move(std::move(request), tr("reading the model again"), [this, wasBuilt] {
-      if (!wasBuilt) {
-        emit modelInspected();
-        return;
-      }
-      build(configuration_);
-    });
+  replaceWorker([this, wasBuilt] { reopen(wasBuilt); });
+}
+
+void Session::reopen(bool wasBuilt) {
+  snapshot::Request request;
+  request.mutable_open()->set_path(path_.toStdString());
+  request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
+  move(std::move(request), tr("reading the model again"), [this, wasBuilt] {
+    if (!wasBuilt) {
+      emit modelInspected();
+      return;
+    }
+    build(configuration_);
   });
 }
 

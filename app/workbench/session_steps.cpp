@@ -338,12 +338,9 @@ void Session::keepState() {
   const std::int64_t step = store_.position().step();
   snapshot::Request request;
   request.mutable_save_state()->set_path(path.toStdString());
-  client_.request(
-      std::move(request), tr("keeping the state"),
-      [this, step, path, edits = edits_.size()](const Delivery& d) {
-        if (d.response->done() && !d.response->has_error()) ring_.add(step, path, edits);
-      },
-      true);
+  this->request(std::move(request), tr("keeping the state"), [this, step, path, edits = edits_.size()](const Delivery& d) {
+    if (d.response->done() && !d.response->has_error()) ring_.add(step, path, edits);
+  });
 }
 
 }  // namespace stepscope

@@ -65,20 +65,17 @@ void Session::fetchTensor(int value, const std::vector<qint64>& begin, const std
   for (const qint64 b : begin) fetch->add_begin(b);
   for (const qint64 e : extent) fetch->add_extent(e);
   fetch->set_whole(extent.empty() && begin.empty());
-  client_.request(
-      std::move(request), tr("reading a tensor"),
-      [this, value](const Delivery& d) {
-        if (d.response->has_tensor()) {
-          absorb(d);
-        } else if (d.response->has_error()) {
-          // Shown where the values would stand.
-          auto tensor = std::make_shared<snapshot::TensorData>();
-          tensor->set_value(value);
-          tensor->set_unavailable(d.response->error().message());
-          store_.addTensor(tensor);
-        }
-      },
-      true);
+  this->request(std::move(request), tr("reading a tensor"), [this, value](const Delivery& d) {
+    if (d.response->has_tensor()) {
+      absorb(d);
+    } else if (d.response->has_error()) {
+      // Shown where the values would stand.
+      auto tensor = std::make_shared<snapshot::TensorData>();
+      tensor->set_value(value);
+      tensor->set_unavailable(d.response->error().message());
+      store_.addTensor(tensor);
+    }
+  });
 }
 
 void Session::watch(int value, bool on) {
@@ -117,7 +114,7 @@ void Session::editTensor(int value, const std::vector<qint64>& index, double num
 void Session::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
   const auto answer = [this, value, index](const QString& problem) { store_.findings().setEdit({value, index, problem}); };
   if (busy_) return answer(tr("Still %1; Esc cancels").arg(client_.activity()));
-  edit(editRequest(value, index, number),
+  edit(editRequest(value, index, number), before,
        [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
          answer({});
          if (undoable) emit elementEdited(edit);
@@ -125,10 +122,16 @@ void Session::editElement(int value, const std::vector<qint64>& index, double nu
        answer);
 }
 
-void Session::edit(snapshot::Request request, Then then, std::function<void(const QString&)> refused) {
+bool Session::takesBack(const Edit& later, const Edit& earlier) {
+  const auto &a = earlier.request.edit(), &b = later.request.edit();
+  const bool sameElement = a.value() == b.value() && std::equal(a.index().begin(), a.index().end(), b.index().begin(), b.index().end());
+  return earlier.before && later.before && sameElement && later.step == earlier.step && later.instruction == earlier.instruction && b.number() == *earlier.before;
+}
+
+void Session::edit(snapshot::Request request, std::optional<double> before, Then then, std::function<void(const QString&)> refused) {
   if (refuse()) return;
   const auto& p = store_.position();
-  const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request};
+  const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request, before};
   move(
       std::move(request), tr("editing"),
       [this, done, then = std::move(then)] {
@@ -144,14 +147,21 @@ void Session::tellOfHand(std::int64_t step) {
   alert.set_step(step);
   alert.set_node(-1);
   alert.set_value(-1);
+  std::vector<const Edit*> standing;
   for (const Edit& e : edits_) {
     if (e.step != step) continue;
-    const auto& edit = e.request.edit();
+    if (!standing.empty() && takesBack(e, *standing.back()))
+      standing.pop_back();
+    else
+      standing.push_back(&e);
+  }
+  for (const Edit* e : standing) {
+    const auto& edit = e->request.edit();
     const auto* value = store_.graph() ? store_.graph()->value(edit.value()) : nullptr;
     alert.set_code("edited");
     alert.set_value(edit.value());
     alert.set_node(value ? store_.graph()->producer(edit.value()) : -1);
-    alert.set_instruction(e.instruction);
+    alert.set_instruction(e->instruction);
     alert.set_message(fmt::format("{} by hand: {}", value ? '\'' + value->name() + '\'' : "a value", editText(edit)));
     emit alertRaised(alert);
   }
@@ -246,7 +256,7 @@ void Session::recompute(bool whatIf, const QString& plan, qint64 budget) {
   request.mutable_recompute()->set_what_if(whatIf);
   request.mutable_recompute()->set_plan(plan.toStdString());
   request.mutable_recompute()->set_budget(budget);
-  client_.request(std::move(request), tr("judging what may be computed again"), [this, question](const Delivery& d) {
+  this->request(std::move(request), tr("judging what may be computed again"), [this, question](const Delivery& d) {
     if (!d.response->done()) return;
     askingRecompute_ = false;
     const std::optional<RecomputeAnswer> next = std::exchange(nextRecompute_, std::nullopt);

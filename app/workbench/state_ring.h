@@ -3,10 +3,11 @@
 // a rewind reaches steps that the new worker never ran. The oldest go first when the budget is spent.
 #pragma once
 
-#include <QTemporaryDir>
 #include <cstdint>
 #include <optional>
 #include <vector>
+
+#include "app/workbench/scratch_folder.h"
 
 namespace stepscope {
 
@@ -32,7 +33,7 @@ class StateRing {
   void clear() { dropAfter(-1); }
 
  private:
-  QTemporaryDir folder_;
+  ScratchFolder folder_;
   std::int64_t budget_;
   std::vector<State> states_;  // ascending by step
   int made_ = 0;

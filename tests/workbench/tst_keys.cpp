@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window without a mouse: every key of the key table does what it says, layouts are kept, taken back and reset, and a
 // dropped file opens.
+#include <QAbstractItemView>
 #include <QDropEvent>
 #include <QElapsedTimer>
 #include <QFileDialog>
@@ -203,6 +204,11 @@ class KeysTest : public QObject {
       QVERIFY(laidOut());
     }
     QCOMPARE(kind(), BoxKind::kNode);
+    // Whoever walks the list of instructions opens and closes what the graph shows of it.
+    w_->view(QStringLiteral("instructions"))->findChild<QAbstractItemView*>()->setFocus();
+    QVERIFY(press(Qt::Key_F11, Qt::ShiftModifier));
+    QVERIFY(laidOut());
+    QCOMPARE(kind(), BoxKind::kClosedGroup);
   }
 
   void lookingCloserAndAtAll() {
@@ -327,6 +333,17 @@ class KeysTest : public QObject {
     QCOMPARE(files->objectName(), QStringLiteral("save_dialog"));
     w_->loop().act([files] { QTest::keyClick(files, Qt::Key_Escape); });
     QVERIFY(w_->loop().wait([this] { return shown<QFileDialog>(window()) == nullptr; }));
+    // From the line that filters a view, too.
+    View* instructions = w_->view(QStringLiteral("instructions"));
+    QApplication::setActiveWindow(&window());
+    instructions->find();
+    QVERIFY(qobject_cast<QLineEdit*>(QApplication::focusWidget()) && instructions->isAncestorOf(QApplication::focusWidget()));
+    QVERIFY(press(Qt::Key_E, Qt::ControlModifier));
+    QVERIFY(appears(&files));
+    QVERIFY(files->windowTitle().contains(instructions->title()));
+    w_->loop().act([files] { QTest::keyClick(files, Qt::Key_Escape); });
+    QVERIFY(w_->loop().wait([this] { return shown<QFileDialog>(window()) == nullptr; }));
+    graph().canvas().setFocus();
     QVERIFY(press(Qt::Key_Question));
     KeyHelp* keys = nullptr;
     QVERIFY(appears(&keys));

@@ -392,10 +392,14 @@ class ScenarioTest : public QObject {
     const qsizetype at = dangling.indexOf("image");
     QVERIFY(at > 0);
     dangling[at] = 'I';  // the first use; the input keeps its name
+    ModelPtr refusedModel;
+    const auto watch = QObject::connect(&w->session(), &Session::notRead, [&refusedModel](const ModelPtr& model) { refusedModel = model; });
     SetUpDialog* dialog = w.open(write("dangling.onnx", dangling));
+    QObject::disconnect(watch);
     QVERIFY2(dialog, qPrintable(w->notice().text()));
-    QVERIFY(w->store().model()->problems_size() > 0);
-    for (const auto& problem : w->store().model()->problems()) {
+    QVERIFY(refusedModel && refusedModel->problems_size() > 0);
+    QVERIFY2(!w->store().model(), "what was not read is not open");
+    for (const auto& problem : refusedModel->problems()) {
       QVERIFY(!problem.message().empty());
       QVERIFY(!problem.where().empty());
     }
@@ -404,7 +408,7 @@ class ScenarioTest : public QObject {
     for (const auto* view : dialog->findChildren<QAbstractItemView*>()) {
       for (int r = 0; view->isVisibleTo(dialog) && r < view->model()->rowCount(); ++r)
         listed = listed || view->model()->index(r, 0).data().toString() ==
-                               QString::fromStdString(w->store().model()->problems(0).where());
+                               QString::fromStdString(refusedModel->problems(0).where());
     }
     QVERIFY2(listed, "the problem stands in the visible list");
     dialog->reject();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Ways that a person takes through the window: stepping and reading what a step made, reports that tell what was done by hand, files
 // that are not what they are taken for, coming back after the window died.
+#include <signal.h>
+
 #include <QAbstractTextDocumentLayout>
+#include <QJsonDocument>
 #include <QListWidget>
 #include <QPdfWriter>
 #include <QPushButton>
@@ -19,7 +22,10 @@
 #include "app/workbench/report_pages.h"
 #include "app/workbench/session_mark.h"
 #include "tests/workbench/window_driver.h"
+#include "views/common/file_name.h"
 #include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+#include "views/tensors/value_facts.h"
 
 using namespace stepscope;
 
@@ -108,6 +114,79 @@ class WaysTest : public QObject {
     QCOMPARE(page.count(QStringLiteral(">stopped</span>")), 1);  // the steps before and after ran through
     const QString json = textOf(folder.filePath(QStringLiteral("r.json")));
     QVERIFY(json.contains(QStringLiteral("\"edited\"")) && json.contains(QStringLiteral("\"stopped\"")));
+  }
+
+  // Whatever took the memory of a value, a pin is one click away where the text says that it would have kept it.
+  void whereAPinWouldHaveHelpedOnePins() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const int end = w->store().plan()->size();
+    w.loop().act([&] { w->session().runTo(end); });
+    QVERIFY(w.settled());
+    QCOMPARE(w.instruction(), end);
+    View* view = w.view(QStringLiteral("tensors"));
+    auto* facts = view->findChild<ValueFacts*>();
+    QVERIFY(facts);
+    int reused = 0;
+    for (const auto& value : w->store().graph()->graph().values()) {
+      const int buffer = w->store().plan()->bufferOfValue(value.id());
+      if (value.role() != snapshot::NODE_OUTPUT || buffer < 0) continue;
+      w.loop().act([&] { w->session().fetchTensor(value.id(), {}, {}); });
+      QVERIFY(w.settled());
+      const TensorPtr tensor = w->store().tensor(value.id());
+      if (!tensor || tensor->unavailable().find("pin it") == std::string::npos) continue;
+      ++reused;
+      QVERIFY(w.select(Selection::ofValue(value.id())));
+      QVERIFY2(facts->toPlainText().contains(QStringLiteral("Pin keeps it")), qPrintable(QString::fromStdString(value.name() + ": " + tensor->unavailable()) + '\n' + facts->toPlainText()));
+    }
+    QVERIFY(reused > 10);
+  }
+
+  // An edit that was undone, by going back behind it or by undo, did not count.
+  void aReportTellsNothingOfAnEditThatWasUndone() {
+    QTemporaryDir folder;
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const auto edits = [&] {
+      QVERIFY_DONE(w.act("step_whole"), w);
+      QVERIFY(w.recorded());
+      w.loop().act([&] { w->recording().report(folder.filePath(QStringLiteral("r.json"))); });
+      QVERIFY(w.recorded());
+    };
+    const auto told = [&] { return textOf(folder.filePath(QStringLiteral("r.json"))).count(QStringLiteral(" set to ")); };
+    int value = -1;
+    std::vector<qint64> first;
+    const auto edit = [&](double number, double before) {
+      w.loop().act([&] { w->session().editElement(value, first, number, before); });
+      QVERIFY(w.settled());
+    };
+    for (int i = 0; i < 4; ++i) QVERIFY_DONE(w.act("step"), w);
+    value = w->selection().selection().value;
+    first.assign(static_cast<std::size_t>(w->store().graph()->value(value)->dims_size()), 0);
+    edit(2.5, 0.125);
+    QVERIFY(w->session().edited());
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY_DONE(w.act("step_back"), w);
+    QVERIFY2(w->session().edited(), "it was made here");
+    QVERIFY_DONE(w.act("step_back"), w);
+    QVERIFY2(!w->session().edited(), "it was made behind this place");
+    edits();
+    QCOMPARE(told(), 0);
+    // With undo; redo does it again. The one that came between stays what it is.
+    for (int i = 0; i < 4; ++i) QVERIFY_DONE(w.act("step"), w);
+    edit(2.5, 0.125);
+    edit(3.5, 2.5);
+    QVERIFY_DONE(w.act("undo"), w);
+    QVERIFY_DONE(w.act("undo"), w);
+    edits();
+    QCOMPARE(told(), 0);
+    for (int i = 0; i < 4; ++i) QVERIFY_DONE(w.act("step"), w);
+    edit(2.5, 0.125);
+    QVERIFY_DONE(w.act("undo"), w);
+    QVERIFY_DONE(w.act("redo"), w);
+    edits();
+    QCOMPARE(told(), 1);
   }
 
   // Whatever stands before them.
@@ -202,6 +281,73 @@ class WaysTest : public QObject {
     w.loop().act([&] { w->openPath(folder.filePath(QStringLiteral("capture"))); });
     QVERIFY(w.loop().wait([&] { return w->store().model() && w->store().model()->problems_size() == 0 && !w->session().busy(); }));
     QCOMPARE(w->session().modelPath(), folder.filePath(QStringLiteral("capture/model.onnx")));
+    QVERIFY_LOOP(w);
+  }
+
+  // Nor does a file that only its reading shows to be none, or not a sound one, whatever happens meanwhile.
+  void whatIsOpenStaysUntilTheNextModelWasRead() {
+    QTemporaryDir folder;
+    QFile good(bundledModels()[1].model);
+    QVERIFY(good.open(QIODevice::ReadOnly));
+    QByteArray dangling = good.readAll();
+    const qsizetype at = dangling.indexOf("labels");
+    QVERIFY(at > 0);
+    dangling[at] = 'L';
+    const auto write = [&folder](const char* name, const QByteArray& content) {
+      const QString path = folder.filePath(QLatin1String(name));
+      QFile file(path);
+      if (file.open(QIODevice::WriteOnly)) file.write(content);
+      return path;
+    };
+    const QString files[] = {write("noise.onnx", QByteArray(5000, 'x')), write("dangling.onnx", dangling)};
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    const QString model = w->session().modelPath();
+    QVERIFY_DONE(w.act("step_whole"), w);
+    for (int i = 0; i < 3; ++i) QVERIFY_DONE(w.act("step"), w);
+    const auto stays = [&] {
+      return w->session().built() && w->session().modelPath() == model && w->store().plan() && w->store().model()->problems_size() == 0 && w.instruction() == 3 &&
+             w->store().position().step() == 1 && w->store().steps().size() == 1;
+    };
+    for (const QString& path : files) {
+      SetUpDialog* dialog = w.open(path);
+      QVERIFY2(dialog || !w.failure().isEmpty(), qPrintable(path));
+      if (dialog) {
+        QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->isEnabled());
+        QVERIFY(dialog->windowTitle().contains(QFileInfo(path).fileName()));
+        dialog->reject();
+      }
+      QVERIFY(w.settled());
+      QVERIFY2(stays(), qPrintable(path));
+      QVERIFY2(w->notice().text().contains(QFileInfo(path).fileName()), qPrintable(w->notice().text()));
+      w.loop().act([&] { w->notice().clear(); });
+      QVERIFY(w->windowTitle().contains(format::fileName(model)));
+    }
+    // The values are still those of the model that stayed.
+    QVERIFY(w.select(Selection::ofInstruction(2)));
+    w.view(QStringLiteral("tensors"));
+    QVERIFY(w.loop().wait([&w] { return w.shownTensor() && w.shownTensor()->unavailable().empty(); }, 10'000));
+    // After a worker that died the model comes back with the next one, though that was asked for another file.
+    QVERIFY(!childProcesses().empty());
+    kill(childProcesses().front(), SIGKILL);
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }, 20'000));
+    w.loop().act([&] { w->openPath(files[0]); });
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kIdle && !w->session().busy() && stays(); }, 60'000));
+    for (auto* dialog : w->findChildren<SetUpDialog*>()) dialog->reject();
+    QVERIFY_DONE(w.act("step"), w);
+    QCOMPARE(w.instruction(), 4);
+    // Asked for in a run, the run stops; what cannot be read leaves it where it stopped.
+    w.loop().act([&] { w->session().run(false); });
+    QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 3; }));
+    w.open(files[0]);
+    for (auto* dialog : w->findChildren<SetUpDialog*>()) dialog->reject();
+    QVERIFY(w.settled());
+    QVERIFY(w->session().built() && !w->session().running() && w->session().modelPath() == model && w->store().steps().size() >= 3);
+    QVERIFY_DONE(w.act("step"), w);
+    // And a sound one takes its place.
+    QVERIFY_DONE(w.build(bundledModels()[1]), w);
+    QCOMPARE(w->session().modelPath(), bundledModels()[1].model);
+    QVERIFY(w->store().steps().empty());
     QVERIFY_LOOP(w);
   }
 
@@ -301,6 +447,7 @@ class WaysTest : public QObject {
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, home.path());
     const QString sessions = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions");
     const auto files = [&sessions] { return QDir(sessions).entryList({QStringLiteral("*.json")}, QDir::Files); };
+    Layout arranged;
     const auto quiet = [](MainWindow& w) { return w.session().built() && !w.session().busy() && !w.session().running() && w.session().client().openRequests() == 0; };
     {
       MainWindow window(true);
@@ -317,8 +464,16 @@ class WaysTest : public QObject {
       QTRY_VERIFY_WITH_TIMEOUT(quiet(window) && window.store().position().instruction() == 6, 60'000);
       window.session().toggleBreakpoint(9);
       window.selection().select(Selection::ofInstruction(2));
+      window.applyLayout(QStringLiteral("Memory"));
+      window.board().show(QStringLiteral("alerts"));
+      window.board().move(QStringLiteral("alerts"), Area::kLeft);
       // A second it waits before it writes, so that stepping does not write with every key.
-      const auto written = [&] { return files().size() == 1 && textOf(sessions + '/' + files()[0]).contains(QStringLiteral("\"selected_instruction\":2")); };
+      const auto written = [&] {
+        if (files().size() != 1) return false;
+        const QJsonObject mark = QJsonDocument::fromJson(textOf(sessions + '/' + files()[0]).toUtf8()).object();
+        arranged = Layout::fromJson(QJsonDocument::fromJson(QByteArray::fromBase64(mark[QStringLiteral("layout")].toString().toLatin1())).object());
+        return mark[QStringLiteral("selected_instruction")].toInt() == 2 && arranged.name == u"Memory" && arranged.views[0].contains(QStringLiteral("alerts"));
+      };
       QTRY_VERIFY_WITH_TIMEOUT(written(), 30'000);
       QVERIFY(QFile::copy(sessions + '/' + files()[0], home.filePath(QStringLiteral("kept"))));
       window.close();
@@ -327,6 +482,7 @@ class WaysTest : public QObject {
     QVERIFY(QFile::copy(home.filePath(QStringLiteral("kept")), sessions + QStringLiteral("/killed.json")));
     MainWindow window(true);
     window.show();
+    window.applyLayout(QStringLiteral("Explore"));  // the one that the settings keep is not what is asked for here
     window.offerReturn();
     QVERIFY2(window.notice().text().contains(QStringLiteral("step 4, before instruction 6")), qPrintable(window.notice().text()));
     auto* button = window.notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
@@ -336,6 +492,9 @@ class WaysTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window.selection().selection().instruction, 2, 60'000);
     QCOMPARE(window.store().position().step(), 4);
     QCOMPARE(window.store().steps().size(), std::size_t{4});
+    const Layout shown = window.board().present(QStringLiteral("Memory"));
+    QVERIFY2(shown.views == arranged.views && shown.front == arranged.front, QJsonDocument(shown.toJson()).toJson().constData());
+    QVERIFY(shown.views[0].contains(QStringLiteral("alerts")));
     const auto& breaks = window.store().breakpoints();
     QVERIFY(std::any_of(breaks.begin(), breaks.end(), [](const auto& b) { return b.condition_case() == snapshot::Breakpoint::kInstruction && b.instruction() == 9; }));
     window.close();

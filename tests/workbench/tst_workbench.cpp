@@ -123,6 +123,18 @@ class WorkbenchTest : public QObject {
     QVERIFY(w->selection().selection().instruction < w->store().plan()->plan().first_backward());
     w->actions()[QStringLiteral("back")]->trigger();
     QCOMPARE(w->selection().selection().instruction, 22);
+    int parameters = 0;
+    // Nothing makes a parameter; where it is read first, graph and plan can show.
+    for (const auto& value : w->store().graph()->graph().values()) {
+      if (value.role() != snapshot::INITIALIZER || w->store().graph()->consumers(value.id()).empty()) continue;
+      w->selection().select(Selection::ofValue(value.id()));
+      QCOMPARE(s.value, value.id());
+      const auto* node = w->store().graph()->node(s.node);
+      QVERIFY2(node && std::find(node->inputs().begin(), node->inputs().end(), value.id()) != node->inputs().end(), value.name().c_str());
+      QCOMPARE(w->store().plan()->instructionOfNode(s.node), s.instruction);
+      ++parameters;
+    }
+    QVERIFY(parameters > 10);
   }
 
   void layoutsApplyAndTellThemselves() {

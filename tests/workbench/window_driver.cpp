@@ -57,6 +57,8 @@ WindowDriver::WindowDriver(QSize size) : window_(std::make_unique<MainWindow>(fa
 }
 
 SetUpDialog* WindowDriver::open(const QString& model) {
+  bool listed = false;  // a dialog comes
+  const auto watch = QObject::connect(&window_->session(), &Session::notRead, [&listed] { listed = true; });
   loop_.act([&] { window_->openPath(model); });
   SetUpDialog* dialog = nullptr;
   loop_.wait([&] {
@@ -64,10 +66,9 @@ SetUpDialog* WindowDriver::open(const QString& model) {
     for (auto* found : window_->findChildren<SetUpDialog*>()) {
       if (found->isVisible()) dialog = found;  // others were closed and wait for their end
     }
-    const bool listed = window_->store().model() && window_->store().model()->problems_size() > 0 &&
-                        window_->session().modelPath() == QFileInfo(model).absoluteFilePath();  // a dialog comes
     return dialog || (window_->notice().isProblem() && !window_->session().busy() && !listed);
   });
+  QObject::disconnect(watch);
   if (!dialog) failure_ = window_->notice().text();
   return dialog;
 }
@@ -100,7 +101,10 @@ bool WindowDriver::openBuilt(const TestModel& model, const std::vector<std::pair
   if (!model.data.isEmpty()) set("data", model.data.toStdString());
   for (const auto& [name, value] : settings) set(name, value);
   loop_.act([&] { window_->openAndBuild(model.model, configuration); });
-  const bool built = loop_.wait([this] { return (window_->session().built() && !window_->session().busy()) || window_->notice().isProblem(); });
+  const bool built = loop_.wait([&] {
+    const bool read = window_->session().modelPath() == QFileInfo(model.model).absoluteFilePath();
+    return (read && window_->session().built() && !window_->session().busy()) || window_->notice().isProblem();
+  });
   failure_ = window_->notice().isProblem() ? window_->notice().text() : QString();
   return built && failure_.isEmpty() && settled();
 }

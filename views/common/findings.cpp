@@ -14,8 +14,8 @@ QString Findings::optionProofText(QString* role) const {
     return tr("%1: not compared with the plan before (%2)").arg(change, format::visible(p.unavailable()));
   const QString peaks =
       p.before_peak_bytes() == p.after_peak_bytes()
-          ? tr("same peak")
-          : tr("peak %1 → %2").arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
+          ? tr("same peak of values")
+          : tr("peak of values %1 → %2").arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
   if (p.equal()) {
     *role = QStringLiteral("ok");
     return tr("%1: bits equal (%2 values after step %3), %4")

@@ -143,11 +143,11 @@ int PlanSnapshot::overwrittenBy(int bufferIndex) const {
   if (!mine || !mine->in_arena()) return -1;
   int first = -1;
   for (const snapshot::Buffer& other : plan_.buffers()) {
-    if (other.index() == bufferIndex || !other.in_arena() || other.first() < mine->last()) continue;
-    if (other.offset() >= mine->offset() + mine->bytes() || mine->offset() >= other.offset() + other.bytes()) continue;
-    // A view made by the last user holds the same bytes.
-    if (other.first() == mine->last() && root(other.index()) == root(bufferIndex) &&
-        other.decision().starts_with("view")) {
+    if (other.index() == bufferIndex || !other.in_arena()) continue;
+    if (root(other.index()) == root(bufferIndex)) {
+      // In its place, while the memory lives on. A view holds the same bytes.
+      if (other.first() <= mine->first() || other.decision().starts_with("view")) continue;
+    } else if (other.first() < mine->last() || other.offset() >= mine->offset() + mine->bytes() || mine->offset() >= other.offset() + other.bytes()) {
       continue;
     }
     if (first < 0 || other.first() < first) first = other.first();

@@ -56,7 +56,7 @@ class PlanSnapshot {
   const std::vector<int>& users(int bufferIndex) const;                        // instructions that touch it, ascending
   // The buffer whose own memory this one uses, after following views and in-place chains.
   int root(int bufferIndex) const;
-  // The instruction that overwrites the arena memory of this buffer first after its last use; -1 when it stays.
+  // The instruction that first overwrites the arena memory of this buffer, in its place or after its last use; -1 when it stays.
   int overwrittenBy(int bufferIndex) const;
   // First index of the phase that instruction `index` belongs to, and one past its last. Recomputed instructions lie within the
   // backward phase, which they serve.

@@ -150,7 +150,7 @@ void SqlView::showAnswer() {
     state_->setText(tr("Read-only: one SELECT at a time"));
     return;
   }
-  state_->setText(tr("%1 rows in %2%3").arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns), answer.truncated ? tr(", more were left out") : QString()));
+  state_->setText((answer.rows.size() == 1 ? tr("%1 row in %2%3") : tr("%1 rows in %2%3")).arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns), answer.truncated ? tr(", more were left out") : QString()));
   std::vector<TableColumn> columns;
   for (qsizetype c = 0; c < answer.columns.size(); ++c) {
     const bool numeric = static_cast<std::size_t>(c) < answer.numeric.size() && answer.numeric[static_cast<std::size_t>(c)];

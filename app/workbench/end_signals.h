@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Being asked to end from outside: SIGTERM, SIGINT (Ctrl+C in the terminal) and SIGHUP (the terminal closes). One at a time in a
+// process. A second signal of a kind ends the process at once.
+#pragma once
+
+#include <QObject>
+
+namespace stepscope {
+
+class EndSignals : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit EndSignals(QObject* parent = nullptr);
+  ~EndSignals() override;
+
+ signals:
+  void asked();  // from the event loop
+
+ private:
+  int pipe_[2] = {-1, -1};
+};
+
+}  // namespace stepscope

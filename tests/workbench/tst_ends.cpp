@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a window ends, and what it leaves: the program itself, asked to end or killed.
+#include <csignal>
+
+#include <QDir>
+#include <QProcess>
+#include <QSettings>
+#include <QStandardPaths>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/workbench/end_signals.h"
+#include "app/workbench/main_window.h"
+#include "app/workbench/scratch_folder.h"
+#include "views/common/tokens.h"
+
+using namespace stepscope;
+
+namespace {
+
+constexpr int kMs = 120'000;
+
+// The program with folders of its own.
+class Program {
+ public:
+  Program() {
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert(QStringLiteral("QT_QPA_PLATFORM"), QStringLiteral("offscreen"));
+    environment.insert(QStringLiteral("STEPSCOPE_WORKER"), QStringLiteral(REAL_WORKER));
+    for (const char* name : {"TMPDIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME"}) {
+      QDir(home_.path()).mkdir(QLatin1String(name));
+      environment.insert(QLatin1String(name), home_.filePath(QLatin1String(name)));
+    }
+    process_.setProcessEnvironment(environment);
+  }
+  ~Program() {
+    process_.kill();
+    process_.waitForFinished();
+  }
+
+  QProcess& process() { return process_; }
+  void start(const QStringList& arguments = {}) {
+    process_.start(QStringLiteral(WORKBENCH), arguments);
+    QVERIFY(process_.waitForStarted());
+  }
+  // A model is built and the window keeps where it stands.
+  void startTraining() {
+    start({QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx"), QStringLiteral("--set"), QStringLiteral("lr=0.1")});
+    QTRY_VERIFY_WITH_TIMEOUT(places().size() == 1, kMs);
+  }
+  void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
+
+  QStringList places() const { return QDir(home_.filePath(QStringLiteral("XDG_DATA_HOME/stepscope/stepscope-workbench/sessions"))).entryList({QStringLiteral("*.json")}); }
+  QStringList scratch() const { return QDir(scratchAmong()).entryList({QStringLiteral("stepscope-workbench-*")}, QDir::Dirs); }
+  QString scratchAmong() const { return home_.filePath(QStringLiteral("TMPDIR")); }
+
+ private:
+  QTemporaryDir home_;
+  QProcess process_;
+};
+
+}  // namespace
+
+class EndsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  void aSignalIsToldInTheLoop() {
+    EndSignals ends;
+    int told = 0;
+    connect(&ends, &EndSignals::asked, this, [&told] { ++told; });
+    for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+      std::raise(number);
+      QTRY_COMPARE(told, 1);
+      told = 0;
+    }
+  }
+
+  void whoIsAskedToEndEndsAsWithTheCloseButton_data() {
+    QTest::addColumn<int>("number");
+    QTest::newRow("SIGTERM") << SIGTERM;
+    QTest::newRow("SIGINT") << SIGINT;
+    QTest::newRow("SIGHUP") << SIGHUP;
+  }
+  void whoIsAskedToEndEndsAsWithTheCloseButton() {
+    QFETCH(int, number);
+    Program program;
+    program.startTraining();
+    QVERIFY(!program.scratch().isEmpty());
+    program.signal(number);
+    QVERIFY(program.process().waitForFinished(kMs));
+    QCOMPARE(program.process().exitStatus(), QProcess::NormalExit);
+    QCOMPARE(program.process().exitCode(), 0);
+    QCOMPARE(program.places(), QStringList());
+    QCOMPARE(program.scratch(), QStringList());
+  }
+
+  void whatAKilledWindowLeftIsSweptByTheNext() {
+    Program program;
+    program.startTraining();
+    const QStringList left = program.scratch();
+    QVERIFY(!left.isEmpty());
+    QCOMPARE(ScratchFolder::sweep(program.scratchAmong()), 0);  // its process is there
+    QCOMPARE(program.scratch(), left);
+    program.signal(SIGKILL);
+    QVERIFY(program.process().waitForFinished(kMs));
+    QCOMPARE(program.scratch(), left);
+    // Folders that are not this program's, or that nobody can tell the process of, stay.
+    const QDir among(program.scratchAmong());
+    for (const char* name : {"stepscope-workbench-nobody", "stepscope-other"}) QVERIFY(among.mkdir(QLatin1String(name)));
+    QVERIFY(QFile::link(QDir::tempPath(), among.filePath(QStringLiteral("stepscope-workbench-link"))));
+    program.start();
+    QTRY_VERIFY_WITH_TIMEOUT(std::none_of(left.begin(), left.end(), [&among](const QString& name) { return among.exists(name); }), kMs);
+    QVERIFY(among.exists(QStringLiteral("stepscope-workbench-nobody")) && among.exists(QStringLiteral("stepscope-other")) &&
+            among.exists(QStringLiteral("stepscope-workbench-link")));
+    QVERIFY(!program.scratch().isEmpty());
+    program.signal(SIGTERM);
+    QVERIFY(program.process().waitForFinished(kMs));
+  }
+
+  void aFolderGoesWithItsOwner() {
+    QTemporaryDir among;
+    QString path;
+    {
+      const ScratchFolder folder(among.path());
+      path = folder.path();
+      QVERIFY(folder.isValid() && path.startsWith(among.path()));
+      QFile file(folder.filePath(QStringLiteral("state")));
+      QVERIFY(file.open(QIODevice::WriteOnly));
+      QCOMPARE(ScratchFolder::sweep(among.path()), 0);
+      QVERIFY(QFileInfo::exists(path));
+    }
+    QVERIFY(!QFileInfo::exists(path));
+  }
+
+  // The desktop's session ends: nothing is asked about at the next start, and the window may go on.
+  void theEndOfASessionIsNoCrash() {
+    Program program;  // for its folders alone
+    qputenv("XDG_DATA_HOME", QFile::encodeName(program.scratchAmong()));
+    QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, program.scratchAmong());
+    const auto places = [] {
+      return QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions")).entryList({QStringLiteral("*.json")}, QDir::Files);
+    };
+    MainWindow window(true);
+    window.show();
+    window.openAndBuild(QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx"), {});
+    QTRY_COMPARE_WITH_TIMEOUT(places().size(), 1, kMs);
+    window.leave();
+    QCOMPARE(places().size(), 0);
+    QTRY_VERIFY_WITH_TIMEOUT(!window.session().busy() && window.session().client().openRequests() == 0, kMs);
+    window.session().step(1);
+    QTRY_COMPARE_WITH_TIMEOUT(places().size(), 1, kMs);  // it goes on after all
+    window.close();
+    QCOMPARE(places().size(), 0);
+  }
+};
+
+QTEST_MAIN(EndsTest)
+#include "tst_ends.moc"
