@@ -2,8 +2,10 @@
 #include "app/workbench/report_pages.h"
 
 #include <QAbstractTextDocumentLayout>
+#include <QGuiApplication>
 #include <QPagedPaintDevice>
 #include <QPainter>
+#include <QScreen>
 #include <QTextBlock>
 #include <QTextCursor>
 #include <QTextFrame>
@@ -12,12 +14,21 @@
 #include <cmath>
 #include <vector>
 
+#include "views/common/tokens.h"
+
 namespace stepscope {
 namespace {
 
 constexpr double kFoot = 0.3;         // inch below the text, for the number of the page
+constexpr double kFootSize = 7;       // pt
 constexpr int kShortTable = 8;        // rows, with the heads
 constexpr int kFirstRows = 4;         // of a longer one that stay with its heading
+
+bool holdsImage(const QTextBlock& block, const char* name) {
+  for (auto it = block.begin(); it != block.end(); ++it)
+    if (it.fragment().charFormat().toImageFormat().name().startsWith(QLatin1String(name))) return true;
+  return false;
+}
 
 struct Item {
   QTextBlock block;           // or
@@ -25,8 +36,9 @@ struct Item {
 
   bool empty() const { return !table && block.text().trimmed().isEmpty(); }
   int level() const { return table ? 0 : block.blockFormat().headingLevel(); }  // 0: no heading
-  bool chart() const { return !table && block.text().contains(QChar::ObjectReplacementCharacter); }
-  bool text() const { return !table && !empty() && level() == 0 && !chart(); }
+  bool chart() const { return !table && holdsImage(block, "chart"); }
+  bool bar() const { return !table && holdsImage(block, "stack"); }  // belongs to what follows
+  bool text() const { return !table && !empty() && level() == 0 && !chart() && !bar(); }
 };
 
 struct Extent {
@@ -46,7 +58,7 @@ std::vector<Item> itemsOf(const QTextDocument& document) {
 
 bool holdsChart(const QTextTable& table) {
   for (QTextBlock b = table.firstCursorPosition().block(); b.isValid() && b.position() <= table.lastPosition(); b = b.next()) {
-    if (b.text().contains(QChar::ObjectReplacementCharacter)) return true;
+    if (holdsImage(b, "chart")) return true;
   }
   return false;
 }
@@ -92,7 +104,7 @@ void layOut(QTextDocument& document) {
 std::size_t lastWith(const std::vector<Item>& items, std::size_t first) {
   std::size_t i = first;
   int level = 0;  // of the heading passed last
-  for (; i + 1 < items.size() && (items[i].level() > 0 || items[i].empty() || (level > 0 && items[i].text())); ++i) {
+  for (; i + 1 < items.size() && (items[i].level() > 0 || items[i].empty() || items[i].bar() || (level > 0 && items[i].text())); ++i) {
     if (items[i].level() > 0) level = items[i].level();
     // A text under a heading stands for what it heads, unless a smaller heading follows.
     if (items[i].text() && (items[i + 1].text() || (items[i + 1].level() > 0 && items[i + 1].level() <= level))) break;
@@ -111,6 +123,34 @@ void breakBefore(const Item& item) {
   QTextBlockFormat format = item.block.blockFormat();
   format.setPageBreakPolicy(QTextFormat::PageBreak_AlwaysBefore);
   QTextCursor(item.block).setBlockFormat(format);
+}
+
+// Pushes rows that begin on one page and end on another to the next, by what the row before leaves free below itself.
+void keepRows(QTextDocument& document, QTextTable& table, double page) {
+  if (holdsChart(table)) return;
+  // Paddings are pixels of the screen, and scaled to the device.
+  const QScreen* screen = QGuiApplication::primaryScreen();
+  const double unit = document.documentLayout()->paintDevice()->logicalDpiY() / (screen ? screen->logicalDotsPerInchY() : 96);
+  for (int row = 1; row < table.rows(); ++row) {
+    Extent extent;
+    for (int column = 0; column < table.columns(); ++column) {
+      const QTextTableCell cell = table.cellAt(row, column);
+      for (auto it = cell.begin(); it != cell.end(); ++it) {
+        if (!it.currentBlock().isValid()) continue;
+        const Extent e = extentOf(document, it.currentBlock());
+        extent = {std::min(extent.top, e.top), std::max(extent.bottom, e.bottom), std::max(extent.height, e.height)};
+      }
+    }
+    const double end = (std::floor(extent.top / page) + 1) * page;
+    if (extent.bottom - 1 < end || extent.height > page / 2) continue;
+    for (int column = 0; column < table.columns(); ++column) {
+      QTextTableCell cell = table.cellAt(row - 1, column);
+      QTextTableCellFormat format = cell.format().toTableCellFormat();
+      format.setBottomPadding(format.bottomPadding() + (end - extent.top) / unit);
+      cell.setFormat(format);
+    }
+    layOut(document);
+  }
 }
 
 }  // namespace
@@ -136,14 +176,17 @@ void layOutPages(QTextDocument& document, QPagedPaintDevice& device) {
       layOut(document);
     }
     i = last;
+    if (items[i].table) keepRows(document, *items[i].table, height);
   }
 }
 
-bool drawPages(QTextDocument& document, QPagedPaintDevice& device) {
+bool drawPages(QTextDocument& document, QPagedPaintDevice& device, const QString& foot) {
   QPainter painter;
   if (!painter.begin(&device)) return false;
   const QSizeF page = document.pageSize();
-  painter.setFont(document.defaultFont());
+  QFont small = document.defaultFont();
+  small.setPointSizeF(kFootSize);
+  const QColor muted = Tokens::of(Theme::kLight).muted, border = Tokens::of(Theme::kLight).border;  // paper is light
   for (int i = 0; i < document.pageCount(); ++i) {
     if (i > 0 && !device.newPage()) return false;
     QAbstractTextDocumentLayout::PaintContext context;
@@ -154,7 +197,15 @@ bool drawPages(QTextDocument& document, QPagedPaintDevice& device) {
     painter.setClipRect(context.clip);
     document.documentLayout()->draw(&painter, context);
     painter.restore();
-    painter.drawText(QRectF(0, 0, device.width(), device.height()), Qt::AlignRight | Qt::AlignBottom, QString::number(i + 1));
+    const QRectF line(0, page.height() + kFoot * device.logicalDpiY() / 3, device.width(), device.height() - page.height() - kFoot * device.logicalDpiY() / 3);
+    painter.setFont(small);
+    painter.setPen(QPen(border, device.logicalDpiY() / 96.0));
+    painter.drawLine(line.topLeft(), line.topRight());
+    painter.setPen(muted);
+    const QString number = QStringLiteral("%1 of %2").arg(i + 1).arg(document.pageCount());
+    painter.drawText(line, Qt::AlignRight | Qt::AlignBottom, number);
+    const QFontMetricsF metrics(small, &device);
+    painter.drawText(line, Qt::AlignLeft | Qt::AlignBottom, metrics.elidedText(foot, Qt::ElideMiddle, line.width() - 2 * metrics.horizontalAdvance(number)));
   }
   return painter.end();
 }

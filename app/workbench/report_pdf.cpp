@@ -12,25 +12,20 @@
 #include <QRegularExpression>
 #include <QSvgRenderer>
 #include <QTextDocument>
+#include <QTextDocumentFragment>
 #include <QTextObjectInterface>
 #include <memory>
 
+#include "app/workbench/report_markup.h"
 #include "app/workbench/report_pages.h"
 
 namespace stepscope {
 namespace {
 
-constexpr double kWide = 920, kNarrow = 290;  // of a chart on the page and of one of three beside each other, in 1/96 inch
-constexpr double kNarrowFrom = 400;           // of the view box
-
-// Plain sheet for the page: what QTextDocument understands.
-const char* const kSheet =
-    "body { font-size: 7.5pt; } h1 { font-size: 15pt; } h2 { font-size: 11pt; margin-top: 14px; } h3 { font-size: 8pt; "
-    "font-weight: 600; margin-top: 8px; } "
-    "th, td { padding: 1px 4px; text-align: right; white-space: nowrap; } td.w, li { white-space: normal; } li, h3 { text-align: left; } th { color: %1; "
-    "font-weight: 400; } .l { text-align: left; } "
-    ".dim, .meta, .sub, .legend, footer { color: %1; } .bad { color: %2; } dt { color: %1; } dd { margin-left: 0; "
-    "margin-bottom: 4px; }";
+// On the page, in 1/96 inch: a chart, one of three beside each other, a bar of a table and one of the whole width.
+constexpr double kWide = 986, kNarrow = 312, kBar = 48, kBarHeight = 8, kStackHeight = 14;
+constexpr double kNarrowFrom = 400;  // of the view box
+constexpr double kBarOpacity = 0.4;
 
 // The custom properties of the light theme, which stands first.
 QHash<QString, QString> variablesOf(const QString& sheet) {
@@ -116,32 +111,47 @@ QByteArray standAlone(QString svg, const QHash<QString, QString>& rules) {
 
 }  // namespace
 
-// Draws "chart:N" where the page has an image.
-class ChartObject : public QObject, public QTextObjectInterface {
+// Draws the charts and bars where the page has an image.
+class DrawnObject : public QObject, public QTextObjectInterface {
   Q_OBJECT
   Q_INTERFACES(QTextObjectInterface)
 
  public:
-  explicit ChartObject(const std::vector<QByteArray>& charts) {
+  explicit DrawnObject(const std::vector<QByteArray>& charts) {
     for (const QByteArray& chart : charts) renderers_.push_back(std::make_unique<QSvgRenderer>(chart));
   }
 
   QSizeF intrinsicSize(QTextDocument* document, int, const QTextFormat& format) override {
+    const QPaintDevice* device = document->documentLayout()->paintDevice();
+    const double unit = device ? device->logicalDpiY() / 96.0 : 1;
+    if (const PrintedBar bar = printedBar(nameOf(format)); !bar.parts.empty())
+      return QSizeF(bar.wide ? kWide : kBar, bar.wide ? kStackHeight : kBarHeight) * unit;
     QSvgRenderer* chart = of(format);
     if (!chart || chart->viewBoxF().width() <= 0) return {};
-    const QPaintDevice* device = document->documentLayout()->paintDevice();
     const QRectF box = chart->viewBoxF();
-    const double width = (box.width() < kNarrowFrom ? kNarrow : kWide) * (device ? device->logicalDpiY() / 96.0 : 1);
+    const double width = (box.width() < kNarrowFrom ? kNarrow : kWide) * unit;
     return {width, box.height() / box.width() * width};
   }
   void drawObject(QPainter* painter, const QRectF& rect, QTextDocument*, int, const QTextFormat& format) override {
-    if (QSvgRenderer* chart = of(format)) chart->render(painter, rect);
+    if (QSvgRenderer* chart = of(format)) return chart->render(painter, rect);
+    const PrintedBar bar = printedBar(nameOf(format));
+    double left = rect.left();
+    painter->save();
+    painter->setOpacity(bar.wide ? 1 : kBarOpacity);
+    for (const auto& [part, colour] : bar.parts) {
+      const double width = part * rect.width();
+      painter->fillRect(QRectF(left, rect.top(), width, rect.height()), QColor(colour));
+      left += width;
+    }
+    painter->restore();
   }
 
  private:
+  static QString nameOf(const QTextFormat& format) { return format.toImageFormat().name(); }
   QSvgRenderer* of(const QTextFormat& format) const {
+    if (!nameOf(format).startsWith(QStringLiteral("chart:"))) return nullptr;
     bool number = false;
-    const auto index = static_cast<std::size_t>(format.toImageFormat().name().section(':', 1).toUInt(&number));
+    const auto index = static_cast<std::size_t>(nameOf(format).section(':', 1).toUInt(&number));
     return number && index < renderers_.size() ? renderers_[index].get() : nullptr;
   }
 
@@ -153,50 +163,34 @@ ReportPage printable(const QString& html) {
                                          QRegularExpression::DotMatchesEverythingOption);
   static const QRegularExpression kNav(QStringLiteral("<nav.*?</nav>"), QRegularExpression::DotMatchesEverythingOption);
   static const QRegularExpression kSvg(QStringLiteral("<svg.*?</svg>"), QRegularExpression::DotMatchesEverythingOption);
-  static const QRegularExpression kSwatch(QStringLiteral("<i class=k style=\"background:([^\";]+)[^\"]*\"></i>"));
-  static const QRegularExpression kOne(QStringLiteral("<div>(<h3>[^<]*</h3>)(<img[^>]*>)\\s*</div>"));
-  static const QRegularExpression kThree(QStringLiteral("<div class=three>((?:<td.*?</td>)*)</div>"),
-                                         QRegularExpression::DotMatchesEverythingOption);
-  static const QRegularExpression kLoose(QStringLiteral("(?<!<p>)(<img[^>]*>)"));
-  static const QRegularExpression kTile(
-      QStringLiteral("<div class=tile[^>]*><dt>(.*?)</dt><dd>(.*?)</dd><p>(.*?)</p></div>"),
-      QRegularExpression::DotMatchesEverythingOption);
-  static const QRegularExpression kTiles(QStringLiteral("<dl class=tiles>(.*?)</dl>"),
-                                         QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kTitle(QStringLiteral("<title>(.*?)</title>"), QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kFooter(QStringLiteral("<footer>(.*?)</footer>"), QRegularExpression::DotMatchesEverythingOption);
   const QString sheet = kStyle.match(html).captured(1);
   const QHash<QString, QString> variables = variablesOf(sheet);
   const QHash<QString, QString> rules = rulesOf(withVariables(sheet, variables));
-  QString body = html;
-  body.remove(kStyle);
-  body.remove(kNav);
-  body = withVariables(body, variables);
   ReportPage page;
+  const QString run = kFooter.match(html).captured(1).section(QStringLiteral(" · "), 0, 0);
+  page.foot = QTextDocumentFragment::fromHtml(kTitle.match(html).captured(1) + (run.isEmpty() ? QString() : QStringLiteral(" · ") + run)).toPlainText();
+  QString body = html;
+  for (const QRegularExpression* part : {&kStyle, &kNav, &kTitle, &kFooter}) body.remove(*part);
+  body = withVariables(body, variables);
+  QString text;
   qsizetype from = 0;
   for (auto all = kSvg.globalMatch(body); all.hasNext();) {
     const auto match = all.next();
-    page.html += QStringView(body).mid(from, match.capturedStart() - from);
-    page.html += QStringLiteral("<img src=\"chart:%1\">").arg(page.charts.size());
+    text += QStringView(body).mid(from, match.capturedStart() - from);
+    text += QStringLiteral("<img src=\"chart:%1\">").arg(page.charts.size());
     page.charts.push_back(standAlone(match.captured(), rules));
     from = match.capturedEnd();
   }
-  page.html += QStringView(body).mid(from);
-  page.html.replace(QStringLiteral("</span><span>"), QStringLiteral("</span> · <span>"));
-  page.html.replace(kSwatch, QStringLiteral("<span style=\"color:\\1\">■</span> "));
-  page.html.replace(kTile, QStringLiteral("<td class=l><span class=dim>\\1</span><br><b>\\2</b><br><span class=dim>\\3</span></td>"));
-  page.html.replace(kTiles, QStringLiteral("<table width=\"100%\"><tr>\\1</tr></table><p></p>"));
-  page.html.replace(kOne, QStringLiteral("<td class=l>\\1<p>\\2</p></td>"));
-  // In a paragraph of its own: beside the text before it a chart would make that line as high as itself.
-  page.html.replace(kLoose, QStringLiteral("<p>\\1</p>"));
-  page.html.replace(kThree, QStringLiteral("<table width=\"100%\"><tr>\\1</tr></table>"));
-  const QString own = QString::fromLatin1(kSheet).arg(variables.value(QStringLiteral("muted"), QStringLiteral("#000000")),
-                                                      variables.value(QStringLiteral("error"), QStringLiteral("#000000")));
-  page.html.prepend(QStringLiteral("<style>%1</style>").arg(own));
+  text += QStringView(body).mid(from);
+  page.html = QStringLiteral("<style>%1</style>").arg(printedSheet(variables)) + printedMarkup(std::move(text));
   return page;
 }
 
 QString printReport(const QString& html, const QString& path) {
   const ReportPage page = printable(html);
-  ChartObject charts(page.charts);
+  DrawnObject charts(page.charts);
   QTextDocument document;
   document.documentLayout()->registerHandler(QTextFormat::ImageObject, &charts);
   document.setHtml(page.html);
@@ -204,9 +198,9 @@ QString printReport(const QString& html, const QString& path) {
   writer.setPageSize(QPageSize(QPageSize::A4));
   writer.setPageOrientation(QPageLayout::Landscape);  // tables have a dozen columns
   writer.setPageMargins({18, 15, 18, 10}, QPageLayout::Millimeter);
-  writer.setTitle(QStringLiteral("Stepscope report"));
+  writer.setTitle(page.foot);
   layOutPages(document, writer);
-  if (!drawPages(document, writer)) return QStringLiteral("it cannot be written; choose another folder");
+  if (!drawPages(document, writer, page.foot)) return QStringLiteral("it cannot be written; choose another folder");
   return QFileInfo(path).size() == 0 ? QStringLiteral("nothing was written") : QString();
 }
 

@@ -12,8 +12,9 @@
 namespace stepscope {
 
 struct ReportPage {
-  QString html;                    // each chart is an image "chart:N"
+  QString html;                    // each chart is an image "chart:N"; bars are images too (report_markup.h)
   std::vector<QByteArray> charts;  // stand-alone SVG, without what only a mouse would show
+  QString foot;                    // of every page: what this is about, plain text
 };
 
 // Takes a page of storage::writeReport apart.

@@ -178,6 +178,11 @@ std::string fileNameOf(std::string_view path) {
   return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
 }
 
+std::string_view withoutOwnDomain(std::string_view label) {
+  constexpr std::string_view kOwn = "stepscope.";
+  return label.starts_with(kOwn) ? label.substr(kOwn.size()) : label;
+}
+
 std::string withoutFolders(std::string_view value) {
   const bool absolute =
       value.starts_with('/') || value.starts_with('~') || (value.size() > 2 && value[1] == ':' && value[2] == '\\');

@@ -30,5 +30,7 @@ std::string csvCell(std::string_view text);
 std::string fileNameOf(std::string_view path);  // without folders: a report names no home directory
 // A value that is an absolute path is shown as its file name.
 std::string withoutFolders(std::string_view value);
+// An operator's label without the domain that is ours: "stepscope.Product 'x'" is "Product 'x'", others keep theirs.
+std::string_view withoutOwnDomain(std::string_view label);
 
 }  // namespace stepscope::storage

@@ -75,7 +75,7 @@ std::string slowTable(const ReportData& data) {
     rows += fmt::format(
         "<tr><td>{}</td><td class=\"l cut\" title=\"{}\"><i class=k style=\"background:var(--{})\"></i>{}<br><span class=\"dim "
         "under\">{}</span></td>",
-        i.position, html(i.label), categoryToken(i.category), htmlElided(i.label, 60), htmlElided(where, 60));
+        i.position, html(i.label), categoryToken(i.category), htmlElided(withoutOwnDomain(i.label), 60), htmlElided(where, 60));
     rows += timeCell(row->aboveNs) + timeCell(median) + timeCell(row->roofNs) + shareText(*row->share);
     rows += fmt::format("<td class=l>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"l dim mono cut\" title=\"{}\">{}</td></tr>\n",
                         html(row->boundBy), row->intensity && *row->intensity > 0 ? fmt::format("{:.3g}", *row->intensity) : "–",

@@ -102,6 +102,7 @@ std::string phaseTable(const ReportData& data) {
   const std::int64_t total = data.startUpNs();
   std::string rows;
   std::int64_t hidden = 0, hiddenNs = 0;
+  int within = -1;  // depth of the hidden phase whose parts come now; -1: none
   const auto flush = [&] {
     if (hidden > 0)
       rows += fmt::format(
@@ -113,9 +114,13 @@ std::string phaseTable(const ReportData& data) {
     if (phase.depth == 0) flush();
     if (phase.depth > 0 && phase.error.empty() && phase.ns < total / 200) {
       ++hidden;
-      if (phase.depth == 1) hiddenNs = saturatingAdd(hiddenNs, phase.ns);
+      if (within < 0 || phase.depth <= within) {
+        hiddenNs = saturatingAdd(hiddenNs, phase.ns);
+        within = phase.depth;
+      }
       continue;
     }
+    within = -1;
     rows += phaseRow(phase, total);
   }
   flush();

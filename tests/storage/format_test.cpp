@@ -64,6 +64,8 @@ TEST(Format, CsvFollowsRfc4180AndDisarmsFormulas) {
 TEST(Format, FoldersAreLeftOut) {
   EXPECT_EQ(withoutFolders("/home/somebody/data.npz"), "data.npz");
   EXPECT_EQ(withoutFolders("0.5"), "0.5");
+  EXPECT_EQ(withoutOwnDomain("stepscope.Product '/h.1/Add'"), "Product '/h.1/Add'");
+  EXPECT_EQ(withoutOwnDomain("com.example.Product 'x'"), "com.example.Product 'x'");
   EXPECT_EQ(fileNameOf("C:\\x\\m.onnx"), "m.onnx");
 }
 

@@ -243,6 +243,45 @@ class WaysTest : public QObject {
     QVERIFY(drawPages(document, writer));
   }
 
+  void noRowOfATablePartsAtTheEndOfAPage() {
+    QTemporaryDir folder;
+    QPdfWriter writer(folder.filePath(QStringLiteral("r.pdf")));
+    writer.setPageSize(QPageSize(QPageSize::A4));
+    QString rows;
+    for (int i = 0; i < 120; ++i) rows += QStringLiteral("<tr><td>row<br>of two lines</td><td>%1</td></tr><tr><td><span style=\"font-size:14pt\">large</span></td><td>beside small</td></tr>").arg(i);
+    int parted = 0;
+    for (int before = 0; before < 6; ++before) {
+      const QString html = QStringLiteral("<p>before</p>").repeated(before) +
+                           QStringLiteral("<h2>Long</h2><table><thead><tr><th>what</th><th>n</th></tr></thead><tbody>%1</tbody></table><p>after</p>").arg(rows);
+      const auto partedRows = [](QTextDocument& document) {
+        QTextTable* table = nullptr;
+        for (QTextFrame* frame : document.rootFrame()->childFrames()) table = qobject_cast<QTextTable*>(frame);
+        int count = 0;
+        for (int row = 0; table && row < table->rows(); ++row) {
+          double top = 1e30, bottom = 0;
+          for (int column = 0; column < table->columns(); ++column) {
+            const QRectF r = document.documentLayout()->blockBoundingRect(table->cellAt(row, column).firstCursorPosition().block());
+            top = std::min(top, r.top());
+            bottom = std::max(bottom, r.bottom());
+          }
+          count += static_cast<int>(top / document.pageSize().height()) != static_cast<int>((bottom - 1) / document.pageSize().height());
+        }
+        return count;
+      };
+      QTextDocument kept, plain;
+      kept.setHtml(html);
+      layOutPages(kept, writer);
+      QVERIFY(kept.pageCount() > 2);
+      QCOMPARE(partedRows(kept), 0);
+      plain.documentLayout()->setPaintDevice(&writer);
+      plain.setHtml(html);
+      plain.setDocumentMargin(0);
+      plain.setPageSize(kept.pageSize());
+      parted += partedRows(plain);
+    }
+    QVERIFY(parted > 0);
+  }
+
   // What is open stays open.
   void whatIsNoModelSaysSo() {
     QTemporaryDir folder;
