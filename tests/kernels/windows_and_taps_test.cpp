@@ -131,7 +131,7 @@ TEST_F(Windows, GridsSampleAndTheirGradientsOfRandomShapes) {
   const char* paddings[] = {"zeros", "border", "reflection"};
   for (int round = 0; round < 72; ++round) {
     const std::int64_t rank = round % 9 == 8 ? 3 : between(1, 2);
-    Dims x{between(1, 3), between(1, 6)}, y = x, grid{x[0]};
+    Dims x{between(1, 3), between(1, round % 4 == 3 ? 40 : 6)}, y = x, grid{x[0]};
     for (std::int64_t i = 0; i < rank; ++i) {
       x.push_back(between(1, 9));
       y.push_back(between(1, rank == 2 && round % 6 == 5 ? 50 : 7));
@@ -161,7 +161,7 @@ TEST_F(Windows, APointOutsideIsZeroBesideAnInfinity) {
 
 TEST_F(Windows, RegionsAlignAndTheirGradientsOfRandomShapes) {
   for (int round = 0; round < 48; ++round) {
-    const Dims x{between(1, 3), between(1, 6), between(1, 14), between(1, 14)};
+    const Dims x{between(1, 3), between(1, round % 4 == 3 ? 40 : 6), between(1, 14), between(1, 14)};
     const Dims y{between(1, 5), x[1], between(1, round % 8 == 7 ? 20 : 4), between(1, round % 8 == 7 ? 20 : 4)};
     Tensor boxes(DType::kF32, {y[0], 4}), images(DType::kI64, {y[0]});
     for (std::int64_t r = 0; r < y[0]; ++r) {
@@ -176,8 +176,13 @@ TEST_F(Windows, RegionsAlignAndTheirGradientsOfRandomShapes) {
                            {"sampling_ratio", std::int64_t{round % 6}},
                            {"spatial_scale", round % 2 ? 0.5F : 1.0F},
                            {"coordinate_transformation_mode", std::string(round % 4 == 1 ? "output_half_pixel" : "half_pixel")}};
-    check({"", "RoiAlign", attrs, {random(x), boxes, images}, {y}});
-    if (round % 3 != 2) check({"stepscope", "RoiAlignGrad", attrs, {random(y), boxes, images, Tensor::ints(x)}, {x}});
+    const Trial forward{"", "RoiAlign", attrs, {random(x), boxes, images}, {y}};
+    if (round % 3 == 2) {
+      compare(forward, false);  // the largest neighbour: the reference kernel serves
+      continue;
+    }
+    check(forward);
+    check({"stepscope", "RoiAlignGrad", attrs, {random(y), boxes, images, Tensor::ints(x)}, {x}});
   }
 }
 

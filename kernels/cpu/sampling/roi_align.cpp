@@ -1,33 +1,98 @@
-// RoiAlign and its gradient: the bins of a region are points, the samples of a bin four corners each, a few samples at a time. Forward, a thread
-// has regions and a share of the channels; backward channels of all regions, which are added in their order.
+// RoiAlign (of the mean) and its gradient, sixteen channels at a time. The taps of all regions are found once; then a thread has groups of channels
+// of whole images, and walks the regions in their order.
 #include <array>
 
 #include "kernels/cpu/loops/support.h"
+#include "kernels/cpu/sampling/lane_planes.h"
 #include "kernels/cpu/sampling/sampling.h"
 #include "kernels/cpu/sampling/taps.h"
-#include "kernels/reference/linear/roi_region.h"
+#include "kernels/reference/linear/roi_axis.h"
 
 namespace stepscope::cpu {
 namespace {
 
-using reference::RoiRegion;
+using reference::RoiAxis;
 using reference::RoiRule;
 
-constexpr std::int64_t kPoints = 256, kSamples = 16;  // of a table of taps
+constexpr std::int64_t kTile = 64;         // bins whose values turn from lanes to planes at once
+constexpr std::int64_t kMostSamples = 64;  // per bin, where the model gives them
+
+// The taps of all bins along one axis of one region: those of bin b are [starts[b], starts[b + 1]).
+struct AxisTable {
+  std::int32_t *starts, *place;
+  float* weight;
+
+  SS_INLINE AxisTaps of(std::int64_t bin) const { return {place + starts[bin], weight + starts[bin], starts[bin + 1] - starts[bin]}; }
+};
+
+// One axis of the image and of the bins.
+struct AxisShape {
+  std::int64_t extent = 0, bins = 0, most = 0;  // most: taps of a region
+
+  static AxisShape of(const RoiRule& rule, std::int64_t extent, std::int64_t bins) {
+    // Samples that come with the data are half an element apart or more, or one per bin; those outside are left out.
+    return {extent, bins, 2 * (rule.ratio > 0 ? bins * rule.ratio : std::max(bins, 2 * extent + 4))};
+  }
+  std::int64_t words() const { return bins + 1 + 2 * most; }
+  AxisTable table(std::int32_t* memory) const { return {memory, memory + bins + 1, reinterpret_cast<float*>(memory + bins + 1 + most)}; }
+
+  // Places are `step` positions apart.
+  void find(const RoiAxis& axis, std::int64_t step, const AxisTable& t) const {
+    std::int32_t n = 0;
+    for (std::int64_t bin = 0; bin < bins; ++bin) {
+      t.starts[bin] = n;
+      for (std::int64_t sample = 0; sample < axis.samples(); ++sample) {
+        const reference::RoiTap tap = axis.tap(bin, sample);
+        for (const auto& [place, weight] : {std::pair{tap.low, tap.lowWeight}, std::pair{tap.high, tap.highWeight}})
+          if (weight != 0) {
+            t.place[n] = static_cast<std::int32_t>(place * step);
+            t.weight[n++] = static_cast<float>(weight);
+          }
+      }
+    }
+    t.starts[bins] = n;
+  }
+};
 
 // x [N, C, H, W], regions [R, 4], image of each region [R], y [R, C, h, w]
 struct Alignment {
   RoiRule rule;
   std::int64_t images = 0, channels = 0, regions = 0;
-  std::array<std::int64_t, 2> plane{}, bins{};
-  bool mean = true;
+  AxisShape rows, columns;
   int threads = 1;
 
-  std::int64_t planeSize() const { return plane[0] * plane[1]; }
-  std::int64_t binCount() const { return bins[0] * bins[1]; }
-  std::int64_t width() const { return std::min(kPoints, binCount()); }
-  std::size_t tapBytes() const { return Taps::bytes(4 * kSamples, width()); }
+  std::int64_t plane() const { return rows.extent * columns.extent; }
+  std::int64_t bins() const { return rows.bins * columns.bins; }
+  std::int64_t groups() const { return (channels + kLanes - 1) / kLanes; }
+  std::int64_t lanes(std::int64_t group) const { return std::min(kLanes, channels - group * kLanes); }
+  // Of a region: both tables, and the share of a sample.
+  std::int64_t words() const { return rows.words() + columns.words() + 1; }
+  std::size_t tableBytes() const { return (static_cast<std::size_t>(regions * words()) * 4 + 63) / 64 * 64; }
+  std::size_t workspace() const { return tableBytes() + static_cast<std::size_t>(threads * plane() * kLanes) * sizeof(float); }
 };
+
+struct Region {
+  AxisTable rows, columns;
+  float* share;
+};
+Region regionOf(const Alignment& a, const KernelCall& call, std::int64_t region) {
+  auto* memory = reinterpret_cast<std::int32_t*>(call.workspace.data()) + region * a.words();
+  return {a.rows.table(memory), a.columns.table(memory + a.rows.words()), reinterpret_cast<float*>(memory + a.words() - 1)};
+}
+
+void findRegions(const Alignment& a, const KernelCall& call) {
+  parallelRows(a.regions, 64 * (a.rows.bins + a.columns.bins), a.threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const float* box = input(call, 1) + r * 4;
+      const Region region = regionOf(a, call, r);
+      const RoiAxis rows(a.rule, static_cast<double>(box[1]), static_cast<double>(box[3]), a.rows.bins, a.rows.extent),
+          columns(a.rule, static_cast<double>(box[0]), static_cast<double>(box[2]), a.columns.bins, a.columns.extent);
+      a.rows.find(rows, a.columns.extent, region.rows);
+      a.columns.find(columns, 1, region.columns);
+      *region.share = static_cast<float>(1 / static_cast<double>(std::max<std::int64_t>(rows.samples() * columns.samples(), 1)));
+    }
+  });
+}
 
 Result<Alignment> alignmentOf(const KernelSpec& spec, const OperandSpec& x, const OperandSpec& y) {
   if (spec.inputs.size() < 3 || !takes(x) || !takes(y) || !takesInput(spec, 1) || !takesInput(spec, 2, DType::kI64))
@@ -35,15 +100,11 @@ Result<Alignment> alignmentOf(const KernelSpec& spec, const OperandSpec& x, cons
   if (x.dims.size() != 4 || y.dims.size() != 4 || spec.inputs[1].dims != Dims{y.dims[0], 4} || elementCount(spec.inputs[2].dims) != y.dims[0] ||
       y.dims[1] != x.dims[1])
     return notTaken(spec, "operands that do not fit");
-  Alignment a{RoiRule::of(spec.attrs),
-              x.dims[0],
-              x.dims[1],
-              y.dims[0],
-              {x.dims[2], x.dims[3]},
-              {y.dims[2], y.dims[3]},
-              spec.attrs.text("mode", "avg") == "avg",
-              spec.threads};
-  if (a.planeSize() > INT32_MAX) return notTaken(spec, "planes whose places have more than 31 bits");
+  Alignment a{RoiRule::of(spec.attrs), x.dims[0], x.dims[1], y.dims[0], {}, {}, spec.threads};
+  if (a.rule.ratio > kMostSamples) return notTaken(spec, "so many samples");
+  a.rows = AxisShape::of(a.rule, x.dims[2], y.dims[2]);
+  a.columns = AxisShape::of(a.rule, x.dims[3], y.dims[3]);
+  if (a.plane() > INT32_MAX) return notTaken(spec, "planes whose places have more than 31 bits");
   return a;
 }
 
@@ -51,83 +112,86 @@ bool imagesExist(const Alignment& a, const std::int64_t* images) {
   return std::all_of(images, images + a.regions, [&](std::int64_t image) { return image >= 0 && image < a.images; });
 }
 
-// body(taps, first bin, first) for tables that together have every sample of every bin; `first`: the bins have had none before.
-template <typename Body>
-void forEachTable(const Alignment& a, const float* box, std::byte* memory, Body&& body) {
-  const RoiRegion region(a.rule, {static_cast<double>(box[0]), static_cast<double>(box[1]), static_cast<double>(box[2]), static_cast<double>(box[3])}, a.bins,
-                         a.plane);
-  const double share = a.mean ? 1 / static_cast<double>(std::max<std::int64_t>(region.samples(), 1)) : 1;
-  Taps taps = Taps::in(memory, 4 * kSamples, a.width());
-  for (std::int64_t bin = 0; bin < a.binCount(); bin += kPoints)
-    for (std::int64_t sample = 0; sample < region.samples(); sample += kSamples) {
-      taps.points = std::min(kPoints, a.binCount() - bin);
-      taps.corners = 4 * std::min(kSamples, region.samples() - sample);
-      for (std::int64_t p = 0; p < taps.points; ++p)
-        for (std::int64_t k = 0; k < taps.corners; k += 4) {
-          const reference::RoiPoint point = region.point(bin + p, sample + k / 4);
-          for (std::size_t j = 0; j < 4; ++j) {
-            const std::int64_t at = (k + static_cast<std::int64_t>(j)) * taps.stride + p;
-            taps.place[at] = static_cast<std::int32_t>(point.place[j]);
-            taps.weight[at] = static_cast<float>(point.weight[j] * share);
-          }
-        }
-      body(taps, bin, sample == 0);
-    }
+// Bins [first, first + count) of a region: y [count, 16] from x [plane, 16]
+SS_LANE_CLONES void sampleBins(const Region& region, std::int64_t across, std::int64_t first, std::int64_t count, const float* x, float* y) {
+  for (std::int64_t b = 0; b < count; ++b) {
+    Floats sum{};
+    sumTaps(region.rows.of((first + b) / across), region.columns.of((first + b) % across), x, sum);
+    store(*region.share * sum, y + b * kLanes);
+  }
 }
+SS_LANE_CLONES void scatterBins(const Region& region, std::int64_t across, std::int64_t first, std::int64_t count, const float* dy, float* dx) {
+  for (std::int64_t b = 0; b < count; ++b) {
+    Floats value;
+    load(dy + b * kLanes, value);
+    scatterTaps(region.rows.of((first + b) / across), region.columns.of((first + b) % across), *region.share * value, dx);
+  }
+}
+
+// body(image, group, sixteen channels of an image to work in) for all, split over threads.
+template <typename Body>
+void forEachGroup(const Alignment& a, const KernelCall& call, Body&& body) {
+  const std::int64_t items = a.images * a.groups();
+  parallelParts(items, partsOf(items, a.regions * a.bins() * kLanes, a.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
+    float* lanes = reinterpret_cast<float*>(call.workspace.data() + a.tableBytes()) + part * a.plane() * kLanes;
+    for (std::int64_t item = begin; item < end; ++item) body(item / a.groups(), item % a.groups(), lanes);
+  });
+}
+
+// body(region, first bin, count) for the tiles of the regions of an image.
+template <typename Body>
+void forEachTile(const Alignment& a, const std::int64_t* images, std::int64_t image, Body&& body) {
+  for (std::int64_t r = 0; r < a.regions; ++r)
+    for (std::int64_t bin = 0; images[r] == image && bin < a.bins(); bin += kTile) body(r, bin, std::min(kTile, a.bins() - bin));
+}
+
+using Tile = std::array<float, kTile * kLanes>;
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeRoiAlign(const KernelSpec& spec) {
   if (spec.inputs.empty() || spec.outputs.empty()) return notTaken(spec, "no operands");
+  if (spec.attrs.text("mode", "avg") != "avg") return notTaken(spec, "the largest neighbour");
   SS_ASSIGN(const Alignment a, alignmentOf(spec, spec.inputs[0], spec.outputs[0]));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
-  const std::int64_t shares = a.regions >= a.threads ? 1 : std::min<std::int64_t>(a.threads, a.channels);
   const auto body = [=](const KernelCall& call) -> Status {
     const auto* images = input<std::int64_t>(call, 2);
     if (!imagesExist(a, images)) return reference->run(call);
-    const std::int64_t items = a.regions * shares;
-    parallelParts(items, partsOf(items, a.channels * a.binCount() * 4 / shares, a.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t region = item / shares, share = item % shares, first = a.channels * share / shares, behind = a.channels * (share + 1) / shares;
-        const float* x = input(call, 0) + images[region] * a.channels * a.planeSize();
-        float* y = output(call, 0) + region * a.channels * a.binCount();
-        std::fill(y + first * a.binCount(), y + behind * a.binCount(), 0.0F);  // a region may have no samples
-        forEachTable(a, input(call, 1) + region * 4, call.workspace.data() + static_cast<std::size_t>(part) * a.tapBytes(),
-                     [&](const Taps& taps, std::int64_t bin, bool fresh) {
-                       for (std::int64_t c = first; c < behind; ++c)
-                         (a.mean ? sumTaps : largestTaps)(taps, x + c * a.planeSize(), y + c * a.binCount() + bin, !fresh);
-                     });
-      }
+    findRegions(a, call);
+    forEachGroup(a, call, [&](std::int64_t image, std::int64_t group, float* lanes) {
+      lanesOfPlanes(input(call, 0) + (image * a.channels + group * kLanes) * a.plane(), a.plane(), a.lanes(group), a.plane(), lanes);
+      Tile tile;
+      forEachTile(a, images, image, [&](std::int64_t r, std::int64_t bin, std::int64_t count) {
+        sampleBins(regionOf(a, call, r), a.columns.bins, bin, count, lanes, tile.data());
+        planesOfLanes(tile.data(), count, output(call, 0) + (r * a.channels + group * kLanes) * a.bins() + bin, a.bins(), a.lanes(group));
+      });
     });
     return {};
   };
-  return makeBodyKernel("taps of regions", body, a.tapBytes() * static_cast<std::size_t>(a.threads));
+  return makeBodyKernel("taps of 16 channels", body, a.workspace());
 }
 
-// dy, regions, images, shape of x → dx, of the mean
+// dy, regions, images, shape of x → dx
 Result<std::unique_ptr<Kernel>> makeRoiAlignGrad(const KernelSpec& spec) {
   if (spec.inputs.empty() || spec.outputs.empty()) return notTaken(spec, "no operands");
-  SS_ASSIGN(Alignment a, alignmentOf(spec, spec.outputs[0], spec.inputs[0]));
-  a.mean = true;
+  SS_ASSIGN(const Alignment a, alignmentOf(spec, spec.outputs[0], spec.inputs[0]));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=](const KernelCall& call) -> Status {
     const auto* images = input<std::int64_t>(call, 2);
     if (!imagesExist(a, images)) return reference->run(call);
-    const float* dy = input(call, 0);
-    float* dx = output(call, 0);
-    parallelParts(a.channels, partsOf(a.channels, a.regions * a.binCount() * 4, a.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t image = 0; image < a.images; ++image)
-        std::fill(dx + (image * a.channels + begin) * a.planeSize(), dx + (image * a.channels + end) * a.planeSize(), 0.0F);
-      for (std::int64_t region = 0; region < a.regions; ++region)
-        forEachTable(a, input(call, 1) + region * 4, call.workspace.data() + static_cast<std::size_t>(part) * a.tapBytes(),
-                     [&](const Taps& taps, std::int64_t bin, bool) {
-                       for (std::int64_t c = begin; c < end; ++c)
-                         scatterTaps(taps, dy + (region * a.channels + c) * a.binCount() + bin, dx + (images[region] * a.channels + c) * a.planeSize());
-                     });
+    findRegions(a, call);
+    forEachGroup(a, call, [&](std::int64_t image, std::int64_t group, float* lanes) {
+      std::fill_n(lanes, a.plane() * kLanes, 0.0F);
+      Tile tile;
+      forEachTile(a, images, image, [&](std::int64_t r, std::int64_t bin, std::int64_t count) {
+        lanesOfPlanes(input(call, 0) + (r * a.channels + group * kLanes) * a.bins() + bin, a.bins(), a.lanes(group), count, tile.data());
+        scatterBins(regionOf(a, call, r), a.columns.bins, bin, count, tile.data(), lanes);
+      });
+      planesOfLanes(lanes, a.plane(), output(call, 0) + (image * a.channels + group * kLanes) * a.plane(), a.plane(), a.lanes(group));
     });
     return {};
   };
-  return makeBodyKernel("taps of regions", body, a.tapBytes() * static_cast<std::size_t>(a.threads));
+  return makeBodyKernel("taps of 16 channels", body, a.workspace());
 }
 
 }  // namespace stepscope::cpu

@@ -1,36 +1,51 @@
-// A block of points and the elements of a plane that each of them reads, with weights: what GridSample and RoiAlign share. The taps are found
-// once for all channels; then every plane is walked corner by corner, in loops over the points.
+// The elements that one point reads along each axis, and sums over them, sixteen channels at a time ([positions, 16], see lane_planes.h). Inlined,
+// so that they are compiled for the instruction set of the caller.
 #pragma once
 
 #include <cstdint>
-#include <span>
+
+#include "kernels/cpu/channels/lanes.h"
 
 namespace stepscope::cpu {
 
-// Corner k of point p is place[k * stride + p], -1 for one that lies outside, with weight[k * stride + p].
-struct Taps {
-  std::int64_t points = 0, corners = 0, stride = 0;
-  std::int32_t* place = nullptr;
-  float* weight = nullptr;
-  bool whole = true;  // no corner lies outside
-
-  // Bytes for so many corners of so many points, and the table in them.
-  static std::size_t bytes(std::int64_t corners, std::int64_t stride) {
-    return static_cast<std::size_t>(corners * stride) * (sizeof(std::int32_t) + sizeof(float));
-  }
-  static Taps in(std::byte* memory, std::int64_t corners, std::int64_t stride) {
-    auto* place = reinterpret_cast<std::int32_t*>(memory);
-    return {0, 0, stride, place, reinterpret_cast<float*>(place + corners * stride), true};
-  }
+// Places along one axis, counted in positions of the image, and their weights. A place below 0 lies outside: nothing is read, not even to be
+// multiplied with 0.
+struct AxisTaps {
+  const std::int32_t* place;
+  const float* weight;
+  std::int64_t count;
 };
 
-// y[p] = sum over the corners of weight * plane[place]; with `add` beside what stands there.
-void sumTaps(const Taps& taps, const float* plane, float* y, bool add);
-// As sumTaps, the largest product; `add` has what stands there compared too.
-void largestTaps(const Taps& taps, const float* plane, float* y, bool add);
-// plane[place] += weight * dy[p]
-void scatterTaps(const Taps& taps, const float* dy, float* plane);
-// sums[k * stride + p] += dy[p] * plane[place]
-void correlateTaps(const Taps& taps, const float* plane, const float* dy, float* sums);
+// sum += sum over rows and columns of weight * x
+SS_INLINE void sumTaps(const AxisTaps& rows, const AxisTaps& columns, const float* x, Floats& sum) {
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    if (rows.place[r] < 0) continue;
+    const float* row = x + std::int64_t{rows.place[r]} * kLanes;
+    Floats inner{};
+    for (std::int64_t c = 0; c < columns.count; ++c) {
+      if (columns.place[c] < 0) continue;
+      Floats value;
+      load(row + std::int64_t{columns.place[c]} * kLanes, value);
+      inner += columns.weight[c] * value;
+    }
+    sum += rows.weight[r] * inner;
+  }
+}
+
+// x += weight * value at all places
+SS_INLINE void scatterTaps(const AxisTaps& rows, const AxisTaps& columns, const Floats& value, float* x) {
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    if (rows.place[r] < 0) continue;
+    float* row = x + std::int64_t{rows.place[r]} * kLanes;
+    const Floats share = rows.weight[r] * value;
+    for (std::int64_t c = 0; c < columns.count; ++c) {
+      if (columns.place[c] < 0) continue;
+      Floats there;
+      load(row + std::int64_t{columns.place[c]} * kLanes, there);
+      there += columns.weight[c] * share;
+      store(there, row + std::int64_t{columns.place[c]} * kLanes);
+    }
+  }
+}
 
 }  // namespace stepscope::cpu
