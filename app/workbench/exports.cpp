@@ -37,6 +37,7 @@ QString writePicture(View& view, const QString& path) {
     generator.setFileName(path);
     generator.setSize(view.size());
     generator.setViewBox(QRect(QPoint(), view.size()));
+    generator.setResolution(view.logicalDpiY());  // letters as large as their places
     generator.setTitle(view.title());
     QPainter painter;
     if (!painter.begin(&generator)) return QObject::tr("picture '%1': cannot be written").arg(path);

@@ -208,9 +208,9 @@ class CompareTest : public QObject {
     QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
                                     QAbstractItemModelTester::FailureReportingMode::QtTest);
     QCOMPARE(model->rowCount(), 3);
-    QCOMPARE(cell(model, 0, 5), QStringLiteral("−0.2500"));
-    QCOMPARE(cell(model, 1, 4), QStringLiteral("NaN"));
-    QCOMPARE(cell(model, 2, 4), QStringLiteral("–"));
+    QCOMPARE(cell(model, 0, 6), QStringLiteral("−0.2500"));
+    QCOMPARE(cell(model, 1, 5), QStringLiteral("NaN"));
+    QCOMPARE(cell(model, 2, 5), QStringLiteral("–"));
     auto* table = view.findChild<QTableView*>();
     table->setCurrentIndex(model->index(1, 0));
     QCOMPARE(desk.selection.selection().value, 11);

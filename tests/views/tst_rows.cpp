@@ -3,7 +3,9 @@
 #include <QAbstractItemModelTester>
 #include <QStyleOptionViewItem>
 #include <QTest>
+#include <QTextBlock>
 
+#include "views/common/details.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/row_table.h"
@@ -98,6 +100,12 @@ class RowsTest : public QObject {
     QVERIFY(table.columnWidth(0) > 300);
     QVERIFY(table.columnWidth(2) < 120);
     QCOMPARE(table.columnWidth(0) + table.columnWidth(1) + table.columnWidth(2), table.viewport()->width());
+    // A longer text further on has what is left.
+    const std::vector<TableColumn> more{{QStringLiteral("Phase"), QStringLiteral("p"), false, 5}, {QStringLiteral("Name"), QStringLiteral("n"), false, 12}, {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
+    model.setColumns(more, {line});
+    table.sizeColumns(more);
+    QVERIFY(table.columnWidth(0) < 120);
+    QVERIFY(table.columnWidth(1) > 300);
   }
 
   void aSelectedRowKeepsTheColoursThatMeanSomething() {
@@ -105,6 +113,7 @@ class RowsTest : public QObject {
     TableRow row;
     row.cells = {QStringLiteral("plain"), QStringLiteral("−6.10 ms")};
     row.cells[1].role = QStringLiteral("ok");
+    row.cells[0].swatch = QStringLiteral("matmul");
     model.setRows({row, row});
     RowTableView view;
     view.setModel(&model);
@@ -121,9 +130,18 @@ class RowsTest : public QObject {
         }
       return most < 24;
     };
+    const auto exactly = [&](const QColor& colour, int column) {
+      const QImage image = view.viewport()->grab(view.visualRect(model.index(0, column))).toImage();
+      int count = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) count += image.pixelColor(x, y) == colour;
+      return count > 9;
+    };
     QVERIFY(inked(Tokens::current().ok));
+    QVERIFY(exactly(Tokens::current().category(QStringLiteral("matmul")), 0));
     view.selectRow(0);
     QVERIFY(inked(Tokens::current().select));
+    QVERIFY(exactly(Tokens::current().category(QStringLiteral("matmul")), 0));
     QVERIFY(inked(Tokens::current().ok));
     QVERIFY(!inked(Tokens::current().text));
   }
@@ -160,6 +178,87 @@ class RowsTest : public QObject {
       if (width > metrics.horizontalAdvance(QStringLiteral("/t…") + name)) QVERIFY2(shown.endsWith(name), qPrintable(shown));
     }
     QCOMPARE(format::elidedPath(whole, metrics, metrics.horizontalAdvance(whole)), whole);
+  }
+
+  void aShortenedNameKeepsWholeWordsOfItsEnd() {
+    const QFontMetrics metrics(QApplication::font());
+    const QString dots(QChar(0x2026));
+    for (const QString& name : {QStringLiteral("BatchedMatMul"), QStringLiteral("SoftmaxCrossEntropyLossGrad"), QStringLiteral("LayerNormalizationGrad"), QStringLiteral("stages.0.bn.weight"),
+                                QStringLiteral("h.1.mlp.proj"), QStringLiteral("convolution"), QStringLiteral("Größe_Ä.模型😀.x")}) {
+      for (int width = metrics.horizontalAdvance(name); width > 0; --width) {
+        const QString shown = format::elided(name, metrics, width);
+        QVERIFY2(metrics.horizontalAdvance(shown) <= width, qPrintable(shown));
+        const auto at = shown.indexOf(dots);
+        if (shown.isEmpty() || at < 0) continue;
+        const QString before = shown.left(at), after = shown.mid(at + 1);
+        QVERIFY2(name.startsWith(before) && name.endsWith(after), qPrintable(shown));
+        for (const QChar c : {QChar('.'), QChar('_')}) QVERIFY2(!before.endsWith(c) && !after.startsWith(c), qPrintable(shown));
+        QVERIFY2((before.isEmpty() || !before.back().isHighSurrogate()) && (after.isEmpty() || !after[0].isLowSurrogate()), qPrintable(shown));
+      }
+    }
+    const auto with = [&metrics](const QString& name, const char* room) { return format::elided(name, metrics, metrics.horizontalAdvance(QLatin1String(room)) + metrics.horizontalAdvance(QChar(0x2026))); };
+    QCOMPARE(with(QStringLiteral("LayerNormalizationGrad"), "LayerNormGrad"), QStringLiteral("LayerNorm") + dots + QStringLiteral("Grad"));
+    QCOMPARE(with(QStringLiteral("SoftmaxCrossEntropyLoss"), "SoftmaxLoss"), QStringLiteral("Softmax") + dots + QStringLiteral("Loss"));
+    QVERIFY2(with(QStringLiteral("Flatten h.1.mlp.proj"), "Flatt1.mlp.proj").endsWith(dots + QStringLiteral("mlp.proj")), qPrintable(with(QStringLiteral("Flatten h.1.mlp.proj"), "Flatt1.mlp.proj")));
+    QCOMPARE(with(QStringLiteral("stages.0.bn.weight"), "stages.weight"), QStringLiteral("stages") + dots + QStringLiteral("weight"));
+    // A sentence is read from its beginning.
+    const QString why = QStringLiteral("every element is computed by one thread in a fixed order"), part = format::elided(why, metrics, metrics.horizontalAdvance(why) / 2);
+    QVERIFY2(part.endsWith(dots) && why.startsWith(part.chopped(1)) && part.size() > why.size() / 3, qPrintable(part));
+    // What ends in a path is none.
+    const QString place = format::elided(QStringLiteral("in place of '/h.0/attn/scale/Mul_output_0'"), metrics, metrics.horizontalAdvance(QStringLiteral("in place of 'Mul_output_0'")) + 20);
+    QVERIFY2(place.endsWith(QStringLiteral("output_0'")), qPrintable(place));
+  }
+
+  void aNarrowListGivesTheRoomOfItsBytesToItsNames() {
+    const QFontMetrics op(QApplication::font()), small(smallFont());
+    QVERIFY(!InstructionDelegate::hasRoomForBytes(12 * Metrics::current().unit, 117, op, small));
+    QVERIFY(InstructionDelegate::hasRoomForBytes(60 * Metrics::current().unit, 117, op, small));
+    // Where the bytes stand an operator of usual length and its module are whole beside them.
+    int width = 0;
+    while (!InstructionDelegate::hasRoomForBytes(width, 117, op, small)) ++width;
+    const int left = width - InstructionDelegate::columnsWidth(117, small);
+    const auto words = InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.11.mlp"), op, small, left);
+    QCOMPARE(words.op, QStringLiteral("BatchedMatMul"));
+    QCOMPARE(words.place, QStringLiteral("h.11.mlp"));
+  }
+
+  void aTableThatGetsTheKeyboardSelectsNothing() {
+    struct Panel : TablePanel {
+      explicit Panel(const ViewContext& context) : TablePanel(context, QStringLiteral("panel"), QStringLiteral("Panel"), {{QStringLiteral("Name"), {}, false, 8}}) {}
+      using TablePanel::setRows;
+      using TablePanel::table;
+    };
+    SnapshotStore store;
+    SelectionModel selection;
+    Wishes wishes;
+    Panel panel({store, selection, wishes});
+    TableRow row;
+    row.cells = {QStringLiteral("a")};
+    row.target = Selection::ofInstruction(2);
+    panel.setRows({row, row});
+    panel.resize(300, 200);
+    panel.show();
+    QFocusEvent focus(QEvent::FocusIn, Qt::OtherFocusReason);
+    QCoreApplication::sendEvent(panel.table(), &focus);
+    QVERIFY(panel.table()->currentIndex().isValid());  // that is what Qt does
+    QVERIFY(selection.selection().empty());
+    QTest::keyClick(panel.table(), Qt::Key_Down);
+    QCOMPARE(selection.selection().instruction, 2);
+  }
+
+  void aNumberStaysOnTheLineOfItsUnit() {
+    Details page;
+    page.begin();
+    page.row(QStringLiteral("Size"), Details::text(QStringLiteral("8 × 64 · 192 KiB")) + Details::quiet(QStringLiteral("in step 3, 4.37 GFLOP/s, 50 %, 3 of 7")));
+    page.amounts({{QStringLiteral("stash"), QStringLiteral("7.89 MiB"), QStringLiteral("68 %")}, {QStringLiteral("constant"), QStringLiteral("16 B"), QStringLiteral("0.1 %")}});
+    page.end();
+    const QString raw = page.document()->toRawText();
+    for (const char* kept : {"8~×~64 ·", "192~KiB", "4.37~GFLOP/s,", "50~%,", "step 3,", "3 of 7", "7.89~MiB"}) QVERIFY2(raw.contains(QString::fromUtf8(kept).replace('~', QChar::Nbsp)), kept);
+    QVERIFY(page.toPlainText().contains(QStringLiteral("192 KiB")));  // as it is copied
+    // Numbers end below each other.
+    int right = 0;
+    for (QTextBlock block = page.document()->begin(); block.isValid(); block = block.next()) right += block.text().contains(QStringLiteral("MiB")) || block.text().endsWith(QStringLiteral("B")) ? block.blockFormat().alignment().testFlag(Qt::AlignRight) : 0;
+    QCOMPARE(right, 2);
   }
 
   void aNumberStaysWithTheModuleThatItCounts() {

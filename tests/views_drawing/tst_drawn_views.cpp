@@ -189,6 +189,19 @@ class DrawnViewsTest : public QObject {
     QCOMPARE(boxWords(*model, buffer, text, QRectF(100, 0, 80, 20), {140}).bytes, QStringLiteral("512 KiB"));
   }
 
+  void wordsOfALevelKeepClearOfTheMarkOfThePeak() {
+    const QRectF area(50, 0, 600, 300), words(440, 20, 200, 14);
+    for (double x = 40; x < 660; x += 1) {
+      const QRectF moved = besideMark(words, x, 12, area);
+      QCOMPARE(moved.size(), words.size());
+      QCOMPARE(moved.top(), words.top());
+      QVERIFY2(moved.right() <= x - 12 || moved.left() >= x + 12, qPrintable(QString::number(x)));
+      QVERIFY2(moved.left() >= area.left() && moved.right() <= area.right(), qPrintable(QString::number(x)));
+    }
+    const QRectF wide(50, 20, 590, 14);  // no place clear of it
+    QCOMPARE(besideMark(wide, 300, 12, area), wide);
+  }
+
   void memoryMapPlacesEveryBufferWithoutOverlap() {
     const auto plan = PlanSnapshot::make(generated::plan(generated::step({.blocks = 3})));
     const auto model = MemoryModel::make(plan);

@@ -235,6 +235,76 @@ class GraphLabelsTest : public QObject {
     QVERIFY2(shown * 4 > names, qPrintable(QStringLiteral("%1 of %2").arg(shown).arg(names)));  // most stubs have room
   }
 
+  void theTitleOfAnOpenGroupStaysInSight() {
+    Window w;
+    w.fill(4);
+    GraphView view(w.context());
+    view.resize(700, 480);
+    view.show();
+    QVERIFY(settle(view));
+    w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(8).id()));  // opens the groups around it
+    QVERIFY(settle(view));
+    const auto scene = view.canvas().scene();
+    GraphLabels labels(scene->model);
+    const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
+    int tried = 0;
+    for (const int index : scene->openGroups) {
+      const BoxF at = scene->boxes[static_cast<std::size_t>(index)].at;
+      if (at.w < 200) continue;
+      ++tried;
+      // Its left border lies outside: ink of letters is where the title stands, and was not there before the border went out.
+      const auto inked = [&](double left) {
+        QImage image(700, 480, QImage::Format_RGB32);
+        QPainter painter(&image);
+        GraphPainter graph(*scene, labels, marks, Tokens::current());
+        graph.paint(painter, Viewport{image.size(), {left, at.y - 20.0}, 1, 1}, {});
+        painter.end();
+        int dark = 0;
+        for (int y = 26; y < 40; ++y)
+          for (int x = 6; x < 40; ++x) dark += image.pixelColor(x, y).lightness() < 160;
+        return dark;
+      };
+      QCOMPARE(inked(at.x - 60), 0);
+      QVERIFY2(inked(at.x + 60) > 8, qPrintable(QString::number(index)));
+    }
+    QVERIFY(tried > 0);
+  }
+
+  void wordsThatStandAloneAreLarger() {
+    Window w;
+    w.fill(1);
+    GraphView view(w.context());
+    view.resize(700, 480);
+    view.show();
+    QVERIFY(settle(view));
+    const auto scene = view.canvas().scene();
+    GraphLabels labels(scene->model);
+    const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
+    // How far the letters of a title reach in its box, in units.
+    const auto reach = [&](const SceneBox& box, double zoom) {
+      QImage image(qRound(box.at.w * zoom), qRound(box.at.h * zoom), QImage::Format_RGB32);
+      QPainter painter(&image);
+      GraphPainter graph(*scene, labels, marks, Tokens::current());
+      graph.paint(painter, Viewport{image.size(), {box.at.x, box.at.y}, zoom, zoom}, {});
+      painter.end();
+      const int from = qRound(13 * zoom), right = image.width() - qRound(4 * zoom);
+      for (int x = right; x > from; --x)
+        for (int y = image.height() / 4; y < image.height() * 3 / 4; ++y)
+          if (qAbs(qGray(image.pixel(x, y)) - qGray(image.pixel(from - 1, image.height() / 2))) > 40) return x / zoom;
+      return 0.0;
+    };
+    TextCache title(sceneFont(12, QFont::Medium));
+    int tried = 0;
+    for (const SceneBox& box : scene->boxes) {
+      if (box.kind != BoxKind::kNode || box.node < 0 || scene->model->node(box.node) == nullptr) continue;
+      const double whole = title.width(labels.title(box.node));
+      if (whole < 40 || whole > 70) continue;
+      ++tried;
+      QVERIFY2(reach(box, 0.45) > 14 + 1.15 * whole, qPrintable(labels.title(box.node)));
+    }
+    QVERIFY(tried > 3);
+  }
+
   void titlesOfOperatorsFitTheirBoxes() {
     TextCache title(sceneFont(12, QFont::Medium));
     // What stands in the lanes of weight gradients and optimizers, with the stripe before it.

@@ -230,14 +230,25 @@ class GraphViewTest : public QObject {
       // Flat boxes have sharp edges and corners, framed ones smooth and round ones.
       QVERIFY2(sprung < (at == shown_from::kFrames ? 0.9 : 0.35), qPrintable(QStringLiteral("at %1: %2").arg(at).arg(sprung)));
     }
-    // And yet there is more to see afterwards: the second lines.
-    const auto ink = [&](double zoom) {
-      const QImage image = picture(zoom);
-      QImage none(image.size(), image.format());
-      none.fill(Tokens::current().panel);
-      return change(image, none);
+    // And yet there is more to see afterwards: the second lines, below where the titles stood alone.
+    const double before = shown_from::kDetails, after = shown_from::kDetails + shown_from::kGrowth;
+    const QImage small = picture(before), large = picture(after);
+    const auto ink = [&](const QImage& image, const BoxF& at, double zoom) {
+      const double x = 300 + (at.x - box.x) * zoom, y = 200 + (at.y - box.y) * zoom;
+      const QImage line = image.copy(qRound(x + 14 * zoom), qRound(y + 26 * zoom), qRound(40 * zoom), qRound(3 * zoom));
+      QImage empty(line.size(), line.format());
+      empty.fill(image.pixel(qRound(x + 14 * zoom), qRound(y + 5 * zoom)));
+      return change(line, empty);
     };
-    QVERIFY(ink(shown_from::kDetails + shown_from::kGrowth) > ink(shown_from::kDetails) + 0.35);
+    int lines = 0;
+    for (const SceneBox& other : scene->boxes) {
+      const QRectF place(300 + (other.at.x - box.x) * after, 200 + (other.at.y - box.y) * after, other.at.w * after, other.at.h * after);
+      if (other.kind != BoxKind::kNode || labels.sub(other.node).size() < 4 || !QRectF(0, 0, 700, 480).contains(place)) continue;
+      ++lines;
+      QVERIFY2(ink(small, other.at, before) < 1, qPrintable(labels.sub(other.node)));
+      QVERIFY2(ink(large, other.at, after) > 3, qPrintable(labels.sub(other.node)));
+    }
+    QVERIFY(lines > 2);
   }
 };
 

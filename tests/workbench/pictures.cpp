@@ -13,10 +13,12 @@
 #include <QTest>
 #include <cstdio>
 
+#include "app/workbench/exports.h"
 #include "app/workbench/view_list.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
+#include "views/graph/graph_view.h"
 #include "views/graph/phase_strip.h"
 #include "views/open_dialog/set_up_dialog.h"
 
@@ -275,6 +277,21 @@ void recorded() {
   alone("determinism", QStringLiteral("recorded-determinism"));
 }
 
+// What is written of graph and memory map: the whole graph, the map as it is on the screen.
+void exported(WindowDriver& w) {
+  if (!wants(QStringLiteral("exported"))) return;
+  auto* graph = static_cast<GraphView*>(w.view(QStringLiteral("graph")));
+  View* memory = w.view(QStringLiteral("memory"));
+  rest(w, *w);
+  for (const char* ending : {"png", "svg", "pdf"}) {
+    const QString name = folder + QStringLiteral("/exported-%1-") + theme + '.' + QLatin1String(ending);
+    const QString problem = graph->exportTo(name.arg(QStringLiteral("graph"))) + writePicture(*memory, name.arg(QStringLiteral("memory")));
+    if (problem.isEmpty()) continue;
+    std::fprintf(stderr, "error: %s\n", qPrintable(problem));
+    ++failures;
+  }
+}
+
 void all() {
   WindowDriver w(screen);
   check(trained(w, "0.001"), "the run to compare with", w);
@@ -284,6 +301,7 @@ void all() {
   w.loop().act([&] { w->applyLayout(QStringLiteral("Step")); });
   views(w);
   dialogs(w);
+  exported(w);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "app/workbench/exports.h"
 #include "app/workbench/frame_reader.h"
 #include "app/workbench/main_window.h"
+#include "app/workbench/report_markup.h"
 #include "app/workbench/report_pdf.h"
 #include "views/common/tokens.h"
 
@@ -203,6 +204,22 @@ class WorkbenchTest : public QObject {
     QCOMPARE(static_cast<int>(page.charts.size()), html.count(QStringLiteral("<svg ")));
     QVERIFY2(page.charts.size() >= 5, qPrintable(QString::number(page.charts.size())));  // loss, rate, time, memory map, phases
     QVERIFY(!page.html.contains(QStringLiteral("var(--")) && !page.html.contains(QStringLiteral("<svg")));
+    // Bars are drawn as well, in the colours of the theme.
+    for (const auto& [drawn, written] : {std::pair{"<img src=\"stack:", "<div class=stack>"}, std::pair{"<img src=\"bar:", "<td class=bar>"}}) {
+      QVERIFY2(html.count(QLatin1String(written)) > 0 && !page.html.contains(QLatin1String(written)), written);
+      QCOMPARE(page.html.count(QLatin1String(drawn)), html.count(QLatin1String(written)));
+    }
+    for (const QString& name : page.html.split(QStringLiteral("<img src=\"")).mid(1)) {
+      if (name.startsWith(QStringLiteral("chart:"))) continue;
+      const PrintedBar bar = printedBar(name.section('"', 0, 0));
+      double sum = 0;
+      for (const auto& [share, colour] : bar.parts) {
+        QVERIFY2(QColor(colour).isValid(), qPrintable(colour));
+        sum += share;
+      }
+      QVERIFY2(!bar.parts.empty() && (bar.wide ? std::abs(sum - 1) < 0.01 : sum <= 1), qPrintable(name.left(200)));
+    }
+    QVERIFY2(page.foot.startsWith(QStringLiteral("made_up.onnx")) && page.foot.contains(QStringLiteral("Run 1 of")), qPrintable(page.foot));
     for (std::size_t i = 0; i < page.charts.size(); ++i) {
       QVERIFY(page.html.contains(QStringLiteral("chart:%1\"").arg(i)));
       const QByteArray& chart = page.charts[i];
@@ -255,6 +272,16 @@ class WorkbenchTest : public QObject {
         QCOMPARE(writePicture(*w->board().activeView(), path), QString());
         QVERIFY(QFileInfo(path).size() > 100);
       }
+      // Its letters are as large as on the screen, where their places come from.
+      const QString map = folder.filePath(QStringLiteral("memory.svg"));
+      w->board().show(QStringLiteral("memory"));
+      QCOMPARE(writePicture(*w->board().find(QStringLiteral("memory")), map), QString());
+      QFile svg(map);
+      QVERIFY(svg.open(QIODevice::ReadOnly));
+      static const QRegularExpression kSize(QStringLiteral("font-size=\"([\\d.]+)\""));
+      double largest = 0;
+      for (auto all = kSize.globalMatch(QString::fromUtf8(svg.readAll())); all.hasNext();) largest = std::max(largest, all.next().captured(1).toDouble());
+      QVERIFY2(largest > QFontMetricsF(smallFont()).height() * 0.7, qPrintable(QString::number(largest)));
       emit w->wishes().runSql(QStringLiteral("SELECT count(*) FROM steps"));
       QTRY_COMPARE_WITH_TIMEOUT(w->store().project().sql().rows.size(), std::size_t{1}, 60'000);
       QCOMPARE(w->store().project().sql().rows[0][0], QStringLiteral("5"));

@@ -104,7 +104,7 @@ void BatchView::makePages() {
   splitter_->addWidget(side);
   splitter_->setStretchFactor(0, 1);
   splitter_->setStretchFactor(1, 1);
-  splitter_->setSizes({390, 610});  // shares
+  splitter_->setSizes({470, 530});  // shares
   body()->addWidget(splitter_, 1);
   connect(tabs_, &QTabBar::currentChanged, this, &BatchView::showPage);
 }

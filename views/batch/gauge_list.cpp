@@ -139,7 +139,9 @@ void GaugeList::paintEvent(QPaintEvent*) {
     row.translate(title + gap, 0);
     row.setWidth(text);
     painter.setPen(t.text);
-    painter.drawText(row, Qt::AlignVCenter, format::elided(g.text, painter.fontMetrics(), text));
+    // What has no bar has its room too.
+    const QRect words = g.share >= 0 ? row : row.adjusted(0, 0, gap + bar, 0);
+    painter.drawText(words, Qt::AlignVCenter, format::elided(g.text, painter.fontMetrics(), words.width()));
     row.translate(text + gap, 0);
     row.setWidth(bar);
     if (g.share >= 0) {

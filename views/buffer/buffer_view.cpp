@@ -31,7 +31,7 @@ void BufferView::refresh() {
   const auto& p = plan->plan();
   page_->begin();
   if (const auto* b = plan->buffer(selection().selection().buffer)) {
-    page_->row(tr("Buffer"), Details::strong(b->name().empty() ? tr("workspace %1").arg(b->index()) : format::visible(b->name())));
+    page_->title(b->name().empty() ? tr("workspace %1").arg(b->index()) : format::visible(b->name()));
     page_->row(tr("Class"), Details::coloured(QStringLiteral("■ "), Tokens::current().bufferClass(b->buffer_class())) + Details::text(names::bufferClass(b->buffer_class())));
     page_->row(tr("Size"), Details::text(format::bytes(b->bytes())) + Details::quiet(QStringLiteral("  ") + format::bytesExact(b->bytes())));
     page_->row(tr("Address"), b->in_arena() ? Details::text(format::bytes(b->offset())) + Details::quiet(tr("  from the start of the arena")) : Details::text(tr("persistent, outside the arena")));
@@ -63,8 +63,10 @@ void BufferView::refresh() {
   std::int64_t whole = 0;
   for (const auto& owner : p.peak_owners()) whole += owner.bytes();
   page_->heading(tr("Alive at the peak, of %1").arg(format::bytes(whole)));
+  std::vector<Details::Amount> owners;
   for (const auto& owner : p.peak_owners())
-    page_->row(names::memoryOwner(owner.owner()), Details::text(format::bytes(owner.bytes())) + Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(owner.bytes()), static_cast<double>(whole))));
+    owners.push_back({names::memoryOwner(owner.owner()), format::bytes(owner.bytes()), format::percent(static_cast<double>(owner.bytes()), static_cast<double>(whole))});
+  page_->amounts(owners);
   page_->heading(tr("Plan"));
   page_->row(tr("Variant"), Details::text(format::visible(p.signature())) + QStringLiteral("<br>") + Details::quiet(format::visible(p.reason())));
   page_->end();

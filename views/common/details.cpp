@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/details.h"
 
+#include <QRegularExpression>
 #include <QScrollBar>
 #include <QUrl>
 
@@ -10,7 +11,13 @@
 namespace stepscope {
 namespace {
 const QString kLabelWidth = QStringLiteral("\u0001labels\u0001");
+
+QString harmless(const QString& plain) {
+  static const QRegularExpression kUnit(QStringLiteral("(?<=\\d) (?=(?:[KMGTP]iB|B|ns|µs|ms|s|%|[kMGTP]?FLOP/s|[KMGT]i?B/s|bytes)(?![\\w/]))|(?<=\\d) (?=× \\d)|(?<=\\d ×) (?=\\d)"));
+  QString text = plain.toHtmlEscaped();
+  return text.replace(kUnit, QString(QChar::Nbsp));
 }
+}  // namespace
 
 Details::Details(QWidget* parent) : QTextBrowser(parent) {
   setAccessibleName(tr("Details"));
@@ -69,6 +76,11 @@ void Details::heading(const QString& text) {
   html_ += QStringLiteral("<p style='font-weight:600; margin-top:8px; color:%1'>%2</p>").arg(Tokens::current().text.name(), text.toHtmlEscaped());
 }
 
+void Details::title(const QString& text) {
+  closeTable();
+  html_ += QStringLiteral("<p style='margin:2px 0'>%1</p><p style='margin:0; font-size:3px'>&nbsp;</p>").arg(strong(text));
+}
+
 void Details::row(const QString& label, const QString& html) {
   if (!inTable_) html_ += QStringLiteral("<table cellspacing='0' width='100%'>");
   inTable_ = true;
@@ -89,6 +101,17 @@ void Details::paragraph(const QString& html) {
   html_ += QStringLiteral("<p>%1</p>").arg(html);
 }
 
+void Details::amounts(const std::vector<Amount>& rows) {
+  closeTable();
+  html_ += QStringLiteral("<table cellspacing='0'>");
+  for (const Amount& row : rows) {
+    labels_ = std::max(labels_, QFontMetricsF(font()).horizontalAdvance(row.label));
+    html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td align='right'>%3</td><td align='right'>&nbsp;&nbsp;%4</td></tr>")
+                 .arg(kLabelWidth, row.label.toHtmlEscaped(), text(row.number), quiet(row.share));
+  }
+  html_ += QStringLiteral("</table>");
+}
+
 void Details::end() {
   closeTable();
   html_.replace(kLabelWidth, QString::number(qRound(labels_ + 0.7 * Metrics::current().unit)));
@@ -98,16 +121,16 @@ void Details::end() {
   fit();
 }
 
-QString Details::text(const QString& plain) { return plain.toHtmlEscaped(); }
-QString Details::strong(const QString& plain) { return QStringLiteral("<span style='font-weight:600'>%1</span>").arg(plain.toHtmlEscaped()); }
+QString Details::text(const QString& plain) { return harmless(plain); }
+QString Details::strong(const QString& plain) { return QStringLiteral("<span style='font-weight:600'>%1</span>").arg(harmless(plain)); }
 QString Details::quiet(const QString& plain) { return coloured(plain, Tokens::current().muted); }
 QString Details::mono(const QString& plain) {
-  return QStringLiteral("<span style='font-family:\"%1\"; font-size:%2pt'>%3</span>").arg(monoFont().family()).arg(monoFont().pointSizeF()).arg(plain.toHtmlEscaped());
+  return QStringLiteral("<span style='font-family:\"%1\"; font-size:%2pt'>%3</span>").arg(monoFont().family()).arg(monoFont().pointSizeF()).arg(harmless(plain));
 }
 QString Details::coloured(const QString& plain, const QColor& colour) {
-  return QStringLiteral("<span style='color:%1'>%2</span>").arg(colour.name(), plain.toHtmlEscaped());
+  return QStringLiteral("<span style='color:%1'>%2</span>").arg(colour.name(), harmless(plain));
 }
-QString Details::tag(const QString& plain, const QColor& colour) { return QStringLiteral("<span style='color:%1'>[%2]</span> ").arg(colour.name(), plain.toHtmlEscaped()); }
+QString Details::tag(const QString& plain, const QColor& colour) { return QStringLiteral("<span style='color:%1'>[%2]</span> ").arg(colour.name(), harmless(plain)); }
 
 QString Details::link(const Selection& target, const QString& plain) {
   QString url;
@@ -116,7 +139,7 @@ QString Details::link(const Selection& target, const QString& plain) {
   if (target.node >= 0) url = QStringLiteral("node:%1").arg(target.node);
   if (target.value >= 0) url = QStringLiteral("value:%1").arg(target.value);
   if (url.isEmpty()) return text(plain);
-  return QStringLiteral("<a href='%1'>%2</a>").arg(url, plain.toHtmlEscaped());
+  return QStringLiteral("<a href='%1'>%2</a>").arg(url, harmless(plain));
 }
 
 QString Details::decision(const PlanSnapshot& plan, const snapshot::Buffer& buffer) {

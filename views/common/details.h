@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QTextBrowser>
+#include <vector>
 
 #include "views/common/selection.h"
 #include "views/common/snapshots.h"
@@ -21,11 +22,18 @@ class Details : public QTextBrowser {
   // Fills the page: begin(), then lines in order, then end(). Labels take at least `labels` units of the font.
   void begin(double labels = 7);
   void heading(const QString& text);                          // plain text
+  void title(const QString& text);                            // of what the page is about, as wide as the page; plain text
   void row(const QString& label, const QString& html);        // label plain; html from text(), quiet(), link() …
   void notice(const QString& html);                           // boxed, in the colour of the current row
   void paragraph(const QString& html);
+  // Labels with numbers below each other and what each is of a whole; plain text.
+  struct Amount {
+    QString label, number, share;
+  };
+  void amounts(const std::vector<Amount>& amounts);
   void end();
 
+  // A number stays on the line of its unit.
   static QString text(const QString& plain);
   static QString strong(const QString& plain);
   static QString quiet(const QString& plain);

@@ -6,9 +6,31 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace stepscope::format {
 namespace {
+
+constexpr double kMostTail = 0.66;         // of the width of an elided name
+constexpr qsizetype kSentenceSpaces = 3, kSentenceEnd = 14;
+
+bool separates(QChar c) { return c == '.' || c == '/' || c == '_' || c == ':' || c == ' '; }
+
+// Words that end in a path are a name with something in front of it.
+bool isSentence(const QString& text) { return text.count(' ') >= kSentenceSpaces && text.size() - text.lastIndexOf(' ') < kSentenceEnd; }
+
+// Where a word begins, first to last: after a separator, at a capital, at the first digit.
+std::vector<qsizetype> wordStarts(const QString& text) {
+  std::vector<qsizetype> starts;
+  for (qsizetype i = 1; i < text.size(); ++i) {
+    if (separates(text[i]) || text[i].isLowSurrogate()) continue;
+    const QChar last = text[i - 1];
+    if (last == '.' && text[i].isDigit()) continue;  // it numbers the part before it, "h.11"
+    if (separates(last) || (text[i].isUpper() && !last.isUpper()) || (text[i].isDigit() && last.isLetter())) starts.push_back(i);
+  }
+  return starts;
+}
+
 
 constexpr QChar kMinus(0x2212);
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
@@ -171,7 +193,36 @@ QString visible(const QString& name) {
 }
 
 QString elided(const QString& text, const QFontMetrics& metrics, int width) {
-  return metrics.elidedText(text, Qt::ElideMiddle, width);
+  return elided(text, [&metrics](const QString& t) { return static_cast<double>(metrics.horizontalAdvance(t)); }, width);
+}
+
+QString elided(const QString& text, const std::function<double(const QString&)>& wide, double width) {
+  if (wide(text) <= width) return text;
+  const QString dots(QChar(0x2026));
+  // The longest beginning that fits in front of `tail`.
+  const auto before = [&](const QString& tail) {
+    qsizetype low = 0, high = text.size() - tail.size();
+    while (low < high) {
+      const qsizetype middle = (low + high + 1) / 2;
+      if (wide(text.left(middle) + dots + tail) <= width) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    // Dots beside a dot read as one row of them; half of a surrogate pair is no letter.
+    while (low > 0 && (separates(text[low - 1]) || text[low - 1].isHighSurrogate())) --low;
+    return text.left(low);
+  };
+  if (wide(dots) > width) return {};
+  if (isSentence(text)) return before({}) + dots;
+  for (const qsizetype at : wordStarts(text)) {
+    const QString tail = text.mid(at);
+    if (wide(dots + tail) > kMostTail * width) continue;
+    return before(tail) + dots + tail;
+  }
+  // One long word, or words of which not even the last has room.
+  return before({}) + dots;
 }
 
 QString elidedPath(const QString& text, const QFontMetrics& metrics, int width) {

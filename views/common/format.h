@@ -5,6 +5,7 @@
 #include <QFontMetrics>
 #include <QString>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,11 @@ QString shapeOf(const Repeated& dims) {
 // A name from a file as harmless text: control and bidi characters become visible "⟨U+202E⟩", newlines become "⏎".
 QString visible(const std::string& name);
 QString visible(const QString& name);
-// Elided in the middle to at most `width` pixels.
+// Elided to at most `width` pixels. A name keeps its beginning and whole words of its end, "SoftmaxCross…LossGrad", "h.1…proj";
+// a sentence, or a word that has no room beside anything, its beginning.
 QString elided(const QString& text, const QFontMetrics& metrics, int width);
+// The same for words measured in other ways: `wide` tells how wide a text is.
+QString elided(const QString& text, const std::function<double(const QString&)>& wide, double width);
 // A name with a path in front of it: the name stays whole as long as it has room, "/h.0/at…/Softmax_output_0".
 QString elidedPath(const QString& text, const QFontMetrics& metrics, int width);
 

@@ -57,6 +57,12 @@ class BarDelegate : public QStyledItemDelegate {
       const QColor colour = own.value<QColor>();
       option->palette.setColor(QPalette::HighlightedText, colour == t.faint ? t.muted : colour);
     }
+    // A category keeps its hue there too: the style tints what a selected row shows.
+    if (const QVariant mark = index.data(Qt::DecorationRole); mark.typeId() == QMetaType::QPixmap) {
+      QIcon icon;
+      for (const auto mode : {QIcon::Normal, QIcon::Active, QIcon::Selected}) icon.addPixmap(mark.value<QPixmap>(), mode);
+      option->icon = icon;
+    }
     if (option->rect.width() <= 0) return;  // asked for the size alone
     const int tick = option->features & QStyleOptionViewItem::HasCheckIndicator ? QApplication::style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
     const int mark = tick + (option->features & QStyleOptionViewItem::HasDecoration ? option->decorationSize.width() + kTextMargin : 0);
@@ -256,17 +262,16 @@ void RowTableView::fitColumns() {
       if (!columns_[i].number && columns_[i].width > columns_[widest].width) widest = i;
     width[widest] += rest;
   }
-  // A last number does not run away from the others: what is left is the first text's, which may run out to the right of it.
+  // A last number does not run away from the others: what is left is the longest text's, which may run out to the right of it.
   // Where columns share the place by themselves there is nothing left.
   const bool shared = horizontalHeader()->sectionResizeMode(static_cast<int>(count) - 1) == QHeaderView::Stretch;
   const bool stretched = !columns_.back().number || shared;
   if (!shared) horizontalHeader()->setStretchLastSection(stretched);
   if (whole == count && rest > 0 && !stretched) {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (columns_[i].number) continue;
-      width[i] += rest;
-      break;
-    }
+    std::size_t longest = count;
+    for (std::size_t i = 0; i < count; ++i)
+      if (!columns_[i].number && (longest == count || columns_[i].width > columns_[longest].width)) longest = i;
+    if (longest < count) width[longest] += rest;
   }
   for (std::size_t i = whole; i < count; ++i) width[i] = want[i];
   for (std::size_t i = 0; i < count; ++i) setColumnWidth(static_cast<int>(i), width[i]);
@@ -342,7 +347,8 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
     emit headerChanged();
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this](const QModelIndex& now) {
-    if (selecting_ || !now.isValid()) return;
+    // A table that gets the keyboard has a current row without anybody having chosen one.
+    if (selecting_ || !now.isValid() || !table_->selectionModel()->isRowSelected(now.row(), {})) return;
     const Selection& target = model_->row(proxy_->mapToSource(now).row()).target;
     if (target.empty()) return;
     selecting_ = true;

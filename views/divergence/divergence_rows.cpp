@@ -19,12 +19,12 @@ std::vector<TableColumn> divergenceColumns() {
           {tr("Quantity"),
            tr("loss, gradient norm before clipping, or the first statistic of a watched value that parts: elements, NaN, "
               "Inf, norm, mean, std, min, max"),
-           false, 10},
+           false, 7},
+          {tr("Value"), tr("Name of the value; click selects it in the open model"), false, 14},
           {tr("A"), tr("Number of run A"), true, 9},
           {tr("B"), tr("Number of run B"), true, 9},
           {tr("B − A"), tr("Difference"), true, 8},
-          {tr("Relative"), tr("|A − B| divided by |B|: what rtol limits"), true, 7},
-          {tr("Value"), tr("Name of the value; click selects it in the open model"), false, 20}};
+          {tr("Relative"), tr("|A − B| divided by |B|: what rtol limits"), true, 7}};
 }
 
 std::vector<TableRow> divergenceRows(const RunComparison& c, const GraphSnapshot* graph) {
@@ -56,11 +56,11 @@ std::vector<TableRow> divergenceRows(const RunComparison& c, const GraphSnapshot
     row.cells = {{format::count(d.step), QVariant::fromValue<qint64>(d.step)},
                  phase,
                  comparison::plain(d.quantity),
+                 comparison::plain(d.value),
                  comparison::number(d.a),
                  comparison::number(d.b),
                  difference,
-                 relative,
-                 comparison::plain(d.value)};
+                 relative};
     row.target = target(d);
     rows.push_back(std::move(row));
   }

@@ -3,12 +3,13 @@
 
 #include <cmath>
 
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
 namespace {
 constexpr int kMostEntries = 50'000;
-constexpr int kLeastLetters = 7;  // three at each end
+constexpr int kLeastLetters = 7;  // with the dots
 }
 
 TextCache::Entry& TextCache::entry(const QString& text) {
@@ -29,7 +30,7 @@ const QString& TextCache::elided(const QString& text, double width) {
   const int whole = static_cast<int>(std::floor(width));
   if (e.width != whole) {
     e.width = whole;
-    e.text = e.full <= width ? text : metrics_.elidedText(text, Qt::ElideMiddle, whole);
+    e.text = e.full <= width ? text : format::elided(text, [this](const QString& t) { return metrics_.horizontalAdvance(t); }, whole);
   }
   return e.text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Elides text in the middle once per text, font and width. Measuring text costs more than drawing it. GUI thread.
+// Elides text (format::elided) once per text, font and width. Measuring text costs more than drawing it. GUI thread.
 #pragma once
 
 #include <QFont>
@@ -15,9 +15,9 @@ class TextCache {
 
   const QFont& font() const { return font_; }
   double width(const QString& text);
-  // The text, or its two ends with "…" where it is wider than `width`.
+  // The text, or what tells it from others where it is wider than `width`.
   const QString& elided(const QString& text, double width);
-  // The same, and nothing where only crumbs of the text would be left ("P…t").
+  // The same, and nothing where only crumbs of the text would be left ("→ P…").
   const QString& legible(const QString& text, double width);
 
  private:

@@ -9,6 +9,8 @@
 namespace stepscope {
 namespace {
 
+constexpr double kAlone = 0.3;
+
 // The category: a stripe with the box's own rounding on its left; dotted beside it for the gradient.
 void paintStripe(GraphPaintContext& g, const SceneBox& box, const QColor& hue) {
   const QRectF r = rectOf(box.at);
@@ -26,6 +28,18 @@ void paintStripe(GraphPaintContext& g, const SceneBox& box, const QColor& hue) {
     g.p->setPen(dots);
     g.p->drawLine(QPointF(r.x() + 8.5, r.y() + 3), QPointF(r.x() + 8.5, r.bottom() - 3));
   }
+}
+
+// Words that stand alone in small zooms are larger there, down to their size where second lines have come.
+void largeText(GraphPaintContext& g, TextCache& cache, const QColor& colour, double x, double baseline, double width, const QString& words) {
+  // As long as none is cut for it.
+  const double scale = std::clamp(width / std::max(1.0, cache.width(words)), 1.0, 1 + kAlone * (1 - g.seen(shown_from::kDetails)));
+  if (scale <= 1) return g.text(cache, colour, x, baseline, width, words);
+  const QTransform before = g.p->transform();
+  g.p->translate(x, baseline);
+  g.p->scale(scale, scale);
+  g.text(cache, colour, 0, 0, width / scale, words);
+  g.p->setTransform(before);
 }
 
 void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintContext::Colours& c) {
@@ -53,8 +67,8 @@ void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintConte
   static const QString kNothing;
   const QString& sub = detail > 0 ? g.labels.sub(box.node) : kNothing;
   const double alone = r.center().y() + 4.5, above = r.y() + 15;
-  g.text(g.title, g.grown(c.title, c.fill, g.seen(shown_from::kTitles)), r.x() + 14, sub.isEmpty() ? alone : alone + (above - alone) * detail,
-         r.width() - 20, g.labels.title(box.node));
+  largeText(g, g.title, g.grown(c.title, c.fill, g.seen(shown_from::kTitles)), r.x() + 14, sub.isEmpty() ? alone : alone + (above - alone) * detail,
+            r.width() - 20, g.labels.title(box.node));
   g.text(g.sub, g.grown(c.sub, c.fill, detail), r.x() + 14, r.y() + 27.5, right - r.x() - 13, sub);
 }
 
@@ -195,7 +209,7 @@ void paintClosed(GraphPaintContext& g, int index) {
     const QColor ink = heat < 0 || contrast(g.t.text, fill) >= contrast(g.t.panel, fill) ? g.t.text : g.t.panel;
     const QColor dim = heat >= 0 ? ink : g.t.muted;
     const QColor paper = heat >= 0 ? fill : g.t.raised;
-    g.text(g.head, g.grown(ink, paper, seen), r.x() + 10, r.y() + 21, r.width() - 20, g.labels.groupTitle(box));
+    largeText(g, g.head, g.grown(ink, paper, seen), r.x() + 10, r.y() + 21, r.width() - 20, g.labels.groupTitle(box));
     g.text(g.sub, g.grown(dim, paper, seen), r.x() + 10, r.y() + 39, r.width() - 20,
            g.fitting(QStringList(count) + g.labels.groupFacts(box, g.marks), QStringLiteral("  "), r.width() - 20));
   }

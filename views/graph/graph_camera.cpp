@@ -9,8 +9,8 @@
 namespace stepscope {
 namespace {
 constexpr double kLeast = 0.001, kMost = 6;
-// Of 100 %: names can just be read; they can be read at ease; the zoom in which a selection is shown.
-constexpr double kLegible = 0.42, kReadable = 0.5, kComfortable = 0.7;
+// Of 100 %: names can just be read; they can be read at ease; the zoom in which a selection is shown; the same where both columns have room for it.
+constexpr double kLegible = 0.42, kReadable = 0.5, kComfortable = 0.7, kRoomy = 0.85;
 
 // Where second lines have come only half way they are ghosts: the user may pass there, a picture that was not zoomed by hand does not rest there.
 double atRest(double scale) {
@@ -79,7 +79,7 @@ bool GraphCamera::showBox(const GraphScene& scene, int box, int partner) {
   if (!readable) {
     // Both columns where that costs little: a gradient is read beside what it belongs to.
     const double columns = view_.size.width() / (scene.bounds.w + 2 * kGraphMargin);
-    scale = columns >= 0.8 * kComfortable * base() ? std::min(columns, kComfortable * base()) : kComfortable * base();
+    scale = columns >= 0.8 * kComfortable * base() ? std::min(columns, kRoomy * base()) : kComfortable * base();
   }
   if (!ownZoom_ || !readable) scale = atRest(std::min(scale, std::max(fit(both), kLegible * base())));
   const bool pair = partner >= 0 && fit(both) >= scale;

@@ -23,6 +23,7 @@ void GraphPaintContext::begin(QPainter& painter, const Viewport& view, const Gra
   state = &now;
   zoom = view.scaleX;
   const QRectF area = view.visible();
+  left = area.x();
   visible = {static_cast<float>(area.x()) - 130, static_cast<float>(area.y()) - 40, static_cast<float>(area.width()) + 260,
              static_cast<float>(area.height()) + 80};
   selectedBox = now.selectedNode < 0 ? -1 : scene.boxOfNode[static_cast<std::size_t>(now.selectedNode)];

@@ -67,7 +67,8 @@ struct GraphPaintContext {
   // Of the picture at hand.
   QPainter* p = nullptr;
   const GraphPaintState* state = nullptr;
-  BoxF visible;  // with some room for stubs
+  BoxF visible;     // with some room for stubs
+  double left = 0;  // of what is in view, without that room
   double zoom = 1;
   int selectedBox = -1;
   std::vector<int> shown;  // boxes without open groups, in their order

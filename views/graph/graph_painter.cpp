@@ -12,6 +12,8 @@
 namespace stepscope {
 namespace {
 
+constexpr double kLeastTitle = 70;  // units of a title that stays in view
+
 void paintGroups(GraphPaintContext& g) {
   for (const int index : g.scene.openGroups) {
     const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
@@ -29,7 +31,9 @@ void paintGroupTitles(GraphPaintContext& g) {
   for (const int index : g.scene.openGroups) {
     const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
     if (!box.at.meets(g.visible) || box.at.h * g.zoom < 6) continue;
-    const double left = box.at.x + 10, base = box.at.y + 18, width = box.at.w - 20;
+    // What of the box is in view has the title.
+    const double edge = g.left + 6 / g.zoom, least = std::min<double>(box.at.w - 20, kLeastTitle);
+    const double left = std::clamp<double>(edge, box.at.x + 10, box.at.right() - 10 - least), base = box.at.y + 18, width = box.at.right() - 10 - left;
     const QString right = box.gradient ? QString() : g.labels.groupSource(box.group), title = g.labels.groupTitle(box);
     const double used = right.isEmpty() ? 0 : g.small.width(right) + 12;
     g.p->fillRect(QRectF(left - 3, base - 11, std::min(width - used, g.head.width(title)) + 6, 15), g.t.panel);

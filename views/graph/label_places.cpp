@@ -131,7 +131,7 @@ StubPlaces stubPlaces(GraphPaintContext& g, int index) {
       places.in.width = freeRoom(g, index, {box.at.x - kReach - 1, places.in.y - kHalfLetters, kReach, 2 * kHalfLetters}, false);
     }
   }
-  // Two letters with dots between them name nothing.
+  // Two letters and dots name nothing.
   for (StubPlace* stub : {&places.out, &places.in})
     if (g.sub.legible(stub->label, stub->width).isEmpty()) stub->width = 0;
   return places;

@@ -15,7 +15,7 @@ constexpr std::size_t kSteps = 20;  // the newest steps; older ones are in the p
 
 HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("hot_ops"), tr("Time per op"),
-                 {{tr("Operator"), tr("Operator and phase; click selects all its nodes"), false, 13},
+                 {{tr("Operator"), tr("Operator and phase; click selects all its nodes"), false, 17},
                   {tr("n"), tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; without warm-up, the first step of a plan, while other steps are there"), true, 5},
                   {tr("Sum"), tr("Sum of the wall-clock times of all executions"), true, 7},
                   {tr("Share"), tr("Percent of the sum over all operators of this table"), true, 6},

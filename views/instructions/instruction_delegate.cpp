@@ -11,12 +11,26 @@
 namespace stepscope {
 namespace {
 
+// Have room beside the bytes, or the bytes make room for them.
+const QString kUsualOp = QStringLiteral("BatchedMatMul"), kUsualPlace = QStringLiteral("h.11.mlp");
+
+struct Columns {
+  int number, time, bytes, gap, edge, mark;
+};
+
+Columns columnsOf(int lines, const QFontMetrics& small) {
+  const Metrics m = Metrics::current();
+  const int digits = std::max(3, static_cast<int>(QString::number(lines).size()));
+  return {small.horizontalAdvance(QString(digits, '0')) + 2, small.horizontalAdvance(QStringLiteral("00.0 ms")), small.horizontalAdvance(QStringLiteral("000 MiB")),
+          qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.62 * m.unit)};
+}
+
 // "h.1.mlp.proj · d weight" in that width: the module whole and what of the rest has room, or both ends of the module.
 QString shortPlace(const QString& place, const QFontMetrics& metrics, int width) {
   if (metrics.horizontalAdvance(place) <= width) return place;
   const auto at = place.indexOf(QStringLiteral(" · "));
   const QString module = at < 0 ? place : place.left(at);
-  if (metrics.horizontalAdvance(module) > width) return metrics.elidedText(module, Qt::ElideMiddle, width);
+  if (metrics.horizontalAdvance(module) > width) return format::elided(module, metrics, width);
   constexpr int kLeastLetters = 8;  // " · d wei…"
   const QString rest = metrics.elidedText(place.mid(module.size()), Qt::ElideRight, width - metrics.horizontalAdvance(module));
   return rest.size() > kLeastLetters ? module + rest : module;
@@ -104,14 +118,13 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
     painter->drawPath(arrow);
   }
 
-  const int digits = std::max(3, static_cast<int>(QString::number(model->rowCount()).size()));
-  const int number = smallMetrics.horizontalAdvance(QString(digits, '0')) + 2;
-  const int bytes = smallMetrics.horizontalAdvance(QStringLiteral("000 MiB"));
-  const int time = smallMetrics.horizontalAdvance(QStringLiteral("00.0 ms")), gap = qRound(0.6 * m.unit);
-  int right = r.right() - qRound(0.4 * m.unit);
+  const auto [number, time, bytes, gap, edge, mark] = columnsOf(model->rowCount(), smallMetrics);
+  int right = r.right() - edge;
   painter->setFont(small);
-  // Narrow panels lose the bytes first, then the time: the operator stays readable.
-  const bool showBytes = r.width() > 15 * m.unit, showTime = r.width() > 11 * m.unit;
+  // Narrow panels lose the bytes first, then the time: operator and module stay readable.
+  const bool showBytes = hasRoomForBytes(r.width(), model->rowCount(), option.fontMetrics, smallMetrics), showTime = r.width() > 11 * m.unit;
+  // What takes no time says why there.
+  const QString told = !showBytes && line.time.isEmpty() ? line.bytes : line.time;
   if (showBytes) {
     painter->setPen(t.muted);
     painter->drawText(QRect(right - bytes - gap, r.top(), bytes + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.bytes);
@@ -119,19 +132,18 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   }
   if (showTime) {
     QFont f = small;
-    f.setItalic(!line.fresh);
+    f.setItalic(!line.fresh && !line.time.isEmpty());
     painter->setFont(f);
     painter->setPen(line.fresh || selected || current ? t.muted : t.faint);
-    painter->drawText(QRect(right - time - gap, r.top(), time + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.time);
+    painter->drawText(QRect(right - time - gap, r.top(), time + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, told);
     // The name has what a short time leaves.
-    right -= std::min(time, smallMetrics.horizontalAdvance(line.time)) + gap;
+    right -= std::min(time, smallMetrics.horizontalAdvance(told)) + gap;
   }
   int x = r.left() + gutter;
   painter->setFont(small);
   painter->setPen(selected || current ? t.muted : t.faint);
   painter->drawText(QRect(x, r.top(), number, r.height()), Qt::AlignVCenter | Qt::AlignRight, QString::number(line.index));
   x += number + qRound(0.5 * m.unit);
-  const int mark = qRound(0.62 * m.unit);
   QColor hue = t.category(line.category);
   if (!line.fresh && !current && !selected) hue = mixed(hue, t.panel, 0.6);
   painter->setPen(Qt::NoPen);
@@ -151,19 +163,29 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   painter->restore();
 }
 
+int InstructionDelegate::columnsWidth(int lines, const QFontMetrics& small) {
+  const auto [number, time, bytes, gap, edge, mark] = columnsOf(lines, small);
+  return gutterWidth() + number + mark + qRound(0.5 * Metrics::current().unit) + qRound(0.45 * Metrics::current().unit) + time + bytes + 2 * gap + edge;
+}
+
+bool InstructionDelegate::hasRoomForBytes(int width, int lines, const QFontMetrics& op, const QFontMetrics& small) {
+  const int names = op.horizontalAdvance(kUsualOp) + small.horizontalAdvance(kUsualPlace) + qRound(0.5 * Metrics::current().unit);
+  return width - columnsWidth(lines, small) >= names;
+}
+
 InstructionDelegate::Words InstructionDelegate::words(const QString& op, const QString& place, const QFontMetrics& opMetrics,
                                                       const QFontMetrics& placeMetrics, int room) {
   const Metrics m = Metrics::current();
   const int gap = qRound(0.4 * m.unit), shared = room - gap, least = 3 * m.unit;
   Words words;
   if (place.isEmpty() || shared < 2 * least) {
-    words.op = opMetrics.elidedText(op, Qt::ElideMiddle, room);
+    words.op = format::elided(op, opMetrics, room);
     words.opWidth = opMetrics.horizontalAdvance(words.op);
     return words;
   }
   const auto at = place.indexOf(QStringLiteral(" · "));
   const int module = placeMetrics.horizontalAdvance(at < 0 ? place : place.left(at));
-  words.op = opMetrics.elidedText(op, Qt::ElideMiddle, shared - std::min(module + 1, shared / 2));
+  words.op = format::elided(op, opMetrics, shared - std::min(module + 1, shared / 2));
   words.opWidth = opMetrics.horizontalAdvance(words.op) + gap;
   words.place = shortPlace(place, placeMetrics, room - words.opWidth);
   return words;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Paints the lines of the instruction list: gutter with breakpoint or arrow, number, operator and place, time, bytes.
+// Paints the lines of the instruction list: gutter with breakpoint or arrow, number, operator and place, time, bytes where there is room.
 #pragma once
 
 #include <QStyledItemDelegate>
@@ -24,6 +24,10 @@ class InstructionDelegate : public QStyledItemDelegate {
     QString op, place;
     int opWidth = 0;
   };
+  // Of number, time and bytes with their gaps, in a list of that many lines.
+  static int columnsWidth(int lines, const QFontMetrics& small);
+  // Whether a name of usual length has room beside the bytes. Else they are left out, and what takes no time says why in its place.
+  static bool hasRoomForBytes(int width, int lines, const QFontMetrics& op, const QFontMetrics& small);
   static Words words(const QString& op, const QString& place, const QFontMetrics& opMetrics, const QFontMetrics& placeMetrics, int room);
 
  private:

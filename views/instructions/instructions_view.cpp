@@ -88,7 +88,8 @@ InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
     }
   };
   connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& now) {
-    if (selecting_ || !now.isValid() || now.data(InstructionModel::kKindRole).toInt() != InstructionModel::kInstruction) return;
+    // A list that gets the keyboard has a current line without anybody having chosen one.
+    if (selecting_ || !now.isValid() || !list_->selectionModel()->isSelected(now) || now.data(InstructionModel::kKindRole).toInt() != InstructionModel::kInstruction) return;
     selecting_ = true;
     selection().select(Selection::ofInstruction(now.data(InstructionModel::kIndexRole).toInt()));
     selecting_ = false;

@@ -53,4 +53,15 @@ BoxWords boxWords(const MemoryModel& model, const snapshot::Buffer& buffer, Text
   return best;
 }
 
+QRectF besideMark(const QRectF& words, double x, double room, const QRectF& area) {
+  if (x + room <= words.left() || x - room >= words.right()) return words;
+  QRectF moved = words;
+  if (x + room + words.width() <= area.right()) {
+    moved.moveLeft(x + room);
+  } else if (x - room - words.width() >= area.left()) {
+    moved.moveRight(x - room);
+  }
+  return moved;
+}
+
 }  // namespace stepscope

@@ -24,4 +24,7 @@ struct BoxWords {
 // The place in a box where the most of the name has room between the upright lines at `lines`; the first such place.
 BoxWords boxWords(const MemoryModel& model, const snapshot::Buffer& buffer, TextCache& text, const QRectF& box, std::vector<double> lines);
 
+// Moved sideways, within `area`, until `room` is free between it and what stands upright at `x`; as it is where there is no such place.
+QRectF besideMark(const QRectF& words, double x, double room, const QRectF& area);
+
 }  // namespace stepscope

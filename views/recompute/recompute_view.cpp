@@ -136,7 +136,8 @@ QWidget* RecomputeView::makeTable() {
                     Qt::CheckStateRole);
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this, sorted](const QModelIndex& now) {
-    if (now.isValid() && !filling_ && !model_->row(sorted->mapToSource(now).row()).target.empty())
+    // A table that gets the keyboard has a current row without anybody having chosen one.
+    if (now.isValid() && !filling_ && table_->selectionModel()->isRowSelected(now.row(), {}) && !model_->row(sorted->mapToSource(now).row()).target.empty())
       selection().select(model_->row(sorted->mapToSource(now).row()).target);
   });
   return table_;
@@ -156,10 +157,10 @@ QWidget* RecomputeView::makeControls() {
   slider_->setMinimumWidth(8 * m.unit);
   plan_->setObjectName(QStringLiteral("recompute_plan"));
   plan_->setAccessibleName(tr("Plan"));
-  plan_->setPlaceholderText(tr("PATTERN:1:COUNT, …  (-1 = all; ONNX Runtime's notation)"));
+  plan_->setPlaceholderText(tr("PATTERN:1:COUNT,…"));
   plan_->setToolTip(
       tr("Option recompute.plan: what runs again in any case, before the budget. Tick patterns, or paste a plan of ONNX "
-         "Runtime's memory optimizer"));
+         "Runtime's memory optimizer: PATTERN:1:COUNT, separated by commas; -1 counts all"));
   plan_->setClearButtonEnabled(true);
   plan_->setFont(monoFont());
   apply_->setObjectName(QStringLiteral("recompute_apply"));
@@ -174,9 +175,8 @@ QWidget* RecomputeView::makeControls() {
   auto* name = new QLabel(tr("Budget"));
   name->setProperty("role", "muted");
   budget->addWidget(name);
-  budget->addWidget(slider_, 2);
+  budget->addWidget(slider_, 1);
   budget->addWidget(budgetText_);
-  budget->addWidget(prediction_, 3);
   auto* plan = new QHBoxLayout;
   plan->setSpacing(qRound(0.5 * m.unit));
   auto* planName = new QLabel(tr("Plan"));
@@ -185,6 +185,7 @@ QWidget* RecomputeView::makeControls() {
   plan->addWidget(plan_, 1);
   for (QPushButton* button : {copy_, reset_, apply_}) plan->addWidget(button);
   rows->addLayout(budget);
+  rows->addWidget(prediction_);
   rows->addLayout(plan);
   rows->addWidget(problem_);
   rows->addWidget(proof_);

@@ -16,13 +16,13 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                  {{QString(), tr("A and B: the two runs that stand in Compare"), false, 2},
                   {tr("Run"), tr("Number and name of the run; only the number where all have one name"), false, 5},
                   {tr("Started"), tr("Local time"), false, 9},
+                  {tr("Loss"), tr("First and last recorded loss"), true, 9},
                   {tr("Steps"), tr("Recorded micro steps"), true, 4},
                   {tr("n"), tr("Steps that the times beside count: all but warm-up, the first step of each plan, and those that somebody stopped in"), true, 4},
                   {tr("Median"), tr("Half of those steps were faster, wall-clock time"), true, 6},
                   {tr("p95"), tr("95 of 100 steps were faster"), true, 6},
                   {tr("Min"), tr("Fastest step"), true, 6},
                   {tr("Max"), tr("Slowest step"), true, 6},
-                  {tr("Loss"), tr("First and last recorded loss"), true, 9},
                   {tr("State"), tr("running, finished, failed, cancelled or interrupted"), false, 7}},
                  parent) {
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
@@ -63,15 +63,15 @@ void RunsView::refill() {
                  {oneName ? QString::number(run.id) : name, QVariant::fromValue<qint64>(run.id), name},
                  {QLocale().toString(started, QStringLiteral("d MMM hh:mm")), QVariant::fromValue<qint64>(run.startedAt),
                   started.toString(Qt::ISODateWithMs)},
+                 {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4)
+                              : QString(),
+                  run.lastLoss},
                  {format::count(run.steps), QVariant::fromValue<qint64>(run.steps)},
                  {step.n > 0 ? format::count(step.n) : QString(), QVariant::fromValue<qint64>(step.n)},
                  time(step.median),
                  time(step.p95),
                  time(step.min),
                  time(step.max),
-                 {run.hasLoss ? format::number(run.firstLoss, 4) + QStringLiteral(" → ") + format::number(run.lastLoss, 4)
-                              : QString(),
-                  run.lastLoss},
                  state};
     rows.push_back(std::move(row));
   }

@@ -37,7 +37,7 @@ void ValueFacts::showValue(int value) {
     if (producer >= 0) text += Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
     notice(text);
   }
-  row(tr("Value"), Details::strong(names::value(*graph, value)));
+  title(names::value(*graph, value));
   row(tr("Shape, type"), Details::text(names::shapeAndType(*v)));
   row(tr("Role"), Details::text(names::role(*v)) +
                       (v->trained_reason().empty() ? QString() : Details::quiet(QStringLiteral("  ") + format::visible(v->trained_reason()))));

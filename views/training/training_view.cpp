@@ -211,7 +211,7 @@ void TrainingView::fitAll() {
       const double around = range.center() == 0 ? 1 : std::abs(range.center()) * 0.1;
       g->valueAxis()->setRange(range.center() - around, range.center() + around);
     } else {
-      g->valueAxis()->scaleRange(1.1, g->valueAxis()->range().center());
+      g->valueAxis()->scaleRange(1.2, g->valueAxis()->range().center());
     }
   }
   loss_->keyAxis()->rescale(true);
