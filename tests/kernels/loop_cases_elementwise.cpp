@@ -149,6 +149,24 @@ auto clip(int bounds) {
   };
 }
 
+// Codes of 8 bits, as the exporter of quantised models clips them to seven.
+auto clipCodes(DType codes) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    const auto of = [&](const Dims& shape, std::int64_t low, std::int64_t high) { return convertTensor(integers<std::int64_t>(random, shape, low, high).view(), codes); };
+    Operands o{{of(dims, 0, 100), round % 3 == 0 ? Tensor() : of({}, 20, 40)}, {{codes, dims}}};
+    if (round % 2) o.inputs.push_back(of({}, 50, 90));
+    return o;
+  };
+}
+
+auto castLike(DType from, DType to) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims dims = anyDims(random, round);
+    return Operands{{convertTensor(floats(random, dims, -9, 9).view(), from), Tensor(to, {1})}, {{to, dims}}};
+  };
+}
+
 // Elements of the parameter: also so many that results are written past the caches.
 Dims parameterDims(Random& random, int round) {
   return round % 8 == 7 ? Dims{300000 + below(random, 99)} : anyDims(random, round);
@@ -228,6 +246,9 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Clip", clip(1), 0, 0, "Low"},
       {"", "Clip", clip(2), 0, 0, "High"},
       {"", "Bernoulli", drawn(true), 0, -1, ""},
+      {"", "CastLike", castLike(DType::kI64, DType::kF32), 0, -1, ""},
+      {"", "Clip", clipCodes(DType::kI8), 0, 0, "I8"},
+      {"", "Clip", clipCodes(DType::kU8), 0, 0, "U8"},
       {"", "Cos", unary(-60, 60), 1e-6, 0, ""},
       {"", "Cosh", unary(-9, 9), 1e-6, 0, ""},
       {"", "Dropout", dropout(false), 0, 0, "Inference"},

@@ -2,6 +2,7 @@
 // and results that lie over an operand. The table is in loop_cases_*.cpp.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -155,6 +156,60 @@ TEST(LoopBits, AreTheSameForAnyNumberOfThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, LoopTable, testing::ValuesIn(table()),
                          [](const auto& info) { return (info.param.domain == "com.microsoft" ? "Microsoft" : "") + info.param.op + info.param.label; });
+
+// kernels/cpu/README.md says why: results of unknown extents, what names memory, integers, work that is small or done once.
+TEST(KernelLists, TheseOpsHaveOnlyAReferenceKernel) {
+  const std::set<std::string> expected{"BitShift",
+                                       "BitwiseAnd",
+                                       "BitwiseNot",
+                                       "BitwiseOr",
+                                       "BitwiseXor",
+                                       "CenterCropPad",
+                                       "Compress",
+                                       "Constant",
+                                       "ConstantOfShape",
+                                       "ConvInteger",
+                                       "Det",
+                                       "DynamicQuantizeLinear",
+                                       "Einsum",
+                                       "EyeLike",
+                                       "Flatten",
+                                       "Identity",
+                                       "MatMulInteger",
+                                       "MelWeightMatrix",
+                                       "Multinomial",
+                                       "NonMaxSuppression",
+                                       "NonZero",
+                                       "QLinearConv",
+                                       "QLinearMatMul",
+                                       "Range",
+                                       "Reshape",
+                                       "ReverseSequence",
+                                       "Shape",
+                                       "Size",
+                                       "Squeeze",
+                                       "StringConcat",
+                                       "StringNormalizer",
+                                       "Unique",
+                                       "Unsqueeze",
+                                       "ai.onnx.preview.training.Adagrad",
+                                       "ai.onnx.preview.training.Adam",
+                                       "ai.onnx.preview.training.Momentum",
+                                       "com.microsoft.FlattenAndUnpad",
+                                       "com.microsoft.Inverse",
+                                       "com.microsoft.PadAndUnflatten",
+                                       "stepscope.DetGrad",
+                                       "stepscope.EinsumGrad",
+                                       "stepscope.Gate",
+                                       "stepscope.Select",
+                                       "stepscope.StopGradient",
+                                       "stepscope.StraightThrough"};
+  std::set<std::string> found;
+  for (const KernelEntry& entry : referenceKernels())
+    if (!std::ranges::any_of(cpuKernels(), [&](const KernelEntry& fast) { return fast.domain == entry.domain && fast.op == entry.op; }))
+      found.insert((entry.domain.empty() ? "" : std::string(entry.domain) + ".") + std::string(entry.op));
+  EXPECT_EQ(found, expected);
+}
 
 // What a loop does not take is the reference kernel's: nothing at all, and mistakes, which it names.
 TEST(LoopEdges, EmptyOperandsAreServed) {

@@ -17,6 +17,7 @@ std::span<const KernelEntry> loopKernels() {
       {"", "Atanh", makeTrigonometry},
       {"", "Bernoulli", makeBernoulli},
       {"", "Cast", makeCast},
+      {"", "CastLike", makeCast},
       {"", "Ceil", makeUnary},
       {"", "Celu", makeUnary},
       {"", "Clip", makeClip},

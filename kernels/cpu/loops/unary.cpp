@@ -92,13 +92,29 @@ struct IsInfinite {
 struct Opposite {
   SS_INLINE std::uint8_t of(std::uint8_t x) const { return x ^ 1; }
 };
+template <typename T>
 struct Bounds {
-  float low, high;
-  SS_INLINE float of(float x) const {
-    const float y = x < low ? low : x;
+  T low, high;
+  SS_INLINE T of(T x) const {
+    const T y = x < low ? low : x;
     return y > high ? high : y;
   }
 };
+
+// Both bounds are optional.
+template <typename T>
+std::unique_ptr<Kernel> makeClipOf(std::int64_t count, int threads) {
+  return makeBodyKernel("vector loop", [=](const KernelCall& call) -> Status {
+    using Limits = std::numeric_limits<T>;
+    Bounds<T> bounds{Limits::has_infinity ? -Limits::infinity() : Limits::lowest(), Limits::has_infinity ? Limits::infinity() : Limits::max()};
+    if (call.inputPresent(1)) bounds.low = *input<T>(call, 1);
+    if (call.inputPresent(2)) bounds.high = *input<T>(call, 2);
+    const T* x = input<T>(call, 0);
+    T* y = output<T>(call, 0);
+    parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(bounds, x + begin, y + begin, end - begin); });
+    return {};
+  });
+}
 
 }  // namespace
 
@@ -149,18 +165,15 @@ Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeClip(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || !takesOptional(spec, 1, 1) || !takesOptional(spec, 2, 1))
-    return notTaken(spec, "operands other than float32 and scalar bounds");
+  const DType dtype = spec.inputPresent(0) ? spec.inputs[0].dtype : DType::kUndefined;
+  if (!takesInput(spec, 0, dtype) || !takesOutput(spec, 0, dtype) || !takesOptional(spec, 1, 1, dtype) || !takesOptional(spec, 2, 1, dtype))
+    return notTaken(spec, "operands of several types, or bounds that are no scalars");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
-  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    const Bounds bounds{call.inputPresent(1) ? *input(call, 1) : -kInfinity, call.inputPresent(2) ? *input(call, 2) : kInfinity};
-    const float* x = input(call, 0);
-    float* y = output(call, 0);
-    parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(bounds, x + begin, y + begin, end - begin); });
-    return {};
-  });
+  if (dtype == DType::kF32) return makeClipOf<float>(count, spec.threads);
+  if (dtype == DType::kI8) return makeClipOf<std::int8_t>(count, spec.threads);
+  if (dtype == DType::kU8) return makeClipOf<std::uint8_t>(count, spec.threads);
+  return notTaken(spec, "elements other than float32 and codes of 8 bits");
 }
 
 }  // namespace stepscope::cpu
