@@ -87,9 +87,7 @@ Result<ExternalFiles::File*> ExternalFiles::open(const std::string& location) {
       file.size = static_cast<std::int64_t>(info.st_size);
       return &file;
     }
-    return fail(ErrorCode::kNotFound, named(location) +
-                                          ": no such file; expected it in the model's folder; use --missing-weights random "
-                                          "to look at the graph without its weights");
+    return fail(ErrorCode::kNotFound, named(location) + ": no such file; expected it in the model's folder");
   };
   auto result = attempt();
   if (!result) failed_.emplace(location, result.error());

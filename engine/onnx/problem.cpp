@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "engine/onnx/limits.h"
 
 namespace stepscope {
@@ -12,6 +14,14 @@ constexpr std::size_t kShown = 3;
 }  // namespace
 
 std::string Problem::text() const { return where + ": " + message + (hint.empty() ? "" : "; " + hint); }
+
+std::string Problem::missingWeight() const {
+  constexpr std::string_view kInitializer = "initializer '";
+  const auto begin = where.find(kInitializer);
+  if (code != ErrorCode::kNotFound || begin == std::string::npos || !where.ends_with('\'')) return {};
+  const auto name = begin + kInitializer.size();
+  return where.substr(name, where.size() - 1 - name);
+}
 
 void ProblemList::add(ErrorCode code, std::string where, std::string message, std::string hint) {
   ++count_;

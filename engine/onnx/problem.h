@@ -17,6 +17,8 @@ struct Problem {
   std::string hint;     // what helps, or empty
   // "<where>: <message>[; <hint>]"
   std::string text() const;
+  // The name of the initializer whose external data are not there, for which LoadOptions::missingWeights helps; else empty.
+  std::string missingWeight() const;
 };
 
 // Gathers problems up to limits::kProblemsKept and counts the rest.

@@ -186,7 +186,8 @@ class ModelReader {
         pending.proto = nullptr;
         continue;
       }
-      problems_.add(status.error().code, "initializer '" + shownName(pending.proto->name()) + "'", status.error().message);
+      problems_.add(status.error().code, "initializer '" + shownName(pending.proto->name()) + "'", status.error().message,
+                    status.error().code == ErrorCode::kNotFound ? "weights that are not there can be filled from the seed (--missing-weights random)" : "");
     }
   }
 

@@ -204,6 +204,11 @@ class Server : public std::enable_shared_from_this<Server> {
         problem.set_message(toUtf8(p.message));
         problem.set_hint(toUtf8(p.hint));
         problem.set_node(-1);
+        if (const std::string weight = p.missingWeight(); !weight.empty()) {
+          auto& parameter = *model.add_parameters();
+          parameter.set_name(toUtf8(weight));
+          parameter.set_missing(true);
+        }
       }
       answer(request.id(), std::move(response), false);
       return tl::make_unexpected(session.error());

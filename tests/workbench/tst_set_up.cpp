@@ -3,6 +3,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
+#include <QPointer>
 #include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
@@ -117,6 +118,39 @@ class SetUpTest : public QObject {
     });
     const QString problem = pressBuild(w, *dialog);
     QVERIFY2(problem.contains(QStringLiteral("dimension 'sequence' of the synthetic data is 100")) && problem.contains(QStringLiteral("--dim sequence=64")), qPrintable(problem));
+    QVERIFY_LOOP(w);
+  }
+
+  // A graph whose weights were left behind can still be looked at.
+  void weightsThatAreNotThereAreFilledFromTheSeed() {
+    // loss = mean(x · w), w in the file w.bin.
+    const QByteArray model = QByteArray::fromHex(
+        "080812003a83010a110a01780a017712017922064d61744d756c0a260a017912046c6f7373220a5265647563654d65616e2a0f0a086b65657064696d731800a001021201672a1e0803080410014201776a11"
+        "0a086c6f636174696f6e1205772e62696e70015a130a0178120e0a0c080112080a0208020a020803620e0a046c6f737312060a040801120042040a001011");
+    const QTemporaryDir folder;
+    QFile file(folder.filePath(QStringLiteral("model.onnx")));
+    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(model) == model.size());
+    file.close();
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(file.fileName());
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    const auto fill = [](SetUpDialog& in) { return in.findChild<QPushButton*>(QStringLiteral("set_up_fill_weights")); };
+    QVERIFY(fill(*dialog));
+    QVERIFY(!dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->isVisibleTo(dialog));
+    QPointer<SetUpDialog> first = dialog;
+    w.loop().act([&] { fill(*dialog)->click(); });
+    SetUpDialog* second = nullptr;
+    QVERIFY(w.loop().wait([&] {
+      for (auto* found : w->findChildren<SetUpDialog*>())
+        if (found != first && found->isVisible()) second = found;
+      return second != nullptr;
+    }));
+    QVERIFY(!fill(*second));
+    QVERIFY2(pressBuild(w, *second).isEmpty(), qPrintable(w->notice().text()));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QCOMPARE(w->store().steps().size(), std::size_t{1});
+    const auto& alerts = w->store().alerts();
+    QVERIFY(std::any_of(alerts.begin(), alerts.end(), [](const auto& alert) { return alert.code() == "missing_weights"; }));
     QVERIFY_LOOP(w);
   }
 

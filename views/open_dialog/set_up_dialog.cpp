@@ -129,22 +129,32 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   QStringList opsets;
   for (const auto& [domain, version] : model_->opsets()) opsets << (domain.empty() ? QStringLiteral("opset %1").arg(version) : QStringLiteral("%1 %2").arg(format::visible(domain)).arg(version));
   layout->addWidget(title);
-  // Of a file that could not be read there is nothing to tell.
   if (model_->file_bytes() > 0)
     layout->addWidget(quiet(tr("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
                               .arg(format::bytes(model_->file_bytes()), format::visible(model_->producer()).isEmpty() ? tr("unknown producer") : format::visible(model_->producer()),
                                    opsets.join(QStringLiteral(", ")), format::count(model_->node_count()), format::countShort(static_cast<double>(model_->parameter_count())),
                                    format::count(model_->parameters_size()))));
   auto* tabs = new QTabWidget;
-  tabs->addTab(trainingPage(before), tr("Training"));
+  auto* training = trainingPage(before);
+  const bool read = model_->problems_size() == 0 || model_->node_count() > 0;
+  if (read)
+    tabs->addTab(training, tr("Training"));
+  else
+    training->setParent(this), training->hide();  // its fields are asked all the same
 
   int missing = 0, without = 0;
   for (const auto& p : model_->parameters()) missing += p.missing();
   for (const auto& o : model_->ops()) without += !o.has_kernel();  // one without a gradient may well be off the way to the loss; its note says why it has none
-  addPage(tabs, tr("Inputs %1").arg(model_->inputs_size()), &SetUpDialog::inputsPage);
-  addPage(tabs, tr("Parameters %1").arg(format::count(model_->parameters_size())), &SetUpDialog::parametersPage);
-  addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()), &SetUpDialog::operatorsPage);
-  if (model_->problems_size() > 0) tabs->setCurrentIndex(addPage(tabs, tr("Problems %1").arg(model_->problems_size()), &SetUpDialog::problemsPage));
+  if (read) {
+    addPage(tabs, tr("Inputs %1").arg(model_->inputs_size()), &SetUpDialog::inputsPage);
+    addPage(tabs, tr("Parameters %1").arg(format::count(model_->parameters_size())), &SetUpDialog::parametersPage);
+    addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()), &SetUpDialog::operatorsPage);
+  }
+  if (model_->problems_size() > 0) {
+    const int problems = addPage(tabs, tr("Problems %1").arg(model_->problems_size()), &SetUpDialog::problemsPage);
+    tabs->setCurrentIndex(problems);
+    emit tabs->currentChanged(problems);  // the only page was current before it listened
+  }
   layout->addWidget(tabs, 1);
   problem_ = new QLabel;
   problem_->setTextFormat(Qt::PlainText);
@@ -158,14 +168,16 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   build_->setAutoDefault(true);
   build_->setObjectName(QStringLiteral("set_up_build"));
   buttons->addButton(QDialogButtonBox::Cancel);
-  if (missing > 0) {
+  if (missing > 0 && !read) {
     auto* random = buttons->addButton(tr("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
+    random->setObjectName(QStringLiteral("set_up_fill_weights"));
     connect(random, &QPushButton::clicked, this, [this] {
       emit openWithRandomWeights();
       reject();
     });
   }
   layout->addWidget(buttons);
+  build_->setVisible(read);  // the box shows what it is given
   connect(buttons, &QDialogButtonBox::accepted, this, [this] {
     emit buildWanted(configuration());
     accept();
@@ -203,7 +215,7 @@ QWidget* SetUpDialog::parametersPage() {
     TableRow row;
     TableCell trained(p.trained() ? tr("✓ trained") : tr("– frozen"));
     trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
-    TableCell reason(p.missing() ? tr("its data is not there") : format::visible(p.reason()));
+    TableCell reason(p.missing() ? tr("filled from the seed: its data is not there") : format::visible(p.reason()));
     reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
     row.cells = {format::visible(p.name()), dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()), {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())}, trained, reason};
     rows.push_back(row);
@@ -239,7 +251,7 @@ QWidget* SetUpDialog::problemsPage() {
     row.cells = {where, message, format::visible(p.hint())};
     rows.push_back(row);
   }
-  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 16}, {tr("Problem"), tr("What was found, and what is expected"), false, 46}, {tr("Hint"), tr("What helps"), false, 14}}, std::move(rows));
+  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 26}, {tr("Problem"), tr("What was found, and what is expected"), false, 40}, {tr("Hint"), tr("What helps"), false, 14}}, std::move(rows));
 }
 
 QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
@@ -408,7 +420,10 @@ void SetUpDialog::update() {
   if (!build_) return;
   const bool possible = loss_->count() > 0 && model_->problems_size() == 0 && wrong.isEmpty();
   build_->setEnabled(possible);
-  problem_->setText(model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places") : loss_->count() == 0 ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to") : QString());
+  const auto weights = std::count_if(model_->parameters().begin(), model_->parameters().end(), [](const auto& p) { return p.missing(); });
+  problem_->setText(model_->problems_size() > 0 && weights == model_->problems_size()
+                        ? tr("Its weights are not where the file says. Put them there, or fill them from the seed: times and memory are then as they would be, losses and gradients mean nothing")
+                    : model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places") : loss_->count() == 0 ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to") : QString());
   problem_->setVisible(!problem_->text().isEmpty());
 }
 
