@@ -16,7 +16,7 @@ const std::vector<ActionEntry>& Actions::table() {
       {"report_html", "File", "Report as HTML…", "", "export", "One page with phases, steps, memory and alerts of this run"},
       {"report_pdf", "File", "Report as PDF…", "", "", "The HTML report, printed to PDF"},
       {"report_json", "File", "Report as JSON…", "", "", "Everything recorded of this run, machine-readable"},
-      {"report_csv", "File", "Report as CSV…", "", "", "One line per step and instruction"},
+      {"report_csv", "File", "Report as CSV…", "", "", "One line per step; a name that ends in .ops.csv, .instructions.csv, .roofline.csv or .phases.csv takes those"},
       {"report_trace", "File", "Trace for Perfetto…", "", "", "Chrome trace events of the recorded steps"},
       {"picture_save", "File", "Save picture of view…", "Ctrl+E", "save", "The active view as PNG, SVG or PDF"},
       {"picture_copy", "File", "Copy picture of view", "Ctrl+Shift+C", "copy", "The active view as a picture in the clipboard"},

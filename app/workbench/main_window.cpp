@@ -197,7 +197,7 @@ void MainWindow::connectSession() {
   });
   connect(&session_, &Session::problem, this, [this](const QString& text, const QString& code) {
     if (code == u"worker_died") {
-      notice_->showProblem(tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text), tr("Restart worker"),
+      notice_->showProblem(store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text, tr("Restart worker"),
                            [this] { session_.restart(); });
     } else {
       notice_->showProblem(text, {}, {});

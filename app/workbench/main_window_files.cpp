@@ -72,7 +72,10 @@ void MainWindow::showSetUpOf(const ModelPtr& model, const snapshot::Configure& b
   auto* dialog = new SetUpDialog(model, before, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   connect(dialog, &SetUpDialog::buildWanted, &session_, &Session::build);
-  connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] { session_.inspect(path, QStringLiteral("random")); });
+  connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
+    notice_->clear();
+    session_.inspect(path, QStringLiteral("random"));
+  });
   dialog->open();
 }
 
@@ -297,10 +300,13 @@ void MainWindow::connectFiles() {
       recording_.end(storage::RunStatus::kFinished);
       return;
     }
-    beginRecording();
-    noteFile(session_.modelPath());
-    noteSetUp();
-    remember();  // also for a window that does not live to be closed
+    // What a new worker goes on with is the run of the one that died.
+    if (!session_.comingBack() || !recording_.recording()) {
+      beginRecording();
+      noteFile(session_.modelPath());
+      noteSetUp();
+      remember();  // also for a window that does not live to be closed
+    }
     recording_.phases();
     recording_.build();
     keeper_.begin();

@@ -55,6 +55,7 @@ class Recording : public QObject {
   void listOtherRuns(const QString& path);
   // Everything handed over is done.
   bool idle() const { return jobs_ == 0; }
+  bool recording() const { return recording_; }  // a run is begun and not ended
 
  signals:
   void stateChanged(const QString& text, const QString& role, const QString& tip);

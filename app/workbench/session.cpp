@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/session.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "views/common/findings.h"
@@ -93,9 +95,13 @@ void Session::absorb(const Delivery& d) {
       for (const std::string& s : r.build().stages()) stages << format::visible(s);
       store_.setStages(stages);
       // The reply lists all alerts, those that came as events among them.
+      // A worker that takes the place of a dead one knows nothing of the steps before.
+      std::vector<snapshot::Alert> more = numbers_;
+      if (returnTo_) std::copy_if(store_.alerts().begin(), store_.alerts().end(), std::back_inserter(more), [](const auto& alert) { return alert.step() >= 0; });
       store_.clearAlerts();
       for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
-      for (const auto& alert : numbers_) store_.addAlert(alert);
+      for (const auto& alert : more)
+        if (!told(alert)) store_.addAlert(alert);
       if (resumed)
         emit planResumed(QString::fromStdString(r.build().kept()));
       else if (again)
@@ -143,6 +149,7 @@ void Session::absorb(const Delivery& d) {
         opening_->alerts.push_back(r.alert());
         break;
       }
+      if (replaying_ && told(r.alert())) break;
       store_.addAlert(r.alert());
       emit alertRaised(r.alert());
       break;
@@ -150,6 +157,13 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kError:
     case snapshot::Response::RESPONSE_NOT_SET: break;
   }
+}
+
+bool Session::told(const snapshot::Alert& alert) const {
+  const auto same = [&alert](const snapshot::Alert& other) {
+    return other.step() == alert.step() && other.code() == alert.code() && other.node() == alert.node() && other.message() == alert.message();
+  };
+  return std::any_of(store_.alerts().begin(), store_.alerts().end(), same);
 }
 
 void Session::reached(const snapshot::Position& position) {

@@ -40,6 +40,7 @@ class Session : public QObject {
   bool built() const { return built_; }
   bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
+  bool comingBack() const { return returnTo_.has_value(); }  // a new worker takes the place of the one that had built the model
   bool edited() const { return !edits_.empty(); }  // values were set by hand in this session
 
   // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is stopped. What
@@ -137,6 +138,7 @@ class Session : public QObject {
   void reopen(bool wasBuilt);  // what is open, in a worker that does not know it
   void compare(snapshot::Request request, const QString& with);
   void reached(const snapshot::Position& position);
+  bool told(const snapshot::Alert& alert) const;  // it stands among those that are shown
   void setBusy(bool busy);
   bool refuse();
   void inStep(Then then);  // begins a step when none is begun

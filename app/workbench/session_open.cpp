@@ -95,7 +95,9 @@ void Session::read(const Opening& opening) {
         [this](const QString& why) {
           // Beside a model that stays, a problem has to say which file it is about.
           const QString path = opening_ ? opening_->path : path_;
-          emit problem(why.contains(path) ? format::visible(why) : tr("model '%1': %2").arg(format::visible(path), format::visible(why)), {});
+          const int all = opening_ && opening_->model ? opening_->model->problems_size() : 1;  // the set-up lists them with their places
+          const QString text = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), format::visible(why.section('\n', 0, 0))) : format::visible(why);
+          emit problem(why.contains(path) ? text : tr("model '%1': %2").arg(format::visible(path), text), {});
         });
   });
 }
@@ -268,7 +270,10 @@ void Session::close() {
 }
 
 void Session::restart() {
-  if (path_.isEmpty()) return;
+  if (path_.isEmpty()) {
+    if (!client_.alive()) client_.start();
+    return;
+  }
   const bool wasBuilt = built_;
   wanted_.reset();
   returnTo_.reset();

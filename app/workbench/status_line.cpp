@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/status_line.h"
 
+#include <QEvent>
 #include <QHBoxLayout>
 #include <QPainter>
 #include <algorithm>
@@ -78,9 +79,20 @@ void StatusLine::setDevice(const QString& text) {
 
 void StatusLine::setRecorder(const QString& text, const QString& role, const QString& tip) {
   const Tokens& t = Tokens::current();
+  recorderText_ = text;
+  recorderRole_ = role;
+  recorderTip_ = tip;
   recorder_->setText(text.isEmpty() ? QString() : dot(role == u"ok" ? t.ok : role == u"warn" ? t.warn : role == u"error" ? t.error : t.faint, text));
   recorder_->setToolTip(tip.toHtmlEscaped());
   hideEmpty();
+}
+
+void StatusLine::changeEvent(QEvent* event) {
+  QWidget::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) return;
+  // Its words have colours of the theme in them.
+  setRecorder(QString(recorderText_), QString(recorderRole_), QString(recorderTip_));
+  refresh();
 }
 
 void StatusLine::note(const QString& text) {

@@ -27,6 +27,7 @@ class StatusLine : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void changeEvent(QEvent* event) override;
 
  private:
   void refresh();
@@ -35,6 +36,7 @@ class StatusLine : public QWidget {
   const SnapshotStore& store_;
   const SelectionModel& selection_;
   QLabel *where_, *step_, *phase_, *loss_, *speed_, *peak_, *device_, *worker_, *recorder_, *note_;
+  QString recorderText_, recorderRole_, recorderTip_;
   QTimer noteTimer_;
 };
 

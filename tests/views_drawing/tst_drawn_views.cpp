@@ -266,6 +266,40 @@ class DrawnViewsTest : public QObject {
     }
   }
 
+  // Somebody who stops in a step and reads for a minute finds what ran, not the minute.
+  void timelineShowsTheWorkBesideTheWaiting() {
+    constexpr std::int64_t kMinute = 60'000'000'000;
+    Window w;
+    w.fill(1, 1);
+    const auto plain = TimelineModel::make(w.store.steps(), w.store.plan(), w.store.graph());
+    QCOMPARE(plain->waiting(), 0);
+    QCOMPARE(plain->workBegin(), plain->begin());
+    QCOMPARE(plain->workEnd(), plain->end());
+    auto record = std::make_shared<snapshot::StepRecord>(*w.store.steps().back());
+    const int stopped = record->spans_size() / 4;
+    for (int i = stopped; i < record->spans_size(); ++i) {
+      record->mutable_spans(i)->set_begin_ns(record->spans(i).begin_ns() + kMinute);
+      record->mutable_spans(i)->set_end_ns(record->spans(i).end_ns() + kMinute);
+    }
+    record->set_ns(record->ns() + 2 * kMinute);  // and another before it was finished
+    w.store.dropStepsFrom(0);
+    w.store.addStep(record);
+    TimelineView view(w.context());
+    view.resize(900, 300);
+    view.show();
+    QSignalSpy ready(&view, &TimelineView::modelReady);
+    QVERIFY(ready.wait(60'000) || ready.count() > 0);
+    const auto& model = *view.canvas().model();
+    QCOMPARE(model.workBegin(), record->spans(stopped).begin_ns());
+    QVERIFY(model.workEnd() - model.workBegin() < kMinute && model.workEnd() >= record->spans(record->spans_size() - 1).end_ns());
+    QVERIFY(model.waiting() > kMinute && model.waiting() < 3 * kMinute);
+    QCOMPARE(view.canvas().viewBegin(), static_cast<double>(model.workBegin()));
+    QCOMPARE(view.canvas().viewEnd(), static_cast<double>(model.workEnd()));
+    QVERIFY(view.headerText().contains(QStringLiteral("waiting")));
+    view.fitAll();
+    QVERIFY(view.canvas().showsAll() && view.canvas().viewEnd() - view.canvas().viewBegin() > 1.9 * kMinute);
+  }
+
   void draggingPicksARangeThatTheFlameGraphFollows() {
     Window w;
     w.fill();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What is asked for while a run goes on, and what a run says when it ends; with the real worker.
+#include <signal.h>
+
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -103,6 +106,46 @@ class LiveTest : public QObject {
     QVERIFY2(!w->actions()[QStringLiteral("undo")]->isEnabled(), "options of the other model");
     QVERIFY_DONE(w.act("step"), w);
     QCOMPARE(w.instruction(), 1);
+  }
+
+  // Before anything is open, too: the start page tells what the machine has, once there is a worker to ask.
+  void aWorkerThatWasNotThereIsStartedAgain() {
+    qputenv("STEPSCOPE_WORKER", "/nowhere/stepscope");
+    WindowDriver w;
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000));
+    QVERIFY2(w->notice().text().contains(QStringLiteral("/nowhere/stepscope")) && !w->notice().text().contains(QStringLiteral("same step")), qPrintable(w->notice().text()));
+    QVERIFY(!w->store().machine());
+    w->session().client().setCommand(QStringLiteral(REAL_WORKER), {QStringLiteral("worker")});
+    auto* restart = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QVERIFY(restart && restart->isVisible());
+    w.loop().act([restart] { restart->click(); });
+    QVERIFY(w.loop().wait([&] { return w->store().machine() != nullptr; }, 20'000));
+    QVERIFY(!w->notice().isProblem());
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+  }
+
+  // What an earlier step was warned of stays when the worker that told it dies.
+  void alertsOfStepsSurviveTheirWorker() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    const std::size_t before = w->store().alerts().size();
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::WARNING);
+    alert.set_code("made_up");
+    alert.set_message("told in step 0");
+    alert.set_step(0);
+    w->store().addAlert(alert);
+    QVERIFY(!childProcesses().empty());
+    kill(childProcesses().front(), SIGKILL);
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }, 20'000));
+    QVERIFY_DONE(w.act("restart"), w);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy() && w->store().position().step() == 1; }, 60'000));
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().alerts().size(), before + 1);
+    const auto& all = w->store().alerts();
+    QCOMPARE(std::count_if(all.begin(), all.end(), [](const auto& a) { return a.code() == "made_up"; }), 1);
   }
 
   void aProjectThatIsLookedAtLeavesTheBreaks() {

@@ -6,16 +6,19 @@
 #include <QInputDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QRegularExpression>
 #include <QScreen>
 #include <QSettings>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
+#include <QTextBrowser>
 #include <QToolButton>
 #include <QTreeWidget>
 #include <qcustomplot.h>
 
 #include <limits>
+#include <set>
 
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
@@ -143,6 +146,56 @@ class MannersTest : public QObject {
     QVERIFY(w.loop().wait([&] { return (dialog = w->findChild<QFileDialog*>(QStringLiteral("save_dialog"))) != nullptr; }));
     QCOMPARE(dialog->defaultSuffix(), QStringLiteral("trace.json"));
     w.loop().act([dialog] { dialog->reject(); });
+  }
+
+  // Also in texts that carry their colours with them.
+  void anotherThemeIsEverywhereAtOnce() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step"), w);
+    w.view(QStringLiteral("tensors"));
+    QVERIFY(w.select(Selection::ofInstruction(9)));  // not computed yet: a notice
+    for (const char* id : {"node", "buffer"}) w.view(QLatin1String(id));
+    QVERIFY(w.settled());
+    const auto colours = [&w] {
+      std::set<QString> found;
+      QString all;
+      for (auto* page : w->findChildren<QTextBrowser*>()) all += page->toHtml();
+      for (auto* label : w->findChildren<QLabel*>()) all += label->text();
+      static const QRegularExpression kColour(QStringLiteral("#[0-9a-f]{6}"));
+      for (auto it = kColour.globalMatch(all); it.hasNext();) found.insert(it.next().captured());
+      return found;
+    };
+    const auto has = [](const std::set<QString>& found, const QColor& colour) { return found.contains(colour.name()); };
+    const Tokens &light = Tokens::of(Theme::kLight), &dark = Tokens::of(Theme::kDark);
+    const std::set<QString> before = colours();
+    QVERIFY(has(before, light.accent) && has(before, light.muted) && has(before, light.currentRow) && has(before, light.text));
+    QVERIFY_DONE(w.act("theme"), w);
+    const std::set<QString> after = colours();
+    for (QColor Tokens::*colour : {&Tokens::accent, &Tokens::muted, &Tokens::currentRow, &Tokens::text, &Tokens::ok})
+      QVERIFY2(!has(before, light.*colour) || (has(after, dark.*colour) && !has(after, light.*colour)), qPrintable((light.*colour).name()));
+    QVERIFY_DONE(w.act("theme"), w);
+    QVERIFY(colours() == before);
+  }
+
+  void theNameOfATableSaysWhatStandsInIt() {
+    QTemporaryDir folder;
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY(w.recorded());
+    const QString tip = w->actions()[QStringLiteral("report_csv")]->statusTip();
+    for (const auto& [ending, begins] : {std::pair{".csv", "step,loss"}, std::pair{".ops.csv", "op,"}, std::pair{".instructions.csv", "position,node,op,label,phase,module_path"}, std::pair{".roofline.csv", "position,node,op,label,phase,category"},
+                                         std::pair{".phases.csv", "depth,name"}}) {
+      const QString path = folder.filePath(QStringLiteral("r") + QLatin1String(ending));
+      QVERIFY(QLatin1String(ending) == QLatin1String(".csv") || tip.contains(QLatin1String(ending)));
+      QVERIFY_DONE(w.exportTo("report_csv", path), w);
+      QFile file(path);
+      QVERIFY2(file.open(QIODevice::ReadOnly), ending);
+      const QByteArray header = file.readLine();
+      QVERIFY2(header.startsWith(begins), header.constData());
+    }
   }
 
   void whatPassesByInARunIsNotFetched() {

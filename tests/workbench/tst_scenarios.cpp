@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "app/workbench/project_reader.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
 #include "views/common/tokens.h"
@@ -289,6 +290,14 @@ class ScenarioTest : public QObject {
     // Also to a step that only the dead worker had in its memory.
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(w->store().steps().back()->loss(), undisturbed);
+    // It is one run, with the steps of both workers.
+    QVERIFY(w.recorded());
+    {
+      const auto recorded = readProject(w->store().project().projectPath(), 0);
+      QVERIFY2(recorded, recorded ? "" : recorded.error().message.c_str());
+      QCOMPARE(recorded->runs.size(), std::size_t{1});
+      QCOMPARE(recorded->steps.size(), std::size_t{4});
+    }
     w.loop().act([&] { w->session().rewind(1); });
     QVERIFY(w.settled());
     QCOMPARE(w->store().position().step(), 1);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/common/details.h"
 
+#include <QEvent>
+#include <QHash>
 #include <QRegularExpression>
 #include <QScrollBar>
 #include <QUrl>
@@ -17,6 +19,28 @@ QString harmless(const QString& plain) {
   QString text = plain.toHtmlEscaped();
   return text.replace(kUnit, QString(QChar::Nbsp));
 }
+
+// Every colour of a page is a token's.
+QString retinted(const QString& html, const Tokens& from, const Tokens& to) {
+  QHash<QString, QString> names;
+  const auto add = [&names](const QColor& old, const QColor& fresh) {
+    if (!names.contains(old.name())) names.insert(old.name(), fresh.name());
+  };
+  for (QColor Tokens::*colour : {&Tokens::text, &Tokens::muted, &Tokens::faint, &Tokens::accent, &Tokens::ok, &Tokens::warn, &Tokens::error, &Tokens::number, &Tokens::negative,
+                                 &Tokens::currentRow, &Tokens::select, &Tokens::border, &Tokens::hover, &Tokens::raised, &Tokens::panel, &Tokens::window, &Tokens::edge})
+    add(from.*colour, to.*colour);
+  for (int i = 0; i <= snapshot::BufferClass_MAX; ++i) add(from.bufferClass(i), to.bufferClass(i));
+  static const QRegularExpression kColour(QStringLiteral("#[0-9a-f]{6}"));
+  QString out;
+  qsizetype at = 0;
+  for (auto it = kColour.globalMatch(html); it.hasNext();) {
+    const auto match = it.next();
+    out += html.mid(at, match.capturedStart() - at) + names.value(match.captured(), match.captured());
+    at = match.capturedEnd();
+  }
+  return out + html.mid(at);
+}
+
 }  // namespace
 
 Details::Details(QWidget* parent) : QTextBrowser(parent) {
@@ -58,6 +82,7 @@ void Details::resizeEvent(QResizeEvent* event) {
 
 void Details::begin(double labels) {
   const Tokens& t = Tokens::current();
+  theme_ = t.theme;
   inTable_ = false;
   labels_ = labels * Metrics::current().unit;
   html_ = QStringLiteral(
@@ -115,10 +140,23 @@ void Details::amounts(const std::vector<Amount>& rows) {
 void Details::end() {
   closeTable();
   html_.replace(kLabelWidth, QString::number(qRound(labels_ + 0.7 * Metrics::current().unit)));
+  showPage();
+}
+
+void Details::showPage() {
   const int place = verticalScrollBar()->value();
   setHtml(html_);
   verticalScrollBar()->setValue(place);
   fit();
+}
+
+void Details::changeEvent(QEvent* event) {
+  QTextBrowser::changeEvent(event);
+  const Theme now = Tokens::current().theme;
+  if ((event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) || now == theme_ || html_.isEmpty()) return;
+  html_ = retinted(html_, Tokens::of(theme_), Tokens::of(now));
+  theme_ = now;
+  showPage();
 }
 
 QString Details::text(const QString& plain) { return harmless(plain); }

@@ -7,6 +7,7 @@
 
 #include "views/common/selection.h"
 #include "views/common/snapshots.h"
+#include "views/common/tokens.h"
 
 namespace stepscope {
 
@@ -47,6 +48,7 @@ class Details : public QTextBrowser {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  void changeEvent(QEvent* event) override;  // another theme: the colours that stand in the page are its own
 
  signals:
   void selected(const stepscope::Selection& target);
@@ -55,9 +57,11 @@ class Details : public QTextBrowser {
  private:
   void closeTable();
   void fit();
+  void showPage();
 
   bool fit_ = false;
   QString html_;  // with a placeholder for the width of the labels, which the longest of the page decides
+  Theme theme_ = Theme::kLight;  // that the page is written in
   double labels_ = 0;
   bool inTable_ = false;
 };

@@ -100,7 +100,44 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
     addLevels(row);
     model->rows_.push_back(std::move(row));
   }
+  model->findWork();
   return model;
+}
+
+void TimelineModel::findWork() {
+  workBegin_ = begin_;
+  workEnd_ = end_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> spans;
+  std::int64_t busy = 0;
+  for (const TimelineRow& row : rows_) {
+    for (const TimelineSlice& s : row.slices) {
+      spans.emplace_back(s.begin, s.end);
+      busy += s.end - s.begin;
+    }
+  }
+  if (spans.empty()) return;
+  std::sort(spans.begin(), spans.end());
+  std::int64_t begin = begin_, reached = begin_, worked = 0, most = -1;
+  const auto stretchEnds = [&](std::int64_t end) {
+    if (worked < most) return;
+    most = worked;
+    workBegin_ = begin;
+    workEnd_ = end;
+  };
+  for (const auto& [from, to] : spans) {
+    if (from - reached > busy) {
+      stretchEnds(reached);
+      waiting_ += from - reached;
+      begin = from;
+      worked = 0;
+    }
+    worked += to - from;
+    reached = std::max(reached, to);
+  }
+  const bool waits = end_ - reached > busy;
+  if (waits) waiting_ += end_ - reached;
+  stretchEnds(waits ? reached : end_);
+  workEnd_ = std::max(workEnd_, workBegin_ + 1);
 }
 
 int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {

@@ -57,6 +57,11 @@ class TimelineModel {
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   std::int64_t sliceCount() const { return count_; }
+  // Where somebody stopped in steps, the waiting is longer than everything that ran: the stretch without such a wait that worked most;
+  // elsewhere everything.
+  std::int64_t workBegin() const { return workBegin_; }
+  std::int64_t workEnd() const { return workEnd_; }
+  std::int64_t waiting() const { return waiting_; }  // the sum of such waits
 
   // The slice of a row at a time; -1.
   int at(const TimelineRow& row, std::int64_t ns) const;
@@ -68,7 +73,9 @@ class TimelineModel {
   std::vector<TimelineStep> steps_;
   std::vector<std::string> categories_;
   std::shared_ptr<const PlanSnapshot> plan_;
-  std::int64_t begin_ = 0, end_ = 1, count_ = 0;
+  void findWork();
+
+  std::int64_t begin_ = 0, end_ = 1, count_ = 0, workBegin_ = 0, workEnd_ = 1, waiting_ = 0;
 };
 
 }  // namespace stepscope

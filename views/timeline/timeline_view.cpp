@@ -88,8 +88,9 @@ TimelineView::~TimelineView() { pool_.waitForDone(); }
 QString TimelineView::headerText() const {
   const auto& model = canvas_->model();
   if (!model || model->steps().empty()) return {};
-  return tr("%1 steps · %2 spans")
-      .arg(format::count(static_cast<std::int64_t>(model->steps().size())), format::count(model->sliceCount()));
+  const auto steps = static_cast<std::int64_t>(model->steps().size());
+  const QString text = (steps == 1 ? tr("%1 step · %2 spans") : tr("%1 steps · %2 spans")).arg(format::count(steps), format::count(model->sliceCount()));
+  return model->waiting() > 0 ? tr("%1 · %2 waiting").arg(text, format::time(model->waiting())) : text;
 }
 
 QString TimelineView::emptyText() const {
