@@ -283,12 +283,13 @@ class DrawnViewsTest : public QObject {
     }
     record->set_ns(record->ns() + 2 * kMinute);  // and another before it was finished
     w.store.dropStepsFrom(0);
-    w.store.addStep(record);
     TimelineView view(w.context());
     view.resize(900, 300);
     view.show();
     QSignalSpy ready(&view, &TimelineView::modelReady);
-    QVERIFY(ready.wait(60'000) || ready.count() > 0);
+    QVERIFY(ready.wait(60'000) || ready.count() > 0);  // of nothing, as before the first step
+    w.store.addStep(record);
+    QTRY_VERIFY_WITH_TIMEOUT(view.canvas().model()->sliceCount() > 0, 60'000);
     const auto& model = *view.canvas().model();
     QCOMPARE(model.workBegin(), record->spans(stopped).begin_ns());
     QVERIFY(model.workEnd() - model.workBegin() < kMinute && model.workEnd() >= record->spans(record->spans_size() - 1).end_ns());

@@ -19,7 +19,7 @@ TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smal
 void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
   // Work is followed as long as nobody looked elsewhere; between moments of work that somebody waited for there is nothing to see.
   const auto work = [](const TimelineModel& m) { return std::pair(static_cast<double>(m.workBegin()), static_cast<double>(m.workEnd())); };
-  const bool follows = !model_ || work(*model_) == std::pair(viewBegin(), viewEnd());
+  const bool follows = !model_ || model_->sliceCount() == 0 || work(*model_) == std::pair(viewBegin(), viewEnd());
   model_ = std::move(model);
   hoveredRow_ = hoveredSlice_ = -1;
   if (model_) setLimits(static_cast<double>(model_->begin()), static_cast<double>(model_->end()));
