@@ -249,6 +249,10 @@ void smallerFamilies(std::vector<Case>& all) {
       {{f, {64, 128, 256}}});
   add("SplitTraining", "com.microsoft", "SplitTraining", {{"axis", std::int64_t{2}}}, {floats({2, 128, 2304}), ints({768, 768, 768})},
       {{f, {2, 128, 768}}, {f, {2, 128, 768}}, {f, {2, 128, 768}}});
+  const Dims looked{64, 128, 256};
+  const Attributes last{{"axis", std::int64_t{2}}};
+  add("GatherElements", "", "GatherElements", last, {floats(looked), labels(looked, 256)}, {{f, looked}});
+  add("GatherElementsGrad", "stepscope", "GatherElementsGrad", last, {floats(looked), labels(looked, 256)}, {{f, looked}});
   add("Gate", "stepscope", "Gate", {}, {scalar(DType::kBool, 1), floats(image)}, {{f, image}});
   add("Scatter elements of rows", "", "ScatterElements", {{"axis", std::int64_t{1}}}, {floats({4096, 64}), labels({4096, 64}, 64), floats({4096, 64})},
       {{f, {4096, 64}}});

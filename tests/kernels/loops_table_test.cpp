@@ -253,6 +253,7 @@ TEST(LoopEdges, AnIndexOutOfRangeIsNamed) {
   const Tensor tuple = index.reshaped({1, 1}), plane(DType::kI64, {1, 3});
   plane.as<std::int64_t>()[1] = -5;
   const Mistake mistakes[] = {{"Gather", {rows, index}, {DType::kF32, {1, 3}}, "index 9"},
+                              {"GatherElements", {rows, plane}, {DType::kF32, {1, 3}}, "index -5"},
                               {"GatherND", {rows, tuple}, {DType::kF32, {1, 3}}, "index 9"},
                               {"ScatterElements", {rows, plane, one}, {DType::kF32, {4, 3}}, "index -5"},
                               {"ScatterND", {rows, tuple, one}, {DType::kF32, {4, 3}}, "index 9"},

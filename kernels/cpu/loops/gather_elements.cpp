@@ -22,25 +22,47 @@ Result<Extents> extentsOf(const KernelSpec& spec, const Dims& data, const Operan
   return Extents{elementCount(all.first(a)), data[a], indices.dims[a], elementCount(all.subspan(a + 1))};
 }
 
-bool inRange(const std::int64_t* indices, std::int64_t count, std::int64_t extent, int threads) {
-  std::atomic<bool> good{true};
-  parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
-    std::int64_t bad = 0;
-    for (std::int64_t i = begin; i < end; ++i) bad |= static_cast<std::int64_t>(indices[i] < -extent) | static_cast<std::int64_t>(indices[i] >= extent);
-    if (bad != 0) good = false;
-  });
-  return good;
+bool inRange(const std::int64_t* indices, std::int64_t count, std::int64_t extent) {
+  std::int64_t bad = 0;
+  for (std::int64_t i = 0; i < count; ++i) bad |= static_cast<std::int64_t>(indices[i] < -extent) | static_cast<std::int64_t>(indices[i] >= extent);
+  return bad == 0;
 }
 
+// body(outer, first row of picks, behind) for the part of [begin, end) that belongs to each outer index.
+template <typename Body>
+void forEachOuter(const Extents& e, std::int64_t begin, std::int64_t end, Body&& body) {
+  for (std::int64_t row = begin; row < end;) {
+    const std::int64_t outer = row / e.picks, behind = std::min(end, (outer + 1) * e.picks);
+    body(outer, row, behind);
+    row = behind;
+  }
+}
+
+// visit(element of the data, element of the picks) for rows of picks of one outer index.
+template <typename Visit>
+void forEachElement(const Extents& e, const std::int64_t* indices, std::int64_t row, std::int64_t behind, Visit&& visit) {
+  const auto place = [&](std::int64_t i) { return indices[i] + (indices[i] < 0 ? e.extent : 0); };
+  if (e.inner == 1)
+    for (; row < behind; ++row) visit(place(row), row);
+  for (; row < behind; ++row)
+    for (std::int64_t i = row * e.inner, column = 0; column < e.inner; ++i, ++column) visit(place(i) * e.inner + column, i);
+}
+
+// False: an index out of range, at which the thread stopped.
 template <typename T>
-void pick(const Extents& e, const T* x, const std::int64_t* indices, T* y, int threads) {
+bool pick(const Extents& e, const T* x, const std::int64_t* indices, T* y, int threads) {
+  std::atomic<bool> good{true};
   parallelRows(e.outer * e.picks, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) {
-      const T* from = x + row / e.picks * e.extent * e.inner;
-      for (std::int64_t i = row * e.inner, column = 0; column < e.inner; ++i, ++column)
-        y[i] = from[(indices[i] < 0 ? indices[i] + e.extent : indices[i]) * e.inner + column];
-    }
+    forEachOuter(e, begin, end, [&](std::int64_t outer, std::int64_t row, std::int64_t behind) {
+      if (!inRange(indices + row * e.inner, (behind - row) * e.inner, e.extent)) {
+        good = false;
+        return;
+      }
+      const T* from = x + outer * e.extent * e.inner;
+      forEachElement(e, indices, row, behind, [&](std::int64_t at, std::int64_t i) { y[i] = from[at]; });
+    });
   });
+  return good;
 }
 
 }  // namespace
@@ -54,12 +76,9 @@ Result<std::unique_ptr<Kernel>> makeGatherElements(const KernelSpec& spec) {
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   return makeBodyKernel("element copies", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const auto* indices = input<std::int64_t>(call, 1);
-    if (!inRange(indices, e.outer * e.picks * e.inner, e.extent, threads)) return reference->run(call);
-    if (size == 4)
-      pick(e, input<std::uint32_t>(call, 0), indices, output<std::uint32_t>(call, 0), threads);
-    else
-      pick(e, input<std::uint64_t>(call, 0), indices, output<std::uint64_t>(call, 0), threads);
-    return {};
+    const bool good = size == 4 ? pick(e, input<std::uint32_t>(call, 0), indices, output<std::uint32_t>(call, 0), threads)
+                                : pick(e, input<std::uint64_t>(call, 0), indices, output<std::uint64_t>(call, 0), threads);
+    return good ? Status{} : reference->run(call);
   });
 }
 
@@ -71,18 +90,21 @@ Result<std::unique_ptr<Kernel>> makeGatherElementsGrad(const KernelSpec& spec) {
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   return makeBodyKernel("element sums", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const auto* indices = input<std::int64_t>(call, 1);
-    if (!inRange(indices, e.outer * e.picks * e.inner, e.extent, threads)) return reference->run(call);
+    std::atomic<bool> good{true};
     const float* dy = input(call, 0);
     float* dx = output(call, 0);
     parallelRows(e.outer, e.extent * e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
       std::fill(dx + begin * e.extent * e.inner, dx + end * e.extent * e.inner, 0.0F);
-      for (std::int64_t row = begin * e.picks; row < end * e.picks; ++row) {
-        float* to = dx + row / e.picks * e.extent * e.inner;
-        for (std::int64_t i = row * e.inner, column = 0; column < e.inner; ++i, ++column)
-          to[(indices[i] < 0 ? indices[i] + e.extent : indices[i]) * e.inner + column] += dy[i];
-      }
+      forEachOuter(e, begin * e.picks, end * e.picks, [&](std::int64_t outer, std::int64_t row, std::int64_t behind) {
+        if (!inRange(indices + row * e.inner, (behind - row) * e.inner, e.extent)) {
+          good = false;
+          return;
+        }
+        float* to = dx + outer * e.extent * e.inner;
+        forEachElement(e, indices, row, behind, [&](std::int64_t at, std::int64_t i) { to[at] += dy[i]; });
+      });
     });
-    return {};
+    return good ? Status{} : reference->run(call);
   });
 }
 

@@ -8,7 +8,7 @@
 namespace stepscope::cpu {
 namespace {
 
-constexpr std::int64_t kColumns = 512, kGradColumns = 128;  // of the gradient, what is kept of all channels lies in the second-level cache
+constexpr std::int64_t kColumns = 512, kGradColumns = 256;  // of the gradient, what is kept of all channels lies in the second-level cache
 
 // The window of channel c reaches from c - before to c + after, cut at the ends.
 struct Window {

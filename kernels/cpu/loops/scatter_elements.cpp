@@ -39,6 +39,11 @@ bool inRange(const Planes& p, const std::int64_t* indices, int threads) {
 // Columns [from, to) of one plane.
 template <Scatter kHow, typename T>
 void scatterPlane(const Planes& p, const T* x, const std::int64_t* indices, const T* updates, T* y, std::int64_t from, std::int64_t to) {
+  if (p.inner == 1) {
+    if (x != y) std::copy_n(x, p.extent, y);
+    for (std::int64_t pick = 0; pick < p.picks; ++pick) combineElement<kHow>(y[indices[pick] + (indices[pick] < 0 ? p.extent : 0)], updates[pick]);
+    return;
+  }
   if (x != y)
     for (std::int64_t row = 0; row < p.extent; ++row) std::copy(x + row * p.inner + from, x + row * p.inner + to, y + row * p.inner + from);
   for (std::int64_t pick = 0; pick < p.picks; ++pick)

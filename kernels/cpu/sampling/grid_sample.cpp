@@ -1,6 +1,7 @@
 // GridSample and its two gradients, sixteen channels at a time. The taps of the points are found once for all channels of an image. A thread has
 // groups of channels of whole images (of a share of the points where those are few), or for the gradient of the grid points of whole images.
 #include <array>
+#include <cmath>
 
 #include "kernels/cpu/loops/support.h"
 #include "kernels/cpu/sampling/lane_planes.h"
@@ -55,6 +56,26 @@ Result<Sampling> samplingOf(const KernelSpec& spec, const OperandSpec& x, const 
   return s;
 }
 
+// What gridTaps finds for the rule that nearly all models have, linear with zeros outside: taps of one axis for points whose coordinates are
+// `step` apart, into records of `perPoint`.
+SS_LANE_CLONES void linearTaps(const float* coordinates, std::int64_t step, std::int64_t points, std::int64_t extent, std::int64_t stride, bool alignCorners,
+                               std::int64_t perPoint, std::int32_t* place, float* weight, float* slope) {
+  const auto size = static_cast<double>(extent);
+  const double scale = alignCorners ? (size - 1) / 2 : size / 2;
+  for (std::int64_t p = 0; p < points; ++p) {
+    const auto coordinate = static_cast<double>(coordinates[p * step]);
+    const double meant = alignCorners ? (coordinate + 1) * scale : ((coordinate + 1) * size - 1) / 2;
+    const double at = std::fabs(meant) < 1e9 ? meant : -100, base = std::floor(at), t = at - base;  // far out, and NaN: left of everything
+    const auto low = static_cast<std::int64_t>(base);
+    for (std::int64_t k = 0; k < 2; ++k) {
+      const bool inside = low + k >= 0 && low + k < extent;
+      place[p * perPoint + k] = inside ? static_cast<std::int32_t>((low + k) * stride) : -1;
+      weight[p * perPoint + k] = inside ? static_cast<float>(k == 0 ? 1 - t : t) : 0;
+      if (slope != nullptr) slope[p * perPoint + k] = inside ? static_cast<float>(k == 0 ? -scale : scale) : 0;
+    }
+  }
+}
+
 // The taps of some points, axis by axis, as places, weights and (where there is memory for them) slopes of the weights.
 struct Table {
   const Sampling* s;
@@ -70,21 +91,40 @@ struct Table {
 
   // Coordinates of the points follow each other, last axis first.
   void find(const float* coordinates, std::int64_t points) const {
-    for (std::int64_t p = 0; p < points; ++p) {
-      std::int64_t at = p * s->perPoint(), stride = s->inputs;
-      for (std::size_t k = 0; k < kAxes; ++k) {
-        stride /= s->extents[k];
-        const bool missing = static_cast<std::int64_t>(k + static_cast<std::size_t>(s->axes)) < static_cast<std::int64_t>(kAxes);
-        GridTaps taps{1, {}, {1}, {}};
-        if (!missing)
-          taps = reference::gridTaps(s->rule, static_cast<double>(coordinates[p * s->axes + static_cast<std::int64_t>(kAxes - 1 - k)]), s->extents[k]);
-        for (std::int64_t t = 0; t < s->taps[k]; ++t, ++at) {
-          const auto i = static_cast<std::size_t>(t);
-          const bool inside = t < taps.count;
-          place[at] = inside ? static_cast<std::int32_t>(taps.position[i] * stride) : -1;
-          weight[at] = inside ? static_cast<float>(taps.weight[i]) : 0;
-          if (slope != nullptr) slope[at] = inside ? static_cast<float>(taps.slope[i]) : 0;
-        }
+    const bool usual = s->rule.mode == GridRule::Mode::kLinear && s->rule.padding == GridRule::Padding::kZeros;
+    const std::int64_t perPoint = s->perPoint(), missing = static_cast<std::int64_t>(kAxes) - s->axes;
+    std::int64_t at = 0, stride = s->inputs;
+    for (std::size_t k = 0; k < kAxes; at += s->taps[k++]) {
+      stride /= s->extents[k];
+      const float* along = coordinates + static_cast<std::int64_t>(kAxes - 1 - k);
+      if (static_cast<std::int64_t>(k) < missing)
+        set(
+            at, points,
+            [](std::int64_t) {
+              return GridTaps{1, {}, {1}, {}};
+            },
+            k, stride);
+      else if (usual)
+        linearTaps(along, s->axes, points, s->extents[k], stride, s->rule.alignCorners, perPoint, place + at, weight + at,
+                   slope == nullptr ? nullptr : slope + at);
+      else
+        set(
+            at, points, [&](std::int64_t p) { return reference::gridTaps(s->rule, static_cast<double>(along[p * s->axes]), s->extents[k]); }, k, stride);
+    }
+  }
+
+ private:
+  // The taps of axis k, from word `at` of every point on.
+  template <typename Taps>
+  void set(std::int64_t at, std::int64_t points, Taps&& tapsOf, std::size_t k, std::int64_t stride) const {
+    for (std::int64_t p = 0; p < points; ++p, at += s->perPoint()) {
+      const GridTaps taps = tapsOf(p);
+      for (std::int64_t t = 0; t < s->taps[k]; ++t) {
+        const auto i = static_cast<std::size_t>(t);
+        const bool inside = t < taps.count;
+        place[at + t] = inside ? static_cast<std::int32_t>(taps.position[i] * stride) : -1;
+        weight[at + t] = inside ? static_cast<float>(taps.weight[i]) : 0;
+        if (slope != nullptr) slope[at + t] = inside ? static_cast<float>(taps.slope[i]) : 0;
       }
     }
   }
