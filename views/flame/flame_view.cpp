@@ -53,7 +53,7 @@ QString FlameView::headerText() const {
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
   return (ranged ? tr("%1 in the range of %2")
                        .arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
-                 : tr("%1 in %2 steps").arg(format::time(tree_.ns)).arg(counted_.steps.size())) +
+                 : (counted_.steps.size() == 1 ? tr("%1 in %2 step") : tr("%1 in %2 steps")).arg(format::time(tree_.ns)).arg(counted_.steps.size())) +
          counted_.leftOut();
 }
 

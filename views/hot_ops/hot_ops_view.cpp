@@ -41,7 +41,7 @@ QString HotOpsView::emptyText() const {
 
 QString HotOpsView::headerText() const {
   if (counted_.steps.empty()) return TablePanel::headerText();
-  return tr("%1 · %2 steps%3").arg(TablePanel::headerText()).arg(counted_.steps.size()).arg(counted_.leftOut());
+  return (counted_.steps.size() == 1 ? tr("%1 · %2 step%3") : tr("%1 · %2 steps%3")).arg(TablePanel::headerText()).arg(counted_.steps.size()).arg(counted_.leftOut());
 }
 
 void HotOpsView::refill() {

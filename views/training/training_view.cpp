@@ -124,7 +124,7 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
 }
 
 QString TrainingView::headerText() const {
-  return store().steps().empty() ? QString() : tr("%1 steps").arg(format::count(static_cast<std::int64_t>(store().steps().size())));
+  return store().steps().empty() ? QString() : (store().steps().size() == 1 ? tr("%1 step") : tr("%1 steps")).arg(format::count(static_cast<std::int64_t>(store().steps().size())));
 }
 
 QString TrainingView::emptyText() const {
