@@ -217,9 +217,9 @@ class RowsTest : public QObject {
     int width = 0;
     while (!InstructionDelegate::hasRoomForBytes(width, 117, op, small)) ++width;
     const int left = width - InstructionDelegate::columnsWidth(117, small);
-    const auto words = InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.11.mlp"), op, small, left);
+    const auto words = InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.11.mlp.fc"), op, small, left);
     QCOMPARE(words.op, QStringLiteral("BatchedMatMul"));
-    QCOMPARE(words.place, QStringLiteral("h.11.mlp"));
+    QCOMPARE(words.place, QStringLiteral("h.11.mlp.fc"));
   }
 
   void aTableThatGetsTheKeyboardSelectsNothing() {

@@ -280,17 +280,20 @@ class GraphLabelsTest : public QObject {
     const auto scene = view.canvas().scene();
     GraphLabels labels(scene->model);
     const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
-    // How far the letters of a title reach in its box, in units.
+    // How far the letters of a title reach in its box, in units: with many pixels for each.
     const auto reach = [&](const SceneBox& box, double zoom) {
-      QImage image(qRound(box.at.w * zoom), qRound(box.at.h * zoom), QImage::Format_RGB32);
+      constexpr double kFine = 8;
+      const double unit = zoom * kFine;
+      QImage image(qRound(box.at.w * unit), qRound(box.at.h * unit), QImage::Format_RGB32);
       QPainter painter(&image);
+      painter.scale(kFine, kFine);
       GraphPainter graph(*scene, labels, marks, Tokens::current());
-      graph.paint(painter, Viewport{image.size(), {box.at.x, box.at.y}, zoom, zoom}, {});
+      graph.paint(painter, Viewport{QSizeF(image.size()) / kFine, {box.at.x, box.at.y}, zoom, zoom}, {});
       painter.end();
-      const int from = qRound(13 * zoom), right = image.width() - qRound(4 * zoom);
+      const int from = qRound(13 * unit), right = image.width() - qRound(4 * unit);
       for (int x = right; x > from; --x)
         for (int y = image.height() / 4; y < image.height() * 3 / 4; ++y)
-          if (qAbs(qGray(image.pixel(x, y)) - qGray(image.pixel(from - 1, image.height() / 2))) > 40) return x / zoom;
+          if (qAbs(qGray(image.pixel(x, y)) - qGray(image.pixel(from - 1, image.height() / 2))) > 40) return x / unit;
       return 0.0;
     };
     TextCache title(sceneFont(12, QFont::Medium));
@@ -300,7 +303,7 @@ class GraphLabelsTest : public QObject {
       const double whole = title.width(labels.title(box.node));
       if (whole < 40 || whole > 70) continue;
       ++tried;
-      QVERIFY2(reach(box, 0.45) > 14 + 1.15 * whole, qPrintable(labels.title(box.node)));
+      QVERIFY2(reach(box, 0.45) > 14 + 1.07 * whole, qPrintable(labels.title(box.node)));
     }
     QVERIFY(tried > 3);
   }

@@ -19,14 +19,14 @@ bool separates(QChar c) { return c == '.' || c == '/' || c == '_' || c == ':' ||
 // Words that end in a path are a name with something in front of it.
 bool isSentence(const QString& text) { return text.count(' ') >= kSentenceSpaces && text.size() - text.lastIndexOf(' ') < kSentenceEnd; }
 
-// Where a word begins, first to last: after a separator, at a capital, at the first digit.
+// Where a word begins, first to last: after a separator, at a capital.
 std::vector<qsizetype> wordStarts(const QString& text) {
   std::vector<qsizetype> starts;
   for (qsizetype i = 1; i < text.size(); ++i) {
     if (separates(text[i]) || text[i].isLowSurrogate()) continue;
     const QChar last = text[i - 1];
     if (last == '.' && text[i].isDigit()) continue;  // it numbers the part before it, "h.11"
-    if (separates(last) || (text[i].isUpper() && !last.isUpper()) || (text[i].isDigit() && last.isLetter())) starts.push_back(i);
+    if (separates(last) || (text[i].isUpper() && !last.isUpper())) starts.push_back(i);
   }
   return starts;
 }

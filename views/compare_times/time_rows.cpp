@@ -44,7 +44,7 @@ std::vector<TableColumn> timeColumns(Times which) {
       {which == Times::kOperators ? tr("Operator") : tr("Phase"),
        which == Times::kOperators ? tr("Operator and phase; click selects the first such instruction of the open model")
                                   : tr("Phase"),
-       false, 14},
+       false, 17},
       {which == Times::kBuild ? tr("A") : tr("A per step"), sum, true, 7},
       {which == Times::kBuild ? tr("B") : tr("B per step"), sum, true, 7},
       {tr("B − A"), tr("Difference; below zero B is faster"), true, 7},

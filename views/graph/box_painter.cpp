@@ -9,7 +9,7 @@
 namespace stepscope {
 namespace {
 
-constexpr double kAlone = 0.3;
+constexpr double kAlone = 0.15;
 
 // The category: a stripe with the box's own rounding on its left; dotted beside it for the gradient.
 void paintStripe(GraphPaintContext& g, const SceneBox& box, const QColor& hue) {

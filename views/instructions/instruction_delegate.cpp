@@ -12,7 +12,7 @@ namespace stepscope {
 namespace {
 
 // Have room beside the bytes, or the bytes make room for them.
-const QString kUsualOp = QStringLiteral("BatchedMatMul"), kUsualPlace = QStringLiteral("h.11.mlp");
+const QString kUsualOp = QStringLiteral("BatchedMatMul"), kUsualPlace = QStringLiteral("h.11.mlp.fc");
 
 struct Columns {
   int number, time, bytes, gap, edge, mark;
