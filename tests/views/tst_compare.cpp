@@ -180,6 +180,27 @@ class CompareTest : public QObject {
     QVERIFY(model.rowCount() >= 8);
   }
 
+  // A run whose steps were all stopped in has no time of a step, and nothing is less than what is not there.
+  void whatOneRunLacksHasNoDifference() {
+    RunComparison c = comparison();
+    const auto times = [&c] {
+      QStringList texts;
+      for (const TableRow& row : summaryRows(c))
+        if (row.cells[0].text.startsWith(QStringLiteral("Step, "))) texts << row.cells[1].text << row.cells[2].text << row.cells[3].text;
+      return texts;
+    };
+    c.a.step = {3, 2'000, 3'000, 1'000, 3'000};
+    c.b.step = {3, 1'000, 3'000, 1'000, 3'000};
+    QCOMPARE(times()[2], QStringLiteral("−1.00 µs"));
+    c.b.step = {};
+    QCOMPARE(times().size(), 6);
+    QVERIFY(times()[0] != QStringLiteral("–"));
+    for (const int row : {0, 3}) {
+      QCOMPARE(times()[row + 1], QStringLiteral("–"));
+      QCOMPARE(times()[row + 2], QString());
+    }
+  }
+
   void timesStandWithTheirStatistics() {
     const auto rows = timeRows(comparison(), Times::kOperators, plan().get());
     QCOMPARE(rows.size(), std::size_t{2});

@@ -59,7 +59,7 @@ std::vector<TableRow> summaryRows(const RunComparison& c) {
                        : TableCell()));
   };
   const auto time = [&](const QString& what, std::optional<double> x, std::optional<double> y) {
-    TableCell difference = x || y ? comparison::timeDifference(x, y) : TableCell();
+    TableCell difference = x && y ? comparison::timeDifference(x, y) : TableCell();
     if (x && y) difference.tip += tr("\n%1 of A").arg(format::change(*x, *y));
     rows.push_back(summary(what, comparison::time(x), comparison::time(y), difference));
   };
