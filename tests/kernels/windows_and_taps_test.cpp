@@ -206,5 +206,20 @@ TEST_F(Windows, AffineGridsOfTwoAndThreeAxes) {
   }
 }
 
+TEST_F(Windows, AnEmptyBatchIsServed) {
+  const Attributes pool{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
+  const Tensor none(DType::kI64, {0});
+  compare({"", "LpPool", pool, {random({0, 3, 4, 4})}, {{0, 3, 2, 2}}}, false);
+  compare({"stepscope", "LpPoolGrad", pool, {random({0, 3, 2, 2}), random({0, 3, 4, 4}), random({0, 3, 2, 2})}, {{0, 3, 4, 4}}}, false);
+  compare({"", "Col2Im", {}, {random({0, 12, 9}), Tensor::ints(Ints{4, 4}), Tensor::ints(Ints{2, 2})}, {{0, 3, 4, 4}}}, false);
+  compare({"", "MaxUnpool", pool, {random({0, 3, 2, 2}), Tensor(DType::kI64, {0, 3, 2, 2})}, {{0, 3, 4, 4}}}, false);
+  compare({"", "GridSample", {}, {random({0, 3, 4, 4}), random({0, 2, 2, 2})}, {{0, 3, 2, 2}}}, false);
+  compare({"stepscope", "GridSampleInputGrad", {}, {random({2, 3, 0, 2}), random({2, 0, 2, 2}), Tensor::ints(Ints{2, 3, 4, 4})}, {{2, 3, 4, 4}}}, false);
+  compare({"", "RoiAlign", {}, {random({2, 3, 4, 4}), random({0, 4}), none}, {{0, 3, 2, 2}}}, false);
+  compare({"stepscope", "RoiAlignGrad", {}, {random({0, 3, 2, 2}), random({0, 4}), none, Tensor::ints(Ints{2, 3, 4, 4})}, {{2, 3, 4, 4}}}, false);
+  compare({"", "LRN", {{"size", std::int64_t{3}}}, {random({2, 0, 4})}, {{2, 0, 4}}}, false);
+  for (const char* op : {"Hardmax", "LpNormalization", "Shrink", "RandomUniformLike"}) compare({"", op, {}, {random({3, 0})}, {{3, 0}}}, false);
+}
+
 }  // namespace
 }  // namespace stepscope
