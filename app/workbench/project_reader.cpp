@@ -233,7 +233,9 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
 }
 
 void show(const ProjectContents& contents, SnapshotStore& store) {
+  const auto breaks = store.breakpoints();  // for the next model: those that name no place are all that is left
   store.clear();
+  store.setBreakpoints(breaks);
   store.setReadOnly(true);
   if (contents.machine) store.setMachine(contents.machine);
   store.setModel(contents.model);

@@ -151,9 +151,19 @@ class LiveTest : public QObject {
   void aProjectThatIsLookedAtLeavesTheBreaks() {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([&] { w->session().toggleBreakpoint(3); });
+    QVERIFY(w.recorded());
+    const QString project = w->store().project().projectPath();
     w.loop().act([&] { w->session().close(); });
     QVERIFY(breaksOnNan(w->store()));
     QVERIFY(w->store().options().empty());
+    QVERIFY(w.recorded());
+    QVERIFY_DONE(w.openRecorded(project), w);
+    QVERIFY(breaksOnNan(w->store()));
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    QVERIFY(breaksOnNan(w->store()));
+    QCOMPARE(w->store().breakpoints().size(), std::size_t{2});  // NaN and Inf; that of an instruction was the old model's
   }
 
   // A pass that adds nodes took none away, and an alert that is about none leads to none.
