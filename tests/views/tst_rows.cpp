@@ -246,6 +246,25 @@ class RowsTest : public QObject {
     QCOMPARE(selection.selection().instruction, 2);
   }
 
+  void aTableThatShowsNothingCountsNothing() {
+    struct Panel : TablePanel {
+      explicit Panel(const ViewContext& context) : TablePanel(context, QStringLiteral("panel"), QStringLiteral("Panel"), {{QStringLiteral("Name"), {}, false, 8}}) {}
+      using TablePanel::setRows;
+      QString emptyText() const override { return empty; }
+      QString empty;
+    };
+    SnapshotStore store;
+    SelectionModel selection;
+    Wishes wishes;
+    Panel panel({store, selection, wishes});
+    TableRow row;
+    row.cells = {QStringLiteral("a")};
+    panel.setRows({row, row});
+    QCOMPARE(panel.headerText(), QStringLiteral("2"));
+    panel.empty = QStringLiteral("Nothing was compared yet.");
+    QCOMPARE(panel.headerText(), QString());
+  }
+
   void aNumberStaysOnTheLineOfItsUnit() {
     Details page;
     page.begin();

@@ -370,7 +370,7 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
 
 QString TablePanel::headerText() const {
   const int all = model_->rowCount(), shown = proxy_->rowCount();
-  if (all == 0) return {};
+  if (all == 0 || !emptyText().isEmpty()) return {};  // rows of before are dropped when they are seen again
   return all == shown ? format::count(all) : tr("%1 of %2, the rest hidden by the filter").arg(format::count(shown), format::count(all));
 }
 
