@@ -9,6 +9,7 @@
 #include "tests/views_drawing/shown_views.h"
 #include "views/common/tokens.h"
 #include "views/graph/graph_painter.h"
+#include "views/graph/phase_strip.h"
 
 using namespace stepscope;
 
@@ -136,6 +137,9 @@ class GraphViewTest : public QObject {
     int added = 0;
     for (const NodeMarks& m : view.canvas().marks().nodes) added += m.difference == Difference::kAdded;
     QVERIFY(added > 10);
+    QCOMPARE(differenceWords(28, 0, 1024), (QStringList{QStringLiteral("+28"), QStringLiteral("±1,024")}));
+    QCOMPARE(differenceWords(0, 3, 0), QStringList{QStringLiteral("−3")});
+    QCOMPARE(differenceWords(0, 0, 0), QStringList{QStringLiteral("±0")});
   }
 
   void exportsWritePicturesAndRefuseWhatTheyCannot() {

@@ -16,6 +16,13 @@ namespace {
 constexpr double kGap = 9;  // least distance of two names
 }
 
+QStringList differenceWords(int added, int removed, int changed) {
+  QStringList words;
+  for (const auto& [sign, count] : {std::pair("+", added), std::pair("−", removed), std::pair("±", changed)})
+    if (count > 0) words << QString::fromUtf8(sign) + format::count(count);
+  return words.isEmpty() ? QStringList{QStringLiteral("±0")} : words;
+}
+
 PhaseStrip::PhaseStrip(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::TabFocus);
   setMouseTracking(true);
@@ -150,17 +157,15 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
     p.drawText(QPointF(x, 2.65 * unit), name);
   }
   if (shown_ >= 0 && base_ >= 0 && added_ >= 0) {
-    const std::pair<QString, QColor> parts[] = {{QStringLiteral("+%1").arg(format::count(added_)), t.added},
-                                                {QStringLiteral("−%1").arg(format::count(removed_)), t.removed},
-                                                {QStringLiteral("±%1").arg(format::count(changed_)), t.changed}};
-    double total = 0;
-    for (const auto& [text, colour] : parts) total += metrics.horizontalAdvance(text) + 8;
+    const QStringList parts = differenceWords(added_, removed_, changed_);
+    double total = -8;
+    for (const QString& text : parts) total += metrics.horizontalAdvance(text) + 8;
     double x = (stop(base_).x() + stop(shown_).x()) / 2 - total / 2;
     p.setPen(Qt::NoPen);
     p.setBrush(t.raised);
-    p.drawRect(QRectF(x - 5, stop(0).y() - 8, total + 4, 16));
-    for (const auto& [text, colour] : parts) {
-      p.setPen(colour);
+    p.drawRect(QRectF(x - 2, stop(0).y() - 8, total + 4, 16));
+    for (const QString& text : parts) {
+      p.setPen(text[0] == '+' ? t.added : text[0] == QChar(0x2212) ? t.removed : t.changed);
       p.drawText(QPointF(x, stop(0).y() + metrics.ascent() / 2 - 1), text);
       x += metrics.horizontalAdvance(text) + 8;
     }

@@ -10,6 +10,9 @@
 
 namespace stepscope {
 
+// What stands between two phases, "+28", "±24": nothing for what there is none of; "±0" where they are equal.
+QStringList differenceWords(int added, int removed, int changed);
+
 class PhaseStrip : public QWidget {
   Q_OBJECT
 
