@@ -74,14 +74,19 @@ void paintHeatLegend(GraphPaintContext& g, QPainter& painter, const Viewport& vi
   QLinearGradient ramp(bar.topLeft(), bar.topRight());
   // The ramp is in values; colours follow the square root.
   for (int i = 0; i <= 10; ++i) ramp.setColorAt(i / 10.0, g.t.heat(std::sqrt(i / 10.0)));
-  painter.fillRect(bar.adjusted(-6, -22, 60, 20), g.t.panel);
+  const QString title = heatName(g.marks.heat) + QStringLiteral(" per node");
+  // A box with an edge: without one it looks as if the nodes behind it were cut.
+  const double wider = std::max(0.0, g.small.width(title) - bar.width());
+  const QRectF box = bar.adjusted(-7.5, -21.5, wider + 7.5, 17.5);
+  painter.fillRect(box, g.t.panel);
   painter.fillRect(bar, ramp);
   painter.setPen(g.t.border);
   painter.setBrush(Qt::NoBrush);
+  painter.drawRect(box);
   painter.drawRect(bar);
   painter.setFont(g.small.font());
   painter.setPen(g.t.muted);
-  painter.drawText(QPointF(bar.x(), bar.y() - 6), heatName(g.marks.heat) + QStringLiteral(" per node"));
+  painter.drawText(QPointF(bar.x(), bar.y() - 6), title);
   painter.drawText(QPointF(bar.x(), bar.bottom() + 12), QStringLiteral("0"));
   const QString most = heatText(g.marks.heat, g.marks.heatMost);
   painter.drawText(QPointF(bar.right() - g.small.width(most), bar.bottom() + 12), most);
