@@ -122,7 +122,7 @@ void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
   if (c.stepA.n > 0) step[0].a = static_cast<double>(c.stepA.median);
   if (c.stepB.n > 0) step[0].b = static_cast<double>(c.stepB.median);
   step.insert(step.end(), c.stepPhases.begin(), c.stepPhases.end());
-  printTimes("time per step, without warm-up", "phase", step, false);
+  printTimes("time per step, without warm-up and steps stopped in", "phase", step, false);
   printTimes("operators, time per step", "operator", c.ops, true);
   printTimes("build, newest of each run", "phase", c.buildPhases, false);
   std::vector<std::vector<std::string>> lines;
