@@ -291,13 +291,14 @@ class ScenarioTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(w->store().steps().back()->loss(), undisturbed);
     // It is one run, with the steps of both workers.
-    QVERIFY(w.recorded());
-    {
-      const auto recorded = readProject(w->store().project().projectPath(), 0);
-      QVERIFY2(recorded, recorded ? "" : recorded.error().message.c_str());
-      QCOMPARE(recorded->runs.size(), std::size_t{1});
-      QCOMPARE(recorded->steps.size(), std::size_t{4});
-    }
+    std::size_t runs = 0, steps = 0;
+    // What was told last is written a moment later.
+    w.loop().wait([&] {
+      if (const auto recorded = readProject(w->store().project().projectPath(), 0)) runs = recorded->runs.size(), steps = recorded->steps.size();
+      return steps == 4;
+    });
+    QCOMPARE(runs, std::size_t{1});
+    QCOMPARE(steps, std::size_t{4});
     w.loop().act([&] { w->session().rewind(1); });
     QVERIFY(w.settled());
     QCOMPARE(w->store().position().step(), 1);
