@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <ostream>
 
 #include "tests/engine/passes/small_step.h"
 
@@ -47,6 +48,8 @@ struct Attention {
   bool truths = false, numbers = false;  // attn_mask
   std::int64_t masked = 0;               // extent of its last axis; 0: all keys
 };
+
+void PrintTo(const Attention& attention, std::ostream* out) { *out << attention.name; }
 
 constexpr std::int64_t kBatch = 2, kSize = 4, kValueSize = 3;
 
@@ -182,6 +185,8 @@ struct Rotary {
   bool packed = false, interleaved = false, positions = false;
   std::int64_t turned = 0;
 };
+
+void PrintTo(const Rotary& rotary, std::ostream* out) { *out << rotary.name; }
 
 constexpr std::int64_t kHeads = 2, kLength = 3;
 const std::vector<std::int64_t> kPositions{2, 0, 1, 1, 2, 0};
