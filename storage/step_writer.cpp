@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "storage/blob.h"
+#include "storage/bounded.h"
 #include "storage/event_writer.h"
 
 namespace stepscope::storage {
@@ -26,7 +27,7 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
                       s.updated(), s.samples(), s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(),
                       state.warmUp || s.warm_up(), s.batch(), s.recording_ns()));
   state.warmUp = false;
-  state.nextStep = s.step() + 1;
+  state.nextStep = saturatingAdd(s.step(), 1);
   const std::int64_t id = connection_.lastRowId();
   if (event.spanCount > 0) {
     const std::string data = compress(event.spans);

@@ -110,8 +110,8 @@ void ContentsPage::take(int value) {
   // Another view may look at a part of it: only what begins at its beginning, and is no single element of many, serves here.
   const bool begins = std::all_of(tensor->begin().begin(), tensor->begin().end(), [](auto b) { return b == 0; });
   const TensorValues values(tensor);
-  std::int64_t all = 1;
-  for (const auto d : tensor->dims()) all *= std::max<std::int64_t>(1, d);
+  double all = 1;  // whatever extents were told
+  for (const auto d : tensor->dims()) all *= static_cast<double>(std::max<std::int64_t>(1, d));
   const TensorPtr held = contents(value);
   if (!begins || (values.count() == 1 && all > 1) || (held && held->step() == tensor->step() && held->data().size() > tensor->data().size())) return;
   whole_[value] = tensor;

@@ -267,7 +267,7 @@ void MemoryPainter::paintLevels(QPainter& p, const Tokens& t) {
     const double width = metrics.horizontalAdvance(words);
     QRectF back(area.right() - width - 8, below ? y + 1 : y - metrics.height() - 1, width + 8, metrics.height());
     // The mark of the peak stands on the same line.
-    const double peak = (scale_.toX(plan.peak_instruction()) + scale_.toX(plan.peak_instruction() + 1)) / 2;
+    const double peak = scale_.toX(plan.peak_instruction() + 0.5);
     if (!below) back = besideMark(back, peak, metrics.height(), area);
     QColor panel = t.panel;
     panel.setAlphaF(0.85F);
