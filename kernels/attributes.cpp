@@ -56,7 +56,9 @@ void Attributes::erase(std::string_view name) {
   if (const auto it = entries_.find(name); it != entries_.end()) entries_.erase(it);
 }
 
-std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const { return valueOr(find(name), fallback); }
+std::int64_t Attributes::integer(std::string_view name, std::int64_t fallback) const {
+  return valueOr(find(name), fallback);
+}
 float Attributes::real(std::string_view name, float fallback) const { return valueOr(find(name), fallback); }
 std::string Attributes::text(std::string_view name, std::string fallback) const {
   return valueOr(find(name), std::move(fallback));

@@ -5,7 +5,8 @@
 
 namespace stepscope {
 
-// Whether an operand that broadcasts to `whole` has its channels and one position for each: [N or 1, C, 1, …]; the first axis may be missing.
+// Whether an operand that broadcasts to `whole` has its channels and one position for each: [N or 1, C, 1, …]; the first
+// axis may be missing.
 inline bool isChannelVector(const Dims& operand, const Dims& whole) {
   const std::size_t rank = whole.size();
   if (rank < 3 || operand.size() > rank || operand.size() + 1 < rank) return false;

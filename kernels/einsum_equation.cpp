@@ -49,8 +49,8 @@ Result<EinsumEquation> parseEinsum(std::string_view equation, std::size_t operan
     left.remove_prefix(comma + 1);
   }
   if (result.operands.size() != operands)
-    return invalid("einsum equation '" + std::string(equation) + "': " + std::to_string(result.operands.size()) + " terms; expected " +
-                   std::to_string(operands));
+    return invalid("einsum equation '" + std::string(equation) + "': " + std::to_string(result.operands.size()) +
+                   " terms; expected " + std::to_string(operands));
   if (arrow == std::string_view::npos) {
     if (anyEllipsis) result.output.ellipsis = 0;
     for (std::size_t c = 0; c < seen.size(); ++c)

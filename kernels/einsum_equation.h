@@ -25,8 +25,8 @@ struct EinsumEquation {
   EinsumTerm output;  // made by numpy's rule when the equation has no "->": ellipsis, then letters that occur once, sorted
 };
 
-// Errors: characters other than letters, "...", ",", "->" and blanks; more than one "..." in a term; output letters that repeat
-// or that no operand has; a count of terms other than `operands`.
+// Errors: characters other than letters, "...", ",", "->" and blanks; more than one "..." in a term; output letters that
+// repeat or that no operand has; a count of terms other than `operands`.
 Result<EinsumEquation> parseEinsum(std::string_view equation, std::size_t operands);
 
 // Labels per axis: 0..51 letters, kEinsumEllipsis + i for the i-th axis from the right under "...".

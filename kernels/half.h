@@ -10,7 +10,8 @@ namespace stepscope {
 struct Float16 {
   std::uint16_t bits = 0;
   Float16() = default;
-  Float16(float value) : bits(fromFloat(value)) {}  // NOLINT: implicit on purpose, so kernels can be templates over the element
+  Float16(float value)
+      : bits(fromFloat(value)) {}  // NOLINT: implicit on purpose, so kernels can be templates over the element
   operator float() const { return toFloat(bits); }  // NOLINT
   static std::uint16_t fromFloat(float value);
   static float toFloat(std::uint16_t bits);
@@ -19,7 +20,7 @@ struct Float16 {
 struct BFloat16 {
   std::uint16_t bits = 0;
   BFloat16() = default;
-  BFloat16(float value) : bits(fromFloat(value)) {}  // NOLINT
+  BFloat16(float value) : bits(fromFloat(value)) {}                                                // NOLINT
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }  // NOLINT
   static std::uint16_t fromFloat(float value) {
     const auto word = std::bit_cast<std::uint32_t>(value);

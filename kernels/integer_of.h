@@ -1,5 +1,5 @@
-// A float as an integer, as ONNX's Cast does it: towards zero; NaN is 0; beyond the range of int64 it saturates there (a positive one
-// goes on to uint64), and narrower types keep the low bits. C++ leaves all but the first undefined.
+// A float as an integer, as ONNX's Cast does it: towards zero; NaN is 0; beyond the range of int64 it saturates there (a
+// positive one goes on to uint64), and narrower types keep the low bits. C++ leaves all but the first undefined.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,8 @@ class FunctionKernel final : public Kernel {
 bool isPlain(const OperandSpec& operand) { return operand.layout == Layout::kPlain; }
 
 bool allPlain(const KernelSpec& spec) {
-  return std::all_of(spec.inputs.begin(), spec.inputs.end(), isPlain) && std::all_of(spec.outputs.begin(), spec.outputs.end(), isPlain);
+  return std::all_of(spec.inputs.begin(), spec.inputs.end(), isPlain) &&
+         std::all_of(spec.outputs.begin(), spec.outputs.end(), isPlain);
 }
 
 // A kernel for plain operands, with plain copies of those that are not in its workspace.
@@ -55,7 +56,8 @@ class ReorderedKernel final : public Kernel {
     for (auto* operands : {&spec_.inputs, &spec_.outputs})
       for (const OperandSpec& operand : *operands) {
         offsets_.push_back(copies_);
-        if (!isPlain(operand)) copies_ += (static_cast<std::size_t>(elementCount(operand.dims)) * dtypeSize(operand.dtype) + 63) / 64 * 64;
+        if (!isPlain(operand))
+          copies_ += (static_cast<std::size_t>(elementCount(operand.dims)) * dtypeSize(operand.dtype) + 63) / 64 * 64;
       }
     inputs_.resize(spec_.inputs.size());
     outputs_.resize(spec_.outputs.size());
@@ -70,14 +72,17 @@ class ReorderedKernel final : public Kernel {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const OperandSpec& operand = spec_.inputs[i];
       inputs_[i] = copyOf(call.inputs[i], operand, i);
-      if (!isPlain(operand)) reorderLayout(call.inputs[i].data, operand.layout, inputs_[i].data, Layout::kPlain, operand.dtype, operand.dims);
+      if (!isPlain(operand))
+        reorderLayout(call.inputs[i].data, operand.layout, inputs_[i].data, Layout::kPlain, operand.dtype, operand.dims);
     }
-    for (std::size_t o = 0; o < outputs_.size(); ++o) outputs_[o] = copyOf(call.outputs[o], spec_.outputs[o], inputs_.size() + o);
+    for (std::size_t o = 0; o < outputs_.size(); ++o)
+      outputs_[o] = copyOf(call.outputs[o], spec_.outputs[o], inputs_.size() + o);
     const KernelCall inner{inputs_, outputs_, call.workspace.subspan(copies_), call.random, {}};
     SS_TRY(inner_->run(inner));
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
       const OperandSpec& operand = spec_.outputs[o];
-      if (!isPlain(operand)) reorderLayout(outputs_[o].data, Layout::kPlain, call.outputs[o].data, operand.layout, operand.dtype, operand.dims);
+      if (!isPlain(operand))
+        reorderLayout(outputs_[o].data, Layout::kPlain, call.outputs[o].data, operand.layout, operand.dtype, operand.dims);
     }
     return {};
   }
@@ -104,14 +109,16 @@ Result<std::unique_ptr<Kernel>> makeReordered(Backend backend, const KernelSpec&
 Result<std::unique_ptr<Kernel>> makeKernel(Backend backend, const KernelSpec& spec) {
   const bool plain = allPlain(spec);
   if (backend == Backend::kCpu) {
-    if (const KernelEntry* entry = find(Backend::kCpu, spec.domain, spec.op); entry != nullptr && (plain || entry->layouts)) {
+    if (const KernelEntry* entry = find(Backend::kCpu, spec.domain, spec.op);
+        entry != nullptr && (plain || entry->layouts)) {
       auto kernel = entry->make(spec);
       if (kernel || kernel.error().code != ErrorCode::kUnsupported) return kernel;
     }
   }
   if (!plain) return makeReordered(backend, spec);
   if (const KernelEntry* entry = find(Backend::kReference, spec.domain, spec.op)) return entry->make(spec);
-  return unsupported("kernel for '" + (spec.domain.empty() ? spec.op : spec.domain + "." + spec.op) + "': none in this build");
+  return unsupported("kernel for '" + (spec.domain.empty() ? spec.op : spec.domain + "." + spec.op) +
+                     "': none in this build");
 }
 
 bool hasKernel(Backend backend, std::string_view domain, std::string_view op) {

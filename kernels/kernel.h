@@ -36,7 +36,7 @@ struct KernelSpec {
   std::string domain;  // "" = ai.onnx, "com.microsoft", "stepscope" (internal ops, see engine/ops/README.md)
   std::string op;
   Attributes attrs;
-  std::vector<OperandSpec> inputs;   // trailing absent operands may be left out: use inputPresent
+  std::vector<OperandSpec> inputs;  // trailing absent operands may be left out: use inputPresent
   std::vector<OperandSpec> outputs;
   int threads = 1;
 
@@ -81,8 +81,8 @@ enum class Backend { kReference, kCpu };
 std::span<const KernelEntry> referenceKernels();
 std::span<const KernelEntry> cpuKernels();
 
-// Finds and makes the kernel; Backend::kReference skips the fast list. A kernel that does not know the layouts of the operands runs
-// between reorders into workspace memory.
+// Finds and makes the kernel; Backend::kReference skips the fast list. A kernel that does not know the layouts of the
+// operands runs between reorders into workspace memory.
 Result<std::unique_ptr<Kernel>> makeKernel(Backend backend, const KernelSpec& spec);
 // Whether any list has the op.
 bool hasKernel(Backend backend, std::string_view domain, std::string_view op);

@@ -1,7 +1,9 @@
-// How the elements of a tensor lie in memory. Dims are always the logical ones ([N, C, …]); a layout says where an element is.
+// How the elements of a tensor lie in memory. Dims are always the logical ones ([N, C, …]); a layout says where an element
+// is.
 //
 //   kPlain       row-major
-//   kChannels16  [N, C / 16, …, 16]: sixteen channels lie side by side, as vector units and oneDNN's nChw16c want them. C is a
+//   kChannels16  [N, C / 16, …, 16]: sixteen channels lie side by side, as vector units and oneDNN's nChw16c want them. C is
+//   a
 //                multiple of 16, so both layouts have the same size.
 #pragma once
 

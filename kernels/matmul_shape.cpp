@@ -16,7 +16,8 @@ Result<Strided> permuted(const Dims& dims, const Dims& perm, bool trans, const c
     std::sort(sorted.begin(), sorted.end());
     for (std::size_t i = 0; i < sorted.size(); ++i)
       if (sorted.size() != dims.size() || sorted[i] != static_cast<std::int64_t>(i))
-        return invalid(std::string("matrix product: ") + what + " is " + dimsText(perm) + "; expected the axes of " + dimsText(dims) + " in some order");
+        return invalid(std::string("matrix product: ") + what + " is " + dimsText(perm) + "; expected the axes of " +
+                       dimsText(dims) + " in some order");
     for (std::size_t i = 0; i < perm.size(); ++i) {
       const auto from = static_cast<std::size_t>(perm[i]);
       result.strides[i] = rowMajorStrides(dims)[from];
@@ -52,7 +53,8 @@ ProductForm ProductForm::of(const Attributes& attrs) {
 }
 
 Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm& form) {
-  if (a.empty() || b.empty()) return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + "; expected rank 1 or more");
+  if (a.empty() || b.empty())
+    return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + "; expected rank 1 or more");
   SS_ASSIGN(const Strided left, permuted(a, form.permA, form.transA, "permA"));
   SS_ASSIGN(const Strided right, permuted(b, form.permB, form.transB, "permB"));
   const std::size_t rankA = a.size(), rankB = b.size();
@@ -66,8 +68,8 @@ Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm&
   s.bColumn = rankB > 1 ? right.strides.back() : 1;
   if (rankB > 1) s.n = right.dims.back();
   if (inner != s.k)
-    return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + ": inner extents " + std::to_string(s.k) + " and " +
-                   std::to_string(inner) + " differ");
+    return invalid("matrix product of " + dimsText(a) + " and " + dimsText(b) + ": inner extents " + std::to_string(s.k) +
+                   " and " + std::to_string(inner) + " differ");
   const Dims aBatch(left.dims.begin(), rankA > 2 ? left.dims.end() - 2 : left.dims.begin());
   const Dims bBatch(right.dims.begin(), rankB > 2 ? right.dims.end() - 2 : right.dims.begin());
   SS_ASSIGN(s.batch, broadcastDims(aBatch, bBatch));

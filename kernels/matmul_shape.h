@@ -18,14 +18,14 @@ struct ProductForm {
 };
 
 struct MatMulShape {
-  Dims batch;                      // broadcast batch extents
-  Dims aStrides, bStrides;         // per batch axis, in elements; 0 where the operand is broadcast
-  Dims yStrides;                   // per batch axis, in elements
+  Dims batch;               // broadcast batch extents
+  Dims aStrides, bStrides;  // per batch axis, in elements; 0 where the operand is broadcast
+  Dims yStrides;            // per batch axis, in elements
   std::int64_t m = 1, n = 1, k = 1;
   std::int64_t aRow = 1, aColumn = 1;  // strides of a[m, k] in elements, transposition included
   std::int64_t bRow = 1, bColumn = 1;  // strides of b[k, n]
   std::int64_t yRow = 1, yColumn = 1;  // strides of y[m, n]
-  Dims y;                          // extents of the result as it is stored
+  Dims y;                              // extents of the result as it is stored
 
   std::int64_t batches() const { return elementCount(batch); }
   // Offsets in elements of batch number `index` (row-major over `batch`).
@@ -44,11 +44,12 @@ struct MatMulShape {
   }
 };
 
-// Errors: rank 0, a permutation that is none of the operand's axes, inner extents that differ, batch extents that do not broadcast.
+// Errors: rank 0, a permutation that is none of the operand's axes, inner extents that differ, batch extents that do not
+// broadcast.
 Result<MatMulShape> matMulShape(const Dims& a, const Dims& b, const ProductForm& form = {});
 
-// Batches of rows that share one right operand are one taller matrix: the innermost batch axes become rows, as far as operand and result
-// step evenly over them.
+// Batches of rows that share one right operand are one taller matrix: the innermost batch axes become rows, as far as
+// operand and result step evenly over them.
 void mergeBatches(MatMulShape& shape);
 
 }  // namespace stepscope

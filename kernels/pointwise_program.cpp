@@ -33,7 +33,9 @@ constexpr std::array<PointwiseOpInfo, 23> kOps{{
 }};
 
 Result<PointwiseStep> parseStep(std::string_view text, std::size_t known) {
-  const auto bad = [&](std::string_view why) { return invalid("Pointwise: step '" + std::string(text) + "': " + std::string(why)); };
+  const auto bad = [&](std::string_view why) {
+    return invalid("Pointwise: step '" + std::string(text) + "': " + std::string(why));
+  };
   const auto space = text.find(' ');
   const auto op = pointwiseOp(text.substr(0, space));
   if (!op) return bad("unknown op");
@@ -43,7 +45,8 @@ Result<PointwiseStep> parseStep(std::string_view text, std::size_t known) {
   for (std::size_t i = 0; i < infoOf(*op).arity; ++i) {
     if (at == end || *at != ' ') return bad("an operand is missing");
     const auto [next, error] = std::from_chars(at + 1, end, step.operands[i]);
-    if (error != std::errc() || step.operands[i] >= known) return bad("an operand that is not there; expected a number below " + std::to_string(known));
+    if (error != std::errc() || step.operands[i] >= known)
+      return bad("an operand that is not there; expected a number below " + std::to_string(known));
     at = next;
   }
   if (at != end) return bad("more operands than the op has");
@@ -64,8 +67,9 @@ Result<PointwiseProgram> PointwiseProgram::of(const Attributes& attrs, const std
   const AttrValue* found = attrs.find("steps");
   const auto* lines = found ? std::get_if<std::vector<std::string>>(found) : nullptr;
   if (!lines || lines->empty() || lines->size() > kMostPointwiseSteps || maskInputs.size() > kMostPointwiseInputs)
-    return invalid("Pointwise: attribute steps: " + std::to_string(lines ? lines->size() : 0) + " steps and " + std::to_string(maskInputs.size()) +
-                   " inputs; expected 1 to " + std::to_string(kMostPointwiseSteps) + " and at most " + std::to_string(kMostPointwiseInputs));
+    return invalid("Pointwise: attribute steps: " + std::to_string(lines ? lines->size() : 0) + " steps and " +
+                   std::to_string(maskInputs.size()) + " inputs; expected 1 to " + std::to_string(kMostPointwiseSteps) +
+                   " and at most " + std::to_string(kMostPointwiseInputs));
   PointwiseProgram program;
   program.inputs = maskInputs.size();
   std::vector<bool> mask = maskInputs;
@@ -73,7 +77,8 @@ Result<PointwiseProgram> PointwiseProgram::of(const Attributes& attrs, const std
     SS_ASSIGN(const PointwiseStep step, parseStep(line, mask.size()));
     const PointwiseOpInfo& info = infoOf(step.op);
     for (std::size_t i = 0; i < info.arity; ++i)
-      if (mask[step.operands[i]] != (info.readsMask && i == 0)) return invalid("Pointwise: step '" + line + "': operand " + std::to_string(i) + " is of the wrong type");
+      if (mask[step.operands[i]] != (info.readsMask && i == 0))
+        return invalid("Pointwise: step '" + line + "': operand " + std::to_string(i) + " is of the wrong type");
     mask.push_back(info.mask);
     program.steps.push_back(step);
   }

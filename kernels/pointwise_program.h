@@ -1,6 +1,7 @@
 // What stepscope.Pointwise computes: a chain of elementwise steps, written as text in the attribute `steps`.
 //
-//   steps = {"Mul 0 1", "Add 3 2", "Tanh 4"}      with three inputs: 3 is the first step's result, 4 the second's; the last is the output
+//   steps = {"Mul 0 1", "Add 3 2", "Tanh 4"}      with three inputs: 3 is the first step's result, 4 the second's; the last
+//   is the output
 #pragma once
 
 #include <array>
@@ -16,8 +17,29 @@ namespace stepscope {
 
 // ONNX ops of the same names; comparisons give masks, which only Where and Not read.
 enum class PointwiseOp : std::uint8_t {
-  kAbs, kAdd, kDiv, kErf, kExp, kGreater, kGreaterOrEqual, kLess, kLessOrEqual, kLog, kMax, kMin, kMul, kNeg, kNot, kPow,
-  kReciprocal, kRelu, kSigmoid, kSqrt, kSub, kTanh, kWhere
+  kAbs,
+  kAdd,
+  kDiv,
+  kErf,
+  kExp,
+  kGreater,
+  kGreaterOrEqual,
+  kLess,
+  kLessOrEqual,
+  kLog,
+  kMax,
+  kMin,
+  kMul,
+  kNeg,
+  kNot,
+  kPow,
+  kReciprocal,
+  kRelu,
+  kSigmoid,
+  kSqrt,
+  kSub,
+  kTanh,
+  kWhere
 };
 
 struct PointwiseOpInfo {
@@ -40,8 +62,8 @@ struct PointwiseProgram {
   std::size_t inputs = 0;
   std::vector<PointwiseStep> steps;
 
-  // Errors: no steps, too many, an unknown op, operands that are not there yet, a mask where a number belongs or the other way
-  // round (`maskInputs`: which inputs are bool), a mask as the result.
+  // Errors: no steps, too many, an unknown op, operands that are not there yet, a mask where a number belongs or the other
+  // way round (`maskInputs`: which inputs are bool), a mask as the result.
   static Result<PointwiseProgram> of(const Attributes& attrs, const std::vector<bool>& maskInputs);
   std::vector<std::string> text() const;
 };

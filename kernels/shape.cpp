@@ -34,8 +34,7 @@ Result<Dims> broadcastDims(std::span<const std::int64_t> a, std::span<const std:
   for (std::size_t i = 0; i < rank; ++i) {
     const std::int64_t x = i < rank - a.size() ? 1 : a[i - (rank - a.size())];
     const std::int64_t y = i < rank - b.size() ? 1 : b[i - (rank - b.size())];
-    if (x != y && x != 1 && y != 1)
-      return invalid("shapes " + dimsText(a) + " and " + dimsText(b) + " do not broadcast");
+    if (x != y && x != 1 && y != 1) return invalid("shapes " + dimsText(a) + " and " + dimsText(b) + " do not broadcast");
     result[i] = x == 1 ? y : x;
   }
   return result;

@@ -46,22 +46,20 @@ inline tl::unexpected<Error> unsupported(std::string message) { return fail(Erro
 
 }  // namespace stepscope
 
-#define SS_CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::stepscope::checkFailed(#condition, __FILE__, __LINE__))
+#define SS_CHECK(condition) ((condition) ? static_cast<void>(0) : ::stepscope::checkFailed(#condition, __FILE__, __LINE__))
 
 #define SS_CONCAT_INNER(a, b) a##b
 #define SS_CONCAT(a, b) SS_CONCAT_INNER(a, b)
 
 // SS_TRY(expr): returns the error of a Status/Result expression to the caller.
-#define SS_TRY(expr)                                                    \
-  do {                                                                  \
-    if (auto ssTryResult = (expr); !ssTryResult)                        \
-      return ::tl::make_unexpected(std::move(ssTryResult).error());     \
+#define SS_TRY(expr)                                                                                           \
+  do {                                                                                                         \
+    if (auto ssTryResult = (expr); !ssTryResult) return ::tl::make_unexpected(std::move(ssTryResult).error()); \
   } while (false)
 
 // SS_ASSIGN(declaration, expr): declares a variable from the value of a Result expression, or returns its error.
 #define SS_ASSIGN(declaration, expr) SS_ASSIGN_INNER(SS_CONCAT(ssResult, __LINE__), declaration, expr)
-#define SS_ASSIGN_INNER(result, declaration, expr)                                   \
-  auto result = (expr);                                                              \
-  if (!result) return ::tl::make_unexpected(std::move(result).error());              \
+#define SS_ASSIGN_INNER(result, declaration, expr)                      \
+  auto result = (expr);                                                 \
+  if (!result) return ::tl::make_unexpected(std::move(result).error()); \
   declaration = std::move(*result)

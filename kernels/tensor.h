@@ -40,8 +40,8 @@ class Tensor {
 
   template <typename T>
   static Tensor of(Dims dims, std::span<const T> values);
-  static Tensor ints(std::span<const std::int64_t> values);            // rank 1, int64
-  static Tensor scalar(DType dtype, double value);                     // rank 0, any numeric dtype
+  static Tensor ints(std::span<const std::int64_t> values);  // rank 1, int64
+  static Tensor scalar(DType dtype, double value);           // rank 0, any numeric dtype
   static Tensor strings(Dims dims, std::vector<std::string> values);
 
   bool valid() const { return view_.present(); }
@@ -52,10 +52,12 @@ class Tensor {
   const TensorView& view() const { return view_; }
   void* data() const { return view_.data; }
   template <typename T>
-  std::span<T> as() const { return view_.as<T>(); }
+  std::span<T> as() const {
+    return view_.as<T>();
+  }
 
-  Tensor clone() const;                  // deep copy
-  Tensor reshaped(Dims dims) const;      // same memory; the element count must agree
+  Tensor clone() const;              // deep copy
+  Tensor reshaped(Dims dims) const;  // same memory; the element count must agree
 
  private:
   TensorView view_;
@@ -64,19 +66,58 @@ class Tensor {
 
 template <typename T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = DType::kF32; };
-template <> struct DTypeOf<double> { static constexpr DType value = DType::kF64; };
-template <> struct DTypeOf<Float16> { static constexpr DType value = DType::kF16; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = DType::kBF16; };
-template <> struct DTypeOf<std::int8_t> { static constexpr DType value = DType::kI8; };
-template <> struct DTypeOf<std::int16_t> { static constexpr DType value = DType::kI16; };
-template <> struct DTypeOf<std::int32_t> { static constexpr DType value = DType::kI32; };
-template <> struct DTypeOf<std::int64_t> { static constexpr DType value = DType::kI64; };
-template <> struct DTypeOf<std::uint8_t> { static constexpr DType value = DType::kU8; };
-template <> struct DTypeOf<std::uint16_t> { static constexpr DType value = DType::kU16; };
-template <> struct DTypeOf<std::uint32_t> { static constexpr DType value = DType::kU32; };
-template <> struct DTypeOf<std::uint64_t> { static constexpr DType value = DType::kU64; };
-template <> struct DTypeOf<bool> { static constexpr DType value = DType::kBool; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = DType::kF32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = DType::kF64;
+};
+template <>
+struct DTypeOf<Float16> {
+  static constexpr DType value = DType::kF16;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = DType::kBF16;
+};
+template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::kI8;
+};
+template <>
+struct DTypeOf<std::int16_t> {
+  static constexpr DType value = DType::kI16;
+};
+template <>
+struct DTypeOf<std::int32_t> {
+  static constexpr DType value = DType::kI32;
+};
+template <>
+struct DTypeOf<std::int64_t> {
+  static constexpr DType value = DType::kI64;
+};
+template <>
+struct DTypeOf<std::uint8_t> {
+  static constexpr DType value = DType::kU8;
+};
+template <>
+struct DTypeOf<std::uint16_t> {
+  static constexpr DType value = DType::kU16;
+};
+template <>
+struct DTypeOf<std::uint32_t> {
+  static constexpr DType value = DType::kU32;
+};
+template <>
+struct DTypeOf<std::uint64_t> {
+  static constexpr DType value = DType::kU64;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = DType::kBool;
+};
 
 template <typename T>
 Tensor Tensor::of(Dims dims, std::span<const T> values) {

@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::int64_t kMaxValue = std::int64_t{1} << 31;
 
-Status readList(const Attributes& attrs, const char* name, std::size_t count, std::int64_t least, std::vector<std::int64_t>& values,
-                std::int64_t fallback) {
+Status readList(const Attributes& attrs, const char* name, std::size_t count, std::int64_t least,
+                std::vector<std::int64_t>& values, std::int64_t fallback) {
   values = attrs.integers(name);
   if (values.empty()) values.assign(count, fallback);
   if (values.size() != count)
@@ -16,8 +16,8 @@ Status readList(const Attributes& attrs, const char* name, std::size_t count, st
                    std::to_string(count));
   for (const std::int64_t value : values)
     if (value < least || value > kMaxValue)
-      return invalid("attribute '" + std::string(name) + "': " + std::to_string(value) + "; expected " + std::to_string(least) +
-                     "..2147483648");
+      return invalid("attribute '" + std::string(name) + "': " + std::to_string(value) + "; expected " +
+                     std::to_string(least) + "..2147483648");
   return {};
 }
 
@@ -47,7 +47,8 @@ Result<Window> parseWindow(const Attributes& attrs, std::size_t rank, std::span<
   if (!hasWeight || attrs.has("kernel_shape")) {
     given = attrs.integers("kernel_shape");
     if (given.size() != rank)
-      return invalid("attribute 'kernel_shape': " + std::to_string(given.size()) + " values; expected " + std::to_string(rank));
+      return invalid("attribute 'kernel_shape': " + std::to_string(given.size()) + " values; expected " +
+                     std::to_string(rank));
     if (hasWeight && given != shape)
       return invalid("attribute 'kernel_shape': " + dimsText(given) + "; the weight has " + dimsText(shape));
     shape = given;
@@ -64,7 +65,8 @@ Result<Window> parseWindow(const Attributes& attrs, std::size_t rank, std::span<
     SS_TRY(readList(attrs, "pads", 2 * rank, 0, pads, 0));
   else
     pads.assign(2 * rank, 0);
-  for (std::size_t i = 0; i < rank; ++i) window.axes.push_back({shape[i], strides[i], dilations[i], pads[i], pads[rank + i]});
+  for (std::size_t i = 0; i < rank; ++i)
+    window.axes.push_back({shape[i], strides[i], dilations[i], pads[i], pads[rank + i]});
   return window;
 }
 
@@ -108,16 +110,16 @@ Result<ConvGeometry> convGeometry(const Attributes& attrs, const Dims& x, const 
   g.outChannels = w[0];
   g.in = spatial(x);
   g.out = spatial(y);
-  if (g.groups < 1 || g.outChannels % g.groups != 0 || w[1] > INT64_MAX / g.groups || w[1] * g.groups != x[1] || y[1] != w[0] ||
-      y[0] != x[0])
-    return invalid("convolution of " + dimsText(x) + " with " + dimsText(w) + " in " + std::to_string(g.groups) + " groups into " +
-                   dimsText(y) + "; expected [N, C, …], [M, C/group, …], [N, M, …]");
+  if (g.groups < 1 || g.outChannels % g.groups != 0 || w[1] > INT64_MAX / g.groups || w[1] * g.groups != x[1] ||
+      y[1] != w[0] || y[0] != x[0])
+    return invalid("convolution of " + dimsText(x) + " with " + dimsText(w) + " in " + std::to_string(g.groups) +
+                   " groups into " + dimsText(y) + "; expected [N, C, …], [M, C/group, …], [N, M, …]");
   SS_ASSIGN(g.window, parseWindow(attrs, g.in.size(), spatial(w)));
   for (std::size_t i = 0; i < g.in.size(); ++i) {
     SS_ASSIGN(const std::int64_t out, windowOutput(g.window, i, g.in[i]));
     if (out != g.out[i])
-      return invalid("convolution output extent " + std::to_string(g.out[i]) + " on axis " + std::to_string(i + 2) + "; expected " +
-                     std::to_string(out));
+      return invalid("convolution output extent " + std::to_string(g.out[i]) + " on axis " + std::to_string(i + 2) +
+                     "; expected " + std::to_string(out));
   }
   resolvePads(g.window, g.in, g.out);
   return g;
@@ -138,8 +140,8 @@ Result<ConvGeometry> convTransposeGeometry(const Attributes& attrs, const Dims& 
   g.outChannels = x[1];
   g.in = spatial(y);
   g.out = spatial(x);
-  if (g.groups < 1 || g.outChannels % g.groups != 0 || w[0] != x[1] || w[1] > INT64_MAX / g.groups || w[1] * g.groups != y[1] ||
-      y[0] != x[0])
+  if (g.groups < 1 || g.outChannels % g.groups != 0 || w[0] != x[1] || w[1] > INT64_MAX / g.groups ||
+      w[1] * g.groups != y[1] || y[0] != x[0])
     return invalid("transposed convolution of " + dimsText(x) + " with " + dimsText(w) + " in " + std::to_string(g.groups) +
                    " groups into " + dimsText(y) + "; expected [N, C, …], [C, M/group, …], [N, M, …]");
   SS_ASSIGN(g.window, parseWindow(attrs, g.in.size(), spatial(w)));
@@ -154,8 +156,8 @@ Result<ConvGeometry> convTransposeGeometry(const Attributes& attrs, const Dims& 
       a.padBegin = g.window.autoPad == AutoPad::kSameUpper ? total / 2 : total - total / 2;
       a.padEnd = total - a.padBegin;
     } else if (const std::int64_t expected = transposedOutput(g.window, i, g.out[i], padding[i]); expected != g.in[i]) {
-      return invalid("transposed convolution output extent " + std::to_string(g.in[i]) + " on axis " + std::to_string(i + 2) +
-                     "; expected " + std::to_string(expected));
+      return invalid("transposed convolution output extent " + std::to_string(g.in[i]) + " on axis " +
+                     std::to_string(i + 2) + "; expected " + std::to_string(expected));
     }
   }
   g.window.autoPad = AutoPad::kExplicit;

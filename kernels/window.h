@@ -42,8 +42,8 @@ void resolvePads(Window& window, std::span<const std::int64_t> in, std::span<con
 // A convolution y = x * w. A transposed convolution is the same with the roles of x and y exchanged.
 struct ConvGeometry {
   std::int64_t batch = 0, groups = 1, inChannels = 0, outChannels = 0;
-  Dims in, out;    // spatial extents of x and y
-  Window window;   // pads resolved
+  Dims in, out;   // spatial extents of x and y
+  Window window;  // pads resolved
   std::int64_t inSize() const { return elementCount(in); }
   std::int64_t outSize() const { return elementCount(out); }
   std::int64_t kernelSize() const;
@@ -52,7 +52,8 @@ struct ConvGeometry {
 // Shapes     x: [N, C, …], w: [M, C/group, k…], y: [N, M, …].
 // Errors     ranks, channels or extents that disagree with each other or with the attributes.
 Result<ConvGeometry> convGeometry(const Attributes& attrs, const Dims& x, const Dims& w, const Dims& y);
-// Shapes     x: [N, C, …], w: [C, M/group, k…], y: [N, M, …] of ConvTranspose; in the result `in` and inChannels are those of y.
+// Shapes     x: [N, C, …], w: [C, M/group, k…], y: [N, M, …] of ConvTranspose; in the result `in` and inChannels are those
+// of y.
 Result<ConvGeometry> convTransposeGeometry(const Attributes& attrs, const Dims& x, const Dims& w, const Dims& y);
 
 // Extent of ConvTranspose along one axis without output_shape; `outputPadding` >= 0.

@@ -71,7 +71,8 @@ Result<std::string> decompressAfter(std::string_view before, std::string_view bl
   const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   ZSTD_DCtx_refPrefix(context.get(), before.data(), before.size());
   std::string result(size, '\0');
-  SS_STORE_TRY(checkDecompressed(ZSTD_decompressDCtx(context.get(), result.data(), result.size(), blob.data(), blob.size()), size));
+  SS_STORE_TRY(
+      checkDecompressed(ZSTD_decompressDCtx(context.get(), result.data(), result.size(), blob.data(), blob.size()), size));
   return result;
 }
 

@@ -42,7 +42,8 @@ Result<std::map<std::int64_t, StatisticsOfStep>> readStatistics(const Project& p
 }
 
 // By micro step, where nothing clipped and so nothing computed them in every step.
-Result<std::map<std::int64_t, double>> readNorms(const Project& project, std::int64_t run, const std::vector<StepRow>& steps) {
+Result<std::map<std::int64_t, double>> readNorms(const Project& project, std::int64_t run,
+                                                 const std::vector<StepRow>& steps) {
   std::map<std::int64_t, double> norms;
   if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return s.gradientNorm.has_value(); })) return norms;
   SS_STORE_ASSIGN(const auto recorded, readRecordedStatistics(project, run, kMostStatistics));

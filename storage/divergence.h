@@ -1,8 +1,8 @@
 // Where the numbers of two recorded runs part: losses, gradient norms, and statistics of values where both runs have them.
 //
 // Steps are matched by their number, values by their name, each as last recorded. Two numbers agree by the rule of
-// engine/snapshot/number_rule.h: |a - b| <= atol + rtol * |b|. Within a step the order is that of execution: inputs and state,
-// forward values, loss, backward values, gradient norm, update.
+// engine/snapshot/number_rule.h: |a - b| <= atol + rtol * |b|. Within a step the order is that of execution: inputs and
+// state, forward values, loss, backward values, gradient norm, update.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct Divergence {
   std::string value;           // name of the value; empty for the numbers of the step
 };
 
-// The numbers of one step; empty where a run does not have them. Without clipping the norm of the gradients is that of the statistics
-// which the step recorded.
+// The numbers of one step; empty where a run does not have them. Without clipping the norm of the gradients is that of the
+// statistics which the step recorded.
 struct StepNumbers {
   std::int64_t step = 0;
   std::optional<double> lossA, lossB, normA, normB;

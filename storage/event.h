@@ -70,8 +70,8 @@ struct Lost {
   std::string reason, advice;
 };
 
-using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade, PlanResumed,
-                               VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
+using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
+                               PlanResumed, VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

@@ -49,8 +49,9 @@ Status EventWriter::on(std::int64_t run, const RunBegan& event) {
   std::int64_t bytes = 0;
   SS_STORE_ASSIGN(const std::string model, packMessage(info.model, bytes));
   SS_STORE_TRY(insert("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'running', '', ?, NULL, ?)", run, info.name,
-                      info.modelPath, info.commandLine, info.device, info.precision, info.threads > 0 ? info.threads : info.machine.cores(), info.seed, info.optimizer,
-                      info.lossName, info.weights, event.beganAt, asBlob(model)));
+                      info.modelPath, info.commandLine, info.device, info.precision,
+                      info.threads > 0 ? info.threads : info.machine.cores(), info.seed, info.optimizer, info.lossName,
+                      info.weights, event.beganAt, asBlob(model)));
   SS_STORE_TRY(writeMachine(run, info.machine));
   return info.options.empty() ? Status{} : on(run, OptionsSet{info.options});
 }
@@ -112,9 +113,10 @@ Status EventWriter::writePass(std::int64_t run, std::int64_t phase, const snapsh
   return {};
 }
 
-Status EventWriter::insertGraph(std::int64_t run, std::int64_t id, const snapshot::Graph& graph, std::int64_t bytes, const std::string& data, std::int64_t base) {
-  return insert("INSERT INTO graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", id, run, runs_[run].build, graph.phase(), graph.nodes_size(), graph.values_size(), bytes,
-                asBlob(data), base);
+Status EventWriter::insertGraph(std::int64_t run, std::int64_t id, const snapshot::Graph& graph, std::int64_t bytes,
+                                const std::string& data, std::int64_t base) {
+  return insert("INSERT INTO graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", id, run, runs_[run].build, graph.phase(),
+                graph.nodes_size(), graph.values_size(), bytes, asBlob(data), base);
 }
 
 Status EventWriter::on(std::int64_t run, const GraphTaken& event) {
@@ -135,10 +137,12 @@ Status EventWriter::on(std::int64_t run, const StageTaken& event) {
   SS_STORE_ASSIGN(std::string message, serialise(*event.graph));
   const auto bytes = static_cast<std::int64_t>(message.size());
   if (later.id == 0 || event.stage < 0 || event.stage >= later.stage)
-    return on(run, Lost{"graphs", 1, -1, -1, "the graph of a phase came without the one after it", "hand the graphs of a build over from the last to the first"});
+    return on(run, Lost{"graphs", 1, -1, -1, "the graph of a phase came without the one after it",
+                        "hand the graphs of a build over from the last to the first"});
   const std::int64_t id = later.id - (later.stage - event.stage);
   SS_STORE_TRY(insertGraph(run, id, *event.graph, bytes, compressAfter(*later.message, message), later.id));
-  later = event.stage == 0 ? LaterGraph{} : LaterGraph{id, event.stage, std::make_shared<const std::string>(std::move(message))};
+  later =
+      event.stage == 0 ? LaterGraph{} : LaterGraph{id, event.stage, std::make_shared<const std::string>(std::move(message))};
   return {};
 }
 
@@ -179,7 +183,8 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
 }
 
 Status EventWriter::on(std::int64_t run, const PlanResumed& event) {
-  SS_STORE_ASSIGN(Statement plan, connection_.prepare("SELECT id FROM plans WHERE run = ? AND signature = ? ORDER BY id DESC LIMIT 1"));
+  SS_STORE_ASSIGN(Statement plan,
+                  connection_.prepare("SELECT id FROM plans WHERE run = ? AND signature = ? ORDER BY id DESC LIMIT 1"));
   plan.bind(run, event.signature);
   const bool found = plan.next();
   SS_STORE_TRY(plan.status());
@@ -187,7 +192,9 @@ Status EventWriter::on(std::int64_t run, const PlanResumed& event) {
   state.plan = found ? plan.integer(0) : 0;  // steps of a plan that was not recorded belong to none
   state.warmUp = false;
   if (found) return {};
-  return on(run, Lost{"plans", 1, state.nextStep, -1, "the steps went back to a plan that was not recorded: " + event.signature, "train fewer steps at a time"});
+  return on(run,
+            Lost{"plans", 1, state.nextStep, -1, "the steps went back to a plan that was not recorded: " + event.signature,
+                 "train fewer steps at a time"});
 }
 
 Status EventWriter::on(std::int64_t run, const VerdictsGiven& event) {
@@ -195,8 +202,8 @@ Status EventWriter::on(std::int64_t run, const VerdictsGiven& event) {
   SS_STORE_TRY(insert("DELETE FROM determinism WHERE plan = ?", plan));
   int position = 0;
   for (const Verdict& v : groupVerdicts(event.nodes))
-    SS_STORE_TRY(insert("INSERT INTO determinism VALUES (?, ?, ?, ?, ?, ?, ?)", plan, position++, run, v.verdict, v.reason, static_cast<std::int64_t>(v.nodes.size()),
-                        fmt::format("[{}]", fmt::join(v.nodes, ","))));
+    SS_STORE_TRY(insert("INSERT INTO determinism VALUES (?, ?, ?, ?, ?, ?, ?)", plan, position++, run, v.verdict, v.reason,
+                        static_cast<std::int64_t>(v.nodes.size()), fmt::format("[{}]", fmt::join(v.nodes, ","))));
   return {};
 }
 
@@ -225,7 +232,8 @@ Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const sna
   SS_STORE_TRY(insert(kPeak, plan, 0, run, kCompute, peak.operations_per_second(), 0, 0, peak.threads()));
   for (int k = 0; k < peak.levels_size(); ++k) {
     const snapshot::MemoryLevel& level = peak.levels(k);
-    SS_STORE_TRY(insert(kPeak, plan, k + 1, run, level.name(), level.bytes_per_second(), level.capacity(), level.measured_over(), peak.threads()));
+    SS_STORE_TRY(insert(kPeak, plan, k + 1, run, level.name(), level.bytes_per_second(), level.capacity(),
+                        level.measured_over(), peak.threads()));
   }
   for (int i = 0; i < message.instructions_size(); ++i) {
     const snapshot::Instruction& instruction = message.instructions(i);
@@ -237,9 +245,10 @@ Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const sna
       return std::int64_t{0};
     };
     const std::int64_t bytes = saturatingAdd(instruction.bytes_read(), instruction.bytes_written());
-    SS_STORE_TRY(insert("INSERT INTO roofline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)", plan, i, run, instruction.flops(), bytes,
-                        level(kCoreCaches), level(kSharedCache), level(kMemory),
-                        when(bytes > 0, instruction.flops() / static_cast<double>(std::max<std::int64_t>(bytes, 1))), roof.ns(), roof.bound_by()));
+    SS_STORE_TRY(insert("INSERT INTO roofline VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, NULL, NULL)", plan, i, run,
+                        instruction.flops(), bytes, level(kCoreCaches), level(kSharedCache), level(kMemory),
+                        when(bytes > 0, instruction.flops() / static_cast<double>(std::max<std::int64_t>(bytes, 1))),
+                        roof.ns(), roof.bound_by()));
   }
   return {};
 }
@@ -247,9 +256,11 @@ Status EventWriter::writeRoofline(std::int64_t run, std::int64_t plan, const sna
 Status EventWriter::on(std::int64_t run, const AlertRaised& event) {
   const snapshot::Alert& alert = event.alert;
   if (alert.code() == "missing_weights")
-    SS_STORE_TRY(insert("UPDATE runs SET weights = ? WHERE id = ? AND weights = ?", kRandomWeights, run, kWeightsOfTheModel));
+    SS_STORE_TRY(
+        insert("UPDATE runs SET weights = ? WHERE id = ? AND weights = ?", kRandomWeights, run, kWeightsOfTheModel));
   if (alert.code() == "stopped")  // comes after the step it is about
-    SS_STORE_TRY(insert("UPDATE steps SET stopped_in = 1 WHERE id = (SELECT max(id) FROM steps WHERE run = ? AND step = ?)", run, alert.step()));
+    SS_STORE_TRY(insert("UPDATE steps SET stopped_in = 1 WHERE id = (SELECT max(id) FROM steps WHERE run = ? AND step = ?)",
+                        run, alert.step()));
   return insert("INSERT INTO alerts VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", run, severityName(alert.severity()),
                 alert.code(), alert.message(), alert.node(), alert.value(), alert.step(), alert.instruction());
 }

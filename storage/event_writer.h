@@ -58,7 +58,8 @@ class EventWriter {
   Status on(std::int64_t run, const ViewStateSet& event);
   Status on(std::int64_t run, const Lost& event);
 
-  Status insertGraph(std::int64_t run, std::int64_t id, const snapshot::Graph& graph, std::int64_t bytes, const std::string& data, std::int64_t base);
+  Status insertGraph(std::int64_t run, std::int64_t id, const snapshot::Graph& graph, std::int64_t bytes,
+                     const std::string& data, std::int64_t base);
   Status writePass(std::int64_t run, std::int64_t phase, const snapshot::PassReport& pass);
   Status writeMachine(std::int64_t run, const snapshot::MachineInfo& machine);
   Status writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
@@ -66,8 +67,9 @@ class EventWriter {
   Status writeRoofline(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
   Status writeBatch(std::int64_t run, std::int64_t step, const snapshot::StepRecord& record);  // step: steps.id
   Status writeRowLosses(std::int64_t run, std::int64_t step, const snapshot::RowLosses& losses);
-  Status writeStatistics(std::int64_t run, std::int64_t step, const std::string& kind, const std::string& subject, std::int32_t value,
-                         const std::string& name, std::int32_t node, const snapshot::TensorStatistics& statistics);
+  Status writeStatistics(std::int64_t run, std::int64_t step, const std::string& kind, const std::string& subject,
+                         std::int32_t value, const std::string& name, std::int32_t node,
+                         const snapshot::TensorStatistics& statistics);
 
   // Prepared once per text; inserts a row and resets.
   template <typename... Values>

@@ -16,7 +16,9 @@ constexpr std::size_t kLongestChain = 100;
 }  // namespace
 
 Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, const std::string& phase) {
-  SS_STORE_ASSIGN(Statement found, project.connection().prepare("SELECT id FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) ORDER BY id DESC LIMIT 1"));
+  SS_STORE_ASSIGN(Statement found,
+                  project.connection().prepare(
+                      "SELECT id FROM graphs WHERE run = ?1 AND (?2 = '' OR phase = ?2) ORDER BY id DESC LIMIT 1"));
   found.bind(run, phase);
   if (!found.next()) {
     SS_STORE_TRY(found.status());
@@ -24,17 +26,24 @@ Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, cons
   }
   const std::int64_t id = found.integer(0);
   const bool hasBase = project.schemaVersion() >= kFirstVersion;
-  SS_STORE_ASSIGN(Statement row, project.connection().prepare(hasBase ? "SELECT data, base FROM graphs WHERE id = ?" : "SELECT data, 0 FROM graphs WHERE id = ?"));
+  SS_STORE_ASSIGN(Statement row, project.connection().prepare(hasBase ? "SELECT data, base FROM graphs WHERE id = ?"
+                                                                      : "SELECT data, 0 FROM graphs WHERE id = ?"));
   std::vector<std::string> chain;  // compressed, from the wanted graph to the one that stands alone
   for (std::int64_t at = id; at != 0;) {
     row.bind(at);
     if (!row.next() || chain.size() == kLongestChain) {
       SS_STORE_TRY(row.status());
-      return fail(ErrorCode::kCorrupt, fmt::format("graph '{}' of run {}: kept as the difference to graph {}, which is not there; expected one of the same build", phase, run, at));
+      return fail(
+          ErrorCode::kCorrupt,
+          fmt::format(
+              "graph '{}' of run {}: kept as the difference to graph {}, which is not there; expected one of the same build",
+              phase, run, at));
     }
     chain.emplace_back(row.blob(0));
     const std::int64_t base = row.integer(1);
-    if (base != 0 && base <= at) return fail(ErrorCode::kCorrupt, fmt::format("graph {}: kept as the difference to graph {}; expected a later one", at, base));
+    if (base != 0 && base <= at)
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("graph {}: kept as the difference to graph {}; expected a later one", at, base));
     at = base;
     row.reset();
   }

@@ -55,10 +55,14 @@ std::string docsStatements() {
 std::span<const Migration> migrations() {
   static constexpr Migration kAll[] = {
       {1, "instructions beside what the machine was measured to reach: tables machine_peaks and roofline",
-       "CREATE TABLE machine_peaks (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, name TEXT NOT NULL, per_second REAL, capacity "
-       "INTEGER NOT NULL, measured_over INTEGER NOT NULL, threads INTEGER NOT NULL, PRIMARY KEY (plan, position)) WITHOUT ROWID;"
-       "CREATE TABLE roofline (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, flops REAL, bytes INTEGER NOT NULL, core_cache_bytes "
-       "INTEGER NOT NULL, shared_cache_bytes INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, intensity REAL, roof_ns REAL, bound_by TEXT NOT NULL, executions "
+       "CREATE TABLE machine_peaks (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, name TEXT NOT "
+       "NULL, per_second REAL, capacity "
+       "INTEGER NOT NULL, measured_over INTEGER NOT NULL, threads INTEGER NOT NULL, PRIMARY KEY (plan, position)) WITHOUT "
+       "ROWID;"
+       "CREATE TABLE roofline (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, flops REAL, bytes "
+       "INTEGER NOT NULL, core_cache_bytes "
+       "INTEGER NOT NULL, shared_cache_bytes INTEGER NOT NULL, memory_bytes INTEGER NOT NULL, intensity REAL, roof_ns REAL, "
+       "bound_by TEXT NOT NULL, executions "
        "INTEGER NOT NULL, median_ns INTEGER, share REAL, PRIMARY KEY (plan, position)) WITHOUT ROWID;"
        "CREATE INDEX roofline_index_0 ON roofline (run)"},
       {2, "batches over the steps, row losses, statistics of parameters, gradients and outputs; what recording took",
@@ -66,17 +70,25 @@ std::span<const Migration> migrations() {
        "ALTER TABLE tensor_stats ADD COLUMN kind TEXT NOT NULL DEFAULT 'watched';"
        "ALTER TABLE tensor_stats ADD COLUMN subject TEXT NOT NULL DEFAULT '';"
        "ALTER TABLE tensor_stats ADD COLUMN node INTEGER NOT NULL DEFAULT -1;"
-       "CREATE TABLE batch_densities (step_id INTEGER NOT NULL, input TEXT NOT NULL, kind TEXT NOT NULL, run INTEGER NOT NULL, valid INTEGER NOT NULL, total "
-       "INTEGER NOT NULL, row_count INTEGER NOT NULL, shortest INTEGER NOT NULL, longest INTEGER NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (step_id, input, "
+       "CREATE TABLE batch_densities (step_id INTEGER NOT NULL, input TEXT NOT NULL, kind TEXT NOT NULL, run INTEGER NOT "
+       "NULL, valid INTEGER NOT NULL, total "
+       "INTEGER NOT NULL, row_count INTEGER NOT NULL, shortest INTEGER NOT NULL, longest INTEGER NOT NULL, reason TEXT NOT "
+       "NULL, PRIMARY KEY (step_id, input, "
        "kind)) WITHOUT ROWID;"
-       "CREATE TABLE batch_inputs (step_id INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, value INTEGER NOT NULL, name TEXT NOT NULL, dtype "
-       "TEXT NOT NULL, shape TEXT NOT NULL, count INTEGER NOT NULL, min REAL, max REAL, mean REAL, std REAL, zeros INTEGER NOT NULL, negative INTEGER NOT NULL, "
-       "nan INTEGER NOT NULL, inf INTEGER NOT NULL, kept_bytes INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (step_id, position));"
-       "CREATE TABLE row_losses (step_id INTEGER PRIMARY KEY, run INTEGER NOT NULL, quantity TEXT NOT NULL, unavailable TEXT NOT NULL, row_count INTEGER NOT "
-       "NULL, counted INTEGER NOT NULL, worst_row INTEGER, worst REAL, mean REAL, not_finite INTEGER NOT NULL, data BLOB NOT NULL)"},
+       "CREATE TABLE batch_inputs (step_id INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, value INTEGER "
+       "NOT NULL, name TEXT NOT NULL, dtype "
+       "TEXT NOT NULL, shape TEXT NOT NULL, count INTEGER NOT NULL, min REAL, max REAL, mean REAL, std REAL, zeros INTEGER "
+       "NOT NULL, negative INTEGER NOT NULL, "
+       "nan INTEGER NOT NULL, inf INTEGER NOT NULL, kept_bytes INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (step_id, "
+       "position));"
+       "CREATE TABLE row_losses (step_id INTEGER PRIMARY KEY, run INTEGER NOT NULL, quantity TEXT NOT NULL, unavailable "
+       "TEXT NOT NULL, row_count INTEGER NOT "
+       "NULL, counted INTEGER NOT NULL, worst_row INTEGER, worst REAL, mean REAL, not_finite INTEGER NOT NULL, data BLOB "
+       "NOT NULL)"},
       {3, "the graph of every phase, as its difference to the one after it; the verdicts on the nodes of a plan",
        "ALTER TABLE graphs ADD COLUMN base INTEGER NOT NULL DEFAULT 0;"
-       "CREATE TABLE determinism (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, verdict TEXT NOT NULL, reason TEXT NOT NULL, node_count "
+       "CREATE TABLE determinism (plan INTEGER NOT NULL, position INTEGER NOT NULL, run INTEGER NOT NULL, verdict TEXT NOT "
+       "NULL, reason TEXT NOT NULL, node_count "
        "INTEGER NOT NULL, nodes TEXT NOT NULL, PRIMARY KEY (plan, position)) WITHOUT ROWID"},
       {4, "steps say whether somebody stopped in them; before, only an alert with their number did",
        "ALTER TABLE steps ADD COLUMN stopped_in INTEGER NOT NULL DEFAULT 0;"

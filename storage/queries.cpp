@@ -55,7 +55,8 @@ Result<std::vector<T>> readAll(const Project& project, std::string_view sql, Rea
 
 template <typename... Values>
 Result<std::vector<RunRow>> readRuns(const Project& project, std::string_view which, const Values&... values) {
-  SS_STORE_ASSIGN(std::vector<RunRow> runs, readAll<RunRow>(project, fmt::format("{} {}", kRunColumns, which), runRow, values...));
+  SS_STORE_ASSIGN(std::vector<RunRow> runs,
+                  readAll<RunRow>(project, fmt::format("{} {}", kRunColumns, which), runRow, values...));
   // A writer that was killed could not say so, and a reader may not: the next writer does.
   if (!project.writable() && !WriterLock::isHeld(project.path()))
     for (RunRow& run : runs)
@@ -93,13 +94,14 @@ Result<Message> readMessage(Statement& row, const std::string& what) {
 
 }  // namespace
 
-Result<std::vector<RunRow>> listRuns(const Project& project) {
-  return readRuns(project, "ORDER BY id");
-}
+Result<std::vector<RunRow>> listRuns(const Project& project) { return readRuns(project, "ORDER BY id"); }
 
 Result<RunRow> readRun(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(std::vector<RunRow> rows, readRuns(project, "WHERE id = ?", run));
-  if (rows.empty()) return fail(ErrorCode::kNotFound, fmt::format("run '{}': not in the project; expected one that `stepscope inspect` of the project lists", run));
+  if (rows.empty())
+    return fail(
+        ErrorCode::kNotFound,
+        fmt::format("run '{}': not in the project; expected one that `stepscope inspect` of the project lists", run));
   return rows.front();
 }
 
@@ -201,8 +203,9 @@ Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run
 }
 
 Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, int depth) {
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT id, parent, run, build, name, ns, depth, error != '' FROM "
-                                                               "phases WHERE depth <= ? ORDER BY run, build, id"));
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare("SELECT id, parent, run, build, name, ns, depth, error != '' FROM "
+                                               "phases WHERE depth <= ? ORDER BY run, build, id"));
   rows.bind(depth);
   std::vector<PhaseHistoryRow> out;
   std::map<std::int64_t, std::size_t> places;
@@ -224,7 +227,8 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
       "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1) "
       "FROM steps WHERE run = ?1 {} ORDER BY {}",
-      project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()), all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
+      project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()),
+      all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
   return readAll<StepRow>(
       project, sql,
       [](const Statement& row) {

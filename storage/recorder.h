@@ -4,9 +4,9 @@
 // at most 250 ms after the oldest waiting event, all in one transaction. A commit is on disk: neither a kill nor a power cut
 // loses it. A step is in the file with all that belongs to it, or not at all.
 //
-// When the queue is full, detail goes first: spans, batches, row losses and statistics, then steps. What was dropped is counted and
-// becomes a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each second; after
-// any other failure of the file it stops for good. Training goes on in every case, and state() tells.
+// When the queue is full, detail goes first: spans, batches, row losses and statistics, then steps. What was dropped is
+// counted and becomes a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each
+// second; after any other failure of the file it stops for good. Training goes on in every case, and state() tells.
 //
 // Cost on the calling thread: about 15 ns per recorded instruction.
 // Thread: every function may be called from any thread. Times are nanoseconds, sizes bytes.
@@ -64,7 +64,8 @@ class Recorder {
   // The graph after the last phase; `stages`: how many phases keep one, this one included.
   void graph(snapshot::Graph graph, int stages = 1);
   // The graph after an earlier phase of the same build, `stage` = 0 for the first. They are handed over from the last to the
-  // first, at any time until the next build: each is stored as its difference to the one before, next to nothing in most cases.
+  // first, at any time until the next build: each is stored as its difference to the one before, next to nothing in most
+  // cases.
   void stageGraph(snapshot::Graph graph, int stage);
   void plan(snapshot::Plan plan);  // the plan that the following steps execute
   // They execute the newest plan of this signature again.

@@ -14,9 +14,11 @@ constexpr int kFirstVersion = 2;  // of the schema, that has the tables
 constexpr std::int64_t kMaxSampledSpans = 2'000'000;
 
 // Durations by position in the plan.
-Result<std::vector<std::vector<std::int64_t>>> executions(const Connection& connection, std::int64_t run, std::int64_t plan) {
+Result<std::vector<std::vector<std::int64_t>>> executions(const Connection& connection, std::int64_t run,
+                                                          std::int64_t plan) {
   constexpr const char* kFrom =
-      " FROM steps s JOIN step_spans p ON p.step_id = s.id WHERE s.run = ?1 AND s.plan = ?2 AND (s.warm_up = 0 OR NOT EXISTS (SELECT 1 FROM steps o "
+      " FROM steps s JOIN step_spans p ON p.step_id = s.id WHERE s.run = ?1 AND s.plan = ?2 AND (s.warm_up = 0 OR NOT "
+      "EXISTS (SELECT 1 FROM steps o "
       "WHERE "
       "o.run = ?1 AND o.warm_up = 0))";
   std::vector<std::vector<std::int64_t>> times;
@@ -53,9 +55,11 @@ Status measureRoofline(const Connection& connection, std::int64_t run) {
   }
   for (const std::int64_t plan : plans) {
     SS_STORE_ASSIGN(auto times, executions(connection, run, plan));
-    SS_STORE_ASSIGN(Statement update,
-                    connection.prepare("UPDATE roofline SET executions = ?1, median_ns = ?2, share = CASE WHEN ?2 > 0 THEN roof_ns / ?2 END "
-                                       "WHERE plan = ?3 AND position = ?4"));
+    SS_STORE_ASSIGN(
+        Statement update,
+        connection.prepare(
+            "UPDATE roofline SET executions = ?1, median_ns = ?2, share = CASE WHEN ?2 > 0 THEN roof_ns / ?2 END "
+            "WHERE plan = ?3 AND position = ?4"));
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (times[i].empty()) continue;
       const TimeStats stats = statisticsOf(times[i]);
@@ -71,23 +75,28 @@ Result<Roofline> readRoofline(const Project& project, const Timing& timing) {
   const std::int64_t plan = timing.instructions.front().plan;
   SS_STORE_ASSIGN(
       Statement peaks,
-      project.connection().prepare("SELECT name, per_second, capacity, measured_over, threads FROM machine_peaks WHERE plan = ? ORDER BY position"));
+      project.connection().prepare(
+          "SELECT name, per_second, capacity, measured_over, threads FROM machine_peaks WHERE plan = ? ORDER BY position"));
   peaks.bind(plan);
   while (peaks.next()) {
     const double perSecond = peaks.real(1);
-    roofline.peaks.push_back({peaks.text(0), std::isfinite(perSecond) ? std::max(0.0, perSecond) : 0, boundedSize(peaks.integer(2)),
-                              boundedSize(peaks.integer(3)), static_cast<int>(peaks.integer(4))});
+    roofline.peaks.push_back({peaks.text(0), std::isfinite(perSecond) ? std::max(0.0, perSecond) : 0,
+                              boundedSize(peaks.integer(2)), boundedSize(peaks.integer(3)),
+                              static_cast<int>(peaks.integer(4))});
   }
   SS_STORE_TRY(peaks.status());
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(
-                                      "SELECT position, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by FROM "
-                                      "roofline WHERE plan = ? ORDER BY position"));
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(
+          "SELECT position, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by FROM "
+          "roofline WHERE plan = ? ORDER BY position"));
   rows.bind(plan);
   while (rows.next()) {
     const std::int64_t position = rows.integer(0);
     RooflineRow row;
     row.roofNs = rows.real(6);
-    if (position < 0 || position >= static_cast<std::int64_t>(timing.instructions.size()) || !(row.roofNs > 0) || !std::isfinite(row.roofNs))
+    if (position < 0 || position >= static_cast<std::int64_t>(timing.instructions.size()) || !(row.roofNs > 0) ||
+        !std::isfinite(row.roofNs))
       continue;
     row.instruction = static_cast<std::size_t>(position);
     row.bytes = boundedSize(rows.integer(1));

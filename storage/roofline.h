@@ -15,7 +15,8 @@
 namespace stepscope::storage {
 
 // Names of peaks.
-inline constexpr std::string_view kCompute = "compute", kCoreCaches = "core caches", kSharedCache = "shared cache", kMemory = "memory";
+inline constexpr std::string_view kCompute = "compute", kCoreCaches = "core caches", kSharedCache = "shared cache",
+                                  kMemory = "memory";
 
 struct PeakRow {
   std::string name;
@@ -43,8 +44,8 @@ struct Roofline {
 // Of the plan that `timing` shows. Measured figures come from `timing`, so that a run that was killed has them too.
 Result<Roofline> readRoofline(const Project& project, const Timing& timing);
 
-// Fills executions, median_ns and share of all plans of a run from its recorded spans; steps of warm-up count only where there are
-// no others, and very long runs are sampled evenly. Called by the writer when the run ends.
+// Fills executions, median_ns and share of all plans of a run from its recorded spans; steps of warm-up count only where
+// there are no others, and very long runs are sampled evenly. Called by the writer when the run ends.
 Status measureRoofline(const Connection& connection, std::int64_t run);
 
 }  // namespace stepscope::storage

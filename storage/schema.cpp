@@ -144,7 +144,8 @@ Table graphsTable() {
            {"value_count", kInt, "values in it"},
            {"bytes", kInt, "size of the message before compression"},
            {"data", kBlob, "zstd of snapshot.Graph; where base is not 0, with the message of that graph as prefix"},
-           {"base", kIntOrZero, "graphs.id of the graph after the next phase, beside which only the difference is kept; 0 = data stands alone"}},
+           {"base", kIntOrZero,
+            "graphs.id of the graph after the next phase, beside which only the difference is kept; 0 = data stands alone"}},
           "",
           {"run, build, phase"}};
 }
@@ -247,43 +248,48 @@ Table instructionsTable() {
 }
 
 Table machinePeaksTable() {
-  return {"machine_peaks",
-          "What the machine was measured to reach before a plan ran, when the option roofline was on: the roofs of the table "
-          "roofline.",
-          {{"plan", kInt, "plans.id"},
-           {"position", kInt, "0 = arithmetic, then the levels of memory, fastest first"},
-           {"run", kInt, "runs.id"},
-           {"name", kText, "compute, core caches, shared cache, memory"},
-           {"per_second", kReal, "compute: f32 operations of a matrix product of 1024³, a multiply-add counts as two; else bytes of a triad or an update in place, whichever is faster"},
-           {"capacity", kInt, "bytes that the level holds, 0 = no limit"},
-           {"measured_over", kInt, "bytes of the working set it was measured over, 0 for compute"},
-           {"threads", kInt, "threads it was measured with"}},
-          "PRIMARY KEY (plan, position)",
-          {},
-          true};
+  return {
+      "machine_peaks",
+      "What the machine was measured to reach before a plan ran, when the option roofline was on: the roofs of the table "
+      "roofline.",
+      {{"plan", kInt, "plans.id"},
+       {"position", kInt, "0 = arithmetic, then the levels of memory, fastest first"},
+       {"run", kInt, "runs.id"},
+       {"name", kText, "compute, core caches, shared cache, memory"},
+       {"per_second", kReal,
+        "compute: f32 operations of a matrix product of 1024³, a multiply-add counts as two; else bytes of a triad or an "
+        "update in place, whichever is faster"},
+       {"capacity", kInt, "bytes that the level holds, 0 = no limit"},
+       {"measured_over", kInt, "bytes of the working set it was measured over, 0 for compute"},
+       {"threads", kInt, "threads it was measured with"}},
+      "PRIMARY KEY (plan, position)",
+      {},
+      true};
 }
 
 Table rooflineTable() {
-  return {"roofline",
-          "Instructions of a plan beside the least time that the machine allows them: the longer of arithmetic at its peak and of "
-          "their bytes, each from the fastest level of memory that can still hold them. Without views and what counts nothing.",
-          {{"plan", kInt, "plans.id"},
-           {"position", kInt, "place in the plan, as in instructions"},
-           {"run", kInt, "runs.id"},
-           {"flops", kReal, "operations, a multiply-add counts as two"},
-           {"bytes", kInt, "bytes read and written"},
-           {"core_cache_bytes", kInt, "of them from or to the caches of single cores"},
-           {"shared_cache_bytes", kInt, "of them from or to the cache that cores share"},
-           {"memory_bytes", kInt, "of them from or to memory"},
-           {"intensity", kReal, "operations per byte, NULL without bytes"},
-           {"roof_ns", kReal, "least time of one execution"},
-           {"bound_by", kText, "what takes that time: compute, core caches, shared cache, memory"},
-           {"executions", kInt, "recorded executions in steps after warm-up; 0 until the run has ended"},
-           {"median_ns", "INTEGER", "median time of them, NULL = never recorded"},
-           {"share", kReal, "roof_ns divided by median_ns: 1 = as fast as the machine allows"}},
-          "PRIMARY KEY (plan, position)",
-          {"run"},
-          true};
+  return {
+      "roofline",
+      "Instructions of a plan beside the least time that the machine allows them: the longer of arithmetic at its peak and "
+      "of "
+      "their bytes, each from the fastest level of memory that can still hold them. Without views and what counts nothing.",
+      {{"plan", kInt, "plans.id"},
+       {"position", kInt, "place in the plan, as in instructions"},
+       {"run", kInt, "runs.id"},
+       {"flops", kReal, "operations, a multiply-add counts as two"},
+       {"bytes", kInt, "bytes read and written"},
+       {"core_cache_bytes", kInt, "of them from or to the caches of single cores"},
+       {"shared_cache_bytes", kInt, "of them from or to the cache that cores share"},
+       {"memory_bytes", kInt, "of them from or to memory"},
+       {"intensity", kReal, "operations per byte, NULL without bytes"},
+       {"roof_ns", kReal, "least time of one execution"},
+       {"bound_by", kText, "what takes that time: compute, core caches, shared cache, memory"},
+       {"executions", kInt, "recorded executions in steps after warm-up; 0 until the run has ended"},
+       {"median_ns", "INTEGER", "median time of them, NULL = never recorded"},
+       {"share", kReal, "roof_ns divided by median_ns: 1 = as fast as the machine allows"}},
+      "PRIMARY KEY (plan, position)",
+      {"run"},
+      true};
 }
 
 Table buffersTable() {
@@ -311,7 +317,8 @@ Table buffersTable() {
 
 Table stepsTable() {
   return {"steps",
-          "One row per executed micro step. A step executed again after a rewind is a new row with the same number. Inside Stepscope, the "
+          "One row per executed micro step. A step executed again after a rewind is a new row with the same number. Inside "
+          "Stepscope, the "
           "table `judged_steps` has those whose ns says how fast a step is.",
           {{"id", kId, "number of the row, in order of execution"},
            {"run", kInt, "runs.id"},
@@ -367,28 +374,29 @@ Table batchDensitiesTable() {
 }
 
 Table batchInputsTable() {
-  return {"batch_inputs",
-          "The batch of some steps (option record.batch): statistics of every input, and the beginning of its contents.",
-          {{"step_id", kInt, "steps.id"},
-           {"position", kInt, "0, 1, … in the order of the graph's inputs"},
-           {"run", kInt, "runs.id"},
-           {"value", kInt, "value id"},
-           {"name", kText, "name of the input"},
-           {"dtype", kText, "float32, int64, …"},
-           {"shape", kText, "[8, 128]"},
-           {"count", kInt, "elements"},
-           {"min", kReal, "over finite elements"},
-           {"max", kReal, "over finite elements"},
-           {"mean", kReal, "over finite elements"},
-           {"std", kReal, "population standard deviation"},
-           {"zeros", kInt, "elements that are 0"},
-           {"negative", kInt, "elements below 0"},
-           {"nan", kInt, "elements that are NaN"},
-           {"inf", kInt, "elements that are infinite"},
-           {"kept_bytes", kInt, "bytes of contents that are kept, 0 = none; the option record.batch.bytes says how many may be"},
-           {"data", kBlob, "zstd of snapshot.TensorData with the beginning of the contents; empty when none is kept"}},
-          "PRIMARY KEY (step_id, position)",
-          {}};
+  return {
+      "batch_inputs",
+      "The batch of some steps (option record.batch): statistics of every input, and the beginning of its contents.",
+      {{"step_id", kInt, "steps.id"},
+       {"position", kInt, "0, 1, … in the order of the graph's inputs"},
+       {"run", kInt, "runs.id"},
+       {"value", kInt, "value id"},
+       {"name", kText, "name of the input"},
+       {"dtype", kText, "float32, int64, …"},
+       {"shape", kText, "[8, 128]"},
+       {"count", kInt, "elements"},
+       {"min", kReal, "over finite elements"},
+       {"max", kReal, "over finite elements"},
+       {"mean", kReal, "over finite elements"},
+       {"std", kReal, "population standard deviation"},
+       {"zeros", kInt, "elements that are 0"},
+       {"negative", kInt, "elements below 0"},
+       {"nan", kInt, "elements that are NaN"},
+       {"inf", kInt, "elements that are infinite"},
+       {"kept_bytes", kInt, "bytes of contents that are kept, 0 = none; the option record.batch.bytes says how many may be"},
+       {"data", kBlob, "zstd of snapshot.TensorData with the beginning of the contents; empty when none is kept"}},
+      "PRIMARY KEY (step_id, position)",
+      {}};
 }
 
 Table rowLossesTable() {
@@ -409,7 +417,8 @@ Table rowLossesTable() {
 
 Table tensorStatsTable() {
   return {"tensor_stats",
-          "Statistics of a value at a step: of watched values, and in some steps (option record.statistics) of trained parameters, their "
+          "Statistics of a value at a step: of watched values, and in some steps (option record.statistics) of trained "
+          "parameters, their "
           "gradients and the outputs of modules.",
           {{"id", kId, "number of the row"},
            {"run", kInt, "runs.id"},
@@ -427,7 +436,8 @@ Table tensorStatsTable() {
            {"inf", kInt, "elements that are infinite"},
            {"negative", kInt, "elements below 0"},
            {"histogram", kText, "JSON array: 64 equal bins from min to max; empty array = not counted"},
-           {"kind", "TEXT NOT NULL DEFAULT 'watched'", "watched, parameter (before the update), gradient (as accumulated, before clipping), output (of a module)"},
+           {"kind", "TEXT NOT NULL DEFAULT 'watched'",
+            "watched, parameter (before the update), gradient (as accumulated, before clipping), output (of a module)"},
            {"subject", "TEXT NOT NULL DEFAULT ''", "name of the parameter, or path of the module"},
            {"node", "INTEGER NOT NULL DEFAULT -1", "node that computed it, -1 = none"}},
           "",
@@ -477,12 +487,12 @@ Table viewStateTable() {
 }  // namespace
 
 const std::vector<Table>& tables() {
-  static const std::vector<Table> all = {metaTable(),         docsTable(),    runsTable(),   machineTable(),
-                                         optionsTable(),      phasesTable(),  passesTable(), nearMissesTable(),
-                                         graphsTable(),       plansTable(),   nodesTable(),  valuesTable(),
-                                         instructionsTable(), buffersTable(), stepsTable(),  stepSpansTable(),
-                                         tensorStatsTable(),  alertsTable(),  lostTable(),   viewStateTable(),
-                                         machinePeaksTable(), rooflineTable(), batchDensitiesTable(), batchInputsTable(),
+  static const std::vector<Table> all = {metaTable(),         docsTable(),       runsTable(),           machineTable(),
+                                         optionsTable(),      phasesTable(),     passesTable(),         nearMissesTable(),
+                                         graphsTable(),       plansTable(),      nodesTable(),          valuesTable(),
+                                         instructionsTable(), buffersTable(),    stepsTable(),          stepSpansTable(),
+                                         tensorStatsTable(),  alertsTable(),     lostTable(),           viewStateTable(),
+                                         machinePeaksTable(), rooflineTable(),   batchDensitiesTable(), batchInputsTable(),
                                          rowLossesTable(),    determinismTable()};
   return all;
 }

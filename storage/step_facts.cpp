@@ -1,8 +1,7 @@
 #include "storage/step_facts.h"
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
@@ -49,9 +48,11 @@ std::vector<std::int64_t> numbersOf(const std::string& text, std::size_t most) {
 Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run) {
   std::map<std::int64_t, std::vector<snapshot::InputDensity>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason FROM "
-                                                                           "batch_densities WHERE step_id IN ") +
-                                                               kLastExecuted + " ORDER BY step_id, input, kind"));
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(
+                      std::string("SELECT step_id, input, kind, valid, total, row_count, shortest, longest, reason FROM "
+                                  "batch_densities WHERE step_id IN ") +
+                      kLastExecuted + " ORDER BY step_id, input, kind"));
   rows.bind(run);
   while (rows.next()) {
     snapshot::InputDensity& d = out[rows.integer(0)].emplace_back();
@@ -68,13 +69,17 @@ Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensitie
   return out;
 }
 
-Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run, std::int64_t contentBytes) {
+Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
+                                                                              std::int64_t contentBytes) {
   std::map<std::int64_t, std::vector<snapshot::TensorData>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_ASSIGN(Statement rows,
-                  project.connection().prepare(std::string("SELECT step_id, value, name, dtype, shape, (SELECT step FROM steps WHERE id = step_id), count, min, max, "
-                                                           "mean, std, zeros, negative, nan, inf, kept_bytes, data FROM batch_inputs WHERE step_id IN ") +
-                                               kLastExecuted + " ORDER BY step_id DESC, position"));
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(
+          std::string(
+              "SELECT step_id, value, name, dtype, shape, (SELECT step FROM steps WHERE id = step_id), count, min, max, "
+              "mean, std, zeros, negative, nan, inf, kept_bytes, data FROM batch_inputs WHERE step_id IN ") +
+          kLastExecuted + " ORDER BY step_id DESC, position"));
   rows.bind(run);
   while (rows.next()) {
     snapshot::TensorData data;
@@ -99,12 +104,15 @@ Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(co
   return out;
 }
 
-Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run, std::int64_t most) {
+Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
+                                                                  std::int64_t most) {
   std::map<std::int64_t, snapshot::RowLosses> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(std::string("SELECT step_id, data, (SELECT step FROM steps WHERE id = step_id) FROM row_losses WHERE "
-                                                                           "step_id IN ") +
-                                                               kLastExecuted + " ORDER BY step_id DESC LIMIT ?2"));
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(
+                      std::string("SELECT step_id, data, (SELECT step FROM steps WHERE id = step_id) FROM row_losses WHERE "
+                                  "step_id IN ") +
+                      kLastExecuted + " ORDER BY step_id DESC LIMIT ?2"));
   rows.bind(run, most);
   while (rows.next()) {
     snapshot::RowLosses& losses = out[rows.integer(0)];
@@ -115,10 +123,15 @@ Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project&
   return out;
 }
 
-Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project, std::int64_t run, std::int64_t most) {
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
+                                                                                                 std::int64_t run,
+                                                                                                 std::int64_t most) {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_ASSIGN(Statement counts, project.connection().prepare("SELECT step, count(*) FROM tensor_stats WHERE run = ? AND kind != 'watched' GROUP BY step ORDER BY step"));
+  SS_STORE_ASSIGN(
+      Statement counts,
+      project.connection().prepare(
+          "SELECT step, count(*) FROM tensor_stats WHERE run = ? AND kind != 'watched' GROUP BY step ORDER BY step"));
   counts.bind(run);
   std::vector<std::int64_t> steps;
   std::int64_t all = 0;
@@ -130,9 +143,12 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
   const std::size_t stride = most > 0 ? static_cast<std::size_t>((all + most - 1) / std::max<std::int64_t>(1, most)) : 1;
   for (std::size_t i = 0; i < steps.size(); ++i)
     if (stride <= 1 || i % stride == 0 || i + 1 == steps.size()) out[steps[i]];
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
-                                                               "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND kind != 'watched' "
-                                                               "GROUP BY step, value) ORDER BY id"));
+  SS_STORE_ASSIGN(
+      Statement rows,
+      project.connection().prepare(
+          "SELECT step, kind, subject, value, name, node, count, min, max, mean, std, zeros, negative, nan, inf, norm "
+          "FROM tensor_stats WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 AND kind != 'watched' "
+          "GROUP BY step, value) ORDER BY id"));
   rows.bind(run);
   while (rows.next()) {
     const auto place = out.find(rows.integer(0));
@@ -153,7 +169,8 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
 Result<std::vector<WatchedStatistics>> readWatchedStatistics(const Project& project, std::int64_t run, std::int64_t most) {
   const char* watched = project.schemaVersion() < kFirstVersion ? "" : "AND kind = 'watched'";
   SS_STORE_ASSIGN(Statement rows,
-                  project.connection().prepare(std::string("SELECT step, value, name, count, min, max, mean, std, zeros, negative, nan, inf, norm, histogram FROM tensor_stats "
+                  project.connection().prepare(std::string("SELECT step, value, name, count, min, max, mean, std, zeros, "
+                                                           "negative, nan, inf, norm, histogram FROM tensor_stats "
                                                            "WHERE id IN (SELECT max(id) FROM tensor_stats WHERE run = ?1 ") +
                                                watched + " GROUP BY step, value) ORDER BY step DESC, id DESC LIMIT ?2"));
   rows.bind(run, most);

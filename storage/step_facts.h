@@ -1,7 +1,7 @@
 // What a project keeps of the numbers of its steps: densities and contents of batches, losses of rows, statistics of values.
 //
-// As queries.h: values in file order, contents untrusted. A step that was executed again counts as last executed. A file of a version
-// before 3 that is opened for reading has none of them, which is no error.
+// As queries.h: values in file order, contents untrusted. A step that was executed again counts as last executed. A file of
+// a version before 3 that is opened for reading has none of them, which is no error.
 #pragma once
 
 #include <map>
@@ -17,15 +17,20 @@ namespace stepscope::storage {
 // By steps.id.
 Result<std::map<std::int64_t, std::vector<snapshot::InputDensity>>> readDensities(const Project& project, std::int64_t run);
 
-// The batches that are kept, by steps.id. Contents are read of the newest steps while they are no more than `contentBytes` together.
-Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run, std::int64_t contentBytes);
+// The batches that are kept, by steps.id. Contents are read of the newest steps while they are no more than `contentBytes`
+// together.
+Result<std::map<std::int64_t, std::vector<snapshot::TensorData>>> readBatches(const Project& project, std::int64_t run,
+                                                                              std::int64_t contentBytes);
 
 // By steps.id; of the newest `most` steps that have some.
-Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run, std::int64_t most);
+Result<std::map<std::int64_t, snapshot::RowLosses>> readRowLosses(const Project& project, std::int64_t run,
+                                                                  std::int64_t most);
 
-// Of parameters, gradients and outputs, without histograms, by micro step. Where there are more than `most` rows, steps are left out
-// evenly: what is kept of a step is whole.
-Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project, std::int64_t run, std::int64_t most);
+// Of parameters, gradients and outputs, without histograms, by micro step. Where there are more than `most` rows, steps are
+// left out evenly: what is kept of a step is whole.
+Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRecordedStatistics(const Project& project,
+                                                                                                 std::int64_t run,
+                                                                                                 std::int64_t most);
 
 struct WatchedStatistics {
   std::int64_t step = 0;

@@ -22,8 +22,8 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
   RunState& state = runs_[run];
   const snapshot::StepRecord& s = event.step;
   const std::optional<std::int64_t> plan = state.plan ? std::optional(state.plan) : std::nullopt;
-  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", run, s.step(), plan,
-                      when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()),
+  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", run, s.step(),
+                      plan, when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()),
                       s.updated(), s.samples(), s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(),
                       state.warmUp || s.warm_up(), s.batch(), s.recording_ns()));
   state.warmUp = false;
@@ -31,7 +31,8 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
   const std::int64_t id = connection_.lastRowId();
   if (event.spanCount > 0) {
     const std::string data = compress(event.spans);
-    SS_STORE_TRY(insert("INSERT INTO step_spans VALUES (?, ?, ?, ?, ?)", id, run, event.spanCount, static_cast<std::int64_t>(event.spans.size()), asBlob(data)));
+    SS_STORE_TRY(insert("INSERT INTO step_spans VALUES (?, ?, ?, ?, ?)", id, run, event.spanCount,
+                        static_cast<std::int64_t>(event.spans.size()), asBlob(data)));
   }
   SS_STORE_TRY(writeBatch(run, id, s));
   if (s.has_row_losses()) SS_STORE_TRY(writeRowLosses(run, id, s.row_losses()));
@@ -42,8 +43,8 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
 
 Status EventWriter::writeBatch(std::int64_t run, std::int64_t step, const snapshot::StepRecord& record) {
   for (const snapshot::InputDensity& d : record.densities())
-    SS_STORE_TRY(insert("INSERT OR REPLACE INTO batch_densities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, d.input(), d.kind(), run, d.valid(), d.total(),
-                        d.rows(), d.shortest(), d.longest(), d.reason()));
+    SS_STORE_TRY(insert("INSERT OR REPLACE INTO batch_densities VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, d.input(),
+                        d.kind(), run, d.valid(), d.total(), d.rows(), d.shortest(), d.longest(), d.reason()));
   int position = 0;
   for (const snapshot::TensorData& input : record.inputs()) {
     const snapshot::TensorStatistics& t = input.statistics();
@@ -54,8 +55,9 @@ Status EventWriter::writeBatch(std::int64_t run, std::int64_t step, const snapsh
       std::int64_t bytes = 0;
       SS_STORE_ASSIGN(data, packMessage(input, bytes));
     }
-    SS_STORE_TRY(insert("INSERT INTO batch_inputs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, position++, run, input.value(),
-                        input.name(), input.dtype(), fmt::format("[{}]", fmt::join(input.dims(), ", ")), t.count(), number(t.min()), number(t.max()),
+    SS_STORE_TRY(insert("INSERT INTO batch_inputs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step,
+                        position++, run, input.value(), input.name(), input.dtype(),
+                        fmt::format("[{}]", fmt::join(input.dims(), ", ")), t.count(), number(t.min()), number(t.max()),
                         number(t.mean()), number(t.std()), t.zeros(), t.negative(), t.nan(), t.inf(), kept, asBlob(data)));
   }
   return {};
@@ -80,17 +82,20 @@ Status EventWriter::writeRowLosses(std::int64_t run, std::int64_t step, const sn
   }
   std::int64_t bytes = 0;
   SS_STORE_ASSIGN(const std::string data, packMessage(losses, bytes));
-  return insert("INSERT INTO row_losses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, run, losses.quantity(), losses.unavailable(), losses.values_size(),
-                counted, worst, when(worst.has_value(), largest), when(finite > 0, sum / static_cast<double>(std::max<std::int64_t>(1, finite))),
-                counted - finite, asBlob(data));
+  return insert("INSERT INTO row_losses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", step, run, losses.quantity(),
+                losses.unavailable(), losses.values_size(), counted, worst, when(worst.has_value(), largest),
+                when(finite > 0, sum / static_cast<double>(std::max<std::int64_t>(1, finite))), counted - finite,
+                asBlob(data));
 }
 
-Status EventWriter::writeStatistics(std::int64_t run, std::int64_t step, const std::string& kind, const std::string& subject, std::int32_t value,
-                                    const std::string& name, std::int32_t node, const snapshot::TensorStatistics& s) {
+Status EventWriter::writeStatistics(std::int64_t run, std::int64_t step, const std::string& kind, const std::string& subject,
+                                    std::int32_t value, const std::string& name, std::int32_t node,
+                                    const snapshot::TensorStatistics& s) {
   std::string histogram = "[]";
   if (s.histogram_size() > 0) histogram = fmt::format("[{}]", fmt::join(s.histogram(), ","));
-  return insert("INSERT INTO tensor_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, step, value, name, s.count(), s.min(),
-                s.max(), s.mean(), s.std(), s.norm(), s.zeros(), s.nan(), s.inf(), s.negative(), histogram, kind, subject, node);
+  return insert("INSERT INTO tensor_stats VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, step,
+                value, name, s.count(), s.min(), s.max(), s.mean(), s.std(), s.norm(), s.zeros(), s.nan(), s.inf(),
+                s.negative(), histogram, kind, subject, node);
 }
 
 Status EventWriter::on(std::int64_t run, const StatsTaken& event) {

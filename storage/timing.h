@@ -1,9 +1,9 @@
 // Statistics of recorded times: per operator, per instruction, per phase of the step.
 //
-// Warm-up steps (the first of each plan) are left out while other steps exist; of the time of whole steps, also those that somebody
-// stopped in (judged_steps.h): what their instructions took says as much as any. A mean never stands alone: every row carries
-// the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the result says
-// so.
+// Warm-up steps (the first of each plan) are left out while other steps exist; of the time of whole steps, also those that
+// somebody stopped in (judged_steps.h): what their instructions took says as much as any. A mean never stands alone: every
+// row carries the count, median, 95th percentile and the extremes. Very long runs are sampled evenly over their steps; the
+// result says so.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,9 @@ std::vector<Verdict> groupVerdicts(const std::vector<snapshot::Determinism>& nod
 Result<std::vector<snapshot::Determinism>> readDeterminism(const Project& project, std::int64_t run) {
   std::vector<snapshot::Determinism> out;
   if (project.schemaVersion() < kFirstVersion) return out;
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT verdict, reason, nodes FROM determinism WHERE plan = "
-                                                               "(SELECT max(plan) FROM determinism WHERE run = ?1) AND run = ?1 ORDER BY position"));
+  SS_STORE_ASSIGN(Statement rows, project.connection().prepare(
+                                      "SELECT verdict, reason, nodes FROM determinism WHERE plan = "
+                                      "(SELECT max(plan) FROM determinism WHERE run = ?1) AND run = ?1 ORDER BY position"));
   rows.bind(run);
   while (rows.next()) {
     const std::string text = rows.text(2);
@@ -46,7 +47,10 @@ Result<std::vector<snapshot::Determinism>> readDeterminism(const Project& projec
     }
   }
   SS_STORE_TRY(rows.status());
-  SS_STORE_ASSIGN(Statement order, project.connection().prepare("SELECT node FROM instructions WHERE plan = (SELECT max(plan) FROM determinism WHERE run = ?) ORDER BY position"));
+  SS_STORE_ASSIGN(
+      Statement order,
+      project.connection().prepare(
+          "SELECT node FROM instructions WHERE plan = (SELECT max(plan) FROM determinism WHERE run = ?) ORDER BY position"));
   order.bind(run);
   std::unordered_map<std::int32_t, std::size_t> places;
   while (order.next()) places.try_emplace(static_cast<std::int32_t>(order.integer(0)), places.size());

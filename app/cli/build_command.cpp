@@ -16,8 +16,10 @@ Run addBuild(CLI::App& parent) {
   };
   auto a = std::make_shared<Arguments>();
   app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
-  app->add_flag("--recompute", a->recompute, "judge what may be computed again: what each pattern saves and costs, and what budgets give");
-  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")->type_name("DIR");
+  app->add_flag("--recompute", a->recompute,
+                "judge what may be computed again: what each pattern saves and costs, and what budgets give");
+  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")
+      ->type_name("DIR");
   app->add_flag("--json", a->json, "one JSON object per line");
   a->shared.add(*app);
   return [a] {
@@ -43,8 +45,9 @@ Run addBuild(CLI::App& parent) {
     if (!a->json) {
       const auto plan = (*session)->planSnapshot();
       if (plan)
-        fmt::print("{} instructions; arena {} (lower bound {}), persistent {}\n", plan->instructions_size(), bytesText(plan->arena_bytes()),
-                   bytesText(plan->lower_bound_bytes()), bytesText(plan->persistent_bytes()));
+        fmt::print("{} instructions; arena {} (lower bound {}), persistent {}\n", plan->instructions_size(),
+                   bytesText(plan->arena_bytes()), bytesText(plan->lower_bound_bytes()),
+                   bytesText(plan->persistent_bytes()));
     }
     output.finished(0, 0);
     return kSuccess;

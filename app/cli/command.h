@@ -50,7 +50,8 @@ class SharedOptions {
   bool nesterov_ = false;
 };
 
-// Prints what is wrong with the flags and returns the exit code: wrong usage, or failed where this build lacks what was asked for.
+// Prints what is wrong with the flags and returns the exit code: wrong usage, or failed where this build lacks what was
+// asked for.
 std::optional<int> usageError(const SharedOptions& shared, const std::vector<std::string>& fetches = {});
 
 }  // namespace stepscope::cli

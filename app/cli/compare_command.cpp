@@ -138,7 +138,8 @@ void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
 }  // namespace
 
 Run addCompare(CLI::App& parent) {
-  auto* app = parent.add_subcommand("compare", "two runs, of one project or of two: first divergence, options, time, memory");
+  auto* app =
+      parent.add_subcommand("compare", "two runs, of one project or of two: first divergence, options, time, memory");
   struct Arguments {
     std::string project, other;
     std::int64_t a = 0, b = 0;

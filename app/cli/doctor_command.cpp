@@ -1,6 +1,7 @@
-#include <algorithm>
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
 
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
@@ -10,7 +11,8 @@
 namespace stepscope::cli {
 
 Run addDoctor(CLI::App& parent) {
-  auto* app = parent.add_subcommand("doctor", "what this machine has and reaches: CPU features, memory, GPU, measured peaks, libraries");
+  auto* app = parent.add_subcommand(
+      "doctor", "what this machine has and reaches: CPU features, memory, GPU, measured peaks, libraries");
   auto json = std::make_shared<bool>(false);
   app->add_flag("--json", *json, "machine-readable");
   return [json] {
@@ -26,11 +28,14 @@ Run addDoctor(CLI::App& parent) {
     }
     std::string features;
     for (const std::string& feature : info.cpu_features()) features += (features.empty() ? "" : " ") + feature;
-    fmt::print("stepscope  {}\ncpu        {}, {} cores\nfeatures   {}\nmemory     {}\ngpu        {}\n", info.version(), info.cpu(), info.cores(), features,
-               bytesText(info.memory_bytes()), info.gpu().empty() ? "none: " + info.gpu_note() : info.gpu());
-    fmt::print("peak       {:.1f} GF/s in f32 matrix products, {} threads\n", info.peak().operations_per_second() * 1e-9, info.peak().threads());
+    fmt::print("stepscope  {}\ncpu        {}, {} cores\nfeatures   {}\nmemory     {}\ngpu        {}\n", info.version(),
+               info.cpu(), info.cores(), features, bytesText(info.memory_bytes()),
+               info.gpu().empty() ? "none: " + info.gpu_note() : info.gpu());
+    fmt::print("peak       {:.1f} GF/s in f32 matrix products, {} threads\n", info.peak().operations_per_second() * 1e-9,
+               info.peak().threads());
     for (const snapshot::MemoryLevel& level : info.peak().levels())
-      fmt::print("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(), level.capacity() > 0 ? " of " + bytesText(level.capacity()) : "");
+      fmt::print("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
+                 level.capacity() > 0 ? " of " + bytesText(level.capacity()) : "");
     for (const std::string& library : info.libraries()) fmt::print("library    {}\n", library);
     return kSuccess;
   };

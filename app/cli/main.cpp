@@ -1,6 +1,7 @@
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
-#include <fmt/format.h>
 #include <map>
 
 #include "app/cli/command.h"
@@ -20,9 +21,9 @@ int runMain(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.failure_message(CLI::FailureMessage::simple);
   const std::vector<std::pair<const char*, Run>> commands{
-      {"open", addOpen(app)},       {"build", addBuild(app)},     {"train", addTrain(app)},   {"run", addRun(app)},
-      {"inspect", addInspect(app)}, {"report", addReport(app)},   {"compare", addCompare(app)}, {"sql", addSql(app)},
-      {"options", addOptions(app)}, {"doctor", addDoctor(app)},   {"worker", addWorker(app)},
+      {"open", addOpen(app)},       {"build", addBuild(app)},   {"train", addTrain(app)},     {"run", addRun(app)},
+      {"inspect", addInspect(app)}, {"report", addReport(app)}, {"compare", addCompare(app)}, {"sql", addSql(app)},
+      {"options", addOptions(app)}, {"doctor", addDoctor(app)}, {"worker", addWorker(app)},
   };
   if (argc <= 1) {
     fmt::print("{}", app.help());

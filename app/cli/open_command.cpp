@@ -17,7 +17,8 @@ Run addOpen(CLI::App& parent) {
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     const std::string workbench = (self.parent_path() / "stepscope-workbench").string();
     if (!std::filesystem::exists(workbench, error)) {
-      fmt::print(stderr, "error: window '{}': not part of this build; expected stepscope-workbench beside stepscope\n", workbench);
+      fmt::print(stderr, "error: window '{}': not part of this build; expected stepscope-workbench beside stepscope\n",
+                 workbench);
       return kFailed;
     }
     // Qt would end the process with a signal.
@@ -26,7 +27,10 @@ Run addOpen(CLI::App& parent) {
       return value != nullptr && *value != 0;
     };
     if (!given("DISPLAY") && !given("WAYLAND_DISPLAY") && !given("QT_QPA_PLATFORM")) {
-      fmt::print(stderr, "error: window '{}': no display; expected DISPLAY or WAYLAND_DISPLAY; hint: `stepscope train` and `stepscope report` need none\n", workbench);
+      fmt::print(stderr,
+                 "error: window '{}': no display; expected DISPLAY or WAYLAND_DISPLAY; hint: `stepscope train` and "
+                 "`stepscope report` need none\n",
+                 workbench);
       return kFailed;
     }
     if (path->empty())

@@ -6,7 +6,8 @@
 
 namespace stepscope::cli {
 
-Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output, bool mapWeights) {
+Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output,
+                                             bool mapWeights) {
   std::filesystem::path path = model;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -22,7 +23,8 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
   auto session = Session::open(path, load, std::move(observer), &problems);
   if (!session) {
     for (std::size_t i = 1; i < problems.size() && i < 50; ++i)
-      fmt::print(stderr, "problem: {}: {}{}{}\n", problems[i].where, problems[i].message, problems[i].hint.empty() ? "" : "; hint: ", problems[i].hint);
+      fmt::print(stderr, "problem: {}: {}{}{}\n", problems[i].where, problems[i].message,
+                 problems[i].hint.empty() ? "" : "; hint: ", problems[i].hint);
     return session;
   }
   SS_TRY((*session)->setOptions(options));

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -24,7 +25,11 @@ Run addOptions(CLI::App& parent) {
       const std::string value = origin == options->origins.end() ? std::string(info.defaultValue) : origin->second.value;
       const std::string setBy = origin == options->origins.end() ? "default" : origin->second.setBy;
       if (a->json)
-        fmt::print("{}\n", nlohmann::json{{"name", info.name}, {"value", value}, {"default", info.defaultValue}, {"set_by", setBy}, {"doc", info.doc}}.dump());
+        fmt::print(
+            "{}\n",
+            nlohmann::json{
+                {"name", info.name}, {"value", value}, {"default", info.defaultValue}, {"set_by", setBy}, {"doc", info.doc}}
+                .dump());
       rows.push_back({std::string(info.name), value, std::string(info.defaultValue), setBy, std::string(info.doc)});
     }
     if (!a->json) fmt::print("{}", table({"option", "value", "default", "set by", "effect"}, rows, 5));

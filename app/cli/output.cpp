@@ -1,11 +1,11 @@
 #include "app/cli/output.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace stepscope::cli {
@@ -46,7 +46,8 @@ std::string bytesText(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", value / (1024.0 * 1024 * 1024));
 }
 
-std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t leftColumns) {
+std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                  std::size_t leftColumns) {
   std::vector<std::size_t> widths;
   for (const std::string& cell : header) widths.push_back(width(cell));
   for (const auto& row : rows)
@@ -68,12 +69,14 @@ std::string table(const std::vector<std::string>& header, const std::vector<std:
 
 void Output::phase(const snapshot::PhaseSpan& span) const {
   if (!json_) return;
-  nlohmann::json event{{"event", "phase"}, {"name", span.name()}, {"depth", span.depth()}, {"ns", span.ns()}, {"count", span.count()}, {"peak_bytes", span.peak_bytes()}};
+  nlohmann::json event{{"event", "phase"}, {"name", span.name()},   {"depth", span.depth()},
+                       {"ns", span.ns()},  {"count", span.count()}, {"peak_bytes", span.peak_bytes()}};
   if (!span.error().empty()) event["error"] = span.error();
   if (span.has_pass()) {
     event["matches"] = span.pass().matches();
     event["near_misses"] = span.pass().near_misses_size();
-    if (span.pass().notes_size() > 0) event["notes"] = std::vector<std::string>(span.pass().notes().begin(), span.pass().notes().end());
+    if (span.pass().notes_size() > 0)
+      event["notes"] = std::vector<std::string>(span.pass().notes().begin(), span.pass().notes().end());
   }
   print(event);
 }
@@ -97,8 +100,10 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
     if (!span.error().empty())
       note = "failed";
     else if (span.has_pass() && span.depth() > 0)
-      note = fmt::format("{} matches, {} → {} nodes", span.pass().matches(), span.pass().nodes_before(), span.pass().nodes_after());
-    rows.push_back({std::string(static_cast<std::size_t>(span.depth()) * 2, ' ') + span.name(), timeText(span.ns()), std::to_string(span.count()), bytesText(span.peak_bytes()), note});
+      note = fmt::format("{} matches, {} → {} nodes", span.pass().matches(), span.pass().nodes_before(),
+                         span.pass().nodes_after());
+    rows.push_back({std::string(static_cast<std::size_t>(span.depth()) * 2, ' ') + span.name(), timeText(span.ns()),
+                    std::to_string(span.count()), bytesText(span.peak_bytes()), note});
   }
   rows.push_back({"total", timeText(total), "", "", ""});
   std::string text;
@@ -137,32 +142,56 @@ void Output::recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const
 void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
   if (json_) {
     for (const auto& p : report.patterns())
-      print({{"event", "recompute_pattern"}, {"pattern", p.pattern()}, {"occurrences", p.occurrences()}, {"applied", p.applied()}, {"kept_bytes", p.stash_bytes()},
-             {"saved_bytes", p.saved_bytes()}, {"cost_ns", numberJson(p.cost_ns())}, {"measured", report.measured()}, {"nodes", p.nodes()}});
+      print({{"event", "recompute_pattern"},
+             {"pattern", p.pattern()},
+             {"occurrences", p.occurrences()},
+             {"applied", p.applied()},
+             {"kept_bytes", p.stash_bytes()},
+             {"saved_bytes", p.saved_bytes()},
+             {"cost_ns", numberJson(p.cost_ns())},
+             {"measured", report.measured()},
+             {"nodes", p.nodes()}});
     for (const auto& p : report.curve())
-      print({{"event", "recompute_point"}, {"peak_bytes", p.peak_bytes()}, {"extra_ns", numberJson(p.extra_ns())}, {"step_ns", numberJson(p.step_ns())}, {"nodes", p.nodes()}, {"plan", p.plan()}, {"exact", p.exact()}});
+      print({{"event", "recompute_point"},
+             {"peak_bytes", p.peak_bytes()},
+             {"extra_ns", numberJson(p.extra_ns())},
+             {"step_ns", numberJson(p.step_ns())},
+             {"nodes", p.nodes()},
+             {"plan", p.plan()},
+             {"exact", p.exact()}});
     return;
   }
   const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
   std::vector<std::vector<std::string>> rows;
   for (const auto& p : report.patterns()) {
     std::string ratio = "-";
-    if (p.saved_bytes() > 0 && p.cost_ns() > 0) ratio = bytesText(static_cast<std::int64_t>(static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6)) + "/ms";
-    rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), bytesText(p.stash_bytes()), bytesText(p.saved_bytes()), time(p.cost_ns()), ratio});
+    if (p.saved_bytes() > 0 && p.cost_ns() > 0)
+      ratio = bytesText(static_cast<std::int64_t>(static_cast<double>(p.saved_bytes()) / p.cost_ns() * 1e6)) + "/ms";
+    rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), bytesText(p.stash_bytes()),
+                    bytesText(p.saved_bytes()), time(p.cost_ns()), ratio});
   }
-  fmt::print("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}", report.basis(),
-             table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
+  fmt::print("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}",
+             report.basis(), table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
   rows.clear();
-  for (const auto& p : report.curve()) rows.push_back({std::to_string(p.peak_bytes()), bytesText(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()), std::to_string(p.nodes())});
-  fmt::print("what a budget gives (option recompute.budget = BYTES of live activations)\n{}", table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
+  for (const auto& p : report.curve())
+    rows.push_back({std::to_string(p.peak_bytes()), bytesText(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()),
+                    std::to_string(p.nodes())});
+  fmt::print("what a budget gives (option recompute.budget = BYTES of live activations)\n{}",
+             table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
   std::fflush(stdout);
 }
 
 void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {
   if (json_) {
-    nlohmann::json event{{"event", "step"},        {"step", r.step()},          {"ns", r.ns()},
-                         {"peak_bytes", r.peak_bytes()}, {"planned_bytes", r.planned_bytes()}, {"learning_rate", r.learning_rate()},
-                         {"updated", r.updated()}, {"samples", r.samples()},    {"tokens", r.tokens()}};
+    nlohmann::json event{{"event", "step"},
+                         {"step", r.step()},
+                         {"ns", r.ns()},
+                         {"peak_bytes", r.peak_bytes()},
+                         {"planned_bytes", r.planned_bytes()},
+                         {"learning_rate", r.learning_rate()},
+                         {"updated", r.updated()},
+                         {"samples", r.samples()},
+                         {"tokens", r.tokens()}};
     event["loss"] = r.has_loss() ? numberJson(r.loss()) : nlohmann::json(nullptr);
     if (r.has_gradient_norm()) event["gradient_norm"] = numberJson(r.gradient_norm());
     print(event);
@@ -182,7 +211,8 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
     fmt::print("\n");
   } else if (terminal) {
     const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-    fmt::print("\r\x1b[Kstep {} of {}  {:.1f} steps/s  {:.0f} s left", done, total, rate, rate > 0 ? static_cast<double>(total - done) / rate : 0.0);
+    fmt::print("\r\x1b[Kstep {} of {}  {:.1f} steps/s  {:.0f} s left", done, total, rate,
+               rate > 0 ? static_cast<double>(total - done) / rate : 0.0);
   }
   std::fflush(stdout);
 }

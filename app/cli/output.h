@@ -14,22 +14,24 @@ std::string timeText(std::int64_t ns);      // "123.45 µs"
 std::string bytesText(std::int64_t bytes);  // "3.20 MiB"
 
 // Aligned columns; the first is left-aligned, the others right-aligned.
-std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows, std::size_t leftColumns = 1);
+std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                  std::size_t leftColumns = 1);
 
 class Output {
  public:
   explicit Output(bool json) : json_(json) {}
   bool json() const { return json_; }
-  void phase(const snapshot::PhaseSpan& span) const;       // JSON only
-  void alert(const snapshot::Alert& alert) const;          // stderr in text mode
+  void phase(const snapshot::PhaseSpan& span) const;  // JSON only
+  void alert(const snapshot::Alert& alert) const;     // stderr in text mode
   void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
-  // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose from.
+  // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose
+  // from.
   void recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const;
   // The same, judged: one row or event per pattern and per point of the curve.
   void recomputeReport(const snapshot::RecomputeReport& report) const;
   void step(const snapshot::StepRecord& record, std::int64_t done, std::int64_t total, double secondsSoFar) const;
   void finished(std::int64_t steps, std::int64_t ns) const;
-  void failed(const std::string& message) const;           // JSON: an error event besides the line on stderr
+  void failed(const std::string& message) const;  // JSON: an error event besides the line on stderr
 
  private:
   bool json_;

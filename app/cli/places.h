@@ -1,4 +1,5 @@
-// Whether files can be written at their places, told before the work: hours of training must not end with a file that cannot be written.
+// Whether files can be written at their places, told before the work: hours of training must not end with a file that cannot
+// be written.
 #pragma once
 
 #include <string>

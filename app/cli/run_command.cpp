@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -57,7 +58,9 @@ Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, T
     const std::filesystem::path file = std::filesystem::path(a.expect) / fmt::format("output_{}.pb", k);
     std::error_code error;
     if (!std::filesystem::exists(file, error)) {
-      if (k == 0) return fail(ErrorCode::kIo, fmt::format("expect '{}': no output_0.pb; expected a directory of output_*.pb", a.expect));
+      if (k == 0)
+        return fail(ErrorCode::kIo,
+                    fmt::format("expect '{}': no output_0.pb; expected a directory of output_*.pb", a.expect));
       continue;
     }
     const auto& [name, found] = outputs[k];
@@ -65,9 +68,12 @@ Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, T
     if (!found.valid()) {
       problems.push_back(fmt::format("output '{}': not computed", name));
     } else if (found.dtype() != expected.tensor.dtype() || found.dims() != expected.tensor.dims()) {
-      problems.push_back(fmt::format("output '{}': found {}{}; expected {}{}", name, dtypeName(found.dtype()), dimsText(found.dims()), dtypeName(expected.tensor.dtype()), dimsText(expected.tensor.dims())));
+      problems.push_back(fmt::format("output '{}': found {}{}; expected {}{}", name, dtypeName(found.dtype()),
+                                     dimsText(found.dims()), dtypeName(expected.tensor.dtype()),
+                                     dimsText(expected.tensor.dims())));
     } else if (const Difference d = compareWithin(found.view(), expected.tensor.view(), a.rtol, a.atol); d.differing > 0) {
-      problems.push_back(fmt::format("output '{}': {} of {} elements differ, worst {}", name, d.differing, found.elements(), d.worst));
+      problems.push_back(
+          fmt::format("output '{}': {} of {} elements differ, worst {}", name, d.differing, found.elements(), d.worst));
     }
   }
   if (problems.empty()) return {};
@@ -90,10 +96,19 @@ Status run(const Arguments& a, const Output& output) {
     if (!tensor.valid()) continue;
     const auto s = tensor.dtype() == DType::kString ? snapshot::TensorStatistics{} : tensorStatistics(tensor.view());
     if (a.json)
-      fmt::print("{}\n", nlohmann::json{{"event", "output"}, {"name", name}, {"dtype", std::string(dtypeName(tensor.dtype()))}, {"dims", tensor.dims()}, {"min", s.min()}, {"max", s.max()}, {"mean", s.mean()}, {"nan", s.nan()}, {"inf", s.inf()}}
+      fmt::print("{}\n", nlohmann::json{{"event", "output"},
+                                        {"name", name},
+                                        {"dtype", std::string(dtypeName(tensor.dtype()))},
+                                        {"dims", tensor.dims()},
+                                        {"min", s.min()},
+                                        {"max", s.max()},
+                                        {"mean", s.mean()},
+                                        {"nan", s.nan()},
+                                        {"inf", s.inf()}}
                              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     else if (a.expect.empty())
-      fmt::print("{}  {}{}  min {:.6g}  max {:.6g}  mean {:.6g}  NaN {}  Inf {}\n", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()), s.min(), s.max(), s.mean(), s.nan(), s.inf());
+      fmt::print("{}  {}{}  min {:.6g}  max {:.6g}  mean {:.6g}  NaN {}  Inf {}\n", name, dtypeName(tensor.dtype()),
+                 dimsText(tensor.dims()), s.min(), s.max(), s.mean(), s.nan(), s.inf());
   }
   for (const auto& [value, file] : fetches)
     for (const auto& [name, tensor] : outputs)

@@ -7,7 +7,9 @@ namespace stepscope::cli {
 void SharedOptions::add(CLI::App& app) {
   for (const OptionInfo& info : optionTable()) {
     // Dotted names have no flag of their own, and a switch takes no value.
-    if (info.name.find('.') != std::string_view::npos || info.name == "nesterov" || info.name == "kernels" || info.name == "record") continue;
+    if (info.name.find('.') != std::string_view::npos || info.name == "nesterov" || info.name == "kernels" ||
+        info.name == "record")
+      continue;
     auto values = std::make_shared<std::vector<std::string>>();
     std::string doc(info.doc);
     if (!info.choices.empty()) {
@@ -22,7 +24,9 @@ void SharedOptions::add(CLI::App& app) {
   app.add_flag("--nesterov", nesterov_, "Nesterov momentum of sgd");
   app.add_option("--set", *set_, "NAME=VALUE: any option of `stepscope options`")->type_name("")->expected(1)->take_all();
   app.add_option("--init-from", initFrom, "parameters from a .safetensors file")->type_name("FILE");
-  app.add_flag("--map-weights", mapWeights, "map weights that lie in files beside the model instead of copying them: what is not trained stays in the file cache; the files must stay as they are");
+  app.add_flag("--map-weights", mapWeights,
+               "map weights that lie in files beside the model instead of copying them: what is not trained stays in the "
+               "file cache; the files must stay as they are");
   app.add_flag("--resume", resume, "with --init-from: optimizer state and step number too");
 }
 
@@ -33,7 +37,8 @@ Result<TrainOptions> SharedOptions::apply() const {
   if (nesterov_) SS_TRY(applySetting(options, "nesterov", "on", "command line"));
   for (const std::string& assignment : *set_) {
     const auto equals = assignment.find('=');
-    if (equals == std::string::npos) return invalid(fmt::format("option 'set': found '{}'; expected NAME=VALUE", assignment));
+    if (equals == std::string::npos)
+      return invalid(fmt::format("option 'set': found '{}'; expected NAME=VALUE", assignment));
     SS_TRY(applySetting(options, assignment.substr(0, equals), assignment.substr(equals + 1), "command line"));
   }
   SS_TRY(checkOptions(options));
@@ -56,7 +61,8 @@ Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std:
   std::vector<std::pair<std::string, std::string>> fetches;
   for (const std::string& item : items) {
     const auto equals = item.rfind('=');
-    if (equals == std::string::npos || equals == 0) return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
+    if (equals == std::string::npos || equals == 0)
+      return invalid(fmt::format("option 'fetch': found '{}'; expected VALUE=FILE.npy", item));
     fetches.emplace_back(item.substr(0, equals), item.substr(equals + 1));
   }
   return fetches;

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -29,7 +30,9 @@ Run addSql(CLI::App& parent) {
       for (const auto& cell : row) rows.back().push_back(storage::sqlCellText(cell));
     }
     if (a->json) {
-      const auto print = [](const auto& row) { fmt::print("{}\n", nlohmann::json(row).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)); };
+      const auto print = [](const auto& row) {
+        fmt::print("{}\n", nlohmann::json(row).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      };
       print(result->columns);
       for (const auto& row : rows) print(row);
     } else {

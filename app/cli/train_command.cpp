@@ -1,8 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
-#include <fmt/format.h>
 #include <optional>
 
 #include "app/cli/capture_folder.h"
@@ -52,7 +53,9 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
   if (!a.dumpParams.empty()) SS_TRY(writeSafetensors(a.dumpParams, session.namedState(false), {}));
   for (const auto& [value, file] : fetches) {
     const ValueId id = session.findValue(value);
-    if (!id) return fail(ErrorCode::kNotFound, fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value));
+    if (!id)
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value));
     SS_ASSIGN(const TensorView view, session.value(id));
     SS_TRY(writeNpy(file, view));
   }
@@ -93,7 +96,8 @@ void recordBuild(storage::Recorder& recorder, const Session& session) {
     recorder.determinism(session.determinism());
   }
   for (std::size_t i = stages.size(); i-- > 1;)
-    if (auto graph = session.graphSnapshot(stages[i - 1].phase)) recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
+    if (auto graph = session.graphSnapshot(stages[i - 1].phase))
+      recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
   for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
 }
 
@@ -104,18 +108,22 @@ bool drawsRandomNumbers(const Graph& graph) {
   });
 }
 
-// An exporter may drop what it does not know (label smoothing, say): the captured loss tells. Nothing when there is nothing to say.
+// An exporter may drop what it does not know (label smoothing, say): the captured loss tells. Nothing when there is nothing
+// to say.
 std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Session& session, double loss) {
   std::error_code error;
   if (!std::filesystem::is_directory(a.model, error) || !a.shared.initFrom.empty() || session.options().startStep != 0 ||
-      session.options().data != (std::filesystem::path(a.model) / "batches.npz").string() || drawsRandomNumbers(*session.stages().back().graph))
+      session.options().data != (std::filesystem::path(a.model) / "batches.npz").string() ||
+      drawsRandomNumbers(*session.stages().back().graph))
     return std::nullopt;
   const auto captured = capturedLoss(a.model);
   if (!captured || std::fabs(loss - *captured) <= 1e-3 * std::max(1.0, std::fabs(*captured))) return std::nullopt;
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::WARNING);
   alert.set_code("capture_differs");
-  alert.set_message(fmt::format("loss of the first batch: {:.6g}; PyTorch had {:.6g} when the model was captured: the exporter changed the model", loss, *captured));
+  alert.set_message(fmt::format(
+      "loss of the first batch: {:.6g}; PyTorch had {:.6g} when the model was captured: the exporter changed the model",
+      loss, *captured));
   return alert;
 }
 
@@ -153,7 +161,8 @@ Status train(const Arguments& a, const Output& output) {
   // A typing error is told before the work, not after it.
   for (const auto& [value, file] : fetches)
     if (!session->findValue(value)) {
-      Error missing{ErrorCode::kNotFound, fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value)};
+      Error missing{ErrorCode::kNotFound,
+                    fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value)};
       if (recorder) recorder->endRun(storage::RunStatus::kFailed, missing.message);
       return tl::make_unexpected(std::move(missing));
     }
@@ -189,7 +198,9 @@ Status train(const Arguments& a, const Output& output) {
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
   if (recorder) {
     for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
-    recorder->endRun(!failed ? storage::RunStatus::kFailed : interrupted ? storage::RunStatus::kCancelled : storage::RunStatus::kFinished,
+    recorder->endRun(!failed       ? storage::RunStatus::kFailed
+                     : interrupted ? storage::RunStatus::kCancelled
+                                   : storage::RunStatus::kFinished,
                      failed ? "" : failed.error().message);
     if (auto closed = recorder->close(); !closed && failed) failed = tl::make_unexpected(fromStorage(closed.error()));
   }
@@ -201,8 +212,11 @@ Status train(const Arguments& a, const Output& output) {
 
 std::optional<int> wrongUsage(const Arguments& a) {
   if (const auto wrong = usageError(a.shared, a.fetch)) return wrong;
-  if (const auto options = a.shared.apply(); options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty())) return std::nullopt;
-  fmt::print(stderr, "error: option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed\n");
+  if (const auto options = a.shared.apply(); options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty()))
+    return std::nullopt;
+  fmt::print(
+      stderr,
+      "error: option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed\n");
   return kUsage;
 }
 
@@ -213,11 +227,17 @@ Run addTrain(CLI::App& parent) {
   auto a = std::make_shared<Arguments>();
   app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
   app->add_option("--project", a->project, "record into this project file")->type_name("FILE");
-  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")->type_name("DIR");
+  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")
+      ->type_name("DIR");
   app->add_option("--save", a->save, "parameters and optimizer state after the last step")->type_name("FILE.safetensors");
-  app->add_option("--dump-grads", a->dumpGrads, "gradients at the last step, as accumulated, before clipping")->type_name("FILE.safetensors");
-  app->add_option("--dump-params", a->dumpParams, "parameters and running statistics after the last step")->type_name("FILE.safetensors");
-  app->add_option("--fetch", a->fetch, "VALUE=FILE.npy: any intermediate value of the last step")->type_name("")->expected(1)->take_all();
+  app->add_option("--dump-grads", a->dumpGrads, "gradients at the last step, as accumulated, before clipping")
+      ->type_name("FILE.safetensors");
+  app->add_option("--dump-params", a->dumpParams, "parameters and running statistics after the last step")
+      ->type_name("FILE.safetensors");
+  app->add_option("--fetch", a->fetch, "VALUE=FILE.npy: any intermediate value of the last step")
+      ->type_name("")
+      ->expected(1)
+      ->take_all();
   app->add_flag("--json", a->json, "one JSON object per line");
   a->shared.add(*app);
   return [a] {

@@ -1,6 +1,7 @@
-#include <csignal>
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "app/cli/command.h"
 #include "app/cli/machine.h"

@@ -13,8 +13,8 @@ class QWidget;
 namespace stepscope {
 
 struct ActionEntry {
-  const char* id;        // object name
-  const char* group;     // "File", "Run", "Select", "View", "Tools": menu and heading in the key help
+  const char* id;     // object name
+  const char* group;  // "File", "Run", "Select", "View", "Tools": menu and heading in the key help
   const char* text;
   const char* shortcut;  // portable form, several separated by "; "
   const char* icon;      // of views/common/icons.h; empty none

@@ -9,7 +9,8 @@ namespace stepscope {
 std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) {
   QCommandLineParser parser;
   parser.setApplicationDescription(QStringLiteral("Opens a model or a recorded project in the window."));
-  parser.addPositionalArgument(QStringLiteral("path"), QStringLiteral("model (.onnx) or project (.stepscope)"), QStringLiteral("[MODEL|PROJECT]"));
+  parser.addPositionalArgument(QStringLiteral("path"), QStringLiteral("model (.onnx) or project (.stepscope)"),
+                               QStringLiteral("[MODEL|PROJECT]"));
   parser.addOptions({
       {"layout", "Explore, Step, Profile, Memory, Compare, or a saved one", "name"},
       {"theme", "light or dark", "theme"},
@@ -52,7 +53,9 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
     if (!parser.isSet(QLatin1String(name))) return std::nullopt;
     bool ok = false;
     const int value = parser.value(QLatin1String(name)).toInt(&ok);
-    if (!ok || value < 0) return wrong(QStringLiteral("option '%1': %2; expected a number from 0").arg(QLatin1String(name), parser.value(QLatin1String(name))));
+    if (!ok || value < 0)
+      return wrong(QStringLiteral("option '%1': %2; expected a number from 0")
+                       .arg(QLatin1String(name), parser.value(QLatin1String(name))));
     *target = value;
     return std::nullopt;
   };

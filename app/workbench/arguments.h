@@ -11,14 +11,14 @@
 namespace stepscope {
 
 struct Arguments {
-  QString path;              // model or project; empty: the start page
-  QString layout;            // empty: as it was left
-  QString theme;             // "light", "dark", empty: as it was left or the system's
-  QString screenshot;        // PNG to write before leaving; implies a window that remembers nothing
-  QStringList show;          // views to bring to the front
-  QString size;              // "1280x800"
-  std::int64_t steps = 0;    // training steps to run first
-  int runTo = -1;            // instruction to stop before, after those steps
+  QString path;            // model or project; empty: the start page
+  QString layout;          // empty: as it was left
+  QString theme;           // "light", "dark", empty: as it was left or the system's
+  QString screenshot;      // PNG to write before leaving; implies a window that remembers nothing
+  QStringList show;        // views to bring to the front
+  QString size;            // "1280x800"
+  std::int64_t steps = 0;  // training steps to run first
+  int runTo = -1;          // instruction to stop before, after those steps
   int selectInstruction = -1;
   snapshot::Configure configuration;  // --data, --set and the other options of `stepscope train`
 };

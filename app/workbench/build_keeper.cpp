@@ -3,7 +3,8 @@
 
 namespace stepscope {
 
-BuildKeeper::BuildKeeper(SnapshotStore& store, Session& session, QObject* parent) : QObject(parent), store_(store), session_(session) {
+BuildKeeper::BuildKeeper(SnapshotStore& store, Session& session, QObject* parent)
+    : QObject(parent), store_(store), session_(session) {
   // Queued: what the end of a request leads to goes first.
   connect(&session_, &Session::busyChanged, this, &BuildKeeper::next, Qt::QueuedConnection);
 }
@@ -11,7 +12,8 @@ BuildKeeper::BuildKeeper(SnapshotStore& store, Session& session, QObject* parent
 void BuildKeeper::begin() {
   ++build_;
   stages_ = store_.stages();
-  const bool whole = store_.graph() && !stages_.isEmpty() && QString::fromStdString(store_.graph()->graph().phase()) == stages_.last();
+  const bool whole =
+      store_.graph() && !stages_.isEmpty() && QString::fromStdString(store_.graph()->graph().phase()) == stages_.last();
   left_ = whole ? static_cast<int>(stages_.size()) - 1 : 0;
   verdicts_ = false;
   asking_ = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reads what a build leaves behind so that it can be recorded: the verdicts on its nodes, then the graph of every phase, from the last
-// to the first.
+// Reads what a build leaves behind so that it can be recorded: the verdicts on its nodes, then the graph of every phase,
+// from the last to the first.
 //
-// Beside the user's work: one quiet request at a time, and none is sent while something moves the session. The next build, and a
-// session without one, end it.
+// Beside the user's work: one quiet request at a time, and none is sent while something moves the session. The next build,
+// and a session without one, end it.
 #pragma once
 
 #include <QObject>
@@ -20,7 +20,7 @@ class BuildKeeper : public QObject {
  public:
   BuildKeeper(SnapshotStore& store, Session& session, QObject* parent = nullptr);
 
-  void begin();  // the store shows another build
+  void begin();       // the store shows another build
   void beginAgain();  // it shows one that was kept before: only the verdicts on its nodes are read
 
  signals:
@@ -34,10 +34,10 @@ class BuildKeeper : public QObject {
   SnapshotStore& store_;
   Session& session_;
   QStringList stages_;
-  int left_ = 0;              // stages to read, the first ones
-  bool verdicts_ = false;     // are read
+  int left_ = 0;           // stages to read, the first ones
+  bool verdicts_ = false;  // are read
   bool asking_ = false;
-  int build_ = 0;             // answers of another one are too late
+  int build_ = 0;  // answers of another one are too late
 };
 
 }  // namespace stepscope

@@ -16,7 +16,6 @@ std::optional<QString> text(const std::optional<std::string>& s) {
   return s ? std::optional(QString::fromStdString(*s)) : std::nullopt;
 }
 
-
 ComparedRun side(const storage::Project& project, const storage::RunRow& row, const storage::TimeStats& step) {
   ComparedRun out;
   out.run = runEntry(row);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Being asked to end from outside: SIGTERM, SIGINT (Ctrl+C in the terminal) and SIGHUP (the terminal closes). One at a time in a
-// process. A second signal of a kind ends the process at once.
+// Being asked to end from outside: SIGTERM, SIGINT (Ctrl+C in the terminal) and SIGHUP (the terminal closes). One at a time
+// in a process. A second signal of a kind ends the process at once.
 #pragma once
 
 #include <QObject>

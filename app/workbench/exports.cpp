@@ -31,7 +31,8 @@ QImage picture(View& view) {
 
 QString writePicture(View& view, const QString& path) {
   const QString ending = QFileInfo(path).suffix().toLower();
-  if (ending == u"png") return picture(view).save(path) ? QString() : QObject::tr("picture '%1': cannot be written").arg(path);
+  if (ending == u"png")
+    return picture(view).save(path) ? QString() : QObject::tr("picture '%1': cannot be written").arg(path);
   if (ending == u"svg") {
     QSvgGenerator generator;
     generator.setFileName(path);

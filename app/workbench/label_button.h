@@ -15,10 +15,10 @@ class LabelButton : public QAbstractButton {
   explicit LabelButton(const QString& label, QWidget* parent = nullptr);
   void setValue(const QString& value);
   const QString& value() const { return value_; }
-  void setMenu(QMenu* menu);      // opens on click; not owned. Draws the arrow.
+  void setMenu(QMenu* menu);  // opens on click; not owned. Draws the arrow.
   void setBoxed(bool boxed);
   void setColour(const QColor& colour);  // of icon and text; invalid = the theme's
-  void setCompact(bool compact);  // value only
+  void setCompact(bool compact);         // value only
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override { return sizeHint(); }
 

@@ -64,7 +64,8 @@ const std::vector<Layout>& shippedLayouts() {
                {"memory", "timeline", "training", "value_history", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
                {"flame", "hot_ops", "startup_table", "training", "value_history", "sql"}),
-        layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"}, {"recompute", "graph", "options"}),
+        layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"},
+               {"recompute", "graph", "options"}),
         layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"compare_options", "node", "options"},
                {"compare_times", "divergence", "determinism", "startup_table", "sql"}),
     };

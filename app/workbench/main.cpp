@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
     QApplication::exit(0);
   });
   QObject::connect(&app, &QGuiApplication::commitDataRequest, &window, &MainWindow::leave);
-  const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 || arguments.configuration.settings_size() > 0;
+  const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 ||
+                        arguments.configuration.settings_size() > 0;
   std::unique_ptr<Script> script;
   if (arguments.path.isEmpty()) {
     window.offerReturn();

@@ -170,12 +170,14 @@ void MainWindow::applyLayout(const QString& name) {
     return false;
   };
   if (!apply(saved_) && !apply(shippedLayouts())) {
-    notice_->showProblem(tr("layout '%1': unknown; expected one of %2").arg(name, layoutNames().join(QStringLiteral(", "))), {}, {});
+    notice_->showProblem(tr("layout '%1': unknown; expected one of %2").arg(name, layoutNames().join(QStringLiteral(", "))),
+                         {}, {});
   }
 }
 
 bool MainWindow::idle() const {
-  return recording_.idle() && !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0 && turns::waiting() == 0;
+  return recording_.idle() && !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0 &&
+         turns::waiting() == 0;
 }
 
 void MainWindow::connectSession() {
@@ -197,8 +199,9 @@ void MainWindow::connectSession() {
   });
   connect(&session_, &Session::problem, this, [this](const QString& text, const QString& code) {
     if (code == u"worker_died") {
-      notice_->showProblem(store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text, tr("Restart worker"),
-                           [this] { session_.restart(); });
+      notice_->showProblem(
+          store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text,
+          tr("Restart worker"), [this] { session_.restart(); });
     } else {
       notice_->showProblem(text, {}, {});
     }
@@ -228,8 +231,9 @@ void MainWindow::connectSession() {
 void MainWindow::updateProgress() {
   const WorkerClient& client = session_.client();
   if (store_.workerState() == WorkerState::kUnresponsive && !session_.modelPath().isEmpty()) {
-    notice_->showProgress(tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0, tr("Restart worker"),
-                          [this] { session_.restart(); });
+    notice_->showProgress(
+        tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0,
+        tr("Restart worker"), [this] { session_.restart(); });
   } else if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
     notice_->showProgress(client.activity(), 0, 0, tr("Cancel"), [this] { session_.pause(); });
   } else {
@@ -241,7 +245,8 @@ void MainWindow::updateOptions() {
   int on = 0, total = 0;
   for (const auto& option : store_.options()) {
     // Settings of the training, such as Nesterov momentum, are no optimisations.
-    const bool isSwitch = option.choices_size() == 2 && option.choices(0) == "on" && (option.name().starts_with("pass.") || option.name().starts_with("memory."));
+    const bool isSwitch = option.choices_size() == 2 && option.choices(0) == "on" &&
+                          (option.name().starts_with("pass.") || option.name().starts_with("memory."));
     total += isSwitch;
     on += isSwitch && option.value() == "on";
   }
@@ -286,7 +291,8 @@ void MainWindow::selectNextAlert() {
 
 void MainWindow::moveSelection(int by) {
   if (!store_.plan() || store_.plan()->size() == 0) return;
-  const int from = selection_.selection().instruction >= 0 ? selection_.selection().instruction : std::max(0, selection_.currentInstruction());
+  const int from = selection_.selection().instruction >= 0 ? selection_.selection().instruction
+                                                           : std::max(0, selection_.currentInstruction());
   selection_.select(Selection::ofInstruction(std::clamp(from + by, 0, store_.plan()->size() - 1)));
 }
 
@@ -322,7 +328,8 @@ void MainWindow::switchTheme() {
   const Theme next = Tokens::current().theme == Theme::kLight ? Theme::kDark : Theme::kLight;
   applyTheme(*qApp, next);
   updateAlerts();
-  if (remember_) QSettings().setValue(QStringLiteral("theme"), next == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light"));
+  if (remember_)
+    QSettings().setValue(QStringLiteral("theme"), next == Theme::kDark ? QStringLiteral("dark") : QStringLiteral("light"));
   for (QWidget* w : findChildren<QWidget*>()) w->update();
 }
 
@@ -360,9 +367,11 @@ bool MainWindow::event(QEvent* event) {
   return QMainWindow::event(event);
 }
 
-// On this system a line of text takes Ctrl+E for the way to its end, which the End key is for; whoever filters a view exports it too.
+// On this system a line of text takes Ctrl+E for the way to its end, which the End key is for; whoever filters a view
+// exports it too.
 bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::ShortcutOverride && watched->isWidgetType() && static_cast<QWidget*>(watched)->window() == this) {
+  if (event->type() == QEvent::ShortcutOverride && watched->isWidgetType() &&
+      static_cast<QWidget*>(watched)->window() == this) {
     const auto* key = static_cast<QKeyEvent*>(event);
     if ((*actions_)[QStringLiteral("picture_save")]->shortcut() == QKeySequence(key->keyCombination())) {
       event->ignore();

@@ -2,10 +2,10 @@
 // The window: toolbar, panels or start page, status line; and the wiring of actions, session, recorder and views.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QMainWindow>
 #include <QPointer>
 #include <QStackedWidget>
-#include <QElapsedTimer>
 #include <QUndoStack>
 
 #include "app/workbench/actions.h"
@@ -40,7 +40,8 @@ class MainWindow : public QMainWindow {
   // A model is built at once with these settings on top of what inspection proposes.
   void openAndBuild(const QString& path, const snapshot::Configure& configuration);
 
-  // Says above the start page what a window that did not end as it should had open, with the way back: model, step, instruction, layout, selection.
+  // Says above the start page what a window that did not end as it should had open, with the way back: model, step,
+  // instruction, layout, selection.
   void offerReturn();
 
   // Where runs are recorded; empty: a file of the user's data folder, named after the model.
@@ -104,11 +105,12 @@ class MainWindow : public QMainWindow {
   void keepPlace();  // for a window that comes after this one
   void goBack(const SessionPlace& place);
   void continueBack();
-  void showSetUp();  // of the model that was read
+  void showSetUp();   // of the model that was read
   void closeSetUp();  // another file is opened
   void showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
   void beginRecording();
-  void askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then);
+  void askFile(const QString& title, const QString& name, const QString& filter,
+               const std::function<void(const QString&)>& then);
   // An existing file; one dialog for the life of the window, as askFile.
   void askExisting(const QString& title, const QString& filter, const std::function<void(const QString&)>& then);
   void connectArrays();  // .npy files: load, save, compare
@@ -125,13 +127,13 @@ class MainWindow : public QMainWindow {
   Recording recording_;
   BuildKeeper keeper_{store_, session_};
   SourceReader sources_;
-  ScratchFolder scratch_;   // projects of windows that remember nothing
+  ScratchFolder scratch_;  // projects of windows that remember nothing
   Palette* palette_ = nullptr;
   bool scripted_ = false;
   int setUps_ = 0;  // that were asked for
   QUndoStack undo_;
   QElapsedTimer focused_;  // since "focus" was asked for
-  OptionSettings wanted_;   // options that were asked for in this turn of the event loop
+  OptionSettings wanted_;  // options that were asked for in this turn of the event loop
   Actions* actions_;
   Toolbar* toolbar_;
   NoticeBar* notice_;
@@ -154,8 +156,8 @@ class MainWindow : public QMainWindow {
   QTimer progressTimer_;
   std::unique_ptr<SessionMark> mark_;  // null: nothing is remembered
   QTimer markTimer_;
-  std::optional<SessionPlace> back_;   // on the way to it
-  int backMoves_ = 0;                  // made so far: to the step, to the instruction
+  std::optional<SessionPlace> back_;  // on the way to it
+  int backMoves_ = 0;                 // made so far: to the step, to the instruction
 };
 
 }  // namespace stepscope

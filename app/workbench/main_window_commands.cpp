@@ -19,7 +19,8 @@ namespace stepscope {
 namespace {
 
 // Asks for one number in a small window that does not stop the program.
-void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most, const std::function<void(int)>& then) {
+void askNumber(QWidget* parent, const QString& title, const QString& label, int value, int most,
+               const std::function<void(int)>& then) {
   auto* dialog = new QInputDialog(parent);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setInputMode(QInputDialog::IntInput);
@@ -33,7 +34,8 @@ void askNumber(QWidget* parent, const QString& title, const QString& label, int 
 
 class OptionChange : public QUndoCommand {
  public:
-  OptionChange(Session& session, OptionSettings from, OptionSettings to) : session_(session), from_(std::move(from)), to_(std::move(to)) {
+  OptionChange(Session& session, OptionSettings from, OptionSettings to)
+      : session_(session), from_(std::move(from)), to_(std::move(to)) {
     QStringList text;
     for (const auto& [name, value] : to_) text << QObject::tr("%1 = %2").arg(name, value);
     setText(text.join(QStringLiteral(", ")));
@@ -170,11 +172,13 @@ void MainWindow::connectActions() {
   });
   on("abandon", [this] { session_.abandon(); });
   on("train", [this] {
-    askNumber(this, tr("Train at full speed"), tr("Number of training steps:"), 100, 1'000'000, [this](int n) { session_.train(n); });
+    askNumber(this, tr("Train at full speed"), tr("Number of training steps:"), 100, 1'000'000,
+              [this](int n) { session_.train(n); });
   });
   on("rewind", [this] {
     const int step = static_cast<int>(std::min<std::int64_t>(store_.position().step(), 1'000'000'000));
-    askNumber(this, tr("Rewind"), tr("Go back to the state before step:"), std::max(0, step - 1), step, [this](int n) { session_.rewind(n); });
+    askNumber(this, tr("Rewind"), tr("Go back to the state before step:"), std::max(0, step - 1), step,
+              [this](int n) { session_.rewind(n); });
   });
   on("breakpoint", [this] {
     if (selection_.selection().instruction >= 0) session_.toggleBreakpoint(selection_.selection().instruction);
@@ -188,7 +192,8 @@ void MainWindow::connectActions() {
   on("forward", [this] { selection_.goForward(); });
   on("goto_number", [this] {
     if (!store_.plan()) return;
-    askNumber(this, tr("Go to instruction"), tr("Number of the instruction:"), std::max(0, selection_.selection().instruction), store_.plan()->size() - 1,
+    askNumber(this, tr("Go to instruction"), tr("Number of the instruction:"),
+              std::max(0, selection_.selection().instruction), store_.plan()->size() - 1,
               [this](int n) { selection_.select(Selection::ofInstruction(n)); });
   });
   on("next_alert", [this] { selectNextAlert(); });
@@ -321,9 +326,10 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::watch, &session_, &Session::watch);
   connect(&wishes_, &Wishes::pin, &session_, &Session::pin);
   connect(&wishes_, &Wishes::editTensor, &session_, &Session::editTensor);
-  connect(&wishes_, &Wishes::editElement, &session_, [this](int value, const std::vector<qint64>& index, double number, double before) {
-    session_.editElement(value, index, number, before);
-  });
+  connect(&wishes_, &Wishes::editElement, &session_,
+          [this](int value, const std::vector<qint64>& index, double number, double before) {
+            session_.editElement(value, index, number, before);
+          });
   connect(&session_, &Session::elementEdited, this, [this](const ElementEdit& edit) {
     undo_.push(new ElementChange(session_, store_, edit, [this](const QString& text) { status_->note(text); }));
   });
@@ -344,7 +350,9 @@ void MainWindow::updateReports() {
   for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
     QAction* action = (*actions_)[QLatin1String(id)];
     action->setEnabled(recorded);
-    action->setToolTip(recorded ? action->statusTip() : action->statusTip() + '\n' + tr("Nothing was recorded yet: build a model, or open a recorded project"));
+    action->setToolTip(recorded ? action->statusTip()
+                                : action->statusTip() + '\n' +
+                                      tr("Nothing was recorded yet: build a model, or open a recorded project"));
   }
 }
 
@@ -365,12 +373,14 @@ void MainWindow::updateActions() {
   enable("breakpoint", selection_.selection().instruction >= 0);
   enable("back", selection_.canGoBack());
   enable("forward", selection_.canGoForward());
-  for (const char* id : {"goto", "goto_number", "next_instruction", "previous_instruction"}) enable(id, store_.plan() != nullptr);
+  for (const char* id : {"goto", "goto_number", "next_instruction", "previous_instruction"})
+    enable(id, store_.plan() != nullptr);
   enable("select_current", selection_.currentInstruction() >= 0);
   for (const char* id : {"select_forward", "select_gradient"}) enable(id, selection_.selection().node >= 0);
   enable("undo", undo_.canUndo());
   enable("redo", undo_.canRedo());
-  enable("layout_delete", std::any_of(saved_.begin(), saved_.end(), [this](const Layout& l) { return l.name == layoutName_; }));
+  enable("layout_delete",
+         std::any_of(saved_.begin(), saved_.end(), [this](const Layout& l) { return l.name == layoutName_; }));
   updateReports();
   const bool panels = pages_->currentWidget() == board_;
   for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit"}) enable(id, panels);

@@ -24,7 +24,8 @@ namespace {
 constexpr qsizetype kMostRecent = 24;  // models and what was recorded of them
 
 QString setUpKey(const QString& model) {
-  return QStringLiteral("set_up/") + QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex());
+  return QStringLiteral("set_up/") +
+         QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex());
 }
 
 QString settingOf(const snapshot::Configure& configuration, const char* name) {
@@ -59,7 +60,9 @@ void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& co
 }
 
 void MainWindow::showSetUp() {
-  if (store_.model()) showSetUpOf(store_.model(), session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(), session_.modelPath());
+  if (store_.model())
+    showSetUpOf(store_.model(), session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(),
+                session_.modelPath());
 }
 
 void MainWindow::closeSetUp() {
@@ -112,7 +115,8 @@ void MainWindow::listFiles() {
   }
   // Beside the program when it runs from a build, in the data folder when it is installed.
   const QDir here(QCoreApplication::applicationDirPath());
-  for (const QString& place : {QStringLiteral("../../../app/samples"), QStringLiteral("../../app/samples"), QStringLiteral("../share/stepscope/samples")}) {
+  for (const QString& place : {QStringLiteral("../../../app/samples"), QStringLiteral("../../app/samples"),
+                               QStringLiteral("../share/stepscope/samples")}) {
     const QDir folder(here.filePath(place));
     for (const QFileInfo& sample : folder.entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name)) {
       const QStringList models = QDir(sample.filePath()).entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
@@ -126,10 +130,14 @@ void MainWindow::beginRecording() {
   const QString model = session_.modelPath();
   QString path = projectPath_;
   if (path.isEmpty()) {
-    const QString folder = remember_ ? QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects") : scratch_.path();
-    const QString hash = QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
+    const QString folder =
+        remember_ ? QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects")
+                  : scratch_.path();
+    const QString hash =
+        QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
     const QFileInfo file(model);
-    path = folder + '/' + (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' + hash + QStringLiteral(".stepscope");
+    path = folder + '/' + (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' +
+           hash + QStringLiteral(".stepscope");
   }
   const auto& configuration = session_.configuration();
   storage::RunInfo info;
@@ -137,7 +145,8 @@ void MainWindow::beginRecording() {
   info.device = "cpu";
   info.threads = settingOf(configuration, "threads").toInt();
   info.seed = settingOf(configuration, "seed").toLongLong();
-  info.optimizer = settingOf(configuration, "optimizer").isEmpty() ? "sgd" : settingOf(configuration, "optimizer").toStdString();
+  info.optimizer =
+      settingOf(configuration, "optimizer").isEmpty() ? "sgd" : settingOf(configuration, "optimizer").toStdString();
   if (const GraphPtr& graph = store_.graph()) {
     if (const auto* loss = graph->value(graph->graph().loss())) info.lossName = loss->name();
   }
@@ -148,7 +157,8 @@ void MainWindow::beginRecording() {
   noteFile(path);
 }
 
-void MainWindow::askFile(const QString& title, const QString& name, const QString& filter, const std::function<void(const QString&)>& then) {
+void MainWindow::askFile(const QString& title, const QString& name, const QString& filter,
+                         const std::function<void(const QString&)>& then) {
   // One dialog for the life of the window: its end waits for the thread that reads folders.
   if (!saveDialog_) {
     saveDialog_ = new QFileDialog(this);
@@ -186,7 +196,8 @@ void MainWindow::askExisting(const QString& title, const QString& filter, const 
 void MainWindow::connectArrays() {
   const QString filter = tr("NumPy array (*.npy)");
   connect(&wishes_, &Wishes::saveTensor, this, [this, filter](int value) {
-    askFile(tr("Save tensor"), QStringLiteral("tensor.npy"), filter, [this, value](const QString& path) { session_.saveTensor(value, path); });
+    askFile(tr("Save tensor"), QStringLiteral("tensor.npy"), filter,
+            [this, value](const QString& path) { session_.saveTensor(value, path); });
   });
   connect(&wishes_, &Wishes::loadTensor, this, [this, filter](int value, const QString& path) {
     const auto load = [this, value](const QString& file) { session_.loadTensor(value, file); };
@@ -210,26 +221,30 @@ void MainWindow::connectFiles() {
   };
   on("configure", [this] { showSetUp(); });
   on("save_state", [this] {
-    askFile(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"), [this](const QString& path) { session_.saveState(path); });
+    askFile(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"),
+            [this](const QString& path) { session_.saveState(path); });
   });
-  for (const auto& [id, name] : {std::pair("report_html", "report.html"), std::pair("report_pdf", "report.pdf"), std::pair("report_json", "report.json"),
-                                 std::pair("report_csv", "report.csv"), std::pair("report_trace", "report.trace.json")}) {
+  for (const auto& [id, name] : {std::pair("report_html", "report.html"), std::pair("report_pdf", "report.pdf"),
+                                 std::pair("report_json", "report.json"), std::pair("report_csv", "report.csv"),
+                                 std::pair("report_trace", "report.trace.json")}) {
     on(id, [this, name = QString::fromLatin1(name)] {
-      askFile(tr("Report"), name, tr("Report (*.%1)").arg(name.section('.', 1)), [this](const QString& path) { recording_.report(path); });
+      askFile(tr("Report"), name, tr("Report (*.%1)").arg(name.section('.', 1)),
+              [this](const QString& path) { recording_.report(path); });
     });
   }
   on("picture_save", [this] {
     View* view = board_->activeView();
     if (!view) return;
-    askFile(tr("Picture of %1").arg(view->title()), view->objectName() + QStringLiteral(".png"), tr("Pictures (*.png *.svg *.pdf)"), [this, view = QPointer<View>(view)](const QString& path) {
-      if (!view) return;
-      const QString why = writePicture(*view, path);
-      if (why.isEmpty()) {
-        status_->note(tr("Saved %1").arg(format::visible(path)));
-      } else {
-        notice_->showProblem(why, {}, {});
-      }
-    });
+    askFile(tr("Picture of %1").arg(view->title()), view->objectName() + QStringLiteral(".png"),
+            tr("Pictures (*.png *.svg *.pdf)"), [this, view = QPointer<View>(view)](const QString& path) {
+              if (!view) return;
+              const QString why = writePicture(*view, path);
+              if (why.isEmpty()) {
+                status_->note(tr("Saved %1").arg(format::visible(path)));
+              } else {
+                notice_->showProblem(why, {}, {});
+              }
+            });
   });
   on("picture_copy", [this] {
     if (View* view = board_->activeView()) {
@@ -250,7 +265,8 @@ void MainWindow::connectFiles() {
   connectArrays();
   connect(&wishes_, &Wishes::openDialog, this, [this] {
     const QString last = remember_ ? QSettings().value(QStringLiteral("recent")).toStringList().value(0) : QString();
-    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), QFileInfo(last).path(), tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
+    auto* dialog = new QFileDialog(this, tr("Open a model or a project"), QFileInfo(last).path(),
+                                   tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);
     connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openPath);
@@ -266,7 +282,8 @@ void MainWindow::connectFiles() {
   connect(&wishes_, &Wishes::exportTable, this, [this](const QString& name, const QString& csv) {
     askFile(tr("Export table"), name, tr("Comma separated (*.csv)"), [this, csv](const QString& path) {
       QFile file(path);
-      if (!file.open(QIODevice::WriteOnly) || file.write(csv.toUtf8()) < 0) notice_->showProblem(tr("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
+      if (!file.open(QIODevice::WriteOnly) || file.write(csv.toUtf8()) < 0)
+        notice_->showProblem(tr("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
     });
   });
   connect(&wishes_, &Wishes::compareRuns, &recording_, &Recording::compare);
@@ -333,7 +350,8 @@ void MainWindow::connectFiles() {
   connect(&session_, &Session::alertRaised, &recording_, &Recording::alert);
   connect(&recording_, &Recording::stateChanged, status_, &StatusLine::setRecorder);
   connect(&recording_, &Recording::failed, this, [this](const QString& text) { notice_->showProblem(text, {}, {}); });
-  connect(&recording_, &Recording::reported, this, [this](const QString& path) { status_->note(tr("Saved %1").arg(format::visible(path))); });
+  connect(&recording_, &Recording::reported, this,
+          [this](const QString& path) { status_->note(tr("Saved %1").arg(format::visible(path))); });
   connect(&recording_, &Recording::opening, this, [this] {
     if (!store_.readOnly()) session_.close();
   });
@@ -343,7 +361,8 @@ void MainWindow::connectFiles() {
   });
   connect(&recording_, &Recording::besideAnother, this, [this](const QString& path) {
     noteFile(path);
-    status_->note(tr("Another window records this model; this run goes into %1").arg(format::visible(path.section('/', -1))));
+    status_->note(
+        tr("Another window records this model; this run goes into %1").arg(format::visible(path.section('/', -1))));
   });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) {
     noteFile(path);

@@ -16,16 +16,17 @@ namespace stepscope {
 void MainWindow::makeMenus() {
   for (const ViewEntry& entry : viewList()) {
     if (QLatin1String(entry.id) == QLatin1String("start")) continue;
-    QAction* action = actions_->add(QStringLiteral("view_") + QLatin1String(entry.id), QStringLiteral("Views"), QString::fromUtf8(entry.title),
-                                    tr("Show the view %1").arg(QString::fromUtf8(entry.title)));
+    QAction* action =
+        actions_->add(QStringLiteral("view_") + QLatin1String(entry.id), QStringLiteral("Views"),
+                      QString::fromUtf8(entry.title), tr("Show the view %1").arg(QString::fromUtf8(entry.title)));
     connect(action, &QAction::triggered, this, [this, id = QString::fromLatin1(entry.id)] {
       showStartPage(false);
       if (View* view = board_->show(id)) board_->focus(*view);
     });
   }
   for (const Layout& layout : shippedLayouts()) {
-    QAction* action = actions_->add(QStringLiteral("layout_") + layout.name.toLower(), QStringLiteral("Layouts"), tr("Layout %1").arg(layout.name),
-                                    tr("Arrange the views for this work"));
+    QAction* action = actions_->add(QStringLiteral("layout_") + layout.name.toLower(), QStringLiteral("Layouts"),
+                                    tr("Layout %1").arg(layout.name), tr("Arrange the views for this work"));
     action->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(1 + (&layout - shippedLayouts().data()))));
     connect(action, &QAction::triggered, this, [this, name = layout.name] {
       showStartPage(false);
@@ -61,13 +62,16 @@ void MainWindow::makeMenus() {
   });
   exportMenu_ = new QMenu(this);
   exportMenu_->setToolTipsVisible(true);
-  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) exportMenu_->addAction((*actions_)[QLatin1String(id)]);
+  for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"})
+    exportMenu_->addAction((*actions_)[QLatin1String(id)]);
   exportMenu_->addSeparator();
   for (const char* id : {"picture_save", "picture_copy"}) exportMenu_->addAction((*actions_)[QLatin1String(id)]);
   exportMenu_->addSeparator();
   exportMenu_->addAction((*actions_)[QStringLiteral("save_state")]);
   breakMenu_ = new QMenu(this);
-  const auto breakOn = [this](const QString& text, bool nan, bool inf) { breakMenu_->addAction(text, this, [this, nan, inf] { setBreakOn(nan, inf); }); };
+  const auto breakOn = [this](const QString& text, bool nan, bool inf) {
+    breakMenu_->addAction(text, this, [this, nan, inf] { setBreakOn(nan, inf); });
+  };
   breakOn(tr("NaN and new infinities"), true, true);
   breakOn(tr("NaN"), true, false);
   breakOn(tr("New infinities"), false, true);
@@ -95,7 +99,8 @@ void MainWindow::remember() {
   QJsonArray saved;
   for (const Layout& l : saved_) saved << l.toJson();
   settings.setValue(QStringLiteral("layouts"), QJsonDocument(saved).toJson(QJsonDocument::Compact));
-  settings.setValue(QStringLiteral("present"), QJsonDocument(board_->present(layoutName_).toJson()).toJson(QJsonDocument::Compact));
+  settings.setValue(QStringLiteral("present"),
+                    QJsonDocument(board_->present(layoutName_).toJson()).toJson(QJsonDocument::Compact));
   for (const ViewEntry& entry : viewList()) {
     const QString id = QString::fromLatin1(entry.id);
     if (const View* view = board_->find(id)) settings.setValue(QStringLiteral("view/") + id, view->saveState());
@@ -111,7 +116,8 @@ void MainWindow::restore() {
     const Layout layout = Layout::fromJson(value.toObject());
     if (!layout.name.isEmpty()) saved_.push_back(layout);
   }
-  const Layout present = Layout::fromJson(QJsonDocument::fromJson(settings.value(QStringLiteral("present")).toByteArray()).object());
+  const Layout present =
+      Layout::fromJson(QJsonDocument::fromJson(settings.value(QStringLiteral("present")).toByteArray()).object());
   if (present.name.isEmpty()) return;
   arrange(present);
 }

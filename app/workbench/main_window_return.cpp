@@ -25,7 +25,8 @@ QByteArray bytesOf(const google::protobuf::Message& message) {
 
 void MainWindow::connectReturn() {
   if (!remember_) return;
-  mark_ = std::make_unique<SessionMark>(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions"));
+  mark_ = std::make_unique<SessionMark>(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) +
+                                        QStringLiteral("/sessions"));
   markTimer_.setSingleShot(true);
   markTimer_.setInterval(kKeepEveryMs);
   connect(&markTimer_, &QTimer::timeout, this, &MainWindow::keepPlace);
@@ -71,22 +72,26 @@ void MainWindow::offerReturn() {
   if (lost->configuration.isEmpty()) {
     text = tr("The window did not end as it should. %1 was open.").arg(name);
   } else {
-    const QString where = lost->instruction > 0 ? tr("step %1, before instruction %2").arg(lost->step).arg(lost->instruction) : tr("step %1").arg(lost->step);
+    const QString where = lost->instruction > 0 ? tr("step %1, before instruction %2").arg(lost->step).arg(lost->instruction)
+                                                : tr("step %1").arg(lost->step);
     text = tr("The window did not end as it should. %1 was open at %2.").arg(name, where);
     if (lost->step > kMostRepeated)
       text += ' ' + tr("Going back builds it and begins at step 0.");
     else if (lost->step > 0)
-      text += ' ' + (lost->step == 1 ? tr("Going back runs the step again.") : tr("Going back runs its %1 steps again.").arg(lost->step));
+      text += ' ' + (lost->step == 1 ? tr("Going back runs the step again.")
+                                     : tr("Going back runs its %1 steps again.").arg(lost->step));
     if (lost->edited) text += ' ' + tr("Values that were set by hand are not set again.");
   }
   notice_->showStop(text, tr("Go back"), [this, lost = *lost] { goBack(lost); });
 }
 
 void MainWindow::goBack(const SessionPlace& place) {
-  if (const Layout layout = Layout::fromJson(QJsonDocument::fromJson(place.layout).object()); !layout.name.isEmpty()) arrange(layout);
+  if (const Layout layout = Layout::fromJson(QJsonDocument::fromJson(place.layout).object()); !layout.name.isEmpty())
+    arrange(layout);
   if (place.configuration.isEmpty()) return openPath(place.path);
   snapshot::Configure configuration;
-  if (!configuration.ParseFromArray(place.configuration.constData(), static_cast<int>(place.configuration.size()))) return openPath(place.path);
+  if (!configuration.ParseFromArray(place.configuration.constData(), static_cast<int>(place.configuration.size())))
+    return openPath(place.path);
   openAndBuild(place.path, configuration);
   back_ = place;
   backMoves_ = 0;
@@ -113,7 +118,8 @@ void MainWindow::continueBack() {
       session_.setBreakpoints({breakpoints.breakpoints().begin(), breakpoints.breakpoints().end()});
     Selection s = Selection::ofInstruction(place.selectedInstruction);
     s.value = place.selectedValue;
-    const bool known = store_.plan() && s.instruction < store_.plan()->size() && store_.graph() && (s.value < 0 || store_.graph()->value(s.value));
+    const bool known = store_.plan() && s.instruction < store_.plan()->size() && store_.graph() &&
+                       (s.value < 0 || store_.graph()->value(s.value));
     if (there && known && !s.empty()) selection_.select(s);
   });
 }

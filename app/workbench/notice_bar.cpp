@@ -10,7 +10,12 @@
 namespace stepscope {
 
 NoticeBar::NoticeBar(QWidget* parent)
-    : QWidget(parent), icon_(new QLabel), text_(new QLabel), progress_(new QProgressBar), action_(new QPushButton), close_(new QPushButton) {
+    : QWidget(parent),
+      icon_(new QLabel),
+      text_(new QLabel),
+      progress_(new QProgressBar),
+      action_(new QPushButton),
+      close_(new QPushButton) {
   setObjectName(QStringLiteral("notice"));
   const Metrics m = Metrics::current();
   auto* layout = new QHBoxLayout(this);
@@ -59,8 +64,8 @@ void NoticeBar::showText(Kind kind, const QString& text, const QString& actionTe
   kind_ = kind;
   run_ = std::move(action);
   const Tokens& t = Tokens::current();
-  icon_->setPixmap(iconPixmap(kind == Kind::kStop ? QStringLiteral("break") : QStringLiteral("warning"), kind == Kind::kStop ? t.warn : t.error, Metrics::current().icon,
-                              devicePixelRatioF()));
+  icon_->setPixmap(iconPixmap(kind == Kind::kStop ? QStringLiteral("break") : QStringLiteral("warning"),
+                              kind == Kind::kStop ? t.warn : t.error, Metrics::current().icon, devicePixelRatioF()));
   icon_->show();
   text_->setText(text);
   progress_->hide();
@@ -70,7 +75,8 @@ void NoticeBar::showText(Kind kind, const QString& text, const QString& actionTe
   show();
 }
 
-void NoticeBar::showProgress(const QString& text, qint64 done, qint64 total, const QString& actionText, std::function<void()> action) {
+void NoticeBar::showProgress(const QString& text, qint64 done, qint64 total, const QString& actionText,
+                             std::function<void()> action) {
   if (kind_ == Kind::kProblem) return;
   kind_ = Kind::kProgress;
   run_ = std::move(action);
@@ -98,7 +104,9 @@ void NoticeBar::clear() {
 void NoticeBar::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   const Tokens& t = Tokens::current();
-  painter.fillRect(rect(), kind_ == Kind::kProblem ? mixed(t.error, t.panel, 0.10) : kind_ == Kind::kStop ? t.currentRow : t.raised);
+  painter.fillRect(rect(), kind_ == Kind::kProblem ? mixed(t.error, t.panel, 0.10)
+                           : kind_ == Kind::kStop  ? t.currentRow
+                                                   : t.raised);
   painter.fillRect(0, height() - 1, width(), 1, t.border);
 }
 

@@ -27,7 +27,8 @@ class PanelBoard : public QWidget {
 
   // Brings a view to the front, adding it to the area where it belongs by default when it is nowhere.
   View* show(const QString& id);
-  // Gives the keyboard to the view, or to the text that stands in its place while it is empty: not to the first button of the window.
+  // Gives the keyboard to the view, or to the text that stands in its place while it is empty: not to the first button of
+  // the window.
   void focus(const View& view);
   View* find(const QString& id) const;  // nullptr when it was never made
   bool isInLayout(const QString& id) const { return groupOf(id) || awaited_.contains(id); }

@@ -115,7 +115,12 @@ void PanelTabs::paintEvent(QPaintEvent*) {
 }
 
 PanelGroup::PanelGroup(Area area, QWidget* parent)
-    : QWidget(parent), area_(area), header_(new HeaderLine), tabs_(new PanelTabs), text_(new QLabel), pages_(new QStackedWidget) {
+    : QWidget(parent),
+      area_(area),
+      header_(new HeaderLine),
+      tabs_(new PanelTabs),
+      text_(new QLabel),
+      pages_(new QStackedWidget) {
   setAcceptDrops(true);
   setMinimumSize(120, 60);
   tabs_->setAccessibleName(tr("Views"));
@@ -259,7 +264,9 @@ void PanelGroup::updateHeader() {
 // The least important part of a header is its end; what does not fit whole is left out, and stands in the tooltip.
 void PanelGroup::fitText() {
   QStringList parts = fullText_.split(QStringLiteral(" · "));
-  const auto fits = [this](const QString& text) { return text_->fontMetrics().horizontalAdvance(text) + 2 <= text_->width(); };
+  const auto fits = [this](const QString& text) {
+    return text_->fontMetrics().horizontalAdvance(text) + 2 <= text_->width();
+  };
   while (!parts.isEmpty() && !fits(parts.join(QStringLiteral(" · ")))) parts.removeLast();
   text_->setText(parts.join(QStringLiteral(" · ")));
 }

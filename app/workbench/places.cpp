@@ -18,8 +18,14 @@ Place modelOf(const QDir& folder) {
   if (models.contains(QStringLiteral("model.onnx"))) return {folder.filePath(QStringLiteral("model.onnx")), {}};
   if (models.size() == 1) return {folder.filePath(models.first()), {}};
   const QString name = format::visible(folder.path());
-  if (models.isEmpty()) return {{}, tr("folder '%1': no model in it; expected a .onnx or .stepscope file, or a folder with model.onnx").arg(name)};
-  return {{}, tr("folder '%1': %2 models in it, %3 the first; open one of them").arg(name).arg(models.size()).arg(format::visible(models.first()))};
+  if (models.isEmpty())
+    return {{},
+            tr("folder '%1': no model in it; expected a .onnx or .stepscope file, or a folder with model.onnx").arg(name)};
+  return {{},
+          tr("folder '%1': %2 models in it, %3 the first; open one of them")
+              .arg(name)
+              .arg(models.size())
+              .arg(format::visible(models.first()))};
 }
 
 }  // namespace
@@ -33,9 +39,11 @@ Place placeToOpen(const QString& path) {
   const auto refuse = [&](const QString& why) { return Place{{}, what.arg(format::visible(absolute), why)}; };
   if (!info.exists()) return refuse(tr("no such file; it was moved, or its name is another"));
   QFile file(absolute);
-  if (!file.open(QIODevice::ReadOnly)) return refuse(tr("%1; ask its owner for the right to read it, or copy it").arg(file.errorString()));
+  if (!file.open(QIODevice::ReadOnly))
+    return refuse(tr("%1; ask its owner for the right to read it, or copy it").arg(file.errorString()));
   if (info.isFile() && info.size() == 0)
-    return refuse(project ? tr("the file is empty; expected a recorded .stepscope project") : tr("the file is empty; expected an ONNX model"));
+    return refuse(project ? tr("the file is empty; expected a recorded .stepscope project")
+                          : tr("the file is empty; expected an ONNX model"));
   return {absolute, {}};
 }
 

@@ -31,7 +31,8 @@ std::map<std::int64_t, TimeFigures> stepTimes(const storage::Project& project) {
 }
 
 // What the steps noted of their numbers goes into their records.
-void readNotes(const storage::Project& project, std::int64_t run, const std::vector<storage::StepRow>& rows, const std::vector<std::shared_ptr<snapshot::StepRecord>>& records) {
+void readNotes(const storage::Project& project, std::int64_t run, const std::vector<storage::StepRow>& rows,
+               const std::vector<std::shared_ptr<snapshot::StepRecord>>& records) {
   const auto densities = storage::readDensities(project, run);
   const auto batches = storage::readBatches(project, run, kBatchBytes);
   const auto losses = storage::readRowLosses(project, run, kMostRowLosses);
@@ -51,14 +52,17 @@ void readNotes(const storage::Project& project, std::int64_t run, const std::vec
 }
 
 // The spans of the newest steps, by row id of the step.
-std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> readSpans(const storage::Project& project, const std::vector<storage::StepRow>& steps) {
+std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> readSpans(const storage::Project& project,
+                                                                         const std::vector<storage::StepRow>& steps) {
   std::map<std::int64_t, std::vector<snapshot::InstructionSpan>> out;
   if (steps.empty()) return out;
   const std::size_t from = steps.size() > kStepsWithSpans ? steps.size() - kStepsWithSpans : 0;
   for (std::size_t i = from; i < steps.size(); ++i) {
     storage::SqlLimits limits;
     limits.rows = 200'000;
-    const auto rows = storage::runSql(project, "SELECT instruction, node, begin_ns, ns, thread FROM spans WHERE step_id = " + std::to_string(steps[i].id), limits);
+    const auto rows = storage::runSql(
+        project, "SELECT instruction, node, begin_ns, ns, thread FROM spans WHERE step_id = " + std::to_string(steps[i].id),
+        limits);
     if (!rows) return out;
     const auto number = [](const storage::SqlCell& c) {
       const auto* n = std::get_if<std::int64_t>(&c);
@@ -101,7 +105,8 @@ void showValues(const ProjectContents& contents, SnapshotStore& store) {
   for (const auto& w : contents.watched) *at(w.value, w.name, w.step)->mutable_statistics() = w.statistics;
   for (auto& [value, data] : values) {
     const auto* known = store.graph() ? store.graph()->value(value) : nullptr;
-    if (!known || QString::fromStdString(known->name()) != QString::fromStdString(data->name())) continue;  // of another build
+    if (!known || QString::fromStdString(known->name()) != QString::fromStdString(data->name()))
+      continue;  // of another build
     if (data->dims_size() == 0)
       for (const std::string& dim : known->dims()) data->add_dims(QString::fromStdString(dim).toLongLong());
     if (data->dtype().empty()) data->set_dtype(known->dtype());
@@ -136,8 +141,10 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   if (run == 0) {
     SS_STORE_ASSIGN(run, storage::newestRun(project));
   }
-  if (auto model = storage::readModel(project, run)) out.model = std::make_shared<const snapshot::ModelInfo>(std::move(*model));
-  if (auto machine = storage::readMachine(project, run)) out.machine = std::make_shared<const snapshot::MachineInfo>(std::move(*machine));
+  if (auto model = storage::readModel(project, run))
+    out.model = std::make_shared<const snapshot::ModelInfo>(std::move(*model));
+  if (auto machine = storage::readMachine(project, run))
+    out.machine = std::make_shared<const snapshot::MachineInfo>(std::move(*machine));
   if (auto graph = storage::readGraph(project, run)) out.graph = GraphSnapshot::make(std::move(*graph));
   if (const auto graphs = storage::listGraphs(project, run); graphs && !graphs->empty()) {
     for (const auto& g : *graphs)
@@ -192,7 +199,9 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
   if (const auto alerts = storage::readAlerts(project, run)) {
     for (const auto& a : *alerts) {
       snapshot::Alert& alert = out.alerts.emplace_back();
-      alert.set_severity(a.severity == "error" ? snapshot::Alert::ERROR : a.severity == "warning" ? snapshot::Alert::WARNING : snapshot::Alert::INFO);
+      alert.set_severity(a.severity == "error"     ? snapshot::Alert::ERROR
+                         : a.severity == "warning" ? snapshot::Alert::WARNING
+                                                   : snapshot::Alert::INFO);
       alert.set_code(a.code);
       alert.set_message(a.message);
       alert.set_node(a.node);
@@ -222,7 +231,8 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
       record->set_batch(s.batch);
       record->set_recording_ns(s.recordingNs);
       record->set_warm_up(s.warmUp);
-      if (const auto it = spans.find(s.id); it != spans.end()) record->mutable_spans()->Assign(it->second.begin(), it->second.end());
+      if (const auto it = spans.find(s.id); it != spans.end())
+        record->mutable_spans()->Assign(it->second.begin(), it->second.end());
       records.push_back(std::move(record));
     }
     readNotes(project, run, *steps, records);

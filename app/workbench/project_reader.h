@@ -17,13 +17,13 @@ struct ProjectContents {
   ModelPtr model;
   MachinePtr machine;
   GraphPtr graph;
-  QStringList stages;            // phases of that build that keep a graph, in their order
+  QStringList stages;  // phases of that build that keep a graph, in their order
   PlanPtr plan;
   std::vector<snapshot::Determinism> determinism;
   std::vector<snapshot::Option> options;
   std::vector<snapshot::PhaseSpan> phases;
   std::vector<snapshot::Alert> alerts;
-  std::vector<StepPtr> steps;    // the newest ones carry their spans; some what was noted of their numbers
+  std::vector<StepPtr> steps;  // the newest ones carry their spans; some what was noted of their numbers
   std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
   std::map<std::int64_t, TimeFigures> times;  // of a step, by run

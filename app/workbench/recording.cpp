@@ -23,13 +23,16 @@ namespace stepscope {
 
 struct Recording::Core {
   std::unique_ptr<storage::Recorder> recorder;
-  QString path;                       // of the project that is recorded or shown
-  int stagesLeft = 0;                 // graphs of the newest build that were not handed over
+  QString path;                           // of the project that is recorded or shown
+  int stagesLeft = 0;                     // graphs of the newest build that were not handed over
   std::unique_ptr<ScratchFolder> copies;  // of projects that cannot be read where they lie
 };
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
-    : QObject(parent), store_(store), core_(std::make_shared<Core>()), cancelSql_(std::make_shared<std::atomic<bool>>(false)),
+    : QObject(parent),
+      store_(store),
+      core_(std::make_shared<Core>()),
+      cancelSql_(std::make_shared<std::atomic<bool>>(false)),
       comparisons_(std::make_shared<std::atomic<int>>(0)) {
   pool_.setMaxThreadCount(1);
   pool_.setThreadPriority(QThread::LowPriority);
@@ -40,9 +43,12 @@ Recording::Recording(SnapshotStore& store, QObject* parent)
   const auto steps = std::find_if(all.begin(), all.end(), [](const storage::Table& table) { return table.name == "steps"; });
   all.insert(std::next(steps), storage::judgedStepsTable());
   for (const storage::Table& table : all) {
-    SqlTable t{QString::fromUtf8(table.name.data(), static_cast<qsizetype>(table.name.size())), QString::fromUtf8(table.doc.data(), static_cast<qsizetype>(table.doc.size())), {}};
+    SqlTable t{QString::fromUtf8(table.name.data(), static_cast<qsizetype>(table.name.size())),
+               QString::fromUtf8(table.doc.data(), static_cast<qsizetype>(table.doc.size())),
+               {}};
     for (const storage::Column& c : table.columns) {
-      t.columns.emplace_back(QString::fromUtf8(c.name.data(), static_cast<qsizetype>(c.name.size())), QString::fromUtf8(c.doc.data(), static_cast<qsizetype>(c.doc.size())));
+      t.columns.emplace_back(QString::fromUtf8(c.name.data(), static_cast<qsizetype>(c.name.size())),
+                             QString::fromUtf8(c.doc.data(), static_cast<qsizetype>(c.doc.size())));
     }
     tables.push_back(std::move(t));
   }
@@ -81,7 +87,9 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
     QDir().mkpath(file.absolutePath());
     std::string why;
     for (int n = 1; n <= 9 && !core.recorder; ++n) {
-      const QString path = n == 1 ? projectPath : file.absolutePath() + '/' + file.completeBaseName() + QStringLiteral("-%1.stepscope").arg(n);
+      const QString path =
+          n == 1 ? projectPath
+                 : file.absolutePath() + '/' + file.completeBaseName() + QStringLiteral("-%1.stepscope").arg(n);
       auto project = storage::Project::openForWriting(path.toStdString());
       if (!project) {
         why = project.error().message;
@@ -121,8 +129,9 @@ void Recording::begin(const QString& projectPath, storage::RunInfo info) {
     back([this, path = core.path, projectPath, refuge, why] {
       setProject(path);
       if (path == refuge)
-        emit elsewhere(path, tr("The run is recorded in '%1', for '%2' cannot be written (%3); copy it from there to keep it")
-                                 .arg(format::visible(path), format::visible(projectPath), format::visible(why)));
+        emit elsewhere(path,
+                       tr("The run is recorded in '%1', for '%2' cannot be written (%3); copy it from there to keep it")
+                           .arg(format::visible(path), format::visible(projectPath), format::visible(why)));
       else if (path != projectPath)
         emit besideAnother(path);
     });
@@ -142,7 +151,8 @@ void Recording::phases() {
 
 void Recording::build() {
   if (!recording_) return;
-  post([graph = store_.graph(), plan = store_.plan(), options = store_.options(), stages = static_cast<int>(store_.stages().size())](Core& core) {
+  post([graph = store_.graph(), plan = store_.plan(), options = store_.options(),
+        stages = static_cast<int>(store_.stages().size())](Core& core) {
     if (!core.recorder) return;
     core.recorder->options(options);
     if (graph) core.recorder->graph(graph->graph(), stages);
@@ -177,7 +187,9 @@ void Recording::stage(const GraphPtr& graph, int stage) {
 
 void Recording::missStages(Core& core) {
   if (core.recorder && core.stagesLeft > 0)
-    core.recorder->lost("graphs", core.stagesLeft, "the next build, or the end of the run, came before the graphs of its phases were read", "wait a moment after a build");
+    core.recorder->lost("graphs", core.stagesLeft,
+                        "the next build, or the end of the run, came before the graphs of its phases were read",
+                        "wait a moment after a build");
   core.stagesLeft = 0;
 }
 
@@ -301,7 +313,8 @@ void Recording::refreshStartupHistory() {
   post([this, run = shownRun_](Core& core) {
     if (core.path.isEmpty()) return;
     if (core.recorder) (void)core.recorder->flush();
-    if (auto history = readStartupHistory(core.path, run)) back([this, history = std::move(*history)] { store_.project().setStartupHistory(history); });
+    if (auto history = readStartupHistory(core.path, run))
+      back([this, history = std::move(*history)] { store_.project().setStartupHistory(history); });
   });
 }
 
@@ -338,7 +351,9 @@ void Recording::runSql(const QString& query) {
         QStringList cells;
         for (std::size_t c = 0; c < row.size(); ++c) {
           cells << QString::fromStdString(storage::sqlCellText(row[c]));
-          if (c < answer.numeric.size() && (std::holds_alternative<std::string>(row[c]) || std::holds_alternative<storage::SqlBlob>(row[c]))) answer.numeric[c] = false;
+          if (c < answer.numeric.size() &&
+              (std::holds_alternative<std::string>(row[c]) || std::holds_alternative<storage::SqlBlob>(row[c])))
+            answer.numeric[c] = false;
         }
         answer.rows.push_back(std::move(cells));
       }
@@ -353,7 +368,9 @@ void Recording::report(const QString& path) {
   post([this, path, run = shownRun_](Core& core) {
     const auto fail = [this, path](const std::string& why) {
       const bool named = why.starts_with("report '");
-      back([this, path, why, named] { emit failed(named ? format::visible(why) : tr("report '%1': %2").arg(format::visible(path), format::visible(why))); });
+      back([this, path, why, named] {
+        emit failed(named ? format::visible(why) : tr("report '%1': %2").arg(format::visible(path), format::visible(why)));
+      });
     };
     if (core.path.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
     if (core.recorder) (void)core.recorder->flush();
@@ -381,12 +398,16 @@ void Recording::tellState() {
     const storage::RecorderState state = core.recorder->state();
     back([this, state, path = core.path] {
       if (!recording_) return;
-      const QString tip = tr("%1\n%2 steps on disk, %3 waiting, %4 records lost").arg(format::visible(path), format::count(state.committedSteps), format::count(state.waiting), format::count(state.lost));
+      const QString tip = tr("%1\n%2 steps on disk, %3 waiting, %4 records lost")
+                              .arg(format::visible(path), format::count(state.committedSteps), format::count(state.waiting),
+                                   format::count(state.lost));
       using Health = storage::RecorderState::Health;
       if (state.health == Health::kRecording) {
-        emit stateChanged(state.lost > 0 ? tr("recording, records lost") : tr("recording"), state.lost > 0 ? QStringLiteral("warn") : QStringLiteral("ok"), tip);
+        emit stateChanged(state.lost > 0 ? tr("recording, records lost") : tr("recording"),
+                          state.lost > 0 ? QStringLiteral("warn") : QStringLiteral("ok"), tip);
       } else {
-        emit stateChanged(state.health == Health::kPaused ? tr("recording paused") : tr("recording stopped"), QStringLiteral("error"), format::visible(state.message) + '\n' + tip);
+        emit stateChanged(state.health == Health::kPaused ? tr("recording paused") : tr("recording stopped"),
+                          QStringLiteral("error"), format::visible(state.message) + '\n' + tip);
       }
     });
   });

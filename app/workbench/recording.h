@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The project file as the window uses it: records the running session, opens recorded projects, answers SQL, writes reports.
 //
-// Everything that touches the file runs on one thread of its own, in the order it was asked for; answers come back as signals
-// and facts in the store. Nothing here waits.
+// Everything that touches the file runs on one thread of its own, in the order it was asked for; answers come back as
+// signals and facts in the store. Nothing here waits.
 #pragma once
 
 #include <QObject>
@@ -25,10 +25,11 @@ class Recording : public QObject {
   ~Recording() override;  // commits what waits
 
   // A new run in this project, which is created when it is not there. A project that another window writes is left alone:
-  // the run goes into a file beside it. Where nothing can be written it goes into a folder for temporary files, and stays there.
+  // the run goes into a file beside it. Where nothing can be written it goes into a folder for temporary files, and stays
+  // there.
   void begin(const QString& projectPath, storage::RunInfo info);
-  // What the store holds of the newest build: first its phases, then graph, plan and options. What is read of it later follows: the
-  // verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
+  // What the store holds of the newest build: first its phases, then graph, plan and options. What is read of it later
+  // follows: the verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
   void phases();
   void build();
   // The newest build, but an earlier plan of this signature runs again.
@@ -41,7 +42,8 @@ class Recording : public QObject {
   void statistics(const snapshot::TensorData& value);
   void end(storage::RunStatus status);
 
-  // Reads a recorded project into the store; run 0 is the newest. Only when it was read the run that is recorded ends: see opening().
+  // Reads a recorded project into the store; run 0 is the newest. Only when it was read the run that is recorded ends: see
+  // opening().
   void open(const QString& path, std::int64_t run);
   // The graph of a phase of the project that is shown, into the store.
   void readStage(const QString& stage);
@@ -63,8 +65,8 @@ class Recording : public QObject {
   void reported(const QString& path);
   void opening();  // a project was read and is shown next
   void opened(const QString& path);
-  void besideAnother(const QString& path);                     // the run that began is recorded here: another window writes the project
-  void elsewhere(const QString& path, const QString& why);     // the same: the project cannot be written
+  void besideAnother(const QString& path);  // the run that began is recorded here: another window writes the project
+  void elsewhere(const QString& path, const QString& why);  // the same: the project cannot be written
 
  private:
   struct Core;  // lives on the storage thread
@@ -85,11 +87,11 @@ class Recording : public QObject {
   QTimer timer_;
   std::atomic<int> jobs_ = 0;
   bool recording_ = false;
-  std::int64_t shownRun_ = 0;  // 0: the newest
-  int builds_ = 0;             // of the run that is recorded
-  int shows_ = 0;              // projects that were opened
-  std::map<int, std::string> told_;                      // statistics by value
-  std::shared_ptr<std::atomic<int>> comparisons_;        // asked for so far
+  std::int64_t shownRun_ = 0;                      // 0: the newest
+  int builds_ = 0;                                 // of the run that is recorded
+  int shows_ = 0;                                  // projects that were opened
+  std::map<int, std::string> told_;                // statistics by value
+  std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
 };
 
 }  // namespace stepscope

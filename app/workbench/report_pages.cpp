@@ -19,10 +19,10 @@
 namespace stepscope {
 namespace {
 
-constexpr double kFoot = 0.3;         // inch below the text, for the number of the page
-constexpr double kFootSize = 7;       // pt
-constexpr int kShortTable = 8;        // rows, with the heads
-constexpr int kFirstRows = 4;         // of a longer one that stay with its heading
+constexpr double kFoot = 0.3;    // inch below the text, for the number of the page
+constexpr double kFootSize = 7;  // pt
+constexpr int kShortTable = 8;   // rows, with the heads
+constexpr int kFirstRows = 4;    // of a longer one that stay with its heading
 
 bool holdsImage(const QTextBlock& block, const char* name) {
   for (auto it = block.begin(); it != block.end(); ++it)
@@ -31,7 +31,7 @@ bool holdsImage(const QTextBlock& block, const char* name) {
 }
 
 struct Item {
-  QTextBlock block;           // or
+  QTextBlock block;  // or
   QTextTable* table = nullptr;
 
   bool empty() const { return !table && block.text().trimmed().isEmpty(); }
@@ -57,7 +57,8 @@ std::vector<Item> itemsOf(const QTextDocument& document) {
 }
 
 bool holdsChart(const QTextTable& table) {
-  for (QTextBlock b = table.firstCursorPosition().block(); b.isValid() && b.position() <= table.lastPosition(); b = b.next()) {
+  for (QTextBlock b = table.firstCursorPosition().block(); b.isValid() && b.position() <= table.lastPosition();
+       b = b.next()) {
     if (holdsImage(b, "chart")) return true;
   }
   return false;
@@ -104,7 +105,9 @@ void layOut(QTextDocument& document) {
 std::size_t lastWith(const std::vector<Item>& items, std::size_t first) {
   std::size_t i = first;
   int level = 0;  // of the heading passed last
-  for (; i + 1 < items.size() && (items[i].level() > 0 || items[i].empty() || items[i].bar() || (level > 0 && items[i].text())); ++i) {
+  for (; i + 1 < items.size() &&
+         (items[i].level() > 0 || items[i].empty() || items[i].bar() || (level > 0 && items[i].text()));
+       ++i) {
     if (items[i].level() > 0) level = items[i].level();
     // A text under a heading stands for what it heads, unless a smaller heading follows.
     if (items[i].text() && (items[i + 1].text() || (items[i + 1].level() > 0 && items[i + 1].level() <= level))) break;
@@ -130,7 +133,8 @@ void keepRows(QTextDocument& document, QTextTable& table, double page) {
   if (holdsChart(table)) return;
   // Paddings are pixels of the screen, and scaled to the device.
   const QScreen* screen = QGuiApplication::primaryScreen();
-  const double unit = document.documentLayout()->paintDevice()->logicalDpiY() / (screen ? screen->logicalDotsPerInchY() : 96);
+  const double unit =
+      document.documentLayout()->paintDevice()->logicalDpiY() / (screen ? screen->logicalDotsPerInchY() : 96);
   for (int row = 1; row < table.rows(); ++row) {
     Extent extent;
     for (int column = 0; column < table.columns(); ++column) {
@@ -197,7 +201,8 @@ bool drawPages(QTextDocument& document, QPagedPaintDevice& device, const QString
     painter.setClipRect(context.clip);
     document.documentLayout()->draw(&painter, context);
     painter.restore();
-    const QRectF line(0, page.height() + kFoot * device.logicalDpiY() / 3, device.width(), device.height() - page.height() - kFoot * device.logicalDpiY() / 3);
+    const QRectF line(0, page.height() + kFoot * device.logicalDpiY() / 3, device.width(),
+                      device.height() - page.height() - kFoot * device.logicalDpiY() / 3);
     painter.setFont(small);
     painter.setPen(QPen(border, device.logicalDpiY() / 96.0));
     painter.drawLine(line.topLeft(), line.topRight());
@@ -205,7 +210,8 @@ bool drawPages(QTextDocument& document, QPagedPaintDevice& device, const QString
     const QString number = QStringLiteral("%1 of %2").arg(i + 1).arg(document.pageCount());
     painter.drawText(line, Qt::AlignRight | Qt::AlignBottom, number);
     const QFontMetricsF metrics(small, &device);
-    painter.drawText(line, Qt::AlignLeft | Qt::AlignBottom, metrics.elidedText(foot, Qt::ElideMiddle, line.width() - 2 * metrics.horizontalAdvance(number)));
+    painter.drawText(line, Qt::AlignLeft | Qt::AlignBottom,
+                     metrics.elidedText(foot, Qt::ElideMiddle, line.width() - 2 * metrics.horizontalAdvance(number)));
   }
   return painter.end();
 }

@@ -163,14 +163,18 @@ ReportPage printable(const QString& html) {
                                          QRegularExpression::DotMatchesEverythingOption);
   static const QRegularExpression kNav(QStringLiteral("<nav.*?</nav>"), QRegularExpression::DotMatchesEverythingOption);
   static const QRegularExpression kSvg(QStringLiteral("<svg.*?</svg>"), QRegularExpression::DotMatchesEverythingOption);
-  static const QRegularExpression kTitle(QStringLiteral("<title>(.*?)</title>"), QRegularExpression::DotMatchesEverythingOption);
-  static const QRegularExpression kFooter(QStringLiteral("<footer>(.*?)</footer>"), QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kTitle(QStringLiteral("<title>(.*?)</title>"),
+                                         QRegularExpression::DotMatchesEverythingOption);
+  static const QRegularExpression kFooter(QStringLiteral("<footer>(.*?)</footer>"),
+                                          QRegularExpression::DotMatchesEverythingOption);
   const QString sheet = kStyle.match(html).captured(1);
   const QHash<QString, QString> variables = variablesOf(sheet);
   const QHash<QString, QString> rules = rulesOf(withVariables(sheet, variables));
   ReportPage page;
   const QString run = kFooter.match(html).captured(1).section(QStringLiteral(" · "), 0, 0);
-  page.foot = QTextDocumentFragment::fromHtml(kTitle.match(html).captured(1) + (run.isEmpty() ? QString() : QStringLiteral(" · ") + run)).toPlainText();
+  page.foot = QTextDocumentFragment::fromHtml(kTitle.match(html).captured(1) +
+                                              (run.isEmpty() ? QString() : QStringLiteral(" · ") + run))
+                  .toPlainText();
   QString body = html;
   for (const QRegularExpression* part : {&kStyle, &kNav, &kTitle, &kFooter}) body.remove(*part);
   body = withVariables(body, variables);

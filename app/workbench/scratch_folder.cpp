@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/scratch_folder.h"
 
-#include <QFileInfo>
 #include <unistd.h>
+
+#include <QFileInfo>
 
 namespace stepscope {
 namespace {
@@ -23,7 +24,8 @@ ScratchFolder::ScratchFolder(const QString& among) : folder_(among + QStringLite
 
 int ScratchFolder::sweep(const QString& among) {
   int removed = 0;
-  for (const QFileInfo& info : QDir(among).entryInfoList({QStringLiteral("stepscope-workbench-*")}, QDir::Dirs | QDir::NoSymLinks | QDir::NoDotAndDotDot)) {
+  for (const QFileInfo& info : QDir(among).entryInfoList({QStringLiteral("stepscope-workbench-*")},
+                                                         QDir::Dirs | QDir::NoSymLinks | QDir::NoDotAndDotDot)) {
     // Without a lock it was made this moment, or not by this program.
     if (info.ownerId() != getuid() || !QFileInfo::exists(lockOf(info.filePath())) || !lock(info.filePath())) continue;
     removed += QDir(info.filePath()).removeRecursively();

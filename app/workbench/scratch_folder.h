@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A folder for what need not outlive this process. What a process that was killed left behind, the next one that sweeps removes: a lock
-// in the folder tells whether its process is there.
+// A folder for what need not outlive this process. What a process that was killed left behind, the next one that sweeps
+// removes: a lock in the folder tells whether its process is there.
 #pragma once
 
 #include <QDir>

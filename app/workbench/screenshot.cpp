@@ -14,7 +14,8 @@ constexpr int kQuietTicks = 10;  // layouts and other threads need a moment afte
 constexpr int kGiveUpMs = 120'000;
 }  // namespace
 
-Script::Script(MainWindow& window, const Arguments& arguments, QObject* parent) : QObject(parent), window_(window), arguments_(arguments) {
+Script::Script(MainWindow& window, const Arguments& arguments, QObject* parent)
+    : QObject(parent), window_(window), arguments_(arguments) {
   connect(&timer_, &QTimer::timeout, this, &Script::tick);
   timer_.start(kTickMs);
   since_.start();
@@ -23,7 +24,8 @@ Script::Script(MainWindow& window, const Arguments& arguments, QObject* parent) 
 void Script::tick() {
   const bool picture = !arguments_.screenshot.isEmpty();
   if (picture && since_.elapsed() > kGiveUpMs) {
-    std::fprintf(stderr, "error: screenshot '%s': still busy after two minutes; expected an idle window\n", qPrintable(arguments_.screenshot));
+    std::fprintf(stderr, "error: screenshot '%s': still busy after two minutes; expected an idle window\n",
+                 qPrintable(arguments_.screenshot));
     timer_.stop();
     QApplication::exit(1);
     return;
@@ -44,7 +46,8 @@ void Script::tick() {
       return;
     case 2:
       for (const QString& id : arguments_.show) window_.board().show(id);
-      if (arguments_.selectInstruction >= 0) window_.selection().select(Selection::ofInstruction(arguments_.selectInstruction));
+      if (arguments_.selectInstruction >= 0)
+        window_.selection().select(Selection::ofInstruction(arguments_.selectInstruction));
       return;
     default: break;
   }

@@ -16,15 +16,14 @@ Session::Session(SnapshotStore& store, SelectionModel& selection, QObject* paren
   connect(&client_, &WorkerClient::text, this, [this](const QString& line) {
     store_.addLog({QStringLiteral("info"), line, 0});
   });
-  connect(&client_, &WorkerClient::stateChanged, this,
-          [this] {
-            store_.setWorkerState(client_.state(), client_.activity());
-            if (client_.state() != WorkerState::kUnresponsive || !wanted_) return;
-            // It does not stop for the model that is wanted now.
-            const Opening next = *std::exchange(wanted_, std::nullopt);
-            leave();
-            replaceWorker([this, next] { inspect(next.path, next.missingWeights); });
-          });
+  connect(&client_, &WorkerClient::stateChanged, this, [this] {
+    store_.setWorkerState(client_.state(), client_.activity());
+    if (client_.state() != WorkerState::kUnresponsive || !wanted_) return;
+    // It does not stop for the model that is wanted now.
+    const Opening next = *std::exchange(wanted_, std::nullopt);
+    leave();
+    replaceWorker([this, next] { inspect(next.path, next.missingWeights); });
+  });
   connect(&client_, &WorkerClient::died, this, [this](const QString& reason) {
     running_ = false;
     replaying_ = training_ = interrupted_ = false;
@@ -44,7 +43,11 @@ void Session::setBusy(bool busy) {
   // In a turn of its own: what follows the request that ended comes first.
   if (!busy_ && !waiting_.empty()) {
     QMetaObject::invokeMethod(
-        this, [this] { if (!busy_ && !running_ && !waiting_.empty()) sendOptions({}); }, Qt::QueuedConnection);
+        this,
+        [this] {
+          if (!busy_ && !running_ && !waiting_.empty()) sendOptions({});
+        },
+        Qt::QueuedConnection);
   }
   if (!busy_ && wanted_) {
     QMetaObject::invokeMethod(
@@ -97,7 +100,9 @@ void Session::absorb(const Delivery& d) {
       // The reply lists all alerts, those that came as events among them.
       // A worker that takes the place of a dead one knows nothing of the steps before.
       std::vector<snapshot::Alert> more = numbers_;
-      if (returnTo_) std::copy_if(store_.alerts().begin(), store_.alerts().end(), std::back_inserter(more), [](const auto& alert) { return alert.step() >= 0; });
+      if (returnTo_)
+        std::copy_if(store_.alerts().begin(), store_.alerts().end(), std::back_inserter(more),
+                     [](const auto& alert) { return alert.step() >= 0; });
       store_.clearAlerts();
       for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
       for (const auto& alert : more)
@@ -112,7 +117,8 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kPlan: store_.setPlan(d.plan); break;
     case snapshot::Response::kOptions:
       store_.setOptions({r.options().options().begin(), r.options().options().end()});
-      if (r.options().has_proof()) store_.findings().setOptionProof(std::make_shared<const snapshot::OptionProof>(r.options().proof()));
+      if (r.options().has_proof())
+        store_.findings().setOptionProof(std::make_shared<const snapshot::OptionProof>(r.options().proof()));
       break;
     case snapshot::Response::kDeterminism:
       store_.setDeterminism({r.determinism().nodes().begin(), r.determinism().nodes().end()});
@@ -130,7 +136,9 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kCompare:
       store_.setComparison(std::make_shared<const snapshot::CompareReply>(r.compare()));
       break;
-    case snapshot::Response::kRowLosses: store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses())); break;
+    case snapshot::Response::kRowLosses:
+      store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses()));
+      break;
     case snapshot::Response::kRecompute: break;  // belongs to its question: see recompute()
     case snapshot::Response::kState:
       if (r.state().has_position()) reached(r.state().position());
@@ -161,7 +169,8 @@ void Session::absorb(const Delivery& d) {
 
 bool Session::told(const snapshot::Alert& alert) const {
   const auto same = [&alert](const snapshot::Alert& other) {
-    return other.step() == alert.step() && other.code() == alert.code() && other.node() == alert.node() && other.message() == alert.message();
+    return other.step() == alert.step() && other.code() == alert.code() && other.node() == alert.node() &&
+           other.message() == alert.message();
   };
   return std::any_of(store_.alerts().begin(), store_.alerts().end(), same);
 }
@@ -177,47 +186,52 @@ void Session::reached(const snapshot::Position& position) {
   }
 }
 
-void Session::move(snapshot::Request request, const QString& what, Then then, Then failed, std::function<void(const QString&)> refused) {
+void Session::move(snapshot::Request request, const QString& what, Then then, Then failed,
+                   std::function<void(const QString&)> refused) {
   setBusy(true);
   const bool wasInStep = store_.position().in_step();
   const std::int64_t step = store_.position().step();
   const int instruction = store_.position().instruction();
-  client_.request(std::move(request), what, [this, wasInStep, step, instruction, then = std::move(then), failed = std::move(failed), refused = std::move(refused)](const Delivery& d) {
-    absorb(d);
-    if (!d.response->done()) return;
-    if (d.response->has_error()) {
-      interrupted_ = interrupted_ && d.response->error().code() == "cancelled";
-      running_ = running_ && interrupted_;
-    }
-    const Other rebuilt = client_.alive() ? std::exchange(rebuilt_, Other::kNone) : Other::kNone;
-    if (rebuilt == Other::kNone) setBusy(false);
-    Then next = then;
-    if (d.response->has_error()) {
-      const auto& error = d.response->error();
-      if (error.code() == "cancelled") {
-        if (!interrupted_) emit note(tr("Cancelled"));
-      } else if (error.code() != "worker_died" && refused) {
-        refused(QString::fromStdString(error.message()));
-      } else if (error.code() != "worker_died") {
-        emit problem(format::visible(error.message()), format::visible(error.code()));
-      }
-      next = failed;
-    } else if (const auto& p = store_.position(); wasInStep && p.in_step() && p.step() == step && p.instruction() < instruction) {
-      // The worker takes back with a step what was edited behind it.
-      std::erase_if(edits_, [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
-    }
-    if (rebuilt != Other::kNone) {
-      refreshBuild([this, next, rebuilt] {
-        if (rebuilt == Other::kRebuilt)
-          emit planRebuilt();
-        else
-          emit planShown();
-        if (next) next();
-      });
-    } else if (next) {
-      next();
-    }
-  });
+  client_.request(std::move(request), what,
+                  [this, wasInStep, step, instruction, then = std::move(then), failed = std::move(failed),
+                   refused = std::move(refused)](const Delivery& d) {
+                    absorb(d);
+                    if (!d.response->done()) return;
+                    if (d.response->has_error()) {
+                      interrupted_ = interrupted_ && d.response->error().code() == "cancelled";
+                      running_ = running_ && interrupted_;
+                    }
+                    const Other rebuilt = client_.alive() ? std::exchange(rebuilt_, Other::kNone) : Other::kNone;
+                    if (rebuilt == Other::kNone) setBusy(false);
+                    Then next = then;
+                    if (d.response->has_error()) {
+                      const auto& error = d.response->error();
+                      if (error.code() == "cancelled") {
+                        if (!interrupted_) emit note(tr("Cancelled"));
+                      } else if (error.code() != "worker_died" && refused) {
+                        refused(QString::fromStdString(error.message()));
+                      } else if (error.code() != "worker_died") {
+                        emit problem(format::visible(error.message()), format::visible(error.code()));
+                      }
+                      next = failed;
+                    } else if (const auto& p = store_.position();
+                               wasInStep && p.in_step() && p.step() == step && p.instruction() < instruction) {
+                      // The worker takes back with a step what was edited behind it.
+                      std::erase_if(edits_,
+                                    [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
+                    }
+                    if (rebuilt != Other::kNone) {
+                      refreshBuild([this, next, rebuilt] {
+                        if (rebuilt == Other::kRebuilt)
+                          emit planRebuilt();
+                        else
+                          emit planShown();
+                        if (next) next();
+                      });
+                    } else if (next) {
+                      next();
+                    }
+                  });
 }
 
 void Session::request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet) {

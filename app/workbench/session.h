@@ -40,11 +40,13 @@ class Session : public QObject {
   bool built() const { return built_; }
   bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
-  bool comingBack() const { return returnTo_.has_value(); }  // a new worker takes the place of the one that had built the model
+  bool comingBack() const {
+    return returnTo_.has_value();
+  }                                                // a new worker takes the place of the one that had built the model
   bool edited() const { return !edits_.empty(); }  // values were set by hand in this session
 
-  // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is stopped. What
-  // is open stays until the model was read.
+  // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is
+  // stopped. What is open stays until the model was read.
   void inspect(const QString& path, const QString& missingWeights);
   // Configures the inspected model and builds it; built or problem follows.
   void build(const snapshot::Configure& configuration);
@@ -71,12 +73,13 @@ class Session : public QObject {
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
   // How it ended stands in the findings. An edit that is to be taken back later is told by elementEdited().
   void editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable = true);
-  void loadTensor(int value, const QString& path);        // a .npy file of the worker's machine
-  void compareWithFile(int value, const QString& path);   // the answer stands in the findings
+  void loadTensor(int value, const QString& path);       // a .npy file of the worker's machine
+  void compareWithFile(int value, const QString& path);  // the answer stands in the findings
   void compareWithValue(int value, int other);
   void keepTensor(int value);
   void rowLosses();
-  // As one change; in the middle of a step for the next one. While something runs they wait: a run takes them before its next step.
+  // As one change; in the middle of a step for the next one. While something runs they wait: a run takes them before its
+  // next step.
   void setOptions(const OptionSettings& settings);
   void recompute(bool whatIf, const QString& plan, qint64 budget);  // the answer stands in the findings
   void determinism();
@@ -95,13 +98,14 @@ class Session : public QObject {
   void progress(const QString& what, qint64 done, qint64 total);
   void stepRecorded(const stepscope::StepPtr& step);
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
-  void phasesTold();   // of a build that the store now shows; those of the first build come with builtChanged()
+  void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()
   void elementEdited(const stepscope::ElementEdit& edit);
   void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
-  void planShown();    // graph, plan and options of the one that runs again were fetched
-  void planRebuilt();  // graph, plan and options of the newest build were fetched again
+  void planShown();                            // graph, plan and options of the one that runs again were fetched
+  void planRebuilt();                          // graph, plan and options of the newest build were fetched again
   void alertRaised(const stepscope::snapshot::Alert& alert);
-  // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the place.
+  // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the
+  // place.
   void brokeAt(const QString& reason, int instruction);
 
  private:
@@ -123,18 +127,19 @@ class Session : public QObject {
   };
   static constexpr std::int64_t kRingBytes = 1LL << 30;
 
-  // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end. When it made another
-  // plan, that is fetched before.
-  // `refused` takes an error that is shown elsewhere than above the window.
-  void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {}, std::function<void(const QString&)> refused = {});
+  // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end. When it made
+  // another plan, that is fetched before. `refused` takes an error that is shown elsewhere than above the window.
+  void move(snapshot::Request request, const QString& what, Then then = {}, Then failed = {},
+            std::function<void(const QString&)> refused = {});
   // Sends one that only reads, of the model that is open: when another one has taken its place, the answer is dropped.
   void request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet = true);
   void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
   void absorb(const Delivery& delivery);
   // And remembers it, for a worker that has to come back. `before`: of an element.
-  void edit(snapshot::Request request, std::optional<double> before = {}, Then then = {}, std::function<void(const QString&)> refused = {});
+  void edit(snapshot::Request request, std::optional<double> before = {}, Then then = {},
+            std::function<void(const QString&)> refused = {});
   void read(const Opening& opening);
-  void leave();             // what is open
+  void leave();                // what is open
   void reopen(bool wasBuilt);  // what is open, in a worker that does not know it
   void compare(snapshot::Request request, const QString& with);
   void reached(const snapshot::Position& position);
@@ -144,11 +149,11 @@ class Session : public QObject {
   void inStep(Then then);  // begins a step when none is begun
   void refreshBuild(Then then);
   void runOn();
-  // The selection follows the new position: what ran last and made; the next one and what it reads, where the step begins, breaks,
-  // or was asked to stop. A selection beside the place that was asked for stays.
+  // The selection follows the new position: what ran last and made; the next one and what it reads, where the step begins,
+  // breaks, or was asked to stop. A selection beside the place that was asked for stays.
   void stopped(std::optional<int> asked = {});
   void tellOfNumber(bool nan, int instruction);  // that a run stopped at, as an alert
-  void tellOfHand(std::int64_t step);            // what was done by hand in a step that is recorded: its edits and stops, as alerts
+  void tellOfHand(std::int64_t step);  // what was done by hand in a step that is recorded: its edits and stops, as alerts
   static bool takesBack(const Edit& later, const Edit& earlier);  // an element is again what it was
   void unfinished();
   void settle(Then then);  // reads the position after a step was committed
@@ -158,9 +163,9 @@ class Session : public QObject {
   void loadKept(const StateRing::State& state, const Then& then);
   void keepState();  // into the ring
   void begin(const Then& then);
-  void replaceWorker(Then then);  // kills the one that is there
-  void sendOptions(Then then);    // those that wait
-  void trainOn(std::int64_t goal);    // up to this step
+  void replaceWorker(Then then);        // kills the one that is there
+  void sendOptions(Then then);          // those that wait
+  void trainOn(std::int64_t goal);      // up to this step
   void trainAtOnce(std::int64_t goal);  // with nothing of a step left to finish
 
   SnapshotStore& store_;
@@ -179,7 +184,7 @@ class Session : public QObject {
   bool interrupted_ = false;     // it is cancelled to send them, and goes on
   enum class Other { kNone, kResumed, kRebuilt };
   Other rebuilt_ = Other::kNone;  // the worker runs another plan than the one that the store has
-  bool restarting_ = false;  // the user replaces the worker
+  bool restarting_ = false;       // the user replaces the worker
   bool replaying_ = false;
   std::vector<snapshot::Alert> numbers_;  // alerts of this side
   StateRing ring_{kRingBytes};
@@ -187,7 +192,7 @@ class Session : public QObject {
   std::vector<Edit> edits_;  // in the order they were made
   Stops stops_;
   int nextBreakpoint_ = 1;
-  ScratchFolder scratch_;   // kept contents, and copies of the files that edits came from
+  ScratchFolder scratch_;  // kept contents, and copies of the files that edits came from
   int copies_ = 0;
   std::optional<snapshot::Position> returnTo_;
   std::optional<Opening> opening_;
@@ -195,7 +200,7 @@ class Session : public QObject {
   int opened_ = 0;                 // models so far
   bool askingRecompute_ = false;
   std::optional<RecomputeAnswer> nextRecompute_;
-  QThreadPool files_;       // last: waits for its threads before the rest goes
+  QThreadPool files_;  // last: waits for its threads before the rest goes
 };
 
 }  // namespace stepscope

@@ -17,20 +17,18 @@ constexpr qint64 kMostFileBytes = 4LL << 30;  // of a file that is copied
 void Session::compare(snapshot::Request request, const QString& with) {
   if (!built_ || !client_.alive()) return;
   const int value = request.compare_tensor().value();
-  this->request(
-      std::move(request), tr("comparing"),
-      [this, value, with](const Delivery& d) {
-        if (!d.response->done()) return;
-        TensorComparison found{value, with, {}, {}};
-        if (d.response->has_compare() && d.response->compare().values_size() == 1) {
-          found.result = d.response->compare().values(0);
-        } else if (d.response->has_error()) {
-          found.problem = QString::fromStdString(d.response->error().message());
-        } else {
-          found.problem = tr("the worker gave no answer");
-        }
-        store_.findings().setTensorComparison(std::move(found));
-      });
+  this->request(std::move(request), tr("comparing"), [this, value, with](const Delivery& d) {
+    if (!d.response->done()) return;
+    TensorComparison found{value, with, {}, {}};
+    if (d.response->has_compare() && d.response->compare().values_size() == 1) {
+      found.result = d.response->compare().values(0);
+    } else if (d.response->has_error()) {
+      found.problem = QString::fromStdString(d.response->error().message());
+    } else {
+      found.problem = tr("the worker gave no answer");
+    }
+    store_.findings().setTensorComparison(std::move(found));
+  });
 }
 
 void Session::compareWithFile(int value, const QString& path) {
@@ -52,7 +50,8 @@ void Session::keepTensor(int value) {
   const auto* named = store_.graph() ? store_.graph()->value(value) : nullptr;
   const TensorPtr shown = store_.tensor(value);
   const QString path = scratch_.filePath(QStringLiteral("kept-%1.npy").arg(++copies_));
-  const KeptTensor kept{path, named ? QString::fromStdString(named->name()) : QString::number(value), shown ? shown->step() : store_.position().step()};
+  const KeptTensor kept{path, named ? QString::fromStdString(named->name()) : QString::number(value),
+                        shown ? shown->step() : store_.position().step()};
   snapshot::Request request;
   request.mutable_save_tensor()->set_value(value);
   request.mutable_save_tensor()->set_path(path.toStdString());

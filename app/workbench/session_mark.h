@@ -15,10 +15,10 @@ struct SessionPlace {
   QByteArray configuration;  // snapshot::Configure; empty for a project
   QByteArray breakpoints;    // snapshot::BreakpointList
   qint64 step = 0;
-  int instruction = -1;      // -1: between steps
+  int instruction = -1;  // -1: between steps
   int selectedInstruction = -1, selectedValue = -1;
-  QByteArray layout;         // Layout::toJson
-  bool edited = false;       // values were set by hand
+  QByteArray layout;    // Layout::toJson
+  bool edited = false;  // values were set by hand
 
   bool operator==(const SessionPlace&) const = default;
 };

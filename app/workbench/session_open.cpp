@@ -95,8 +95,11 @@ void Session::read(const Opening& opening) {
         [this](const QString& why) {
           // Beside a model that stays, a problem has to say which file it is about.
           const QString path = opening_ ? opening_->path : path_;
-          const int all = opening_ && opening_->model ? opening_->model->problems_size() : 1;  // the set-up lists them with their places
-          const QString text = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), format::visible(why.section('\n', 0, 0))) : format::visible(why);
+          const int all =
+              opening_ && opening_->model ? opening_->model->problems_size() : 1;  // the set-up lists them with their places
+          const QString text =
+              all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), format::visible(why.section('\n', 0, 0)))
+                      : format::visible(why);
           emit problem(why.contains(path) ? text : tr("model '%1': %2").arg(format::visible(path), text), {});
         });
   });
@@ -114,20 +117,23 @@ void Session::build(const snapshot::Configure& configuration) {
     snapshot::Request build;
     build.mutable_build();
     building_ = true;
-    move(std::move(build), tr("building"), [this] {
-      building_ = false;
-      refreshBuild([this] {
-        built_ = true;
-        snapshot::Request state;
-        state.mutable_state();
-        move(std::move(state), tr("reading the state"), [this] {
-          const auto wanted = store_.breakpoints();
-          setBreakpoints(wanted);
-          emit builtChanged();
-          comeBack();
-        });
-      });
-    }, [this] { building_ = false; });
+    move(
+        std::move(build), tr("building"),
+        [this] {
+          building_ = false;
+          refreshBuild([this] {
+            built_ = true;
+            snapshot::Request state;
+            state.mutable_state();
+            move(std::move(state), tr("reading the state"), [this] {
+              const auto wanted = store_.breakpoints();
+              setBreakpoints(wanted);
+              emit builtChanged();
+              comeBack();
+            });
+          });
+        },
+        [this] { building_ = false; });
   });
 }
 

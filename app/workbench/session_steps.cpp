@@ -53,10 +53,12 @@ void Session::stopped(std::optional<int> asked) {
     using B = snapshot::Breakpoint;
     const auto& all = store_.breakpoints();
     const auto at = std::find_if(all.begin(), all.end(), [&p](const B& b) { return b.id() == p.breakpoint(); });
-    const bool ofValues = at != all.end() && p.instruction() > 0 &&
-                          (at->condition_case() == B::kNan || at->condition_case() == B::kNewInf || at->condition_case() == B::kPredicate);
+    const bool ofValues =
+        at != all.end() && p.instruction() > 0 &&
+        (at->condition_case() == B::kNan || at->condition_case() == B::kNewInf || at->condition_case() == B::kPredicate);
     if (ofValues) selection_.select(Selection::ofInstruction(p.instruction() - 1));
-    if (ofValues && at->condition_case() != B::kPredicate) tellOfNumber(at->condition_case() == B::kNan, p.instruction() - 1);
+    if (ofValues && at->condition_case() != B::kPredicate)
+      tellOfNumber(at->condition_case() == B::kNan, p.instruction() - 1);
     emit brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
     if (ofValues) return;
   }
@@ -87,8 +89,11 @@ void Session::tellOfNumber(bool nan, int instruction) {
   alert.set_instruction(instruction);
   alert.set_step(store_.position().step());
   const QString found = reason.section(QStringLiteral(": "), 1);
-  alert.set_message(tr("%1, made by %2 %3").arg(found).arg(instruction).arg(QString::fromStdString(made->op())).toStdString());
-  const auto told = [&alert](const snapshot::Alert& other) { return other.step() == alert.step() && other.message() == alert.message(); };
+  alert.set_message(
+      tr("%1, made by %2 %3").arg(found).arg(instruction).arg(QString::fromStdString(made->op())).toStdString());
+  const auto told = [&alert](const snapshot::Alert& other) {
+    return other.step() == alert.step() && other.message() == alert.message();
+  };
   if (std::any_of(numbers_.begin(), numbers_.end(), told)) return;
   numbers_.push_back(alert);
   store_.addAlert(alert);
@@ -195,7 +200,8 @@ void Session::finishStep() {
   inStep([this] {
     snapshot::Request request;
     request.mutable_finish_step();
-    move(std::move(request), tr("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
+    move(
+        std::move(request), tr("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
   });
 }
 

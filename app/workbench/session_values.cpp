@@ -114,21 +114,25 @@ void Session::editTensor(int value, const std::vector<qint64>& index, double num
 void Session::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
   const auto answer = [this, value, index](const QString& problem) { store_.findings().setEdit({value, index, problem}); };
   if (busy_) return answer(tr("Still %1; Esc cancels").arg(client_.activity()));
-  edit(editRequest(value, index, number), before,
-       [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
-         answer({});
-         if (undoable) emit elementEdited(edit);
-       },
-       answer);
+  edit(
+      editRequest(value, index, number), before,
+      [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
+        answer({});
+        if (undoable) emit elementEdited(edit);
+      },
+      answer);
 }
 
 bool Session::takesBack(const Edit& later, const Edit& earlier) {
   const auto &a = earlier.request.edit(), &b = later.request.edit();
-  const bool sameElement = a.value() == b.value() && std::equal(a.index().begin(), a.index().end(), b.index().begin(), b.index().end());
-  return earlier.before && later.before && sameElement && later.step == earlier.step && later.instruction == earlier.instruction && b.number() == *earlier.before;
+  const bool sameElement =
+      a.value() == b.value() && std::equal(a.index().begin(), a.index().end(), b.index().begin(), b.index().end());
+  return earlier.before && later.before && sameElement && later.step == earlier.step &&
+         later.instruction == earlier.instruction && b.number() == *earlier.before;
 }
 
-void Session::edit(snapshot::Request request, std::optional<double> before, Then then, std::function<void(const QString&)> refused) {
+void Session::edit(snapshot::Request request, std::optional<double> before, Then then,
+                   std::function<void(const QString&)> refused) {
   if (refuse()) return;
   const auto& p = store_.position();
   const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request, before};
@@ -170,7 +174,8 @@ void Session::tellOfHand(std::int64_t step) {
     alert.set_value(-1);
     alert.set_node(-1);
     alert.set_instruction(stops_.first);
-    alert.set_message(fmt::format("stopped {}{}; the time of the step includes the waiting", stops_.count == 1 ? "once" : fmt::format("{} times", stops_.count),
+    alert.set_message(fmt::format("stopped {}{}; the time of the step includes the waiting",
+                                  stops_.count == 1 ? "once" : fmt::format("{} times", stops_.count),
                                   stops_.breaks.empty() ? "" : fmt::format(" ({})", fmt::join(stops_.breaks, "; "))));
     emit alertRaised(alert);
   }
@@ -226,21 +231,24 @@ void Session::sendOptions(Then then) {
     more->set_name(name.toStdString());
     more->set_value(value.toStdString());
   }
-  move(std::move(request), tr("setting %1").arg(settings.front().first), [this, settings, then, text = text.join(QStringLiteral(", "))] {
-    for (const auto& [name, value] : settings) {
-      auto* kept = configuration_.add_settings();  // for the next worker
-      kept->set_name("set");
-      kept->set_value(name.toStdString() + '=' + value.toStdString());
-    }
-    optionsTouched_ = store_.position().in_step();
-    emit note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
-    if (then) then();
-  }, [this] {
-    // What was shown in advance is not so.
-    snapshot::Request options;
-    options.mutable_options();
-    if (client_.alive()) ask(std::move(options), tr("reading the options"), {});
-  });
+  move(
+      std::move(request), tr("setting %1").arg(settings.front().first),
+      [this, settings, then, text = text.join(QStringLiteral(", "))] {
+        for (const auto& [name, value] : settings) {
+          auto* kept = configuration_.add_settings();  // for the next worker
+          kept->set_name("set");
+          kept->set_value(name.toStdString() + '=' + value.toStdString());
+        }
+        optionsTouched_ = store_.position().in_step();
+        emit note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
+        if (then) then();
+      },
+      [this] {
+        // What was shown in advance is not so.
+        snapshot::Request options;
+        options.mutable_options();
+        if (client_.alive()) ask(std::move(options), tr("reading the options"), {});
+      });
 }
 
 void Session::recompute(bool whatIf, const QString& plan, qint64 budget) {
@@ -256,19 +264,25 @@ void Session::recompute(bool whatIf, const QString& plan, qint64 budget) {
   request.mutable_recompute()->set_what_if(whatIf);
   request.mutable_recompute()->set_plan(plan.toStdString());
   request.mutable_recompute()->set_budget(budget);
-  this->request(std::move(request), tr("judging what may be computed again"), [this, question](const Delivery& d) {
-    if (!d.response->done()) return;
-    askingRecompute_ = false;
-    const std::optional<RecomputeAnswer> next = std::exchange(nextRecompute_, std::nullopt);
-    RecomputeAnswer answer = question;
-    const bool sound = d.response->has_recompute();
-    if (d.response->has_error())
-      answer.problem = QString::fromStdString(d.response->error().message());
-    else if (!sound)
-      answer.problem = tr("recompute: the worker answered something else; expected a report");
-    if (built_) store_.findings().setRecompute(sound ? std::make_shared<const snapshot::RecomputeReport>(d.response->recompute()) : nullptr, std::move(answer));
-    if (next) recompute(next->whatIf, next->plan, next->budget);
-  }, !whatIf && store_.findings().recompute());
+  this->request(
+      std::move(request), tr("judging what may be computed again"),
+      [this, question](const Delivery& d) {
+        if (!d.response->done()) return;
+        askingRecompute_ = false;
+        const std::optional<RecomputeAnswer> next = std::exchange(nextRecompute_, std::nullopt);
+        RecomputeAnswer answer = question;
+        const bool sound = d.response->has_recompute();
+        if (d.response->has_error())
+          answer.problem = QString::fromStdString(d.response->error().message());
+        else if (!sound)
+          answer.problem = tr("recompute: the worker answered something else; expected a report");
+        if (built_)
+          store_.findings().setRecompute(
+              sound ? std::make_shared<const snapshot::RecomputeReport>(d.response->recompute()) : nullptr,
+              std::move(answer));
+        if (next) recompute(next->whatIf, next->plan, next->budget);
+      },
+      !whatIf && store_.findings().recompute());
 }
 
 void Session::determinism() {

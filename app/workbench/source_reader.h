@@ -13,7 +13,9 @@ class SourceReader : public QObject {
   Q_OBJECT
 
  public:
-  explicit SourceReader(Findings& findings, QObject* parent = nullptr) : QObject(parent), findings_(findings) { pool_.setMaxThreadCount(1); }
+  explicit SourceReader(Findings& findings, QObject* parent = nullptr) : QObject(parent), findings_(findings) {
+    pool_.setMaxThreadCount(1);
+  }
 
   // A regular file of at most 4 MiB of text; whatever it is, an answer stands in the findings.
   void read(const QString& path);

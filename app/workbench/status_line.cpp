@@ -15,7 +15,8 @@ namespace stepscope {
 namespace {
 
 QString strong(const QString& text) {
-  return QStringLiteral("<span style='font-weight:500;color:%1'>%2</span>").arg(Tokens::current().text.name(), text.toHtmlEscaped());
+  return QStringLiteral("<span style='font-weight:500;color:%1'>%2</span>")
+      .arg(Tokens::current().text.name(), text.toHtmlEscaped());
 }
 
 // A step that was walked through by hand took as long as the person did: its speed says nothing.
@@ -26,7 +27,8 @@ bool ranThrough(const snapshot::StepRecord& step) {
 }
 
 QString dot(const QColor& colour, const QString& text) {
-  return QStringLiteral("<span style='color:%1'>●</span> <span style='color:%1'>%2</span>").arg(colour.name(), text.toHtmlEscaped());
+  return QStringLiteral("<span style='color:%1'>●</span> <span style='color:%1'>%2</span>")
+      .arg(colour.name(), text.toHtmlEscaped());
 }
 
 }  // namespace
@@ -82,7 +84,12 @@ void StatusLine::setRecorder(const QString& text, const QString& role, const QSt
   recorderText_ = text;
   recorderRole_ = role;
   recorderTip_ = tip;
-  recorder_->setText(text.isEmpty() ? QString() : dot(role == u"ok" ? t.ok : role == u"warn" ? t.warn : role == u"error" ? t.error : t.faint, text));
+  recorder_->setText(text.isEmpty() ? QString()
+                                    : dot(role == u"ok"      ? t.ok
+                                          : role == u"warn"  ? t.warn
+                                          : role == u"error" ? t.error
+                                                             : t.faint,
+                                          text));
   recorder_->setToolTip(tip.toHtmlEscaped());
   hideEmpty();
 }
@@ -122,27 +129,34 @@ void StatusLine::refresh() {
     phase_->setText({});
   }
   where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
-  step_->setText(plan && !store_.readOnly() ? tr("Step ") + strong(format::count(p.step())) : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.steps().size()))) : QString());
+  step_->setText(plan && !store_.readOnly() ? tr("Step ") + strong(format::count(p.step()))
+                 : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.steps().size())))
+                        : QString());
   // Until the step at hand has its loss, the last one stands there.
   const bool fresh = p.in_step() && p.has_loss();
   const bool hasLoss = fresh || (last && last->has_loss());
   const double loss = fresh ? p.loss() : last ? last->loss() : 0;
   loss_->setText(hasLoss ? tr("Loss ") + strong(format::number(loss, 6)) : QString());
-  loss_->setToolTip(!hasLoss ? QString() : fresh ? tr("%1, of this step").arg(format::numberExact(loss)) : tr("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
+  loss_->setToolTip(!hasLoss ? QString()
+                    : fresh  ? tr("%1, of this step").arg(format::numberExact(loss))
+                             : tr("%1, of step %2").arg(format::numberExact(loss)).arg(last->step()));
   QString speed;
   if (last && last->ns() > 0 && ranThrough(*last)) {
     const double seconds = static_cast<double>(last->ns()) * 1e-9;
-    speed = last->tokens() > 0 ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + tr(" tokens/s")
-                               : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + tr(" samples/s");
+    speed = last->tokens() > 0
+                ? strong(format::countShort(static_cast<double>(last->tokens()) / seconds)) + tr(" tokens/s")
+                : strong(format::countShort(static_cast<double>(last->samples()) / seconds)) + tr(" samples/s");
   }
   speed_->setText(speed);
   if (plan) {
     const std::int64_t planned = plan->plan().arena_bytes() + plan->plan().persistent_bytes();
     QString text = tr("Peak ") + strong(format::bytes(planned));
-    if (last && last->peak_bytes() > 0) text += tr(" planned, ") + strong(format::bytes(last->peak_bytes())) + tr(" measured");
+    if (last && last->peak_bytes() > 0)
+      text += tr(" planned, ") + strong(format::bytes(last->peak_bytes())) + tr(" measured");
     peak_->setText(text);
-    peak_->setToolTip(tr("Planned: persistent %1 + arena %2. Measured: touched pages of the plan's memory.")
-                          .arg(format::bytesExact(plan->plan().persistent_bytes()), format::bytesExact(plan->plan().arena_bytes())));
+    peak_->setToolTip(
+        tr("Planned: persistent %1 + arena %2. Measured: touched pages of the plan's memory.")
+            .arg(format::bytesExact(plan->plan().persistent_bytes()), format::bytesExact(plan->plan().arena_bytes())));
   } else {
     peak_->setText({});
   }
@@ -157,10 +171,12 @@ void StatusLine::refresh() {
                                                                      : store_.workerText()));
       break;
     case WorkerState::kUnresponsive:
-      worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.warn.name(), tr("worker does not answer · restart")));
+      worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>")
+                           .arg(t.warn.name(), tr("worker does not answer · restart")));
       break;
     case WorkerState::kDead:
-      worker_->setText(QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.error.name(), tr("worker ended · restart")));
+      worker_->setText(
+          QStringLiteral("<a style='color:%1' href='restart'>%2</a>").arg(t.error.name(), tr("worker ended · restart")));
       break;
   }
   worker_->setToolTip(store_.workerText().toHtmlEscaped());
@@ -174,7 +190,8 @@ void StatusLine::refresh() {
 
 // An empty label would still have its gaps.
 void StatusLine::hideEmpty() {
-  for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_, device_, worker_, recorder_}) label->setHidden(label->text().isEmpty());
+  for (QLabel* label : {where_, step_, phase_, loss_, speed_, peak_, device_, worker_, recorder_})
+    label->setHidden(label->text().isEmpty());
 }
 
 void StatusLine::paintEvent(QPaintEvent*) {

@@ -43,7 +43,8 @@ Toolbar::Toolbar(const Actions& actions, QWidget* parent) : QWidget(parent), act
   addSeparator();
   run_ = button(QStringLiteral("run"));
   layout->addWidget(run_);
-  for (const char* id : {"step_back", "step", "step_phase", "step_whole", "run_here"}) layout->addWidget(button(QLatin1String(id)));
+  for (const char* id : {"step_back", "step", "step_phase", "step_whole", "run_here"})
+    layout->addWidget(button(QLatin1String(id)));
   addSeparator();
   actions_[QStringLiteral("stop")]->setIconText(' ' + actions_[QStringLiteral("stop")]->text());
   const QFontMetrics letters(font());

@@ -14,7 +14,8 @@ constexpr int kTickMs = 250;
 WorkerClient::WorkerClient(QObject* parent) : QObject(parent), pipe_(new WorkerPipe) {
   qRegisterMetaType<Delivery>();
   const QString named = qEnvironmentVariable("STEPSCOPE_WORKER");
-  const QString program = named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("stepscope")) : named;
+  const QString program =
+      named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("stepscope")) : named;
   setCommand(program, {QStringLiteral("worker")});
   pipe_->moveToThread(&thread_);
   connect(&thread_, &QThread::finished, pipe_, &QObject::deleteLater);
@@ -67,7 +68,11 @@ quint64 WorkerClient::request(snapshot::Request request, const QString& what, Ca
   if (!alive_) {
     // Answered from the event loop, as a worker would: callers need not care about the order.
     QMetaObject::invokeMethod(
-        this, [this] { if (!alive_) end(tr("the worker is not running"), false); }, Qt::QueuedConnection);
+        this,
+        [this] {
+          if (!alive_) end(tr("the worker is not running"), false);
+        },
+        Qt::QueuedConnection);
     return id;
   }
   QByteArray frame = FrameReader::frame(request.SerializeAsString());

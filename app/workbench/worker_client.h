@@ -28,8 +28,8 @@ class WorkerClient : public QObject {
 
   // Program and arguments; the default is "stepscope worker" beside this program, STEPSCOPE_WORKER overrides it.
   void setCommand(const QString& program, const QStringList& arguments);
-  void start();          // also after a death; open requests were answered by then
-  void kill();           // at once
+  void start();  // also after a death; open requests were answered by then
+  void kill();   // at once
   bool alive() const { return alive_; }
   WorkerState state() const { return state_; }
 

@@ -38,7 +38,8 @@ void WorkerPipe::start(const QString& program, const QStringList& arguments) {
   connect(process_, &QProcess::readyReadStandardError, this, &WorkerPipe::readErrors);
   connect(process_, &QProcess::errorOccurred, this, [this, program](QProcess::ProcessError error) {
     if (error == QProcess::FailedToStart) {
-      emit ended(QStringLiteral("worker '%1': %2; expected the stepscope program beside this one").arg(program, process_->errorString()),
+      emit ended(QStringLiteral("worker '%1': %2; expected the stepscope program beside this one")
+                     .arg(program, process_->errorString()),
                  false);
     }
   });
@@ -88,7 +89,8 @@ void WorkerPipe::readOutput() {
   while (auto message = reader_.next()) {
     auto response = std::make_shared<snapshot::Response>();
     if (!response->ParseFromArray(message->constData(), static_cast<int>(message->size()))) {
-      breakOff(QStringLiteral("worker protocol: a message of %1 bytes does not parse; expected snapshot.Response").arg(message->size()));
+      breakOff(QStringLiteral("worker protocol: a message of %1 bytes does not parse; expected snapshot.Response")
+                   .arg(message->size()));
       return;
     }
     Delivery delivery;
@@ -98,7 +100,9 @@ void WorkerPipe::readOutput() {
     emit delivered(delivery);
   }
   if (reader_.bad()) {
-    breakOff(QStringLiteral("worker protocol: message length %1; expected at most %2").arg(reader_.badLength()).arg(kMaxFrameBytes));
+    breakOff(QStringLiteral("worker protocol: message length %1; expected at most %2")
+                 .arg(reader_.badLength())
+                 .arg(kMaxFrameBytes));
   }
 }
 

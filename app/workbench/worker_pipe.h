@@ -34,8 +34,8 @@ class WorkerPipe : public QObject {
  signals:
   void started();
   void delivered(const stepscope::Delivery& delivery);
-  void text(const QString& line);                      // a line of its standard error
-  void ended(const QString& reason, bool expected);    // the process is gone; reason says how
+  void text(const QString& line);                    // a line of its standard error
+  void ended(const QString& reason, bool expected);  // the process is gone; reason says how
 
  private:
   void readOutput();

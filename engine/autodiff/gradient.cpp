@@ -1,8 +1,9 @@
 #include "engine/autodiff/gradient.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 #include <map>
 
 #include "engine/ops/gradient_context.h"
@@ -95,9 +96,9 @@ class Builder {
   Graph& graph_;
   Inference& inference_;
   const GradientRequest& request_;
-  std::vector<bool> active_;                                   // on a way from a trained value to the loss
-  std::vector<std::vector<ValueId>> contributions_;            // by value
-  std::map<std::string, ValueId> constants_;                   // by dtype, dims and bytes
+  std::vector<bool> active_;                         // on a way from a trained value to the loss
+  std::vector<std::vector<ValueId>> contributions_;  // by value
+  std::map<std::string, ValueId> constants_;         // by dtype, dims and bytes
 };
 
 const Node& Context::node() const { return builder_.graph_.node(node_); }
@@ -178,7 +179,8 @@ Result<NodeId> Builder::emitNode(const Node& forward, const std::vector<Predicat
   const NodeId forwardId = forward.id;  // `forward` may move when the graph grows
   std::vector<std::string> names;
   for (std::size_t i = 0; i < outputs; ++i) names.push_back(fmt::format("{}_out{}", name, i));
-  const NodeId id = graph_.addNode(name, std::string(domain), std::string(op), std::move(inputs), std::move(names), std::move(attrs));
+  const NodeId id =
+      graph_.addNode(name, std::string(domain), std::string(op), std::move(inputs), std::move(names), std::move(attrs));
   Node& node = graph_.mutableNode(id);
   node.phase = Phase::kBackward;
   node.sinceVersion = kInternalOpset;
@@ -223,7 +225,8 @@ Result<ValueId> Builder::gradientOf(ValueId value) {
     const NodeId owner = producer ? producer : graph_.node(graph_.value(parts.back()).producer).provenance.forward;
     const auto predicates = predicatesOf(value);
     const std::vector<ValueId> inputs = parts;
-    SS_ASSIGN(const NodeId sum, emitNode(graph_.node(owner), predicates, "", inputs.size() == 2 ? "Add" : "Sum", inputs, 1, {}));
+    SS_ASSIGN(const NodeId sum,
+              emitNode(graph_.node(owner), predicates, "", inputs.size() == 2 ? "Add" : "Sum", inputs, 1, {}));
     contributions_[at(value)] = {graph_.node(sum).output(0)};
   }
   return contributions_[at(value)].front();
@@ -267,9 +270,9 @@ Result<GradientReport> Builder::build() {
       if (open) continue;
       const OpDef* op = findOp(node.domain, node.op);
       report.cuts.push_back({id, i,
-                             !wanted                                ? "the result is not a float"
+                             !wanted                               ? "the result is not a float"
                              : op && !op->noGradientReason.empty() ? std::string(op->noGradientReason)
-                                                                    : "the operator passes no gradient to this input"});
+                                                                   : "the operator passes no gradient to this input"});
     }
   }
   // The seed is typed and shaped like the loss.
@@ -324,7 +327,8 @@ std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRe
   std::vector<NodeId> next(graph.valueCapacity());
   for (std::size_t k = graph.order().size(); k-- > 0;) {
     const Node& node = graph.node(graph.order()[k]);
-    const bool leads = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
+    const bool leads =
+        std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
     if (!leads) continue;
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i] && backward[at(node.inputs[i])]) next[at(node.inputs[i])] = node.id;
@@ -334,11 +338,16 @@ std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRe
     const Node& node = graph.node(id);
     const OpDef* op = findOp(node.domain, node.op);
     if (op && (op->gradient || op->differentiableInputs == 0)) continue;
-    const bool fromTrained = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                         [&](ValueId in) { return in && forward[at(in)] && isFloating(graph.value(in).type.dtype); });
-    const auto toLoss = std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
+    const bool fromTrained = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
+      return in && forward[at(in)] && isFloating(graph.value(in).type.dtype);
+    });
+    const auto toLoss =
+        std::find_if(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
     if (!fromTrained || toLoss == node.outputs.end()) continue;
-    MissingRule rule{id, op ? fmt::format("no gradient rule for '{}' ({})", opName(node), op->noGradientReason) : fmt::format("unknown operator '{}'", opName(node)), {}};
+    MissingRule rule{id,
+                     op ? fmt::format("no gradient rule for '{}' ({})", opName(node), op->noGradientReason)
+                        : fmt::format("unknown operator '{}'", opName(node)),
+                     {}};
     for (NodeId step = next[at(*toLoss)]; step && rule.pathToLoss.size() < graph.order().size();) {
       rule.pathToLoss.push_back(step);
       NodeId following;

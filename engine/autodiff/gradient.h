@@ -20,25 +20,25 @@ bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input,
 // A node on the way from a trained value to the loss that cannot be differentiated.
 struct MissingRule {
   NodeId node;
-  std::string reason;               // "no gradient rule for 'Foo'", "unknown operator 'my.domain.Foo'"
-  std::vector<NodeId> pathToLoss;   // nodes from this one (excluded) to the loss
+  std::string reason;              // "no gradient rule for 'Foo'", "unknown operator 'my.domain.Foo'"
+  std::vector<NodeId> pathToLoss;  // nodes from this one (excluded) to the loss
 };
 
 // An edge where the gradient stops although a trained value lies before it; for the views.
 struct CutEdge {
   NodeId node;
   std::size_t input = 0;
-  std::string reason;               // "integer result", "stop edge", …
+  std::string reason;  // "integer result", "stop edge", …
 };
 
 struct GradientRequest {
-  ValueId loss;                     // scalar or [1], float
+  ValueId loss;  // scalar or [1], float
   std::vector<ValueId> trained;
-  double seed = 1;                  // d loss / d loss: 1, or 1 / N when N micro steps are accumulated
+  double seed = 1;  // d loss / d loss: 1, or 1 / N when N micro steps are accumulated
 };
 
 struct GradientReport {
-  std::vector<ValueId> gradients;   // per trained value; invalid where the loss does not depend on it
+  std::vector<ValueId> gradients;  // per trained value; invalid where the loss does not depend on it
   std::vector<CutEdge> cuts;
 };
 

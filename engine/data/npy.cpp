@@ -82,7 +82,8 @@ Result<NpyHeader> readEntryHeader(zip_t* archive, zip_uint64_t index, const zip_
 
 template <typename T>
 Result<std::map<std::string, T>> readEntries(zip_t* archive, const std::string& shown,
-                                             Result<T> (*readOne)(zip_t*, zip_uint64_t, const zip_stat_t&, const std::string&)) {
+                                             Result<T> (*readOne)(zip_t*, zip_uint64_t, const zip_stat_t&,
+                                                                  const std::string&)) {
   const zip_int64_t count = zip_get_num_entries(archive, 0);
   if (count > limits::kArchiveEntries)
     return fail(ErrorCode::kLimitExceeded,
@@ -106,8 +107,8 @@ Result<std::map<std::string, T>> readEntries(zip_t* archive, const std::string& 
     total += static_cast<std::int64_t>(stat.size);
     auto array = readOne(archive, i, stat, where);
     if (!array)
-      return fail(array.error().code, array.error().message.starts_with(shown) ? array.error().message
-                                                                               : where + ": " + array.error().message);
+      return fail(array.error().code,
+                  array.error().message.starts_with(shown) ? array.error().message : where + ": " + array.error().message);
     if (!arrays.emplace(std::move(name), std::move(*array)).second)
       return fail(ErrorCode::kCorrupt, where + ": stored twice; expected every name once");
   }
@@ -116,7 +117,8 @@ Result<std::map<std::string, T>> readEntries(zip_t* archive, const std::string& 
 
 template <typename T>
 Result<std::map<std::string, T>> readArchive(const std::filesystem::path& path,
-                                             Result<T> (*readOne)(zip_t*, zip_uint64_t, const zip_stat_t&, const std::string&)) try {
+                                             Result<T> (*readOne)(zip_t*, zip_uint64_t, const zip_stat_t&,
+                                                                  const std::string&)) try {
   const std::string shown = "archive '" + shownName(path.filename().string()) + "'";
   std::error_code missing;
   const auto status = std::filesystem::status(path, missing);
@@ -172,6 +174,8 @@ Status writeNpy(const std::filesystem::path& path, const TensorView& view) {
 
 Result<std::map<std::string, Tensor>> readNpz(const std::filesystem::path& path) { return readArchive(path, readEntry); }
 
-Result<std::map<std::string, NpyHeader>> readNpzHeaders(const std::filesystem::path& path) { return readArchive(path, readEntryHeader); }
+Result<std::map<std::string, NpyHeader>> readNpzHeaders(const std::filesystem::path& path) {
+  return readArchive(path, readEntryHeader);
+}
 
 }  // namespace stepscope

@@ -92,7 +92,8 @@ Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path) {
   auto file = parseSafetensors(bytes);
   constexpr std::string_view kWhole = "checkpoint: ";
   if (!file && file.error().message.starts_with(kWhole))
-    file.error().message = fmt::format("checkpoint '{}': {}", shownName(path.string()), file.error().message.substr(kWhole.size()));
+    file.error().message =
+        fmt::format("checkpoint '{}': {}", shownName(path.string()), file.error().message.substr(kWhole.size()));
   return file;
 }
 

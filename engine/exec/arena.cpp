@@ -1,8 +1,8 @@
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <ctime>
-#include <fmt/format.h>
 
 #include "engine/exec/executor.h"
 
@@ -17,9 +17,11 @@ Status Arena::reserve(std::int64_t bytes) {
   data_ = nullptr;
   bytes_ = 0;
   if (bytes == 0) return {};
-  void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
-    return fail(ErrorCode::kOutOfMemory, fmt::format("arena: the system refused {} bytes; expected that much address space", bytes));
+    return fail(ErrorCode::kOutOfMemory,
+                fmt::format("arena: the system refused {} bytes; expected that much address space", bytes));
   data_ = static_cast<std::byte*>(memory);
   bytes_ = bytes;
   // Huge pages save page faults where the arena is large; below that they would only blur what is touched.

@@ -1,9 +1,10 @@
 #include "engine/exec/executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "engine/exec/clock.h"
 #include "engine/ops/op_def.h"
@@ -21,7 +22,9 @@ std::string withLabel(const Node& node, const std::string& message) {
   return node.label() + ": " + (message.starts_with(op) ? message.substr(op.size()) : message);
 }
 
-Status cancelledBefore(int instruction) { return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction)); }
+Status cancelledBefore(int instruction) {
+  return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction));
+}
 
 }  // namespace
 
@@ -80,10 +83,12 @@ Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
     for (const auto& [buffer, expected] : instruction.predicates) {
       const TensorView view = viewOf(buffer);
       if (view.dtype != DType::kBool)
-        return invalid(fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(view.dtype)));
+        return invalid(
+            fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(view.dtype)));
       bound.predicates.emplace_back(static_cast<const bool*>(view.data), expected);
     }
-    todo_.push_back(static_cast<std::uint8_t>((instruction.view ? kNothing : kKernel) | (instruction.updateEntry ? kUpdateOnly : 0) |
+    todo_.push_back(static_cast<std::uint8_t>((instruction.view ? kNothing : kKernel) |
+                                              (instruction.updateEntry ? kUpdateOnly : 0) |
                                               (bound.predicates.empty() ? 0 : kConditional)));
   }
   if (anyDynamic) {
@@ -137,7 +142,8 @@ TensorView Executor::view(ValueId id) const {
 
 bool Executor::staysInPlace(ValueId id) const {
   const int index = plan_.bufferOfValue[at(id)];
-  return index >= 0 && plan_.buffers[at(index)].layout == Layout::kPlain && plan_.buffers[at(plan_.root(index))].home != Home::kDynamic;
+  return index >= 0 && plan_.buffers[at(index)].layout == Layout::kPlain &&
+         plan_.buffers[at(plan_.root(index))].home != Home::kDynamic;
 }
 
 Status Executor::write(ValueId id, const TensorView& contents) {
@@ -145,7 +151,8 @@ Status Executor::write(ValueId id, const TensorView& contents) {
   const TensorView target = viewOf(index);
   if (!target.data || target.dtype != contents.dtype || target.bytes() != contents.bytes())
     return invalid(fmt::format("value '{}': it has no memory now", id ? graph_.value(id).name : ""));
-  if (contents.bytes() > 0) reorderLayout(contents.data, Layout::kPlain, target.data, plan_.buffers[at(index)].layout, target.dtype, target.dims);
+  if (contents.bytes() > 0)
+    reorderLayout(contents.data, Layout::kPlain, target.data, plan_.buffers[at(index)].layout, target.dtype, target.dims);
   return {};
 }
 
@@ -170,11 +177,15 @@ std::string Executor::unavailable(ValueId id, int position) const {
       const Buffer& other = plan_.buffers[at(b)];
       const Buffer& mine = plan_.buffers[at(index)];
       if (plan_.root(b) == root) return true;  // in place of it
-      return other.home == Home::kArena && mine.home == Home::kArena && other.offset < mine.offset + mine.bytes && mine.offset < other.offset + other.bytes;
+      return other.home == Home::kArena && mine.home == Home::kArena && other.offset < mine.offset + mine.bytes &&
+             mine.offset < other.offset + other.bytes;
     };
     for (const int b : instruction.outputs)
-      if (clobbers(b)) return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", plan_.buffers[at(b)].name, i);
-    if (clobbers(instruction.workspace)) return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", i);
+      if (clobbers(b))
+        return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", plan_.buffers[at(b)].name,
+                           i);
+    if (clobbers(instruction.workspace))
+      return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", i);
   }
   return {};
 }
@@ -184,8 +195,9 @@ Status Executor::setInput(ValueId id, const TensorView& view) {
   if (buffer < 0) return {};  // the plan does not read this input
   const Tensor& target = inputs_[at(buffer)];
   if (view.dtype != target.dtype() || view.dims != target.dims())
-    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name, dtypeName(view.dtype), dimsText(view.dims),
-                               dtypeName(target.dtype()), dimsText(target.dims())));
+    return invalid(fmt::format("input '{}': found {}{}; expected {}{}", plan_.buffers[at(buffer)].name,
+                               dtypeName(view.dtype), dimsText(view.dims), dtypeName(target.dtype()),
+                               dimsText(target.dims())));
   if (view.dtype == DType::kString)
     std::copy(view.as<std::string>().begin(), view.as<std::string>().end(), target.as<std::string>().begin());
   else if (target.bytes() > 0)
@@ -213,11 +225,13 @@ bool Executor::conditionsHold(int instruction) const {
   return true;
 }
 
-// Some of the instructions of a run. After a large kernel nothing of what lies about in memory is in the caches any more, nor the places of
-// its pages, nor this code. So what is looked at between two kernels is copied to the stack beforehand, without the instructions that do
-// nothing, times are put down there too, and the loop at full speed has nothing in it but that.
+// Some of the instructions of a run. After a large kernel nothing of what lies about in memory is in the caches any more,
+// nor the places of its pages, nor this code. So what is looked at between two kernels is copied to the stack beforehand,
+// without the instructions that do nothing, times are put down there too, and the loop at full speed has nothing in it but
+// that.
 struct Executor::Laps {
-  static constexpr int kMost = 1024, kFew = 32;  // fewer instructions may take too short a time to tell the counter's rate from
+  static constexpr int kMost = 1024,
+                       kFew = 32;  // fewer instructions may take too short a time to tell the counter's rate from
   struct Lap {
     std::int64_t begin, end;  // ticks
     std::int32_t instruction;
@@ -354,11 +368,13 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
         outputs.push_back({});
         continue;
       }
-      if (!dims) return unsupported(label() + fmt::format("extents of '{}' are {}; expected numbers", value.name, value.type.text()));
+      if (!dims)
+        return unsupported(label() + fmt::format("extents of '{}' are {}; expected numbers", value.name, value.type.text()));
       SS_TRY(checkedElementCount(*dims));
       dynamic_[at(buffer)] = Tensor(value.type.dtype, *dims);
     } else if (dims && *dims != viewOf(buffer).dims) {
-      return invalid(label() + fmt::format("'{}' is {} now; the plan was made for {}", value.name, dimsText(*dims), dimsText(viewOf(buffer).dims)));
+      return invalid(label() + fmt::format("'{}' is {} now; the plan was made for {}", value.name, dimsText(*dims),
+                                           dimsText(viewOf(buffer).dims)));
     }
     outputs.push_back(viewOf(buffer));
     spec.outputs[o] = {outputs.back().dtype, outputs.back().dims, false, {}};
@@ -374,7 +390,8 @@ Status Executor::runDynamic(int index, const RandomKey& key) {
     outputs[o] = dynamic_[at(instruction.outputs[o])].view();
     return {};
   };
-  if (Status status = (*kernel)->run(call); !status) return fail(status.error().code, withLabel(node, status.error().message));
+  if (Status status = (*kernel)->run(call); !status)
+    return fail(status.error().code, withLabel(node, status.error().message));
   std::int64_t live = 0;
   for (std::size_t b = 0; b < dynamic_.size(); ++b) {
     if (plan_.buffers[b].home == Home::kDynamic && plan_.buffers[b].last < index) dynamic_[b] = Tensor();

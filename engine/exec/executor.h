@@ -34,7 +34,7 @@ class Arena {
   std::int64_t bytes_ = 0;
 };
 
-struct Span {                // of one instruction; nanoseconds of the monotonic clock
+struct Span {  // of one instruction; nanoseconds of the monotonic clock
   std::int32_t instruction = 0;
   std::int64_t begin = 0, end = 0;
 };
@@ -74,9 +74,9 @@ class Executor {
   // Runs instructions [begin, end). Error kCancelled when `cancel` was set in time. Returns the next instruction to run.
   Result<int> run(int begin, int end, const RunOptions& options);
 
-  // Contents of a value's buffer, row-major. For a value whose memory was reused or not computed this is whatever lies there: ask
-  // `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a copy, good until the
-  // next instruction runs; `write` is the way to change contents.
+  // Contents of a value's buffer, row-major. For a value whose memory was reused or not computed this is whatever lies
+  // there: ask `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a
+  // copy, good until the next instruction runs; `write` is the way to change contents.
   TensorView view(ValueId id) const;
   // Whether view() answers the same memory in every step.
   bool staysInPlace(ValueId id) const;
@@ -85,8 +85,8 @@ class Executor {
   // Whether the value's contents are intact when the next instruction to run is `position`; else why not.
   std::string unavailable(ValueId id, int position) const;
 
-  // Memory that the instruction writes when it runs, workspace included. False when that is not known before it runs (extents that
-  // depend on data, strings); `memory` is then to be ignored.
+  // Memory that the instruction writes when it runs, workspace included. False when that is not known before it runs
+  // (extents that depend on data, strings); `memory` is then to be ignored.
   bool writtenMemory(int instruction, std::vector<std::span<std::byte>>& memory) const;
 
   // Whether the conditions of If let the instruction run, as they stand now.
@@ -95,7 +95,9 @@ class Executor {
   std::int64_t plannedBytes() const { return plan_.persistentBytes + plan_.arenaBytes; }
   std::int64_t touchedBytes() const { return arena_.touchedBytes(); }
   std::int64_t dynamicBytes() const { return dynamicPeak_; }  // largest sum of dynamic buffers
-  const std::string& implementation(int instruction) const { return implementations_[static_cast<std::size_t>(instruction)]; }
+  const std::string& implementation(int instruction) const {
+    return implementations_[static_cast<std::size_t>(instruction)];
+  }
 
  private:
   // What running an instruction asks for, in one byte: between two kernels little may be looked at.
@@ -122,15 +124,15 @@ class Executor {
     std::uint32_t randomNode = 0;
   };
   std::vector<Bound> instructions_;
-  std::vector<std::uint8_t> todo_;             // by instruction: bits of Todo
+  std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo
   std::vector<std::string> implementations_;
-  std::vector<Tensor> inputs_;                 // by buffer, for Home::kInput
-  std::vector<Tensor> dynamic_;                // by buffer, for Home::kDynamic
-  std::unique_ptr<Graph> dynamicGraph_;        // types of dynamic values are written here while running
+  std::vector<Tensor> inputs_;           // by buffer, for Home::kInput
+  std::vector<Tensor> dynamic_;          // by buffer, for Home::kDynamic
+  std::unique_ptr<Graph> dynamicGraph_;  // types of dynamic values are written here while running
   std::unique_ptr<Inference> dynamicInference_;
   std::int64_t dynamicPeak_ = 0;
   std::vector<BoundKernel> bound_;
-  mutable std::map<int, Tensor> logical_;      // row-major copies by buffer, until the next instruction
+  mutable std::map<int, Tensor> logical_;  // row-major copies by buffer, until the next instruction
 };
 
 }  // namespace stepscope

@@ -1,7 +1,8 @@
 #include "engine/exec/interpreter.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace stepscope {
 namespace {
@@ -24,7 +25,8 @@ Interpreter::Interpreter(const Graph& graph, Backend backend, RandomKey key, int
 Status Interpreter::feed(ValueId id, Tensor tensor) {
   Value& value = graph_.mutableValue(id);
   if (value.type.dtype != DType::kUndefined && value.type.dtype != tensor.dtype())
-    return invalid(fmt::format("input '{}': found {}; expected {}", value.name, dtypeName(tensor.dtype()), dtypeName(value.type.dtype)));
+    return invalid(fmt::format("input '{}': found {}; expected {}", value.name, dtypeName(tensor.dtype()),
+                               dtypeName(value.type.dtype)));
   value.type = {ValueKind::kTensor, tensor.dtype(), shapeOf(tensor.dims())};
   values_[at(id)] = std::make_shared<const Tensor>(std::move(tensor));
   inference_.setConstant(id, values_[at(id)]);
@@ -55,7 +57,8 @@ Status Interpreter::runNode(const Node& node) {
   for (const ValueId in : node.inputs) {
     const Tensor* tensor = value(in);
     if (in && !tensor && !(node.domain == kInternalDomain && (node.op == "Select" || node.op == "Gate")))
-      return invalid(fmt::format("{}: input '{}' was not computed; feed it or run its branch", node.label(), graph_.value(in).name));
+      return invalid(
+          fmt::format("{}: input '{}' was not computed; feed it or run its branch", node.label(), graph_.value(in).name));
     if (!tensor) {
       // Select and Gate do not read the branch that did not run, but its type is known.
       const ValueType type = in ? graph_.value(in).type : ValueType{};
@@ -80,7 +83,8 @@ Status Interpreter::runNode(const Node& node) {
     }
     const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
     if (!dims || type.dtype == DType::kUndefined)
-      return unsupported(fmt::format("{}: extents of '{}' are {}; expected numbers", node.label(), graph_.value(out).name, type.text()));
+      return unsupported(
+          fmt::format("{}: extents of '{}' are {}; expected numbers", node.label(), graph_.value(out).name, type.text()));
     SS_TRY(checkedElementCount(*dims));
     spec.outputs.push_back({type.dtype, *dims, false, {}});
     outputs.emplace_back(type.dtype, *dims);
@@ -99,7 +103,8 @@ Status Interpreter::runNode(const Node& node) {
     views[i] = outputs[i].view();
     return {};
   };
-  if (const Status status = (*kernel)->run(call); !status) return fail(status.error().code, node.label() + ": " + status.error().message);
+  if (const Status status = (*kernel)->run(call); !status)
+    return fail(status.error().code, node.label() + ": " + status.error().message);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const ValueId out = node.outputs[i];
     if (!out || !outputs[i].valid()) continue;

@@ -17,7 +17,8 @@ class Interpreter {
   // Works on a copy of the graph. `key.seed` and `key.step` key random nodes; the node part is filled per node.
   Interpreter(const Graph& graph, Backend backend, RandomKey key = {}, int threads = 1);
 
-  // Contents of a graph input, initializer or state (overrides initial contents). Error: dtype that differs from the declared one.
+  // Contents of a graph input, initializer or state (overrides initial contents). Error: dtype that differs from the
+  // declared one.
   Status feed(ValueId id, Tensor tensor);
   // All nodes, or those that `wanted` needs. Errors name the node.
   Status run();

@@ -74,7 +74,8 @@ Dim operator*(const Dim& a, const Dim& b) {
   Dim::Terms terms;
   const auto scale = [&](const Dim& polynomial, std::int64_t factor) {
     if (polynomial.terms_ && factor != 0)
-      for (const auto& [monomial, coefficient] : *polynomial.terms_) terms[monomial] = sum(terms[monomial], product(coefficient, factor));
+      for (const auto& [monomial, coefficient] : *polynomial.terms_)
+        terms[monomial] = sum(terms[monomial], product(coefficient, factor));
   };
   scale(a, b.constant_);
   scale(b, a.constant_);

@@ -14,8 +14,8 @@ namespace stepscope {
 
 class Dim {
  public:
-  Dim() = default;                                   // 0
-  Dim(std::int64_t value) : constant_(value) {}      // NOLINT: implicit, shape rules mix numbers and dims
+  Dim() = default;                               // 0
+  Dim(std::int64_t value) : constant_(value) {}  // NOLINT: implicit, shape rules mix numbers and dims
   static Dim symbol(std::string name);
 
   bool known() const { return terms_ == nullptr; }
@@ -44,20 +44,20 @@ class Dim {
   Dim substitute(const std::map<std::string, Dim>& symbols) const;
 
  private:
-  using Monomial = std::vector<std::string>;            // sorted symbol names, repeated for powers
-  using Terms = std::map<Monomial, std::int64_t>;       // without the constant; never empty, no zero coefficients
+  using Monomial = std::vector<std::string>;       // sorted symbol names, repeated for powers
+  using Terms = std::map<Monomial, std::int64_t>;  // without the constant; never empty, no zero coefficients
   static Dim fromTerms(Terms terms, std::int64_t constant);
   static Dim quotient(const char* name, const Dim& a, const Dim& b);
 
   std::int64_t constant_ = 0;
-  std::shared_ptr<const Terms> terms_;                   // null for a plain number
+  std::shared_ptr<const Terms> terms_;  // null for a plain number
 };
 
 using Shape = std::vector<Dim>;
 
-std::string shapeText(const Shape& shape);                                  // "[batch, 8]"
-std::optional<std::vector<std::int64_t>> knownDims(const Shape& shape);     // all numbers, or nothing
+std::string shapeText(const Shape& shape);                               // "[batch, 8]"
+std::optional<std::vector<std::int64_t>> knownDims(const Shape& shape);  // all numbers, or nothing
 Shape shapeOf(const std::vector<std::int64_t>& dims);
-Dim productOf(const Shape& shape, std::size_t begin, std::size_t end);      // half-open range of axes
+Dim productOf(const Shape& shape, std::size_t begin, std::size_t end);  // half-open range of axes
 
 }  // namespace stepscope

@@ -52,7 +52,8 @@ ValueId Graph::addValue(std::string name, ValueType type, ValueRole role) {
 }
 
 ValueId Graph::addConstant(std::string name, Tensor data) {
-  const ValueId id = addValue(std::move(name), {ValueKind::kTensor, data.dtype(), shapeOf(data.dims())}, ValueRole::kConstant);
+  const ValueId id =
+      addValue(std::move(name), {ValueKind::kTensor, data.dtype(), shapeOf(data.dims())}, ValueRole::kConstant);
   mutableValue(id).data = std::make_shared<const Tensor>(std::move(data));
   return id;
 }
@@ -210,13 +211,15 @@ Status Graph::sortTopologically() {
     ready.pop();
     sorted.push_back(id);
     for (const NodeId next : consumers[static_cast<std::size_t>(id.index)])
-      if (--pending[static_cast<std::size_t>(next.index)] == 0) ready.emplace(position[static_cast<std::size_t>(next.index)], next);
+      if (--pending[static_cast<std::size_t>(next.index)] == 0)
+        ready.emplace(position[static_cast<std::size_t>(next.index)], next);
   }
   if (sorted.size() != order_.size()) {
     std::string names;
     int shown = 0;
     for (const NodeId id : order_)
-      if (pending[static_cast<std::size_t>(id.index)] > 0 && shown++ < 5) names += (names.empty() ? "" : ", ") + node(id).label();
+      if (pending[static_cast<std::size_t>(id.index)] > 0 && shown++ < 5)
+        names += (names.empty() ? "" : ", ") + node(id).label();
     return invalid("graph '" + name + "': nodes form a cycle or wait for one: " + names + "; expected an acyclic graph");
   }
   order_ = std::move(sorted);
@@ -243,7 +246,8 @@ std::vector<std::string> Graph::verify() const {
     for (const Predicate& predicate : node.predicates) check(node, predicate.condition, "predicate");
     for (const ValueId out : node.outputs) {
       if (!out) continue;
-      if (made[static_cast<std::size_t>(out.index)]) problems.push_back(node.label() + ": output '" + value(out).name + "' is made twice");
+      if (made[static_cast<std::size_t>(out.index)])
+        problems.push_back(node.label() + ": output '" + value(out).name + "' is made twice");
       made[static_cast<std::size_t>(out.index)] = true;
     }
   }
@@ -264,9 +268,8 @@ std::size_t Graph::removeDeadNodes(const std::vector<ValueId>& keep) {
   std::vector<NodeId> dead;
   for (std::size_t i = order_.size(); i-- > 0;) {
     const Node& node = this->node(order_[i]);
-    const bool live = std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) {
-      return out && needed[static_cast<std::size_t>(out.index)];
-    });
+    const bool live = std::any_of(node.outputs.begin(), node.outputs.end(),
+                                  [&](ValueId out) { return out && needed[static_cast<std::size_t>(out.index)]; });
     if (!live) {
       dead.push_back(order_[i]);
       continue;

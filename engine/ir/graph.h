@@ -55,10 +55,10 @@ struct Value {
   std::string name;
   ValueType type;
   ValueRole role = ValueRole::kNodeOutput;
-  NodeId producer;                    // for kNodeOutput
-  int outputIndex = 0;                // which output of the producer
-  std::shared_ptr<const Tensor> data; // for kInitializer, kState, kConstant; null while weights are not materialised
-  Layout layout = Layout::kPlain;     // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
+  NodeId producer;                     // for kNodeOutput
+  int outputIndex = 0;                 // which output of the producer
+  std::shared_ptr<const Tensor> data;  // for kInitializer, kState, kConstant; null while weights are not materialised
+  Layout layout = Layout::kPlain;      // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
   bool alive = true;
 };
 
@@ -79,7 +79,8 @@ struct Node {
   std::vector<ValueId> outputs;  // invalid id = an omitted optional output
   Attributes attrs;
   std::map<std::string, std::shared_ptr<const Graph>> subgraphs;
-  std::map<std::string, std::string> attributeReferences;  // inside functions: attribute name → name of the function's attribute
+  std::map<std::string, std::string>
+      attributeReferences;  // inside functions: attribute name → name of the function's attribute
   Phase phase = Phase::kForward;
   Provenance provenance;
   std::vector<Predicate> predicates;
@@ -95,8 +96,8 @@ struct Node {
 struct Edit {
   enum class Kind : std::uint8_t { kAddNode, kRemoveNode, kChangeNode, kReplaceUses } kind;
   NodeId node;
-  ValueId from, to;   // kReplaceUses
-  std::string pass;   // the pass that was current
+  ValueId from, to;  // kReplaceUses
+  std::string pass;  // the pass that was current
 };
 
 struct Use {
@@ -114,7 +115,7 @@ struct StateUpdate {
 class Graph {
  public:
   std::string name;
-  std::map<std::string, int> opsets;  // domain → version the file was written in
+  std::map<std::string, int> opsets;      // domain → version the file was written in
   std::vector<StateUpdate> stateUpdates;  // roots, like the graph outputs
 
   // --- building. Names that are taken get a suffix "_1", "_2" …; an empty name is made from the op.
@@ -139,16 +140,16 @@ class Graph {
   Node& mutableNode(NodeId id) { return nodes_[static_cast<std::size_t>(id.index)]; }
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
   Value& mutableValue(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
-  std::size_t nodeCapacity() const { return nodes_.size(); }    // ids are below this
+  std::size_t nodeCapacity() const { return nodes_.size(); }  // ids are below this
   std::size_t valueCapacity() const { return values_.size(); }
-  const std::vector<NodeId>& order() const { return order_; }   // live nodes, topological
+  const std::vector<NodeId>& order() const { return order_; }  // live nodes, topological
   void setOrder(std::vector<NodeId> order) { order_ = std::move(order); }
   const std::vector<ValueId>& inputs() const { return inputs_; }
   const std::vector<ValueId>& outputs() const { return outputs_; }
   std::vector<ValueId>& mutableInputs() { return inputs_; }
   std::vector<ValueId>& mutableOutputs() { return outputs_; }
-  ValueId findValue(std::string_view name) const;               // invalid when absent
-  NodeId findNode(std::string_view name) const;                 // linear; for users, not for passes
+  ValueId findValue(std::string_view name) const;  // invalid when absent
+  NodeId findNode(std::string_view name) const;    // linear; for users, not for passes
   // Uses by node inputs (and predicates, with input = SIZE_MAX) per value id. Invalidated by edits.
   std::vector<std::vector<Use>> uses() const;
 
@@ -170,7 +171,7 @@ class Graph {
   std::string uniqueName(std::string wish, bool isValue);
   void kill(NodeId id);  // everything of removeNode but the order
 
-  std::deque<Node> nodes_;    // deques: references stay valid while a pass adds nodes
+  std::deque<Node> nodes_;  // deques: references stay valid while a pass adds nodes
   std::deque<Value> values_;
   std::vector<NodeId> order_;
   std::vector<ValueId> inputs_, outputs_;

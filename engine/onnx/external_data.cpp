@@ -126,9 +126,13 @@ Result<ExternalFiles::Block> ExternalFiles::map(const File& file, const External
   // Writable and private: an optimizer may write parameters, and the file stays as it is.
   void* memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor, begin);
   if (memory == MAP_FAILED)
-    return fail(ErrorCode::kIo, fmt::format("{}: {} bytes at offset {} cannot be mapped: {}; expected a file that can; hint: leave --map-weights out",
-                                            named(range.location), bytes, range.offset, std::strerror(errno)));
-  return Block{{memory, [length](const void* p) { ::munmap(const_cast<void*>(p), length); }}, static_cast<char*>(memory) + (range.offset - begin)};
+    return fail(
+        ErrorCode::kIo,
+        fmt::format(
+            "{}: {} bytes at offset {} cannot be mapped: {}; expected a file that can; hint: leave --map-weights out",
+            named(range.location), bytes, range.offset, std::strerror(errno)));
+  return Block{{memory, [length](const void* p) { ::munmap(const_cast<void*>(p), length); }},
+               static_cast<char*>(memory) + (range.offset - begin)};
 }
 
 Result<ExternalFiles::Block> ExternalFiles::read(const ExternalRange& range, std::int64_t bytes) {

@@ -22,9 +22,9 @@ struct ExternalRange {
   std::optional<std::int64_t> length;  // absent: to the end of the file
 };
 
-// How the bytes of a range come into memory. kMap spares the copy of what is never written, and writes stay in memory; but a file
-// that shrinks while it is mapped ends the process, so nobody gets it unasked. Ranges that do not start at a multiple of 64 bytes are
-// read all the same.
+// How the bytes of a range come into memory. kMap spares the copy of what is never written, and writes stay in memory; but a
+// file that shrinks while it is mapped ends the process, so nobody gets it unasked. Ranges that do not start at a multiple
+// of 64 bytes are read all the same.
 enum class ExternalAccess : std::uint8_t { kRead, kMap };
 
 // Opens the files of one model, each once, and reads ranges into memory of our own, or maps them.

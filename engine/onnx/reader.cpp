@@ -56,7 +56,10 @@ class ModelReader {
  public:
   ModelReader(onnx::ModelProto& proto, std::vector<std::filesystem::path> folders, const LoadOptions& options,
               ProblemList& problems)
-      : proto_(proto), options_(options), problems_(problems), files_(std::move(folders), options.mapWeights ? ExternalAccess::kMap : ExternalAccess::kRead) {}
+      : proto_(proto),
+        options_(options),
+        problems_(problems),
+        files_(std::move(folders), options.mapWeights ? ExternalAccess::kMap : ExternalAccess::kRead) {}
 
   Status read(LoadedModel& model) {
     readHeader(model);
@@ -187,7 +190,9 @@ class ModelReader {
         continue;
       }
       problems_.add(status.error().code, "initializer '" + shownName(pending.proto->name()) + "'", status.error().message,
-                    status.error().code == ErrorCode::kNotFound ? "weights that are not there can be filled from the seed (--missing-weights random)" : "");
+                    status.error().code == ErrorCode::kNotFound
+                        ? "weights that are not there can be filled from the seed (--missing-weights random)"
+                        : "");
     }
   }
 
@@ -279,7 +284,8 @@ Result<LoadedModel> loadModel(const std::filesystem::path& path, const LoadOptio
   constexpr std::string_view kWhole = "model: ";
   if (!model && model.error().message.starts_with(kWhole)) {
     model.error().message = fmt::format("model '{}': {}", path.string(), model.error().message.substr(kWhole.size()));
-    if (problems && problems->size() == 1 && problems->front().message.starts_with(kWhole)) problems->front().message = model.error().message;
+    if (problems && problems->size() == 1 && problems->front().message.starts_with(kWhole))
+      problems->front().message = model.error().message;
   }
   return model;
 }

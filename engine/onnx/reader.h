@@ -52,7 +52,8 @@ struct LoadedModel {
   std::map<std::string, int> opsets;
   std::int64_t fileBytes = 0;
   std::int64_t externalBytes = 0;  // read from external files
-  std::int64_t weightsBegan = 0, weightsNs = 0, weightsRead = 0;  // contents of initializers: when on CLOCK_MONOTONIC, how long, how many
+  std::int64_t weightsBegan = 0, weightsNs = 0,
+               weightsRead = 0;  // contents of initializers: when on CLOCK_MONOTONIC, how long, how many
   std::vector<LoadWarning> warnings;
   std::vector<std::string> missingWeights;
   std::map<std::string, ValueType> valueInfo;  // declared types of values, inputs and outputs included

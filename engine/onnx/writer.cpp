@@ -212,7 +212,8 @@ class Writer {
   std::string externalName_;
   AtomicFile external_;
   bool useExternal_ = false;
-  std::map<std::int64_t, std::int64_t> zeroRanges_;  // bytes of state that starts as zeros → offset; ranges may not overlap in part
+  std::map<std::int64_t, std::int64_t>
+      zeroRanges_;  // bytes of state that starts as zeros → offset; ranges may not overlap in part
   std::int64_t zeroBytes_ = 0;
   std::map<std::string, int> domains_;
   int standardVersion_ = 0;

@@ -22,12 +22,10 @@ struct WriteOptions {
 };
 
 // The file appears whole or not at all (temporary file, fsync, rename); a link at `path` is replaced, not followed.
-// State without data starts as zeros: states of one size share a stretch of a file "<stem of the path>.zeros", which takes no
-// room on disk.
-// Initializers without data (weights that were missing) are written as external data that is not there, so the file opens
-// with LoadOptions::MissingWeights::kRandom again.
-// Errors: kIo; kInvalidArgument for a graph with unresolved attribute references or state of unknown shape; kLimitExceeded
-// when the graph without weights passes 2 GiB.
+// State without data starts as zeros: states of one size share a stretch of a file "<stem of the path>.zeros", which takes
+// no room on disk. Initializers without data (weights that were missing) are written as external data that is not there, so
+// the file opens with LoadOptions::MissingWeights::kRandom again. Errors: kIo; kInvalidArgument for a graph with unresolved
+// attribute references or state of unknown shape; kLimitExceeded when the graph without weights passes 2 GiB.
 Status writeModel(const Graph& graph, const std::filesystem::path& path, const WriteOptions& options = {});
 
 }  // namespace stepscope

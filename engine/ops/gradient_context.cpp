@@ -33,7 +33,8 @@ ValueId GradientContext::shapeOf(ValueId v) {
 
 ValueId GradientContext::dimOf(ValueId v, std::int64_t axis) {
   if (shape(v)) {
-    const Dim& dim = (*shape(v))[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape(v)->size()) : axis)];
+    const Dim& dim =
+        (*shape(v))[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(shape(v)->size()) : axis)];
     if (dim.known()) return ints({dim.value()});
   }
   return op("Shape", {v}, {{"start", axis}, {"end", axis == -1 ? std::int64_t{INT64_MAX} : axis + 1}});
@@ -60,7 +61,9 @@ ValueId GradientContext::expandTo(ValueId v, ValueId like) {
   return op("Expand", {v, shapeOf(like)});
 }
 
-ValueId GradientContext::transpose(ValueId v, std::vector<std::int64_t> perm) { return op("Transpose", {v}, {{"perm", std::move(perm)}}); }
+ValueId GradientContext::transpose(ValueId v, std::vector<std::int64_t> perm) {
+  return op("Transpose", {v}, {{"perm", std::move(perm)}});
+}
 
 ValueId GradientContext::unsqueeze(ValueId v, std::vector<std::int64_t> axes) {
   return axes.empty() ? v : op("Unsqueeze", {v, ints(std::move(axes))});

@@ -27,17 +27,18 @@ using ShapeRule = Status (*)(ShapeContext&);
 using GradientRule = Status (*)(GradientContext&);
 
 enum class Recompute : std::uint8_t {
-  kNever,    // random without a key, or a side effect
-  kCheap,    // elementwise and movement: worth repeating to save memory
-  kCostly,   // matmul, convolution …: allowed, at a price
+  kNever,   // random without a key, or a side effect
+  kCheap,   // elementwise and movement: worth repeating to save memory
+  kCostly,  // matmul, convolution …: allowed, at a price
 };
 
 // Which operands may lie in kChannels16 (kernels/layout.h). Operands outside the masks are row-major.
 struct LayoutRule {
   std::uint32_t inputs = 0, outputs = 0;
-  bool together = false;     // those operands have one layout
-  bool elementwise = false;  // element i of the output depends on element i of the full-sized operands: any layout that they share
-  bool gains = false;        // runs faster on nChw16c: a reason to leave the plain layout
+  bool together = false;  // those operands have one layout
+  bool elementwise =
+      false;           // element i of the output depends on element i of the full-sized operands: any layout that they share
+  bool gains = false;  // runs faster on nChw16c: a reason to leave the plain layout
 };
 
 enum class Determinism : std::uint8_t { kDeterministic, kRandomKeyed };
@@ -51,23 +52,24 @@ inline constexpr std::uint32_t kMany = 0xffffffffu;
 struct OpDef {
   std::string_view name;
   std::string_view domain = "";
-  std::string_view doc;                 // one line; formula where there is one
-  Arity inputs, outputs;                // checked in phase `check` (passes/check_operands.h); outputs may be absent anywhere
-  std::uint32_t absentInputs = 0;       // bit i set = input i may be absent although it stands before inputs.least
-  ShapeRule inferShape = nullptr;       // required
-  GradientRule gradient = nullptr;      // nullptr: not differentiable, or no rule; say why in noGradientReason
+  std::string_view doc;             // one line; formula where there is one
+  Arity inputs, outputs;            // checked in phase `check` (passes/check_operands.h); outputs may be absent anywhere
+  std::uint32_t absentInputs = 0;   // bit i set = input i may be absent although it stands before inputs.least
+  ShapeRule inferShape = nullptr;   // required
+  GradientRule gradient = nullptr;  // nullptr: not differentiable, or no rule; say why in noGradientReason
   std::string_view noGradientReason = "";  // "integer result", "piecewise constant: zero almost everywhere" …
-  // The differentiability table: bit i set = input i can receive a gradient (variadic ops: kAllInputs), and output o can carry one.
-  // Inputs outside the mask are stop edges. Float type is checked besides. Bits without a rule say that the slope exists and this
-  // build cannot compute it: such a node between a trained value and the loss is refused, never cut in silence.
+  // The differentiability table: bit i set = input i can receive a gradient (variadic ops: kAllInputs), and output o can
+  // carry one. Inputs outside the mask are stop edges. Float type is checked besides. Bits without a rule say that the slope
+  // exists and this build cannot compute it: such a node between a trained value and the loss is refused, never cut in
+  // silence.
   std::uint32_t differentiableInputs = 0;
   std::uint32_t differentiableOutputs = 1;
   // Inputs whose buffer output 0 may take over (elementwise kernels that read element i before writing it).
   std::uint32_t inPlaceInputs = 0;
   // Output 0 is the same memory as input 0 seen with other extents (Reshape, Identity …): costs nothing.
   bool view = false;
-  bool dataDependentShape = false;      // extents of an output depend on contents (NonZero …)
-  bool sequences = false;               // takes or makes sequences/optionals: must be lowered before planning
+  bool dataDependentShape = false;  // extents of an output depend on contents (NonZero …)
+  bool sequences = false;           // takes or makes sequences/optionals: must be lowered before planning
   Recompute recompute = Recompute::kCheap;
   Determinism determinism = Determinism::kDeterministic;
   // Multiply-adds count as two. nullptr = one flop per output element.

@@ -21,7 +21,8 @@ Shape ShapeContext::freshShape(std::size_t output, std::size_t rank) {
 }
 
 Status ShapeContext::unifyShapes(const Shape& a, const Shape& b, std::string_view what) {
-  if (a.size() != b.size()) return error(std::string(what) + " " + shapeText(a) + " and " + shapeText(b) + " differ in rank");
+  if (a.size() != b.size())
+    return error(std::string(what) + " " + shapeText(a) + " and " + shapeText(b) + " differ in rank");
   for (std::size_t i = 0; i < a.size(); ++i)
     if (!unify(a[i], b[i], what)) return error(std::string(what) + " " + shapeText(a) + " and " + shapeText(b) + " differ");
   return {};

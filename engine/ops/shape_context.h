@@ -1,8 +1,8 @@
 // What a shape rule sees of its node, and how it answers.
 //
-// The same rule serves two moments: phase `infer`, where dims may be symbols and contents unknown, and `specialise`, where the
-// batch has made every dim a number. A rule therefore computes with Dim and asks for contents, and leaves an output without
-// shape (unknown rank) or with fresh symbols (known rank) when it cannot know; it fails only on real contradictions.
+// The same rule serves two moments: phase `infer`, where dims may be symbols and contents unknown, and `specialise`, where
+// the batch has made every dim a number. A rule therefore computes with Dim and asks for contents, and leaves an output
+// without shape (unknown rank) or with fresh symbols (known rank) when it cannot know; it fails only on real contradictions.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ class ShapeContext {
   bool hasOutput(std::size_t i) const { return node_->output(i).valid(); }
 
   // --- inputs
-  virtual const ValueType& inputType(std::size_t i) const = 0;       // kUndefined dtype for an absent input
+  virtual const ValueType& inputType(std::size_t i) const = 0;  // kUndefined dtype for an absent input
   DType inputDType(std::size_t i) const { return inputType(i).dtype; }
   const std::optional<Shape>& inputShape(std::size_t i) const { return inputType(i).shape; }
   bool rankKnown(std::size_t i) const { return inputShape(i).has_value(); }
@@ -46,7 +46,7 @@ class ShapeContext {
   // --- outputs
   void setOutput(std::size_t i, DType dtype, std::optional<Shape> shape);
   virtual void setOutputType(std::size_t i, ValueType type) = 0;
-  virtual void setContents(std::size_t i, Contents contents) = 0;    // data propagation, for shape arithmetic
+  virtual void setContents(std::size_t i, Contents contents) = 0;  // data propagation, for shape arithmetic
   // A symbol that no other value has, stable between runs: "<node>.<output>.<axis>".
   virtual Dim freshDim(std::size_t output, std::size_t axis) = 0;
   // A shape of `rank` fresh symbols.
@@ -74,10 +74,10 @@ class ShapeContext {
 
 // --- whole rules that many ops share
 namespace shape_rules {
-Status sameAsInput0(ShapeContext& c);              // output 0 = type and shape of input 0
-Status broadcastAll(ShapeContext& c);              // output 0 = input 0's dtype, all inputs broadcast together
-Status broadcastBool(ShapeContext& c);             // the same with a bool result
-Status boolLikeInput0(ShapeContext& c);            // bool with the shape of input 0
+Status sameAsInput0(ShapeContext& c);    // output 0 = type and shape of input 0
+Status broadcastAll(ShapeContext& c);    // output 0 = input 0's dtype, all inputs broadcast together
+Status broadcastBool(ShapeContext& c);   // the same with a bool result
+Status boolLikeInput0(ShapeContext& c);  // bool with the shape of input 0
 }  // namespace shape_rules
 
 }  // namespace stepscope

@@ -1,7 +1,8 @@
 #include "engine/passes/assign_layouts.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -14,22 +15,24 @@ namespace {
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 struct Group {
-  std::string refusal;               // why its values stay plain whatever is gained
-  double gain = 0, cost = 0;         // bytes that convolutions would reorder, and that Reorder nodes would
+  std::string refusal;        // why its values stay plain whatever is gained
+  double gain = 0, cost = 0;  // bytes that convolutions would reorder, and that Reorder nodes would
   int convolutions = 0, reorders = 0;
-  NodeId first;                      // a node that gains
-  std::string costly;                // a node that reads or writes plain memory
+  NodeId first;        // a node that gains
+  std::string costly;  // a node that reads or writes plain memory
 };
 
 class LayoutAssigner {
  public:
-  LayoutAssigner(Graph& graph, const Inference& inference) : graph_(graph), inference_(inference), parent_(graph.valueCapacity()), refusal_(graph.valueCapacity()) {
+  LayoutAssigner(Graph& graph, const Inference& inference)
+      : graph_(graph), inference_(inference), parent_(graph.valueCapacity()), refusal_(graph.valueCapacity()) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
   PassResult run() {
     // Without a convolution there is nothing to gain.
-    if (std::none_of(graph_.order().begin(), graph_.order().end(), [&](NodeId id) { return gains(graph_.node(id)); })) return {};
+    if (std::none_of(graph_.order().begin(), graph_.order().end(), [&](NodeId id) { return gains(graph_.node(id)); }))
+      return {};
     collectRefusals();
     for (const NodeId id : graph_.order()) join(graph_.node(id));
     for (const NodeId id : graph_.order()) count(graph_.node(id));
@@ -74,7 +77,8 @@ class LayoutAssigner {
       else
         refusal_[i] = layoutRefusal(value.type.dtype, *dims);
       // Squeeze-excite networks compute much on such values; as rows of a matrix.
-      if (refusal_[i].empty() && dims && isChannelVector(*dims, *dims)) refusal_[i] = "one position per channel: both layouts are one";
+      if (refusal_[i].empty() && dims && isChannelVector(*dims, *dims))
+        refusal_[i] = "one position per channel: both layouts are one";
       if (refusal_[i].empty() && !graph_.node(value.producer).predicates.empty()) refusal_[i] = "made in a branch of If";
     }
   }
@@ -109,24 +113,31 @@ class LayoutAssigner {
   }
   // Whether the fast kernel reads one element per channel beside nChw16c.
   bool takesVectors(const Node& node, ValueId operand) const {
-    const bool arithmetic = node.domain.empty() && (node.op == "Add" || node.op == "Sub" || node.op == "Mul" || node.op == "Div");
-    return (arithmetic || (node.domain == kInternalDomain && node.op == "Pointwise")) && graph_.value(operand).type.dtype == DType::kF32;
+    const bool arithmetic =
+        node.domain.empty() && (node.op == "Add" || node.op == "Sub" || node.op == "Mul" || node.op == "Div");
+    return (arithmetic || (node.domain == kInternalDomain && node.op == "Pointwise")) &&
+           graph_.value(operand).type.dtype == DType::kF32;
   }
 
-  // Whether the channels of the node's operands stay sixteen neighbours: what it does along its axes decides, not only which op it is.
+  // Whether the channels of the node's operands stay sixteen neighbours: what it does along its axes decides, not only which
+  // op it is.
   bool keepsChannels(const Node& node) const {
-    const auto x = node.input(0) ? dimsOf(node.input(0)) : std::nullopt, y = node.output(0) ? dimsOf(node.output(0)) : std::nullopt;
+    const auto x = node.input(0) ? dimsOf(node.input(0)) : std::nullopt,
+               y = node.output(0) ? dimsOf(node.output(0)) : std::nullopt;
     if (!x || !y) return false;
     if (node.op == "Concat" || node.op == "Split") {
       // A part that cannot follow would keep all others plain.
       const auto fits = [&](ValueId id) { return !id || refusal_[at(id)].empty(); };
-      return (node.op == "Concat" ? std::all_of(node.inputs.begin(), node.inputs.end(), fits) : fits(node.input(0))) && std::all_of(node.outputs.begin(), node.outputs.end(), fits);
+      return (node.op == "Concat" ? std::all_of(node.inputs.begin(), node.inputs.end(), fits) : fits(node.input(0))) &&
+             std::all_of(node.outputs.begin(), node.outputs.end(), fits);
     }
-    if (node.op == "Resize" || node.op == "ResizeGrad") return x->size() <= 4 && x->size() == y->size() && x->size() > 2 && (*x)[0] == (*y)[0] && (*x)[1] == (*y)[1];
+    if (node.op == "Resize" || node.op == "ResizeGrad")
+      return x->size() <= 4 && x->size() == y->size() && x->size() > 2 && (*x)[0] == (*y)[0] && (*x)[1] == (*y)[1];
     if (node.op == "Expand") return isChannelVector(*x, *y);
     if (node.op == "ReduceSum" || node.op == "ReduceMean") return reducesSpace(node, *x);
     // What was broadcast is one element per channel, or has no channels.
-    if (node.op == "ReduceToShape") return isChannelVector(*y, *x) || y->size() + 1 < x->size() || (y->size() < x->size() ? (*y)[0] == 1 : (*y)[1] == 1);
+    if (node.op == "ReduceToShape")
+      return isChannelVector(*y, *x) || y->size() + 1 < x->size() || (y->size() < x->size() ? (*y)[0] == 1 : (*y)[1] == 1);
     return true;
   }
   bool reducesSpace(const Node& node, const Dims& x) const {
@@ -173,13 +184,16 @@ class LayoutAssigner {
     const OpDef* op = findOp(node.domain, node.op);
     const bool gaining = gains(node);
     if (op && op->layout.gains && !gaining)
-      result_.nearMisses.push_back({node.id, fmt::format("{} groups; expected one, one per channel, or groups of a multiple of 16 channels", node.attrs.integer("group", 1))});
+      result_.nearMisses.push_back(
+          {node.id, fmt::format("{} groups; expected one, one per channel, or groups of a multiple of 16 channels",
+                                node.attrs.integer("group", 1))});
     forEachOperand(node, [&](ValueId id, bool fits) {
       Group& group = groups_[root(at(id))];
       if (!refusal_[at(id)].empty()) {
         // A convolution takes such a value as it is; whoever wants all operands alike keeps the others plain.
         const bool computed = graph_.value(id).role == ValueRole::kNodeOutput;
-        if (fits && group.refusal.empty() && (op->layout.together || computed)) group.refusal = fmt::format("'{}': {}", graph_.value(id).name, refusal_[at(id)]);
+        if (fits && group.refusal.empty() && (op->layout.together || computed))
+          group.refusal = fmt::format("'{}': {}", graph_.value(id).name, refusal_[at(id)]);
         if (fits && gaining && computed) {
           ++group.convolutions;
           if (!group.first) group.first = node.id;
@@ -204,8 +218,9 @@ class LayoutAssigner {
       return;
     }
     if (group.refusal.empty() && group.gain <= group.cost)
-      group.refusal = fmt::format("{} convolutions would gain {:.0f} bytes of reorders, {} other uses would cost {:.0f}, the first {}", group.convolutions, group.gain,
-                                  group.reorders, group.cost, group.costly);
+      group.refusal =
+          fmt::format("{} convolutions would gain {:.0f} bytes of reorders, {} other uses would cost {:.0f}, the first {}",
+                      group.convolutions, group.gain, group.reorders, group.cost, group.costly);
     if (!group.refusal.empty()) result_.nearMisses.push_back({group.first, group.refusal});
   }
 
@@ -239,7 +254,8 @@ class LayoutAssigner {
           if (reader == id) continue;
           const OpDef* readerOp = findOp(graph_.node(reader).domain, graph_.node(reader).op);
           for (std::size_t i = 0; i < graph_.node(reader).inputs.size(); ++i)
-            if (graph_.node(reader).inputs[i] == out && readerOp && flexible(graph_.node(reader), *readerOp, true, i)) graph_.setInput(reader, i, blocked);
+            if (graph_.node(reader).inputs[i] == out && readerOp && flexible(graph_.node(reader), *readerOp, true, i))
+              graph_.setInput(reader, i, blocked);
         }
         order.push_back(reorder);
       }
@@ -249,7 +265,8 @@ class LayoutAssigner {
 
   NodeId addReorder(ValueId value, NodeId beside, Layout to) {
     const std::string name = graph_.value(value).name;
-    const NodeId id = graph_.addNode(graph_.node(beside).name + "/Reorder", std::string(kInternalDomain), "Reorder", {value}, {fmt::format("{}/{}", name, layoutName(to))});
+    const NodeId id = graph_.addNode(graph_.node(beside).name + "/Reorder", std::string(kInternalDomain), "Reorder", {value},
+                                     {fmt::format("{}/{}", name, layoutName(to))});
     Node& node = graph_.mutableNode(id);
     const Node& neighbour = graph_.node(beside);
     // Others may read the copy before the optimizer runs.

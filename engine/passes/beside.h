@@ -10,8 +10,8 @@
 namespace stepscope {
 
 // Adds a node "<of>/<op>" that stands for a part of `of`: written in the internal opset, it runs in the phase and under the
-// predicates of `of`, tells its module path and source line, and names the current pass. `outputs`: names, as for Graph::addNode.
-// The caller puts it into the order.
+// predicates of `of`, tells its module path and source line, and names the current pass. `outputs`: names, as for
+// Graph::addNode. The caller puts it into the order.
 NodeId addBeside(Graph& graph, NodeId of, std::string_view op, std::vector<ValueId> inputs, std::vector<std::string> outputs,
                  Attributes attributes = {}, std::string_view domain = "");
 
@@ -19,8 +19,8 @@ NodeId addBeside(Graph& graph, NodeId of, std::string_view op, std::vector<Value
 ValueId emitBeside(Graph& graph, NodeId of, std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {},
                    std::string_view domain = "");
 
-// `result`, which another node made, is from here on what `node` makes; it keeps its id and name. In its place the other node makes
-// a new value "<result>_<suffix>", returned.
+// `result`, which another node made, is from here on what `node` makes; it keeps its id and name. In its place the other
+// node makes a new value "<result>_<suffix>", returned.
 ValueId takeOver(Graph& graph, NodeId node, ValueId result, std::string_view suffix);
 
 // Whatever read `y` reads `result`, made from y by `reader`, and `result` gets y's name; y is called "<y>/<suffix>".

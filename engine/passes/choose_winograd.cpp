@@ -1,7 +1,8 @@
 #include "engine/passes/choose_winograd.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace stepscope {
 namespace {
@@ -44,7 +45,9 @@ class Chooser {
   }
 
  private:
-  const Value& operand(const Node& node, int role) const { return graph_.value(role < 0 ? node.output(0) : node.input(static_cast<std::size_t>(role))); }
+  const Value& operand(const Node& node, int role) const {
+    return graph_.value(role < 0 ? node.output(0) : node.input(static_cast<std::size_t>(role)));
+  }
   Dims dimsOf(const Node& node, int role) const {
     const auto& shape = operand(node, role).type.shape;
     return (shape ? knownDims(*shape) : std::nullopt).value_or(Dims{});
@@ -63,12 +66,18 @@ class Chooser {
     for (const std::int64_t pad : node.attrs.integers("pads"))
       if (pad > 1) return fmt::format("padding of {}; expected 0 or 1", pad);
     for (const int role : {roles.x, roles.y})
-      if (operand(node, role).layout != Layout::kChannels16) return fmt::format("'{}' does not lie in {}", operand(node, role).name, layoutName(Layout::kChannels16));
+      if (operand(node, role).layout != Layout::kChannels16)
+        return fmt::format("'{}' does not lie in {}", operand(node, role).name, layoutName(Layout::kChannels16));
     const Dims x = dimsOf(node, roles.x), y = dimsOf(node, roles.y);
-    const std::int64_t channels = std::min(x[1], y[1]), tiles = y[0] * ((y[2] + 3) / 4) * ((y[3] + 3) / 4), least = roles.w < 0 ? kLeastTilesOfWeights : kLeastTiles;
+    const std::int64_t channels = std::min(x[1], y[1]), tiles = y[0] * ((y[2] + 3) / 4) * ((y[3] + 3) / 4),
+                       least = roles.w < 0 ? kLeastTilesOfWeights : kLeastTiles;
     if (channels < kLeastChannels) return fmt::format("{} channels; expected {} or more", channels, kLeastChannels);
-    if (tiles < least) return fmt::format("{} tiles of 4 x 4 results; expected {} or more: transforming the weights costs more than they save", tiles, least);
-    if (tiles * channels < kLeastWork) return fmt::format("{} tiles of {} channels; expected a product of {} or more", tiles, channels, kLeastWork);
+    if (tiles < least)
+      return fmt::format(
+          "{} tiles of 4 x 4 results; expected {} or more: transforming the weights costs more than they save", tiles,
+          least);
+    if (tiles * channels < kLeastWork)
+      return fmt::format("{} tiles of {} channels; expected a product of {} or more", tiles, channels, kLeastWork);
     return {};
   }
 

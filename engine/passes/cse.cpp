@@ -1,7 +1,8 @@
 #include "engine/passes/cse.h"
 
-#include <cstring>
 #include <fmt/format.h>
+
+#include <cstring>
 
 #include "engine/ops/op_def.h"
 
@@ -61,10 +62,12 @@ Result<PassResult> eliminateCommonSubexpressions(Graph& graph, Inference&) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     const OpDef* op = findOp(node.domain, node.op);
-    if (!op || op->determinism != Determinism::kDeterministic || !node.subgraphs.empty() || node.phase == Phase::kOptimizer) continue;
+    if (!op || op->determinism != Determinism::kDeterministic || !node.subgraphs.empty() || node.phase == Phase::kOptimizer)
+      continue;
     std::string key = fmt::format("{}\n{}\n{}\n", node.domain, node.op, node.outputs.size());
     for (const ValueId in : node.inputs) key += fmt::format("{},", now(in).index);
-    for (const Predicate& predicate : node.predicates) key += fmt::format("?{}{}", now(predicate.condition).index, predicate.expected);
+    for (const Predicate& predicate : node.predicates)
+      key += fmt::format("?{}{}", now(predicate.condition).index, predicate.expected);
     for (const auto& [name, value] : node.attrs.entries()) {
       key += name + "=";
       appendAttribute(key, value);
@@ -74,7 +77,8 @@ Result<PassResult> eliminateCommonSubexpressions(Graph& graph, Inference&) {
     const Node& first = graph.node(it->second);
     bool mergeable = true;
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-      if (node.outputs[o] && (isOutput[static_cast<std::size_t>(node.outputs[o].index)] || !first.outputs[o])) mergeable = false;
+      if (node.outputs[o] && (isOutput[static_cast<std::size_t>(node.outputs[o].index)] || !first.outputs[o]))
+        mergeable = false;
     }
     if (!mergeable) {
       result.nearMisses.push_back({id, fmt::format("equals {}, but its result is an output of the graph", first.label())});

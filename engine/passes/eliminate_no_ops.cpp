@@ -9,7 +9,8 @@ namespace {
 
 bool sameType(const Graph& graph, ValueId a, ValueId b) {
   const ValueType &x = graph.value(a).type, &y = graph.value(b).type;
-  return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && x.dtype == y.dtype && x.shape && y.shape && *x.shape == *y.shape;
+  return x.kind == ValueKind::kTensor && y.kind == ValueKind::kTensor && x.dtype == y.dtype && x.shape && y.shape &&
+         *x.shape == *y.shape;
 }
 
 bool identityPermutation(const Node& node) {
@@ -43,7 +44,7 @@ bool handsOn(const Graph& graph, const Node& node, const Inference& inference) {
       const auto steps = node.input(4) ? inference.integers(node.input(4)) : std::vector<std::int64_t>{};
       return steps && std::all_of(steps->begin(), steps->end(), [](std::int64_t s) { return s == 1; });
     }
-    if (node.op == "Pad") {    // the same extents may come from cropping one side and padding the other
+    if (node.op == "Pad") {  // the same extents may come from cropping one side and padding the other
       const auto pads = inference.integers(node.input(1));
       return pads && std::all_of(pads->begin(), pads->end(), [](std::int64_t p) { return p == 0; });
     }

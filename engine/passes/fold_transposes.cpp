@@ -1,7 +1,8 @@
 #include "engine/passes/fold_transposes.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/passes/pattern.h"
 #include "engine/passes/product_node.h"
@@ -48,8 +49,8 @@ class Folder {
 
   void miss(NodeId id, std::string condition) { result_.nearMisses.push_back({id, std::move(condition)}); }
 
-  // How many products are computed one after the other: batches of rows that share their right operand are one matrix where they lie
-  // evenly. 0 when the extents are not known.
+  // How many products are computed one after the other: batches of rows that share their right operand are one matrix where
+  // they lie evenly. 0 when the extents are not known.
   std::int64_t productsOf(const ProductNode& product) const {
     const auto dimsOf = [&](ValueId id) {
       const auto& shape = graph_.value(id).type.shape;
@@ -81,7 +82,8 @@ class Folder {
       Dims whole(perm.size());
       for (std::size_t i = 0; i < perm.size(); ++i) whole[i] = inner[static_cast<std::size_t>(perm[i])];
       if (!keepsNeighbours(whole)) {
-        miss(id, fmt::format("operand '{}': axes {} leave no neighbouring elements in a row or column", graph_.value(transpose->output(0)).name, dimsText(whole)));
+        miss(id, fmt::format("operand '{}': axes {} leave no neighbouring elements in a row or column",
+                             graph_.value(transpose->output(0)).name, dimsText(whole)));
         break;
       }
       ProductNode next = product;
@@ -99,7 +101,8 @@ class Folder {
   NodeId foldResult(NodeId id, ProductNode& product) {
     const Node& node = graph_.node(id);
     const Node* reader = readers_.only(node.output(0));
-    if (!reader || !isOp(*reader, "Transpose") || reader->predicates != node.predicates || reader->phase != node.phase) return id;
+    if (!reader || !isOp(*reader, "Transpose") || reader->predicates != node.predicates || reader->phase != node.phase)
+      return id;
     if (product.bias || !product.open()) {
       miss(id, "its result is transposed after something was added to it");
       return id;
@@ -109,7 +112,8 @@ class Folder {
     for (std::size_t i = 0; i < outer.size(); ++i) whole[i] = product.permY[static_cast<std::size_t>(outer[i])];
     // The axis that is stored last has to be a row or a column of the product.
     if (whole.back() + 2 < static_cast<std::int64_t>(whole.size())) {
-      miss(id, fmt::format("its result is transposed to axes {}, which leave no neighbouring elements in a row or column", dimsText(whole)));
+      miss(id, fmt::format("its result is transposed to axes {}, which leave no neighbouring elements in a row or column",
+                           dimsText(whole)));
       return id;
     }
     ProductNode next = product;

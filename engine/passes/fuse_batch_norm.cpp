@@ -1,7 +1,8 @@
 #include "engine/passes/fuse_batch_norm.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/ops/op_def.h"
 
@@ -13,7 +14,8 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), uses_(graph.uses()), kept_(graph.valueCapacity(), false), place_(graph.nodeCapacity(), -1) {
+  explicit Fuser(Graph& graph)
+      : graph_(graph), uses_(graph.uses()), kept_(graph.valueCapacity(), false), place_(graph.nodeCapacity(), -1) {
     for (const ValueId out : graph.outputs()) kept_[at(out)] = true;
     for (const StateUpdate& update : graph.stateUpdates) kept_[at(update.next)] = true;
     for (std::size_t i = 0; i < graph.order().size(); ++i) place_[at(graph.order()[i])] = static_cast<int>(i);
@@ -72,20 +74,24 @@ class Fuser {
     ValueId z;
     if (add) {
       // Of two normalisations the later one, so that the other result is there.
-      const Node *a = producerOf(add->input(0), "", "BatchNormalization"), *b = producerOf(add->input(1), "", "BatchNormalization");
+      const Node *a = producerOf(add->input(0), "", "BatchNormalization"),
+                 *b = producerOf(add->input(1), "", "BatchNormalization");
       if (!a && !b) return;
       norm = a && b ? (place_[at(a->id)] > place_[at(b->id)] ? a : b) : a ? a : b;
       z = norm == a ? add->input(1) : add->input(0);
-      const ValueType &sum = graph_.value(before).type, &left = graph_.value(norm->output(0)).type, &right = graph_.value(z).type;
+      const ValueType &sum = graph_.value(before).type, &left = graph_.value(norm->output(0)).type,
+                      &right = graph_.value(z).type;
       if (!sum.shape || sum.shape != left.shape || sum.shape != right.shape)
-        return miss(norm->id, fmt::format("the addend '{}' is {}; expected {}", graph_.value(z).name, right.text(), left.text()));
+        return miss(norm->id,
+                    fmt::format("the addend '{}' is {}; expected {}", graph_.value(z).name, right.text(), left.text()));
       if (const std::string reader = readElsewhere(before, relu); !reader.empty())
         return miss(norm->id, fmt::format("the sum '{}' is read before Relu too: {}", graph_.value(before).name, reader));
     }
     const NodeId next = add ? add->id : relu;
     if (const std::string reader = readElsewhere(norm->output(0), next); !reader.empty())
       return miss(norm->id, fmt::format("its result is read without {} too: {}", add ? "the addend" : "Relu", reader));
-    if (norm->predicates != graph_.node(relu).predicates || (add && add->predicates != norm->predicates)) return miss(norm->id, "Relu belongs to another branch of If");
+    if (norm->predicates != graph_.node(relu).predicates || (add && add->predicates != norm->predicates))
+      return miss(norm->id, "Relu belongs to another branch of If");
     if (norm->phase != graph_.node(relu).phase) return miss(norm->id, "Relu belongs to another phase");
     Node& fused = graph_.mutableNode(norm->id);
     Node& last = graph_.mutableNode(relu);
@@ -105,7 +111,8 @@ class Fuser {
     bool others = kept_[at(g)];
     for (const Use& use : uses_[at(g)]) {
       const Node& reader = graph_.node(use.node);
-      const bool takes = reader.alive && reader.domain == kInternalDomain && reader.op == "BatchNormalizationGrad" && use.input == 0;
+      const bool takes =
+          reader.alive && reader.domain == kInternalDomain && reader.op == "BatchNormalizationGrad" && use.input == 0;
       if (takes && (!norm || place_[at(use.node)] < place_[at(norm->id)])) {
         others |= norm != nullptr;
         norm = &reader;
@@ -139,7 +146,7 @@ class Fuser {
   PassResult result_;
   std::vector<std::vector<Use>> uses_;  // as they were when the pass began
   std::vector<bool> kept_;
-  std::vector<int> place_;              // in the order, by node
+  std::vector<int> place_;  // in the order, by node
   std::vector<NodeId> order_, gone_;
 };
 

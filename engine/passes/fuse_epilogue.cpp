@@ -17,8 +17,10 @@ class Fuser {
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
       if (node.phase == Phase::kOptimizer) continue;
-      if (isOp(node, "Add") && node.inputs.size() == 2) fuseSum(node);
-      else if (isOp(node, "Relu")) fuseRelu(node);
+      if (isOp(node, "Add") && node.inputs.size() == 2)
+        fuseSum(node);
+      else if (isOp(node, "Relu"))
+        fuseRelu(node);
     }
     graph_.removeNodes(gone_);
     return std::move(result_);
@@ -66,7 +68,8 @@ class Fuser {
       if (!row && !whole) continue;
       std::string condition = refuse(*product, y, add);
       const bool oneMatrix = shapeOf(product->b)->size() == 2 && product->permA == identityPerm(product->permA.size());
-      if (condition.empty() && product->permY != identityPerm(product->permY.size())) condition = "the product is stored transposed";
+      if (condition.empty() && product->permY != identityPerm(product->permY.size()))
+        condition = "the product is stored transposed";
       if (condition.empty() && row && product->bias) condition = "the product has a bias already";
       if (condition.empty() && row && !oneMatrix) condition = "the product has batches or a transposed left operand";
       if (!condition.empty()) {

@@ -18,10 +18,14 @@ Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
       if (!producer || graph.node(producer).domain != kInternalDomain || graph.node(producer).op != "GatherGrad") continue;
       const Node gather = graph.node(producer);
       std::string condition;
-      if (gather.input(3)) condition = "it is added to something already";
-      else if (!readers.single(gradient)) condition = "the gradient is read alone too";
-      else if (gather.predicates != sum.predicates || gather.phase != sum.phase) condition = "the sum belongs to another phase or branch of If";
-      else if (graph.value(addend).type.shape != graph.value(gradient).type.shape || addend == gradient) condition = "what it is added to has other extents";
+      if (gather.input(3))
+        condition = "it is added to something already";
+      else if (!readers.single(gradient))
+        condition = "the gradient is read alone too";
+      else if (gather.predicates != sum.predicates || gather.phase != sum.phase)
+        condition = "the sum belongs to another phase or branch of If";
+      else if (graph.value(addend).type.shape != graph.value(gradient).type.shape || addend == gradient)
+        condition = "what it is added to has other extents";
       if (!condition.empty()) {
         result.nearMisses.push_back({id, condition});
         continue;

@@ -54,7 +54,8 @@ class Matcher {
       } else {
         const auto levels = factorsOf(other);
         const auto scaled = std::find_if(levels.begin(), levels.end(), [&](const Factor& level) { return level.of == x; });
-        if (isOp(*next, "Div") || scaled == levels.end() || times > 0) return *why = "it is multiplied with something else than x", NodeId{};
+        if (isOp(*next, "Div") || scaled == levels.end() || times > 0)
+          return *why = "it is multiplied with something else than x", NodeId{};
         factor *= scaled->factor;
         ++times;
       }
@@ -130,7 +131,8 @@ Result<PassResult> fuseGelu(Graph& graph, Inference& inference) {
     if (!x) continue;
     std::string why;
     const NodeId last = matcher.product(node, *x, &why);
-    if (last && graph.node(last).predicates == node.predicates && graph.value(*x).type.shape == graph.value(graph.node(last).output(0)).type.shape)
+    if (last && graph.node(last).predicates == node.predicates &&
+        graph.value(*x).type.shape == graph.value(graph.node(last).output(0)).type.shape)
       matches.push_back({last, id, *x});
     else
       result.nearMisses.push_back({id, last ? "its extents or its branch of If are not those of the result" : why});

@@ -45,10 +45,14 @@ Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference) {
     const auto rank = static_cast<std::int64_t>(graph.value(scores).type.shape->size());
     const std::int64_t axis = softmax.attrs.integer("axis", -1);
     std::string condition;
-    if (axis != -1 && axis != rank - 1) condition = "softmax runs along another axis than the last";
-    else if (graph.value(scores).type.dtype != DType::kF32) condition = "the scores are no float32";
-    else if (!readers.single(scores)) condition = "the masked scores are read elsewhere too";
-    else if (graph.node(producer).predicates != softmax.predicates || graph.node(producer).phase != softmax.phase) condition = "the mask belongs to another phase or branch of If";
+    if (axis != -1 && axis != rank - 1)
+      condition = "softmax runs along another axis than the last";
+    else if (graph.value(scores).type.dtype != DType::kF32)
+      condition = "the scores are no float32";
+    else if (!readers.single(scores))
+      condition = "the masked scores are read elsewhere too";
+    else if (graph.node(producer).predicates != softmax.predicates || graph.node(producer).phase != softmax.phase)
+      condition = "the mask belongs to another phase or branch of If";
     if (!condition.empty()) {
       result.nearMisses.push_back({id, condition});
       continue;

@@ -29,7 +29,12 @@ class Matcher {
       if (!epsilon || !mean || !overLastAxis(*mean)) continue;
       const auto difference = squared(mean->input(0));
       if (!difference) continue;
-      Match match{.last = {}, .x = *difference, .scale = {}, .bias = {}, .epsilon = *epsilon, .sources = {mean->id, sum->id, root.id}};
+      Match match{.last = {},
+                  .x = *difference,
+                  .scale = {},
+                  .bias = {},
+                  .epsilon = *epsilon,
+                  .sources = {mean->id, sum->id, root.id}};
       const Node* normalised = quotient(*difference, root.output(0), why);
       if (!normalised) return std::nullopt;
       bool centred = false;
@@ -55,7 +60,8 @@ class Matcher {
         match.last = shifted->id;
         match.sources.push_back(scaled->id);
       }
-      if (graph_.node(match.last).predicates != root.predicates) return *why = "it reaches into a branch of If", std::nullopt;
+      if (graph_.node(match.last).predicates != root.predicates)
+        return *why = "it reaches into a branch of If", std::nullopt;
       return match;
     }
     return std::nullopt;

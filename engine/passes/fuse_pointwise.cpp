@@ -1,7 +1,8 @@
 #include "engine/passes/fuse_pointwise.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/passes/pattern.h"
 #include "kernels/pointwise_program.h"
@@ -41,7 +42,8 @@ std::optional<Walk> walkOf(const Dims& operand, const Dims& result) {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph), position_(graph.nodeCapacity(), -1), grouped_(graph.nodeCapacity(), false) {
+  explicit Fuser(Graph& graph)
+      : graph_(graph), readers_(graph), position_(graph.nodeCapacity(), -1), grouped_(graph.nodeCapacity(), false) {
     for (std::size_t i = 0; i < graph.order().size(); ++i) position_[at(graph.order()[i])] = static_cast<int>(i);
   }
 
@@ -74,12 +76,15 @@ class Fuser {
   }
 
   bool fusable(const Node& node) const {
-    if (!node.domain.empty() || !node.subgraphs.empty() || node.outputs.size() != 1 || node.phase == Phase::kOptimizer) return false;
+    if (!node.domain.empty() || !node.subgraphs.empty() || node.outputs.size() != 1 || node.phase == Phase::kOptimizer)
+      return false;
     const bool sum = node.op == "Sum" || ((node.op == "Max" || node.op == "Min") && node.inputs.size() > 2);
     const auto op = pointwiseOp(sum ? "Add" : node.op);
     if (!op || (sum ? node.op != "Sum" || node.inputs.size() < 2 : node.inputs.size() != infoOf(*op).arity)) return false;
     const PointwiseOpInfo& info = infoOf(*op);
-    if (graph_.value(node.output(0)).type.dtype != (info.mask ? DType::kBool : DType::kF32) || dimsOf(node.output(0)) == Dims{-1}) return false;
+    if (graph_.value(node.output(0)).type.dtype != (info.mask ? DType::kBool : DType::kF32) ||
+        dimsOf(node.output(0)) == Dims{-1})
+      return false;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (!node.inputs[i] || dimsOf(node.inputs[i]) == Dims{-1}) return false;
       if (graph_.value(node.inputs[i]).type.dtype != (info.readsMask && i == 0 ? DType::kBool : DType::kF32)) return false;
@@ -120,9 +125,12 @@ class Fuser {
       for (std::size_t n = 0; n < group.nodes.size(); ++n) {
         for (const ValueId in : graph_.node(group.nodes[n]).inputs) {
           const NodeId id = graph_.value(in).producer;
-          if (!id || grouped_[at(id)] || std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end()) continue;
+          if (!id || grouped_[at(id)] || std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end())
+            continue;
           const Node& node = graph_.node(id);
-          if (!fusable(node) || node.phase != sink.phase || node.predicates != sink.predicates || readers_.isKept(in) || dimsOf(in) != group.dims) continue;
+          if (!fusable(node) || node.phase != sink.phase || node.predicates != sink.predicates || readers_.isKept(in) ||
+              dimsOf(in) != group.dims)
+            continue;
           const bool own = std::all_of(readers_.of(in).begin(), readers_.of(in).end(), [&](const Use& use) {
             return use.input != SIZE_MAX && std::find(group.nodes.begin(), group.nodes.end(), use.node) != group.nodes.end();
           });
@@ -148,7 +156,8 @@ class Fuser {
   void miss(NodeId node, std::string condition) { result_.nearMisses.push_back({node, std::move(condition)}); }
 
   void write(Group& group) {
-    std::sort(group.nodes.begin(), group.nodes.end(), [&](NodeId a, NodeId b) { return position_[at(a)] < position_[at(b)]; });
+    std::sort(group.nodes.begin(), group.nodes.end(),
+              [&](NodeId a, NodeId b) { return position_[at(a)] < position_[at(b)]; });
     const std::vector<ValueId> inputs = inputsOf(group.nodes);
     PointwiseProgram program{inputs.size(), {}};
     std::vector<std::pair<ValueId, std::size_t>> results;
@@ -162,7 +171,9 @@ class Fuser {
       const Node& node = graph_.node(id);
       if (node.op == "Sum") {
         for (std::size_t i = 1; i < node.inputs.size(); ++i)
-          program.steps.push_back({PointwiseOp::kAdd, {i == 1 ? operand(node.inputs[0]) : inputs.size() + program.steps.size() - 1, operand(node.inputs[i])}});
+          program.steps.push_back(
+              {PointwiseOp::kAdd,
+               {i == 1 ? operand(node.inputs[0]) : inputs.size() + program.steps.size() - 1, operand(node.inputs[i])}});
       } else {
         PointwiseStep step{*pointwiseOp(node.op), {}};
         for (std::size_t i = 0; i < node.inputs.size(); ++i) step.operands[i] = operand(node.inputs[i]);

@@ -1,7 +1,8 @@
 #include "engine/passes/group_updates.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 
 #include "engine/ops/op_def.h"
@@ -61,8 +62,9 @@ void join(Graph& graph, const Group& group) {
   }
   // "fc1.bias/adamw" names the optimizer behind the parameter.
   const auto slash = first.name.rfind('/');
-  const NodeId made = graph.addNode("small parameters" + (slash == std::string::npos ? "" : first.name.substr(slash)), std::string(kInternalDomain),
-                                    std::string(kind.together), std::move(inputs), {}, first.attrs);
+  const NodeId made =
+      graph.addNode("small parameters" + (slash == std::string::npos ? "" : first.name.substr(slash)),
+                    std::string(kInternalDomain), std::string(kind.together), std::move(inputs), {}, first.attrs);
   for (const NodeId id : group.members) {
     Node& node = graph.mutableNode(id);
     for (std::size_t o = 0; o < kind.outputs; ++o) {
@@ -104,10 +106,13 @@ Result<PassResult> groupUpdates(Graph& graph, Inference&) {
     const std::int64_t elements = elementCount(*dims);
     if (elements == 0) continue;
     if (elements > kGroupedElements) {
-      result.nearMisses.push_back({id, fmt::format("{} elements fill the threads alone; expected at most {}", elements, kGroupedElements)});
+      result.nearMisses.push_back(
+          {id, fmt::format("{} elements fill the threads alone; expected at most {}", elements, kGroupedElements)});
       continue;
     }
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return together(graph, *kind, graph.node(g.members.front()), node); });
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return together(graph, *kind, graph.node(g.members.front()), node);
+    });
     if (group == groups.end())
       groups.push_back({kind, {id}});
     else
@@ -115,7 +120,8 @@ Result<PassResult> groupUpdates(Graph& graph, Inference&) {
   }
   for (const Group& group : groups) {
     if (group.members.size() < 2) {
-      result.nearMisses.push_back({group.members.front(), "no other update of a small parameter has its attributes, types and learning rate"});
+      result.nearMisses.push_back(
+          {group.members.front(), "no other update of a small parameter has its attributes, types and learning rate"});
       continue;
     }
     join(graph, group);

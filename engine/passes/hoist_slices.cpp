@@ -8,7 +8,8 @@ namespace stepscope {
 namespace {
 
 // Why the rows of `product` cannot be sliced before it; empty when they can.
-std::string refuse(const Graph& graph, const Inference& inference, const Node& slice, const Node& product, bool readElsewhere) {
+std::string refuse(const Graph& graph, const Inference& inference, const Node& slice, const Node& product,
+                   bool readElsewhere) {
   const auto &a = graph.value(product.input(0)).type.shape, &b = graph.value(product.input(1)).type.shape;
   if (!a || !b || b->size() != 2 || a->size() < 2) return "the right operand is no matrix";
   if (readElsewhere) return "the product is read whole too";
@@ -42,7 +43,8 @@ Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
     }
     std::vector<ValueId> inputs = slice.inputs;
     inputs[0] = product.input(0);
-    const NodeId rows = graph.addNode(slice.name + "_rows", "", "Slice", std::move(inputs), {graph.value(product.input(0)).name + "_rows"}, slice.attrs);
+    const NodeId rows = graph.addNode(slice.name + "_rows", "", "Slice", std::move(inputs),
+                                      {graph.value(product.input(0)).name + "_rows"}, slice.attrs);
     Node& first = graph.mutableNode(rows);
     first.provenance = slice.provenance;
     first.provenance.sources.push_back(id);

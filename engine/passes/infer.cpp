@@ -1,7 +1,8 @@
 #include "engine/passes/infer.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "kernels/kernel.h"
 
@@ -209,7 +210,8 @@ Status Inference::evaluate(const Node& node) {
     if (!numbers || !type.shape || type.shape->size() > 1 || !holdsInts(type)) continue;
     Tensor tensor(type.dtype, type.shape->empty() ? Dims{} : Dims{static_cast<std::int64_t>(numbers->size())});
     if (tensor.elements() != static_cast<std::int64_t>(numbers->size())) continue;
-    tensor = convertTensor(Tensor::of<std::int64_t>(tensor.dims(), std::span<const std::int64_t>(*numbers)).view(), type.dtype);
+    tensor =
+        convertTensor(Tensor::of<std::int64_t>(tensor.dims(), std::span<const std::int64_t>(*numbers)).view(), type.dtype);
     facts(out).constant = std::make_shared<const Tensor>(std::move(tensor));
   }
   if (node.output(0) && facts(node.output(0)).constant && node.outputs.size() == 1) return {};

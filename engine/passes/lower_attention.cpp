@@ -77,18 +77,23 @@ class Lowering {
     };
     const std::int64_t queryHeads = heads(*q, "q_num_heads"), keyHeads = heads(*k, "kv_num_heads");
     if (queryHeads < 1 || keyHeads < 1)
-      return stay(packed ? fmt::format("q_num_heads {} and kv_num_heads {}; expected numbers from 1 for operands of rank 3", queryHeads, keyHeads)
+      return stay(packed ? fmt::format("q_num_heads {} and kv_num_heads {}; expected numbers from 1 for operands of rank 3",
+                                       queryHeads, keyHeads)
                          : "the heads of Q and K are not known before the step; expected numbers");
-    if (queryHeads % keyHeads != 0) return stay(fmt::format("{} heads of queries and {} of keys; expected a multiple", queryHeads, keyHeads));
+    if (queryHeads % keyHeads != 0)
+      return stay(fmt::format("{} heads of queries and {} of keys; expected a multiple", queryHeads, keyHeads));
     const auto width = [&](const Shape& shape, std::int64_t count) {
       return shape.back().known() ? packed ? shape.back().value() / count : shape.back().value() : 0;
     };
     const std::int64_t headSize = width(*q, queryHeads), keySize = width(*k, keyHeads), valueSize = width(*v, keyHeads);
-    const auto scale = node().attrs.has("scale") ? static_cast<double>(node().attrs.real("scale", 0)) : 1 / std::sqrt(static_cast<double>(headSize));
-    if (headSize < 1 || keySize < 1 || valueSize < 1) return stay("the size of a head is not known before the step; expected a number");
+    const auto scale = node().attrs.has("scale") ? static_cast<double>(node().attrs.real("scale", 0))
+                                                 : 1 / std::sqrt(static_cast<double>(headSize));
+    if (headSize < 1 || keySize < 1 || valueSize < 1)
+      return stay("the size of a head is not known before the step; expected a number");
 
     const auto split = [&](ValueId x, std::int64_t count) {
-      return packed ? emit("Transpose", {emit("Reshape", {x, ints({0, 0, count, -1})})}, {{"perm", Integers{0, 2, 1, 3}}}) : x;
+      return packed ? emit("Transpose", {emit("Reshape", {x, ints({0, 0, count, -1})})}, {{"perm", Integers{0, 2, 1, 3}}})
+                    : x;
     };
     const ValueId query = split(node().input(0), queryHeads);
     ValueId key = split(node().input(1), keyHeads), value = split(node().input(2), keyHeads);
@@ -113,7 +118,8 @@ class Lowering {
 
     const std::int64_t precision = node().attrs.integer("softmax_precision", 0);
     const bool cast = precision != 0 && precision != static_cast<std::int64_t>(onnxType(type_));
-    ValueId weights = emit("Softmax", {cast ? emit("Cast", {scores}, {{"to", precision}}) : scores}, {{"axis", std::int64_t{-1}}});
+    ValueId weights =
+        emit("Softmax", {cast ? emit("Cast", {scores}, {{"to", precision}}) : scores}, {{"axis", std::int64_t{-1}}});
     if (cast) weights = emit("CastLike", {weights, query});
     // Guarded behind the product, where there is less to go through.
     const ValueId some = mask->mayBeEmpty ? attendsToSome(*mask) : ValueId{};
@@ -144,7 +150,9 @@ class Lowering {
   std::optional<Mask> maskOf(ValueId query, ValueId key) {
     Mask mask;
     const ValueId rows = extent(query, 2), columns = extent(key, 2);
-    const auto require = [&](ValueId condition) { mask.allowed = mask.allowed ? emit("And", {mask.allowed, condition}) : condition; };
+    const auto require = [&](ValueId condition) {
+      mask.allowed = mask.allowed ? emit("And", {mask.allowed, condition}) : condition;
+    };
     if (const ValueId given = node().input(3)) {
       const DType type = graph_.value(given).type.dtype;
       if (type != DType::kBool && !isFloating(type)) {
@@ -155,9 +163,11 @@ class Lowering {
       mask.mayBeEmpty = true;
     }
     const bool causal = node().attrs.integer("is_causal", 0) != 0;
-    const std::int64_t left = node().attrs.integer("left_window_size", -1), right = node().attrs.integer("right_window_size", -1);
+    const std::int64_t left = node().attrs.integer("left_window_size", -1),
+                       right = node().attrs.integer("right_window_size", -1);
     if (!causal && left < 0 && right < 0 && !node().input(6)) return mask;
-    // Where a query stands among the keys: [rows, 1], or [batch, 1, rows, 1] where every row of the batch has its own number of keys.
+    // Where a query stands among the keys: [rows, 1], or [batch, 1, rows, 1] where every row of the batch has its own number
+    // of keys.
     const ValueId column = range(columns);
     ValueId row = emit("Unsqueeze", {range(rows), ints({1})});
     ValueId filled;
@@ -183,7 +193,8 @@ class Lowering {
     if (!last.known() || !keys.known() || last.value() >= keys.value()) return mask;
     const auto rank = static_cast<std::int64_t>(shape->size());
     const ValueId missing = emit("Unsqueeze", {emit("Sub", {columns, integer(last.value())}), ints({0})});
-    const ValueId pads = emit("Concat", {ints(Integers(static_cast<std::size_t>(2 * rank - 1), 0)), missing}, {{"axis", std::int64_t{0}}});
+    const ValueId pads =
+        emit("Concat", {ints(Integers(static_cast<std::size_t>(2 * rank - 1), 0)), missing}, {{"axis", std::int64_t{0}}});
     if (!truth) return emit("Pad", {mask, pads, emit("CastLike", {real(lowest()), mask})});
     const ValueId numbers = emit("Pad", {emit("Cast", {mask}, {{"to", std::int64_t{1}}}), pads});
     return emit("Cast", {numbers}, {{"to", std::int64_t{9}}});
@@ -225,7 +236,8 @@ class Lowering {
     if (turned < 2 || turned > size || turned % 2 != 0)
       return stay(fmt::format("rotary_embedding_dim {} of heads of {}; expected an even number up to that", turned, size));
     if (table && table->back().known() && table->back().value() != turned / 2)
-      return stay(fmt::format("cos_cache has {} columns; expected {}, half of what is turned", table->back().value(), turned / 2));
+      return stay(
+          fmt::format("cos_cache has {} columns; expected {}, half of what is turned", table->back().value(), turned / 2));
     // Heads stand behind the positions when X is packed: nothing is transposed.
     const ValueId x = packed ? emit("Reshape", {node().input(0), ints({0, 0, heads, size})}) : node().input(0);
     const auto angles = [&](ValueId cache) {
@@ -252,9 +264,15 @@ class Lowering {
 
   // --- writing
 
-  std::optional<Shape> shapeOf(std::size_t input) const { return node().input(input) ? facts_.knownShape(node().input(input)) : std::nullopt; }
-  double lowest() const { return type_ == DType::kF16 ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest()); }
-  static std::int64_t onnxType(DType type) { return type == DType::kF64 ? 11 : type == DType::kF16 ? 10 : type == DType::kBF16 ? 16 : 1; }
+  std::optional<Shape> shapeOf(std::size_t input) const {
+    return node().input(input) ? facts_.knownShape(node().input(input)) : std::nullopt;
+  }
+  double lowest() const {
+    return type_ == DType::kF16 ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest());
+  }
+  static std::int64_t onnxType(DType type) {
+    return type == DType::kF64 ? 11 : type == DType::kF16 ? 10 : type == DType::kBF16 ? 16 : 1;
+  }
 
   ValueId slice(ValueId x, std::int64_t begin, std::int64_t end, std::int64_t step) {
     return emit("Slice", {x, ints({begin}), ints({end}), ints({-1}), ints({step})});

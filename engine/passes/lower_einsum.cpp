@@ -1,7 +1,8 @@
 #include "engine/passes/lower_einsum.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -73,8 +74,10 @@ class Lowering {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueType& type = graph_.value(node.inputs[i]).type;
       const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
-      if (!dims) return fmt::format("the extents of '{}' are {}; expected numbers", graph_.value(node.inputs[i]).name, type.text());
-      if (!isFloating(type.dtype)) return fmt::format("'{}' is {}; expected floating numbers", graph_.value(node.inputs[i]).name, type.text());
+      if (!dims)
+        return fmt::format("the extents of '{}' are {}; expected numbers", graph_.value(node.inputs[i]).name, type.text());
+      if (!isFloating(type.dtype))
+        return fmt::format("'{}' is {}; expected floating numbers", graph_.value(node.inputs[i]).name, type.text());
       if (elementCount(*dims) == 0) return "an extent is 0";
       const EinsumTerm& term = equation->operands[i];
       const auto labels = einsumLabels(term, dims->size());
@@ -87,7 +90,8 @@ class Lowering {
       }
       terms_.push_back({node.inputs[i], *labels});
     }
-    const auto output = einsumLabels(equation->output, equation->output.letters.size() + (equation->output.ellipsis >= 0 ? ellipsis : 0));
+    const auto output =
+        einsumLabels(equation->output, equation->output.letters.size() + (equation->output.ellipsis >= 0 ? ellipsis : 0));
     if (!output) return output.error().message;
     output_ = *output;
     return {};
@@ -134,11 +138,15 @@ class Lowering {
     // In the order of the result, so that what follows need not move.
     const Labels sorted = output_ + filter(a.labels, [&](int label) { return !has(output_, label); }) +
                           filter(b.labels, [&](int label) { return !has(output_, label) && !has(a.labels, label); });
-    const Labels batch = filter(sorted, [&](int label) { return has(a.labels, label) && has(b.labels, label) && has(needed, label); });
+    const Labels batch =
+        filter(sorted, [&](int label) { return has(a.labels, label) && has(b.labels, label) && has(needed, label); });
     const Labels summed = filter(a.labels, [&](int label) { return has(b.labels, label) && !has(needed, label); });
-    const auto own = [&](const Term& x, const Term& other) { return filter(sorted, [&](int label) { return has(x.labels, label) && !has(other.labels, label); }); };
+    const auto own = [&](const Term& x, const Term& other) {
+      return filter(sorted, [&](int label) { return has(x.labels, label) && !has(other.labels, label); });
+    };
     Labels rows = own(a, b), columns = own(b, a);
-    if (summed.empty() || (rows.empty() && columns.empty())) return multiply(std::move(a), std::move(b), batch + rows + columns, summed);
+    if (summed.empty() || (rows.empty() && columns.empty()))
+      return multiply(std::move(a), std::move(b), batch + rows + columns, summed);
     if (!rows.empty() && !columns.empty() && placeOf(columns.front()) < placeOf(rows.front())) {
       std::swap(a, b);
       std::swap(rows, columns);
@@ -153,7 +161,8 @@ class Lowering {
 
   // Element by element; sums, where there are any, run over the last axes.
   Result<Term> multiply(Term a, Term b, const Labels& kept, const Labels& summed) {
-    const Labels all = filter(output_, [&](int label) { return has(kept, label); }) + filter(kept, [&](int label) { return !has(output_, label); }) + summed;
+    const Labels all = filter(output_, [&](int label) { return has(kept, label); }) +
+                       filter(kept, [&](int label) { return !has(output_, label); }) + summed;
     for (Term* term : {&a, &b}) {
       const Labels own = filter(all, [&](int label) { return has(term->labels, label); });
       SS_TRY(transpose(*term, own));
@@ -182,7 +191,8 @@ class Lowering {
   Status transpose(Term& term, const Labels& order) {
     if (term.labels == order) return {};
     std::vector<std::int64_t> perm;
-    for (const int label : order) perm.push_back(std::find(term.labels.begin(), term.labels.end(), label) - term.labels.begin());
+    for (const int label : order)
+      perm.push_back(std::find(term.labels.begin(), term.labels.end(), label) - term.labels.begin());
     SS_ASSIGN(term.value, emit("Transpose", {term.value}, {{"perm", perm}}));
     term.labels = order;
     return {};
@@ -207,7 +217,9 @@ class Lowering {
   }
   std::ptrdiff_t placeOf(int label) const { return std::find(output_.begin(), output_.end(), label) - output_.begin(); }
 
-  ValueId constant(const std::vector<std::int64_t>& values) { return graph_.addConstant(graph_.node(node_).name + "/extents", Tensor::ints(values)); }
+  ValueId constant(const std::vector<std::int64_t>& values) {
+    return graph_.addConstant(graph_.node(node_).name + "/extents", Tensor::ints(values));
+  }
 
   Result<ValueId> emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
     const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));

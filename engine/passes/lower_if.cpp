@@ -47,8 +47,9 @@ class Lowering {
     const std::vector<ValueId> outputs = node.outputs;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       if (!outputs[o]) continue;
-      const NodeId select = graph_.addNode(node.name + "/Select", std::string(kInternalDomain), "Select",
-                                           {condition, results[0][o], results[1][o]}, {graph_.value(outputs[o]).name + "_selected"});
+      const NodeId select =
+          graph_.addNode(node.name + "/Select", std::string(kInternalDomain), "Select",
+                         {condition, results[0][o], results[1][o]}, {graph_.value(outputs[o]).name + "_selected"});
       adopt(select, id, node.predicates);
       order.push_back(select);
       replacements[outputs[o]] = graph_.node(select).output(0);
@@ -56,7 +57,8 @@ class Lowering {
     std::vector<std::string> names;
     for (const ValueId out : outputs) names.push_back(out ? graph_.value(out).name : "");
     graph_.replaceAllUses(replacements);
-    // The order under construction holds nodes the graph's own order may not list in place; uses were replaced in all of them.
+    // The order under construction holds nodes the graph's own order may not list in place; uses were replaced in all of
+    // them.
     graph_.removeNode(id);
     for (std::size_t o = 0; o < outputs.size(); ++o)
       if (outputs[o]) graph_.renameValue(replacements[outputs[o]], names[o]);
@@ -80,8 +82,8 @@ class Lowering {
     for (const ValueId captured : branch.inputs()) {
       const ValueId outer = lookup(branch.value(captured).name);
       if (!outer)
-        return invalid(fmt::format("{}: branch reads '{}'; expected a value of the enclosing graph", graph_.node(owner).label(),
-                                   branch.value(captured).name));
+        return invalid(fmt::format("{}: branch reads '{}'; expected a value of the enclosing graph",
+                                   graph_.node(owner).label(), branch.value(captured).name));
       map[captured] = outer;
     }
     const std::size_t scope = scopes_.size();
@@ -102,7 +104,8 @@ class Lowering {
       for (const ValueId in : source.inputs) inputs.push_back(mapped(in));
       std::vector<std::string> outputs;
       for (const ValueId out : source.outputs) outputs.push_back(out ? branch.value(out).name : "");
-      const NodeId copy = graph_.addNode(source.name, source.domain, source.op, std::move(inputs), std::move(outputs), source.attrs);
+      const NodeId copy =
+          graph_.addNode(source.name, source.domain, source.op, std::move(inputs), std::move(outputs), source.attrs);
       Node& node = graph_.mutableNode(copy);
       const Node& holder = graph_.node(owner);
       node.subgraphs = source.subgraphs;

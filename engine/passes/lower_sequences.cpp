@@ -1,7 +1,8 @@
 #include "engine/passes/lower_sequences.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
@@ -14,10 +15,10 @@ constexpr std::int64_t kMostElements = 65536;
 
 // What a value of sequence or optional type stands for.
 struct Elements {
-  std::vector<ValueId> values;   // of a sequence; of an optional tensor: one, or none
+  std::vector<ValueId> values;  // of a sequence; of an optional tensor: one, or none
   bool isOptional = false;
-  bool isSequence = false;       // for an optional: holds a sequence
-  bool present = true;           // for an optional: holds anything
+  bool isSequence = false;  // for an optional: holds a sequence
+  bool present = true;      // for an optional: holds anything
 };
 
 class Lowering {
@@ -27,7 +28,8 @@ class Lowering {
   Result<std::size_t> run() {
     for (const ValueId in : graph_.inputs())
       if (graph_.value(in).type.kind != ValueKind::kTensor)
-        return unsupported(fmt::format("graph input '{}': type {}; expected a tensor", graph_.value(in).name, graph_.value(in).type.text()));
+        return unsupported(fmt::format("graph input '{}': type {}; expected a tensor", graph_.value(in).name,
+                                       graph_.value(in).type.text()));
     std::vector<NodeId> order;
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
@@ -40,7 +42,8 @@ class Lowering {
     }
     for (const ValueId out : graph_.outputs())
       if (out && elements_.contains(out))
-        return unsupported(fmt::format("graph output '{}': a sequence or optional; expected a tensor", graph_.value(out).name));
+        return unsupported(
+            fmt::format("graph output '{}': a sequence or optional; expected a tensor", graph_.value(out).name));
     if (count_ == 0) return count_;
     graph_.setOrder(std::move(order));
     for (const ValueId gone : replaced_) graph_.mutableValue(gone).alive = false;
@@ -110,7 +113,8 @@ class Lowering {
     if (!known || known->size() != 1) return refuse("the position is not known before the step; expected a constant");
     const auto count = static_cast<std::int64_t>(size), high = static_cast<std::int64_t>(last);
     if (known->front() < -count || known->front() > high)
-      return invalid(fmt::format("{}: position {} out of range; valid {}..{}", node().label(), known->front(), -count, high));
+      return invalid(
+          fmt::format("{}: position {} out of range; valid {}..{}", node().label(), known->front(), -count, high));
     return static_cast<std::size_t>(known->front() < 0 ? known->front() + count : known->front());
   }
 
@@ -119,18 +123,21 @@ class Lowering {
   // The sizes of the parts.
   Result<std::vector<std::int64_t>> partSizes(std::int64_t axis) const {
     const auto listed = node().input(1) ? facts_.knownInts(node().input(1)) : std::nullopt;
-    if (node().input(1) && !listed) return refuse("the sizes of the parts are not known before the step; expected constants");
+    if (node().input(1) && !listed)
+      return refuse("the sizes of the parts are not known before the step; expected constants");
     const auto splitShape = node().input(1) ? facts_.knownShape(node().input(1)) : std::nullopt;
     if (listed && splitShape && splitShape->size() == 1) return *listed;
     const std::int64_t chunk = listed && listed->size() == 1 ? listed->front() : 1;
     const auto shape = facts_.knownShape(node().input(0));
     if (!shape) return refuse("the shape of the input is not known; expected a known number of parts");
     const auto normal = normalizeAxis(axis, static_cast<std::int64_t>(shape->size()));
-    if (!normal) return invalid(fmt::format("{}: axis {} out of range for shape {}", node().label(), axis, shapeText(*shape)));
+    if (!normal)
+      return invalid(fmt::format("{}: axis {} out of range for shape {}", node().label(), axis, shapeText(*shape)));
     const Dim& extent = (*shape)[static_cast<std::size_t>(*normal)];
     if (!extent.known())
-      return refuse(fmt::format("extent '{}' of axis {} is not a number, so the number of parts is open; hint: export with that extent fixed",
-                                extent.text(), *normal));
+      return refuse(fmt::format(
+          "extent '{}' of axis {} is not a number, so the number of parts is open; hint: export with that extent fixed",
+          extent.text(), *normal));
     if (chunk < 1) return invalid(fmt::format("{}: parts of size {}; expected a number from 1", node().label(), chunk));
     if (extent.value() / chunk >= kMostElements)
       return fail(ErrorCode::kLimitExceeded, fmt::format("{}: more than {} parts", node().label(), kMostElements));
@@ -253,7 +260,8 @@ class Lowering {
     SS_ASSIGN(const Elements a, sequence(1));
     SS_ASSIGN(const Elements b, sequence(2));
     if (a.values.size() != b.values.size())
-      return refuse(fmt::format("branches give sequences of {} and {} elements; expected one length", a.values.size(), b.values.size()));
+      return refuse(fmt::format("branches give sequences of {} and {} elements; expected one length", a.values.size(),
+                                b.values.size()));
     Elements elements{{}, false, true};
     for (std::size_t i = 0; i < a.values.size(); ++i) {
       const NodeId made = addBeside(graph_, node_, "Select", {node().input(0), a.values[i], b.values[i]},

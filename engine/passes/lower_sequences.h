@@ -1,9 +1,10 @@
 // Rewrites sequences and optionals of known length into plain values, so that nothing after it knows of them:
 // SplitToSequence → Split (keepdims=0: and Squeeze), SequenceAt → Identity of the element, ConcatFromSequence → Concat
-// (new_axis=1: of Unsqueezed elements), SequenceLength and OptionalHasElement → Constant; nodes that only build sequences go.
+// (new_axis=1: of Unsqueezed elements), SequenceLength and OptionalHasElement → Constant; nodes that only build sequences
+// go.
 //
-// Runs after a first `infer`, which tells the sizes of parts and the positions, and before the second one; after lower_if, so
-// a sequence that leaves an If is a Select per element. Nodes that stay keep their ids and the names of their outputs.
+// Runs after a first `infer`, which tells the sizes of parts and the positions, and before the second one; after lower_if,
+// so a sequence that leaves an If is a Select per element. Nodes that stay keep their ids and the names of their outputs.
 // Errors: kUnsupported with the node and the reason where a length or position is not a known number, where another op reads
 // a sequence, or where the graph takes or gives one; kInvalidArgument for a position outside the sequence.
 #pragma once
@@ -18,7 +19,8 @@
 
 namespace stepscope {
 
-// What inference found out; the first two answer nothing when they do not know. `infer` finds out about a node that a pass adds.
+// What inference found out; the first two answer nothing when they do not know. `infer` finds out about a node that a pass
+// adds.
 struct KnownFacts {
   std::function<std::optional<std::vector<std::int64_t>>(ValueId)> knownInts;
   std::function<std::optional<Shape>(ValueId)> knownShape;

@@ -24,10 +24,10 @@ struct PassResult {
 using PassFunction = Result<PassResult> (*)(Graph& graph, Inference& inference);
 
 struct Pass {
-  std::string_view name;    // also the name of the option that switches it: "pass.<name>"
+  std::string_view name;  // also the name of the option that switches it: "pass.<name>"
   std::string_view doc;
   PassFunction run;
-  bool byDefault = true;    // off: a person decides, because results differ by more than their rounding
+  bool byDefault = true;  // off: a person decides, because results differ by more than their rounding
 };
 
 // The ordered lists of DESIGN §3; the order is explained in each pass's header.

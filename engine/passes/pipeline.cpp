@@ -29,7 +29,8 @@ const std::vector<Pass>& preGradientPasses() {
       {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
       {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
       {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it", fuseSwish},
-      {"fuse_normalization", "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them", fuseNormalization},
+      {"fuse_normalization", "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
+       fuseNormalization},
   };
   return passes;
 }
@@ -59,7 +60,9 @@ const std::vector<Pass>& specialisePasses() {
       {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
       {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},
       {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},
-      {"choose_winograd", "computes convolutions of 3 x 3 windows with a quarter of the products; results differ by some 4e-6 of the largest", chooseWinograd, false},
+      {"choose_winograd",
+       "computes convolutions of 3 x 3 windows with a quarter of the products; results differ by some 4e-6 of the largest",
+       chooseWinograd, false},
   };
   return passes;
 }

@@ -44,12 +44,21 @@ bool keepsNeighbours(const Dims& perm) {
 
 std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {
   const bool gemm = node.domain.empty() && node.op == "Gemm", own = node.domain == kInternalDomain && node.op == "Product";
-  if (!gemm && !own && !(node.domain.empty() && node.op == "MatMul") && !(node.domain == "com.microsoft" && node.op == "FusedMatMul") &&
+  if (!gemm && !own && !(node.domain.empty() && node.op == "MatMul") &&
+      !(node.domain == "com.microsoft" && node.op == "FusedMatMul") &&
       !(node.domain == kInternalDomain && node.op == "BatchedMatMul"))
     return std::nullopt;
-  const auto rankA = rankOf(graph, node.input(0)), rankB = rankOf(graph, node.input(1)), rankY = rankOf(graph, node.output(0));
+  const auto rankA = rankOf(graph, node.input(0)), rankB = rankOf(graph, node.input(1)),
+             rankY = rankOf(graph, node.output(0));
   if (!rankA || !rankB || !rankY || *rankA < 2 || *rankB < 2) return std::nullopt;
-  ProductNode product{.a = node.input(0), .b = node.input(1), .bias = {}, .addend = {}, .alpha = node.attrs.real("alpha", 1.0f), .permA = {}, .permB = {}, .permY = {}};
+  ProductNode product{.a = node.input(0),
+                      .b = node.input(1),
+                      .bias = {},
+                      .addend = {},
+                      .alpha = node.attrs.real("alpha", 1.0f),
+                      .permA = {},
+                      .permB = {},
+                      .permY = {}};
   if (gemm && node.input(2)) {
     if (!addsRow(graph, node)) return std::nullopt;
     product.bias = node.input(2);
@@ -67,7 +76,8 @@ std::optional<ProductNode> readProduct(const Graph& graph, const Node& node) {
 
 void writeProduct(Graph& graph, NodeId target, const Node& from, const ProductNode& product) {
   Provenance provenance = from.provenance;
-  if (from.id != target && std::find(provenance.sources.begin(), provenance.sources.end(), from.id) == provenance.sources.end())
+  if (from.id != target &&
+      std::find(provenance.sources.begin(), provenance.sources.end(), from.id) == provenance.sources.end())
     provenance.sources.push_back(from.id);
   provenance.pass = graph.pass();
   Node& node = graph.mutableNode(target);

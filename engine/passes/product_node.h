@@ -1,4 +1,5 @@
-// A matrix product as the passes that fold things into it see it: MatMul, Gemm, FusedMatMul, BatchedMatMul and Product in one form.
+// A matrix product as the passes that fold things into it see it: MatMul, Gemm, FusedMatMul, BatchedMatMul and Product in
+// one form.
 //
 //   y = activation((alpha · a^permA · b^permB + bias)^permY + addend)       permutations are never empty here
 #pragma once
@@ -20,15 +21,16 @@ struct ProductNode {
   bool open() const { return !addend && activation.empty(); }
 };
 
-// The node in that form; nothing when it is no product, an operand is a vector or of unknown rank, or Gemm scales or broadcasts its
-// addend otherwise than as a row.
+// The node in that form; nothing when it is no product, an operand is a vector or of unknown rank, or Gemm scales or
+// broadcasts its addend otherwise than as a row.
 std::optional<ProductNode> readProduct(const Graph& graph, const Node& node);
 
-// Makes `target` that product: domain, op, operands and attributes change, id, name and result stay. `from` is the product that it
-// was, whose provenance it takes; the log says that it changed.
+// Makes `target` that product: domain, op, operands and attributes change, id, name and result stay. `from` is the product
+// that it was, whose provenance it takes; the log says that it changed.
 void writeProduct(Graph& graph, NodeId target, const Node& from, const ProductNode& product);
 
-// Whether fast kernels read an operand (or write a result) with these axes in place: one of its last two is the one of neighbours.
+// Whether fast kernels read an operand (or write a result) with these axes in place: one of its last two is the one of
+// neighbours.
 bool keepsNeighbours(const Dims& perm);
 
 // Axes in order: the permutation that changes nothing.

@@ -1,7 +1,8 @@
 #include "engine/passes/raise_opset.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -16,7 +17,8 @@ constexpr int kOldestOpset = 7, kNewestOpset = 28;
 
 class Raiser {
  public:
-  Raiser(Graph& graph, int fromOpset, std::vector<std::string>* notes) : graph_(graph), fromOpset_(fromOpset), notes_(notes) {}
+  Raiser(Graph& graph, int fromOpset, std::vector<std::string>* notes)
+      : graph_(graph), fromOpset_(fromOpset), notes_(notes) {}
 
   Result<std::size_t> run() {
     std::vector<NodeId> order;
@@ -63,7 +65,8 @@ class Raiser {
     if (!node().domain.empty()) return {};
     version_ = node().sinceVersion > 0 ? node().sinceVersion : fromOpset_;
     if (version_ < kOldestOpset || version_ > kNewestOpset)
-      return unsupported(fmt::format("{}: opset {}; expected {} to {}", node().label(), version_, kOldestOpset, kNewestOpset));
+      return unsupported(
+          fmt::format("{}: opset {}; expected {} to {}", node().label(), version_, kOldestOpset, kNewestOpset));
     const std::uint64_t before = graph_.version();
     for (const Entry& entry : rules())
       if (entry.op == node().op && version_ < entry.below) SS_TRY((this->*entry.rule)());
@@ -98,7 +101,9 @@ class Raiser {
     if (notes_ != nullptr) notes_->push_back(node().label() + ": " + std::move(message));
   }
 
-  ValueId constant(const char* what, Tensor tensor) { return graph_.addConstant(node().name + "/" + what, std::move(tensor)); }
+  ValueId constant(const char* what, Tensor tensor) {
+    return graph_.addConstant(node().name + "/" + what, std::move(tensor));
+  }
   ValueId ints(const char* what, const std::vector<std::int64_t>& values) { return constant(what, Tensor::ints(values)); }
   ValueId floatScalar(const char* what, float value) { return constant(what, Tensor::scalar(DType::kF32, value)); }
 
@@ -134,12 +139,14 @@ class Raiser {
   Status split13() { return intsToInput("split", 1); }
 
   Status split18() {
-    if (!node().input(1) && !attrs().has("num_outputs")) setAttribute("num_outputs", static_cast<std::int64_t>(node().outputs.size()));
+    if (!node().input(1) && !attrs().has("num_outputs"))
+      setAttribute("num_outputs", static_cast<std::int64_t>(node().outputs.size()));
     return {};
   }
 
   Status slice() {
-    if (!attrs().has("starts") || !attrs().has("ends")) return error("no starts or ends; Slice before opset 10 has both as attributes");
+    if (!attrs().has("starts") || !attrs().has("ends"))
+      return error("no starts or ends; Slice before opset 10 has both as attributes");
     SS_TRY(intsToInput("starts", 1));
     SS_TRY(intsToInput("ends", 2));
     return intsToInput("axes", 3);
@@ -185,7 +192,8 @@ class Raiser {
     if (const AttrValue* values = attrs().find("scales")) {
       const auto* list = std::get_if<std::vector<float>>(values);
       if (list == nullptr) return error("scales is no list of floats");
-      scales = constant("scales", Tensor::of<float>({static_cast<std::int64_t>(list->size())}, std::span<const float>(*list)));
+      scales =
+          constant("scales", Tensor::of<float>({static_cast<std::int64_t>(list->size())}, std::span<const float>(*list)));
       eraseAttribute("scales");
     }
     if (!scales) return error("no scales");
@@ -230,17 +238,19 @@ class Raiser {
   }
 
   Status batchNormalization() {
-    if (attrs().integer("spatial", 1) == 0) return error("spatial=0 has statistics per element; from opset 9 on there are only those per channel");
+    if (attrs().integer("spatial", 1) == 0)
+      return error("spatial=0 has statistics per element; from opset 9 on there are only those per channel");
     eraseAttribute("spatial");
-    const bool training = std::any_of(node().outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node().outputs)), node().outputs.end(),
-                                      [](ValueId out) { return out.valid(); });
+    const bool training = std::any_of(node().outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node().outputs)),
+                                      node().outputs.end(), [](ValueId out) { return out.valid(); });
     if (!training) return {};
     const auto uses = graph_.uses();
     Node& changed = graph_.mutableNode(node_);
     while (changed.outputs.size() > 3) {
       const ValueId saved = changed.outputs.back();
       const auto& results = graph_.outputs();
-      if (saved && (!uses[static_cast<std::size_t>(saved.index)].empty() || std::find(results.begin(), results.end(), saved) != results.end()))
+      if (saved && (!uses[static_cast<std::size_t>(saved.index)].empty() ||
+                    std::find(results.begin(), results.end(), saved) != results.end()))
         return error("output '" + graph_.value(saved).name + "' (saved statistics) is used; opset 14 removed it");
       if (saved) graph_.mutableValue(saved).alive = false;
       changed.outputs.pop_back();
@@ -272,7 +282,8 @@ class Raiser {
   Status oneHot() {
     const ValueId indices = node().input(0);
     const ValueId depth = emit("CastLike", {emit("Reshape", {node().input(1), ints("scalar", {})}), indices});
-    const ValueId negative = emit("Less", {indices, emit("CastLike", {constant("zero", Tensor::scalar(DType::kI64, 0)), indices})});
+    const ValueId negative =
+        emit("Less", {indices, emit("CastLike", {constant("zero", Tensor::scalar(DType::kI64, 0)), indices})});
     setInput(0, emit("Where", {negative, depth, indices}));
     return {};
   }
@@ -284,7 +295,9 @@ class Raiser {
     return {};
   }
 
-  Status scan() { return error("Scan of opset 8, over a batch; expected opset 9 or later; hint: export again with another opset_version"); }
+  Status scan() {
+    return error("Scan of opset 8, over a batch; expected opset 9 or later; hint: export again with another opset_version");
+  }
 
   // Until opset 15 regions lay half an element further.
   Status roiAlign() {
@@ -358,9 +371,11 @@ class Raiser {
     const std::int64_t block = attrs().integer("blocksize", 0);
     const ValueId channels = emit("Shape", {node().input(0)}, {{"start", std::int64_t{1}}, {"end", std::int64_t{2}}});
     const ValueId count = emit("Reshape", {emit("Mul", {channels, ints("block", {block * block})}), ints("scalar", {})});
-    const ValueId zero = constant("zero", Tensor::scalar(DType::kI64, 0)), one = constant("one", Tensor::scalar(DType::kI64, 1));
+    const ValueId zero = constant("zero", Tensor::scalar(DType::kI64, 0)),
+                  one = constant("one", Tensor::scalar(DType::kI64, 1));
     const ValueId rows = emit("Reshape", {emit("Range", {zero, count, one}), ints("rows", {block * block, -1})});
-    const ValueId order = emit("Reshape", {emit("Transpose", {rows}, {{"perm", std::vector<std::int64_t>{1, 0}}}), ints("vector", {-1})});
+    const ValueId order =
+        emit("Reshape", {emit("Transpose", {rows}, {{"perm", std::vector<std::int64_t>{1, 0}}}), ints("vector", {-1})});
     finishWith("Gather", {order}, {{"axis", std::int64_t{1}}});
     return {};
   }

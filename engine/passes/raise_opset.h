@@ -1,7 +1,7 @@
 // Brings every ONNX node to the form of the internal opset (21): attributes that became inputs, renamed operators, changed
-// defaults and meanings. After it an op has one shape rule, one gradient and one kernel. Of newer opsets it writes what 21 can
-// say with its own ops (Swish, SwiGLU, SpaceToDepth by columns) and drops attributes that only matter to types of 8 bits or less;
-// Attention and RotaryEmbedding wait for inference (lower_attention).
+// defaults and meanings. After it an op has one shape rule, one gradient and one kernel. Of newer opsets it writes what 21
+// can say with its own ops (Swish, SwiGLU, SpaceToDepth by columns) and drops attributes that only matter to types of 8 bits
+// or less; Attention and RotaryEmbedding wait for inference (lower_attention).
 //
 // Runs right after `inline` (functions may be written in another opset) and before lower_if, so the branches of an If are
 // raised where they hang. Nodes keep their ids; helper nodes have the node as their source, its module path and predicates.
@@ -17,8 +17,8 @@
 
 namespace stepscope {
 
-// Returns how many nodes were rewritten; a graph that is in the internal form keeps its version. A node without sinceVersion is
-// taken to be of `fromOpset`. What a user should know (Dropout in test mode) is appended to `notes` when it is given.
+// Returns how many nodes were rewritten; a graph that is in the internal form keeps its version. A node without sinceVersion
+// is taken to be of `fromOpset`. What a user should know (Dropout in test mode) is appended to `notes` when it is given.
 // Errors: an opset outside 7..28; a form that opset 21 cannot say, naming the node.
 Result<std::size_t> raiseOpset(Graph& graph, int fromOpset, std::vector<std::string>* notes = nullptr);
 

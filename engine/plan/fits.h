@@ -11,8 +11,9 @@ namespace stepscope {
 // What one process can have at most: the machine's memory, or less where a control group says so. Bytes; 0 unknown.
 std::int64_t machineMemoryBytes();
 
-// Whether state, batch and arena of `plan` are at most `limit` bytes (0 = what the machine has). Before the arena is packed its
-// lower bound counts. Error: kOutOfMemory, with the need, the limit, the peak's instruction and the bytes of each class of buffers there.
+// Whether state, batch and arena of `plan` are at most `limit` bytes (0 = what the machine has). Before the arena is packed
+// its lower bound counts. Error: kOutOfMemory, with the need, the limit, the peak's instruction and the bytes of each class
+// of buffers there.
 Status checkFits(const ExecutionPlan& plan, std::int64_t limit);
 
 }  // namespace stepscope

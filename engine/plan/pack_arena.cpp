@@ -47,24 +47,31 @@ std::int64_t place(std::vector<Block>& blocks, const std::vector<std::size_t>& o
     }
     block.offset = best >= 0 ? best : end;
     size = std::max(size, block.offset + block.bytes);
-    const auto position = std::upper_bound(placed.begin(), placed.end(), &block, [](const Block* a, const Block* b) { return a->offset < b->offset; });
+    const auto position = std::upper_bound(placed.begin(), placed.end(), &block,
+                                           [](const Block* a, const Block* b) { return a->offset < b->offset; });
     placed.insert(position, &block);
   }
   return size;
 }
 
-// Places blocks in several orders, then improves each result; the smallest arena wins, the first one on ties, so the choice is the same
-// on every run. No order is good for all steps: dying last first packs a step whose peak lies between forward and backward, size one of
-// few large values.
+// Places blocks in several orders, then improves each result; the smallest arena wins, the first one on ties, so the choice
+// is the same on every run. No order is good for all steps: dying last first packs a step whose peak lies between forward
+// and backward, size one of few large values.
 class Packer {
  public:
   Packer(const std::vector<Block>& blocks, std::int64_t bound)
-      : blocks_(blocks), bound_(bound), enough_(bound + bound / 100), best_(blocks),
-        attempts_(static_cast<std::int64_t>(std::clamp(kWork / std::max<std::size_t>(1, blocks.size() * blocks.size()), kFewest, kMost))) {}
+      : blocks_(blocks),
+        bound_(bound),
+        enough_(bound + bound / 100),
+        best_(blocks),
+        attempts_(static_cast<std::int64_t>(
+            std::clamp(kWork / std::max<std::size_t>(1, blocks.size() * blocks.size()), kFewest, kMost))) {}
 
   std::int64_t run() {
     const auto life = [&](std::size_t i) { return static_cast<std::int64_t>(blocks_[i].last) - blocks_[i].first; };
-    const auto area = [&](std::size_t i) { return static_cast<double>(blocks_[i].bytes) * static_cast<double>(life(i) + 1); };
+    const auto area = [&](std::size_t i) {
+      return static_cast<double>(blocks_[i].bytes) * static_cast<double>(life(i) + 1);
+    };
     for (const Fit fit : {Fit::kBest, Fit::kFirst}) {
       begin(fit, [&](std::size_t a, std::size_t b) { return life(a) > life(b); });
       begin(fit, [&](std::size_t a, std::size_t b) { return blocks_[a].bytes > blocks_[b].bytes; });
@@ -79,7 +86,8 @@ class Packer {
   std::vector<Block> take() { return std::move(best_); }
 
  private:
-  static constexpr std::size_t kWork = std::size_t{1} << 26, kFewest = 10, kMost = 250;  // pairs of blocks looked at; placements
+  static constexpr std::size_t kWork = std::size_t{1} << 26, kFewest = 10,
+                               kMost = 250;  // pairs of blocks looked at; placements
   static constexpr int kRounds = 24;
   struct Start {
     std::int64_t size;
@@ -112,7 +120,8 @@ class Packer {
   // What sticks out above the bound is placed earlier.
   void improve(Start& start) {
     for (int round = 0; round < kRounds && !done(); ++round) {
-      std::stable_partition(start.order.begin(), start.order.end(), [&](std::size_t i) { return start.placed[i].offset + start.placed[i].bytes > bound_; });
+      std::stable_partition(start.order.begin(), start.order.end(),
+                            [&](std::size_t i) { return start.placed[i].offset + start.placed[i].bytes > bound_; });
       attempt(start);
     }
   }
@@ -126,7 +135,9 @@ class Packer {
 
 bool ownsArenaMemory(const Buffer& buffer) { return buffer.home == Home::kArena && buffer.shares < 0 && buffer.first >= 0; }
 
-std::int64_t alignedBytes(const Buffer& buffer) { return (std::max<std::int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+std::int64_t alignedBytes(const Buffer& buffer) {
+  return (std::max<std::int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
 
 }  // namespace
 
@@ -155,8 +166,10 @@ void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
     const Buffer& buffer = plan.buffers[b];
     if (!ownsArenaMemory(buffer)) continue;
     const std::vector<Predicate>* predicates = nullptr;
-    if (buffer.value && graph.value(buffer.value).producer) predicates = &graph.node(graph.value(buffer.value).producer).predicates;
-    blocks.push_back({static_cast<int>(b), alignedBytes(buffer), buffer.first, buffer.last, predicates && !predicates->empty() ? predicates : nullptr});
+    if (buffer.value && graph.value(buffer.value).producer)
+      predicates = &graph.node(graph.value(buffer.value).producer).predicates;
+    blocks.push_back({static_cast<int>(b), alignedBytes(buffer), buffer.first, buffer.last,
+                      predicates && !predicates->empty() ? predicates : nullptr});
   }
   measureLiveBytes(plan);
 
@@ -176,7 +189,8 @@ void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
   for (Buffer& buffer : plan.buffers)
     if (buffer.shares >= 0) {
       int root = buffer.shares;
-      while (plan.buffers[static_cast<std::size_t>(root)].shares >= 0) root = plan.buffers[static_cast<std::size_t>(root)].shares;
+      while (plan.buffers[static_cast<std::size_t>(root)].shares >= 0)
+        root = plan.buffers[static_cast<std::size_t>(root)].shares;
       buffer.offset = plan.buffers[static_cast<std::size_t>(root)].offset;
     }
 }

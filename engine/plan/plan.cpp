@@ -1,7 +1,8 @@
 #include "engine/plan/plan.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/ops/op_def.h"
 #include "engine/ops/op_list.h"
@@ -15,7 +16,8 @@ bool movesOnly(const OpDef& op) {
 }
 
 // Ops that read of input 0 only what they pick.
-constexpr std::string_view kPicking[] = {"FlattenAndUnpad", "Gather", "GatherElements", "GatherND", "ShrunkenGather", "Slice"};
+constexpr std::string_view kPicking[] = {"FlattenAndUnpad", "Gather",         "GatherElements",
+                                         "GatherND",        "ShrunkenGather", "Slice"};
 
 // Ops that change of operand `base` as much as `updates` has.
 struct PartialWrite {
@@ -27,8 +29,11 @@ constexpr PartialWrite kPartialWrites[] = {{"GatherGrad", 3, 0}, {"ScatterElemen
 // The rule where the result takes over the memory of its base; else everything is copied.
 const PartialWrite* partialWrite(const ExecutionPlan& plan, const Instruction& instruction) {
   for (const PartialWrite& rule : kPartialWrites) {
-    if (instruction.spec.op != rule.op || std::max(rule.base, rule.updates) >= instruction.inputs.size() || instruction.outputs.empty()) continue;
-    const int base = instruction.inputs[rule.base], updates = instruction.inputs[rule.updates], result = instruction.outputs[0];
+    if (instruction.spec.op != rule.op || std::max(rule.base, rule.updates) >= instruction.inputs.size() ||
+        instruction.outputs.empty())
+      continue;
+    const int base = instruction.inputs[rule.base], updates = instruction.inputs[rule.updates],
+              result = instruction.outputs[0];
     if (base >= 0 && updates >= 0 && result >= 0 && plan.root(base) == plan.root(result)) return &rule;
   }
   return nullptr;
@@ -58,8 +63,8 @@ class Planner {
   // Sums of gradients over micro steps, which are written over the sums before.
   static bool accumulates(const Node& node) { return node.domain == kInternalDomain && node.op == "Accumulate"; }
 
-  // Forward, backward and recompute in graph order, then what joins the accumulated gradients, so that state is written at the end only
-  // and a step can be thrown away until there; then the optimizer.
+  // Forward, backward and recompute in graph order, then what joins the accumulated gradients, so that state is written at
+  // the end only and a step can be thrown away until there; then the optimizer.
   void orderInstructions() {
     const auto stageOf = [](const Node& node) { return node.phase == Phase::kOptimizer ? 2 : accumulates(node) ? 1 : 0; };
     for (const int stage : {0, 1, 2}) {
@@ -91,15 +96,18 @@ class Planner {
     buffer.value = id;
     buffer.name = value.name;
     if (value.type.kind != ValueKind::kTensor)
-      return unsupported(fmt::format("value '{}': {}; expected a tensor; hint: only sequences of fixed length are planned", value.name, value.type.text()));
+      return unsupported(fmt::format("value '{}': {}; expected a tensor; hint: only sequences of fixed length are planned",
+                                     value.name, value.type.text()));
     const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
     if (value.data && value.role != ValueRole::kNodeOutput) {
       buffer.bytes = static_cast<std::int64_t>(value.data->bytes());
     } else if (dims) {
       SS_ASSIGN(const std::int64_t count, checkedElementCount(*dims));
       std::int64_t bytes = 0;
-      if (__builtin_mul_overflow(count, static_cast<std::int64_t>(dtypeSize(value.type.dtype)), &bytes) || bytes > (std::int64_t{1} << 47))
-        return fail(ErrorCode::kLimitExceeded, fmt::format("value '{}': {} is larger than 2^47 bytes", value.name, value.type.text()));
+      if (__builtin_mul_overflow(count, static_cast<std::int64_t>(dtypeSize(value.type.dtype)), &bytes) ||
+          bytes > (std::int64_t{1} << 47))
+        return fail(ErrorCode::kLimitExceeded,
+                    fmt::format("value '{}': {} is larger than 2^47 bytes", value.name, value.type.text()));
       buffer.bytes = bytes;
     }
     switch (value.role) {
@@ -178,7 +186,8 @@ class Planner {
     const OpDef* op = findOp(node.domain, node.op);
     if (!op || instruction.dynamic) return;
     if (op->view && instruction.outputs[0] >= 0 && instruction.inputs[0] >= 0) {
-      makeShared(instruction.outputs[0], instruction.inputs[0], fmt::format("view of '{}'", plan_.buffers[at(instruction.inputs[0])].name));
+      makeShared(instruction.outputs[0], instruction.inputs[0],
+                 fmt::format("view of '{}'", plan_.buffers[at(instruction.inputs[0])].name));
       plan_.instructions[i].view = true;
       return;
     }
@@ -195,7 +204,8 @@ class Planner {
         out.refusals.push_back(fmt::format("input {} '{}': {}", k, plan_.buffers[at(instruction.inputs[k])].name, refusal));
         continue;
       }
-      makeShared(instruction.outputs[0], instruction.inputs[k], fmt::format("in place of '{}'", plan_.buffers[at(instruction.inputs[k])].name));
+      makeShared(instruction.outputs[0], instruction.inputs[k],
+                 fmt::format("in place of '{}'", plan_.buffers[at(instruction.inputs[k])].name));
       return;
     }
     if (!candidate) out.refusals.push_back(fmt::format("{} reads inputs after it has begun to write", node.op));
@@ -216,7 +226,8 @@ class Planner {
       return fmt::format("read again by instruction {} ({})", last, graph_.node(plan_.instructions[at(last)].node).label());
     }
     for (std::size_t other = 0; other < instruction.inputs.size(); ++other)
-      if (other != k && instruction.inputs[other] >= 0 && instruction.inputs[other] != input && plan_.root(instruction.inputs[other]) == root)
+      if (other != k && instruction.inputs[other] >= 0 && instruction.inputs[other] != input &&
+          plan_.root(instruction.inputs[other]) == root)
         return fmt::format("input {} is the same memory seen with other extents", other);
     // The memory of a value of one branch of If must not be handed to a node that runs under other conditions.
     const NodeId producer = graph_.value(in.value).producer;
@@ -232,13 +243,15 @@ class Planner {
     for (const int out : instruction.outputs) {
       if (out < 0) continue;
       const ValueId next = plan_.buffers[at(out)].value;
-      const auto update = std::find_if(graph_.stateUpdates.begin(), graph_.stateUpdates.end(), [&](const StateUpdate& u) { return u.next == next; });
+      const auto update = std::find_if(graph_.stateUpdates.begin(), graph_.stateUpdates.end(),
+                                       [&](const StateUpdate& u) { return u.next == next; });
       if (update == graph_.stateUpdates.end()) continue;
       const int state = plan_.bufferOfValue[at(update->state)];
       if (std::find(instruction.inputs.begin(), instruction.inputs.end(), state) == instruction.inputs.end()) continue;
       const int last = lastUseOfRoot(state);
       if (last > static_cast<int>(i)) {
-        plan_.buffers[at(out)].refusals.push_back(fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name, last));
+        plan_.buffers[at(out)].refusals.push_back(
+            fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name, last));
         continue;
       }
       makeShared(out, state, fmt::format("written over '{}'", plan_.buffers[at(state)].name));
@@ -296,7 +309,8 @@ class Planner {
     for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
     if (instruction.view || instruction.dynamic) return;
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k) instruction.bytesRead += bytesReadOf(plan_, instruction, k);
-    for (std::size_t k = 0; k < instruction.outputs.size(); ++k) instruction.bytesWritten += bytesWrittenOf(plan_, instruction, k);
+    for (std::size_t k = 0; k < instruction.outputs.size(); ++k)
+      instruction.bytesWritten += bytesWrittenOf(plan_, instruction, k);
     if (op && op->flops)
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
     else if (!outputDims.empty() && !(op && movesOnly(*op)))
@@ -306,8 +320,13 @@ class Planner {
   // Where all full-sized operands of an elementwise op lie alike, its kernel need not know how.
   static void dropSharedLayout(KernelSpec& spec) {
     const OperandSpec& y = spec.outputs[0];
-    const auto alike = [&](const OperandSpec& o) { return !o.present() || (o.dims == y.dims ? o.layout == y.layout : o.layout == Layout::kPlain && elementCount(o.dims) == 1); };
-    if (!std::all_of(spec.inputs.begin(), spec.inputs.end(), alike) || !std::all_of(spec.outputs.begin(), spec.outputs.end(), alike)) return;
+    const auto alike = [&](const OperandSpec& o) {
+      return !o.present() ||
+             (o.dims == y.dims ? o.layout == y.layout : o.layout == Layout::kPlain && elementCount(o.dims) == 1);
+    };
+    if (!std::all_of(spec.inputs.begin(), spec.inputs.end(), alike) ||
+        !std::all_of(spec.outputs.begin(), spec.outputs.end(), alike))
+      return;
     for (auto* operands : {&spec.inputs, &spec.outputs})
       for (OperandSpec& operand : *operands) operand.layout = Layout::kPlain;
   }
@@ -336,7 +355,8 @@ class Planner {
   }
 
   void classify() {
-    std::vector<bool> trained(graph_.valueCapacity(), false), gradient(graph_.valueCapacity(), false), update(graph_.valueCapacity(), false);
+    std::vector<bool> trained(graph_.valueCapacity(), false), gradient(graph_.valueCapacity(), false),
+        update(graph_.valueCapacity(), false);
     for (const ValueId id : options_.trained) trained[at(id)] = true;
     for (const Instruction& instruction : plan_.instructions) {
       const Node& node = graph_.node(instruction.node);
@@ -349,7 +369,9 @@ class Planner {
       const Value& value = graph_.value(buffer.value);
       switch (value.role) {
         case ValueRole::kInput: buffer.bufferClass = BufferClass::kInputData; continue;
-        case ValueRole::kInitializer: buffer.bufferClass = trained[at(buffer.value)] ? BufferClass::kParameter : BufferClass::kFrozen; continue;
+        case ValueRole::kInitializer:
+          buffer.bufferClass = trained[at(buffer.value)] ? BufferClass::kParameter : BufferClass::kFrozen;
+          continue;
         case ValueRole::kState: buffer.bufferClass = BufferClass::kOptimizerState; continue;
         case ValueRole::kConstant: buffer.bufferClass = BufferClass::kConstantData; continue;
         case ValueRole::kNodeOutput: break;
@@ -360,8 +382,10 @@ class Planner {
       else if (gradient[at(buffer.value)])
         buffer.bufferClass = BufferClass::kGradient;
       else if (phase == Phase::kForward)
-        buffer.bufferClass = buffer.last >= plan_.firstBackward && plan_.firstBackward < static_cast<int>(plan_.instructions.size())
-                                 ? BufferClass::kStash : BufferClass::kActivation;
+        buffer.bufferClass =
+            buffer.last >= plan_.firstBackward && plan_.firstBackward < static_cast<int>(plan_.instructions.size())
+                ? BufferClass::kStash
+                : BufferClass::kActivation;
       else
         buffer.bufferClass = BufferClass::kBackward;
     }
@@ -377,7 +401,7 @@ class Planner {
 }  // namespace
 
 std::string_view bufferClassName(BufferClass bufferClass) {
-  constexpr std::string_view names[] = {"parameter", "frozen",   "optimizer state", "gradient",   "activation", "stash",
+  constexpr std::string_view names[] = {"parameter", "frozen",    "optimizer state", "gradient",      "activation", "stash",
                                         "backward",  "workspace", "input data",      "constant data", "update"};
   return names[static_cast<std::size_t>(bufferClass)];
 }
@@ -385,11 +409,13 @@ std::string_view bufferClassName(BufferClass bufferClass) {
 std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
   const int buffer = instruction.inputs[input];
   const auto end = instruction.inputs.begin() + static_cast<std::ptrdiff_t>(input);
-  if (buffer < 0 || std::find(instruction.inputs.begin(), end, buffer) != end) return 0;  // an operand that comes twice is read once
+  if (buffer < 0 || std::find(instruction.inputs.begin(), end, buffer) != end)
+    return 0;  // an operand that comes twice is read once
   const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
   if (const PartialWrite* rule = partialWrite(plan, instruction); rule && rule->base == input)
     return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes);
-  const bool picks = input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
+  const bool picks =
+      input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
   if (!picks || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
   return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.outputs[0])].bytes);
 }

@@ -1,8 +1,8 @@
 // The execution plan: instructions in order, one buffer per value, and where each buffer lives.
 //
-// Made once per variant from a specialised graph, before anything runs: lifetimes, views, in-place and offsets are data with a
-// reason for every decision and refusal. All activation memory is one arena; state (parameters, optimizer state, statistics),
-// constants and the batch have homes of their own.
+// Made once per variant from a specialised graph, before anything runs: lifetimes, views, in-place and offsets are data with
+// a reason for every decision and refusal. All activation memory is one arena; state (parameters, optimizer state,
+// statistics), constants and the batch have homes of their own.
 #pragma once
 
 #include <string>
@@ -16,7 +16,17 @@
 namespace stepscope {
 
 enum class BufferClass : std::uint8_t {
-  kParameter, kFrozen, kOptimizerState, kGradient, kActivation, kStash, kBackward, kWorkspace, kInputData, kConstantData, kUpdate
+  kParameter,
+  kFrozen,
+  kOptimizerState,
+  kGradient,
+  kActivation,
+  kStash,
+  kBackward,
+  kWorkspace,
+  kInputData,
+  kConstantData,
+  kUpdate
 };
 std::string_view bufferClassName(BufferClass bufferClass);  // "parameter" …
 
@@ -29,31 +39,31 @@ enum class Home : std::uint8_t {
 };
 
 struct Buffer {
-  ValueId value;                       // invalid for a workspace
+  ValueId value;  // invalid for a workspace
   std::string name;
   BufferClass bufferClass = BufferClass::kActivation;
   Home home = Home::kArena;
-  std::int64_t offset = 0;             // bytes into the arena
-  std::int64_t bytes = 0;              // exact; offsets are multiples of kArenaAlignment
-  int first = -1, last = -1;           // instructions that touch it or a buffer that shares it
-  int shares = -1;                     // buffer whose memory it is (view or in place); -1 = own
+  std::int64_t offset = 0;    // bytes into the arena
+  std::int64_t bytes = 0;     // exact; offsets are multiples of kArenaAlignment
+  int first = -1, last = -1;  // instructions that touch it or a buffer that shares it
+  int shares = -1;            // buffer whose memory it is (view or in place); -1 = own
   Layout layout = Layout::kPlain;
   std::string decision;
-  std::vector<std::string> refusals;   // why it did not go in place, one per candidate input
+  std::vector<std::string> refusals;  // why it did not go in place, one per candidate input
 };
 
 struct Instruction {
   NodeId node;
   Phase phase = Phase::kForward;
-  std::vector<int> inputs, outputs;    // buffers; -1 = absent
+  std::vector<int> inputs, outputs;              // buffers; -1 = absent
   std::vector<std::pair<int, bool>> predicates;  // bool buffers and what they must hold
-  int workspace = -1;                  // buffer
-  bool view = false;                   // nothing to run
-  bool dynamic = false;                // an operand's extents are known only at run time
-  bool updateEntry = false;            // runs only in micro steps that update
-  double flops = 0;                    // multiply-adds count as two; moving elements counts nothing
+  int workspace = -1;                            // buffer
+  bool view = false;                             // nothing to run
+  bool dynamic = false;                          // an operand's extents are known only at run time
+  bool updateEntry = false;                      // runs only in micro steps that update
+  double flops = 0;                              // multiply-adds count as two; moving elements counts nothing
   std::int64_t bytesRead = 0, bytesWritten = 0;
-  KernelSpec spec;                     // empty for views
+  KernelSpec spec;  // empty for views
 };
 
 inline constexpr std::int64_t kArenaAlignment = 64;
@@ -61,31 +71,33 @@ inline constexpr std::int64_t kArenaAlignment = 64;
 struct ExecutionPlan {
   std::vector<Instruction> instructions;
   std::vector<Buffer> buffers;
-  std::vector<int> bufferOfValue;      // by value id; -1 = none
+  std::vector<int> bufferOfValue;  // by value id; -1 = none
   std::int64_t arenaBytes = 0;
-  std::int64_t lowerBoundBytes = 0;    // largest sum of live arena bytes in this order, each rounded up to the alignment
-  std::int64_t persistentBytes = 0;    // state, constants and batch
+  std::int64_t lowerBoundBytes = 0;  // largest sum of live arena bytes in this order, each rounded up to the alignment
+  std::int64_t persistentBytes = 0;  // state, constants and batch
   int peakInstruction = 0;
   int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none
-  int firstStateWrite = 0;             // from here on instructions write over state: a step that got here is not thrown away at full speed
-  std::string signature, reason;       // of the variant
+  int firstStateWrite =
+      0;  // from here on instructions write over state: a step that got here is not thrown away at full speed
+  std::string signature, reason;  // of the variant
 
-  int root(int buffer) const {         // the buffer that owns the memory
+  int root(int buffer) const {  // the buffer that owns the memory
     while (buffers[static_cast<std::size_t>(buffer)].shares >= 0) buffer = buffers[static_cast<std::size_t>(buffer)].shares;
     return buffer;
   }
 };
 
 struct PlanOptions {
-  bool inPlace = true;                 // option memory.inplace
-  bool reuse = true;                   // option memory.reuse: dead blocks are given to later values
-  std::vector<ValueId> pinned;         // kept until the end of the step: fetched, pinned or watched values
+  bool inPlace = true;          // option memory.inplace
+  bool reuse = true;            // option memory.reuse: dead blocks are given to later values
+  std::vector<ValueId> pinned;  // kept until the end of the step: fetched, pinned or watched values
   std::vector<ValueId> trained;
   int threads = 1;
 };
 
-// Bytes that the instruction reads of one input: all of it, or where elements are picked (Gather, Slice …) what the result has of them.
-// Where elements are added to or put into memory that the result takes over (GatherGrad, ScatterND …), as many as there are updates.
+// Bytes that the instruction reads of one input: all of it, or where elements are picked (Gather, Slice …) what the result
+// has of them. Where elements are added to or put into memory that the result takes over (GatherGrad, ScatterND …), as many
+// as there are updates.
 std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input);
 std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output);
 
@@ -95,7 +107,8 @@ Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, c
 // Fills lowerBoundBytes and peakInstruction from the lifetimes of the buffers that are there.
 void measureLiveBytes(ExecutionPlan& plan);
 
-// Gives every arena buffer its offset, and measures live bytes; called when the workspaces are known (after the kernels are made).
+// Gives every arena buffer its offset, and measures live bytes; called when the workspaces are known (after the kernels are
+// made).
 void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse);
 
 // Adds the workspace of an instruction as a buffer that lives for that instruction.

@@ -10,7 +10,8 @@ namespace {
 // Follows the plan with a clock of bytes.
 class Follower {
  public:
-  Follower(const ExecutionPlan& plan, const cpu::MachinePeak& peak) : plan_(plan), peak_(peak), touched_(plan.buffers.size(), kNever) {}
+  Follower(const ExecutionPlan& plan, const cpu::MachinePeak& peak)
+      : plan_(plan), peak_(peak), touched_(plan.buffers.size(), kNever) {}
 
   void beginStep() {
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
@@ -29,7 +30,8 @@ class Follower {
       if (const std::int64_t bytes = bytesReadOf(plan_, instruction, k); bytes > 0)
         roof.levelBytes[level(instruction.inputs[k], bytes, all)] += bytes;
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k)
-      if (const std::int64_t bytes = bytesWrittenOf(plan_, instruction, k); bytes > 0) roof.levelBytes[level(instruction.outputs[k], bytes, all)] += bytes;
+      if (const std::int64_t bytes = bytesWrittenOf(plan_, instruction, k); bytes > 0)
+        roof.levelBytes[level(instruction.outputs[k], bytes, all)] += bytes;
     clock_ += all;
     for (const auto* operands : {&instruction.inputs, &instruction.outputs})
       for (const int b : *operands)
@@ -54,7 +56,8 @@ class Follower {
     double traffic = 0, largest = 0;
     std::string_view slowest;
     for (std::size_t k = 0; k < roof.levelBytes.size(); ++k) {
-      const double seconds = peak_.levels[k].bytesPerSecond > 0 ? static_cast<double>(roof.levelBytes[k]) / peak_.levels[k].bytesPerSecond : 0;
+      const double seconds =
+          peak_.levels[k].bytesPerSecond > 0 ? static_cast<double>(roof.levelBytes[k]) / peak_.levels[k].bytesPerSecond : 0;
       traffic += seconds;
       if (seconds > largest) {
         largest = seconds;
@@ -114,7 +117,8 @@ void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapsh
 
 std::string peakText(const cpu::MachinePeak& peak) {
   std::string text = fmt::format("products {:.1f} GF/s", peak.operationsPerSecond * 1e-9);
-  for (const cpu::MemoryLevel& level : peak.levels) text += fmt::format(", {} {:.1f} GB/s", level.name, level.bytesPerSecond * 1e-9);
+  for (const cpu::MemoryLevel& level : peak.levels)
+    text += fmt::format(", {} {:.1f} GB/s", level.name, level.bytesPerSecond * 1e-9);
   return text + fmt::format(" with {} thread{}", peak.threads, peak.threads == 1 ? "" : "s");
 }
 

@@ -2,11 +2,12 @@
 //
 //   time = max(flops / peak, sum over levels of bytes(level) / bandwidth(level))
 //
-// An operand comes from the fastest level that can still hold it: the bytes that other instructions touched since it was touched
-// last, and its own, must fit (a cache that keeps what was used last). State, constants and parameters are used again in the next
-// step, so a plan is followed around. A result in memory that nothing held before goes to the level that holds the operands and
-// results of its instruction. Bytes and operations are those of the plan; transcendental functions count as the op's cost says.
-// Since caches are in truth neither empty nor exact, a measured time may lie a little below its roof.
+// An operand comes from the fastest level that can still hold it: the bytes that other instructions touched since it was
+// touched last, and its own, must fit (a cache that keeps what was used last). State, constants and parameters are used
+// again in the next step, so a plan is followed around. A result in memory that nothing held before goes to the level that
+// holds the operands and results of its instruction. Bytes and operations are those of the plan; transcendental functions
+// count as the op's cost says. Since caches are in truth neither empty nor exact, a measured time may lie a little below its
+// roof.
 #pragma once
 
 #include <cstdint>

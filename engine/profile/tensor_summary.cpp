@@ -38,7 +38,8 @@ struct Part {
   }
 };
 
-// Four-byte floats are most of what there is: without branches, and in an order that the compiler may choose, it fills vectors.
+// Four-byte floats are most of what there is: without branches, and in an order that the compiler may choose, it fills
+// vectors.
 Part measure(const float* x, std::int64_t count) {
   int zeros = 0, nan = 0, inf = 0, negative = 0;
   float least = std::numeric_limits<float>::infinity(), most = -least;
@@ -52,7 +53,8 @@ Part measure(const float* x, std::int64_t count) {
     inf += std::abs(v) > kLargest ? 1 : 0;
     negative += v < 0 ? 1 : 0;
     zeros += v == 0 ? 1 : 0;
-    const float low = finite ? v : std::numeric_limits<float>::infinity(), high = finite ? v : -std::numeric_limits<float>::infinity();
+    const float low = finite ? v : std::numeric_limits<float>::infinity(),
+                high = finite ? v : -std::numeric_limits<float>::infinity();
     least = low < least ? low : least;
     most = high > most ? high : most;
     const double d = finite ? static_cast<double>(v) : 0.0;
@@ -104,7 +106,8 @@ Part whole(const T* x, std::int64_t count) {
   for (std::int64_t b = 0; b < blocks; ++b) {
     Part part = measure(x + b * kBlock, std::min(kBlock, count - b * kBlock));
     // Of 2^15 numbers this loses at most half of the digits of f64, and only where the mean dwarfs the spread.
-    if (part.finite > 0) part.deviations = std::max(0.0, part.squares - part.sum * (part.sum / static_cast<double>(part.finite)));
+    if (part.finite > 0)
+      part.deviations = std::max(0.0, part.squares - part.sum * (part.sum / static_cast<double>(part.finite)));
     parts[static_cast<std::size_t>(b)] = part;
   }
   Part all;

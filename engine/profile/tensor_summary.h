@@ -6,8 +6,9 @@
 
 namespace stepscope {
 
-// Everything of TensorStatistics but the histogram. Sums are f64, over blocks of fixed size that are joined in order (Chan, Golub,
-// LeVeque 1979), so the result is the same for any number of threads. A value of strings, or an absent one, has its count alone.
+// Everything of TensorStatistics but the histogram. Sums are f64, over blocks of fixed size that are joined in order (Chan,
+// Golub, LeVeque 1979), so the result is the same for any number of threads. A value of strings, or an absent one, has its
+// count alone.
 snapshot::TensorStatistics tensorSummary(const TensorView& view);
 
 }  // namespace stepscope

@@ -47,14 +47,18 @@ class Rewriter {
   ValueId again(ValueId value, int depth = 0) {
     const NodeId producer = graph_.value(value).producer;
     const auto output = static_cast<std::size_t>(graph_.value(value).outputIndex);
-    if (const auto known = clones_.find(producer.index); known != clones_.end()) return graph_.node(known->second).outputs[output];
+    if (const auto known = clones_.find(producer.index); known != clones_.end())
+      return graph_.node(known->second).outputs[output];
     const Node original = graph_.node(producer);
     std::vector<ValueId> inputs = original.inputs;
     for (ValueId& in : inputs)
-      if (in && graph_.value(in).role == ValueRole::kNodeOutput && depth < kDeepest && runsAgain(in)) in = again(in, depth + 1);
+      if (in && graph_.value(in).role == ValueRole::kNodeOutput && depth < kDeepest && runsAgain(in))
+        in = again(in, depth + 1);
     std::vector<std::string> names;
-    for (const ValueId out : original.outputs) names.push_back(out && !nextStates_.contains(out.index) ? graph_.value(out).name + "_recompute" : std::string());
-    const NodeId clone = graph_.addNode(original.name + "_recompute", original.domain, original.op, std::move(inputs), std::move(names), original.attrs);
+    for (const ValueId out : original.outputs)
+      names.push_back(out && !nextStates_.contains(out.index) ? graph_.value(out).name + "_recompute" : std::string());
+    const NodeId clone = graph_.addNode(original.name + "_recompute", original.domain, original.op, std::move(inputs),
+                                        std::move(names), original.attrs);
     Node& node = graph_.mutableNode(clone);
     node.sinceVersion = original.sinceVersion;
     node.phase = Phase::kRecompute;
@@ -75,7 +79,8 @@ class Rewriter {
 
   // What a clone reads: kept values as they are, dropped ones and what nobody kept from clones.
   bool runsAgain(ValueId value) const {
-    return dropped_.contains(value.index) || (repeated_.contains(graph_.value(value).producer.index) && !readLater_.contains(value.index));
+    return dropped_.contains(value.index) ||
+           (repeated_.contains(graph_.value(value).producer.index) && !readLater_.contains(value.index));
   }
 
   Graph& graph_;
@@ -86,6 +91,8 @@ class Rewriter {
 
 }  // namespace
 
-std::size_t applyRecompute(Graph& graph, const std::vector<const RecomputeCandidate*>& chosen) { return chosen.empty() ? 0 : Rewriter(graph, chosen).run(); }
+std::size_t applyRecompute(Graph& graph, const std::vector<const RecomputeCandidate*>& chosen) {
+  return chosen.empty() ? 0 : Rewriter(graph, chosen).run();
+}
 
 }  // namespace stepscope

@@ -1,8 +1,9 @@
 #include "engine/recompute/choose.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
-#include <fmt/format.h>
 #include <map>
 
 #include "engine/recompute/apply.h"
@@ -17,7 +18,10 @@ std::string_view trimmed(std::string_view text) {
 }
 
 tl::unexpected<Error> badEntry(std::string_view entry, std::string_view found) {
-  return invalid(fmt::format("option 'recompute.plan': entry '{}' has {}; expected PATTERN:1:COUNT (COUNT -1 = all), or PATTERN:0:COUNT to leave it", entry, found));
+  return invalid(
+      fmt::format("option 'recompute.plan': entry '{}' has {}; expected PATTERN:1:COUNT (COUNT -1 = all), or "
+                  "PATTERN:0:COUNT to leave it",
+                  entry, found));
 }
 
 void describePatterns(const StashReport& report, PassResult& result) {
@@ -38,9 +42,11 @@ void describePatterns(const StashReport& report, PassResult& result) {
   std::vector<std::pair<std::string, Sum>> rows(sums.begin(), sums.end());
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
   for (const auto& [pattern, sum] : rows)
-    result.notes.push_back(fmt::format("pattern '{}': {} occurrence{}, {} bytes of stashes, {:.0f} flops and {} bytes moved to make them again", pattern, sum.count,
-                                       sum.count == 1 ? "" : "s", sum.bytes, sum.flops, sum.traffic));
-  for (const RefusedStash& refused : report.refused) result.nearMisses.push_back({refused.node, fmt::format("{} bytes stay: {}", refused.bytes, refused.reason)});
+    result.notes.push_back(
+        fmt::format("pattern '{}': {} occurrence{}, {} bytes of stashes, {:.0f} flops and {} bytes moved to make them again",
+                    pattern, sum.count, sum.count == 1 ? "" : "s", sum.bytes, sum.flops, sum.traffic));
+  for (const RefusedStash& refused : report.refused)
+    result.nearMisses.push_back({refused.node, fmt::format("{} bytes stay: {}", refused.bytes, refused.reason)});
 }
 
 void describeRequests(const RecomputeStudy& study, const std::vector<RecomputeRequest>& requests, PassResult& result) {
@@ -48,7 +54,8 @@ void describeRequests(const RecomputeStudy& study, const std::vector<RecomputeRe
     if (!request.apply) continue;
     const std::int64_t all = study.occurrences(request.pattern);
     result.notes.push_back(all == 0 ? fmt::format("requested '{}': no such pattern in this graph", request.pattern)
-                                    : fmt::format("requested '{}': {} of {} occurrences", request.pattern, request.count < 0 ? all : std::min(request.count, all), all));
+                                    : fmt::format("requested '{}': {} of {} occurrences", request.pattern,
+                                                  request.count < 0 ? all : std::min(request.count, all), all));
   }
 }
 
@@ -57,7 +64,8 @@ void describeChoice(const RecomputeChoice& chosen, RecomputeOutcome& outcome) {
   for (const RecomputeCandidate* candidate : chosen) ++counts[candidate->pattern];
   std::string plan;
   for (const auto& [pattern, count] : counts) plan += fmt::format("{}{} × '{}'", plan.empty() ? "" : ", ", count, pattern);
-  outcome.result.notes.push_back(fmt::format("chosen: {}; {} nodes run again; live activations {} → {} bytes", plan, outcome.result.matches, outcome.peakBefore, outcome.peakAfter));
+  outcome.result.notes.push_back(fmt::format("chosen: {}; {} nodes run again; live activations {} → {} bytes", plan,
+                                             outcome.result.matches, outcome.peakBefore, outcome.peakAfter));
 }
 
 }  // namespace
@@ -69,15 +77,19 @@ Result<std::vector<RecomputeRequest>> parseRecomputePlan(std::string_view text) 
     const std::string_view entry = trimmed(text.substr(0, comma));
     text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     const auto second = entry.rfind(':');
-    const auto first = second == std::string_view::npos || second == 0 ? std::string_view::npos : entry.rfind(':', second - 1);
+    const auto first =
+        second == std::string_view::npos || second == 0 ? std::string_view::npos : entry.rfind(':', second - 1);
     if (first == std::string_view::npos) return badEntry(entry, "not three fields");
-    const std::string_view pattern = trimmed(entry.substr(0, first)), kind = trimmed(entry.substr(first + 1, second - first - 1)), count = trimmed(entry.substr(second + 1));
+    const std::string_view pattern = trimmed(entry.substr(0, first)),
+                           kind = trimmed(entry.substr(first + 1, second - first - 1)),
+                           count = trimmed(entry.substr(second + 1));
     RecomputeRequest request{std::string(pattern)};
     if (pattern.empty()) return badEntry(entry, "no pattern");
     if (kind != "0" && kind != "1") return badEntry(entry, fmt::format("kind '{}'", kind));
     request.apply = kind == "1";
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), request.count);
-    if (error != std::errc() || end != count.data() + count.size() || request.count < -1) return badEntry(entry, fmt::format("count '{}'", count));
+    if (error != std::errc() || end != count.data() + count.size() || request.count < -1)
+      return badEntry(entry, fmt::format("count '{}'", count));
     std::erase_if(requests, [&](const RecomputeRequest& other) { return other.pattern == request.pattern; });
     requests.push_back(std::move(request));
   }

@@ -18,19 +18,20 @@ namespace stepscope {
 Result<std::vector<RecomputeRequest>> parseRecomputePlan(std::string_view text);
 
 struct RecomputeOptions {
-  std::int64_t budget = 0;                  // largest sum of live activation bytes (without workspaces); 0 = no budget
+  std::int64_t budget = 0;  // largest sum of live activation bytes (without workspaces); 0 = no budget
   std::vector<RecomputeRequest> requests;
-  PlanOptions plan;                         // how the step will be planned: what is kept, in place
+  PlanOptions plan;  // how the step will be planned: what is kept, in place
 };
 
 struct RecomputeOutcome {
-  PassResult result;                        // matches = nodes that run again; notes = the table of patterns and what was chosen
+  PassResult result;  // matches = nodes that run again; notes = the table of patterns and what was chosen
   std::int64_t peakBefore = 0, peakAfter = 0;  // largest sum of live bytes; both 0 when nothing was asked for
-  bool overBudget = false;                  // the budget cannot be met; what came nearest is applied
+  bool overBudget = false;                     // the budget cannot be met; what came nearest is applied
 };
 
-// Requests first, then, while the peak is above the budget, single stashes by what they cost per byte saved, then blocks from the
-// front of the model. The peak is the planner's own, on the rewritten graph, never a sum of estimates. Errors are the planner's.
+// Requests first, then, while the peak is above the budget, single stashes by what they cost per byte saved, then blocks
+// from the front of the model. The peak is the planner's own, on the rewritten graph, never a sum of estimates. Errors are
+// the planner's.
 Result<RecomputeOutcome> recompute(Graph& graph, Inference& inference, const RecomputeOptions& options);
 
 }  // namespace stepscope

@@ -1,8 +1,9 @@
 #include "engine/recompute/stashes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <unordered_set>
@@ -24,7 +25,9 @@ std::string blockOf(const std::string& modulePath) {
   std::size_t begin = 0;
   while (begin < modulePath.size()) {
     const std::size_t end = std::min(modulePath.find('.', begin), modulePath.size());
-    if (end > begin && begin > 0 && std::all_of(modulePath.begin() + static_cast<std::ptrdiff_t>(begin), modulePath.begin() + static_cast<std::ptrdiff_t>(end), [](unsigned char c) { return std::isdigit(c); }))
+    if (end > begin && begin > 0 &&
+        std::all_of(modulePath.begin() + static_cast<std::ptrdiff_t>(begin),
+                    modulePath.begin() + static_cast<std::ptrdiff_t>(end), [](unsigned char c) { return std::isdigit(c); }))
       return modulePath.substr(0, end);
     begin = end + 1;
   }
@@ -33,7 +36,8 @@ std::string blockOf(const std::string& modulePath) {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const std::vector<ValueId>& kept) : graph_(graph), uses_(graph.uses()), held_(graph.valueCapacity(), false) {
+  Finder(const Graph& graph, const std::vector<ValueId>& kept)
+      : graph_(graph), uses_(graph.uses()), held_(graph.valueCapacity(), false) {
     for (const ValueId id : kept) hold(id);
     for (const ValueId id : graph.outputs()) hold(id);
     for (const StateUpdate& update : graph.stateUpdates) hold(update.next);
@@ -76,13 +80,15 @@ class Finder {
     for (std::size_t i = 0; i < all.size(); ++i)
       for (const Use& use : uses_[at(all[i])]) {
         const Node& reader = graph_.node(use.node);
-        if (use.input == 0 && isView(reader) && reader.phase == Phase::kForward && reader.output(0)) all.push_back(reader.output(0));
+        if (use.input == 0 && isView(reader) && reader.phase == Phase::kForward && reader.output(0))
+          all.push_back(reader.output(0));
       }
     return all;
   }
 
   bool readLater(ValueId id) const {
-    return std::any_of(uses_[at(id)].begin(), uses_[at(id)].end(), [&](const Use& use) { return readsForLater(graph_.node(use.node)); });
+    return std::any_of(uses_[at(id)].begin(), uses_[at(id)].end(),
+                       [&](const Use& use) { return readsForLater(graph_.node(use.node)); });
   }
 
   // Whether the backward phase finds the value's memory as the forward phase left it, although nothing is recomputed.
@@ -125,7 +131,8 @@ class Finder {
   }
 
   void price(RecomputeCandidate& candidate) const {
-    std::sort(candidate.repeated.begin(), candidate.repeated.end(), [&](NodeId a, NodeId b) { return position_[at(a)] < position_[at(b)]; });
+    std::sort(candidate.repeated.begin(), candidate.repeated.end(),
+              [&](NodeId a, NodeId b) { return position_[at(a)] < position_[at(b)]; });
     for (const NodeId id : candidate.repeated) {
       const Node& node = graph_.node(id);
       const OpDef* op = findOp(node.domain, node.op);
@@ -134,17 +141,21 @@ class Finder {
       std::vector<std::span<const std::int64_t>> inputs, outputs;
       dims.reserve(node.inputs.size() + node.outputs.size());
       const auto add = [&](ValueId value, auto& list) {
-        dims.push_back(value && graph_.value(value).type.shape ? knownDims(*graph_.value(value).type.shape).value_or(Dims{}) : Dims{});
+        dims.push_back(value && graph_.value(value).type.shape ? knownDims(*graph_.value(value).type.shape).value_or(Dims{})
+                                                               : Dims{});
         list.emplace_back(dims.back());
         if (value) candidate.traffic += bytesOf(value).value_or(0);
       };
       for (const ValueId in : node.inputs) add(in, inputs);
       for (const ValueId out : node.outputs) add(out, outputs);
-      candidate.flops += op->flops ? op->flops({inputs, outputs, &node.attrs}) : outputs.empty() ? 0 : static_cast<double>(elementCount(outputs[0]));
+      candidate.flops += op->flops         ? op->flops({inputs, outputs, &node.attrs})
+                         : outputs.empty() ? 0
+                                           : static_cast<double>(elementCount(outputs[0]));
     }
   }
 
-  // One candidate per node: its outputs that the backward phase reads are dropped together, because the node makes them together.
+  // One candidate per node: its outputs that the backward phase reads are dropped together, because the node makes them
+  // together.
   void addStash(const Node& node, StashReport& report) {
     RecomputeCandidate candidate;
     candidate.module = blockOf(node.provenance.modulePath);
@@ -160,7 +171,8 @@ class Finder {
       candidate.bytes += bytesOf(out).value_or(0);
       candidate.dropped.insert(candidate.dropped.end(), members.begin(), members.end());
     }
-    if (held >= kSmallStash) report.refused.push_back({node.id, held, "fetched, pinned or an output: kept to the end of the step"});
+    if (held >= kSmallStash)
+      report.refused.push_back({node.id, held, "fetched, pinned or an output: kept to the end of the step"});
     if (candidate.bytes < kSmallStash) return;
     std::unordered_set<std::int32_t> again;
     for (const ValueId m : candidate.dropped) again.insert(m.index);
@@ -215,7 +227,8 @@ class Finder {
     for (const ValueId m : all) {
       later = later || readLater(m);
       leaves = leaves || held_[at(m)] || !inside.contains(graph_.value(m).producer.index);
-      for (const Use& use : uses_[at(m)]) leaves = leaves || (graph_.node(use.node).phase == Phase::kForward && !inside.contains(use.node.index));
+      for (const Use& use : uses_[at(m)])
+        leaves = leaves || (graph_.node(use.node).phase == Phase::kForward && !inside.contains(use.node.index));
     }
     if (!later || leaves) return true;
     const auto bytes = bytesOf(id);
@@ -240,7 +253,9 @@ class Finder {
       if (!refusal(node, true).empty()) return false;
       candidate.repeated.push_back(producer);
       for (const ValueId in : node.inputs)
-        if (in && graph_.value(in).role == ValueRole::kNodeOutput && inside.contains(graph_.value(in).producer.index) && (dropped.contains(in.index) || !available(in))) open.push_back(in);
+        if (in && graph_.value(in).role == ValueRole::kNodeOutput && inside.contains(graph_.value(in).producer.index) &&
+            (dropped.contains(in.index) || !available(in)))
+          open.push_back(in);
     }
     return true;
   }

@@ -1,7 +1,8 @@
 #include "engine/recompute/study.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
@@ -12,13 +13,14 @@ namespace {
 
 // An order of candidates, not a time: what a byte saved costs where a flop costs an eighth of a byte moved.
 double costPerByte(const RecomputeCandidate& candidate) {
-  return (static_cast<double>(candidate.traffic) + candidate.flops / 8) / static_cast<double>(std::max<std::int64_t>(1, candidate.bytes));
+  return (static_cast<double>(candidate.traffic) + candidate.flops / 8) /
+         static_cast<double>(std::max<std::int64_t>(1, candidate.bytes));
 }
 
 }  // namespace
 
-// What a budget may add to requests. What leaves a block is kept, or making one block again would need the one before; so blocks
-// come with the single stashes outside them.
+// What a budget may add to requests. What leaves a block is kept, or making one block again would need the one before; so
+// blocks come with the single stashes outside them.
 struct RecomputeStudy::Steps {
   RecomputeChoice requested, stashes, blocks;
 
@@ -32,21 +34,28 @@ struct RecomputeStudy::Steps {
     const auto end = blocks.begin() + static_cast<std::ptrdiff_t>(count);
     choice.insert(choice.end(), blocks.begin(), end);
     for (const RecomputeCandidate* stash : stashes)
-      if (std::none_of(blocks.begin(), end, [&](const auto* block) { return block->module == stash->module; })) choice.push_back(stash);
+      if (std::none_of(blocks.begin(), end, [&](const auto* block) { return block->module == stash->module; }))
+        choice.push_back(stash);
     return choice;
   }
 };
 
 RecomputeStudy::RecomputeStudy(const Graph& graph, const Inference& inference, const PlanOptions& plan, Before before)
-    : graph_(graph), inference_(inference), plan_(plan), before_(std::move(before)), report_(findStashes(graph, plan.pinned)) {
+    : graph_(graph),
+      inference_(inference),
+      plan_(plan),
+      before_(std::move(before)),
+      report_(findStashes(graph, plan.pinned)) {
   for (const RecomputeCandidate& candidate : report_.stashes) byCost_.push_back(&candidate);
-  std::stable_sort(byCost_.begin(), byCost_.end(), [](const auto* a, const auto* b) { return costPerByte(*a) < costPerByte(*b); });
+  std::stable_sort(byCost_.begin(), byCost_.end(),
+                   [](const auto* a, const auto* b) { return costPerByte(*a) < costPerByte(*b); });
 }
 
 std::int64_t RecomputeStudy::occurrences(const std::string& pattern) const {
   std::int64_t count = 0;
   for (const auto* list : {&report_.stashes, &report_.blocks})
-    count += std::count_if(list->begin(), list->end(), [&](const RecomputeCandidate& candidate) { return candidate.pattern == pattern; });
+    count += std::count_if(list->begin(), list->end(),
+                           [&](const RecomputeCandidate& candidate) { return candidate.pattern == pattern; });
   return count;
 }
 
@@ -80,12 +89,15 @@ Result<RecomputeEffect> RecomputeStudy::evaluate(const RecomputeChoice& choice) 
   return effect;
 }
 
-RecomputeStudy::Steps RecomputeStudy::stepsAfter(const std::vector<RecomputeRequest>& requests, const RecomputeChoice& requested) const {
+RecomputeStudy::Steps RecomputeStudy::stepsAfter(const std::vector<RecomputeRequest>& requests,
+                                                 const RecomputeChoice& requested) const {
   Steps steps;
   steps.requested = requested;
   const std::unordered_set<const RecomputeCandidate*> taken(requested.begin(), requested.end());
   const auto free = [&](const RecomputeCandidate& candidate) {
-    return !taken.contains(&candidate) && std::none_of(requests.begin(), requests.end(), [&](const auto& r) { return !r.apply && r.pattern == candidate.pattern; });
+    return !taken.contains(&candidate) && std::none_of(requests.begin(), requests.end(), [&](const auto& r) {
+      return !r.apply && r.pattern == candidate.pattern;
+    });
   };
   for (const RecomputeCandidate* candidate : byCost_)
     if (free(*candidate)) steps.stashes.push_back(candidate);
@@ -94,8 +106,8 @@ RecomputeStudy::Steps RecomputeStudy::stepsAfter(const std::vector<RecomputeRequ
   return steps;
 }
 
-// The smallest count of 0 … all whose choice `make(count)` brings the peak below the budget, or all. Peaks fall with the count
-// nearly always; where they do not, more than the fewest are taken.
+// The smallest count of 0 … all whose choice `make(count)` brings the peak below the budget, or all. Peaks fall with the
+// count nearly always; where they do not, more than the fewest are taken.
 template <class Make>
 Result<RecomputeChoice> RecomputeStudy::fewest(std::size_t all, std::int64_t budget, const Make& make) const {
   std::size_t low = 0, high = all;
@@ -119,8 +131,9 @@ Result<RecomputeChoice> RecomputeStudy::choose(const std::vector<RecomputeReques
   const Steps steps = stepsAfter(requests, best);
   for (const bool whole : {false, true}) {
     if (whole && steps.blocks.empty()) break;
-    SS_ASSIGN(RecomputeChoice choice, whole ? fewest(steps.blocks.size(), budget, [&](std::size_t n) { return steps.someBlocks(n); })
-                                            : fewest(steps.stashes.size(), budget, [&](std::size_t n) { return steps.some(n); }));
+    SS_ASSIGN(RecomputeChoice choice,
+              whole ? fewest(steps.blocks.size(), budget, [&](std::size_t n) { return steps.someBlocks(n); })
+                    : fewest(steps.stashes.size(), budget, [&](std::size_t n) { return steps.some(n); }));
     SS_ASSIGN(const RecomputeEffect effect, evaluate(choice));
     if (effect.peak < lowest) {
       lowest = effect.peak;

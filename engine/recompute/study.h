@@ -12,8 +12,8 @@
 
 namespace stepscope {
 
-// One entry of option recompute.plan, written `PATTERN:1:COUNT` (ONNX Runtime's notation): the first COUNT occurrences of the
-// pattern in forward order, -1 = all; `PATTERN:0:COUNT` = none. The pattern `block` stands for repeated modules.
+// One entry of option recompute.plan, written `PATTERN:1:COUNT` (ONNX Runtime's notation): the first COUNT occurrences of
+// the pattern in forward order, -1 = all; `PATTERN:0:COUNT` = none. The pattern `block` stands for repeated modules.
 struct RecomputeRequest {
   std::string pattern;
   bool apply = true;
@@ -24,8 +24,8 @@ struct RecomputeRequest {
 using RecomputeChoice = std::vector<const RecomputeCandidate*>;
 
 struct RecomputeEffect {
-  std::int64_t peak = 0;          // largest sum of live bytes, without workspaces
-  std::vector<NodeId> repeated;   // forward nodes that run again, in the order in which they do
+  std::int64_t peak = 0;         // largest sum of live bytes, without workspaces
+  std::vector<NodeId> repeated;  // forward nodes that run again, in the order in which they do
 };
 
 // Borrows graph and inference, which are specialised and stay as they are. Each evaluation plans a copy of the graph.
@@ -47,12 +47,12 @@ class RecomputeStudy {
   // Errors are the planner's.
   Result<RecomputeEffect> evaluate(const RecomputeChoice& choice) const;
 
-  // The requests, and while the peak is above the budget, single stashes by what they cost per byte saved, then blocks from the
-  // front of the model. Out of reach, the lowest of what was tried.
+  // The requests, and while the peak is above the budget, single stashes by what they cost per byte saved, then blocks from
+  // the front of the model. Out of reach, the lowest of what was tried.
   Result<RecomputeChoice> choose(const std::vector<RecomputeRequest>& requests, std::int64_t budget) const;
 
-  // The choices among which a budget without requests picks, in its order: at most `stashes` steps over the single stashes, then
-  // at most `blocks` over the blocks, every one of them the more.
+  // The choices among which a budget without requests picks, in its order: at most `stashes` steps over the single stashes,
+  // then at most `blocks` over the blocks, every one of them the more.
   std::vector<RecomputeChoice> ladder(std::size_t stashes, std::size_t blocks) const;
 
   // The choice in the notation of option recompute.plan. `exact` = the notation names this very choice.

@@ -1,5 +1,5 @@
-// The norm of all gradients of a step together, from the statistics that the step recorded. Clipping computes it in every step; without
-// clipping storage (two runs) and views (curves) take it from here.
+// The norm of all gradients of a step together, from the statistics that the step recorded. Clipping computes it in every
+// step; without clipping storage (two runs) and views (curves) take it from here.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace stepscope {
 
-// `statistics`: RecordedStatistics of one step. Negative when it has no gradients, or not one for each parameter; NaN when one of them
-// holds what is not finite.
+// `statistics`: RecordedStatistics of one step. Negative when it has no gradients, or not one for each parameter; NaN when
+// one of them holds what is not finite.
 template <typename Statistics>
 double gradientNorm(const Statistics& statistics) {
   double squares = 0;

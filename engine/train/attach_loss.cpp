@@ -17,7 +17,8 @@ bool isScalarFloat(const ValueType& type) {
 
 std::string listOutputs(const Graph& graph) {
   std::string text;
-  for (const ValueId out : graph.outputs()) text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", graph.value(out).name, graph.value(out).type.text());
+  for (const ValueId out : graph.outputs())
+    text += fmt::format("{}'{}' {}", text.empty() ? "" : ", ", graph.value(out).name, graph.value(out).type.text());
   return text.empty() ? "none" : text;
 }
 
@@ -27,8 +28,12 @@ class Attacher {
 
   Result<ValueId> attach(const std::string& function, ValueId logits, const std::string& labelsName) {
     const ValueType type = graph_.value(logits).type;
-    if (!isFloating(type.dtype)) return invalid(fmt::format("output '{}': {}; expected a float tensor to attach a loss to", graph_.value(logits).name, type.text()));
-    if (!type.shape) return invalid(fmt::format("output '{}': its rank is unknown; expected a known rank to attach a loss to", graph_.value(logits).name));
+    if (!isFloating(type.dtype))
+      return invalid(fmt::format("output '{}': {}; expected a float tensor to attach a loss to", graph_.value(logits).name,
+                                 type.text()));
+    if (!type.shape)
+      return invalid(fmt::format("output '{}': its rank is unknown; expected a known rank to attach a loss to",
+                                 graph_.value(logits).name));
     if (function == "cross_entropy") return crossEntropy(logits, *type.shape, labelsName);
     SS_ASSIGN(const ValueId target, labels(labelsName, type.dtype, *type.shape));
     if (function == "mse") {
@@ -53,7 +58,9 @@ class Attacher {
 
  private:
   Result<ValueId> crossEntropy(ValueId logits, const Shape& shape, const std::string& labelsName) {
-    if (shape.size() < 2) return invalid(fmt::format("output '{}': shape {}; expected [N, C, …] for cross_entropy", graph_.value(logits).name, shapeText(shape)));
+    if (shape.size() < 2)
+      return invalid(fmt::format("output '{}': shape {}; expected [N, C, …] for cross_entropy", graph_.value(logits).name,
+                                 shapeText(shape)));
     const bool last = shape.size() <= 3;
     Shape labelShape = shape;
     labelShape.erase(labelShape.begin() + (last ? static_cast<std::ptrdiff_t>(shape.size()) - 1 : 1));
@@ -63,18 +70,22 @@ class Attacher {
       // [B, S, V] → [B·S, V]
       const ValueId rows = graph_.addConstant("loss/flatten", Tensor::ints(std::vector<std::int64_t>{-1}));
       if (!shape.back().known())
-        return invalid(fmt::format("output '{}': the number of classes {} is not known; expected a number", graph_.value(logits).name, shape.back().text()));
-      const ValueId matrix = graph_.addConstant("loss/matrix", Tensor::ints(std::vector<std::int64_t>{-1, shape.back().value()}));
+        return invalid(fmt::format("output '{}': the number of classes {} is not known; expected a number",
+                                   graph_.value(logits).name, shape.back().text()));
+      const ValueId matrix =
+          graph_.addConstant("loss/matrix", Tensor::ints(std::vector<std::int64_t>{-1, shape.back().value()}));
       SS_ASSIGN(scores, emit("Reshape", {logits, matrix}));
       SS_ASSIGN(target, emit("Reshape", {target, rows}));
     }
-    return emit("SoftmaxCrossEntropyLoss", {scores, target}, {{"ignore_index", std::int64_t{-100}}, {"reduction", std::string("mean")}});
+    return emit("SoftmaxCrossEntropyLoss", {scores, target},
+                {{"ignore_index", std::int64_t{-100}}, {"reduction", std::string("mean")}});
   }
 
   Result<ValueId> labels(const std::string& name, DType dtype, const Shape& shape) {
     if (const ValueId existing = graph_.findValue(name)) {
       const Value& value = graph_.value(existing);
-      if (value.role != ValueRole::kInput) return invalid(fmt::format("labels '{}': not an input of the model; expected an input or a new name", name));
+      if (value.role != ValueRole::kInput)
+        return invalid(fmt::format("labels '{}': not an input of the model; expected an input or a new name", name));
       return existing;
     }
     const ValueId id = graph_.addValue(name, {ValueKind::kTensor, dtype, shape}, ValueRole::kInput);
@@ -83,7 +94,8 @@ class Attacher {
   }
 
   Result<ValueId> emit(std::string_view op, std::vector<ValueId> inputs, Attributes attrs = {}) {
-    const NodeId id = graph_.addNode(fmt::format("loss/{}", op), "", std::string(op), std::move(inputs), {fmt::format("loss/{}_out", op)}, std::move(attrs));
+    const NodeId id = graph_.addNode(fmt::format("loss/{}", op), "", std::string(op), std::move(inputs),
+                                     {fmt::format("loss/{}_out", op)}, std::move(attrs));
     Node& node = graph_.mutableNode(id);
     node.sinceVersion = kInternalOpset;
     node.provenance.imported = id;
@@ -113,30 +125,37 @@ Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOpt
     ValueId logits;
     if (!o.logits.empty()) {
       logits = graph.findValue(o.logits);
-      if (!logits) return fail(ErrorCode::kNotFound, fmt::format("logits '{}': no such value; outputs are {}", o.logits, listOutputs(graph)));
+      if (!logits)
+        return fail(ErrorCode::kNotFound,
+                    fmt::format("logits '{}': no such value; outputs are {}", o.logits, listOutputs(graph)));
     } else {
       std::vector<ValueId> candidates;
       for (const ValueId out : graph.outputs())
         if (isFloating(graph.value(out).type.dtype) && !isScalarFloat(graph.value(out).type)) candidates.push_back(out);
       if (candidates.size() != 1)
-        return invalid(fmt::format("loss '{}': {} outputs could be its logits; expected --logits NAME; outputs are {}", o.lossFn, candidates.size(), listOutputs(graph)));
+        return invalid(fmt::format("loss '{}': {} outputs could be its logits; expected --logits NAME; outputs are {}",
+                                   o.lossFn, candidates.size(), listOutputs(graph)));
       logits = candidates[0];
     }
-    SS_ASSIGN(const ValueId loss, Attacher(graph, inference).attach(o.lossFn, logits, o.labels.empty() ? "labels" : o.labels));
+    SS_ASSIGN(const ValueId loss,
+              Attacher(graph, inference).attach(o.lossFn, logits, o.labels.empty() ? "labels" : o.labels));
     graph.renameValue(loss, "loss");
     return LossChoice{loss, fmt::format("{} attached to '{}'", o.lossFn, graph.value(logits).name)};
   }
   if (!o.loss.empty()) {
     const ValueId loss = graph.findValue(o.loss);
-    if (!loss) return fail(ErrorCode::kNotFound, fmt::format("loss '{}': no such value; outputs are {}", o.loss, listOutputs(graph)));
+    if (!loss)
+      return fail(ErrorCode::kNotFound, fmt::format("loss '{}': no such value; outputs are {}", o.loss, listOutputs(graph)));
     const ValueType& type = graph.value(loss).type;
     if (!isFloating(type.dtype) || (type.shape && !isScalarFloat(type)))
-      return invalid(fmt::format("loss '{}': {}; expected a float scalar; hint: --loss-fn attaches a loss to an output", o.loss, type.text()));
+      return invalid(fmt::format("loss '{}': {}; expected a float scalar; hint: --loss-fn attaches a loss to an output",
+                                 o.loss, type.text()));
     return LossChoice{loss, "named by --loss"};
   }
   LossChoice choice = proposeLoss(graph);
   if (!choice.loss)
-    return invalid(fmt::format("loss: {}; expected --loss OUTPUT or --loss-fn FUNCTION; outputs are {}", choice.reason, listOutputs(graph)));
+    return invalid(fmt::format("loss: {}; expected --loss OUTPUT or --loss-fn FUNCTION; outputs are {}", choice.reason,
+                               listOutputs(graph)));
   return choice;
 }
 

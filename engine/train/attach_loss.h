@@ -1,8 +1,8 @@
 // Phase `attach loss`: finds the scalar output to minimise, or attaches a loss to an output.
 //
-// cross_entropy: mean over labels other than -100; the class axis is the last one for rank 2 and 3 (a language model's logits)
-// and axis 1 above (PyTorch's convention for images). mse, l1: mean over elements. bce_with_logits: mean of
-// max(x, 0) - x t + log(1 + exp(-|x|)). The labels input is added when the model has none of that name.
+// cross_entropy: mean over labels other than -100; the class axis is the last one for rank 2 and 3 (a language model's
+// logits) and axis 1 above (PyTorch's convention for images). mse, l1: mean over elements. bce_with_logits: mean of max(x,
+// 0) - x t + log(1 + exp(-|x|)). The labels input is added when the model has none of that name.
 #pragma once
 
 #include "engine/ir/graph.h"

@@ -1,6 +1,6 @@
-// What stands in the way of a step, as text: every node that cannot be computed or differentiated, at once and before anything is
-// built. One line per node: its label, what is missing, module and source line as far as the exporter told, the way to the loss,
-// and what would help. Empty text when nothing is in the way.
+// What stands in the way of a step, as text: every node that cannot be computed or differentiated, at once and before
+// anything is built. One line per node: its label, what is missing, module and source line as far as the exporter told, the
+// way to the loss, and what would help. Empty text when nothing is in the way.
 #pragma once
 
 #include <string>

@@ -1,10 +1,11 @@
 #include "engine/train/breakpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "engine/train/session.h"
 #include "engine/train/snapshots.h"
@@ -64,7 +65,8 @@ Result<ValuePredicate> parsePredicate(const std::string& text) {
   for (int i = 0; i < 3; ++i) {
     while (!rest.empty() && rest.back() == ' ') rest.pop_back();
     const auto space = rest.rfind(' ');
-    if (space == std::string::npos) return invalid(fmt::format("predicate '{}': expected VALUE FIELD OP NUMBER, such as 'loss max > 10'", text));
+    if (space == std::string::npos)
+      return invalid(fmt::format("predicate '{}': expected VALUE FIELD OP NUMBER, such as 'loss max > 10'", text));
     words.push_back(rest.substr(space + 1));
     rest.resize(space);
   }
@@ -74,7 +76,9 @@ Result<ValuePredicate> parsePredicate(const std::string& text) {
   if (error != std::errc() || end != words[0].data() + words[0].size())
     return invalid(fmt::format("predicate '{}': found '{}'; expected a number at the end", text, words[0]));
   if (std::find(kFields.begin(), kFields.end(), predicate.field) == kFields.end())
-    return invalid(fmt::format("predicate '{}': found field '{}'; expected min, max, mean, std, norm, zeros, nan, inf or value", text, predicate.field));
+    return invalid(
+        fmt::format("predicate '{}': found field '{}'; expected min, max, mean, std, norm, zeros, nan, inf or value", text,
+                    predicate.field));
   constexpr std::array<std::string_view, 6> ops = {">", "<", ">=", "<=", "==", "!="};
   if (std::find(ops.begin(), ops.end(), predicate.op) == ops.end())
     return invalid(fmt::format("predicate '{}': found '{}'; expected one of > < >= <= == !=", text, predicate.op));
@@ -103,9 +107,12 @@ std::string breakBefore(const Variant& variant, const std::vector<snapshot::Brea
         const auto phase = static_cast<snapshot::Phase>(instruction.phase);
         // Recomputed nodes lie between backward ones: they do not make the backward phase begin again.
         int before = index - 1;
-        while (before >= 0 && phase != snapshot::RECOMPUTE && plan.instructions[static_cast<std::size_t>(before)].phase == Phase::kRecompute) --before;
+        while (before >= 0 && phase != snapshot::RECOMPUTE &&
+               plan.instructions[static_cast<std::size_t>(before)].phase == Phase::kRecompute)
+          --before;
         const bool begins = before < 0 || plan.instructions[static_cast<std::size_t>(before)].phase != instruction.phase;
-        if (b.phase() == phase && begins) return fmt::format("breakpoint {}: phase {} begins", b.id(), phaseName(instruction.phase));
+        if (b.phase() == phase && begins)
+          return fmt::format("breakpoint {}: phase {} begins", b.id(), phaseName(instruction.phase));
         break;
       }
       default: break;
@@ -120,7 +127,8 @@ std::string breakAfter(const Variant& variant, const std::vector<snapshot::Break
   const Executor& executor = *variant.executor;
   const ExecutionPlan& plan = executor.plan();
   const Instruction& instruction = plan.instructions[static_cast<std::size_t>(index)];
-  const bool numbers = std::any_of(breakpoints.begin(), breakpoints.end(), [](const auto& b) { return b.enabled() && (b.nan() || b.new_inf()); });
+  const bool numbers = std::any_of(breakpoints.begin(), breakpoints.end(),
+                                   [](const auto& b) { return b.enabled() && (b.nan() || b.new_inf()); });
   if (numbers) {
     // An infinity is expected when it was already in an expected input or a constant.
     bool excused = false;
@@ -128,7 +136,8 @@ std::string breakAfter(const Variant& variant, const std::vector<snapshot::Break
       if (b < 0) continue;
       const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
       if (buffer.home == Home::kConstant) {
-        if (const auto& data = variant.graph.value(buffer.value).data; data && data->elements() < (1 << 20)) excused |= scan(data->view()).inf;
+        if (const auto& data = variant.graph.value(buffer.value).data; data && data->elements() < (1 << 20))
+          excused |= scan(data->view()).inf;
       }
       excused |= expectedInf[static_cast<std::size_t>(buffer.value.index)];
     }
@@ -141,7 +150,8 @@ std::string breakAfter(const Variant& variant, const std::vector<snapshot::Break
         if (!b.enabled()) continue;
         *id = b.id();
         if (b.nan() && found.nan) return fmt::format("breakpoint {}: NaN in '{}'", b.id(), variant.graph.value(value).name);
-        if (b.new_inf() && found.inf && !excused) return fmt::format("breakpoint {}: new Inf in '{}'", b.id(), variant.graph.value(value).name);
+        if (b.new_inf() && found.inf && !excused)
+          return fmt::format("breakpoint {}: new Inf in '{}'", b.id(), variant.graph.value(value).name);
       }
     }
   }
@@ -155,7 +165,8 @@ std::string breakAfter(const Variant& variant, const std::vector<snapshot::Break
       if (variant.graph.value(value).name != predicate->value) continue;
       const double found = fieldOf(*predicate, executor.view(value));
       *id = b.id();
-      if (holds(found, predicate->op, predicate->number)) return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), predicate->field, found);
+      if (holds(found, predicate->op, predicate->number))
+        return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), predicate->field, found);
     }
   }
   *id = 0;

@@ -19,7 +19,8 @@ struct ValuePredicate {
 Result<ValuePredicate> parsePredicate(const std::string& text);
 
 // Reason to stop before instruction i (node, op, phase, instruction breakpoints); empty when there is none.
-std::string breakBefore(const Variant& variant, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction, int* id);
+std::string breakBefore(const Variant& variant, const std::vector<snapshot::Breakpoint>& breakpoints, int instruction,
+                        int* id);
 
 // Reason to stop after instruction i: NaN, a new infinity, a predicate on one of its outputs. `expectedInf[v]` is kept up to
 // date: true for values whose infinities come from an infinite input of the instruction, such as an attention mask.

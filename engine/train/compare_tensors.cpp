@@ -67,7 +67,8 @@ Result<Tensor> convertExactly(const std::string& what, const TensorView& content
   const auto refuse = [&](const std::string& found, const char* hint) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}; expected {}{}", what, found, dtypeName(dtype), hint));
   };
-  if (contents.dtype == DType::kString || dtype == DType::kString) return refuse(fmt::format("found {}", dtypeName(contents.dtype)), "");
+  if (contents.dtype == DType::kString || dtype == DType::kString)
+    return refuse(fmt::format("found {}", dtypeName(contents.dtype)), "");
   const Tensor out = convertTensor(contents, dtype);
   for (std::int64_t i = 0; i < contents.elements(); ++i) {
     const double wanted = elementAsDouble(contents, i);
@@ -75,8 +76,9 @@ Result<Tensor> convertExactly(const std::string& what, const TensorView& content
     // 64-bit integers have more digits than a double.
     if (held && isInteger(contents.dtype)) held = elementAsInt(out.view(), i) == elementAsInt(contents, i);
     if (!held)
-      return refuse(fmt::format("element {} is {} of type {}", indexText(i, contents.dims), wanted, dtypeName(contents.dtype)),
-                    ", which cannot hold it exactly; convert the file");
+      return refuse(
+          fmt::format("element {} is {} of type {}", indexText(i, contents.dims), wanted, dtypeName(contents.dtype)),
+          ", which cannot hold it exactly; convert the file");
   }
   return out;
 }

@@ -1,8 +1,9 @@
 #include "engine/train/data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "engine/train/compare_tensors.h"
 #include "engine/train/data_files.h"
@@ -56,7 +57,8 @@ class SyntheticSource final : public DataSource {
     std::int64_t padValue = 0;
     bool padded = false;
   };
-  SyntheticSource(std::vector<Input> inputs, std::uint64_t seed, double padding) : inputs_(std::move(inputs)), seed_(seed), padding_(padding) {}
+  SyntheticSource(std::vector<Input> inputs, std::uint64_t seed, double padding)
+      : inputs_(std::move(inputs)), seed_(seed), padding_(padding) {}
   std::int64_t entries() const override { return 0; }
   Result<Batch> batch(std::int64_t step) override {
     Batch batch;
@@ -74,10 +76,14 @@ class SyntheticSource final : public DataSource {
         double value = 0;
         switch (input.role.kind) {
           case InputRole::Kind::kTokens:
-          case InputRole::Kind::kLabels: value = std::floor(u * static_cast<double>(std::max<std::int64_t>(input.role.below, 1))); break;
+          case InputRole::Kind::kLabels:
+            value = std::floor(u * static_cast<double>(std::max<std::int64_t>(input.role.below, 1)));
+            break;
           case InputRole::Kind::kPositions: value = static_cast<double>(k % std::max<std::int64_t>(length, 1)); break;
           case InputRole::Kind::kMask: value = pad ? 0 : 1; break;
-          case InputRole::Kind::kData: value = isFloating(input.dtype) ? normal01(key, static_cast<std::uint64_t>(k)) : std::floor(u * 2); break;
+          case InputRole::Kind::kData:
+            value = isFloating(input.dtype) ? normal01(key, static_cast<std::uint64_t>(k)) : std::floor(u * 2);
+            break;
         }
         if (pad && input.padded) value = static_cast<double>(input.padValue);
         storeElement(tensor.view(), k, value);
@@ -110,13 +116,14 @@ bool mayNotFit(DType from, DType to) {
 // The extents of an array that feeds an input; true when its first axis holds entries.
 Result<bool> fitsInput(const std::string& data, const Value& input, const ArrayType& array) {
   if (array.dtype != input.type.dtype && !losslessTo(array.dtype, input.type.dtype))
-    return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", data, input.name, dtypeName(array.dtype), dtypeName(input.type.dtype)));
+    return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", data, input.name, dtypeName(array.dtype),
+                               dtypeName(input.type.dtype)));
   if (!input.type.shape) return false;
   const std::size_t rank = input.type.shape->size();
   const bool perStep = array.dims.size() == rank + 1;
   if (!perStep && array.dims.size() != rank)
-    return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {} or that with a leading axis of steps", data, input.name,
-                               dimsText(array.dims), input.type.text()));
+    return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {} or that with a leading axis of steps", data,
+                               input.name, dimsText(array.dims), input.type.text()));
   for (std::size_t axis = 0; axis < rank; ++axis) {
     const Dim& expected = (*input.type.shape)[axis];
     const std::int64_t found = array.dims[axis + (perStep ? 1 : 0)];
@@ -163,15 +170,18 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
     if (it == arrays.end()) {
       std::string found;
       for (const auto& [name, array] : arrays) found += (found.empty() ? "" : ", ") + name;
-      return fail(ErrorCode::kNotFound, fmt::format("data '{}': no array '{}'; found {}", data, input.name, found.empty() ? "none" : found));
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("data '{}': no array '{}'; found {}", data, input.name, found.empty() ? "none" : found));
     }
     SS_ASSIGN(const bool perStep, fitsInput(data, input, it->second));
     layout.perStep[input.name] = perStep;
     if (!perStep) continue;
     const std::int64_t count = it->second.dims[0];
-    if (count == 0) return invalid(fmt::format("data '{}': array '{}' has no entries; expected at least one", data, input.name));
+    if (count == 0)
+      return invalid(fmt::format("data '{}': array '{}' has no entries; expected at least one", data, input.name));
     if (layout.entries != 0 && layout.entries != count)
-      return invalid(fmt::format("data '{}': array '{}' has {} entries, '{}' has {}; expected as many", data, input.name, count, entriesFrom, layout.entries));
+      return invalid(fmt::format("data '{}': array '{}' has {} entries, '{}' has {}; expected as many", data, input.name,
+                                 count, entriesFrom, layout.entries));
     layout.entries = count;
     entriesFrom = input.name;
   }
@@ -201,24 +211,31 @@ InputRole inferRole(const Graph& graph, ValueId input) {
             return {InputRole::Kind::kTokens, rows, fmt::format("token ids below {}", rows),
                     fmt::format("indexes '{}' ({} rows) through {}", graph.value(node.input(0)).name, rows, node.label())};
         }
-        if ((node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss" || node.op.starts_with("SoftmaxCrossEntropyLossInternal")) &&
+        if ((node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss" ||
+             node.op.starts_with("SoftmaxCrossEntropyLossInternal")) &&
             use.input == 1) {
           const std::int64_t classes = extent(node.input(0), 1);
-          return {InputRole::Kind::kLabels, classes, fmt::format("class labels below {}", classes), fmt::format("labels of {}", node.label())};
+          return {InputRole::Kind::kLabels, classes, fmt::format("class labels below {}", classes),
+                  fmt::format("labels of {}", node.label())};
         }
         if (node.op == "OneHot" && use.input == 0 && graph.value(node.input(1)).data) {
           const std::int64_t depth = elementAsInt(graph.value(node.input(1)).data->view(), 0);
-          return {InputRole::Kind::kLabels, depth, fmt::format("class labels below {}", depth), fmt::format("expanded by {}", node.label())};
+          return {InputRole::Kind::kLabels, depth, fmt::format("class labels below {}", depth),
+                  fmt::format("expanded by {}", node.label())};
         }
         if ((node.op == "GatherElements" || node.op == "GatherND") && use.input == 1) {
-          const std::int64_t axis = node.attrs.integer("axis", node.op == "GatherND" ? node.attrs.integer("batch_dims", 0) : 0);
+          const std::int64_t axis =
+              node.attrs.integer("axis", node.op == "GatherND" ? node.attrs.integer("batch_dims", 0) : 0);
           const auto& shape = graph.value(node.input(0)).type.shape;
           const std::int64_t rank = shape ? static_cast<std::int64_t>(shape->size()) : 0;
           const std::int64_t rows = extent(node.input(0), static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
-          if (rows > 0) return {InputRole::Kind::kLabels, rows, fmt::format("indices below {}", rows), fmt::format("indices of {}", node.label())};
+          if (rows > 0)
+            return {InputRole::Kind::kLabels, rows, fmt::format("indices below {}", rows),
+                    fmt::format("indices of {}", node.label())};
         }
-        const bool keeps = node.op == "Cast" || node.op == "Identity" || node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze" ||
-                           node.op == "Slice" || node.op == "Flatten" || node.op == "Transpose" || node.op == "Concat" || node.op == "Gather" || node.op == "Expand";
+        const bool keeps = node.op == "Cast" || node.op == "Identity" || node.op == "Reshape" || node.op == "Squeeze" ||
+                           node.op == "Unsqueeze" || node.op == "Slice" || node.op == "Flatten" || node.op == "Transpose" ||
+                           node.op == "Concat" || node.op == "Gather" || node.op == "Expand";
         if (keeps && use.input == 0 && node.output(0) && !seen[static_cast<std::size_t>(node.output(0).index)]) {
           seen[static_cast<std::size_t>(node.output(0).index)] = true;
           front.push_back(node.output(0));
@@ -227,17 +244,21 @@ InputRole inferRole(const Graph& graph, ValueId input) {
     }
   }
   const auto contains = [&](const char* part) { return value.name.find(part) != std::string::npos; };
-  if (contains("mask") || value.type.dtype == DType::kBool) return {InputRole::Kind::kMask, 2, "mask of ones and zeros", "by its name or type"};
-  if (isInteger(value.type.dtype) && contains("position")) return {InputRole::Kind::kPositions, 0, "positions", "by its name"};
-  return {InputRole::Kind::kData, 0, isFloating(value.type.dtype) ? "standard normal" : "zeros and ones", "no use bounds its values"};
+  if (contains("mask") || value.type.dtype == DType::kBool)
+    return {InputRole::Kind::kMask, 2, "mask of ones and zeros", "by its name or type"};
+  if (isInteger(value.type.dtype) && contains("position"))
+    return {InputRole::Kind::kPositions, 0, "positions", "by its name"};
+  return {InputRole::Kind::kData, 0, isFloating(value.type.dtype) ? "standard normal" : "zeros and ones",
+          "no use bounds its values"};
 }
 
-Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes,
-                                             const std::vector<DimChoice>& fitted) {
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,
+                                             std::vector<std::string>* notes, const std::vector<DimChoice>& fitted) {
   for (const auto& [name, value] : options.pad) {
     const ValueId id = graph.findValue(name);
     if (!id || graph.value(id).role != ValueRole::kInput)
-      return fail(ErrorCode::kNotFound, fmt::format("option 'pad': '{}' is no input of the model; `stepscope inspect` lists them", name));
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("option 'pad': '{}' is no input of the model; `stepscope inspect` lists them", name));
   }
   if (!options.data.empty()) return openFiles(graph, options);
   std::vector<SyntheticSource::Input> inputs;
@@ -245,20 +266,25 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   for (const ValueId id : graph.inputs())
     if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
   const SyntheticDims dims(graph, fed, options.dims, fitted);
-  if (!dims.unused().empty()) return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
+  if (!dims.unused().empty())
+    return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
   if (notes) notes->insert(notes->end(), dims.notes().begin(), dims.notes().end());
   for (const ValueId id : fed) {
     const Value& value = graph.value(id);
-    if (value.type.dtype == DType::kString) return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", value.name));
+    if (value.type.dtype == DType::kString)
+      return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", value.name));
     SyntheticSource::Input input{value.name, value.type.dtype, {}, inferRole(graph, id), 0, false};
-    if (!value.type.shape) return invalid(fmt::format("input '{}': its rank is unknown; expected --data for it", value.name));
+    if (!value.type.shape)
+      return invalid(fmt::format("input '{}': its rank is unknown; expected --data for it", value.name));
     for (const Dim& dim : *value.type.shape) {
       SS_ASSIGN(const std::int64_t extent, dims.extent(value.name, dim));
       input.dims.push_back(extent);
     }
     SS_TRY(checkedElementCount(input.dims));
     if (elementCount(input.dims) > (std::int64_t{1} << 32))
-      return fail(ErrorCode::kLimitExceeded, fmt::format("input '{}': synthetic data of shape {}; expected at most 2^32 elements", value.name, dimsText(input.dims)));
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("input '{}': synthetic data of shape {}; expected at most 2^32 elements", value.name,
+                              dimsText(input.dims)));
     if (const auto it = options.pad.find(value.name); it != options.pad.end()) {
       input.padded = true;
       input.padValue = it->second;
@@ -268,7 +294,8 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
     } else if (input.role.kind == InputRole::Kind::kTokens && options.padding > 0) {
       input.padded = true;
     }
-    if (notes) notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
+    if (notes)
+      notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
     inputs.push_back(std::move(input));
   }
   return std::make_unique<SyntheticSource>(std::move(inputs), options.seed, options.padding);

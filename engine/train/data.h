@@ -29,17 +29,17 @@ struct Batch {
 // What an integer or mask input holds, found from how the graph uses it.
 struct InputRole {
   enum class Kind { kTokens, kLabels, kMask, kPositions, kData } kind = Kind::kData;
-  std::int64_t below = 0;                // exclusive upper end of token ids, labels and positions; 0 unknown
-  std::string text;                      // "token ids below 384"
-  std::string reason;                    // "indexes 'wte.weight' (384 rows) through Gather 'wte/Gather'"
+  std::int64_t below = 0;  // exclusive upper end of token ids, labels and positions; 0 unknown
+  std::string text;        // "token ids below 384"
+  std::string reason;      // "indexes 'wte.weight' (384 rows) through Gather 'wte/Gather'"
 };
 InputRole inferRole(const Graph& graph, ValueId input);
 
 class DataSource {
  public:
   virtual ~DataSource() = default;
-  virtual std::int64_t entries() const = 0;             // 0 = unlimited
-  virtual Result<Batch> batch(std::int64_t step) = 0;   // arrays share memory with the source where they can
+  virtual std::int64_t entries() const = 0;            // 0 = unlimited
+  virtual Result<Batch> batch(std::int64_t step) = 0;  // arrays share memory with the source where they can
 };
 
 // An array of a data file, without its elements.
@@ -55,10 +55,10 @@ struct DataLayout {
 Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std::map<std::string, ArrayType>& arrays);
 
 // The source that the options name, for the inputs of `graph`. Every input must be found, with its dtype (numbers are
-// converted: float64 → float32 rounded, integers where every element fits, int64 → int32 say) and a rank that fits: equal to the declared one, or one
-// more (a leading axis of entries). Errors name the input, what was found and what was expected.
+// converted: float64 → float32 rounded, integers where every element fits, int64 → int32 say) and a rank that fits: equal to
+// the declared one, or one more (a leading axis of entries). Errors name the input, what was found and what was expected.
 // `fitted`: extents of symbols that the options leave open, for synthetic data.
-Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options, std::vector<std::string>* notes,
-                                             const std::vector<DimChoice>& fitted = {});
+Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,
+                                             std::vector<std::string>* notes, const std::vector<DimChoice>& fitted = {});
 
 }  // namespace stepscope

@@ -8,9 +8,12 @@
 
 namespace stepscope {
 
-Result<std::map<std::string, Tensor>> readDataFiles(const std::filesystem::path& path, const std::vector<std::string>& inputNames) {
+Result<std::map<std::string, Tensor>> readDataFiles(const std::filesystem::path& path,
+                                                    const std::vector<std::string>& inputNames) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return fail(ErrorCode::kIo, fmt::format("data '{}': not found; expected a .npz or .safetensors file or a directory", path.string()));
+  if (!std::filesystem::exists(path, error))
+    return fail(ErrorCode::kIo,
+                fmt::format("data '{}': not found; expected a .npz or .safetensors file or a directory", path.string()));
   if (std::filesystem::is_directory(path, error)) {
     std::map<std::string, Tensor> arrays;
     for (std::size_t k = 0; k < inputNames.size(); ++k) {
@@ -26,7 +29,8 @@ Result<std::map<std::string, Tensor>> readDataFiles(const std::filesystem::path&
     SS_ASSIGN(auto file, readSafetensors(path));
     return std::move(file.tensors);
   }
-  return invalid(fmt::format("data '{}': extension '{}'; expected .npz, .safetensors or a directory of input_*.pb", path.string(), path.extension().string()));
+  return invalid(fmt::format("data '{}': extension '{}'; expected .npz, .safetensors or a directory of input_*.pb",
+                             path.string(), path.extension().string()));
 }
 
 }  // namespace stepscope

@@ -11,6 +11,7 @@
 namespace stepscope {
 
 // Arrays by name. A directory's input_<k>.pb belongs to inputNames[k] when the file itself carries no name.
-Result<std::map<std::string, Tensor>> readDataFiles(const std::filesystem::path& path, const std::vector<std::string>& inputNames);
+Result<std::map<std::string, Tensor>> readDataFiles(const std::filesystem::path& path,
+                                                    const std::vector<std::string>& inputNames);
 
 }  // namespace stepscope

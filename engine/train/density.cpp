@@ -29,7 +29,8 @@ DensityProbe::DensityProbe(const Graph& graph, const Batch& batch, const TrainOp
     if (array == batch.arrays.end() || !isInteger(input.type.dtype)) continue;
     const InputRole role = inferRole(graph, id);
     if (role.kind == InputRole::Kind::kLabels) {
-      if (const auto ignored = ignoredLabel(graph)) entries_.push_back({input.name, "labels", fmt::format("ignored label {}", *ignored), ignored, {}});
+      if (const auto ignored = ignoredLabel(graph))
+        entries_.push_back({input.name, "labels", fmt::format("ignored label {}", *ignored), ignored, {}});
     } else if (role.kind == InputRole::Kind::kMask) {
       entries_.push_back({input.name, "mask", "zeros are padding", 0, {}});
     } else if (const auto pad = options.pad.find(input.name); pad != options.pad.end()) {
@@ -60,7 +61,8 @@ std::vector<snapshot::InputDensity> DensityProbe::measure(const Batch& batch) co
       std::int64_t n = 0;
       dispatchInteger(view.dtype, [&](auto tag) {
         const auto* elements = static_cast<const decltype(tag)*>(view.data) + row;
-        n = std::count_if(elements, elements + length, [&](auto element) { return static_cast<std::int64_t>(element) != invalid; });
+        n = std::count_if(elements, elements + length,
+                          [&](auto element) { return static_cast<std::int64_t>(element) != invalid; });
       });
       shortest = std::min(shortest, n);
       longest = std::max(longest, n);
@@ -82,7 +84,8 @@ std::vector<snapshot::InputDensity> DensityProbe::measure(const Batch& batch) co
 
 std::string densityText(const snapshot::InputDensity& d) {
   return fmt::format("{} '{}': {} of {} valid ({:.1f} %), {}", d.kind(), d.input(), d.valid(), d.total(),
-                     d.total() > 0 ? 100.0 * static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0.0, d.reason());
+                     d.total() > 0 ? 100.0 * static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0.0,
+                     d.reason());
 }
 
 }  // namespace stepscope

@@ -14,8 +14,8 @@ namespace stepscope {
 
 // What of the graph's inputs has a density, found once for a build; then every batch can be measured.
 //
-// Labels: elements that the loss does not ignore. Masks: elements that are not 0. Token ids: elements that are not the padding
-// value of --pad, else those where a mask input of the same shape is not 0. Other inputs have none.
+// Labels: elements that the loss does not ignore. Masks: elements that are not 0. Token ids: elements that are not the
+// padding value of --pad, else those where a mask input of the same shape is not 0. Other inputs have none.
 class DensityProbe {
  public:
   DensityProbe() = default;

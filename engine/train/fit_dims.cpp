@@ -29,23 +29,29 @@ std::vector<ValueId> fedInputs(const Graph& graph) {
 }
 
 // The integers of a synthetic batch: what indexes tables.
-void bindIntegers(const Graph& graph, const TrainOptions& options, const std::map<std::string, std::int64_t>& extents, Inference& inference) {
+void bindIntegers(const Graph& graph, const TrainOptions& options, const std::map<std::string, std::int64_t>& extents,
+                  Inference& inference) {
   Graph integers = graph;
   auto inputs = fedInputs(graph);
-  std::erase_if(inputs, [&](ValueId id) { return !isInteger(graph.value(id).type.dtype) && graph.value(id).type.dtype != DType::kBool; });
+  std::erase_if(inputs, [&](ValueId id) {
+    return !isInteger(graph.value(id).type.dtype) && graph.value(id).type.dtype != DType::kBool;
+  });
   integers.mutableInputs() = inputs;
   TrainOptions data;
   data.seed = options.seed;
   data.padding = options.padding;
   data.pad = options.pad;
-  std::erase_if(data.pad, [&](const auto& pad) { return std::find(inputs.begin(), inputs.end(), graph.findValue(pad.first)) == inputs.end(); });
+  std::erase_if(data.pad, [&](const auto& pad) {
+    return std::find(inputs.begin(), inputs.end(), graph.findValue(pad.first)) == inputs.end();
+  });
   data.dims = extents;
   const SyntheticDims used(integers, inputs, extents);
   for (const std::string& name : used.unused()) data.dims.erase(name);
   const auto source = openData(integers, data, nullptr);
   const auto batch = source ? (*source)->batch(0) : Result<Batch>(Batch{});
   if (!batch) return;
-  for (const auto& [name, tensor] : batch->arrays) inference.setConstant(graph.findValue(name), std::make_shared<const Tensor>(tensor));
+  for (const auto& [name, tensor] : batch->arrays)
+    inference.setConstant(graph.findValue(name), std::make_shared<const Tensor>(tensor));
 }
 
 std::vector<std::int64_t> numbersAt(const Graph& graph, const Node& node) {
@@ -69,10 +75,12 @@ std::optional<Contradiction> indexBeyond(const Graph& graph, const Inference& in
   if (at >= table.size() || !table[at].known() || !indices || indices->empty()) return std::nullopt;
   const std::int64_t rows = table[at].value(), largest = *std::max_element(indices->begin(), indices->end());
   if (largest < rows) return std::nullopt;
-  return Contradiction{0, fmt::format("{}: index {} for a table of {} rows", node.label(), largest, rows), {rows}, largest - rows + 1};
+  return Contradiction{
+      0, fmt::format("{}: index {} for a table of {} rows", node.label(), largest, rows), {rows}, largest - rows + 1};
 }
 
-std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOptions& options, const std::map<std::string, std::int64_t>& extents) {
+std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOptions& options,
+                                        const std::map<std::string, std::int64_t>& extents) {
   Graph graph = imported;
   const auto fed = fedInputs(graph);
   const SyntheticDims dims(graph, fed, extents);
@@ -95,7 +103,8 @@ std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOption
       beyond->at = at;
       return beyond;
     }
-    if (const Status status = inference.inferNode(id); !status) return Contradiction{at, status.error().message, numbersAt(graph, node), 0};
+    if (const Status status = inference.inferNode(id); !status)
+      return Contradiction{at, status.error().message, numbersAt(graph, node), 0};
   }
   return std::nullopt;
 }
@@ -118,7 +127,8 @@ std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) 
     // The larger extents first: a sequence sooner than a batch.
     std::vector<DimChoice*> order;
     for (DimChoice& choice : open) order.push_back(&choice);
-    std::stable_sort(order.begin(), order.end(), [](const DimChoice* a, const DimChoice* b) { return a->extent > b->extent; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const DimChoice* a, const DimChoice* b) { return a->extent > b->extent; });
     std::optional<Contradiction> best;
     DimChoice* moved = nullptr;
     std::int64_t to = 0;
@@ -126,7 +136,9 @@ std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) 
     for (DimChoice* choice : order) {
       std::vector<std::int64_t> candidates;
       const auto propose = [&](std::int64_t number) {
-        if (number > 0 && number != choice->extent && std::find(candidates.begin(), candidates.end(), number) == candidates.end()) candidates.push_back(number);
+        if (number > 0 && number != choice->extent &&
+            std::find(candidates.begin(), candidates.end(), number) == candidates.end())
+          candidates.push_back(number);
       };
       if (wrong->beyond > 0) propose(choice->extent - wrong->beyond);
       for (const std::int64_t number : wrong->numbers) propose(number);
@@ -169,7 +181,8 @@ std::string dimHint(const Graph& graph, const TrainOptions& options) {
     const std::int64_t extent = given == options.dims.end() ? need.extent : given->second;
     hint += fmt::format("{}dimension '{}' of the synthetic data is {} ({})", hint.empty() ? "" : ", ", need.name, extent,
                         given == options.dims.end() ? need.fixed ? "derived" : "default" : "--dim");
-    if (need.fixed && extent != need.extent) hint += fmt::format(" and the model needs {}: --dim {}={}", need.extent, need.name, need.extent);
+    if (need.fixed && extent != need.extent)
+      hint += fmt::format(" and the model needs {}: --dim {}={}", need.extent, need.name, need.extent);
   }
   if (hint.empty()) return {};
   return "; hint: " + hint + (hint.find("--dim ") == std::string::npos ? "; --dim NAME=N sets one" : "");

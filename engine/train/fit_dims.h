@@ -1,8 +1,8 @@
 // Extents that the graph itself fixes: a mask of 64 columns, a table of 64 positions. Synthetic data has to keep to them.
 //
-// The graph is tried with the extents that SyntheticDims would take and with the integers that synthetic data would hold. Where shapes
-// contradict each other, or an index leaves its table, the symbols that are still open take the numbers found there, the largest
-// that gets further first.
+// The graph is tried with the extents that SyntheticDims would take and with the integers that synthetic data would hold.
+// Where shapes contradict each other, or an index leaves its table, the symbols that are still open take the numbers found
+// there, the largest that gets further first.
 #pragma once
 
 #include <vector>
@@ -16,8 +16,8 @@ namespace stepscope {
 // Every symbol of the inputs that the options leave open, with the reason for its extent. Where nothing fits, the defaults.
 std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options);
 
-// For the error of a build with synthetic data that failed: what each symbol was set to, what the model needs where that is known, and
-// how to set it. Empty when the inputs have no symbols or data was given.
+// For the error of a build with synthetic data that failed: what each symbol was set to, what the model needs where that is
+// known, and how to set it. Empty when the inputs have no symbols or data was given.
 std::string dimHint(const Graph& graph, const TrainOptions& options);
 
 }  // namespace stepscope

@@ -1,9 +1,10 @@
 #include "engine/train/options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fmt/format.h>
 #include <functional>
 #include <regex>
 
@@ -55,7 +56,8 @@ Status checkRegex(std::string_view option, std::string_view text) {
     const std::regex compiled(text.begin(), text.end());
     return {};
   } catch (const std::regex_error& error) {
-    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option, text, error.what()));
+    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option,
+                               text, error.what()));
   }
 }
 
@@ -88,7 +90,8 @@ std::vector<Pass> allPasses() {
   std::vector<Pass> all;
   for (const auto* passes : {&preGradientPasses(), &postGradientPasses(), &specialisePasses()})
     for (const Pass& pass : *passes)
-      if (std::none_of(all.begin(), all.end(), [&](const Pass& other) { return other.name == pass.name; })) all.push_back(pass);
+      if (std::none_of(all.begin(), all.end(), [&](const Pass& other) { return other.name == pass.name; }))
+        all.push_back(pass);
   return all;
 }
 
@@ -110,7 +113,10 @@ std::vector<OptionInfo> makeTable() {
       {"eps", "1e-8", "term added to the denominator of adam, adamw and lamb (lamb: default 1e-6)", {}},
       {"clip-grad-norm", "0", "largest global norm of the gradients; 0 = no clipping", {}},
       {"accumulate", "1", "micro steps per update; each gradient is divided by it", {}},
-      {"lr-schedule", "constant", "factor of the learning rate over updates", {"constant", "linear", "cosine", "step", "polynomial"}},
+      {"lr-schedule",
+       "constant",
+       "factor of the learning rate over updates",
+       {"constant", "linear", "cosine", "step", "polynomial"}},
       {"warmup-steps", "0", "updates over which the learning rate rises linearly to its value", {}},
       {"total-steps", "0", "updates until the schedule ends; 0 = as many as the run has", {}},
       {"group", "", "REGEX:lr=X,weight_decay=Y for matching parameters; the first match counts", {}},
@@ -128,15 +134,34 @@ std::vector<OptionInfo> makeTable() {
       {"memory.reuse", "on", "memory of dead values is given to later ones", {"on", "off"}},
       {"memory.limit", "0", "bytes that the plan may need; 0 = what the machine has", {}},
       {"recompute.budget", "0", "bytes of live activations to stay below by computing forward values again; 0 = off", {}},
-      {"recompute.plan", "", "PATTERN:1:COUNT,…: forward values to compute again, by pattern (`build` lists them); -1 = all", {}},
+      {"recompute.plan",
+       "",
+       "PATTERN:1:COUNT,…: forward values to compute again, by pattern (`build` lists them); -1 = all",
+       {}},
       {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
       {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
       {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
-      {"record.batch", "auto", "batch and losses of its rows: auto (as often as record.percent allows), off, or every N-th step", {}},
-      {"record.batch.bytes", "16384", "contents of each input that are kept with a recorded batch; 0 = statistics alone", {}},
-      {"record.statistics", "auto", "statistics of trained parameters, gradients and module outputs: auto (as often as record.percent allows), off, or every N-th step", {}},
-      {"record.percent", "0.5", "percent of the time of the steps that recording batches and statistics may take where they are auto", {}},
-      {"roofline", "off", "measure what this machine can do (0.3 s, once per process) and set every instruction beside it", {"on", "off"}},
+      {"record.batch",
+       "auto",
+       "batch and losses of its rows: auto (as often as record.percent allows), off, or every N-th step",
+       {}},
+      {"record.batch.bytes",
+       "16384",
+       "contents of each input that are kept with a recorded batch; 0 = statistics alone",
+       {}},
+      {"record.statistics",
+       "auto",
+       "statistics of trained parameters, gradients and module outputs: auto (as often as record.percent allows), off, or "
+       "every N-th step",
+       {}},
+      {"record.percent",
+       "0.5",
+       "percent of the time of the steps that recording batches and statistics may take where they are auto",
+       {}},
+      {"roofline",
+       "off",
+       "measure what this machine can do (0.3 s, once per process) and set every instruction beside it",
+       {"on", "off"}},
       {"long.ms", "100", "instructions that run longer in the first step are named: cancelling waits for them", {}},
   };
   static const std::vector<Pass> passes = allPasses();
@@ -145,7 +170,8 @@ std::vector<OptionInfo> makeTable() {
     for (const Pass& pass : passes) all.push_back("pass." + std::string(pass.name));
     return all;
   }();
-  for (std::size_t i = 0; i < passes.size(); ++i) table.push_back({names[i], passes[i].byDefault ? "on" : "off", passes[i].doc, {"on", "off"}});
+  for (std::size_t i = 0; i < passes.size(); ++i)
+    table.push_back({names[i], passes[i].byDefault ? "on" : "off", passes[i].doc, {"on", "off"}});
   return table;
 }
 
@@ -178,34 +204,83 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
   };
   using Setter = std::function<Status()>;
   const std::map<std::string_view, Setter> setters{
-      {"data", [&]() -> Status { o.data = value; return {}; }},
-      {"loss", [&]() -> Status { o.loss = value; return {}; }},
-      {"loss-fn", [&] { return setChoice(o.lossFn, {"", "cross_entropy", "mse", "l1", "bce_with_logits"}); }},
-      {"logits", [&]() -> Status { o.logits = value; return {}; }},
-      {"labels", [&]() -> Status { o.labels = value; return {}; }},
-      {"train", [&]() -> Status { SS_TRY(checkRegex(name, value)); o.train = value; return {}; }},
-      {"freeze", [&]() -> Status { SS_TRY(checkRegex(name, value)); o.freeze = value; return {}; }},
-      {"optimizer", [&] { return setChoice(o.optimizer, {"sgd", "adam", "adamw", "lamb"}); }},
+      {"data",
+       [&]() -> Status {
+         o.data = value;
+         return {};
+       }},
+      {"loss",
+       [&]() -> Status {
+         o.loss = value;
+         return {};
+       }},
+      {"loss-fn",
+       [&] {
+         return setChoice(o.lossFn, {"", "cross_entropy", "mse", "l1", "bce_with_logits"});
+       }},
+      {"logits",
+       [&]() -> Status {
+         o.logits = value;
+         return {};
+       }},
+      {"labels",
+       [&]() -> Status {
+         o.labels = value;
+         return {};
+       }},
+      {"train",
+       [&]() -> Status {
+         SS_TRY(checkRegex(name, value));
+         o.train = value;
+         return {};
+       }},
+      {"freeze",
+       [&]() -> Status {
+         SS_TRY(checkRegex(name, value));
+         o.freeze = value;
+         return {};
+       }},
+      {"optimizer",
+       [&] {
+         return setChoice(o.optimizer, {"sgd", "adam", "adamw", "lamb"});
+       }},
       {"lr", [&] { return setNumber(o.lr, 0, kHuge); }},
-      {"weight-decay", [&]() -> Status { SS_ASSIGN(const double d, number(name, value, 0, kHuge)); o.weightDecay = d; return {}; }},
+      {"weight-decay",
+       [&]() -> Status {
+         SS_ASSIGN(const double d, number(name, value, 0, kHuge));
+         o.weightDecay = d;
+         return {};
+       }},
       {"momentum", [&] { return setNumber(o.momentum, 0, kHuge); }},
       {"nesterov", [&] { return setToggle(o.nesterov); }},
-      {"betas", [&]() -> Status {
+      {"betas",
+       [&]() -> Status {
          const auto comma = value.find(',');
-         if (comma == std::string_view::npos) return invalid(fmt::format("option 'betas': found '{}'; expected two numbers A,B", value));
+         if (comma == std::string_view::npos)
+           return invalid(fmt::format("option 'betas': found '{}'; expected two numbers A,B", value));
          SS_ASSIGN(o.beta1, number(name, value.substr(0, comma), 0, 1));
          SS_ASSIGN(o.beta2, number(name, value.substr(comma + 1), 0, 1));
-         if (o.beta1 >= 1 || o.beta2 >= 1) return invalid(fmt::format("option 'betas': found '{}'; expected numbers below 1", value));
+         if (o.beta1 >= 1 || o.beta2 >= 1)
+           return invalid(fmt::format("option 'betas': found '{}'; expected numbers below 1", value));
          return {};
        }},
       {"eps", [&] { return setNumber(o.eps, 0, kHuge); }},
       {"clip-grad-norm", [&] { return setNumber(o.clipGradNorm, 0, kHuge); }},
       {"accumulate", [&] { return setWhole(o.accumulate, 1, 1 << 20); }},
-      {"lr-schedule", [&] { return setChoice(o.lrSchedule, {"constant", "linear", "cosine", "step", "polynomial"}); }},
+      {"lr-schedule",
+       [&] {
+         return setChoice(o.lrSchedule, {"constant", "linear", "cosine", "step", "polynomial"});
+       }},
       {"warmup-steps", [&] { return setWhole(o.warmupSteps, 0, kMax); }},
       {"total-steps", [&] { return setWhole(o.totalSteps, 0, kMax); }},
-      {"group", [&]() -> Status { SS_ASSIGN(ParameterGroup group, parseGroup(value)); o.groups.push_back(std::move(group)); return {}; }},
-      {"pad", [&]() -> Status {
+      {"group",
+       [&]() -> Status {
+         SS_ASSIGN(ParameterGroup group, parseGroup(value));
+         o.groups.push_back(std::move(group));
+         return {};
+       }},
+      {"pad",
+       [&]() -> Status {
          SS_ASSIGN(const auto pair, assignment(name, value));
          SS_ASSIGN(o.pad[pair.first], whole(name, pair.second, -kMax, kMax));
          return {};
@@ -215,33 +290,67 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"steps", [&] { return setWhole(o.steps, 0, kMax); }},
       {"seed", [&] { return setWhole(o.seed, 0, INT64_MAX); }},
       {"threads", [&] { return setWhole(o.threads, 0, 1024); }},
-      {"device", [&]() -> Status {
-         if (value == "cpu") { o.device = value; return {}; }
-         if (value.starts_with("cuda")) return unsupported(fmt::format("device '{}': not available in this build; expected cpu", value));
+      {"device",
+       [&]() -> Status {
+         if (value == "cpu") {
+           o.device = value;
+           return {};
+         }
+         if (value.starts_with("cuda"))
+           return unsupported(fmt::format("device '{}': not available in this build; expected cpu", value));
          return invalid(fmt::format("device '{}': unknown; expected cpu", value));
        }},
-      {"precision", [&]() -> Status {
-         if (value == "fp32") { o.precision = value; return {}; }
-         if (value == "fp16" || value == "bf16") return unsupported(fmt::format("precision '{}': not available in this build; expected fp32", value));
+      {"precision",
+       [&]() -> Status {
+         if (value == "fp32") {
+           o.precision = value;
+           return {};
+         }
+         if (value == "fp16" || value == "bf16")
+           return unsupported(fmt::format("precision '{}': not available in this build; expected fp32", value));
          return invalid(fmt::format("precision '{}': unknown; expected fp32", value));
        }},
-      {"dim", [&]() -> Status {
+      {"dim",
+       [&]() -> Status {
          SS_ASSIGN(const auto pair, assignment(name, value));
          SS_ASSIGN(o.dims[pair.first], whole(name, pair.second, 0, std::int64_t{1} << 40));
          return {};
        }},
-      {"missing-weights", [&] { return setChoice(o.missingWeights, {"error", "random"}); }},
+      {"missing-weights",
+       [&] {
+         return setChoice(o.missingWeights, {"error", "random"});
+       }},
       {"memory.inplace", [&] { return setToggle(o.inPlace); }},
       {"memory.reuse", [&] { return setToggle(o.reuse); }},
       {"memory.limit", [&] { return setWhole(o.memoryLimit, 0, kMax); }},
       {"recompute.budget", [&] { return setWhole(o.recomputeBudget, 0, kMax); }},
-      {"recompute.plan", [&]() -> Status { SS_ASSIGN(o.recomputePlan, parseRecomputePlan(value)); return {}; }},
+      {"recompute.plan",
+       [&]() -> Status {
+         SS_ASSIGN(o.recomputePlan, parseRecomputePlan(value));
+         return {};
+       }},
       {"ring.bytes", [&] { return setWhole(o.ringBytes, 0, kMax); }},
-      {"kernels", [&]() -> Status { SS_TRY(oneOf(name, value, {"fast", "reference"})); o.referenceKernels = value == "reference"; return {}; }},
-      {"record", [&] { return setChoice(o.record, {"off", "steps", "instructions"}); }},
-      {"record.batch", [&]() -> Status { SS_ASSIGN(o.recordBatch, parseSampleRate(name, value)); return {}; }},
+      {"kernels",
+       [&]() -> Status {
+         SS_TRY(oneOf(name, value, {"fast", "reference"}));
+         o.referenceKernels = value == "reference";
+         return {};
+       }},
+      {"record",
+       [&] {
+         return setChoice(o.record, {"off", "steps", "instructions"});
+       }},
+      {"record.batch",
+       [&]() -> Status {
+         SS_ASSIGN(o.recordBatch, parseSampleRate(name, value));
+         return {};
+       }},
       {"record.batch.bytes", [&] { return setWhole(o.recordBatchBytes, 0, 1 << 30); }},
-      {"record.statistics", [&]() -> Status { SS_ASSIGN(o.recordStatistics, parseSampleRate(name, value)); return {}; }},
+      {"record.statistics",
+       [&]() -> Status {
+         SS_ASSIGN(o.recordStatistics, parseSampleRate(name, value));
+         return {};
+       }},
       {"record.percent", [&] { return setNumber(o.recordPercent, 0, 100); }},
       {"roofline", [&] { return setToggle(o.roofline); }},
       {"long.ms", [&] { return setWhole(o.longMs, 0, 1 << 30); }},
@@ -264,9 +373,11 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
 
 Status checkOptions(const TrainOptions& o) {
   if (o.nesterov && o.momentum == 0) return invalid("option 'nesterov': momentum is 0; expected momentum above 0");
-  if (o.nesterov && o.optimizer != "sgd") return invalid(fmt::format("option 'nesterov': optimizer is '{}'; expected sgd", o.optimizer));
+  if (o.nesterov && o.optimizer != "sgd")
+    return invalid(fmt::format("option 'nesterov': optimizer is '{}'; expected sgd", o.optimizer));
   if (o.momentum != 0 && o.optimizer != "sgd")
-    return invalid(fmt::format("option 'momentum': optimizer is '{}'; expected sgd; hint: adam's decay rates are --betas", o.optimizer));
+    return invalid(fmt::format("option 'momentum': optimizer is '{}'; expected sgd; hint: adam's decay rates are --betas",
+                               o.optimizer));
   return {};
 }
 

@@ -5,7 +5,8 @@
 
 namespace stepscope {
 
-Session::PhaseScope::PhaseScope(Session& session, std::string name) : session_(session), index_(static_cast<int>(session.spans_.size())) {
+Session::PhaseScope::PhaseScope(Session& session, std::string name)
+    : session_(session), index_(static_cast<int>(session.spans_.size())) {
   snapshot::PhaseSpan span;
   span.set_name(std::move(name));
   span.set_depth(static_cast<int>(session.openSpans_.size()));

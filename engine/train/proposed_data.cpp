@@ -21,7 +21,8 @@ std::vector<std::filesystem::path> archivesIn(const std::filesystem::path& folde
   std::vector<std::filesystem::path> found;
   std::error_code error;
   std::size_t seen = 0;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end && seen < kMostEntries; it.increment(error), ++seen)
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end && seen < kMostEntries;
+       it.increment(error), ++seen)
     if (it->path().extension() == ".npz" && it->is_regular_file(error)) found.push_back(it->path());
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::pair(a.filename() != kCaptured, a.filename()) < std::pair(b.filename() != kCaptured, b.filename());
@@ -57,10 +58,13 @@ ProposedData proposeData(const std::filesystem::path& model, const Graph& graph)
       refuse(fmt::format("the model has no loss of its own, and no array '{}' is there for one that is attached", kLabels));
       continue;
     }
-    const std::string where = path.filename() == kCaptured ? "lies beside the model, as captures have it" : "lies beside the model";
-    const std::string entries = layout->entries == 0 ? "one batch" : fmt::format("{} batch{}", layout->entries, layout->entries == 1 ? "" : "es");
+    const std::string where =
+        path.filename() == kCaptured ? "lies beside the model, as captures have it" : "lies beside the model";
+    const std::string entries =
+        layout->entries == 0 ? "one batch" : fmt::format("{} batch{}", layout->entries, layout->entries == 1 ? "" : "es");
     const std::size_t inputs = layout->perStep.size();
-    return {path.string(), fmt::format("'{}' {}; its arrays feed {}: {}", name, where, inputs == 1 ? "the input" : fmt::format("all {} inputs", inputs), entries)};
+    return {path.string(), fmt::format("'{}' {}; its arrays feed {}: {}", name, where,
+                                       inputs == 1 ? "the input" : fmt::format("all {} inputs", inputs), entries)};
   }
   return {{}, std::move(why)};
 }

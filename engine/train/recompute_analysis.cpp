@@ -1,7 +1,8 @@
 #include "engine/train/recompute_analysis.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -27,14 +28,17 @@ Inference bound(const Inference& inference, Graph& graph) {
 
 }  // namespace
 
-RecomputeAnalysis::RecomputeAnalysis(const Graph& graph, const Inference& inference, const PlanOptions& plan, std::vector<RecomputeRequest> presentRequests,
-                                     std::int64_t presentBudget, Before before)
+RecomputeAnalysis::RecomputeAnalysis(const Graph& graph, const Inference& inference, const PlanOptions& plan,
+                                     std::vector<RecomputeRequest> presentRequests, std::int64_t presentBudget,
+                                     Before before)
     : graph_(graph),
       inference_(bound(inference, graph_)),
       presentRequests_(std::move(presentRequests)),
       presentBudget_(presentBudget),
       before_(std::move(before)),
-      study_(graph_, inference_, plan, [this] { return before_ ? before_(std::min(done_++, std::max<std::int64_t>(0, total_ - 1)), total_) : Status{}; }) {}
+      study_(graph_, inference_, plan, [this] {
+        return before_ ? before_(std::min(done_++, std::max<std::int64_t>(0, total_ - 1)), total_) : Status{};
+      }) {}
 
 Status RecomputeAnalysis::prepare() {
   if (prepared_) return {};
@@ -60,7 +64,8 @@ Status RecomputeAnalysis::prepare() {
   }
   SS_ASSIGN(present_.choice, study_.choose(presentRequests_, presentBudget_));
   SS_ASSIGN(present_.effect, study_.evaluate(present_.choice));
-  std::stable_sort(patterns_.begin(), patterns_.end(), [](const Judged& a, const Judged& b) { return a.effect.peak < b.effect.peak; });
+  std::stable_sort(patterns_.begin(), patterns_.end(),
+                   [](const Judged& a, const Judged& b) { return a.effect.peak < b.effect.peak; });
   prepared_ = true;
   return {};
 }
@@ -96,7 +101,8 @@ snapshot::RecomputePattern RecomputeAnalysis::describe(const Judged& judged, con
   return row;
 }
 
-snapshot::RecomputePoint RecomputeAnalysis::describe(const RecomputeChoice& choice, const RecomputeEffect& effect, const NodeTimes& times) const {
+snapshot::RecomputePoint RecomputeAnalysis::describe(const RecomputeChoice& choice, const RecomputeEffect& effect,
+                                                     const NodeTimes& times) const {
   snapshot::RecomputePoint point;
   point.set_peak_bytes(effect.peak);
   point.set_nodes(static_cast<int>(effect.repeated.size()));
@@ -130,12 +136,14 @@ snapshot::RecomputeReport RecomputeAnalysis::report(const NodeTimes& times) cons
   return report;
 }
 
-Result<snapshot::RecomputePoint> RecomputeAnalysis::whatIf(const std::vector<RecomputeRequest>& requests, std::int64_t budget, const NodeTimes& times) {
+Result<snapshot::RecomputePoint> RecomputeAnalysis::whatIf(const std::vector<RecomputeRequest>& requests,
+                                                           std::int64_t budget, const NodeTimes& times) {
   done_ = 0;
   total_ = 0;
   for (const RecomputeRequest& request : requests)
     if (request.apply && study_.occurrences(request.pattern) == 0)
-      return invalid(fmt::format("option 'recompute.plan': pattern '{}' is not in this graph; expected one of the candidates", request.pattern));
+      return invalid(fmt::format(
+          "option 'recompute.plan': pattern '{}' is not in this graph; expected one of the candidates", request.pattern));
   SS_ASSIGN(const RecomputeChoice choice, study_.choose(requests, budget));
   SS_ASSIGN(const RecomputeEffect effect, study_.evaluate(choice));
   return describe(choice, effect, times);

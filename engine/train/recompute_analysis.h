@@ -1,4 +1,5 @@
-// What recompute could give for one variant, as RecomputeReport: every pattern alone, what budgets choose, and any other choice.
+// What recompute could give for one variant, as RecomputeReport: every pattern alone, what budgets choose, and any other
+// choice.
 //
 // The planner's answers are worked out once per variant; costs are looked up in the newest times of nodes.
 #pragma once
@@ -15,24 +16,26 @@ namespace stepscope {
 // Nanoseconds of running a forward node once, by its index.
 struct NodeTimes {
   std::unordered_map<std::int32_t, double> ns;
-  double plainStep = 0;      // of the step in which nothing runs again
-  bool measured = false;     // otherwise the least that the machine can take
-  std::string basis;         // in words
+  double plainStep = 0;   // of the step in which nothing runs again
+  bool measured = false;  // otherwise the least that the machine can take
+  std::string basis;      // in words
 };
 
 class RecomputeAnalysis {
  public:
-  // `graph` is the specialised graph before phase recompute, `inference` knows its values. `before` comes before every plan that is
-  // made, with how many were made of how many; an error ends what runs.
+  // `graph` is the specialised graph before phase recompute, `inference` knows its values. `before` comes before every plan
+  // that is made, with how many were made of how many; an error ends what runs.
   using Before = std::function<Status(std::int64_t done, std::int64_t total)>;
-  RecomputeAnalysis(const Graph& graph, const Inference& inference, const PlanOptions& plan, std::vector<RecomputeRequest> presentRequests, std::int64_t presentBudget, Before before);
+  RecomputeAnalysis(const Graph& graph, const Inference& inference, const PlanOptions& plan,
+                    std::vector<RecomputeRequest> presentRequests, std::int64_t presentBudget, Before before);
 
   // Nothing when it was done before. Cancelled ones begin again.
   Status prepare();
   // After prepare(). Most bytes saved first.
   snapshot::RecomputeReport report(const NodeTimes& times) const;
   // What this plan and budget would give. Errors are the planner's, or that of `before`.
-  Result<snapshot::RecomputePoint> whatIf(const std::vector<RecomputeRequest>& requests, std::int64_t budget, const NodeTimes& times);
+  Result<snapshot::RecomputePoint> whatIf(const std::vector<RecomputeRequest>& requests, std::int64_t budget,
+                                          const NodeTimes& times);
 
  private:
   struct Judged {
@@ -41,7 +44,8 @@ class RecomputeAnalysis {
     RecomputeEffect effect;
   };
   snapshot::RecomputePattern describe(const Judged& judged, const NodeTimes& times) const;
-  snapshot::RecomputePoint describe(const RecomputeChoice& choice, const RecomputeEffect& effect, const NodeTimes& times) const;
+  snapshot::RecomputePoint describe(const RecomputeChoice& choice, const RecomputeEffect& effect,
+                                    const NodeTimes& times) const;
 
   Graph graph_;
   Inference inference_;

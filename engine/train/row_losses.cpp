@@ -27,7 +27,8 @@ const Node* producerOf(const Graph& graph, ValueId id) {
 }
 
 bool onlyReshapes(const Node& node) {
-  return node.domain.empty() && (node.op == "Identity" || node.op == "Cast" || node.op == "Reshape" || node.op == "Squeeze" || node.op == "Unsqueeze");
+  return node.domain.empty() && (node.op == "Identity" || node.op == "Cast" || node.op == "Reshape" ||
+                                 node.op == "Squeeze" || node.op == "Unsqueeze");
 }
 
 // What `loss` is a cast or another shape of.
@@ -37,7 +38,9 @@ const Node* reducingNode(const Graph& graph, ValueId loss) {
   return node;
 }
 
-bool isEntropy(const Node& node) { return node.domain.empty() && (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss"); }
+bool isEntropy(const Node& node) {
+  return node.domain.empty() && (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss");
+}
 bool isReduction(const Node& node) { return node.domain.empty() && (node.op == "ReduceMean" || node.op == "ReduceSum"); }
 
 // Of one row whose classes lie `stride` apart.
@@ -59,8 +62,10 @@ struct CrossEntropy {
   bool normalised = false;  // scores are log-probabilities
 
   std::string problem() const {
-    if (scores.dims.size() < 2 || labels.dims.size() + 1 != scores.dims.size() || !isInteger(labels.dtype)) return "the labels are no class numbers";
-    if (scores.dims[0] * scores.dims[1] == 0 || labels.elements() != scores.elements() / scores.dims[1]) return "scores and labels differ in shape";
+    if (scores.dims.size() < 2 || labels.dims.size() + 1 != scores.dims.size() || !isInteger(labels.dtype))
+      return "the labels are no class numbers";
+    if (scores.dims[0] * scores.dims[1] == 0 || labels.elements() != scores.elements() / scores.dims[1])
+      return "scores and labels differ in shape";
     if (weights.present() && weights.elements() != scores.dims[1]) return "the weights do not fit the classes";
     return labels.elements() > kMostRows ? "too many rows" : "";
   }
@@ -87,7 +92,8 @@ struct CrossEntropy {
   }
 };
 
-snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node, const std::function<Result<TensorView>(ValueId)>& read) {
+snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node,
+                                   const std::function<Result<TensorView>(ValueId)>& read) {
   CrossEntropy entropy;
   if (node.attrs.has("ignore_index")) entropy.ignored = node.attrs.integer("ignore_index", -100);
   entropy.normalised = node.op == "NegativeLogLikelihoodLoss";
@@ -98,7 +104,8 @@ snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node, const s
   }
   auto labels = read(node.input(1));
   snapshot::RowLosses out;
-  out.set_quantity(toUtf8(fmt::format("cross entropy of '{}' at '{}'", graph.value(node.input(0)).name, graph.value(node.input(1)).name)));
+  out.set_quantity(toUtf8(
+      fmt::format("cross entropy of '{}' at '{}'", graph.value(node.input(0)).name, graph.value(node.input(1)).name)));
   if (!scores || !labels) {
     out.set_unavailable(toUtf8((scores ? labels : scores).error().message));
     return out;
@@ -118,7 +125,8 @@ snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node, const s
   return out;
 }
 
-snapshot::RowLosses ofReduction(const Graph& graph, const Node& node, const std::function<Result<TensorView>(ValueId)>& read) {
+snapshot::RowLosses ofReduction(const Graph& graph, const Node& node,
+                                const std::function<Result<TensorView>(ValueId)>& read) {
   const bool mean = node.op == "ReduceMean";
   snapshot::RowLosses out;
   out.set_quantity(toUtf8(fmt::format("{} of '{}' over each row", mean ? "mean" : "sum", graph.value(node.input(0)).name)));
@@ -127,7 +135,8 @@ snapshot::RowLosses ofReduction(const Graph& graph, const Node& node, const std:
     out.set_unavailable(toUtf8(view.error().message));
     return out;
   }
-  if (view->dims.empty() || view->elements() == 0 || view->dims[0] > kMostRows) return never("what the loss reduces has no rows");
+  if (view->dims.empty() || view->elements() == 0 || view->dims[0] > kMostRows)
+    return never("what the loss reduces has no rows");
   const std::int64_t rows = view->dims[0], length = view->elements() / rows;
   for (std::int64_t row = 0; row < rows; ++row) {
     double sum = 0;
@@ -148,7 +157,8 @@ snapshot::RowLosses rowLosses(const Graph& graph, ValueId loss, const std::funct
                               const std::function<int(NodeId)>& instructionOf) {
   const Node* node = reducingNode(graph, loss);
   if (!node) return never("the loss is computed by no node");
-  if (!isEntropy(*node) && !isReduction(*node)) return never(fmt::format("the loss comes from {}, which has no value per row", node->label()));
+  if (!isEntropy(*node) && !isReduction(*node))
+    return never(fmt::format("the loss comes from {}, which has no value per row", node->label()));
   snapshot::RowLosses out = isEntropy(*node) ? ofCrossEntropy(graph, *node, read) : ofReduction(graph, *node, read);
   if (out.instruction() == 0) out.set_instruction(instructionOf(node->id));
   return out;

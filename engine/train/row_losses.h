@@ -11,8 +11,10 @@
 namespace stepscope {
 
 // Looks through casts and reshapes of `loss` at the node that reduces it:
-//   SoftmaxCrossEntropyLoss, NegativeLogLikelihoodLoss   scores [N, C, D...] and labels [N, D...]: one row per label, weighted;
-//                                                        from the log-probabilities, or from the scores while those are there
+//   SoftmaxCrossEntropyLoss, NegativeLogLikelihoodLoss   scores [N, C, D...] and labels [N, D...]: one row per label,
+//   weighted;
+//                                                        from the log-probabilities, or from the scores while those are
+//                                                        there
 //   ReduceMean, ReduceSum                                the mean or sum of each entry of the first axis of what is reduced
 // `read` gives a value's contents or says why there are none; `instructionOf` the place of a node in the plan.
 // A loss of another form, or of more than 2^20 rows, is told in `unavailable` with instruction -1.

@@ -16,10 +16,10 @@ struct SampleRate {
 // "off", "auto" or a whole number from 1. The error names the option.
 Result<SampleRate> parseSampleRate(std::string_view option, std::string_view text);
 
-// With `auto`, a step is taken as soon as the steps since the last one lasted so long that its cost is no more than `share` of them, so
-// recording costs no more than that whatever the model. The first two steps are always taken: the first is cold and tells nothing of
-// the cost. A long run is thinned out: after every kDense
-// samples they lie one micro step further apart, so their number grows with the logarithm of the steps.
+// With `auto`, a step is taken as soon as the steps since the last one lasted so long that its cost is no more than `share`
+// of them, so recording costs no more than that whatever the model. The first two steps are always taken: the first is cold
+// and tells nothing of the cost. A long run is thinned out: after every kDense samples they lie one micro step further
+// apart, so their number grows with the logarithm of the steps.
 class Sampler {
  public:
   static constexpr std::int64_t kDense = 200;

@@ -10,7 +10,8 @@ double scheduleFactor(const TrainOptions& o, std::int64_t update) {
   const std::int64_t warmup = o.warmupSteps;
   if (update < warmup) return static_cast<double>(update + 1) / static_cast<double>(warmup);
   if (o.lrSchedule == "constant") return 1;
-  const std::int64_t total = o.totalSteps > 0 ? o.totalSteps : std::max<std::int64_t>(1, (o.startStep + o.steps) / o.accumulate);
+  const std::int64_t total =
+      o.totalSteps > 0 ? o.totalSteps : std::max<std::int64_t>(1, (o.startStep + o.steps) / o.accumulate);
   const double length = static_cast<double>(std::max<std::int64_t>(1, total - warmup));
   const double done = std::min(1.0, static_cast<double>(update - warmup) / length);
   if (o.lrSchedule == "linear") return 1 - done;

@@ -40,7 +40,8 @@ ProblemList operandProblems(const LoadedModel& model) {
   checkOperands(model.graph, opset, isCall, found);
   for (const Function& function : model.functions) checkOperands(function.body, opset, isCall, found);
   ProblemList list;
-  for (OperandProblem& problem : found) list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
+  for (OperandProblem& problem : found)
+    list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
   return list;
 }
 
@@ -152,7 +153,8 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
 
 std::vector<snapshot::PhaseSpan> Session::phasesOf(std::size_t build) const {
   const std::size_t first = builds_[build], end = build + 1 < builds_.size() ? builds_[build + 1] : spans_.size();
-  std::vector<snapshot::PhaseSpan> spans(spans_.begin() + static_cast<std::ptrdiff_t>(first), spans_.begin() + static_cast<std::ptrdiff_t>(end));
+  std::vector<snapshot::PhaseSpan> spans(spans_.begin() + static_cast<std::ptrdiff_t>(first),
+                                         spans_.begin() + static_cast<std::ptrdiff_t>(end));
   for (snapshot::PhaseSpan& span : spans)
     if (span.parent() >= 0) span.set_parent(span.parent() - static_cast<int>(first));
   return spans;
@@ -186,7 +188,8 @@ std::vector<snapshot::Option> Session::optionList() const {
     const auto origin = options().origins.find(std::string(info.name));
     option.set_value(origin == options().origins.end() ? std::string(info.defaultValue) : origin->second.value);
     option.set_set_by(origin == options().origins.end() ? "default" : origin->second.setBy);
-    if (const auto effect = optionEffects_.find(std::string(info.name)); effect != optionEffects_.end()) option.set_effect(effect->second);
+    if (const auto effect = optionEffects_.find(std::string(info.name)); effect != optionEffects_.end())
+      option.set_effect(effect->second);
     list.push_back(std::move(option));
   }
   return list;
@@ -195,7 +198,8 @@ std::vector<snapshot::Option> Session::optionList() const {
 Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
   if (stages_.empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
   for (const Stage& stage : stages_)
-    if (stage.phase == phase || (phase.empty() && &stage == &stages_.back())) return toSnapshot(*stage.graph, stage.phase, parameters_, loss_);
+    if (stage.phase == phase || (phase.empty() && &stage == &stages_.back()))
+      return toSnapshot(*stage.graph, stage.phase, parameters_, loss_);
   std::string names;
   for (const Stage& stage : stages_) names += (names.empty() ? "" : ", ") + stage.phase;
   return fail(ErrorCode::kNotFound, fmt::format("graph: no phase '{}'; kept are {}", phase, names));
@@ -224,7 +228,8 @@ std::vector<snapshot::Determinism> Session::determinism() const {
       verdict.set_reason("numbers depend on seed, micro step, imported node and element only");
     } else if (implementation.starts_with("onednn")) {
       verdict.set_verdict("depends on thread count");
-      verdict.set_reason(implementation + ": the library may split sums by the number of threads; equal bits for an equal number");
+      verdict.set_reason(implementation +
+                         ": the library may split sums by the number of threads; equal bits for an equal number");
     } else {
       verdict.set_verdict("deterministic");
       verdict.set_reason("every element is computed by one thread in a fixed order");

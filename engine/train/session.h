@@ -45,7 +45,7 @@ struct MachinePeak;
 
 // Told about what happens while a call runs. Calls come on the session's thread; all are optional.
 struct Observer {
-  std::function<void(const snapshot::PhaseSpan&)> phase;    // a phase or a child of it has ended
+  std::function<void(const snapshot::PhaseSpan&)> phase;  // a phase or a child of it has ended
   std::function<void(const snapshot::Alert&)> alert;
   std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
 };
@@ -64,9 +64,9 @@ struct Variant {
   std::unique_ptr<Inference> inference;
   std::unique_ptr<Executor> executor;
   const cpu::MachinePeak* peak = nullptr;  // of this machine, where the option roofline asks for it
-  bool stepped = false;              // a step of it was committed
-  bool timed = false;                // its first step has named the instructions that cancelling waits for
-  std::optional<NotePlan> notes;     // what a step may note of its values
+  bool stepped = false;                    // a step of it was committed
+  bool timed = false;                      // its first step has named the instructions that cancelling waits for
+  std::optional<NotePlan> notes;           // what a step may note of its values
   // State whose next version has memory of its own: copied when the step is committed.
   struct Copied {
     StateUpdate update;
@@ -74,13 +74,13 @@ struct Variant {
     bool byOptimizer = false;
   };
   std::vector<Copied> copied;
-  std::shared_ptr<const Graph> specialised;  // before phase recompute
-  std::shared_ptr<const Graph> recomputed;   // after it; null when it changed nothing
+  std::shared_ptr<const Graph> specialised;    // before phase recompute
+  std::shared_ptr<const Graph> recomputed;     // after it; null when it changed nothing
   std::map<std::string, std::string> effects;  // of the options, in this plan
-  std::size_t build = 0;             // which of Session::builds() made it
+  std::size_t build = 0;                       // which of Session::builds() made it
   PlanOptions planOptions;
-  std::optional<Error> doesNotFit;   // why no step of it may run
-  std::int64_t livePeak = 0;         // largest sum of live bytes, without workspaces
+  std::optional<Error> doesNotFit;  // why no step of it may run
+  std::int64_t livePeak = 0;        // largest sum of live bytes, without workspaces
   StepTimes times;
   std::unique_ptr<RecomputeAnalysis> analysis;  // made when it is asked for
 };
@@ -105,18 +105,21 @@ class Session {
   const std::vector<DimChoice>& dimensions() const;
   const Graph& imported() const { return imported_; }
 
-  // --- options. Before the build they take effect with it; after it at the next step boundary, which keeps parameters, optimizer
-  // state and random state: applyOptions() does it at once when no step has begun, and beginning a step does it otherwise.
+  // --- options. Before the build they take effect with it; after it at the next step boundary, which keeps parameters,
+  // optimizer state and random state: applyOptions() does it at once when no step has begun, and beginning a step does it
+  // otherwise.
   const TrainOptions& options() const { return pending_ ? *pending_ : options_; }
   Status setOptions(TrainOptions options);
-  // Builds again with the options that wait, and runs the coming step under the old and the new plan from one state to compare what
-  // they leave behind; it commits nothing. When the build fails, the old options and plan are back, and the error says why.
+  // Builds again with the options that wait, and runs the coming step under the old and the new plan from one state to
+  // compare what they leave behind; it commits nothing. When the build fails, the old options and plan are back, and the
+  // error says why.
   Status applyOptions();
   // Of the last change that was applied; nullptr before one.
   const snapshot::OptionProof* optionProof() const { return optionProof_ ? &*optionProof_ : nullptr; }
   std::vector<snapshot::Option> optionList() const;
 
-  // Phases attach loss … bind, for the batch of the next step. Build again after options changed: state carries over by name.
+  // Phases attach loss … bind, for the batch of the next step. Build again after options changed: state carries over by
+  // name.
   Status build();
   // The same without loss, gradient and optimizer: forward only (`stepscope run`).
   Status buildForward(const std::vector<std::string>& fetch);
@@ -124,8 +127,8 @@ class Session {
   // Batches from here instead of where the options say, until options change; they fit the graph as those of openData() do.
   void feedFrom(std::unique_ptr<DataSource> data) { data_ = std::move(data); }
   const std::vector<snapshot::PhaseSpan>& phases() const { return spans_; }
-  // How many times phases ran to make a plan: the first build with what reading the file took, then one for each change of options and
-  // each batch with other shapes. A build that failed before anything was built counts with the next attempt.
+  // How many times phases ran to make a plan: the first build with what reading the file took, then one for each change of
+  // options and each batch with other shapes. A build that failed before anything was built counts with the next attempt.
   std::size_t builds() const { return builds_.size(); }
   // The one that made the plan which runs: not the newest when a batch has the shapes of an earlier one again.
   std::size_t runningBuild() const { return variant_ ? variant_->build : builds_.empty() ? 0 : builds_.size() - 1; }
@@ -139,27 +142,28 @@ class Session {
   std::vector<snapshot::Determinism> determinism() const;
   // What may be computed again, judged on the variant that runs. kCancelled after cancel().
   Result<snapshot::RecomputeReport> recomputeReport(const std::optional<RecomputeQuestion>& question);
-  // What runs the plan of the newest variant, for measurements; null before the build, and only valid until the next call that runs.
+  // What runs the plan of the newest variant, for measurements; null before the build, and only valid until the next call
+  // that runs.
   Executor* executor() const { return variant_ ? variant_->executor.get() : nullptr; }
   const std::vector<ParameterChoice>& parameters() const { return parameters_; }
 
   // --- running. One micro step at full speed; commits at its end.
   Result<snapshot::StepRecord> step();
-  Status step(snapshot::StepRecord& record);            // the same; memory of an earlier step's record is used again
+  Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return state_.step; }
-  // From any thread: ends what runs now, or else what runs next, at an instruction's boundary. A step that already writes state is
-  // finished first. clearCancel() takes back one that came too late to end anything.
+  // From any thread: ends what runs now, or else what runs next, at an instruction's boundary. A step that already writes
+  // state is finished first. clearCancel() takes back one that came too late to end anything.
   void cancel() { cancelled_ = true; }
   void clearCancel() { cancelled_ = false; }
 
   // --- stepping through one micro step
-  Status beginStep();                                   // at instruction 0; an already begun step is thrown away
+  Status beginStep();  // at instruction 0; an already begun step is thrown away
   // Negative = back: from the undo log where it reaches, else by replay from the start of the step.
   Result<snapshot::Position> stepInstructions(int count);
   Result<snapshot::Position> runTo(int instruction);
   Result<snapshot::Position> runToBreak(bool backwards);
   Result<snapshot::Position> stepPhase(bool backwards);
-  Result<snapshot::StepRecord> finishStep();            // runs what is left and commits; cancelled, it stays where it came to
+  Result<snapshot::StepRecord> finishStep();  // runs what is left and commits; cancelled, it stays where it came to
   Status abandonStep();
   snapshot::Position position() const;
   // Instructions that were run again to go back, since the session began.
@@ -167,18 +171,18 @@ class Session {
   Status setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
   void watch(std::vector<ValueId> values) { watched_ = std::move(values); }
-  std::vector<std::int64_t> ring() const;               // micro steps to whose start rewind() can go
+  std::vector<std::int64_t> ring() const;  // micro steps to whose start rewind() can go
   Status rewind(std::int64_t step);
 
   // --- values
-  ValueId findValue(std::string_view name) const;       // by name, in the graph that runs
+  ValueId findValue(std::string_view name) const;  // by name, in the graph that runs
   const Graph& runningGraph() const { return variant_ ? variant_->graph : imported_; }
   ValueId lossValue() const { return loss_; }
   std::vector<ValueId> forwardOutputs() const { return runningGraph().outputs(); }
   // `begin` and `extent` select a slice; empty = everything, cut to `limit` elements.
-  Result<snapshot::TensorData> fetch(ValueId id, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& extent,
-                                     bool statistics, std::int64_t limit) const;
-  Result<TensorView> value(ValueId id) const;           // valid until the next call that runs something
+  Result<snapshot::TensorData> fetch(ValueId id, const std::vector<std::int64_t>& begin,
+                                     const std::vector<std::int64_t>& extent, bool statistics, std::int64_t limit) const;
+  Result<TensorView> value(ValueId id) const;  // valid until the next call that runs something
   Status edit(ValueId id, const std::vector<std::int64_t>& index, double number, bool fill);
   Status editData(ValueId id, const TensorView& data);
   // The contents of a .npy file of the value's shape, in its type or one that loses nothing.
@@ -188,17 +192,20 @@ class Session {
   Result<snapshot::ComparisonResult> compareWithValue(ValueId id, ValueId other) const;
   // What each row contributes to the loss, as far as its values are in memory now.
   snapshot::RowLosses rowLosses() const;
-  Status pin(ValueId id, bool pinned);                  // replans at the next step boundary; a barrier to passes
-  void keep(std::vector<std::string> names) { keep_ = std::move(names); }  // before build: values to keep until the end of the step
-  void keepGradients(bool on) { keepGradients_ = on; }                     // before build: gradients of trained parameters likewise
+  Status pin(ValueId id, bool pinned);  // replans at the next step boundary; a barrier to passes
+  void keep(std::vector<std::string> names) {
+    keep_ = std::move(names);
+  }                                                     // before build: values to keep until the end of the step
+  void keepGradients(bool on) { keepGradients_ = on; }  // before build: gradients of trained parameters likewise
   // Runs the coming micro step twice from one state and compares every value that the plan keeps; commits nothing.
   Result<snapshot::CompareReply> compareBits();
 
   // --- state
   Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, before clipping; after the last step
   std::map<std::string, TensorView> namedState(bool optimizer) const;
-  Status saveState(const std::filesystem::path& path) const;    // safetensors: parameters, optimizer state, counters
-  // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning, at the next build or at once.
+  Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
+  // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning, at the next build or at
+  // once.
   Status loadState(const std::filesystem::path& path, bool resume);
 
  private:
@@ -255,8 +262,8 @@ class Session {
 
   Observer observer_;
   std::filesystem::path path_;
-  LoadedModel model_;                 // graph moved out
-  Graph imported_;                    // after infer: where every build starts
+  LoadedModel model_;  // graph moved out
+  Graph imported_;     // after infer: where every build starts
   std::unique_ptr<Inference> importedInference_;
   TrainOptions options_;
   std::optional<TrainOptions> pending_;  // wait for a step boundary
@@ -267,9 +274,9 @@ class Session {
     std::vector<DimChoice> open;
   };
   mutable std::optional<Dimensions> dimensions_;
-  DensityProbe density_;              // of the inputs, set by `inspect inputs`
-  StepNotes notes_;                   // of the running step
-  Graph symbolic_;                    // after optimizer: where every variant starts
+  DensityProbe density_;  // of the inputs, set by `inspect inputs`
+  StepNotes notes_;       // of the running step
+  Graph symbolic_;        // after optimizer: where every variant starts
   ValueId loss_;
   OptimizerReport optimizer_;
   std::vector<ValueId> trained_, gradients_;
@@ -280,15 +287,15 @@ class Session {
   bool forwardOnly_ = false;
   std::vector<std::unique_ptr<Variant>> variants_;
   Variant* variant_ = nullptr;
-  std::int64_t build_ = 0;            // how often build() was called
+  std::int64_t build_ = 0;                 // how often build() was called
   std::string builtPlan_, builtSettings_;  // option recompute.plan, and all others but recompute.*, of that build
   std::vector<PlanRun> planRuns_;
   StateStore state_;
   std::vector<snapshot::PhaseSpan> spans_;
   std::vector<int> openSpans_;
-  std::vector<std::size_t> builds_;   // the first span of each
+  std::vector<std::size_t> builds_;  // the first span of each
   bool everBuilt_ = false;
-  std::size_t loadedStages_ = 0;      // stages_ that reading the file left; the others are those of the newest build
+  std::size_t loadedStages_ = 0;  // stages_ that reading the file left; the others are those of the newest build
   std::vector<Stage> stages_;
   std::vector<snapshot::Alert> alerts_;
   std::set<std::string> alerted_;
@@ -298,18 +305,18 @@ class Session {
 
   // stepping
   bool inStep_ = false;
-  bool resumed_ = false;              // state came from a file that a run wrote
+  bool resumed_ = false;  // state came from a file that a run wrote
   struct StateFile {
     std::string path;
     std::set<std::string> names;
-    bool optimizer = false;           // its optimizer state was asked for
+    bool optimizer = false;  // its optimizer state was asked for
   };
-  std::optional<StateFile> fromFile_; // loaded, and what it lacks not told yet
+  std::optional<StateFile> fromFile_;  // loaded, and what it lacks not told yet
   int position_ = 0;
   Batch batch_;
   std::vector<std::pair<ValueId, Tensor>> before_;  // state as it was before this step wrote over it
   UndoLog undo_;
-  std::vector<std::span<std::byte>> written_;       // of one instruction; kept to spare allocations
+  std::vector<std::span<std::byte>> written_;  // of one instruction; kept to spare allocations
   std::int64_t replayed_ = 0;
   std::vector<SessionEdit> edits_;
   std::vector<snapshot::Breakpoint> breakpoints_;
@@ -317,10 +324,10 @@ class Session {
   std::string stoppedBy_;
   int stoppedAt_ = 0;
   std::vector<Span> lastSpans_;
-  std::vector<bool> expectedInf_;                    // by value id: infinities explained by infinite constants
+  std::vector<bool> expectedInf_;  // by value id: infinities explained by infinite constants
   std::deque<StateSnapshot> ring_;
   std::int64_t ringBytes_ = 0;
-  bool ringWanted_ = false;                          // copies cost time; only stepping asks for them
+  bool ringWanted_ = false;  // copies cost time; only stepping asks for them
   std::int64_t stepBegin_ = 0;
   mutable std::int64_t touched_ = 0;
 };

@@ -1,9 +1,10 @@
 // Phases attach loss … bind.
+#include <fmt/format.h>
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
-#include <omp.h>
 #include <thread>
 
 #include "engine/autodiff/gradient.h"
@@ -28,17 +29,21 @@ namespace {
 
 std::string signatureOf(const Batch& batch) {
   std::string text;
-  for (const auto& [name, tensor] : batch.arrays) text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()));
+  for (const auto& [name, tensor] : batch.arrays)
+    text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()));
   return text;
 }
 
 bool fits(const Variant& variant, const Batch& batch) {
-  return std::equal(batch.arrays.begin(), batch.arrays.end(), variant.arrays.begin(), variant.arrays.end(), [](const auto& array, const auto& expected) {
-    return array.first == expected.first && array.second.dtype() == expected.second.first && array.second.dims() == expected.second.second;
-  });
+  return std::equal(batch.arrays.begin(), batch.arrays.end(), variant.arrays.begin(), variant.arrays.end(),
+                    [](const auto& array, const auto& expected) {
+                      return array.first == expected.first && array.second.dtype() == expected.second.first &&
+                             array.second.dims() == expected.second.second;
+                    });
 }
 
-void report(snapshot::PassReport& report, std::string_view name, const PassResult& result, std::size_t nodesBefore, std::size_t nodesAfter) {
+void report(snapshot::PassReport& report, std::string_view name, const PassResult& result, std::size_t nodesBefore,
+            std::size_t nodesAfter) {
   report.set_name(std::string(name));
   report.set_matches(static_cast<int>(result.matches));
   report.set_nodes_before(static_cast<std::int64_t>(nodesBefore));
@@ -54,12 +59,14 @@ void report(snapshot::PassReport& report, std::string_view name, const PassResul
 }  // namespace
 
 const std::vector<DimChoice>& Session::dimensions() const {
-  if (!dimensions_ || dimensions_->given != options_.dims) dimensions_ = Dimensions{options_.dims, fitDims(imported_, options_)};
+  if (!dimensions_ || dimensions_->given != options_.dims)
+    dimensions_ = Dimensions{options_.dims, fitDims(imported_, options_)};
   return dimensions_->open;
 }
 
 Error Session::withDimHint(Error error) const {
-  if (error.code == ErrorCode::kInvalidArgument && options_.data.empty() && error.message.find("; hint: ") == std::string::npos)
+  if (error.code == ErrorCode::kInvalidArgument && options_.data.empty() &&
+      error.message.find("; hint: ") == std::string::npos)
     error.message += dimHint(imported_, options_);
   return error;
 }
@@ -69,7 +76,8 @@ Status Session::materialise() {
   std::vector<std::int32_t> empty;
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(imported_.valueCapacity()); ++i) {
     const Value& value = imported_.value({i});
-    if (value.alive && value.role == ValueRole::kInitializer && !value.data && !state_.tensors.contains(value.name)) empty.push_back(i);
+    if (value.alive && value.role == ValueRole::kInitializer && !value.data && !state_.tensors.contains(value.name))
+      empty.push_back(i);
   }
   if (empty.empty()) return {};
   PhaseScope phase(*this, "materialise");
@@ -79,8 +87,11 @@ Status Session::materialise() {
     if (!obtained) return phase.fail(obtained.error());
     const Tensor& tensor = *obtained;
     const auto rank = tensor.dims().size();
-    const bool scale = rank == 1 && (value.name.ends_with("weight") || value.name.ends_with("running_var") || value.name.ends_with("gamma"));
-    const double fan = rank >= 2 ? static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(1, tensor.dims()[0])) : 1;
+    const bool scale = rank == 1 && (value.name.ends_with("weight") || value.name.ends_with("running_var") ||
+                                     value.name.ends_with("gamma"));
+    const double fan =
+        rank >= 2 ? static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(1, tensor.dims()[0]))
+                  : 1;
     const double deviation = rank >= 2 ? std::min(0.02, 1 / std::sqrt(std::max(1.0, fan))) : 0;
     const RandomKey key{options_.seed, 0, 0x40000000u + static_cast<std::uint32_t>(i)};
     if (tensor.dtype() == DType::kF32 && rank >= 2) {
@@ -93,12 +104,14 @@ Status Session::materialise() {
         const auto words = randomBlock(key, static_cast<std::uint64_t>(block));
         for (std::int64_t k = 0; k < 4 && block * 4 + k < tensor.elements(); ++k) {
           const std::uint32_t word = words[static_cast<std::size_t>(k)];
-          const float sum = static_cast<float>(word & 0xffu) + static_cast<float>(word >> 8 & 0xffu) + static_cast<float>(word >> 16 & 0xffu) + static_cast<float>(word >> 24);
+          const float sum = static_cast<float>(word & 0xffu) + static_cast<float>(word >> 8 & 0xffu) +
+                            static_cast<float>(word >> 16 & 0xffu) + static_cast<float>(word >> 24);
           data[block * 4 + k] = (sum / 510.0f - 1.0f) * width * 1.9899749f;
         }
       }
     } else if (isFloating(tensor.dtype())) {
-      for (std::int64_t k = 0; k < tensor.elements(); ++k) storeElement(tensor.view(), k, scale ? 1.0 : deviation * normal01(key, static_cast<std::uint64_t>(k)));
+      for (std::int64_t k = 0; k < tensor.elements(); ++k)
+        storeElement(tensor.view(), k, scale ? 1.0 : deviation * normal01(key, static_cast<std::uint64_t>(k)));
     }
   }
   phase.count(static_cast<std::int64_t>(empty.size()));
@@ -106,7 +119,10 @@ Status Session::materialise() {
   alert.set_severity(snapshot::Alert::WARNING);
   alert.set_code("missing_weights");
   alert.set_node(-1);
-  alert.set_message(fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and gradients mean nothing, times and memory do", empty.size(), options_.seed));
+  alert.set_message(
+      fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and gradients mean "
+                  "nothing, times and memory do",
+                  empty.size(), options_.seed));
   raise(alert);
   return {};
 }
@@ -125,8 +141,8 @@ Status Session::optimise(std::string_view name, const std::vector<Pass>& passes,
     child.count(static_cast<std::int64_t>(result->matches));
     auto& effect = optionEffects_["pass." + std::string(pass.name)];
     const std::size_t after = graph.order().size();
-    effect += fmt::format("{}{}: {} matches, {} nodes {}", effect.empty() ? "" : "; ", name, result->matches, after > before ? after - before : before - after,
-                          after > before ? "more" : "fewer");
+    effect += fmt::format("{}{}: {} matches, {} nodes {}", effect.empty() ? "" : "; ", name, result->matches,
+                          after > before ? after - before : before - after, after > before ? "more" : "fewer");
   }
   phase.count(static_cast<std::int64_t>(graph.order().size()));
   return {};
@@ -178,7 +194,8 @@ Status Session::buildGraph() {
     PhaseScope phase(*this, "attach loss");
     graph.setPass("attach loss");
     auto choice = attachLoss(graph, inference, options_);
-    if (std::string unknown = unknownOperators(graph, choice ? std::vector<ValueId>{choice->loss} : graph.outputs()); !unknown.empty()) {
+    if (std::string unknown = unknownOperators(graph, choice ? std::vector<ValueId>{choice->loss} : graph.outputs());
+        !unknown.empty()) {
       // What else stands in the way is told with it.
       const auto chosen = choice ? chooseTrained(graph, choice->loss, options_) : Result<std::vector<ParameterChoice>>();
       GradientRequest request{choice ? choice->loss : ValueId{}, {}};
@@ -186,7 +203,9 @@ Status Session::buildGraph() {
         for (const ParameterChoice& parameter : *chosen)
           if (parameter.trained) request.trained.push_back(parameter.value);
       auto missing = request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request);
-      std::erase_if(missing, [&](const MissingRule& rule) { return findOp(graph.node(rule.node).domain, graph.node(rule.node).op) == nullptr; });
+      std::erase_if(missing, [&](const MissingRule& rule) {
+        return findOp(graph.node(rule.node).domain, graph.node(rule.node).op) == nullptr;
+      });
       if (!missing.empty()) unknown += "\n" + missingRules(graph, missing);
       return phase.fail({ErrorCode::kUnsupported, std::move(unknown)});
     }
@@ -203,7 +222,9 @@ Status Session::buildGraph() {
     }
     for (const std::string& name : pinned_) {
       const ValueId id = graph.findValue(name);
-      if (id && graph.value(id).role == ValueRole::kNodeOutput && std::find(outputs.begin(), outputs.end(), id) == outputs.end()) outputs.push_back(id);
+      if (id && graph.value(id).role == ValueRole::kNodeOutput &&
+          std::find(outputs.begin(), outputs.end(), id) == outputs.end())
+        outputs.push_back(id);
     }
     graph.mutableOutputs() = outputs;
     auto chosen = chooseTrained(graph, loss_, options_);
@@ -221,8 +242,10 @@ Status Session::buildGraph() {
     for (const ParameterChoice& parameter : parameters_)
       if (parameter.trained) trained_.push_back(parameter.value);
     if (trained_.empty())
-      return phase.fail({ErrorCode::kInvalidArgument, fmt::format("loss '{}': no initializer that is trained reaches it; expected at least one; "
-                                                                  "`stepscope inspect` lists why each is not trained", graph.value(loss_).name)});
+      return phase.fail({ErrorCode::kInvalidArgument,
+                         fmt::format("loss '{}': no initializer that is trained reaches it; expected at least one; "
+                                     "`stepscope inspect` lists why each is not trained",
+                                     graph.value(loss_).name)});
     // Statistics that a training BatchNormalization writes.
     for (const NodeId id : graph.order()) {
       const Node& node = graph.node(id);
@@ -243,7 +266,8 @@ Status Session::buildGraph() {
       data_ = std::move(*data);
       if (options_.data.empty())
         if (const ProposedData proposed = proposeData(path_, imported_); !proposed.path.empty())
-          notes.push_back(toUtf8(fmt::format("data: synthetic; --data {} is there to be used: {}", proposed.path, proposed.reason)));
+          notes.push_back(
+              toUtf8(fmt::format("data: synthetic; --data {} is there to be used: {}", proposed.path, proposed.reason)));
     }
     auto batch = data_->batch(state_.step);
     if (!batch) return phase.fail(batch.error());
@@ -263,7 +287,8 @@ Status Session::buildGraph() {
     const GradientRequest request{loss_, trained_, 1.0 / static_cast<double>(options_.accumulate)};
     const auto missing = checkGradientRules(graph, request);
     const std::string kernels = missingKernels(graph);
-    if (!missing.empty()) return phase.fail({ErrorCode::kUnsupported, missingRules(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
+    if (!missing.empty())
+      return phase.fail({ErrorCode::kUnsupported, missingRules(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
     if (!kernels.empty()) return phase.fail({ErrorCode::kUnsupported, kernels});
     auto report = buildGradient(graph, inference, request);
     if (!report) return phase.fail(report.error());
@@ -286,17 +311,21 @@ Status Session::buildGraph() {
     PhaseScope phase(*this, "optimizer");
     graph.setPass("optimizer");
     // Passes may have merged gradients (tied parameters that are used alike); the outputs know the present ones.
-    std::size_t next = graph.outputs().size() - static_cast<std::size_t>(std::count_if(gradients_.begin(), gradients_.end(), [](ValueId g) { return g.valid(); }));
+    std::size_t next = graph.outputs().size() - static_cast<std::size_t>(std::count_if(gradients_.begin(), gradients_.end(),
+                                                                                       [](ValueId g) { return g.valid(); }));
     for (ValueId& gradient : gradients_)
       if (gradient) gradient = graph.outputs()[next++];
     auto report = addOptimizer(graph, inference, options_, trained_, gradients_);
     if (!report) return phase.fail(report.error());
     optimizer_ = std::move(*report);
-    std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().end() - std::count_if(gradients_.begin(), gradients_.end(), [](ValueId g) { return g.valid(); }));
+    std::vector<ValueId> outputs(
+        graph.outputs().begin(),
+        graph.outputs().end() - std::count_if(gradients_.begin(), gradients_.end(), [](ValueId g) { return g.valid(); }));
     if (optimizer_.gradientNorm) outputs.push_back(optimizer_.gradientNorm);
     // Outputs keep their ids through the passes of every variant, and their memory until the end of the step.
     for (const ValueId gradient : optimizer_.accumulated)
-      if (gradient && keepGradients_ && std::find(outputs.begin(), outputs.end(), gradient) == outputs.end()) outputs.push_back(gradient);
+      if (gradient && keepGradients_ && std::find(outputs.begin(), outputs.end(), gradient) == outputs.end())
+        outputs.push_back(gradient);
     graph.mutableOutputs() = outputs;
     phase.count(static_cast<std::int64_t>(trained_.size()));
   }
@@ -322,7 +351,8 @@ Status Session::useVariantFor(const Batch& batch) {
     builds_.push_back(spans_.size());
     std::erase_if(stages_, [](const Stage& stage) { return stage.phase == "recompute"; });
   }
-  SS_ASSIGN(auto variant, specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signatureOf(batch)));
+  SS_ASSIGN(auto variant,
+            specialise(batch, variants_.empty() ? "first batch" : "a batch with other shapes: " + signatureOf(batch)));
   variant->build = builds_.size() - 1;
   variant->effects = optionEffects_;
   if (stages_.back().phase == "recompute") variant->recomputed = stages_.back().graph;
@@ -352,13 +382,16 @@ Status Session::chooseRecompute(Graph& graph, Inference& inference, const PlanOp
   phase.count(static_cast<std::int64_t>(outcome->result.matches));
   if (outcome->peakBefore > 0)
     optionEffects_[options_.recomputeBudget > 0 ? "recompute.budget" : "recompute.plan"] =
-        fmt::format("{} nodes run again; live activations {} → {} bytes", outcome->result.matches, outcome->peakBefore, outcome->peakAfter);
+        fmt::format("{} nodes run again; live activations {} → {} bytes", outcome->result.matches, outcome->peakBefore,
+                    outcome->peakAfter);
   if (outcome->overBudget) {
     snapshot::Alert alert;
     alert.set_severity(snapshot::Alert::WARNING);
     alert.set_code("recompute_budget");
-    alert.set_message(fmt::format("option 'recompute.budget': {} bytes of live activations are left; expected at most {}; hint: a smaller batch, or a larger budget",
-                                  outcome->peakAfter, options_.recomputeBudget));
+    alert.set_message(
+        fmt::format("option 'recompute.budget': {} bytes of live activations are left; expected at most {}; hint: a smaller "
+                    "batch, or a larger budget",
+                    outcome->peakAfter, options_.recomputeBudget));
     alert.set_node(-1);
     raise(alert);
   }
@@ -436,9 +469,11 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
       if (auto tensor = state_.obtain(value); !tensor) return phase.fail(tensor.error());
     }
     Graph& stable = variant->graph;
-    variant->executor = std::make_unique<Executor>(stable, std::move(plan), [this, &stable](ValueId id) { return state_.tensors.at(stable.value(id).name); },
-                                                   options_.referenceKernels ? Backend::kReference : Backend::kCpu);
-    if (Status status = variant->executor->bind(options_.reuse, options_.memoryLimit); !status) return phase.fail(status.error());
+    variant->executor = std::make_unique<Executor>(
+        stable, std::move(plan), [this, &stable](ValueId id) { return state_.tensors.at(stable.value(id).name); },
+        options_.referenceKernels ? Backend::kReference : Backend::kCpu);
+    if (Status status = variant->executor->bind(options_.reuse, options_.memoryLimit); !status)
+      return phase.fail(status.error());
     for (const StateUpdate& update : graph.stateUpdates) {
       const TensorView from = variant->executor->view(update.next), to = variant->executor->view(update.state);
       if (from.data && from.data == to.data) continue;
@@ -457,7 +492,9 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
       optionEffects_["roofline"] = peakText(*variant->peak);
     }
     phase.count(static_cast<std::int64_t>(variant->executor->boundKernels().size()));
-    optionEffects_["memory.reuse"] = fmt::format("arena of {} bytes, lower bound {} bytes", variant->executor->plan().arenaBytes, variant->executor->plan().lowerBoundBytes);
+    optionEffects_["memory.reuse"] =
+        fmt::format("arena of {} bytes, lower bound {} bytes", variant->executor->plan().arenaBytes,
+                    variant->executor->plan().lowerBoundBytes);
   }
   return variant;
 }
@@ -465,7 +502,8 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
 Status Session::buildForward(const std::vector<std::string>& fetch) {
   takePending();
   omp_set_dynamic(0);
-  omp_set_num_threads(options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  omp_set_num_threads(options_.threads > 0 ? options_.threads
+                                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
   SS_TRY(abandonStep());
   forwardOnly_ = true;
   notes_ = {};
@@ -476,7 +514,8 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   for (const std::string& name : fetch) {
     const ValueId id = graph.findValue(name);
     if (!id) return fail(ErrorCode::kNotFound, fmt::format("value '{}': not in the model; expected a value's name", name));
-    if (std::find(graph.outputs().begin(), graph.outputs().end(), id) == graph.outputs().end()) graph.mutableOutputs().push_back(id);
+    if (std::find(graph.outputs().begin(), graph.outputs().end(), id) == graph.outputs().end())
+      graph.mutableOutputs().push_back(id);
   }
   keep_ = fetch;
   loss_ = {};

@@ -12,7 +12,9 @@ namespace {
 
 std::string typeText(const TensorView& view) { return fmt::format("{}{}", dtypeName(view.dtype), dimsText(view.dims)); }
 
-std::string arrayName(const std::filesystem::path& path) { return fmt::format("array '{}'", shownName(path.filename().string())); }
+std::string arrayName(const std::filesystem::path& path) {
+  return fmt::format("array '{}'", shownName(path.filename().string()));
+}
 
 // With the file's name in the error.
 Result<Tensor> readArray(const std::filesystem::path& path) {
@@ -103,7 +105,8 @@ Result<snapshot::CompareReply> Session::compareBits() {
           first[static_cast<std::size_t>(id.index)] = Tensor(view.dtype, view.dims, nullptr, view.data).clone();
           continue;
         }
-        snapshot::ComparisonResult result = compareTensors(variant_->graph.value(id).name, first[static_cast<std::size_t>(id.index)].view(), view);
+        snapshot::ComparisonResult result =
+            compareTensors(variant_->graph.value(id).name, first[static_cast<std::size_t>(id.index)].view(), view);
         if (!result.equal_bits()) reply.set_equal(false);
         *reply.add_values() = std::move(result);
       }

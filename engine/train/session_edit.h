@@ -7,9 +7,9 @@
 namespace stepscope {
 
 struct SessionEdit {
-  int position = 0;     // the instruction that would run next
+  int position = 0;  // the instruction that would run next
   ValueId value;
-  Tensor contents;      // the whole value after the edit
+  Tensor contents;  // the whole value after the edit
 };
 
 }  // namespace stepscope

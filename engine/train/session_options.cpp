@@ -1,8 +1,8 @@
 // Options that change while a model is built: when they take effect, and the proof that they changed no number.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <numeric>
 
 #include "engine/train/compare_tensors.h"
@@ -14,7 +14,8 @@ namespace {
 
 // How a step is run, not what it computes: two plans that differ in these leave the same numbers behind, or nearly.
 bool isOptimisation(std::string_view name) {
-  return name.starts_with("pass.") || name.starts_with("memory.") || name.starts_with("recompute.") || name == "kernels" || name == "threads";
+  return name.starts_with("pass.") || name.starts_with("memory.") || name.starts_with("recompute.") || name == "kernels" ||
+         name == "threads";
 }
 
 std::string valueOf(const TrainOptions& options, const std::string& name) {
@@ -61,8 +62,11 @@ Status Session::applyOptions() {
   const std::vector<std::string> changed = changedNames(before, *pending_);
   snapshot::OptionProof proof;
   proof.set_step(state_.step);
-  for (const std::string& name : changed) proof.set_change(toUtf8(fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name, valueOf(*pending_, name))));
-  const bool prove = !changed.empty() && std::all_of(changed.begin(), changed.end(), [](const std::string& name) { return isOptimisation(name); });
+  for (const std::string& name : changed)
+    proof.set_change(toUtf8(
+        fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name, valueOf(*pending_, name))));
+  const bool prove = !changed.empty() && std::all_of(changed.begin(), changed.end(),
+                                                     [](const std::string& name) { return isOptimisation(name); });
   std::int64_t stateBytes = 0;
   for (const auto& [name, tensor] : state_.tensors) stateBytes += static_cast<std::int64_t>(tensor.bytes());
   std::optional<StepOutcome> old;
@@ -115,7 +119,9 @@ Result<Session::StepOutcome> Session::trialStep(const StateSnapshot& start) {
     outcome.loss = executor.view(loss_).data ? elementAsDouble(executor.view(loss_), 0) : 0;
     writeNextState(options.update, false);
     outcome.state = state_.copy();
-    outcome.ns = std::accumulate(spans.begin(), spans.end(), 0.0, [](double sum, const Span& span) { return sum + static_cast<double>(span.end - span.begin); });
+    outcome.ns = std::accumulate(spans.begin(), spans.end(), 0.0, [](double sum, const Span& span) {
+      return sum + static_cast<double>(span.end - span.begin);
+    });
   }
   state_.restore(start);
   if (!ran) return tl::make_unexpected(ran.error());
@@ -137,7 +143,8 @@ void Session::compareOutcomes(const StepOutcome& before, const StepOutcome& afte
   const Tensor a = Tensor::scalar(DType::kF64, before.loss), b = Tensor::scalar(DType::kF64, after.loss);
   add(compareTensors("loss", a.view(), b.view()));
   for (const auto& [name, tensor] : before.state.tensors)
-    if (const auto it = after.state.tensors.find(name); it != after.state.tensors.end()) add(compareTensors(name, tensor.view(), it->second.view()));
+    if (const auto it = after.state.tensors.find(name); it != after.state.tensors.end())
+      add(compareTensors(name, tensor.view(), it->second.view()));
   proof.set_equal(proof.differing() == 0);
 }
 

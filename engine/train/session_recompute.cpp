@@ -1,6 +1,7 @@
 // What recompute could give for the variant that runs, and what the plans of this session gave.
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "engine/profile/roofline.h"
 #include "engine/train/session.h"
@@ -13,7 +14,8 @@ NodeTimes Session::nodeTimes() const {
   std::vector<double> ns = variant_->times.medians();
   times.measured = !ns.empty();
   if (times.measured) {
-    times.basis = fmt::format("medians of the newest {} steps, by instruction", std::min<std::int64_t>(variant_->times.steps(), StepTimes::kKept));
+    times.basis = fmt::format("medians of the newest {} steps, by instruction",
+                              std::min<std::int64_t>(variant_->times.steps(), StepTimes::kKept));
   } else {
     const cpu::MachinePeak& peak = cpu::machinePeak(std::max(1, variant_->planOptions.threads));
     for (const InstructionRoof& roof : rooflineOf(plan, peak)) ns.push_back(roof.ns);
@@ -46,7 +48,9 @@ Result<snapshot::RecomputeReport> Session::recomputeReport(const std::optional<R
       if (observer_.progress && total > 0) observer_.progress("judging what may be computed again", done, total);
       return {};
     };
-    variant_->analysis = std::make_unique<RecomputeAnalysis>(*variant_->specialised, *variant_->inference, variant_->planOptions, options_.recomputePlan, options_.recomputeBudget, before);
+    variant_->analysis =
+        std::make_unique<RecomputeAnalysis>(*variant_->specialised, *variant_->inference, variant_->planOptions,
+                                            options_.recomputePlan, options_.recomputeBudget, before);
   }
   SS_TRY(variant_->analysis->prepare());
   const NodeTimes times = nodeTimes();
@@ -74,7 +78,8 @@ Result<snapshot::RecomputeReport> Session::recomputeReport(const std::optional<R
 }
 
 bool Session::sameChoice(const PlanRun& run) const {
-  return run.signature == variant_->signature && run.plan == builtPlan_ && run.budget == options_.recomputeBudget && run.settings == builtSettings_;
+  return run.signature == variant_->signature && run.plan == builtPlan_ && run.budget == options_.recomputeBudget &&
+         run.settings == builtSettings_;
 }
 
 void Session::rememberTimes() {
@@ -86,7 +91,8 @@ void Session::rememberTimes() {
   if (run == planRuns_.end() || run->build != build_) {
     if (run != planRuns_.end()) planRuns_.erase(run);
     if (planRuns_.size() >= kMostPlanRuns) planRuns_.erase(planRuns_.begin());
-    planRuns_.push_back({variant_->signature, builtSettings_, builtPlan_, options_.recomputeBudget, variant_->livePeak, 0, build_, {}});
+    planRuns_.push_back(
+        {variant_->signature, builtSettings_, builtPlan_, options_.recomputeBudget, variant_->livePeak, 0, build_, {}});
     run = planRuns_.end() - 1;
   }
   run->times.add(lastSpans_, instructions);

@@ -1,8 +1,9 @@
 // Running one micro step at full speed, what a step commits, and the ring of states to rewind to.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "engine/train/breakpoint.h"
 #include "engine/train/phase_scope.h"
@@ -22,9 +23,13 @@ Status Session::feed(const Batch& batch) {
   }
   if (forwardOnly_) return {};
   for (const LearningRateInput& rate : optimizer_.learningRates)
-    SS_TRY(executor.setInput(rate.input, Tensor::scalar(DType::kF32, rate.base * scheduleFactor(options_, state_.scheduledUpdates())).view()));
-  if (optimizer_.update) SS_TRY(executor.setInput(optimizer_.update, Tensor::scalar(DType::kI64, static_cast<double>(state_.updates + 1)).view()));
-  if (optimizer_.firstMicro) SS_TRY(executor.setInput(optimizer_.firstMicro, Tensor::scalar(DType::kBool, state_.micro == 0).view()));
+    SS_TRY(executor.setInput(
+        rate.input, Tensor::scalar(DType::kF32, rate.base * scheduleFactor(options_, state_.scheduledUpdates())).view()));
+  if (optimizer_.update)
+    SS_TRY(
+        executor.setInput(optimizer_.update, Tensor::scalar(DType::kI64, static_cast<double>(state_.updates + 1)).view()));
+  if (optimizer_.firstMicro)
+    SS_TRY(executor.setInput(optimizer_.firstMicro, Tensor::scalar(DType::kBool, state_.micro == 0).view()));
   return {};
 }
 
@@ -36,14 +41,16 @@ Executor::RunOptions Session::runOptions() const {
 }
 
 void Session::beginNotes() {
-  if (!variant_->notes && notes_.due(state_.step)) variant_->notes = planNotes(*variant_->executor, trained_, optimizer_.accumulated, loss_);
+  if (!variant_->notes && notes_.due(state_.step))
+    variant_->notes = planNotes(*variant_->executor, trained_, optimizer_.accumulated, loss_);
   notes_.begin(*variant_->executor, variant_->notes ? &*variant_->notes : nullptr, batch_, loss_, state_.step);
 }
 
 void Session::noteAfter(int instruction) {
   if (!notes_.listens()) return;
   const Executor& executor = *variant_->executor;
-  const bool update = runOptions().update || !executor.plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
+  const bool update =
+      runOptions().update || !executor.plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
   notes_.after(instruction, update && executor.conditionsHold(instruction));
 }
 
@@ -106,12 +113,14 @@ void Session::nameLongInstructions(const std::vector<Span>& spans) {
     return variant_->graph.node(variant_->executor->plan().instructions[static_cast<std::size_t>(span.instruction)].node);
   };
   for (std::size_t i = 0; i < longest.size() && i < 5; ++i)
-    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction, nodeOf(longest[i]).label(), (longest[i].end - longest[i].begin) / 1'000'000);
+    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction, nodeOf(longest[i]).label(),
+                        (longest[i].end - longest[i].begin) / 1'000'000);
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::INFO);
   alert.set_code("long_instruction");
-  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}", longest.size(),
-                                longest.size() == 1 ? "" : "s", options_.longMs, text, longest.size() > 5 ? " …" : ""));
+  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
+                                longest.size(), longest.size() == 1 ? "" : "s", options_.longMs, text,
+                                longest.size() > 5 ? " …" : ""));
   alert.set_node(nodeOf(longest.front()).id.index);
   raise(alert);
 }
@@ -156,10 +165,10 @@ void Session::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   }
 }
 
-// The TorchScript exporter traces a model in training mode on its sample batch, so the statistics that it writes already count
-// that batch once. Where the file's statistics are the defaults (mean 0, variance 1) moved by exactly the first batch, for every
-// channel of every BatchNormalization (with PyTorch's sample variance or ONNX's population variance), counting it again would
-// leave PyTorch's result: the first update then starts from the defaults, and that is told.
+// The TorchScript exporter traces a model in training mode on its sample batch, so the statistics that it writes already
+// count that batch once. Where the file's statistics are the defaults (mean 0, variance 1) moved by exactly the first batch,
+// for every channel of every BatchNormalization (with PyTorch's sample variance or ONNX's population variance), counting it
+// again would leave PyTorch's result: the first update then starts from the defaults, and that is told.
 bool Session::traceCountedFirstBatch() const {
   if (state_.step != options_.startStep || resumed_ || forwardOnly_) return false;
   bool any = false;
@@ -169,13 +178,16 @@ bool Session::traceCountedFirstBatch() const {
     if (!node.op.ends_with("BatchNormalization")) continue;  // fused or not
     const double momentum = node.attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
     const TensorView before = variant_->executor->view(update.state), after = variant_->executor->view(update.next);
-    const double count = static_cast<double>(variant_->executor->view(node.input(0)).elements()) / static_cast<double>(std::max<std::int64_t>(1, before.elements()));
+    const double count = static_cast<double>(variant_->executor->view(node.input(0)).elements()) /
+                         static_cast<double>(std::max<std::int64_t>(1, before.elements()));
     const double sample = next.outputIndex == 2 && count > 1 ? count / (count - 1) : 1.0;
     for (std::int64_t c = 0; c < before.elements(); ++c) {
       const double old = elementAsDouble(before, c);
       const double ofBatch = elementAsDouble(after, c) - momentum * old;  // (1 - momentum) times the batch's statistic
       const double tolerance = 1e-5 * (std::abs(initial) + std::abs(old)) + 1e-7;
-      if (std::abs(old - (momentum * initial + ofBatch)) > tolerance && std::abs(old - (momentum * initial + ofBatch * sample)) > tolerance) return false;
+      if (std::abs(old - (momentum * initial + ofBatch)) > tolerance &&
+          std::abs(old - (momentum * initial + ofBatch * sample)) > tolerance)
+        return false;
       any = true;
     }
   }
@@ -194,11 +206,14 @@ void Session::writeNextState(bool updated, bool counted) {
     const Value& next = variant_->graph.value(update.next);
     const TensorView from = executor.view(update.next), to = executor.view(update.state);
     if (counted && variant_->graph.node(next.producer).op.ends_with("BatchNormalization")) {
-      const double momentum = variant_->graph.node(next.producer).attrs.real("momentum", 0.9F), initial = next.outputIndex == 1 ? 0.0 : 1.0;
-      for (std::int64_t c = 0; c < to.elements(); ++c) storeElement(to, c, elementAsDouble(from, c) + momentum * (initial - elementAsDouble(to, c)));
+      const double momentum = variant_->graph.node(next.producer).attrs.real("momentum", 0.9F),
+                   initial = next.outputIndex == 1 ? 0.0 : 1.0;
+      for (std::int64_t c = 0; c < to.elements(); ++c)
+        storeElement(to, c, elementAsDouble(from, c) + momentum * (initial - elementAsDouble(to, c)));
       continue;
     }
-    if (from.data && to.data && from.data != to.data && from.bytes() == to.bytes()) std::memcpy(to.data, from.data, to.bytes());
+    if (from.data && to.data && from.data != to.data && from.bytes() == to.bytes())
+      std::memcpy(to.data, from.data, to.bytes());
   }
 }
 
@@ -209,8 +224,9 @@ Status Session::commit() {
     snapshot::Alert alert;
     alert.set_severity(snapshot::Alert::WARNING);
     alert.set_code("statistics_counted");
-    alert.set_message("running statistics in the file already count the first batch (the exporter traced the model in training mode): "
-                      "this step counts it once, from mean 0 and variance 1");
+    alert.set_message(
+        "running statistics in the file already count the first batch (the exporter traced the model in training mode): "
+        "this step counts it once, from mean 0 and variance 1");
     alert.set_node(-1);
     raise(alert);
   }
@@ -258,7 +274,8 @@ Status Session::rewind(std::int64_t step) {
   if (it == ring_.end()) {
     std::string known;
     for (const StateSnapshot& s : ring_) known += fmt::format("{}{}", known.empty() ? "" : ", ", s.step);
-    return fail(ErrorCode::kNotFound, fmt::format("rewind: no state is kept for step {}; kept are {}", step, known.empty() ? "none" : known));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("rewind: no state is kept for step {}; kept are {}", step, known.empty() ? "none" : known));
   }
   state_.restore(*it);
   while (ring_.size() > static_cast<std::size_t>(it - ring_.begin()) + 1) {

@@ -1,7 +1,8 @@
 // Stepping through one micro step both ways: breakpoints, the undo log, replay.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <fmt/format.h>
 
 #include "engine/train/breakpoint.h"
 #include "engine/train/phase_scope.h"
@@ -45,11 +46,14 @@ Status Session::saveBeforeWrite(int instruction, bool undoable) {
     if (b < 0) continue;
     const Buffer& root = executor.plan().buffers[static_cast<std::size_t>(executor.plan().root(b))];
     if (root.home != Home::kState) continue;
-    const bool saved = std::any_of(before_.begin(), before_.end(), [&](const auto& entry) { return entry.first == root.value; });
+    const bool saved =
+        std::any_of(before_.begin(), before_.end(), [&](const auto& entry) { return entry.first == root.value; });
     if (!saved) before_.emplace_back(root.value, state_.tensors.at(variant_->graph.value(root.value).name).clone());
   }
   if (!undoable) return {};
-  const bool runs = executor.conditionsHold(instruction) && (runOptions().update || !executor.plan().instructions[static_cast<std::size_t>(instruction)].updateEntry);
+  const bool runs =
+      executor.conditionsHold(instruction) &&
+      (runOptions().update || !executor.plan().instructions[static_cast<std::size_t>(instruction)].updateEntry);
   if (!runs) {
     undo_.record(instruction, {}, {});
   } else if (executor.writtenMemory(instruction, written_)) {
@@ -101,7 +105,8 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable
   int breakpointId = 0;
   const int start = position_;
   // Numbers are followed without stopping too: what is expected to be infinite later depends on what was before.
-  const bool follow = breaks || std::any_of(breakpoints_.begin(), breakpoints_.end(), [](const auto& b) { return b.enabled() && b.new_inf(); });
+  const bool follow = breaks || std::any_of(breakpoints_.begin(), breakpoints_.end(),
+                                            [](const auto& b) { return b.enabled() && b.new_inf(); });
   options.before = [&](int i) {
     if (!reason.empty()) return false;
     if (breaks && i != start) {
@@ -150,8 +155,8 @@ Result<snapshot::Position> Session::runRange(int end, bool breaks, bool undoable
   return answer;
 }
 
-// A short way back is undone. A long one is forward from the start of the step: parameters as they were, the same batch, the same
-// random keys, the user's edits.
+// A short way back is undone. A long one is forward from the start of the step: parameters as they were, the same batch, the
+// same random keys, the user's edits.
 Result<snapshot::Position> Session::replayTo(int instruction) {
   if (undo_.reaches(instruction, position_)) {
     undo_.undoTo(instruction);
@@ -235,9 +240,11 @@ Result<snapshot::Position> Session::stepPhase(bool backwards) {
 
 Result<snapshot::StepRecord> Session::finishStep() {
   if (!inStep_) return step();
-  SS_ASSIGN(const snapshot::Position end, runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
+  SS_ASSIGN(const snapshot::Position end,
+            runRange(static_cast<int>(variant_->executor->plan().instructions.size()), false, false));
   if (end.stopped_by() == kCancelled)
-    return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
+    return fail(ErrorCode::kCancelled,
+                fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
   snapshot::StepRecord record;
   fillRecord(record, stepBegin_, monotonicNs());
   notes_.finish(record);
@@ -269,7 +276,8 @@ Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
   for (snapshot::Breakpoint& b : breakpoints) {
     if (b.id() == 0) b.set_id(next++);
     if (b.condition_case() == snapshot::Breakpoint::kPredicate) SS_TRY(parsePredicate(b.predicate()));
-    if (b.condition_case() == snapshot::Breakpoint::CONDITION_NOT_SET) return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
+    if (b.condition_case() == snapshot::Breakpoint::CONDITION_NOT_SET)
+      return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
   }
   breakpoints_ = std::move(breakpoints);
   tellOfIdlePredicates();
@@ -286,7 +294,8 @@ void Session::tellOfIdlePredicates() {
     snapshot::Alert alert;
     alert.set_severity(snapshot::Alert::WARNING);
     alert.set_code("breakpoint_without_value");
-    alert.set_message(fmt::format("breakpoint {}: '{}' stops nowhere: the step that runs has no value '{}'", b.id(), b.predicate(), toUtf8(predicate->value)));
+    alert.set_message(fmt::format("breakpoint {}: '{}' stops nowhere: the step that runs has no value '{}'", b.id(),
+                                  b.predicate(), toUtf8(predicate->value)));
     alert.set_node(-1);
     raise(alert);
   }

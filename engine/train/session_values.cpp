@@ -30,16 +30,20 @@ bool holdsNumber(DType dtype, double number) {
 
 }  // namespace
 
-ValueId Session::findValue(std::string_view name) const { return variant_ ? variant_->graph.findValue(name) : imported_.findValue(name); }
+ValueId Session::findValue(std::string_view name) const {
+  return variant_ ? variant_->graph.findValue(name) : imported_.findValue(name);
+}
 
 Result<TensorView> Session::value(ValueId id) const {
   if (!variant_) return invalid("value: nothing was built; build first");
-  if (!id || static_cast<std::size_t>(id.index) >= variant_->graph.valueCapacity()) return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
+  if (!id || static_cast<std::size_t>(id.index) >= variant_->graph.valueCapacity())
+    return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
   return contentsAt(*variant_->executor, id, position_);
 }
 
-Result<snapshot::TensorData> Session::fetch(ValueId id, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& extent,
-                                            bool statistics, std::int64_t limit) const {
+Result<snapshot::TensorData> Session::fetch(ValueId id, const std::vector<std::int64_t>& begin,
+                                            const std::vector<std::int64_t>& extent, bool statistics,
+                                            std::int64_t limit) const {
   snapshot::TensorData out;
   out.set_value(id.index);
   out.set_step(inStep_ ? state_.step : state_.step - 1);
@@ -66,7 +70,9 @@ Result<Tensor> Session::editable(ValueId id) const {
   SS_ASSIGN(const TensorView view, value(id));
   const Value& named = variant_->graph.value(id);
   if (view.dtype == DType::kString) return unsupported(fmt::format("value '{}': strings cannot be edited", named.name));
-  if (named.role == ValueRole::kConstant) return unsupported(fmt::format("value '{}': a constant of the graph; expected an input, parameter or computed value", named.name));
+  if (named.role == ValueRole::kConstant)
+    return unsupported(
+        fmt::format("value '{}': a constant of the graph; expected an input, parameter or computed value", named.name));
   return Tensor(view.dtype, view.dims, nullptr, view.data).clone();
 }
 
@@ -90,12 +96,14 @@ Status Session::edit(ValueId id, const std::vector<std::int64_t>& index, double 
   if (fill) {
     for (std::int64_t k = 0; k < contents.elements(); ++k) storeElement(contents.view(), k, number);
   } else {
-    if (index.size() != contents.dims().size()) return invalid(fmt::format("edit: index of rank {}; expected rank {}", index.size(), contents.dims().size()));
+    if (index.size() != contents.dims().size())
+      return invalid(fmt::format("edit: index of rank {}; expected rank {}", index.size(), contents.dims().size()));
     const Dims strides = rowMajorStrides(contents.dims());
     std::int64_t offset = 0;
     for (std::size_t axis = 0; axis < index.size(); ++axis) {
       if (index[axis] < 0 || index[axis] >= contents.dims()[axis])
-        return invalid(fmt::format("edit: index {} on axis {}; expected 0..{}", index[axis], axis, contents.dims()[axis] - 1));
+        return invalid(
+            fmt::format("edit: index {} on axis {}; expected 0..{}", index[axis], axis, contents.dims()[axis] - 1));
       offset += index[axis] * strides[axis];
     }
     storeElement(contents.view(), offset, number);
@@ -106,14 +114,16 @@ Status Session::edit(ValueId id, const std::vector<std::int64_t>& index, double 
 Status Session::editData(ValueId id, const TensorView& data) {
   SS_ASSIGN(const TensorView view, value(id));
   if (data.dtype != view.dtype || data.dims != view.dims)
-    return invalid(fmt::format("edit: found {}{}; expected {}{}", dtypeName(data.dtype), dimsText(data.dims), dtypeName(view.dtype), dimsText(view.dims)));
+    return invalid(fmt::format("edit: found {}{}; expected {}{}", dtypeName(data.dtype), dimsText(data.dims),
+                               dtypeName(view.dtype), dimsText(view.dims)));
   SS_TRY(writeValue(id, data));
   if (inStep_) edits_.push_back({position_, id, Tensor(data.dtype, data.dims, nullptr, data.data).clone()});
   return {};
 }
 
 Status Session::pin(ValueId id, bool pinned) {
-  if (!variant_ || !id || static_cast<std::size_t>(id.index) >= variant_->graph.valueCapacity()) return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
+  if (!variant_ || !id || static_cast<std::size_t>(id.index) >= variant_->graph.valueCapacity())
+    return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
   const std::string& name = variant_->graph.value(id).name;
   if (pinned)
     pinned_.insert(name);
@@ -133,7 +143,9 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
       return Tensor(state.dtype(), state.dims());
     }
     const TensorView view = variant_->executor->view(id);
-    if (!keepGradients_ || !view.data) return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
+    if (!keepGradients_ || !view.data)
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
     return Tensor(view.dtype, view.dims, nullptr, view.data).clone();
   }
   return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
@@ -157,7 +169,11 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
 
 Status Session::saveState(const std::filesystem::path& path) const {
   return writeSafetensors(path, namedState(true),
-                          {{"stepscope.version", std::to_string(kStateVersion)}, {"stepscope.step", std::to_string(state_.step)}, {"stepscope.updates", std::to_string(state_.updates)}, {"stepscope.updates_before", std::to_string(state_.updatesBefore)}, {"stepscope.micro", std::to_string(state_.micro)}});
+                          {{"stepscope.version", std::to_string(kStateVersion)},
+                           {"stepscope.step", std::to_string(state_.step)},
+                           {"stepscope.updates", std::to_string(state_.updates)},
+                           {"stepscope.updates_before", std::to_string(state_.updatesBefore)},
+                           {"stepscope.micro", std::to_string(state_.micro)}});
 }
 
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
@@ -170,7 +186,8 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
     if (!parameter && !resume) continue;  // optimizer state of another run
     if (const auto it = state_.tensors.find(name); it != state_.tensors.end()) {
       if (it->second.dtype() != tensor.dtype() || it->second.dims() != tensor.dims())
-        return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()), dtypeName(it->second.dtype()), dimsText(it->second.dims())));
+        return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype()),
+                                   dimsText(tensor.dims()), dtypeName(it->second.dtype()), dimsText(it->second.dims())));
       if (tensor.bytes() > 0) std::memcpy(it->second.data(), tensor.data(), tensor.bytes());
       ++used;
       continue;
@@ -179,25 +196,33 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
       const Value& value = imported_.value(id);
       const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
       if (value.type.dtype != tensor.dtype() || (dims && *dims != tensor.dims()))
-        return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype()), dimsText(tensor.dims()), value.type.text()));
+        return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype()),
+                                   dimsText(tensor.dims()), value.type.text()));
     }
     state_.tensors[name] = tensor.clone();
     ++used;
   }
-  if (used == 0) return fail(ErrorCode::kNotFound, fmt::format("state '{}': no tensor has the name of a parameter of the model", path.string()));
+  if (used == 0)
+    return fail(ErrorCode::kNotFound,
+                fmt::format("state '{}': no tensor has the name of a parameter of the model", path.string()));
   if (resume) {
     const auto number = [&](const char* key, std::int64_t& target) -> Status {
       const auto it = file.metadata.find(key);
-      if (it == file.metadata.end()) return invalid(fmt::format("state '{}': no '{}' in its metadata; expected a file written by --save", path.string(), key));
+      if (it == file.metadata.end())
+        return invalid(
+            fmt::format("state '{}': no '{}' in its metadata; expected a file written by --save", path.string(), key));
       char* end = nullptr;
       const long long parsed = std::strtoll(it->second.c_str(), &end, 10);
-      if (end == it->second.c_str() || *end != 0 || parsed < 0) return invalid(fmt::format("state '{}': '{}' is '{}'; expected a number", path.string(), key, it->second));
+      if (end == it->second.c_str() || *end != 0 || parsed < 0)
+        return invalid(fmt::format("state '{}': '{}' is '{}'; expected a number", path.string(), key, it->second));
       target = parsed;
       return {};
     };
     std::int64_t version = kStateVersion;
     if (file.metadata.contains("stepscope.version")) SS_TRY(number("stepscope.version", version));
-    if (version > kStateVersion) return unsupported(fmt::format("state '{}': version {}; this build reads up to {}", path.string(), version, kStateVersion));
+    if (version > kStateVersion)
+      return unsupported(
+          fmt::format("state '{}': version {}; this build reads up to {}", path.string(), version, kStateVersion));
     SS_TRY(number("stepscope.step", state_.step));
     SS_TRY(number("stepscope.updates", state_.updates));
     SS_TRY(number("stepscope.micro", state_.micro));
@@ -215,8 +240,8 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   return {};
 }
 
-// What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not what its
-// user believes, unless it is told.
+// What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not
+// what its user believes, unless it is told.
 void Session::tellWhatTheFileLacks() {
   if (!fromFile_) return;
   const StateFile file = std::move(*fromFile_);
@@ -270,7 +295,8 @@ snapshot::ModelInfo Session::inspect() const {
   for (const ValueId id : imported_.outputs()) {
     addInput(*info.add_outputs(), id, false);
     const ValueType& type = imported_.value(id).type;
-    if (isFloating(type.dtype) && (!type.shape || !type.shape->empty())) info.add_loss_candidates(toUtf8(imported_.value(id).name));
+    if (isFloating(type.dtype) && (!type.shape || !type.shape->empty()))
+      info.add_loss_candidates(toUtf8(imported_.value(id).name));
   }
   const LossChoice loss = proposeLoss(imported_);
   if (loss.loss) info.set_proposed_loss(imported_.value(loss.loss).name);
@@ -295,7 +321,8 @@ snapshot::ModelInfo Session::inspect() const {
       }
     p.set_bytes(count * static_cast<std::int64_t>(dtypeSize(value.type.dtype)));
     if (isFloating(value.type.dtype)) elements += count;
-    p.set_missing(std::find(model_.missingWeights.begin(), model_.missingWeights.end(), value.name) != model_.missingWeights.end());
+    p.set_missing(std::find(model_.missingWeights.begin(), model_.missingWeights.end(), value.name) !=
+                  model_.missingWeights.end());
     if (const auto it = reasons.find(value.id); it != reasons.end()) {
       p.set_trained(it->second->trained);
       p.set_reason(it->second->reason);
@@ -313,7 +340,9 @@ snapshot::ModelInfo Session::inspect() const {
     c.set_has_gradient(op && op->gradient);
     c.set_has_kernel(hasKernel(Backend::kReference, key.first, key.second));
     const auto fast = cpuKernels();
-    c.set_has_fast_kernel((op && op->view) || std::any_of(fast.begin(), fast.end(), [&](const KernelEntry& e) { return e.domain == key.first && e.op == key.second; }));
+    c.set_has_fast_kernel((op && op->view) || std::any_of(fast.begin(), fast.end(), [&](const KernelEntry& e) {
+                            return e.domain == key.first && e.op == key.second;
+                          }));
     if (!op)
       c.set_note("unknown operator: no shape rule, gradient or kernel");
     else if (!op->gradient)

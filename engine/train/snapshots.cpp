@@ -1,10 +1,11 @@
 #include "engine/train/snapshots.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <fmt/format.h>
 #include <map>
 #include <set>
 
@@ -51,11 +52,15 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 }  // namespace
 
 std::string nodeCategory(const Node& node) {
-  static const std::set<std::string> movement{"Reshape", "Transpose", "Concat", "Split", "Slice", "Gather", "Expand", "Squeeze", "Unsqueeze", "Flatten", "Pad",
-                                              "Tile", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Shape", "Size", "Identity", "Cast",
-                                              "CastLike", "ConstantOfShape", "Range", "Trilu", "OneHot", "DepthToSpace", "SpaceToDepth", "Reorder"};
-  static const std::set<std::string> activation{"Relu", "Gelu", "Tanh", "Sigmoid", "Elu", "Selu", "Celu", "LeakyRelu", "PRelu", "Softplus", "Softsign", "HardSwish",
-                                                "HardSigmoid", "Mish", "Erf", "FastGelu", "QuickGelu", "BiasGelu", "Softmax", "MaskedSoftmax", "LogSoftmax", "ThresholdedRelu"};
+  static const std::set<std::string> movement{
+      "Reshape",         "Transpose", "Concat",  "Split",  "Slice",        "Gather",         "Expand",
+      "Squeeze",         "Unsqueeze", "Flatten", "Pad",    "Tile",         "GatherElements", "GatherND",
+      "ScatterElements", "ScatterND", "Shape",   "Size",   "Identity",     "Cast",           "CastLike",
+      "ConstantOfShape", "Range",     "Trilu",   "OneHot", "DepthToSpace", "SpaceToDepth",   "Reorder"};
+  static const std::set<std::string> activation{
+      "Relu",      "Gelu",     "Tanh",     "Sigmoid",       "Elu",         "Selu",           "Celu", "LeakyRelu",
+      "PRelu",     "Softplus", "Softsign", "HardSwish",     "HardSigmoid", "Mish",           "Erf",  "FastGelu",
+      "QuickGelu", "BiasGelu", "Softmax",  "MaskedSoftmax", "LogSoftmax",  "ThresholdedRelu"};
   const std::string& op = node.op;
   if (node.phase == Phase::kOptimizer || op.ends_with("Update")) return "optimizer";
   std::string base = op.ends_with("Grad") ? op.substr(0, op.size() - 4) : op;
@@ -65,14 +70,17 @@ std::string nodeCategory(const Node& node) {
   if (contains(base, "Norm")) return "normalization";
   if (activation.contains(base)) return "activation";
   if (movement.contains(base)) return "movement";
-  if (base.starts_with("Reduce") || contains(base, "Pool") || base == "CumSum" || base.starts_with("Arg") || base == "TopK" || base == "SquareSum") return "reduction";
+  if (base.starts_with("Reduce") || contains(base, "Pool") || base == "CumSum" || base.starts_with("Arg") ||
+      base == "TopK" || base == "SquareSum")
+    return "reduction";
   if (contains(base, "Random") || base == "Dropout" || base == "Bernoulli" || base == "Multinomial") return "random";
   if (base == "If" || base == "Select" || base == "Gate" || base == "Loop") return "control";
   const OpDef* definition = findOp(node.domain, node.op);
   return definition && definition->inPlaceInputs != 0 ? "elementwise" : "other";
 }
 
-snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters, ValueId loss) {
+snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters,
+                           ValueId loss) {
   snapshot::Graph out;
   out.set_phase(phase);
   out.set_name(toUtf8(graph.name));
@@ -276,18 +284,21 @@ snapshot::TensorStatistics tensorStatistics(const TensorView& view) {
   return s;
 }
 
-Status addContents(const TensorView& view, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& extent, std::int64_t limit,
-                   snapshot::TensorData& out) {
+Status addContents(const TensorView& view, const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& extent,
+                   std::int64_t limit, snapshot::TensorData& out) {
   if (limit <= 0) return {};
   const std::size_t rank = view.dims.size();
   if ((!begin.empty() && begin.size() != rank) || (!extent.empty() && extent.size() != rank))
-    return invalid(fmt::format("value '{}': slice of rank {}; expected rank {}", out.name(), std::max(begin.size(), extent.size()), rank));
+    return invalid(fmt::format("value '{}': slice of rank {}; expected rank {}", out.name(),
+                               std::max(begin.size(), extent.size()), rank));
   std::vector<std::int64_t> from(rank, 0), size = view.dims;
   for (std::size_t axis = 0; axis < rank; ++axis) {
     if (!begin.empty()) from[axis] = begin[axis];
     if (from[axis] < 0 || from[axis] > view.dims[axis])
-      return invalid(fmt::format("value '{}': slice begins at {} on axis {}; expected 0..{}", out.name(), from[axis], axis, view.dims[axis]));
-    size[axis] = std::min(extent.empty() ? view.dims[axis] : std::max<std::int64_t>(extent[axis], 0), view.dims[axis] - from[axis]);
+      return invalid(fmt::format("value '{}': slice begins at {} on axis {}; expected 0..{}", out.name(), from[axis], axis,
+                                 view.dims[axis]));
+    size[axis] =
+        std::min(extent.empty() ? view.dims[axis] : std::max<std::int64_t>(extent[axis], 0), view.dims[axis] - from[axis]);
   }
   // Cut the outer axes first, so that rows stay whole as long as they can.
   for (std::size_t axis = 0; axis < rank; ++axis) {
@@ -311,7 +322,8 @@ Status addContents(const TensorView& view, const std::vector<std::int64_t>& begi
     if (view.dtype == DType::kString)
       out.add_strings(static_cast<const std::string*>(view.data)[offset]);
     else
-      std::memcpy(data.data() + static_cast<std::size_t>(k) * element, static_cast<const std::byte*>(view.data) + static_cast<std::size_t>(offset) * element, element);
+      std::memcpy(data.data() + static_cast<std::size_t>(k) * element,
+                  static_cast<const std::byte*>(view.data) + static_cast<std::size_t>(offset) * element, element);
     for (std::size_t axis = rank; axis-- > 0;) {
       if (++index[axis] < size[axis]) break;
       index[axis] = 0;

@@ -1,7 +1,8 @@
 #include "engine/train/state.h"
 
-#include <cstring>
 #include <fmt/format.h>
+
+#include <cstring>
 
 namespace stepscope {
 
@@ -20,7 +21,8 @@ Result<Tensor> StateStore::obtain(const Value& value) {
   if (value.data) {
     tensor = *value.data;
   } else {
-    if (!dims) return invalid(fmt::format("state '{}': {}; expected numbers for every extent", value.name, value.type.text()));
+    if (!dims)
+      return invalid(fmt::format("state '{}': {}; expected numbers for every extent", value.name, value.type.text()));
     SS_TRY(checkedElementCount(*dims));
     tensor = Tensor(value.type.dtype, *dims);
   }

@@ -19,8 +19,9 @@ struct StateSnapshot {
 struct StateStore {
   std::int64_t step = 0;     // micro step that comes next
   std::int64_t updates = 0;  // updates done; the optimizer's moments know of as many
-  std::int64_t updatesBefore = 0;  // that the schedule counts besides: --start-step begins in its middle, with moments of zero
-  std::int64_t micro = 0;    // micro steps done in the present round of accumulation
+  std::int64_t updatesBefore =
+      0;                   // that the schedule counts besides: --start-step begins in its middle, with moments of zero
+  std::int64_t micro = 0;  // micro steps done in the present round of accumulation
   std::map<std::string, Tensor> tensors;
 
   std::int64_t scheduledUpdates() const { return updatesBefore + updates; }

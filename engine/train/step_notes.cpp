@@ -31,7 +31,8 @@ Result<TensorView> contentsAt(const Executor& executor, ValueId id, int position
   return fail(ErrorCode::kNotFound, fmt::format("value '{}': {}", value.name, reason));
 }
 
-NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients, ValueId loss) {
+NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
+                   ValueId loss) {
   const Graph& graph = executor.graph();
   const ExecutionPlan& plan = executor.plan();
   NotePlan notes;
@@ -52,7 +53,8 @@ NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained
   std::map<std::string, ValueId> outputs;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    if (node.phase == Phase::kForward && !node.provenance.modulePath.empty() && node.output(0)) outputs[node.provenance.modulePath] = node.output(0);
+    if (node.phase == Phase::kForward && !node.provenance.modulePath.empty() && node.output(0))
+      outputs[node.provenance.modulePath] = node.output(0);
   }
   for (const auto& [module, value] : outputs) computed("output", module, value);
   if (const Node* node = rowLossNode(graph, loss)) notes.rows = instructionOf(plan, node->id);
@@ -151,7 +153,8 @@ void StepNotes::finish(snapshot::StepRecord& record) {
   statisticsSampler_.ran(statistics_, record.ns(), statisticsNs_);
   record.set_recording_ns(batchNs_ + statisticsNs_);
   for (snapshot::TensorData& input : inputs_) *record.add_inputs() = std::move(input);
-  if (rowLosses_.values_size() > 0 || !rowLosses_.unavailable().empty()) *record.mutable_row_losses() = std::move(rowLosses_);
+  if (rowLosses_.values_size() > 0 || !rowLosses_.unavailable().empty())
+    *record.mutable_row_losses() = std::move(rowLosses_);
   for (auto& [value, statistics] : found_) *record.add_statistics() = std::move(statistics);
   inputs_.clear();
   rowLosses_.Clear();

@@ -1,8 +1,9 @@
-// What a micro step notes of its numbers while it runs: the batch it was fed, the loss of every row, statistics of parameters,
-// gradients and module outputs.
+// What a micro step notes of its numbers while it runs: the batch it was fed, the loss of every row, statistics of
+// parameters, gradients and module outputs.
 //
-// Values are looked at as soon as they are computed, when their memory is not yet reused, so noting them changes neither plan nor
-// numbers. How often is a matter of the options record.batch and record.statistics; what it took stands in the record.
+// Values are looked at as soon as they are computed, when their memory is not yet reused, so noting them changes neither
+// plan nor numbers. How often is a matter of the options record.batch and record.statistics; what it took stands in the
+// record.
 #pragma once
 
 #include <map>
@@ -23,14 +24,15 @@ struct NotePlan {
     ValueId value;
     NodeId node;
   };
-  std::vector<Place> parameters;                  // read before the step writes them
-  std::map<int, std::vector<Place>> after;        // by the instruction that computes the value
-  int rows = -1;                                  // after this instruction the losses of the rows can be read; -1 never
+  std::vector<Place> parameters;            // read before the step writes them
+  std::map<int, std::vector<Place>> after;  // by the instruction that computes the value
+  int rows = -1;                            // after this instruction the losses of the rows can be read; -1 never
 };
 
-// Trained parameters, their gradients as accumulated (an invalid id where the loss does not depend on one), and of every module the
-// output of its last forward node.
-NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients, ValueId loss);
+// Trained parameters, their gradients as accumulated (an invalid id where the loss does not depend on one), and of every
+// module the output of its last forward node.
+NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
+                   ValueId loss);
 
 // The contents of a value when the next instruction is `position`. Error: why they are not there.
 Result<TensorView> contentsAt(const Executor& executor, ValueId id, int position);
@@ -42,7 +44,8 @@ class StepNotes {
 
   // Whether anything is to be noted of this micro step.
   bool due(std::int64_t step) const { return on_ && (batchSampler_.wants(step) || statisticsSampler_.wants(step)); }
-  // Before the first instruction of micro step `step`: looks at what is there already. `plan` must be there when the step is due.
+  // Before the first instruction of micro step `step`: looks at what is there already. `plan` must be there when the step is
+  // due.
   void begin(const Executor& executor, const NotePlan* plan, const Batch& batch, ValueId loss, std::int64_t step);
   // Whether after() has to be called in this step.
   bool listens() const { return statistics_ || rows_; }

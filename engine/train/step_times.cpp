@@ -6,14 +6,17 @@
 namespace stepscope {
 
 void StepTimes::add(const std::vector<Span>& spans, std::size_t instructions) {
-  if (spans.empty() || spans.back().instruction + 1 != static_cast<std::int64_t>(instructions) || spans.front().instruction != 0) return;
+  if (spans.empty() || spans.back().instruction + 1 != static_cast<std::int64_t>(instructions) ||
+      spans.front().instruction != 0)
+    return;
   // The second step takes the place of the first, then the places are taken in turn.
   const std::size_t place = added_ < 2 ? 0 : static_cast<std::size_t>(added_ - 1) % kKept;
   if (place >= kept_.size()) kept_.emplace_back();
   std::vector<std::int64_t>& step = kept_[place];
   step.assign(instructions, 0);
   for (const Span& span : spans)
-    if (span.instruction >= 0 && static_cast<std::size_t>(span.instruction) < instructions) step[static_cast<std::size_t>(span.instruction)] = span.end - span.begin;
+    if (span.instruction >= 0 && static_cast<std::size_t>(span.instruction) < instructions)
+      step[static_cast<std::size_t>(span.instruction)] = span.end - span.begin;
   ++added_;
 }
 
@@ -30,7 +33,8 @@ std::vector<double> StepTimes::medians() const {
 
 std::vector<double> StepTimes::sums() const {
   std::vector<double> result;
-  for (const auto& step : kept_) result.push_back(static_cast<double>(std::accumulate(step.begin(), step.end(), std::int64_t{0})));
+  for (const auto& step : kept_)
+    result.push_back(static_cast<double>(std::accumulate(step.begin(), step.end(), std::int64_t{0})));
   return result;
 }
 

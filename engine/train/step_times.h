@@ -13,7 +13,8 @@ class StepTimes {
  public:
   static constexpr std::size_t kKept = 9;  // steps; odd, so that a median is one of them
 
-  // Spans of a whole step of a plan with that many instructions; others are not taken. Allocates nothing once kKept are held.
+  // Spans of a whole step of a plan with that many instructions; others are not taken. Allocates nothing once kKept are
+  // held.
   void add(const std::vector<Span>& spans, std::size_t instructions);
 
   // Steps that count: the first one under a plan is warm-up, and only counts while it is the only one.

@@ -53,7 +53,8 @@ SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inp
   }
   for (const std::string& symbol : order) {
     const auto set = given.find(symbol);
-    const auto fit = std::find_if(fitted.begin(), fitted.end(), [&](const DimChoice& choice) { return choice.fixed && choice.name == symbol; });
+    const auto fit = std::find_if(fitted.begin(), fitted.end(),
+                                  [&](const DimChoice& choice) { return choice.fixed && choice.name == symbol; });
     DimChoice choice{symbol, leads[symbol] ? 2 : 128, "default", false};
     if (set != given.end())
       choice = {symbol, set->second, "set by --dim", false};
@@ -61,7 +62,8 @@ SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inp
       choice = *fit;
     symbols_[symbol] = Dim(choice.extent);
     if (set == given.end())
-      notes_.push_back(fmt::format("dimension '{}' = {} ({}; --dim {}=N sets it)", symbol, choice.extent, choice.reason, symbol));
+      notes_.push_back(
+          fmt::format("dimension '{}' = {} ({}; --dim {}=N sets it)", symbol, choice.extent, choice.reason, symbol));
     choices_.push_back(std::move(choice));
   }
   for (const auto& [name, found] : used)

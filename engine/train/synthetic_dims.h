@@ -1,8 +1,9 @@
-// Extents of synthetic data: one number per symbol of the inputs' shapes, wherever the symbol stands, and whatever follows from it.
+// Extents of synthetic data: one number per symbol of the inputs' shapes, wherever the symbol stands, and whatever follows
+// from it.
 //
-// `--dim NAME=N` sets a symbol, or an axis by the text of its whole extent ("floor((s)/(2))"). Without it a symbol that stands on
-// first axes only is 2 (a batch), any other 128: "sequence" of [batch, sequence] is as long in a mask of shape [sequence], and
-// "sequence + 1" one longer. Where the graph fixes a symbol, fit_dims finds the number before.
+// `--dim NAME=N` sets a symbol, or an axis by the text of its whole extent ("floor((s)/(2))"). Without it a symbol that
+// stands on first axes only is 2 (a batch), any other 128: "sequence" of [batch, sequence] is as long in a mask of shape
+// [sequence], and "sequence + 1" one longer. Where the graph fixes a symbol, fit_dims finds the number before.
 #pragma once
 
 #include <map>

@@ -1,8 +1,9 @@
 #include "engine/train/trained_set.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
 #include <regex>
 
 #include "engine/autodiff/gradient.h"
@@ -11,8 +12,9 @@ namespace stepscope {
 namespace {
 
 // Buffers that exporters store as float initializers beside the parameters.
-constexpr std::array<std::string_view, 10> kBufferNames = {"inv_freq",    "original_inv_freq",       "position_ids", "token_type_ids", "running_mean",
-                                                           "running_var", "relative_position_index", "attn_mask",    "freqs_cis",      "relative_coords_table"};
+constexpr std::array<std::string_view, 10> kBufferNames = {
+    "inv_freq",    "original_inv_freq",       "position_ids", "token_type_ids", "running_mean",
+    "running_var", "relative_position_index", "attn_mask",    "freqs_cis",      "relative_coords_table"};
 
 bool isBufferName(const std::string& name) {
   const auto dot = name.rfind('.');
@@ -24,8 +26,8 @@ bool isBufferName(const std::string& name) {
   return std::regex_match(last.begin(), last.end(), lifted);
 }
 
-// Names that exporters give to scalar constants: "val_12", "onnx::Mul_7", "/layer/Constant_output_0", "scalar_tensor_default".
-// A scalar parameter ("logit_scale") has the name that its module gave it.
+// Names that exporters give to scalar constants: "val_12", "onnx::Mul_7", "/layer/Constant_output_0",
+// "scalar_tensor_default". A scalar parameter ("logit_scale") has the name that its module gave it.
 bool isGeneratedName(const std::string& name) {
   static const std::regex pattern(R"(^(onnx::.*|/.*|_.*|val_\d+|const.*|scalar.*|.*Constant.*|\d+)$)");
   return std::regex_match(name, pattern);
@@ -51,7 +53,8 @@ Result<std::optional<std::regex>> compile(const char* option, const std::string&
   try {
     return std::optional<std::regex>(std::regex(text));
   } catch (const std::regex_error& error) {
-    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option, text, error.what()));
+    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option,
+                               text, error.what()));
   }
 }
 
@@ -78,7 +81,8 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
   bool trainMatched = false;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Value& value = graph.value(candidates[i]);
-    const bool selected = train && std::regex_search(value.name, *train), frozen = freeze && std::regex_search(value.name, *freeze);
+    const bool selected = train && std::regex_search(value.name, *train),
+               frozen = freeze && std::regex_search(value.name, *freeze);
     trainMatched |= selected;
     ParameterChoice choice{value.id, false, ""};
     if (!isFloating(value.type.dtype))
@@ -103,11 +107,14 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
     }
     choices.push_back(std::move(choice));
   }
-  if (train && !trainMatched) return invalid(fmt::format("option 'train': '{}' matches no initializer; `stepscope inspect` lists them", options.train));
+  if (train && !trainMatched)
+    return invalid(
+        fmt::format("option 'train': '{}' matches no initializer; `stepscope inspect` lists them", options.train));
   return choices;
 }
 
-std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vector<ParameterChoice>& choices, const TrainOptions& options) {
+std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vector<ParameterChoice>& choices,
+                                              const TrainOptions& options) {
   const auto matches = [&](const std::string& text, bool trainedOnly) {
     const auto pattern = compile("freeze", text);
     return pattern && *pattern && std::any_of(choices.begin(), choices.end(), [&](const ParameterChoice& choice) {
@@ -116,9 +123,11 @@ std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vec
   };
   std::vector<std::string> texts;
   if (!options.freeze.empty() && !matches(options.freeze, false))
-    texts.push_back(fmt::format("option 'freeze': '{}' matches no initializer; `stepscope inspect` lists them", options.freeze));
+    texts.push_back(
+        fmt::format("option 'freeze': '{}' matches no initializer; `stepscope inspect` lists them", options.freeze));
   for (const ParameterGroup& group : options.groups)
-    if (!matches(group.regex, true)) texts.push_back(fmt::format("option 'group': '{}' matches no trained parameter", group.regex));
+    if (!matches(group.regex, true))
+      texts.push_back(fmt::format("option 'group': '{}' matches no trained parameter", group.regex));
   return texts;
 }
 

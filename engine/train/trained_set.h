@@ -21,7 +21,9 @@ struct ParameterChoice {
 // selects; both are searched in the name. Error: a malformed regular expression, or a `--train` that matches nothing.
 Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId loss, const TrainOptions& options);
 
-// Patterns of --freeze and --group that select nothing, each as the text of a warning: a typing error would train in silence.
-std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vector<ParameterChoice>& choices, const TrainOptions& options);
+// Patterns of --freeze and --group that select nothing, each as the text of a warning: a typing error would train in
+// silence.
+std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vector<ParameterChoice>& choices,
+                                              const TrainOptions& options);
 
 }  // namespace stepscope

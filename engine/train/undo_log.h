@@ -1,9 +1,10 @@
 // What the last instructions of a stepped micro step wrote over, so that a short way back needs no replay.
 //
-// One entry per instruction, in order and without gaps: [first(), end()). An entry holds the memory that the instruction was about to
-// write, workspace included: a dead value stays readable until its memory is written, so all of it counts. The log keeps at most
-// kInstructions entries and kBytes bytes of copies and drops the oldest. What an entry cannot hold is a barrier: the log is empty
-// after it, and the session replays from the start of the step instead. The addresses must stay valid while the log is not empty.
+// One entry per instruction, in order and without gaps: [first(), end()). An entry holds the memory that the instruction was
+// about to write, workspace included: a dead value stays readable until its memory is written, so all of it counts. The log
+// keeps at most kInstructions entries and kBytes bytes of copies and drops the oldest. What an entry cannot hold is a
+// barrier: the log is empty after it, and the session replays from the start of the step instead. The addresses must stay
+// valid while the log is not empty.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +35,9 @@ class UndoLog {
   void record(int instruction, std::span<const std::span<std::byte>> memory, std::span<const Kept> kept);
   void clear();
 
-  bool reaches(int instruction, int position) const { return !entries_.empty() && end() == position && first() <= instruction; }
+  bool reaches(int instruction, int position) const {
+    return !entries_.empty() && end() == position && first() <= instruction;
+  }
   int first() const { return entries_.empty() ? 0 : entries_.front().instruction; }
   int end() const { return entries_.empty() ? 0 : entries_.back().instruction + 1; }
   std::int64_t bytes() const { return bytes_; }

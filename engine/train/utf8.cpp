@@ -1,7 +1,8 @@
 #include "engine/train/utf8.h"
 
-#include <cstdint>
 #include <fmt/format.h>
+
+#include <cstdint>
 
 namespace stepscope {
 namespace {
@@ -11,7 +12,10 @@ std::size_t sequenceAt(const std::string& text, std::size_t i) {
   const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
   const unsigned char lead = byte(i);
   if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xf0 && lead < 0xf5 ? 4 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xc2 && lead < 0xe0 ? 2 : 0;
+  const std::size_t length = lead >= 0xf0 && lead < 0xf5   ? 4
+                             : lead >= 0xe0 && lead < 0xf0 ? 3
+                             : lead >= 0xc2 && lead < 0xe0 ? 2
+                                                           : 0;
   if (length == 0 || i + length > text.size()) return 0;
   std::uint32_t point = lead & (0xffu >> (length + 1));
   for (std::size_t k = 1; k < length; ++k) {

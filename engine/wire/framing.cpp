@@ -1,12 +1,12 @@
 #include "engine/wire/framing.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fmt/format.h>
 
 namespace stepscope {
 namespace {
@@ -33,21 +33,27 @@ Result<std::string> readFrame(int fd) {
   SS_ASSIGN(const std::size_t got, readFully(fd, reinterpret_cast<char*>(prefix.data()), prefix.size()));
   if (got == 0) return fail(ErrorCode::kNotFound, "stream: ended");
   if (got < prefix.size()) return fail(ErrorCode::kCorrupt, "stream: ended inside a length; expected 4 bytes");
-  const std::uint32_t length = prefix[0] | static_cast<std::uint32_t>(prefix[1]) << 8 | static_cast<std::uint32_t>(prefix[2]) << 16 | static_cast<std::uint32_t>(prefix[3]) << 24;
-  if (length > kLargestMessage) return fail(ErrorCode::kCorrupt, fmt::format("message: {} bytes announced; expected at most {}", length, kLargestMessage));
+  const std::uint32_t length = prefix[0] | static_cast<std::uint32_t>(prefix[1]) << 8 |
+                               static_cast<std::uint32_t>(prefix[2]) << 16 | static_cast<std::uint32_t>(prefix[3]) << 24;
+  if (length > kLargestMessage)
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("message: {} bytes announced; expected at most {}", length, kLargestMessage));
   std::string bytes;
   constexpr std::size_t kChunk = std::size_t{1} << 20;
   while (bytes.size() < length) {
     const std::size_t begin = bytes.size(), want = std::min<std::size_t>(kChunk, length - begin);
     bytes.resize(begin + want);
     SS_ASSIGN(const std::size_t part, readFully(fd, bytes.data() + begin, want));
-    if (part < want) return fail(ErrorCode::kCorrupt, fmt::format("message: ended after {} of {} bytes", begin + part, length));
+    if (part < want)
+      return fail(ErrorCode::kCorrupt, fmt::format("message: ended after {} of {} bytes", begin + part, length));
   }
   return bytes;
 }
 
 Status writeFrame(int fd, const std::string& bytes) {
-  if (bytes.size() > kLargestMessage) return fail(ErrorCode::kLimitExceeded, fmt::format("message: {} bytes; expected at most {}", bytes.size(), kLargestMessage));
+  if (bytes.size() > kLargestMessage)
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("message: {} bytes; expected at most {}", bytes.size(), kLargestMessage));
   const auto length = static_cast<std::uint32_t>(bytes.size());
   std::string frame(4, '\0');
   for (int i = 0; i < 4; ++i) frame[static_cast<std::size_t>(i)] = static_cast<char>(length >> (8 * i) & 0xff);

@@ -1,9 +1,10 @@
 #include "engine/wire/server.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <fmt/format.h>
 #include <mutex>
 #include <thread>
 
@@ -15,7 +16,8 @@
 namespace stepscope {
 namespace {
 
-// The reader thread may outlive the service: after Shutdown it still waits for a stream that nobody closed. It shares the server.
+// The reader thread may outlive the service: after Shutdown it still waits for a stream that nobody closed. It shares the
+// server.
 class Server : public std::enable_shared_from_this<Server> {
  public:
   Server(int in, int out, const snapshot::MachineInfo& machine) : in_(in), out_(out), machine_(machine) {}
@@ -74,7 +76,9 @@ class Server : public std::enable_shared_from_this<Server> {
       }
       snapshot::Request request;
       if (!request.ParseFromString(*frame) || request.request_case() == snapshot::Request::REQUEST_NOT_SET) {
-        sendError(request.id(), {ErrorCode::kCorrupt, fmt::format("message: {} bytes are not a request; expected worker.proto's Request", frame->size())});
+        sendError(request.id(),
+                  {ErrorCode::kCorrupt,
+                   fmt::format("message: {} bytes are not a request; expected worker.proto's Request", frame->size())});
         continue;
       }
       const std::lock_guard lock(mutex_);
@@ -246,7 +250,8 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_TRY(needSession());
     TrainOptions options = session_->options();
     SS_TRY(applySetting(options, request.set_option().name(), request.set_option().value(), "window"));
-    for (const snapshot::Setting& setting : request.set_option().more()) SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
+    for (const snapshot::Setting& setting : request.set_option().more())
+      SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
     SS_TRY(session_->setOptions(std::move(options)));
     SS_TRY(session_->applyOptions());
     return answerOptions(request.id());
@@ -257,7 +262,8 @@ class Server : public std::enable_shared_from_this<Server> {
     const snapshot::GetRecompute& asked = request.recompute();
     std::optional<RecomputeQuestion> question;
     if (asked.what_if()) {
-      if (asked.budget() < 0) return invalid(fmt::format("recompute: found a budget of {} bytes; expected 0 (none) or more", asked.budget()));
+      if (asked.budget() < 0)
+        return invalid(fmt::format("recompute: found a budget of {} bytes; expected 0 (none) or more", asked.budget()));
       question.emplace();
       SS_ASSIGN(question->plan, parseRecomputePlan(asked.plan()));
       question->budget = asked.budget();
@@ -305,14 +311,17 @@ class Server : public std::enable_shared_from_this<Server> {
     return {};
   }
 
-  ValueId valueOf(std::int32_t id, const std::string& name) const { return name.empty() ? ValueId{id} : session_->findValue(name); }
+  ValueId valueOf(std::int32_t id, const std::string& name) const {
+    return name.empty() ? ValueId{id} : session_->findValue(name);
+  }
 
   Status fetch(const snapshot::Request& request) {
     SS_TRY(needSession());
     const snapshot::FetchTensor& f = request.fetch();
     const std::vector<std::int64_t> begin(f.begin().begin(), f.begin().end()), extent(f.extent().begin(), f.extent().end());
     constexpr std::int64_t kWindowElements = 1 << 16, kAll = std::int64_t{1} << 27;
-    SS_ASSIGN(snapshot::TensorData data, session_->fetch(valueOf(f.value(), f.name()), begin, extent, f.statistics(), f.whole() ? kAll : kWindowElements));
+    SS_ASSIGN(snapshot::TensorData data, session_->fetch(valueOf(f.value(), f.name()), begin, extent, f.statistics(),
+                                                         f.whole() ? kAll : kWindowElements));
     snapshot::Response response;
     *response.mutable_tensor() = std::move(data);
     answer(request.id(), std::move(response), true);
@@ -327,7 +336,8 @@ class Server : public std::enable_shared_from_this<Server> {
       SS_TRY(session_->editFromFile(id, e.path()));
     } else if (!e.data().empty()) {
       SS_ASSIGN(const TensorView view, session_->value(id));
-      if (view.bytes() != e.data().size()) return invalid(fmt::format("edit: found {} bytes; expected {}", e.data().size(), view.bytes()));
+      if (view.bytes() != e.data().size())
+        return invalid(fmt::format("edit: found {} bytes; expected {}", e.data().size(), view.bytes()));
       std::string bytes = e.data();
       SS_TRY(session_->editData(id, {bytes.data(), view.dtype, view.dims}));
     } else {
@@ -340,8 +350,8 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_TRY(needSession());
     const snapshot::CompareTensor& c = request.compare_tensor();
     const ValueId id{c.value()};
-    SS_ASSIGN(snapshot::ComparisonResult result,
-              c.path().empty() ? session_->compareWithValue(id, ValueId{c.other()}) : session_->compareWithFile(id, c.path()));
+    SS_ASSIGN(snapshot::ComparisonResult result, c.path().empty() ? session_->compareWithValue(id, ValueId{c.other()})
+                                                                  : session_->compareWithFile(id, c.path()));
     snapshot::Response response;
     response.mutable_compare()->set_equal(result.equal_bits());
     *response.mutable_compare()->add_values() = std::move(result);
@@ -369,7 +379,8 @@ class Server : public std::enable_shared_from_this<Server> {
     snapshot::Response response;
     switch (request.request_case()) {
       case R::kHello:
-        if (request.hello().protocol() != 1) return unsupported(fmt::format("protocol {}: expected 1", request.hello().protocol()));
+        if (request.hello().protocol() != 1)
+          return unsupported(fmt::format("protocol {}: expected 1", request.hello().protocol()));
         response.mutable_hello()->set_protocol(1);
         response.mutable_hello()->set_version(machine_.version());
         *response.mutable_hello()->mutable_machine() = machine_;
@@ -392,31 +403,49 @@ class Server : public std::enable_shared_from_this<Server> {
       case R::kDeterminism:
         SS_TRY(needSession());
         response.mutable_determinism();
-        for (snapshot::Determinism& verdict : session_->determinism()) *response.mutable_determinism()->add_nodes() = std::move(verdict);
+        for (snapshot::Determinism& verdict : session_->determinism())
+          *response.mutable_determinism()->add_nodes() = std::move(verdict);
         break;
       case R::kTrain: return train(request);
-      case R::kBeginStep: SS_TRY(needSession()); SS_TRY(session_->beginStep()); return answerPosition(id, session_->position());
+      case R::kBeginStep:
+        SS_TRY(needSession());
+        SS_TRY(session_->beginStep());
+        return answerPosition(id, session_->position());
       case R::kStep: SS_TRY(needSession()); return answerPosition(id, session_->stepInstructions(request.step().count()));
       case R::kRunTo: SS_TRY(needSession()); return answerPosition(id, session_->runTo(request.run_to().instruction()));
-      case R::kRunToBreak: SS_TRY(needSession()); return answerPosition(id, session_->runToBreak(request.run_to_break().backwards()));
-      case R::kStepPhase: SS_TRY(needSession()); return answerPosition(id, session_->stepPhase(request.step_phase().backwards()));
+      case R::kRunToBreak:
+        SS_TRY(needSession());
+        return answerPosition(id, session_->runToBreak(request.run_to_break().backwards()));
+      case R::kStepPhase:
+        SS_TRY(needSession());
+        return answerPosition(id, session_->stepPhase(request.step_phase().backwards()));
       case R::kFinishStep: {
         SS_TRY(needSession());
         SS_ASSIGN(*response.mutable_step(), session_->finishStep());
         break;
       }
-      case R::kAbandonStep: SS_TRY(needSession()); SS_TRY(session_->abandonStep()); return answerPosition(id, session_->position());
-      case R::kRewind: SS_TRY(needSession()); SS_TRY(session_->rewind(request.rewind().step())); return answerPosition(id, session_->position());
+      case R::kAbandonStep:
+        SS_TRY(needSession());
+        SS_TRY(session_->abandonStep());
+        return answerPosition(id, session_->position());
+      case R::kRewind:
+        SS_TRY(needSession());
+        SS_TRY(session_->rewind(request.rewind().step()));
+        return answerPosition(id, session_->position());
       case R::kBreakpoints: {
         SS_TRY(needSession());
-        SS_TRY(session_->setBreakpoints({request.breakpoints().breakpoints().begin(), request.breakpoints().breakpoints().end()}));
+        SS_TRY(session_->setBreakpoints(
+            {request.breakpoints().breakpoints().begin(), request.breakpoints().breakpoints().end()}));
         response.mutable_breakpoints();
         for (const snapshot::Breakpoint& b : session_->breakpoints()) *response.mutable_breakpoints()->add_breakpoints() = b;
         break;
       }
       case R::kFetch: return fetch(request);
       case R::kEdit: return editValue(request);
-      case R::kPin: SS_TRY(needSession()); SS_TRY(session_->pin(ValueId{request.pin().value()}, request.pin().pinned())); return answerPosition(id, session_->position());
+      case R::kPin:
+        SS_TRY(needSession());
+        SS_TRY(session_->pin(ValueId{request.pin().value()}, request.pin().pinned()));
+        return answerPosition(id, session_->position());
       case R::kWatch: {
         SS_TRY(needSession());
         std::vector<ValueId> values;
@@ -437,10 +466,19 @@ class Server : public std::enable_shared_from_this<Server> {
         return state(id);
       }
       case R::kCompareTensor: return compareTensor(request);
-      case R::kRowLosses: SS_TRY(needSession()); *response.mutable_row_losses() = session_->rowLosses(); break;
+      case R::kRowLosses:
+        SS_TRY(needSession());
+        *response.mutable_row_losses() = session_->rowLosses();
+        break;
       case R::kRecompute: return recompute(request);
-      case R::kSaveState: SS_TRY(needSession()); SS_TRY(session_->saveState(request.save_state().path())); return state(id);
-      case R::kLoadState: SS_TRY(needSession()); SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume())); return answerPosition(id, session_->position());
+      case R::kSaveState:
+        SS_TRY(needSession());
+        SS_TRY(session_->saveState(request.save_state().path()));
+        return state(id);
+      case R::kLoadState:
+        SS_TRY(needSession());
+        SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume()));
+        return answerPosition(id, session_->position());
       case R::kState: return state(id);
       case R::kCancel:
       case R::kShutdown:
@@ -452,8 +490,8 @@ class Server : public std::enable_shared_from_this<Server> {
 
   int in_, out_;
   const snapshot::MachineInfo machine_;
-  std::mutex mutex_;      // queue, session pointer, cancellation
-  std::mutex writing_;    // the output stream
+  std::mutex mutex_;    // queue, session pointer, cancellation
+  std::mutex writing_;  // the output stream
   std::condition_variable wake_;
   std::deque<snapshot::Request> queue_;
   std::set<std::uint64_t> cancelled_;

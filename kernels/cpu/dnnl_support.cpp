@@ -23,12 +23,14 @@ dnnl::memory::desc plainDesc(const dnnl::memory::dims& dims) {
   return {dims, dnnl::memory::data_type::f32, strides};
 }
 
-void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, const std::unordered_map<int, dnnl::memory>& arguments) {
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+             const std::unordered_map<int, dnnl::memory>& arguments) {
   std::array<dnnl_exec_arg_t, 16> list;
   SS_CHECK(arguments.size() <= list.size());
   int count = 0;
   for (const auto& [role, memory] : arguments) list[static_cast<std::size_t>(count++)] = {role, memory.get()};
-  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(), count, list.data()), "could not execute a primitive");
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(), count, list.data()),
+                          "could not execute a primitive");
 }
 
 std::string implementationName(const char* info) { return std::string("onednn ") + info; }

@@ -41,7 +41,8 @@ dnnl::memory::desc plainDesc(const dnnl::memory::dims& dims);
 std::string implementationName(const char* info);
 
 // Runs the primitive; unlike dnnl::primitive::execute it takes nothing from the heap.
-void execute(const dnnl::primitive& primitive, const dnnl::stream& stream, const std::unordered_map<int, dnnl::memory>& arguments);
+void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+             const std::unordered_map<int, dnnl::memory>& arguments);
 
 // Regions of one workspace, each aligned to 64 bytes.
 class WorkspaceLayout {

@@ -5,7 +5,9 @@ namespace stepscope {
 std::span<const KernelEntry> cpuKernels() {
   static const std::vector<KernelEntry> all = [] {
     std::vector<KernelEntry> kernels;
-    for (const auto list : {cpu::channelKernels(), cpu::linearKernels(), cpu::loopKernels(), cpu::recurrentKernels(), cpu::samplingKernels()}) kernels.insert(kernels.end(), list.begin(), list.end());
+    for (const auto list :
+         {cpu::channelKernels(), cpu::linearKernels(), cpu::loopKernels(), cpu::recurrentKernels(), cpu::samplingKernels()})
+      kernels.insert(kernels.end(), list.begin(), list.end());
     return kernels;
   }();
   return all;

@@ -1,5 +1,5 @@
-// The fast CPU kernels, in groups as the ops are. A factory answers kUnsupported for what it does not take (other dtypes, empty
-// operands), and the reference kernel serves then.
+// The fast CPU kernels, in groups as the ops are. A factory answers kUnsupported for what it does not take (other dtypes,
+// empty operands), and the reference kernel serves then.
 #pragma once
 
 #include "kernels/kernel.h"
@@ -7,9 +7,9 @@
 namespace stepscope::cpu {
 
 // One list per folder; kernel_list.cpp joins them.
-std::span<const KernelEntry> channelKernels(); // normalisation over batch and space, layouts
-std::span<const KernelEntry> linearKernels();  // matrix products, convolution, pooling
-std::span<const KernelEntry> loopKernels();    // vectorised loops: elementwise, transposition, optimizer
+std::span<const KernelEntry> channelKernels();    // normalisation over batch and space, layouts
+std::span<const KernelEntry> linearKernels();     // matrix products, convolution, pooling
+std::span<const KernelEntry> loopKernels();       // vectorised loops: elementwise, transposition, optimizer
 std::span<const KernelEntry> recurrentKernels();  // LSTM, GRU, RNN
 std::span<const KernelEntry> samplingKernels();   // places computed from data: GridSample, RoiAlign
 

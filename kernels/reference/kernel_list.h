@@ -14,9 +14,10 @@ Result<std::unique_ptr<Kernel>> plain(const KernelSpec& spec) {
 }
 
 // One list per file group; kernel_list.cpp joins them.
-std::span<const KernelEntry> elementwiseKernels();   // elementwise*.cpp, activations.cpp, cast, where, clip, random, optimizers
-std::span<const KernelEntry> reductionKernels();     // reduce*, softmax, normalisation, losses and their gradients
-std::span<const KernelEntry> movementKernels();      // shape, layout and indexing ops
-std::span<const KernelEntry> linearKernels();        // matmul, gemm, conv, pool, einsum, resize, recurrent
+std::span<const KernelEntry>
+elementwiseKernels();                             // elementwise*.cpp, activations.cpp, cast, where, clip, random, optimizers
+std::span<const KernelEntry> reductionKernels();  // reduce*, softmax, normalisation, losses and their gradients
+std::span<const KernelEntry> movementKernels();   // shape, layout and indexing ops
+std::span<const KernelEntry> linearKernels();     // matmul, gemm, conv, pool, einsum, resize, recurrent
 
 }  // namespace stepscope::reference

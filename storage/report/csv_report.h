@@ -1,6 +1,6 @@
 // Tables as RFC 4180 CSV: comma, CRLF, one header line, "." as decimal point, times in nanoseconds, sizes in bytes.
-// NaN and infinities are written as NaN, Infinity, -Infinity; what was not computed is an empty field. When parameters are not the
-// model's (storage/weights_mark.h), a last column `weights` says so in every row.
+// NaN and infinities are written as NaN, Infinity, -Infinity; what was not computed is an empty field. When parameters are
+// not the model's (storage/weights_mark.h), a last column `weights` says so in every row.
 #pragma once
 
 #include <string>

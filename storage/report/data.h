@@ -27,7 +27,8 @@ struct ReportData {
   Timing timing;
   Roofline roofline;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
-  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>> statistics;  // by step; thinned out where there are very many
+  std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>
+      statistics;  // by step; thinned out where there are very many
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;
 

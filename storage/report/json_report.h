@@ -15,8 +15,10 @@
 //                 first, last, shares, decision, refusals]; null when there is none
 //   timing        steps, sampled_steps, step (statistics), phases, ops, instructions; statistics are n, total_ns, mean_ns,
 //                 median_ns, p95_ns, min_ns, max_ns; warm-up steps are left out
-//   roofline      peaks: [name, per_second, capacity, measured_over, threads], empty when none was measured; instructions: [position,
-//                 flops, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by, median_ns, share]
+//   roofline      peaks: [name, per_second, capacity, measured_over, threads], empty when none was measured; instructions:
+//   [position,
+//                 flops, bytes, core_cache_bytes, shared_cache_bytes, memory_bytes, intensity, roof_ns, bound_by, median_ns,
+//                 share]
 //   steps         [step, loss, learning_rate, gradient_norm, updated, samples, tokens, begin_ns, ns, planned_bytes,
 //   peak_bytes,
 //                 warm_up, stopped_in, batch]

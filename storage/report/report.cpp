@@ -20,9 +20,10 @@ Result<std::string> contents(const Project& project, std::int64_t run, const std
   const auto endsWith = [&](std::string_view ending) { return path.ends_with(ending); };
   const bool known = endsWith(".html") || endsWith(".json") || endsWith(".csv");
   if (!known)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("report '{}': unknown ending; expected .html, .json, .csv, "
-                                                         ".ops.csv, .instructions.csv, .roofline.csv, .phases.csv or .trace.json",
-                                                         path));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("report '{}': unknown ending; expected .html, .json, .csv, "
+                            ".ops.csv, .instructions.csv, .roofline.csv, .phases.csv or .trace.json",
+                            path));
   SS_STORE_ASSIGN(const ReportData data, readReportData(project, run));
   if (endsWith(".trace.json")) return traceReport(project, data);
   if (endsWith(".html")) return htmlReport(data);

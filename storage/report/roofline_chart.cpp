@@ -25,8 +25,12 @@ struct Dot {
 // Powers of ten.
 struct Frame {
   double x0 = -1, x1 = 2, y0 = 6, y1 = 12;
-  double x(double intensity) const { return kLeft + std::clamp((std::log10(intensity) - x0) / (x1 - x0), 0.0, 1.0) * (kWidth - kLeft - kRight); }
-  double y(double rate) const { return kHeight - kBottom - std::clamp((std::log10(rate) - y0) / (y1 - y0), 0.0, 1.0) * (kHeight - kTop - kBottom); }
+  double x(double intensity) const {
+    return kLeft + std::clamp((std::log10(intensity) - x0) / (x1 - x0), 0.0, 1.0) * (kWidth - kLeft - kRight);
+  }
+  double y(double rate) const {
+    return kHeight - kBottom - std::clamp((std::log10(rate) - y0) / (y1 - y0), 0.0, 1.0) * (kHeight - kTop - kBottom);
+  }
 };
 
 std::vector<Dot> dotsOf(const ReportData& data) {
@@ -53,7 +57,8 @@ Frame frameOf(const std::vector<Dot>& dots, const std::vector<PeakRow>& peaks) {
   }
   const double compute = peaks.front().perSecond;
   for (const PeakRow& peak : peaks)
-    if (peak.name != kCompute && peak.perSecond > 0 && compute > 0) high = std::max(high, compute / peak.perSecond);  // where its roof ends
+    if (peak.name != kCompute && peak.perSecond > 0 && compute > 0)
+      high = std::max(high, compute / peak.perSecond);  // where its roof ends
   Frame f;
   f.x0 = std::floor(std::log10(low) - 0.05);
   f.x1 = std::max(f.x0 + 1, std::ceil(std::log10(high) + 0.05));
@@ -64,7 +69,8 @@ Frame frameOf(const std::vector<Dot>& dots, const std::vector<PeakRow>& peaks) {
 
 std::string decade(int power, int unit) {
   const int shown = power - unit;
-  return shown >= 0 && shown < 4 ? countText(std::llround(std::pow(10.0, shown))) : fmt::format("{:g}", std::pow(10.0, shown));
+  return shown >= 0 && shown < 4 ? countText(std::llround(std::pow(10.0, shown)))
+                                 : fmt::format("{:g}", std::pow(10.0, shown));
 }
 
 std::string axes(const Frame& f) {
@@ -72,19 +78,23 @@ std::string axes(const Frame& f) {
   const double bottom = kHeight - kBottom;
   for (int power = static_cast<int>(std::ceil(f.y0)); power <= f.y1; ++power) {
     const double y = f.y(std::pow(10.0, power));
-    text +=
-        fmt::format("<line class=grid x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" text-anchor=end>{5}</text>",
-                    kLeft, kWidth - kRight, y, kLeft - 8, y + 4, decade(power, 9));
+    text += fmt::format(
+        "<line class=grid x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
+        "text-anchor=end>{5}</text>",
+        kLeft, kWidth - kRight, y, kLeft - 8, y + 4, decade(power, 9));
   }
   for (int power = static_cast<int>(f.x0); power <= f.x1; ++power) {
     const double x = f.x(std::pow(10.0, power));
     text += fmt::format(
-        "<line class=grid x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{0:.1f}\" y=\"{3}\" text-anchor=middle>{4}</text>", x, kTop,
-        bottom, bottom + 16, decade(power, 0));
+        "<line class=grid x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/><text x=\"{0:.1f}\" y=\"{3}\" "
+        "text-anchor=middle>{4}</text>",
+        x, kTop, bottom, bottom + 16, decade(power, 0));
   }
   text += fmt::format("<line class=axis x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft, kWidth - kRight, bottom);
-  text += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=end>operations per byte</text><text x=\"{}\" y=\"{}\" text-anchor=end>GFLOP/s</text>",
-                      kWidth - kRight, bottom + 33, kLeft - 8, kTop - 6);
+  text += fmt::format(
+      "<text x=\"{}\" y=\"{}\" text-anchor=end>operations per byte</text><text x=\"{}\" y=\"{}\" "
+      "text-anchor=end>GFLOP/s</text>",
+      kWidth - kRight, bottom + 33, kLeft - 8, kTop - 6);
   return text;
 }
 
@@ -100,16 +110,18 @@ std::string roofs(const Frame& f, const std::vector<PeakRow>& peaks) {
     const double begin = std::max(left, std::pow(10.0, f.y0) / peak.perSecond);
     if (begin >= end) continue;
     if (ridge == left || end < ridge) ridge = end;
-    text += fmt::format("<line class=roof x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", f.x(begin), f.y(begin * peak.perSecond),
-                        f.x(end), f.y(end * peak.perSecond));
+    text += fmt::format("<line class=roof x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>", f.x(begin),
+                        f.y(begin * peak.perSecond), f.x(end), f.y(end * peak.perSecond));
     const bool last = &peak == &peaks.back();  // has room below its line, the others above theirs
     const double at = std::pow(10.0, std::log10(end) - (0.22 + 0.33 * number++) * (std::log10(end) - std::log10(begin)));
     text += fmt::format("<text class=halo x=\"{:.1f}\" y=\"{:.1f}\"{}>{} {:.3g} GB/s</text>", f.x(at) + (last ? 8 : -6),
-                        f.y(at * peak.perSecond) + (last ? 12 : -4), last ? "" : " text-anchor=end", html(peak.name), peak.perSecond * 1e-9);
+                        f.y(at * peak.perSecond) + (last ? 12 : -4), last ? "" : " text-anchor=end", html(peak.name),
+                        peak.perSecond * 1e-9);
   }
   if (compute > 0)
     text += fmt::format(
-        "<line class=roof x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/><text class=halo x=\"{2}\" y=\"{3:.1f}\" text-anchor=end>compute "
+        "<line class=roof x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{2}\" y2=\"{1:.1f}\"/><text class=halo x=\"{2}\" y=\"{3:.1f}\" "
+        "text-anchor=end>compute "
         "{4:.4g} "
         "GFLOP/s</text>",
         f.x(ridge), f.y(compute), kWidth - kRight, f.y(compute) - 6, compute * 1e-9);
@@ -120,7 +132,8 @@ std::string legend(const std::vector<Dot>& dots) {
   std::set<std::string_view> present;
   for (const Dot& dot : dots) present.insert(categoryToken(dot.instruction->category));
   std::string text;
-  for (const std::string_view category : present) text += fmt::format("<span><i class=k style=\"background:var(--{0})\"></i>{0}</span>", category);
+  for (const std::string_view category : present)
+    text += fmt::format("<span><i class=k style=\"background:var(--{0})\"></i>{0}</span>", category);
   return fmt::format("<div class=legend>{}</div>", text);
 }
 
@@ -135,12 +148,15 @@ std::string rooflineChart(const ReportData& data) {
   std::string marks;
   for (const Dot& dot : dots)
     marks += fmt::format(
-        "<circle class=spot cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" style=\"fill:var(--{})\"><title>{} {} · {} · {} of its roof · bound by "
+        "<circle class=spot cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{:.1f}\" style=\"fill:var(--{})\"><title>{} {} · {} · {} of its "
+        "roof · bound by "
         "{}</title></circle>",
-        f.x(dot.intensity), f.y(dot.rate), 2.4 + 14 * std::sqrt(dot.ns / total), categoryToken(dot.instruction->category), dot.instruction->position,
-        htmlElided(dot.instruction->label, 60), timeText(dot.ns), percentText(*dot.row->share), html(dot.row->boundBy));
-  return fmt::format("<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"operations per second over operations per byte\">{}{}{}</svg>{}", kWidth,
-                     kHeight, axes(f), marks, roofs(f, data.roofline.peaks), legend(dots));
+        f.x(dot.intensity), f.y(dot.rate), 2.4 + 14 * std::sqrt(dot.ns / total), categoryToken(dot.instruction->category),
+        dot.instruction->position, htmlElided(dot.instruction->label, 60), timeText(dot.ns), percentText(*dot.row->share),
+        html(dot.row->boundBy));
+  return fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" role=img aria-label=\"operations per second over operations per byte\">{}{}{}</svg>{}",
+      kWidth, kHeight, axes(f), marks, roofs(f, data.roofline.peaks), legend(dots));
 }
 
 }  // namespace stepscope::storage

@@ -1,5 +1,6 @@
-// The roofline as inline SVG, both axes logarithmic: operations per second over operations per byte, one dot per instruction, coloured by
-// its category, larger the more time it takes; the roofs of arithmetic and of each level of memory as lines.
+// The roofline as inline SVG, both axes logarithmic: operations per second over operations per byte, one dot per
+// instruction, coloured by its category, larger the more time it takes; the roofs of arithmetic and of each level of memory
+// as lines.
 #pragma once
 
 #include <string>

@@ -28,7 +28,9 @@ std::string lossTile(const ReportData& data) {
 
 std::string stepTile(const ReportData& data) {
   const TimeStats& t = data.timing.step;
-  if (t.n == 0) return tile("Step", "–", data.steps.empty() ? "no step was recorded" : "no step ran without a stop or warm-up", "wall time of one micro step");
+  if (t.n == 0)
+    return tile("Step", "–", data.steps.empty() ? "no step was recorded" : "no step ran without a stop or warm-up",
+                "wall time of one micro step");
   return tile("Step, median", timeText(static_cast<double>(t.median)),
               fmt::format("p95 {} · n {}", timeText(static_cast<double>(t.p95)), countText(t.n)),
               "wall time of one micro step, without warm-up and steps stopped in");
@@ -43,7 +45,8 @@ std::string throughputTile(const ReportData& data) {
     ns = saturatingAdd(ns, step.ns);
   }
   if (ns == 0)
-    return tile("Throughput", "–", data.steps.empty() ? "no step was recorded" : "no step ran without a stop or warm-up", "samples or tokens per second");
+    return tile("Throughput", "–", data.steps.empty() ? "no step was recorded" : "no step ran without a stop or warm-up",
+                "samples or tokens per second");
   const double seconds = static_cast<double>(ns) / 1e9;
   const double samplesRate = static_cast<double>(samples) / seconds;
   const auto rate = [](double value) {

@@ -86,7 +86,8 @@ std::string instructionSection(const ReportData& data) {
     rows += fmt::format(
         "<tr><td>{}</td><td class=\"l cut\" title=\"{}\"><i class=k style=\"background:var(--{})\"></i>{}<br><span "
         "class=\"dim under\">{}</span></td>",
-        row->position, html(row->label), phaseToken(row->phase), htmlElided(withoutOwnDomain(row->label), 60), htmlElided(where, 60));
+        row->position, html(row->label), phaseToken(row->phase), htmlElided(withoutOwnDomain(row->label), 60),
+        htmlElided(where, 60));
     rows += shareCell(row->share, phaseToken(row->phase), slowest.front()->share) + timeCell(median) +
             timeCell(static_cast<double>(row->time.p95)) + timeCell(static_cast<double>(row->time.min)) +
             timeCell(static_cast<double>(row->time.max));

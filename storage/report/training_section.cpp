@@ -39,11 +39,13 @@ std::string lossSection(const ReportData& data) {
   time.fromZero = rate.fromZero = true;
   std::string body = loss.points.empty() ? emptyNote("The model has no loss; forward only.") : lineChart(loss);
   body += "<div class=three>" + small("Gradient norm", norm) + small("Learning rate", rate) +
-          small(data.stoppedIn() ? "Time of a step, without warm-up and stops" : "Time of a step, without warm-up", time) + "</div>";
-  std::string sub = fmt::format(
-      "Loss{} over {} steps.",
-      data.run.lossName.empty() || data.run.lossName == "loss" ? "" : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),
-      countText(static_cast<std::int64_t>(data.steps.size())));
+          small(data.stoppedIn() ? "Time of a step, without warm-up and stops" : "Time of a step, without warm-up", time) +
+          "</div>";
+  std::string sub = fmt::format("Loss{} over {} steps.",
+                                data.run.lossName.empty() || data.run.lossName == "loss"
+                                    ? ""
+                                    : fmt::format(" <span class=mono>{}</span>", htmlElided(data.run.lossName, 60)),
+                                countText(static_cast<std::int64_t>(data.steps.size())));
   if (loss.points.size() >= 40) sub += " Faint: every step; strong: moving mean.";
   return section("loss", "Training", sub, body);
 }

@@ -66,7 +66,8 @@ LineChart normChart(const ReportData& data) {
     for (const snapshot::RecordedStatistics& v : values) {
       if (v.kind() != "gradient") continue;
       any = true;
-      squares += v.statistics().nan() + v.statistics().inf() > 0 ? std::nan("") : v.statistics().norm() * v.statistics().norm();
+      squares +=
+          v.statistics().nan() + v.statistics().inf() > 0 ? std::nan("") : v.statistics().norm() * v.statistics().norm();
     }
     if (any) chart.points.push_back({static_cast<double>(step), std::sqrt(squares)});
   }
@@ -89,23 +90,32 @@ std::string valuesSection(const ReportData& data) {
   std::string rows;
   for (std::size_t i = 0; i < all.size() && i < kMostRows; ++i) {
     const Series& s = all[i];
-    rows += fmt::format("<tr><td class=\"l w mono\">{}</td>{}{}{}{}{}{}{}<td>{}</td><td>{}</td></tr>\n", htmlElided(s.of, 80),
-                        shareCell(largest > 0 ? s.last / largest : 0, "accent"), cell(s.last), cell(s.first), cell(s.largest),
-                        s.parameter > 0 ? cell(s.last / s.parameter) : std::string("<td></td>"), cell(s.min), cell(s.max), countText(s.points),
-                        s.firstBadStep < 0 ? std::string("0") : fmt::format("<b>{}</b> (since step {})", countText(s.notFinite), s.firstBadStep));
+    rows +=
+        fmt::format("<tr><td class=\"l w mono\">{}</td>{}{}{}{}{}{}{}<td>{}</td><td>{}</td></tr>\n", htmlElided(s.of, 80),
+                    shareCell(largest > 0 ? s.last / largest : 0, "accent"), cell(s.last), cell(s.first), cell(s.largest),
+                    s.parameter > 0 ? cell(s.last / s.parameter) : std::string("<td></td>"), cell(s.min), cell(s.max),
+                    countText(s.points),
+                    s.firstBadStep < 0 ? std::string("0")
+                                       : fmt::format("<b>{}</b> (since step {})", countText(s.notFinite), s.firstBadStep));
   }
   std::string body = lineChart(normChart(data));
-  body += fmt::format("<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
-                      head("Parameter", "trained parameter", false), head("share", "norm of its gradient beside the largest", true),
-                      head("gradient norm", "Euclidean norm in the newest step that recorded it, as accumulated, before clipping"),
-                      head("first", "norm in the first step that recorded it"), head("largest", "largest norm of all recorded steps"),
-                      head("÷ parameter", "norm of the gradient divided by that of its parameter"), head("min", "smallest finite element of the gradient"),
-                      head("max", "largest finite element of the gradient"), head("n", "steps that recorded it"),
-                      head("NaN, Inf", "elements that are not finite"), rows);
-  if (all.size() > kMostRows) body += fmt::format("<p class=sub>{} more in the table tensor_stats.</p>", countText(static_cast<std::int64_t>(all.size() - kMostRows)));
-  return section("values", "Values", fmt::format("Gradients of {} parameters in {} steps that recorded them (option <span class=mono>record.statistics</span>).",
-                                                 countText(static_cast<std::int64_t>(all.size())), countText(static_cast<std::int64_t>(data.statistics.size()))),
-                 body);
+  body += fmt::format(
+      "<div class=scroll><table><thead><tr>{}{}{}{}{}{}{}{}{}{}</tr></thead><tbody>\n{}</tbody></table></div>",
+      head("Parameter", "trained parameter", false), head("share", "norm of its gradient beside the largest", true),
+      head("gradient norm", "Euclidean norm in the newest step that recorded it, as accumulated, before clipping"),
+      head("first", "norm in the first step that recorded it"), head("largest", "largest norm of all recorded steps"),
+      head("÷ parameter", "norm of the gradient divided by that of its parameter"),
+      head("min", "smallest finite element of the gradient"), head("max", "largest finite element of the gradient"),
+      head("n", "steps that recorded it"), head("NaN, Inf", "elements that are not finite"), rows);
+  if (all.size() > kMostRows)
+    body += fmt::format("<p class=sub>{} more in the table tensor_stats.</p>",
+                        countText(static_cast<std::int64_t>(all.size() - kMostRows)));
+  return section(
+      "values", "Values",
+      fmt::format(
+          "Gradients of {} parameters in {} steps that recorded them (option <span class=mono>record.statistics</span>).",
+          countText(static_cast<std::int64_t>(all.size())), countText(static_cast<std::int64_t>(data.statistics.size()))),
+      body);
 }
 
 }  // namespace stepscope::storage

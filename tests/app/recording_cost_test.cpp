@@ -1,6 +1,5 @@
 // What recording costs: steps with every instruction timed and written to a project file, beside the same steps without.
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,9 +30,12 @@ TEST(RecordingCost, IsAtMostTwoPercentOfAStep) {
 #ifdef SS_SANITIZED
   GTEST_SKIP() << "a sanitizer's time says nothing of a release build";
 #endif
-  const auto path = std::filesystem::temp_directory_path() / ("stepscope_recording_cost_" + std::to_string(::getpid()) + ".stepscope");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("stepscope_recording_cost_" + std::to_string(::getpid()) + ".stepscope");
   // One thread: CPU time is then the time of a step, whatever else the machine does.
-  const auto open = [](const char* record) { return testing::openSession(testing::testModels().front(), {{"threads", "1"}, {"record", record}}); };
+  const auto open = [](const char* record) {
+    return testing::openSession(testing::testModels().front(), {{"threads", "1"}, {"record", record}});
+  };
   const auto plain = open("off"), recorded = open("instructions");
   ASSERT_TRUE(plain && recorded);
   auto recorder = storage::Recorder::start(storage::Project::create(path).value()).value();

@@ -1,13 +1,16 @@
-// Hot kernels of the CPU backend at the sizes of BERT-base and GPT-2 (batch 2, sequence 128) and ResNet-50 (batch 4), beside what
-// this machine can do, measured in the same run.
+// Hot kernels of the CPU backend at the sizes of BERT-base and GPT-2 (batch 2, sequence 128) and ResNet-50 (batch 4), beside
+// what this machine can do, measured in the same run.
 //
 // Counters   GBps        bytes of operands and results per second
-//            Gops        operations per second where arithmetic counts: additions, products, their fusions, comparisons, blends,
+//            Gops        operations per second where arithmetic counts: additions, products, their fusions, comparisons,
+//            blends,
 //                        shifts and conversions of one element, as the AVX-512 inner loop has them
-//            peak_GBps   a triad (a sum where a kernel hardly writes, a copy where it writes half) over as many bytes, on as many threads
-//            share       the time that memory or arithmetic alone would take, divided by the time it took; the peak of arithmetic is
+//            peak_GBps   a triad (a sum where a kernel hardly writes, a copy where it writes half) over as many bytes, on as
+//            many threads share       the time that memory or arithmetic alone would take, divided by the time it took; the
+//            peak of arithmetic is
 //                        that of the fused products in a matrix product of 1024 x 1024 x 1024
-// The triad writes past the caches where that is faster; it has the same fork and join, so small kernels are compared fairly.
+// The triad writes past the caches where that is faster; it has the same fork and join, so small kernels are compared
+// fairly.
 #include <benchmark/benchmark.h>
 #include <omp.h>
 
@@ -60,13 +63,16 @@ class Runner {
     spec.threads = threads;
     const auto layoutOf = [&](const Dims& dims) { return dims.size() == 4 ? test.layout : Layout::kPlain; };
     for (const Tensor& x : inputs_) {
-      spec.inputs.push_back(x.valid() ? OperandSpec{x.dtype(), x.dims(), false, x.dtype() == DType::kI64 ? x : Tensor(), layoutOf(x.dims())} : OperandSpec{});
+      spec.inputs.push_back(
+          x.valid() ? OperandSpec{x.dtype(), x.dims(), false, x.dtype() == DType::kI64 ? x : Tensor(), layoutOf(x.dims())}
+                    : OperandSpec{});
       in_.push_back(x.view());
     }
     for (std::size_t i = 0; i < test.outputs.size(); ++i) {
       const auto& [dtype, dims] = test.outputs[i];
       spec.outputs.push_back({dtype, dims, false, {}, layoutOf(dims)});
-      outputs_.push_back(i == 0 && test.inPlace >= 0 ? inputs_[static_cast<std::size_t>(test.inPlace)].reshaped(dims) : Tensor(dtype, dims));
+      outputs_.push_back(i == 0 && test.inPlace >= 0 ? inputs_[static_cast<std::size_t>(test.inPlace)].reshaped(dims)
+                                                     : Tensor(dtype, dims));
       out_.push_back(outputs_.back().view());
     }
     auto kernel = makeKernel(Backend::kCpu, spec);
@@ -81,7 +87,8 @@ class Runner {
   const std::string& error() const { return error_; }
   std::string implementation() const { return kernel_->implementation(); }
   void run() {
-    const Status status = kernel_->run({in_, out_, {static_cast<std::byte*>(workspace_.data()), kernel_->workspaceBytes()}, {1, 2, 3}, {}});
+    const Status status =
+        kernel_->run({in_, out_, {static_cast<std::byte*>(workspace_.data()), kernel_->workspaceBytes()}, {1, 2, 3}, {}});
     if (!status) error_ = status.error().message;
   }
 
@@ -114,7 +121,8 @@ Source bools(Dims dims) {
 Source labels(Dims dims, std::int64_t count) {
   return [=] {
     Tensor tensor(DType::kI64, dims);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) tensor.as<std::int64_t>()[static_cast<std::size_t>(i)] = i * 7919 % count;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+      tensor.as<std::int64_t>()[static_cast<std::size_t>(i)] = i * 7919 % count;
     return tensor;
   };
 }
@@ -160,19 +168,21 @@ void measure(benchmark::State& state, const Case& test) {
   state.counters["GBps"] = bytes / best * 1e-9;
   state.counters["peak_GBps"] = peak * 1e-9;
   if (test.operations > 0) state.counters["Gops"] = test.operations / best * 1e-9;
-  state.counters["share"] = std::max(bytes / peak, test.operations > 0 ? test.operations / peakOperations(threads) : 0) / best;
+  state.counters["share"] =
+      std::max(bytes / peak, test.operations > 0 ? test.operations / peakOperations(threads) : 0) / best;
   state.SetLabel(runner.implementation());
 }
 
 // Of quantised, generative, segmentation and detection models, and what else trains less often.
 void smallerFamilies(std::vector<Case>& all) {
   const DType f = DType::kF32;
-  const Dims image{4, 256, 56, 56}, channels{1, 256, 1, 1}, column{4, 1, 56, 56}, pooled{4, 256, 28, 28}, spots{4, 256, 1, 1}, wide{2, 128, 3072},
-      rows{2, 128, 1};
+  const Dims image{4, 256, 56, 56}, channels{1, 256, 1, 1}, column{4, 1, 56, 56}, pooled{4, 256, 28, 28},
+      spots{4, 256, 1, 1}, wide{2, 128, 3072}, rows{2, 128, 1};
   const auto count = [](const Dims& dims) { return static_cast<double>(elementCount(dims)); };
-  const auto add = [&](const std::string& name, const char* domain, const char* op, Attributes attrs, std::vector<Source> inputs,
-                       std::vector<std::pair<DType, Dims>> outputs, double operations = 0) {
-    all.push_back({name + dimsText(outputs[0].second), domain, op, std::move(attrs), std::move(inputs), std::move(outputs), operations});
+  const auto add = [&](const std::string& name, const char* domain, const char* op, Attributes attrs,
+                       std::vector<Source> inputs, std::vector<std::pair<DType, Dims>> outputs, double operations = 0) {
+    all.push_back({name + dimsText(outputs[0].second), domain, op, std::move(attrs), std::move(inputs), std::move(outputs),
+                   operations});
   };
   // Indices that stay within their channel, as those of a pooling do.
   const Source winners = [pooled] {
@@ -183,13 +193,16 @@ void smallerFamilies(std::vector<Case>& all) {
   };
   const Source codes = [image] {
     Tensor tensor(DType::kI8, image);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) static_cast<std::int8_t*>(tensor.data())[i] = static_cast<std::int8_t>(i * 31);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+      static_cast<std::int8_t*>(tensor.data())[i] = static_cast<std::int8_t>(i * 31);
     return tensor;
   };
-  add("QuantizeLinear", "", "QuantizeLinear", {}, {floats(image), scalar(f, 0.05), scalar(DType::kI8, 0)}, {{DType::kI8, image}});
+  add("QuantizeLinear", "", "QuantizeLinear", {}, {floats(image), scalar(f, 0.05), scalar(DType::kI8, 0)},
+      {{DType::kI8, image}});
   add("QuantizeLinearAxis", "", "QuantizeLinear", {}, {floats(image), floats({256}, 0.01F, 0.1F)}, {{DType::kU8, image}});
   add("DequantizeLinear", "", "DequantizeLinear", {}, {codes, scalar(f, 0.05), scalar(DType::kI8, 0)}, {{f, image}});
-  add("FakeQuant", "com.microsoft", "FakeQuant", {}, {floats(image), scalar(f, 0.05), scalar(f, 128)}, {{f, image}, {DType::kBool, image}}, 22 * count(image));
+  add("FakeQuant", "com.microsoft", "FakeQuant", {}, {floats(image), scalar(f, 0.05), scalar(f, 128)},
+      {{f, image}, {DType::kBool, image}}, 22 * count(image));
   add("RandomUniformLike", "", "RandomUniformLike", {}, {floats(image)}, {{f, image}}, 40 * count(image));
   add("RandomNormalLike", "", "RandomNormalLike", {}, {floats(image)}, {{f, image}}, 260 * count(image));
   add("Bernoulli", "", "Bernoulli", {}, {floats(image, 0, 1)}, {{f, image}}, 38 * count(image));
@@ -222,11 +235,12 @@ void smallerFamilies(std::vector<Case>& all) {
   for (const char* mode : {"linear", "nearest", "cubic"}) {
     const Attributes sampling{{"mode", std::string(mode)}};
     const double taps = *mode == 'l' ? 4 : *mode == 'n' ? 1 : 16;
-    add(std::string("GridSample ") + mode, "", "GridSample", sampling, {floats(image), floats(grid, -1, 1)}, {{f, image}}, taps * count(image));
-    add(std::string("GridSampleInputGrad ") + mode, "stepscope", "GridSampleInputGrad", sampling, {floats(image), floats(grid, -1, 1), ints(image)},
-        {{f, image}}, taps * count(image));
-    add(std::string("GridSampleGridGrad ") + mode, "stepscope", "GridSampleGridGrad", sampling, {floats(image), floats(image), floats(grid, -1, 1)},
-        {{f, grid}}, 3 * taps * count(image));
+    add(std::string("GridSample ") + mode, "", "GridSample", sampling, {floats(image), floats(grid, -1, 1)}, {{f, image}},
+        taps * count(image));
+    add(std::string("GridSampleInputGrad ") + mode, "stepscope", "GridSampleInputGrad", sampling,
+        {floats(image), floats(grid, -1, 1), ints(image)}, {{f, image}}, taps * count(image));
+    add(std::string("GridSampleGridGrad ") + mode, "stepscope", "GridSampleGridGrad", sampling,
+        {floats(image), floats(image), floats(grid, -1, 1)}, {{f, grid}}, 3 * taps * count(image));
   }
   add("AffineGrid", "", "AffineGrid", {}, {floats({8, 2, 3}), ints({8, 3, 224, 224})}, {{f, {8, 224, 224, 2}}});
   const Attributes aligned{{"sampling_ratio", std::int64_t{2}}, {"spatial_scale", 0.0625F}};
@@ -234,36 +248,40 @@ void smallerFamilies(std::vector<Case>& all) {
     Tensor tensor(DType::kF32, {128, 4});
     for (std::int64_t r = 0; r < 128; ++r)
       for (std::int64_t k = 0; k < 4; ++k)
-        tensor.as<float>()[static_cast<std::size_t>(4 * r + k)] = static_cast<float>(r * 37 % 400 + (k < 2 ? 0 : 100 + r * 13 % 300));
+        tensor.as<float>()[static_cast<std::size_t>(4 * r + k)] =
+            static_cast<float>(r * 37 % 400 + (k < 2 ? 0 : 100 + r * 13 % 300));
     return tensor;
   };
   add("RoiAlign", "", "RoiAlign", aligned, {floats(feature), boxes, labels({128}, 1)}, {{f, regions}}, 16 * count(regions));
-  add("RoiAlignGrad", "stepscope", "RoiAlignGrad", aligned, {floats(regions), boxes, labels({128}, 1), ints(feature)}, {{f, feature}}, 16 * count(regions));
+  add("RoiAlignGrad", "stepscope", "RoiAlignGrad", aligned, {floats(regions), boxes, labels({128}, 1), ints(feature)},
+      {{f, feature}}, 16 * count(regions));
   const Attributes patches{{"pads", std::vector<std::int64_t>{1, 1, 1, 1}}};
   const Dims blocks{4, 64 * 9, 56 * 56}, folded{4, 64, 56, 56};
   add("Col2Im", "", "Col2Im", patches, {floats(blocks), ints({56, 56}), ints({3, 3})}, {{f, folded}});
   add("Col2ImGrad", "stepscope", "Col2ImGrad", patches, {floats(folded), ints({56, 56}), ints({3, 3})}, {{f, blocks}});
   add("MaxUnpool", "", "MaxUnpool", pool, {floats(pooled), winners}, {{f, image}});
   add("MaxUnpoolGrad", "stepscope", "MaxUnpoolGrad", pool, {floats(image), winners}, {{f, pooled}});
-  add("ReverseSequence", "", "ReverseSequence", {{"time_axis", std::int64_t{1}}, {"batch_axis", std::int64_t{0}}}, {floats({64, 128, 256}), labels({64}, 128)},
-      {{f, {64, 128, 256}}});
-  add("SplitTraining", "com.microsoft", "SplitTraining", {{"axis", std::int64_t{2}}}, {floats({2, 128, 2304}), ints({768, 768, 768})},
-      {{f, {2, 128, 768}}, {f, {2, 128, 768}}, {f, {2, 128, 768}}});
+  add("ReverseSequence", "", "ReverseSequence", {{"time_axis", std::int64_t{1}}, {"batch_axis", std::int64_t{0}}},
+      {floats({64, 128, 256}), labels({64}, 128)}, {{f, {64, 128, 256}}});
+  add("SplitTraining", "com.microsoft", "SplitTraining", {{"axis", std::int64_t{2}}},
+      {floats({2, 128, 2304}), ints({768, 768, 768})}, {{f, {2, 128, 768}}, {f, {2, 128, 768}}, {f, {2, 128, 768}}});
   const Dims looked{64, 128, 256};
   const Attributes last{{"axis", std::int64_t{2}}};
   add("GatherElements", "", "GatherElements", last, {floats(looked), labels(looked, 256)}, {{f, looked}});
   add("GatherElementsGrad", "stepscope", "GatherElementsGrad", last, {floats(looked), labels(looked, 256)}, {{f, looked}});
   add("Gate", "stepscope", "Gate", {}, {scalar(DType::kBool, 1), floats(image)}, {{f, image}});
-  add("Scatter elements of rows", "", "ScatterElements", {{"axis", std::int64_t{1}}}, {floats({4096, 64}), labels({4096, 64}, 64), floats({4096, 64})},
-      {{f, {4096, 64}}});
+  add("Scatter elements of rows", "", "ScatterElements", {{"axis", std::int64_t{1}}},
+      {floats({4096, 64}), labels({4096, 64}, 64), floats({4096, 64})}, {{f, {4096, 64}}});
   add("Trilu", "", "Trilu", {}, {floats({24, 512, 512})}, {{f, {24, 512, 512}}});
   add("OneHot", "", "OneHot", {}, {labels({4096}, 1000), scalar(DType::kI64, 1000), floats({2}, 0, 1)}, {{f, {4096, 1000}}});
-  add("ConcatTraining", "com.microsoft", "ConcatTraining", {{"axis", std::int64_t{2}}}, {floats({2, 128, 768}), floats({2, 128, 768})}, {{f, {2, 128, 1536}}});
+  add("ConcatTraining", "com.microsoft", "ConcatTraining", {{"axis", std::int64_t{2}}},
+      {floats({2, 128, 768}), floats({2, 128, 768})}, {{f, {2, 128, 1536}}});
 }
 
 std::vector<Case> cases() {
   const DType f = DType::kF32;
-  const Dims hidden{2, 128, 768}, wide{2, 128, 3072}, scores{2, 12, 128, 128}, vocabulary{256, 30522}, big{256, 50257}, image{4, 256, 56, 56}, rows{2, 128, 1};
+  const Dims hidden{2, 128, 768}, wide{2, 128, 3072}, scores{2, 12, 128, 128}, vocabulary{256, 30522}, big{256, 50257},
+      image{4, 256, 56, 56}, rows{2, 128, 1};
   const auto count = [](const Dims& dims) { return static_cast<double>(elementCount(dims)); };
   std::vector<Case> all;
   const auto unary = [&](const char* op, const Dims& dims, double operations, const char* domain = "") {
@@ -290,19 +308,33 @@ std::vector<Case> cases() {
   unary("Cos", wide, 48);
   unary("Atan", wide, 64);
   all.push_back({"Pow3" + dimsText(wide), "", "Pow", {}, {floats(wide), scalar(f, 3)}, {{f, wide}}});
-  all.push_back({"Pow2.7" + dimsText(wide), "", "Pow", {}, {floats(wide, 0.1F, 2), scalar(f, 2.7)}, {{f, wide}}, 107 * count(wide)});
+  all.push_back(
+      {"Pow2.7" + dimsText(wide), "", "Pow", {}, {floats(wide, 0.1F, 2), scalar(f, 2.7)}, {{f, wide}}, 107 * count(wide)});
   all.push_back({"Add" + dimsText(hidden), "", "Add", {}, {floats(hidden), floats(hidden)}, {{f, hidden}}});
   all.push_back({"AddRow" + dimsText(wide), "", "Add", {}, {floats(wide), floats({3072})}, {{f, wide}}});
   all.push_back({"Add" + dimsText(image), "", "Add", {}, {floats(image), floats(image)}, {{f, image}}});
   all.push_back({"MulColumn" + dimsText(hidden), "", "Mul", {}, {floats(hidden), floats(rows)}, {{f, hidden}}});
   all.push_back({"AddMask" + dimsText(scores), "", "Add", {}, {floats(scores), floats({2, 1, 1, 128})}, {{f, scores}}});
-  all.push_back({"LessOrEqual" + dimsText(image), "", "LessOrEqual", {}, {floats(image), scalar(f, 0)}, {{DType::kBool, image}}});
+  all.push_back(
+      {"LessOrEqual" + dimsText(image), "", "LessOrEqual", {}, {floats(image), scalar(f, 0)}, {{DType::kBool, image}}});
   all.push_back({"Where" + dimsText(image), "", "Where", {}, {bools(image), scalar(f, 0), floats(image)}, {{f, image}}});
-  all.push_back({"WhereCausal" + dimsText(scores), "", "Where", {}, {bools({1, 1, 128, 128}), floats(scores), scalar(f, -1e9)}, {{f, scores}}});
+  all.push_back({"WhereCausal" + dimsText(scores),
+                 "",
+                 "Where",
+                 {},
+                 {bools({1, 1, 128, 128}), floats(scores), scalar(f, -1e9)},
+                 {{f, scores}}});
   all.push_back({"Sum3" + dimsText(hidden), "", "Sum", {}, {floats(hidden), floats(hidden), floats(hidden)}, {{f, hidden}}});
   all.push_back({"Softmax" + dimsText(scores), "", "Softmax", {}, {floats(scores)}, {{f, scores}}, 30 * count(scores)});
-  all.push_back({"SoftmaxGrad" + dimsText(scores), "stepscope", "SoftmaxGrad", {}, {floats(scores), floats(scores)}, {{f, scores}}});
-  all.push_back({"LogSoftmax" + dimsText(vocabulary), "", "LogSoftmax", {}, {floats(vocabulary)}, {{f, vocabulary}}, 31 * count(vocabulary)});
+  all.push_back(
+      {"SoftmaxGrad" + dimsText(scores), "stepscope", "SoftmaxGrad", {}, {floats(scores), floats(scores)}, {{f, scores}}});
+  all.push_back({"LogSoftmax" + dimsText(vocabulary),
+                 "",
+                 "LogSoftmax",
+                 {},
+                 {floats(vocabulary)},
+                 {{f, vocabulary}},
+                 31 * count(vocabulary)});
   all.push_back({"LayerNormalization" + dimsText(hidden),
                  "",
                  "LayerNormalization",
@@ -317,8 +349,13 @@ std::vector<Case> cases() {
                  {floats(hidden), floats(hidden), floats({768}), floats(rows), floats(rows)},
                  {{f, hidden}, {f, {768}}, {f, {768}}},
                  13 * count(hidden)});
-  all.push_back(
-      {"RMSNormalization" + dimsText(hidden), "", "RMSNormalization", {}, {floats(hidden), floats({768})}, {{f, hidden}, {f, rows}}, 7 * count(hidden)});
+  all.push_back({"RMSNormalization" + dimsText(hidden),
+                 "",
+                 "RMSNormalization",
+                 {},
+                 {floats(hidden), floats({768})},
+                 {{f, hidden}, {f, rows}},
+                 7 * count(hidden)});
   const Dims stem{4, 64, 112, 112}, pooled{4, 64, 56, 56};
   const std::vector<std::int64_t> three{3, 3}, two{2, 2}, around{1, 1, 1, 1};
   all.push_back({"MaxPool" + dimsText(stem),
@@ -336,7 +373,12 @@ std::vector<Case> cases() {
   for (const char* mode : {"nearest", "linear"}) {
     const Attributes attrs{{"mode", std::string(mode)}};
     const Source none = [] { return Tensor(); };
-    all.push_back({std::string("Resize ") + mode + dimsText(twice), "", "Resize", attrs, {floats(small), none, none, ints(twice)}, {{f, twice}}});
+    all.push_back({std::string("Resize ") + mode + dimsText(twice),
+                   "",
+                   "Resize",
+                   attrs,
+                   {floats(small), none, none, ints(twice)},
+                   {{f, twice}}});
     all.push_back({std::string("ResizeGrad ") + mode + dimsText(small),
                    "stepscope",
                    "ResizeGrad",
@@ -345,8 +387,18 @@ std::vector<Case> cases() {
                    {{f, small}}});
   }
   const Attributes groups{{"num_groups", std::int64_t{32}}};
-  all.push_back({"GroupNormalization" + dimsText(image), "", "GroupNormalization", groups, {floats(image), floats({256}), floats({256})}, {{f, image}}});
-  all.push_back({"InstanceNormalization" + dimsText(image), "", "InstanceNormalization", {}, {floats(image), floats({256}), floats({256})}, {{f, image}}});
+  all.push_back({"GroupNormalization" + dimsText(image),
+                 "",
+                 "GroupNormalization",
+                 groups,
+                 {floats(image), floats({256}), floats({256})},
+                 {{f, image}}});
+  all.push_back({"InstanceNormalization" + dimsText(image),
+                 "",
+                 "InstanceNormalization",
+                 {},
+                 {floats(image), floats({256}), floats({256})},
+                 {{f, image}}});
   all.push_back({"GroupNormalizationGrad" + dimsText(image),
                  "stepscope",
                  "GroupNormalizationGrad",
@@ -355,8 +407,13 @@ std::vector<Case> cases() {
                  {{f, image}, {f, {256}}, {f, {256}}}});
   for (const Dims& logits : {vocabulary, big}) {
     const Source targets = labels({256}, logits[1]);
-    all.push_back(
-        {"CrossEntropy" + dimsText(logits), "", "SoftmaxCrossEntropyLoss", {}, {floats(logits), targets}, {{f, {}}, {f, logits}}, 31 * count(logits)});
+    all.push_back({"CrossEntropy" + dimsText(logits),
+                   "",
+                   "SoftmaxCrossEntropyLoss",
+                   {},
+                   {floats(logits), targets},
+                   {{f, {}}, {f, logits}},
+                   31 * count(logits)});
     all.push_back({"CrossEntropyGrad" + dimsText(logits),
                    "stepscope",
                    "SoftmaxCrossEntropyLossGrad",
@@ -366,7 +423,13 @@ std::vector<Case> cases() {
                    27 * count(logits)});
   }
   const Dims pixels{4, 21, 256, 256};  // as in segmentation
-  all.push_back({"CrossEntropy" + dimsText(pixels), "", "SoftmaxCrossEntropyLoss", {}, {floats(pixels), labels({4, 256, 256}, 21)}, {{f, {}}, {f, pixels}}, 31 * count(pixels)});
+  all.push_back({"CrossEntropy" + dimsText(pixels),
+                 "",
+                 "SoftmaxCrossEntropyLoss",
+                 {},
+                 {floats(pixels), labels({4, 256, 256}, 21)},
+                 {{f, {}}, {f, pixels}},
+                 31 * count(pixels)});
   all.push_back({"CrossEntropyGrad" + dimsText(pixels),
                  "stepscope",
                  "SoftmaxCrossEntropyLossGrad",
@@ -374,16 +437,49 @@ std::vector<Case> cases() {
                  {floats({}), floats(pixels, -9, -8), labels({4, 256, 256}, 21)},
                  {{f, pixels}},
                  27 * count(pixels)});
-  all.push_back({"ReduceToShape" + dimsText(hidden), "stepscope", "ReduceToShape", {}, {floats(hidden), labels({1}, 1)}, {{f, {768}}}});
-  all.push_back({"ReduceToShape" + dimsText(wide), "stepscope", "ReduceToShape", {}, {floats(wide), labels({1}, 1)}, {{f, {3072}}}});
+  all.push_back({"ReduceToShape" + dimsText(hidden),
+                 "stepscope",
+                 "ReduceToShape",
+                 {},
+                 {floats(hidden), labels({1}, 1)},
+                 {{f, {768}}}});
+  all.push_back(
+      {"ReduceToShape" + dimsText(wide), "stepscope", "ReduceToShape", {}, {floats(wide), labels({1}, 1)}, {{f, {3072}}}});
   all.push_back({"ReduceSumLast" + dimsText(wide), "", "ReduceSum", {}, {floats(wide), ints({-1})}, {{f, rows}}});
-  all.push_back({"ReduceSumChannels" + dimsText(image), "", "ReduceSum", {}, {floats(image), ints({0, 2, 3})}, {{f, {1, 256, 1, 1}}}});
+  all.push_back(
+      {"ReduceSumChannels" + dimsText(image), "", "ReduceSum", {}, {floats(image), ints({0, 2, 3})}, {{f, {1, 256, 1, 1}}}});
   all.push_back({"SquareSum[30522, 768]", "stepscope", "SquareSum", {}, {floats({30522, 768})}, {{f, {}}}});
-  all.push_back({"Gather" + dimsText(hidden), "", "Gather", {}, {floats({30522, 768}), labels({2, 128}, 30522)}, {{f, hidden}}, 0, -1, {0}});
-  all.push_back({"GatherGrad[30522, 768]", "stepscope", "GatherGrad", {}, {floats(hidden), labels({2, 128}, 30522)}, {{f, {30522, 768}}}});
+  all.push_back({"Gather" + dimsText(hidden),
+                 "",
+                 "Gather",
+                 {},
+                 {floats({30522, 768}), labels({2, 128}, 30522)},
+                 {{f, hidden}},
+                 0,
+                 -1,
+                 {0}});
+  all.push_back({"GatherGrad[30522, 768]",
+                 "stepscope",
+                 "GatherGrad",
+                 {},
+                 {floats(hidden), labels({2, 128}, 30522)},
+                 {{f, {30522, 768}}}});
   const Dims tokens{4096, 256};
-  all.push_back({"GatherND" + dimsText(tokens), "", "GatherND", {}, {floats({8192, 256}), labels({4096, 1}, 8192)}, {{f, tokens}}, 0, -1, {0}});
-  all.push_back({"GatherNDGrad" + dimsText(tokens), "stepscope", "GatherNDGrad", {}, {floats(tokens), labels({4096, 1}, 8192)}, {{f, {8192, 256}}}});
+  all.push_back({"GatherND" + dimsText(tokens),
+                 "",
+                 "GatherND",
+                 {},
+                 {floats({8192, 256}), labels({4096, 1}, 8192)},
+                 {{f, tokens}},
+                 0,
+                 -1,
+                 {0}});
+  all.push_back({"GatherNDGrad" + dimsText(tokens),
+                 "stepscope",
+                 "GatherNDGrad",
+                 {},
+                 {floats(tokens), labels({4096, 1}, 8192)},
+                 {{f, {8192, 256}}}});
   all.push_back({"ScatterND" + dimsText(tokens),
                  "",
                  "ScatterND",
@@ -396,8 +492,10 @@ std::vector<Case> cases() {
                  {{"reduction", std::string("add")}},
                  {floats({8192, 256}), labels(tokens, 8192), floats(tokens)},
                  {{f, {8192, 256}}}});
-  all.push_back({"TopK2[4096, 64]", "", "TopK", {}, {floats({4096, 64}), ints({2})}, {{f, {4096, 2}}, {DType::kI64, {4096, 2}}}});
-  all.push_back({"TopK50" + dimsText(big), "", "TopK", {}, {floats(big), ints({50})}, {{f, {256, 50}}, {DType::kI64, {256, 50}}}});
+  all.push_back(
+      {"TopK2[4096, 64]", "", "TopK", {}, {floats({4096, 64}), ints({2})}, {{f, {4096, 2}}, {DType::kI64, {4096, 2}}}});
+  all.push_back(
+      {"TopK50" + dimsText(big), "", "TopK", {}, {floats(big), ints({50})}, {{f, {256, 50}}, {DType::kI64, {256, 50}}}});
   all.push_back({"Dropout" + dimsText(scores),
                  "",
                  "Dropout",
@@ -405,19 +503,39 @@ std::vector<Case> cases() {
                  {floats(scores), scalar(f, 0.1), scalar(DType::kBool, 1)},
                  {{f, scores}, {DType::kBool, scores}},
                  65 * count(scores)});
-  all.push_back(
-      {"Transpose[2, 128, 12, 64]", "", "Transpose", {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}}, {floats({2, 128, 12, 64})}, {{f, {2, 12, 128, 64}}}});
+  all.push_back({"Transpose[2, 128, 12, 64]",
+                 "",
+                 "Transpose",
+                 {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}},
+                 {floats({2, 128, 12, 64})},
+                 {{f, {2, 12, 128, 64}}}});
   const Dims third{2, 128, 768}, triple{2, 128, 2304};
-  all.push_back({"Split3" + dimsText(triple), "", "Split", {{"axis", std::int64_t{2}}}, {floats(triple)}, {{f, third}, {f, third}, {f, third}}});
-  all.push_back({"Concat3" + dimsText(triple), "", "Concat", {{"axis", std::int64_t{2}}}, {floats(third), floats(third), floats(third)}, {{f, triple}}});
-  all.push_back({"Slice[2, 128, 50257]", "", "Slice", {}, {floats({2, 128, 50257}), ints({0}), ints({127}), ints({1})}, {{f, {2, 127, 50257}}}});
+  all.push_back({"Split3" + dimsText(triple),
+                 "",
+                 "Split",
+                 {{"axis", std::int64_t{2}}},
+                 {floats(triple)},
+                 {{f, third}, {f, third}, {f, third}}});
+  all.push_back({"Concat3" + dimsText(triple),
+                 "",
+                 "Concat",
+                 {{"axis", std::int64_t{2}}},
+                 {floats(third), floats(third), floats(third)},
+                 {{f, triple}}});
+  all.push_back({"Slice[2, 128, 50257]",
+                 "",
+                 "Slice",
+                 {},
+                 {floats({2, 128, 50257}), ints({0}), ints({127}), ints({1})},
+                 {{f, {2, 127, 50257}}}});
   all.push_back({"SliceGrad[2, 128, 50257]",
                  "stepscope",
                  "SliceGrad",
                  {},
                  {floats({2, 127, 50257}), ints({2, 128, 50257}), ints({0}), ints({127}), ints({1})},
                  {{f, {2, 128, 50257}}}});
-  const Attributes adam{{"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", 0.01F}, {"decoupled", std::int64_t{1}}};
+  const Attributes adam{
+      {"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", 0.01F}, {"decoupled", std::int64_t{1}}};
   for (const Dims& p : {Dims{768, 768}, Dims{768, 3072}, Dims{30522, 768}})
     for (const char* op : {"AdamUpdate", "LambUpdate"})
       all.push_back({op + dimsText(p),
@@ -443,12 +561,19 @@ std::vector<Case> cases() {
                    "",
                    "LSTM",
                    {{"hidden_size", hiddenSize}},
-                   {floats({steps, batch, in}), floats({1, gates, in}, -0.1F, 0.1F), floats({1, gates, hiddenSize}, -0.1F, 0.1F), floats({1, 2 * gates}, -0.1F, 0.1F)},
+                   {floats({steps, batch, in}), floats({1, gates, in}, -0.1F, 0.1F),
+                    floats({1, gates, hiddenSize}, -0.1F, 0.1F), floats({1, 2 * gates}, -0.1F, 0.1F)},
                    {{f, {steps, 1, batch, hiddenSize}}, {f, {1, batch, hiddenSize}}, {f, {1, batch, hiddenSize}}},
                    static_cast<double>(steps * batch * gates * (in + hiddenSize))});
   }
   smallerFamilies(all);
-  all.push_back({"MatMul[256, 768, 3072]", "", "MatMul", {}, {floats({256, 768}), floats({768, 3072})}, {{f, {256, 3072}}}, 256.0 * 768 * 3072});
+  all.push_back({"MatMul[256, 768, 3072]",
+                 "",
+                 "MatMul",
+                 {},
+                 {floats({256, 768}), floats({768, 3072})},
+                 {{f, {256, 3072}}},
+                 256.0 * 768 * 3072});
   return all;
 }
 

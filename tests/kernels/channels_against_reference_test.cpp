@@ -27,7 +27,9 @@ struct Trial {
 
 class Channels : public ::testing::Test {
  protected:
-  std::int64_t between(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine_); }
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
   Tensor random(const Dims& dims, float low = -1, float high = 1) {
     Tensor tensor(DType::kF32, dims);
     std::uniform_real_distribution<float> draw(low, high);
@@ -36,7 +38,8 @@ class Channels : public ::testing::Test {
   }
 
   // Outputs in plain layout. The fast backend gets operands in the layouts of the trial, the reference plain f64 ones.
-  Result<std::vector<Tensor>> execute(const Trial& trial, const std::vector<Tensor>& contents, bool fast, std::string* implementation = nullptr) {
+  Result<std::vector<Tensor>> execute(const Trial& trial, const std::vector<Tensor>& contents, bool fast,
+                                      std::string* implementation = nullptr) {
     const Backend backend = fast ? Backend::kCpu : Backend::kReference;
     KernelSpec spec{trial.domain, trial.op, trial.attrs, {}, {}, 2};
     std::vector<Tensor> inputs, outputs;
@@ -105,7 +108,8 @@ class Channels : public ::testing::Test {
       double scale = 1;
       for (std::int64_t k = 0; k < b.elements(); ++k) scale = std::max(scale, std::abs(elementAsDouble(b, k)));
       for (std::int64_t k = 0; k < b.elements(); ++k)
-        ASSERT_NEAR(elementAsDouble(a, k), elementAsDouble(b, k), tolerance * scale) << implementation << ", output " << o << ", element " << k;
+        ASSERT_NEAR(elementAsDouble(a, k), elementAsDouble(b, k), tolerance * scale)
+            << implementation << ", output " << o << ", element " << k;
     }
   }
 
@@ -143,12 +147,19 @@ TEST_F(Channels, BatchNormalizationInBothLayouts) {
     const Layout layout = blocked ? Layout::kChannels16 : Layout::kPlain;
     const Operand full{x, layout}, vector{{channels}};
     const Operand variance{{channels}, Layout::kPlain, true, random({channels}, 0.5, 2)};
-    Trial trial{"stepscope", "FusedBatchNormalization", {{"relu", std::int64_t{relu}}, {"training_mode", std::int64_t{training}}, {"momentum", 0.8F}}, {full, vector, vector, vector, variance},
+    Trial trial{"stepscope",
+                "FusedBatchNormalization",
+                {{"relu", std::int64_t{relu}}, {"training_mode", std::int64_t{training}}, {"momentum", 0.8F}},
+                {full, vector, vector, vector, variance},
                 {full, vector, vector, vector, vector}};
     if (adds) trial.inputs.push_back(full);
     if (x.size() == 2 && x[0] == 1) x[0] = 2;
     compare(trial, true, 2e-4);
-    Trial gradient{"stepscope", "FusedBatchNormalizationGrad", {{"training_mode", std::int64_t{training}}}, {full, full, vector, vector, variance}, {full, vector, vector}};
+    Trial gradient{"stepscope",
+                   "FusedBatchNormalizationGrad",
+                   {{"training_mode", std::int64_t{training}}},
+                   {full, full, vector, vector, variance},
+                   {full, vector, vector}};
     if (relu) {
       gradient.inputs.push_back(full);
       gradient.outputs.push_back(full);
@@ -165,26 +176,37 @@ TEST_F(Channels, BatchNormalizationInBothLayouts) {
 TEST_F(Channels, BatchNormalizationOfLargeMeansKeepsItsVariance) {
   const Operand x{{4, 16, 9, 9}, Layout::kPlain, true, random({4, 16, 9, 9}, 999, 1001)}, vector{{16}};
   const Operand variance{{16}, Layout::kPlain, true, random({16}, 0.5, 2)};
-  compare({"", "BatchNormalization", {{"training_mode", std::int64_t{1}}}, {x, vector, vector, vector, variance}, {{{4, 16, 9, 9}}, vector, vector, vector, vector}}, true, 1e-3);
+  compare({"",
+           "BatchNormalization",
+           {{"training_mode", std::int64_t{1}}},
+           {x, vector, vector, vector, variance},
+           {{{4, 16, 9, 9}}, vector, vector, vector, vector}},
+          true, 1e-3);
 }
 
 TEST_F(Channels, ReluGradPassesNaNAndDropsZero) {
-  for (const std::int64_t n : {std::int64_t{1}, std::int64_t{37}, std::int64_t{70000}}) compare({"stepscope", "ReluGrad", {}, {{{n}}, {{n}}}, {{{n}}}});
+  for (const std::int64_t n : {std::int64_t{1}, std::int64_t{37}, std::int64_t{70000}})
+    compare({"stepscope", "ReluGrad", {}, {{{n}}, {{n}}}, {{{n}}}});
   const float inf = INFINITY;
   const std::vector<float> y{0, -0.0F, NAN, inf, -inf}, dy{1, 2, 3, 4, 5};
-  const auto made = execute({"stepscope", "ReluGrad", {}, {{{5}}, {{5}}}, {{{5}}}}, {Tensor::of<float>({5}, dy), Tensor::of<float>({5}, y)}, true);
+  const auto made = execute({"stepscope", "ReluGrad", {}, {{{5}}, {{5}}}, {{{5}}}},
+                            {Tensor::of<float>({5}, dy), Tensor::of<float>({5}, y)}, true);
   ASSERT_TRUE(made.has_value());
   const std::vector<double> expected{0, 0, 3, 4, 0};
-  for (std::int64_t i = 0; i < 5; ++i) EXPECT_EQ(elementAsDouble((*made)[0].view(), i), expected[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = 0; i < 5; ++i)
+    EXPECT_EQ(elementAsDouble((*made)[0].view(), i), expected[static_cast<std::size_t>(i)]);
 }
 
 TEST_F(Channels, WinogradOfOddExtents) {
   for (int round = 0; round < 16; ++round) {
-    const std::int64_t batch = between(1, 3), c = 16 * between(1, 4), m = 16 * between(1, 4), pad = between(0, 1), h = between(5, 19), w = between(5, 19);
+    const std::int64_t batch = between(1, 3), c = 16 * between(1, 4), m = 16 * between(1, 4), pad = between(0, 1),
+                       h = between(5, 19), w = between(5, 19);
     const Dims x{batch, c, h, w}, y{batch, m, h + 2 * pad - 2, w + 2 * pad - 2};
     const Attributes attrs{{"pads", Ints{pad, pad, pad, pad}}, {"winograd", std::int64_t{1}}};
     const auto blocked = [](const Dims& dims) { return Operand{dims, Layout::kChannels16}; };
-    const auto shape = [](const Dims& dims) { return Operand{{static_cast<std::int64_t>(dims.size())}, Layout::kPlain, true, Tensor::ints(dims)}; };
+    const auto shape = [](const Dims& dims) {
+      return Operand{{static_cast<std::int64_t>(dims.size())}, Layout::kPlain, true, Tensor::ints(dims)};
+    };
     const Operand weights{{m, c, 3, 3}};
     compare({"", "Conv", attrs, {blocked(x), weights, Operand{{m}}}, {blocked(y)}});
     compare({"stepscope", "ConvInputGrad", attrs, {blocked(y), weights, shape(x)}, {blocked(x)}});
@@ -204,24 +226,47 @@ TEST_F(Channels, MovementSumsAndGatesBetweenConvolutions) {
       bias.push_back(1);
     }
     const auto blocked = [](const Dims& dims) { return Operand{dims, Layout::kChannels16}; };
-    const auto ints = [](const Ints& values) { return Operand{{static_cast<std::int64_t>(values.size())}, Layout::kPlain, true, Tensor::ints(values)}; };
-    compare({"", "Concat", {{"axis", std::int64_t{-rank - 1}}}, {blocked(x), blocked(other), blocked(x)}, {blocked([&] { Dims all = joined; all[1] += c; return all; }())}}, true, 0);
-    compare({"", "Concat", {{"axis", rank + 1}}, {blocked(x), blocked(x)}, {blocked([&] { Dims all = x; all.back() *= 2; return all; }())}}, true, 0);
-    compare({"", "Split", {{"axis", std::int64_t{1}}}, {blocked(joined), ints({c, d})}, {blocked(x), blocked(other)}}, true, 0);
+    const auto ints = [](const Ints& values) {
+      return Operand{{static_cast<std::int64_t>(values.size())}, Layout::kPlain, true, Tensor::ints(values)};
+    };
+    compare({"", "Concat", {{"axis", std::int64_t{-rank - 1}}}, {blocked(x), blocked(other), blocked(x)}, {blocked([&] {
+               Dims all = joined;
+               all[1] += c;
+               return all;
+             }())}},
+            true, 0);
+    compare({"", "Concat", {{"axis", rank + 1}}, {blocked(x), blocked(x)}, {blocked([&] {
+               Dims all = x;
+               all.back() *= 2;
+               return all;
+             }())}},
+            true, 0);
+    compare({"", "Split", {{"axis", std::int64_t{1}}}, {blocked(joined), ints({c, d})}, {blocked(x), blocked(other)}}, true,
+            0);
     compare({"", "Expand", {}, {{gate}, ints(x)}, {blocked(x)}}, true, 0);
     for (const char* op : {"Add", "Sub", "Mul"}) {
       compare({"", op, {}, {blocked(x), {gate}}, {blocked(x)}}, true, 1e-6);
       compare({"", op, {}, {{bias}, blocked(x)}, {blocked(x)}}, true, 1e-6);
     }
-    compare({"stepscope", "Pointwise", {{"steps", std::vector<std::string>{"Mul 0 1", "Add 4 2", "Sigmoid 5", "Mul 6 3"}}}, {blocked(x), {gate}, {bias}, blocked(x)}, {blocked(x)}}, true, 1e-6);
-    for (const Dims& to : {gate, bias, Dims{1}}) compare({"stepscope", "ReduceToShape", {}, {blocked(x), ints(to)}, {{to}}}, true, 1e-6);
+    compare({"stepscope",
+             "Pointwise",
+             {{"steps", std::vector<std::string>{"Mul 0 1", "Add 4 2", "Sigmoid 5", "Mul 6 3"}}},
+             {blocked(x), {gate}, {bias}, blocked(x)},
+             {blocked(x)}},
+            true, 1e-6);
+    for (const Dims& to : {gate, bias, Dims{1}})
+      compare({"stepscope", "ReduceToShape", {}, {blocked(x), ints(to)}, {{to}}}, true, 1e-6);
     Ints space;
     for (std::int64_t i = 0; i < rank; ++i) space.push_back(i + 2);
     Ints all = space;
     all.push_back(0);
     Trial sum{"", "ReduceSum", {{"keepdims", std::int64_t{0}}}, {blocked(x), ints(all)}, {{{c}}}};
     compare(sum, true, 1e-6);
-    Trial mean{"", "ReduceMean", {}, {blocked(x), ints(space)}, {{[&] { Dims y = gate; y[0] = batch; return y; }()}}};
+    Trial mean{"", "ReduceMean", {}, {blocked(x), ints(space)}, {{[&] {
+                 Dims y = gate;
+                 y[0] = batch;
+                 return y;
+               }()}}};
     compare(mean, true, 1e-6);
   }
 }
@@ -236,11 +281,19 @@ TEST_F(Channels, ResizesOfSixteenChannels) {
       y.push_back(target);
     }
     const char* modes[] = {"nearest", "linear", "cubic"};
-    const Attributes attrs{{"mode", std::string(modes[between(0, 2)])}, {"coordinate_transformation_mode", std::string(between(0, 1) ? "half_pixel" : "asymmetric")}};
-    const auto ints = [](const Dims& values) { return Operand{{static_cast<std::int64_t>(values.size())}, Layout::kPlain, true, Tensor::ints(values)}; };
+    const Attributes attrs{{"mode", std::string(modes[between(0, 2)])},
+                           {"coordinate_transformation_mode", std::string(between(0, 1) ? "half_pixel" : "asymmetric")}};
+    const auto ints = [](const Dims& values) {
+      return Operand{{static_cast<std::int64_t>(values.size())}, Layout::kPlain, true, Tensor::ints(values)};
+    };
     const Operand none{{}, Layout::kPlain, false};
     compare({"", "Resize", attrs, {{x, Layout::kChannels16}, none, none, ints(y)}, {{y, Layout::kChannels16}}}, true, 1e-5);
-    compare({"stepscope", "ResizeGrad", attrs, {{y, Layout::kChannels16}, ints(x), none, none, ints(y)}, {{x, Layout::kChannels16}}}, true, 1e-5);
+    compare({"stepscope",
+             "ResizeGrad",
+             attrs,
+             {{y, Layout::kChannels16}, ints(x), none, none, ints(y)},
+             {{x, Layout::kChannels16}}},
+            true, 1e-5);
   }
 }
 
@@ -253,8 +306,10 @@ TEST_F(Channels, DepthwiseWeightGradientsOfAnyWindow) {
     Ints strides, pads, dilations;
     const std::int64_t square = std::vector<std::int64_t>{1, 3, 5, 7, 0}[static_cast<std::size_t>(round % 5)];
     for (std::int64_t i = 0; i < rank; ++i) {
-      const std::int64_t kernel = square > 0 ? square : between(1, 9), stride = between(1, 3), pad = between(0, kernel - 1), dilation = between(1, 4) == 1 ? 2 : 1;
-      const std::int64_t least = std::max<std::int64_t>(1, (kernel - 1) * dilation + 1 - 2 * pad), extent = between(least, least + 12);
+      const std::int64_t kernel = square > 0 ? square : between(1, 9), stride = between(1, 3), pad = between(0, kernel - 1),
+                         dilation = between(1, 4) == 1 ? 2 : 1;
+      const std::int64_t least = std::max<std::int64_t>(1, (kernel - 1) * dilation + 1 - 2 * pad),
+                         extent = between(least, least + 12);
       x.push_back(extent);
       w.push_back(kernel);
       y.push_back((extent + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1);
@@ -265,8 +320,15 @@ TEST_F(Channels, DepthwiseWeightGradientsOfAnyWindow) {
     const Ints begin = pads;
     pads.insert(pads.end(), begin.begin(), begin.end());
     const Attributes attrs{{"strides", strides}, {"pads", pads}, {"dilations", dilations}, {"group", c}};
-    const auto any = [&](const Dims& dims) { return Operand{dims, blocked && between(0, 3) > 0 ? Layout::kChannels16 : Layout::kPlain}; };
-    compare({"stepscope", "ConvWeightGrad", attrs, {any(y), any(x), Operand{{static_cast<std::int64_t>(w.size())}, Layout::kPlain, true, Tensor::ints(w)}}, {{w}}}, true, 1e-5);
+    const auto any = [&](const Dims& dims) {
+      return Operand{dims, blocked && between(0, 3) > 0 ? Layout::kChannels16 : Layout::kPlain};
+    };
+    compare({"stepscope",
+             "ConvWeightGrad",
+             attrs,
+             {any(y), any(x), Operand{{static_cast<std::int64_t>(w.size())}, Layout::kPlain, true, Tensor::ints(w)}},
+             {{w}}},
+            true, 1e-5);
   }
 }
 
@@ -279,7 +341,8 @@ TEST_F(Channels, ConvolutionsWithAnyMixOfLayouts) {
     Dims x{batch, c}, w{m, c / group}, y{batch, m};
     Ints strides, pads, dilations;
     for (std::int64_t i = 0; i < rank; ++i) {
-      const std::int64_t kernel = between(1, 3), stride = between(1, 2), pad = between(0, kernel - 1), dilation = between(1, 2), extent = between(5, 9);
+      const std::int64_t kernel = between(1, 3), stride = between(1, 2), pad = between(0, kernel - 1),
+                         dilation = between(1, 2), extent = between(5, 9);
       x.push_back(extent);
       w.push_back(kernel);
       y.push_back((extent + 2 * pad - (kernel - 1) * dilation - 1) / stride + 1);
@@ -290,8 +353,12 @@ TEST_F(Channels, ConvolutionsWithAnyMixOfLayouts) {
     const Ints begin = pads;
     pads.insert(pads.end(), begin.begin(), begin.end());
     const Attributes attrs{{"strides", strides}, {"pads", pads}, {"dilations", dilations}, {"group", group}};
-    const auto any = [&](const Dims& dims) { return Operand{dims, dims[1] % 16 == 0 && between(0, 2) > 0 ? Layout::kChannels16 : Layout::kPlain}; };
-    const auto shape = [](const Dims& dims) { return Operand{{static_cast<std::int64_t>(dims.size())}, Layout::kPlain, true, Tensor::ints(dims)}; };
+    const auto any = [&](const Dims& dims) {
+      return Operand{dims, dims[1] % 16 == 0 && between(0, 2) > 0 ? Layout::kChannels16 : Layout::kPlain};
+    };
+    const auto shape = [](const Dims& dims) {
+      return Operand{{static_cast<std::int64_t>(dims.size())}, Layout::kPlain, true, Tensor::ints(dims)};
+    };
     compare({"", "Conv", attrs, {any(x), {w}, {{m}}}, {any(y)}});
     compare({"stepscope", "ConvInputGrad", attrs, {any(y), {w}, shape(x)}, {any(x)}});
     compare({"stepscope", "ConvWeightGrad", attrs, {any(y), any(x), shape(w)}, {{w}}}, true, 1e-4);
@@ -310,16 +377,22 @@ TEST_F(Channels, MaxPoolOfSixteenChannelsTakesTheFirstOfEqualsAndNaN) {
   for (int round = 0; round < 20; ++round) {
     const Dims x{2, 16, 7, 6}, y{2, 16, 4, 3};
     const Attributes attrs{{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
-    const Trial trial{"", "MaxPool", attrs, {{x, Layout::kChannels16}}, {{y, Layout::kChannels16}, {y, Layout::kChannels16, true, Tensor(DType::kI64, y)}}};
+    const Trial trial{"",
+                      "MaxPool",
+                      attrs,
+                      {{x, Layout::kChannels16}},
+                      {{y, Layout::kChannels16}, {y, Layout::kChannels16, true, Tensor(DType::kI64, y)}}};
     Tensor values(DType::kF32, x);
     const float few[] = {1, 2, 0, -0.0F, -INFINITY, INFINITY, NAN};
     for (float& value : values.as<float>()) value = round % 5 == 4 ? -INFINITY : few[between(0, round % 2 ? 6 : 4)];
     const auto fast = execute(trial, {values}, true), slow = execute(trial, {values}, false);
     ASSERT_TRUE(fast && slow);
     for (std::int64_t i = 0; i < elementCount(y); ++i) {
-      EXPECT_EQ(elementAsInt((*fast)[1].view(), i), elementAsInt((*slow)[1].view(), i)) << "round " << round << ", element " << i;
+      EXPECT_EQ(elementAsInt((*fast)[1].view(), i), elementAsInt((*slow)[1].view(), i))
+          << "round " << round << ", element " << i;
       const double a = elementAsDouble((*fast)[0].view(), i), b = elementAsDouble((*slow)[0].view(), i);
-      EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b))) << "round " << round << ", element " << i << ": " << a << " and " << b;
+      EXPECT_TRUE(a == b || (std::isnan(a) && std::isnan(b)))
+          << "round " << round << ", element " << i << ": " << a << " and " << b;
     }
   }
 }
@@ -330,7 +403,8 @@ TEST_F(Channels, PoolsOfSixteenChannels) {
     Dims x{batch, channels}, y{batch, channels};
     Ints kernel, strides, pads, dilations;
     for (std::int64_t i = 0; i < rank; ++i) {
-      const std::int64_t k = between(1, 3), stride = between(1, 2), pad = between(0, k - 1), dilation = between(1, 2), extent = between(5, 8);
+      const std::int64_t k = between(1, 3), stride = between(1, 2), pad = between(0, k - 1), dilation = between(1, 2),
+                         extent = between(5, 8);
       kernel.push_back(k);
       strides.push_back(stride);
       pads.push_back(pad);
@@ -340,7 +414,11 @@ TEST_F(Channels, PoolsOfSixteenChannels) {
     }
     const Ints begin = pads;
     pads.insert(pads.end(), begin.begin(), begin.end());
-    const Attributes attrs{{"kernel_shape", kernel}, {"strides", strides}, {"pads", pads}, {"dilations", dilations}, {"count_include_pad", between(0, 1)}};
+    const Attributes attrs{{"kernel_shape", kernel},
+                           {"strides", strides},
+                           {"pads", pads},
+                           {"dilations", dilations},
+                           {"count_include_pad", between(0, 1)}};
     const Operand in{x, Layout::kChannels16}, out{y, Layout::kChannels16};
     const Operand indices{y, Layout::kChannels16, true, Tensor(DType::kI64, y)};
     const Trial forward{"", "MaxPool", attrs, {in}, {out, indices}};

@@ -26,7 +26,11 @@ TEST_F(CpuKernels, MatrixProductsOfRandomShapes) {
     const Dims left = joined(batchA, a), right = joined(batchB, b);
     const Dims y = joined(*broadcastDims(batchA, batchB), {m, n});
     const float alpha = between(0, 1) ? 1.0f : 0.25f;
-    compare({"stepscope", "BatchedMatMul", {{"transA", transA}, {"transB", transB}, {"alpha", alpha}}, {random(left), random(right)}, {y}});
+    compare({"stepscope",
+             "BatchedMatMul",
+             {{"transA", transA}, {"transB", transB}, {"alpha", alpha}},
+             {random(left), random(right)},
+             {y}});
   }
 }
 
@@ -36,8 +40,10 @@ TEST_F(CpuKernels, LargeMatrixProducts) {
     std::int64_t transA, transB, m, k, n;
     const char* implementation;
   };
-  for (const Large& p : {Large{0, 0, 65, 257, 4099, "by columns"}, Large{1, 0, 2101, 67, 523, "by rows"}, Large{0, 1, 65, 2053, 523, "matmul"}}) {
-    const Tensor a = random(p.transA ? Dims{p.k, p.m} : Dims{p.m, p.k}), b = random(p.transB ? Dims{p.n, p.k} : Dims{p.k, p.n});
+  for (const Large& p : {Large{0, 0, 65, 257, 4099, "by columns"}, Large{1, 0, 2101, 67, 523, "by rows"},
+                         Large{0, 1, 65, 2053, 523, "matmul"}}) {
+    const Tensor a = random(p.transA ? Dims{p.k, p.m} : Dims{p.m, p.k}),
+                 b = random(p.transB ? Dims{p.n, p.k} : Dims{p.k, p.n});
     const Attributes attrs{{"transA", p.transA}, {"transB", p.transB}};
     const Trial plain{"stepscope", "BatchedMatMul", attrs, {a, b}, {{p.m, p.n}}};
     compare(plain);
@@ -61,8 +67,11 @@ TEST_F(CpuKernels, GemmWithEveryBias) {
     for (const std::int64_t transB : {0, 1})
       for (const Dims& c : {Dims{}, Dims{1}, Dims{17}, Dims{9, 1}, Dims{1, 17}, Dims{9, 17}, Dims{1, 1}})
         for (const float beta : {0.0f, 1.0f, -0.5f})
-          compare({"", "Gemm", {{"transA", transA}, {"transB", transB}, {"alpha", beta == 1.0f ? 1.0f : 2.0f}, {"beta", beta}},
-                   {random(transA ? Dims{33, 9} : Dims{9, 33}), random(transB ? Dims{17, 33} : Dims{33, 17}), random(c)}, {{9, 17}}});
+          compare({"",
+                   "Gemm",
+                   {{"transA", transA}, {"transB", transB}, {"alpha", beta == 1.0f ? 1.0f : 2.0f}, {"beta", beta}},
+                   {random(transA ? Dims{33, 9} : Dims{9, 33}), random(transB ? Dims{17, 33} : Dims{33, 17}), random(c)},
+                   {{9, 17}}});
 }
 
 TEST_F(CpuKernels, ConvolutionsAndTheirGradientsOfRandomShapes) {
@@ -75,7 +84,8 @@ TEST_F(CpuKernels, ConvolutionsAndTheirGradientsOfRandomShapes) {
     Ints strides, dilations, pads(static_cast<std::size_t>(2 * rank));
     const bool pointwise = between(0, 3) == 0;
     for (std::int64_t i = 0; i < rank; ++i) {
-      const std::int64_t kernel = pointwise ? 1 : between(1, 3), dilation = between(1, 2), stride = pointwise ? 1 : between(1, 3);
+      const std::int64_t kernel = pointwise ? 1 : between(1, 3), dilation = between(1, 2),
+                         stride = pointwise ? 1 : between(1, 3);
       const std::int64_t begin = pointwise ? 0 : between(0, 2), end = pointwise ? 0 : between(0, 2), extent = between(6, 11);
       x.push_back(extent);
       w.push_back(kernel);
@@ -92,7 +102,8 @@ TEST_F(CpuKernels, ConvolutionsAndTheirGradientsOfRandomShapes) {
     // The same window the other way round; x is what it makes where no element of x is left over.
     Ints padding;
     for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
-      padding.push_back(x[i + 2] - ((y[i + 2] - 1) * strides[i] + (w[i + 2] - 1) * dilations[i] + 1 - pads[i] - pads[i + static_cast<std::size_t>(rank)]));
+      padding.push_back(x[i + 2] - ((y[i + 2] - 1) * strides[i] + (w[i + 2] - 1) * dilations[i] + 1 - pads[i] -
+                                    pads[i + static_cast<std::size_t>(rank)]));
     Attributes transposed = attrs;
     transposed.set("output_padding", padding);
     compare({"", "ConvTranspose", transposed, {random(y), random(w), random({x[1]})}, {x}});
@@ -103,7 +114,12 @@ TEST_F(CpuKernels, ConvolutionsAndTheirGradientsOfRandomShapes) {
 
 TEST_F(CpuKernels, ConvolutionOfAnEmptyBatch) {
   compare({"", "Conv", {}, {random({0, 3, 5, 5}), random({4, 3, 3, 3}), Tensor()}, {{0, 4, 3, 3}}}, false);
-  compare({"stepscope", "ConvWeightGrad", {}, {random({0, 4, 3, 3}), random({0, 3, 5, 5}), Tensor::ints(Dims{4, 3, 3, 3})}, {{4, 3, 3, 3}}}, false);
+  compare({"stepscope",
+           "ConvWeightGrad",
+           {},
+           {random({0, 4, 3, 3}), random({0, 3, 5, 5}), Tensor::ints(Dims{4, 3, 3, 3})},
+           {{4, 3, 3, 3}}},
+          false);
 }
 
 TEST_F(CpuKernels, PoolsAndTheirGradientsOfRandomShapes) {
@@ -125,7 +141,8 @@ TEST_F(CpuKernels, PoolsAndTheirGradientsOfRandomShapes) {
       pads[static_cast<std::size_t>(i)] = begin;
       pads[static_cast<std::size_t>(rank + i)] = end;
     }
-    Attributes attrs{{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"ceil_mode", ceil}};
+    Attributes attrs{
+        {"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"ceil_mode", ceil}};
     const Trial forward{"", "MaxPool", attrs, {random(x)}, {y, y}, {DType::kF32, DType::kI64}};
     compare(forward);
     const auto made = execute(Backend::kReference, forward, false);
@@ -139,8 +156,12 @@ TEST_F(CpuKernels, PoolsAndTheirGradientsOfRandomShapes) {
 
 TEST_F(CpuKernels, MaxPoolTakesTheFirstOfEqualsAndNaN) {
   const std::vector<float> values{1, 2, 2, NAN, 0, -1};
-  const Trial trial{"", "MaxPool", {{"kernel_shape", Ints{3}}, {"strides", Ints{3}}}, {Tensor::of<float>({1, 1, 6}, std::span(values))},
-                    {{1, 1, 2}, {1, 1, 2}}, {DType::kF32, DType::kI64}};
+  const Trial trial{"",
+                    "MaxPool",
+                    {{"kernel_shape", Ints{3}}, {"strides", Ints{3}}},
+                    {Tensor::of<float>({1, 1, 6}, std::span(values))},
+                    {{1, 1, 2}, {1, 1, 2}},
+                    {DType::kF32, DType::kI64}};
   for (const Backend backend : {Backend::kCpu, Backend::kReference}) {
     const auto made = execute(backend, trial, false);
     ASSERT_TRUE(made.has_value());
@@ -152,8 +173,12 @@ TEST_F(CpuKernels, MaxPoolTakesTheFirstOfEqualsAndNaN) {
 
 TEST_F(CpuKernels, MaxPoolGradRefusesIndicesOutsideTheInput) {
   const std::vector<std::int64_t> indices{99};
-  const Trial trial{"stepscope", "MaxPoolGrad", {}, {random({1, 1, 1}), Tensor::of<std::int64_t>({1, 1, 1}, std::span(indices)), Tensor::ints(Dims{1, 1, 4})},
-                    {{1, 1, 4}}};
+  const Trial trial{
+      "stepscope",
+      "MaxPoolGrad",
+      {},
+      {random({1, 1, 1}), Tensor::of<std::int64_t>({1, 1, 1}, std::span(indices)), Tensor::ints(Dims{1, 1, 4})},
+      {{1, 1, 4}}};
   EXPECT_FALSE(execute(Backend::kCpu, trial, false).has_value());
   EXPECT_FALSE(execute(Backend::kReference, trial, false).has_value());
 }

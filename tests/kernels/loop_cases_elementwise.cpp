@@ -80,7 +80,8 @@ auto quantize(DType codes, bool forward) {
 Operands fakeQuant(Random& random, int round, Attributes& attrs) {
   if (round % 2) attrs = {{"quant_min", std::int64_t{-128}}, {"quant_max", std::int64_t{127}}};
   const Dims dims = anyDims(random, round);
-  Operands o{{floats(random, dims, -9, 9, round % 3 == 0), Tensor::scalar(DType::kF32, 0.05 + 0.01 * round), Tensor::scalar(DType::kF32, round % 4)},
+  Operands o{{floats(random, dims, -9, 9, round % 3 == 0), Tensor::scalar(DType::kF32, 0.05 + 0.01 * round),
+              Tensor::scalar(DType::kF32, round % 4)},
              {{DType::kF32, dims}}};
   if (round % 3 != 2) o.outputs.push_back({DType::kBool, dims});
   return o;
@@ -92,7 +93,8 @@ auto drawn(bool like) {
     if (round % 2) attrs = {{"mean", 0.3F}, {"scale", 1.7F}, {"low", -0.1F}, {"high", 0.1F}};
     if (round % 3 == 1) attrs.set("seed", static_cast<float>(round));
     const Dims dims = round % 8 == 7 ? Dims{300000 + below(random, 99)} : anyDims(random, round);
-    return Operands{like ? std::vector<Tensor>{floats(random, dims, 0, 1, round % 5 == 0)} : std::vector<Tensor>{}, {{DType::kF32, dims}}};
+    return Operands{like ? std::vector<Tensor>{floats(random, dims, 0, 1, round % 5 == 0)} : std::vector<Tensor>{},
+                    {{DType::kF32, dims}}};
   };
 }
 
@@ -114,7 +116,9 @@ auto where(DType dtype) {
       a = broadcastOf(random, y);
       b = random() % 2 ? Dims{} : b;
     }
-    return Operands{{valuesOf(random, DType::kBool, c, false), valuesOf(random, dtype, a, true), valuesOf(random, dtype, b, true)}, {{dtype, y}}};
+    return Operands{
+        {valuesOf(random, DType::kBool, c, false), valuesOf(random, dtype, a, true), valuesOf(random, dtype, b, true)},
+        {{dtype, y}}};
   };
 }
 
@@ -153,7 +157,9 @@ auto clip(int bounds) {
 auto clipCodes(DType codes) {
   return [=](Random& random, int round, Attributes&) {
     const Dims dims = anyDims(random, round);
-    const auto of = [&](const Dims& shape, std::int64_t low, std::int64_t high) { return convertTensor(integers<std::int64_t>(random, shape, low, high).view(), codes); };
+    const auto of = [&](const Dims& shape, std::int64_t low, std::int64_t high) {
+      return convertTensor(integers<std::int64_t>(random, shape, low, high).view(), codes);
+    };
     Operands o{{of(dims, 0, 100), round % 3 == 0 ? Tensor() : of({}, 20, 40)}, {{codes, dims}}};
     if (round % 2) o.inputs.push_back(of({}, 50, 90));
     return o;
@@ -327,7 +333,8 @@ std::vector<LoopCase> elementwiseLoops() {
     for (const DType dtype : {DType::kF32, DType::kI32, DType::kI64})
       cases.push_back({"", op, pairOf(dtype, DType::kBool), 0, -1, std::string(dtypeName(dtype))});
   for (const DType codes : {DType::kI8, DType::kU8, DType::kI16, DType::kU16, DType::kI32}) {
-    if (codes != DType::kI32) cases.push_back({"", "QuantizeLinear", quantize(codes, true), 0, -1, std::string(dtypeName(codes))});
+    if (codes != DType::kI32)
+      cases.push_back({"", "QuantizeLinear", quantize(codes, true), 0, -1, std::string(dtypeName(codes))});
     cases.push_back({"", "DequantizeLinear", quantize(codes, false), 0, -1, std::string(dtypeName(codes))});
   }
   for (const DType other : {DType::kBF16, DType::kBool, DType::kF16, DType::kF64}) {

@@ -43,7 +43,8 @@ auto tile(bool grad) {
 // Windows of some axes, with steps that may be negative; `grad`: written into their place.
 auto blocks(bool toSpace, const char* mode) {
   return [=](Random& random, int round, Attributes& attrs) {
-    const std::int64_t block = 1 + round % 3, n = 1 + below(random, 3), c = 1 + below(random, 5), h = 1 + below(random, 9), w = 1 + below(random, 40);
+    const std::int64_t block = 1 + round % 3, n = 1 + below(random, 3), c = 1 + below(random, 5), h = 1 + below(random, 9),
+                       w = 1 + below(random, 40);
     attrs.set("blocksize", block);
     if (toSpace) attrs.set("mode", std::string(mode));
     const Dims deep{n, c * block * block, h, w}, wide{n, c, h * block, w * block};

@@ -123,7 +123,8 @@ Operands reduce(Random& random, int round, Attributes& attrs) {
   Dims out = dims;
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (random() % 2 == 0) {
-      axes.push_back(random() % 2 ? static_cast<std::int64_t>(i) : static_cast<std::int64_t>(i) - static_cast<std::int64_t>(dims.size()));
+      axes.push_back(random() % 2 ? static_cast<std::int64_t>(i)
+                                  : static_cast<std::int64_t>(i) - static_cast<std::int64_t>(dims.size()));
       out[i] = 1;
     }
   if (axes.empty()) out.assign(dims.size(), 1);
@@ -167,7 +168,8 @@ auto lrn(bool grad) {
              {"alpha", 0.1F + 0.1F * static_cast<float>(round % 3)},
              {"beta", round % 2 ? 0.75F : 0.6F},
              {"bias", 1.0F + 0.5F * static_cast<float>(round % 2)}};
-    const Dims dims{1 + below(random, 3), 1 + below(random, 20), 1 + below(random, 9), 1 + below(random, round % 8 == 7 ? 90 : 12)};
+    const Dims dims{1 + below(random, 3), 1 + below(random, 20), 1 + below(random, 9),
+                    1 + below(random, round % 8 == 7 ? 90 : 12)};
     Operands o{{floats(random, dims, -2, 2)}, {{DType::kF32, dims}}};
     if (grad) o.inputs.insert(o.inputs.begin(), floats(random, dims, -1, 1));
     return o;
@@ -178,7 +180,8 @@ auto lrn(bool grad) {
 Operands hardmax(Random& random, int round, Attributes& attrs) {
   const Dims dims = anyDims(random, round);
   setAxis(random, dims, attrs, round % 2 == 0);
-  const Tensor x = round % 5 == 0 ? floats(random, dims, -1, 1, true) : convertTensor(integers<std::int64_t>(random, dims, -4, 4).view(), DType::kF32);
+  const Tensor x = round % 5 == 0 ? floats(random, dims, -1, 1, true)
+                                  : convertTensor(integers<std::int64_t>(random, dims, -4, 4).view(), DType::kF32);
   return {{x}, {{DType::kF32, dims}}};
 }
 
@@ -199,7 +202,8 @@ Operands reduceToShape(Random& random, int round, Attributes&) {
 }
 
 Operands squareSum(Random& random, int round, Attributes&) {
-  return {{floats(random, round % 4 == 3 ? Dims{100000 + below(random, 50)} : anyDims(random, round), -2, 3)}, {{DType::kF32, {}}}};
+  return {{floats(random, round % 4 == 3 ? Dims{100000 + below(random, 50)} : anyDims(random, round), -2, 3)},
+          {{DType::kF32, {}}}};
 }
 
 Operands argReduce(Random& random, int round, Attributes& attrs) {

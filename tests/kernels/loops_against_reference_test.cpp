@@ -19,7 +19,8 @@ Tensor randomTensor(std::mt19937& random, Dims dims) {
 }
 
 // Runs one kernel of a backend; outputs are filled with NaN first, so an element that is left out shows.
-std::vector<Tensor> runKernel(Backend backend, KernelSpec spec, const std::vector<Tensor>& inputs, const std::vector<Dims>& outputs) {
+std::vector<Tensor> runKernel(Backend backend, KernelSpec spec, const std::vector<Tensor>& inputs,
+                              const std::vector<Dims>& outputs) {
   std::vector<TensorView> in, out;
   std::vector<Tensor> results;
   for (const Tensor& tensor : inputs) {
@@ -41,7 +42,8 @@ std::vector<Tensor> runKernel(Backend backend, KernelSpec spec, const std::vecto
 }
 
 void compare(const KernelSpec& spec, const std::vector<Tensor>& inputs, const std::vector<Dims>& outputs, double tolerance) {
-  const auto fast = runKernel(Backend::kCpu, spec, inputs, outputs), slow = runKernel(Backend::kReference, spec, inputs, outputs);
+  const auto fast = runKernel(Backend::kCpu, spec, inputs, outputs),
+             slow = runKernel(Backend::kReference, spec, inputs, outputs);
   for (std::size_t o = 0; o < outputs.size(); ++o)
     for (std::int64_t i = 0; i < fast[o].elements(); ++i) {
       const double a = elementAsDouble(fast[o].view(), i), b = elementAsDouble(slow[o].view(), i);
@@ -54,7 +56,8 @@ TEST(Loops, ArithmeticOfEqualShapesRowsAndScalars) {
   for (const char* op : {"Add", "Sub", "Mul", "Div"})
     for (int round = 0; round < 60; ++round) {
       Dims full;
-      for (int i = 0; i < 1 + round % 4; ++i) full.push_back(1 + static_cast<std::int64_t>(random() % (round % 10 == 0 ? 70 : 9)));
+      for (int i = 0; i < 1 + round % 4; ++i)
+        full.push_back(1 + static_cast<std::int64_t>(random() % (round % 10 == 0 ? 70 : 9)));
       Dims other = full;
       if (round % 3 == 1) other = Dims(full.begin() + static_cast<std::ptrdiff_t>(random() % full.size()), full.end());
       if (round % 3 == 2) other = round % 2 ? Dims{} : Dims{1};
@@ -93,9 +96,11 @@ TEST(Loops, AdamInBothForms) {
       spec.op = "AdamUpdate";
       spec.attrs = {{"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", 0.01F}, {"decoupled", decoupled}};
       const Dims dims{count};
-      compare(spec, {randomTensor(random, dims), randomTensor(random, dims), randomTensor(random, dims), randomTensor(random, dims), Tensor::scalar(DType::kF32, 0.01),
-                     Tensor::scalar(DType::kI64, 3), Tensor::scalar(DType::kF32, 0.5)},
-              {dims, dims, dims}, 1e-6);
+      compare(
+          spec,
+          {randomTensor(random, dims), randomTensor(random, dims), randomTensor(random, dims), randomTensor(random, dims),
+           Tensor::scalar(DType::kF32, 0.01), Tensor::scalar(DType::kI64, 3), Tensor::scalar(DType::kF32, 0.5)},
+          {dims, dims, dims}, 1e-6);
     }
 }
 

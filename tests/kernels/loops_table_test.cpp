@@ -147,15 +147,17 @@ TEST(LoopBits, AreTheSameForAnyNumberOfThreads) {
       for (const int threads : {2, 3}) {
         const auto more = runKernel(test, Backend::kCpu, attrs, operands, threads, Place::kBeside, &name);
         for (std::size_t o = 0; o < one.size(); ++o)
-          ASSERT_EQ(std::memcmp(one[o].data(), more[o].data(), one[o].bytes()), 0) << test.op << test.label << " round " << round;
+          ASSERT_EQ(std::memcmp(one[o].data(), more[o].data(), one[o].bytes()), 0)
+              << test.op << test.label << " round " << round;
       }
     }
   }
   EXPECT_EQ(seen, uncut);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, LoopTable, testing::ValuesIn(table()),
-                         [](const auto& info) { return (info.param.domain == "com.microsoft" ? "Microsoft" : "") + info.param.op + info.param.label; });
+INSTANTIATE_TEST_SUITE_P(Kernels, LoopTable, testing::ValuesIn(table()), [](const auto& info) {
+  return (info.param.domain == "com.microsoft" ? "Microsoft" : "") + info.param.op + info.param.label;
+});
 
 // kernels/cpu/README.md says why: results of unknown extents, what names memory, integers, work that is small or done once.
 TEST(KernelLists, TheseOpsHaveOnlyAReferenceKernel) {
@@ -206,7 +208,8 @@ TEST(KernelLists, TheseOpsHaveOnlyAReferenceKernel) {
                                        "stepscope.StraightThrough"};
   std::set<std::string> found;
   for (const KernelEntry& entry : referenceKernels())
-    if (!std::ranges::any_of(cpuKernels(), [&](const KernelEntry& fast) { return fast.domain == entry.domain && fast.op == entry.op; }))
+    if (!std::ranges::any_of(cpuKernels(),
+                             [&](const KernelEntry& fast) { return fast.domain == entry.domain && fast.op == entry.op; }))
       found.insert((entry.domain.empty() ? "" : std::string(entry.domain) + ".") + std::string(entry.op));
   EXPECT_EQ(found, expected);
 }

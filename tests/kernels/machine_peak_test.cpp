@@ -20,7 +20,8 @@ TEST(MachinePeak, HasArithmeticAndLevelsFastestFirst) {
     EXPECT_GE(peak.levels[i].bytesPerSecond, peak.levels[i + 1].bytesPerSecond) << peak.levels[i].name;
     EXPECT_GT(peak.levels[i].capacity, 0) << peak.levels[i].name;
     EXPECT_LE(peak.levels[i].workingSet, peak.levels[i].capacity) << peak.levels[i].name;
-    EXPECT_GT(peak.levels.back().workingSet, peak.levels[i].workingSet) << "memory is measured beyond " << peak.levels[i].name;
+    EXPECT_GT(peak.levels.back().workingSet, peak.levels[i].workingSet)
+        << "memory is measured beyond " << peak.levels[i].name;
   }
   EXPECT_GT(peak.levels.back().bytesPerSecond, 0);
   EXPECT_EQ(omp_get_max_threads(), before) << "the number of threads is given back";
@@ -36,7 +37,8 @@ TEST(MachinePeak, IsMeasuredOncePerThreadCount) {
 
 TEST(MachinePeak, EveryKindOfTrafficMoves) {
   for (const Traffic traffic : {Traffic::kSum, Traffic::kTriad, Traffic::kUpdate, Traffic::kCopy})
-    for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{1} << 20}) EXPECT_GT(trafficPeak(bytes, traffic, 2, 0), 0);
+    for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{1} << 20})
+      EXPECT_GT(trafficPeak(bytes, traffic, 2, 0), 0);
 }
 
 }  // namespace

@@ -79,11 +79,13 @@ inline void compare(const Trial& trial, bool expectFast = true, double tolerance
   ASSERT_TRUE(again.has_value());
   for (std::size_t o = 0; o < fast->outputs.size(); ++o) {
     const Tensor &a = fast->outputs[o], &b = exact->outputs[o];
-    if (a.bytes() > 0) EXPECT_EQ(std::memcmp(a.data(), again->outputs[o].data(), a.bytes()), 0) << "not the same bits at other addresses";
+    if (a.bytes() > 0)
+      EXPECT_EQ(std::memcmp(a.data(), again->outputs[o].data(), a.bytes()), 0) << "not the same bits at other addresses";
     double scale = 1;
     for (std::int64_t k = 0; k < b.elements(); ++k) scale = std::max(scale, std::abs(elementAsDouble(b.view(), k)));
     for (std::int64_t k = 0; k < b.elements(); ++k)
-      ASSERT_NEAR(elementAsDouble(a.view(), k), elementAsDouble(b.view(), k), tolerance * scale) << fast->implementation << ", output " << o << ", element " << k;
+      ASSERT_NEAR(elementAsDouble(a.view(), k), elementAsDouble(b.view(), k), tolerance * scale)
+          << fast->implementation << ", output " << o << ", element " << k;
   }
 }
 
@@ -96,13 +98,16 @@ inline void expectSameBitsForAnyThreads(const Trial& trial) {
     const auto other = execute(Backend::kCpu, trial, false, 0, threads);
     ASSERT_TRUE(other.has_value());
     for (std::size_t o = 0; o < two->outputs.size(); ++o)
-      EXPECT_EQ(std::memcmp(two->outputs[o].data(), other->outputs[o].data(), two->outputs[o].bytes()), 0) << trial.op << ", threads " << threads;
+      EXPECT_EQ(std::memcmp(two->outputs[o].data(), other->outputs[o].data(), two->outputs[o].bytes()), 0)
+          << trial.op << ", threads " << threads;
   }
 }
 
 class CpuKernels : public ::testing::Test {
  protected:
-  std::int64_t between(std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine_); }
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
+  }
   Tensor random(Dims dims) { return stepscope::random(engine_, std::move(dims)); }
   std::mt19937_64 engine_{42};
 };

@@ -54,7 +54,9 @@ TEST_P(VectorMath, StaysWithinItsBoundOverAllFloats) {
     ASSERT_EQ(std::isnan(found), std::isnan(expected)) << op << "(" << x.as<float>()[i] << ")";
     if (std::isnan(expected) || found == rounded) continue;
     // An infinity where the largest float belongs, or the other way round, counts as the distance to the largest.
-    const double error = std::abs(std::min(std::abs(static_cast<double>(found)), 0x1p128) - std::min(std::abs(expected), 0x1p128)) / ulpOf(expected);
+    const double error =
+        std::abs(std::min(std::abs(static_cast<double>(found)), 0x1p128) - std::min(std::abs(expected), 0x1p128)) /
+        ulpOf(expected);
     worst = std::max(worst, error);
     ASSERT_LE(error, GetParam().ulps) << op << "(" << x.as<float>()[i] << ") = " << found << ", expected " << expected;
     ASSERT_EQ(std::signbit(found), std::signbit(rounded)) << op << "(" << x.as<float>()[i] << ")";
@@ -78,10 +80,11 @@ TEST_P(VectorMath, ZerosAndInfinitiesAreThoseOfTheStandardLibrary) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Functions, VectorMath,
-                         testing::Values(Case{"Exp", 3}, Case{"Log", 3}, Case{"Tanh", 4}, Case{"Erf", 4}, Case{"Sigmoid", 4}, Case{"Elu", 5},
-                                         Case{"Softplus", 4}, Case{"Sqrt", 0.51}, Case{"Reciprocal", 0.51}, Case{"Acos", 0.51}, Case{"Acosh", 0.51}, Case{"Asin", 0.51}, Case{"Asinh", 0.51},
-                                         Case{"Atan", 0.51}, Case{"Atanh", 0.51}, Case{"Cos", 0.51}, Case{"Cosh", 0.51}, Case{"Sin", 0.51},
-                                         Case{"Sinh", 0.51}, Case{"Tan", 0.51}),
+                         testing::Values(Case{"Exp", 3}, Case{"Log", 3}, Case{"Tanh", 4}, Case{"Erf", 4}, Case{"Sigmoid", 4},
+                                         Case{"Elu", 5}, Case{"Softplus", 4}, Case{"Sqrt", 0.51}, Case{"Reciprocal", 0.51},
+                                         Case{"Acos", 0.51}, Case{"Acosh", 0.51}, Case{"Asin", 0.51}, Case{"Asinh", 0.51},
+                                         Case{"Atan", 0.51}, Case{"Atanh", 0.51}, Case{"Cos", 0.51}, Case{"Cosh", 0.51},
+                                         Case{"Sin", 0.51}, Case{"Sinh", 0.51}, Case{"Tan", 0.51}),
                          [](const auto& info) { return std::string(info.param.op); });
 
 }  // namespace

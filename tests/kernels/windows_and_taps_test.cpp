@@ -1,4 +1,5 @@
-// Windows over an image beside the reference kernels in f64 (LpPool, Col2Im, MaxUnpool), and places that come with the data (GridSample, RoiAlign).
+// Windows over an image beside the reference kernels in f64 (LpPool, Col2Im, MaxUnpool), and places that come with the data
+// (GridSample, RoiAlign).
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -20,8 +21,8 @@ class Windows : public CpuKernels {
     s.y = s.x;
     Ints strides, dilations, pads(static_cast<std::size_t>(2 * rank));
     for (std::int64_t i = 0; i < rank; ++i) {
-      const std::int64_t k = between(1, 3), dilation = between(1, 2), stride = between(1, 3), extent = between(6, 23), begin = between(0, k - 1),
-                         end = between(0, k - 1);
+      const std::int64_t k = between(1, 3), dilation = between(1, 2), stride = between(1, 3), extent = between(6, 23),
+                         begin = between(0, k - 1), end = between(0, k - 1);
       const std::int64_t room = extent + begin + end - (k - 1) * dilation - 1;
       std::int64_t out = (ceil ? (room + stride - 1) / stride : room / stride) + 1;
       if (ceil && (out - 1) * stride >= extent + begin) --out;
@@ -77,8 +78,11 @@ TEST_F(Windows, TheGradientOfAGlobalLpPoolCoversThePlane) {
 }
 
 TEST_F(Windows, AnLpPoolOfZerosHasNoGradient) {
-  const Trial trial{
-      "stepscope", "LpPoolGrad", {{"kernel_shape", Ints{2}}}, {random({1, 1, 3}), Tensor(DType::kF32, {1, 1, 4}), Tensor(DType::kF32, {1, 1, 3})}, {{1, 1, 4}}};
+  const Trial trial{"stepscope",
+                    "LpPoolGrad",
+                    {{"kernel_shape", Ints{2}}},
+                    {random({1, 1, 3}), Tensor(DType::kF32, {1, 1, 4}), Tensor(DType::kF32, {1, 1, 3})},
+                    {{1, 1, 4}}};
   const auto made = execute(Backend::kCpu, trial, false);
   ASSERT_TRUE(made.has_value());
   for (const float value : made->outputs[0].as<float>()) EXPECT_EQ(value, 0);
@@ -107,7 +111,8 @@ TEST_F(Windows, UnpooledValuesStandWhereTheirIndicesSay) {
     }
     const std::int64_t small = elementCount(x) / (x[0] * x[1]), large = elementCount(y) / (x[0] * x[1]);
     Tensor indices(DType::kI64, x);
-    for (std::int64_t i = 0; i < indices.elements(); ++i) indices.as<std::int64_t>()[static_cast<std::size_t>(i)] = i / small * large + between(0, large - 1);
+    for (std::int64_t i = 0; i < indices.elements(); ++i)
+      indices.as<std::int64_t>()[static_cast<std::size_t>(i)] = i / small * large + between(0, large - 1);
     const Attributes attrs{{"kernel_shape", kernel}, {"strides", strides}};
     check({"", "MaxUnpool", attrs, {random(x), indices}, {y}});
     check({"stepscope", "MaxUnpoolGrad", attrs, {random(y), indices}, {x}});
@@ -138,7 +143,9 @@ TEST_F(Windows, GridsSampleAndTheirGradientsOfRandomShapes) {
       grid.push_back(y.back());
     }
     grid.push_back(rank);
-    const Attributes attrs{{"mode", std::string(modes[round % 3])}, {"padding_mode", std::string(paddings[round / 3 % 3])}, {"align_corners", between(0, 1)}};
+    const Attributes attrs{{"mode", std::string(modes[round % 3])},
+                           {"padding_mode", std::string(paddings[round / 3 % 3])},
+                           {"align_corners", between(0, 1)}};
     const Tensor image = random(x), places = uniform(grid, -1.4F, 1.4F), slopes = random(y);
     check({"", "GridSample", attrs, {image, places}, {y}});
     check({"stepscope", "GridSampleInputGrad", attrs, {slopes, places, Tensor::ints(x)}, {x}});
@@ -172,10 +179,11 @@ TEST_F(Windows, RegionsAlignAndTheirGradientsOfRandomShapes) {
         boxes.as<float>()[static_cast<std::size_t>(r) * 4 + 2 + k] = corner.as<float>()[k] + size.as<float>()[k];
       }
     }
-    const Attributes attrs{{"mode", std::string(round % 3 == 2 ? "max" : "avg")},
-                           {"sampling_ratio", std::int64_t{round % 6}},
-                           {"spatial_scale", round % 2 ? 0.5F : 1.0F},
-                           {"coordinate_transformation_mode", std::string(round % 4 == 1 ? "output_half_pixel" : "half_pixel")}};
+    const Attributes attrs{
+        {"mode", std::string(round % 3 == 2 ? "max" : "avg")},
+        {"sampling_ratio", std::int64_t{round % 6}},
+        {"spatial_scale", round % 2 ? 0.5F : 1.0F},
+        {"coordinate_transformation_mode", std::string(round % 4 == 1 ? "output_half_pixel" : "half_pixel")}};
     const Trial forward{"", "RoiAlign", attrs, {random(x), boxes, images}, {y}};
     if (round % 3 == 2) {
       compare(forward, false);  // the largest neighbour: the reference kernel serves
@@ -189,7 +197,8 @@ TEST_F(Windows, RegionsAlignAndTheirGradientsOfRandomShapes) {
 TEST_F(Windows, ARegionOfAnImageThatIsNotThereIsNamed) {
   Tensor images(DType::kI64, {1});
   images.as<std::int64_t>()[0] = 7;
-  const auto made = execute(Backend::kCpu, {"", "RoiAlign", {}, {random({2, 1, 4, 4}), random({1, 4}), images}, {{1, 1, 2, 2}}}, false);
+  const auto made =
+      execute(Backend::kCpu, {"", "RoiAlign", {}, {random({2, 1, 4, 4}), random({1, 4}), images}, {{1, 1, 2, 2}}}, false);
   ASSERT_FALSE(made.has_value());
   EXPECT_NE(made.error().message.find("batch index 7"), std::string::npos) << made.error().message;
 }
@@ -202,7 +211,11 @@ TEST_F(Windows, AffineGridsOfTwoAndThreeAxes) {
     grid.push_back(axes);
     Ints size{batch, 3};
     size.insert(size.end(), grid.begin() + 1, grid.end() - 1);
-    check({"", "AffineGrid", {{"align_corners", between(0, 1)}}, {random({batch, axes, axes + 1}), Tensor::ints(size)}, {grid}});
+    check({"",
+           "AffineGrid",
+           {{"align_corners", between(0, 1)}},
+           {random({batch, axes, axes + 1}), Tensor::ints(size)},
+           {grid}});
   }
 }
 
@@ -210,15 +223,29 @@ TEST_F(Windows, AnEmptyBatchIsServed) {
   const Attributes pool{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}};
   const Tensor none(DType::kI64, {0});
   compare({"", "LpPool", pool, {random({0, 3, 4, 4})}, {{0, 3, 2, 2}}}, false);
-  compare({"stepscope", "LpPoolGrad", pool, {random({0, 3, 2, 2}), random({0, 3, 4, 4}), random({0, 3, 2, 2})}, {{0, 3, 4, 4}}}, false);
-  compare({"", "Col2Im", {}, {random({0, 12, 9}), Tensor::ints(Ints{4, 4}), Tensor::ints(Ints{2, 2})}, {{0, 3, 4, 4}}}, false);
+  compare(
+      {"stepscope", "LpPoolGrad", pool, {random({0, 3, 2, 2}), random({0, 3, 4, 4}), random({0, 3, 2, 2})}, {{0, 3, 4, 4}}},
+      false);
+  compare({"", "Col2Im", {}, {random({0, 12, 9}), Tensor::ints(Ints{4, 4}), Tensor::ints(Ints{2, 2})}, {{0, 3, 4, 4}}},
+          false);
   compare({"", "MaxUnpool", pool, {random({0, 3, 2, 2}), Tensor(DType::kI64, {0, 3, 2, 2})}, {{0, 3, 4, 4}}}, false);
   compare({"", "GridSample", {}, {random({0, 3, 4, 4}), random({0, 2, 2, 2})}, {{0, 3, 2, 2}}}, false);
-  compare({"stepscope", "GridSampleInputGrad", {}, {random({2, 3, 0, 2}), random({2, 0, 2, 2}), Tensor::ints(Ints{2, 3, 4, 4})}, {{2, 3, 4, 4}}}, false);
+  compare({"stepscope",
+           "GridSampleInputGrad",
+           {},
+           {random({2, 3, 0, 2}), random({2, 0, 2, 2}), Tensor::ints(Ints{2, 3, 4, 4})},
+           {{2, 3, 4, 4}}},
+          false);
   compare({"", "RoiAlign", {}, {random({2, 3, 4, 4}), random({0, 4}), none}, {{0, 3, 2, 2}}}, false);
-  compare({"stepscope", "RoiAlignGrad", {}, {random({0, 3, 2, 2}), random({0, 4}), none, Tensor::ints(Ints{2, 3, 4, 4})}, {{2, 3, 4, 4}}}, false);
+  compare({"stepscope",
+           "RoiAlignGrad",
+           {},
+           {random({0, 3, 2, 2}), random({0, 4}), none, Tensor::ints(Ints{2, 3, 4, 4})},
+           {{2, 3, 4, 4}}},
+          false);
   compare({"", "LRN", {{"size", std::int64_t{3}}}, {random({2, 0, 4})}, {{2, 0, 4}}}, false);
-  for (const char* op : {"Hardmax", "LpNormalization", "Shrink", "RandomUniformLike"}) compare({"", op, {}, {random({3, 0})}, {{3, 0}}}, false);
+  for (const char* op : {"Hardmax", "LpNormalization", "Shrink", "RandomUniformLike"})
+    compare({"", op, {}, {random({3, 0})}, {{3, 0}}}, false);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layout of the house: top level, include arrows, sizes, READMEs, licence lines, the list of views.
+"""The layout of the house: format, top level, include arrows, sizes, READMEs, licence lines, the list of views.
 
     layout_test.py SOURCE_ROOT [CHECK…]        without names: all checks
 
@@ -9,10 +9,12 @@ where there is no git at all files outside build/.
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
+CLANG_FORMAT = "clang-format-16"
 LARGEST_FILE = 2 * 1024 * 1024  # bytes
 TOP = {
     "CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSES", "LICENSE", "app", "engine", "kernels", "views", "storage",
@@ -133,7 +135,20 @@ def check_views(root, files):
                 yield f"views/view_list.cmake: {expected} is missing from what it makes: {made.strip()[-200:]}"
 
 
+def check_format(root, files):
+    """Every source is as clang-format writes it, with .clang-format of the tree."""
+    sources = [name for name in files if pathlib.Path(name).suffix in SOURCES]
+    if not shutil.which(CLANG_FORMAT):
+        yield f"{CLANG_FORMAT}: not found; expected the one that scripts/setup installs"
+        return
+    done = subprocess.run([CLANG_FORMAT, "--dry-run", "--Werror", *sources], cwd=root, capture_output=True, text=True)
+    for line in done.stderr.splitlines():
+        if ": error: " in line:
+            yield f"{line}; hint: {CLANG_FORMAT} -i FILE"
+
+
 CHECKS = {
+    "format": check_format,
     "top_level": check_top_level,
     "arrows": check_arrows,
     "sizes": check_sizes,

@@ -124,16 +124,19 @@ TEST_F(Damaged, RandomBytesNeverCrashAReaderOrAReport) {
 // Sound databases with contents that no writer of ours would produce.
 TEST_F(Damaged, AbsurdContentsNeverCrashAReport) {
   for (const char* sql :
-       {"UPDATE steps SET ns = 9223372036854775807, begin_ns = -9223372036854775808, samples = -1, tokens = 9223372036854775807",
+       {"UPDATE steps SET ns = 9223372036854775807, begin_ns = -9223372036854775808, samples = -1, tokens = "
+        "9223372036854775807",
         "UPDATE phases SET ns = 9223372036854775807, begin_ns = 9223372036854775807, depth = -5, parent = id",
         "UPDATE runs SET started_at = 9223372036854775807, threads = -1, model_path = char(0x202e) || '<script>'",
-        "UPDATE step_spans SET data = zeroblob(100)", "UPDATE plans SET data = x'00'", "UPDATE steps SET loss = 'NaN'", "UPDATE steps SET loss = 9e999",
-        "UPDATE steps SET step = 9223372036854775807", "UPDATE instructions SET flops = 'a lot', bytes_read = -1", "DELETE FROM instructions", "DELETE FROM plans",
+        "UPDATE step_spans SET data = zeroblob(100)", "UPDATE plans SET data = x'00'", "UPDATE steps SET loss = 'NaN'",
+        "UPDATE steps SET loss = 9e999", "UPDATE steps SET step = 9223372036854775807",
+        "UPDATE instructions SET flops = 'a lot', bytes_read = -1", "DELETE FROM instructions", "DELETE FROM plans",
         "DELETE FROM steps", "DELETE FROM runs"}) {
     change(file_, sql);
     const auto project = Project::openReadOnly(file_);
     ASSERT_TRUE(project) << project.error().message;
-    for (const char* name : {"r.html", "r.json", "r.trace.json", "r.csv", "r.ops.csv", "r.phases.csv", "r.instructions.csv"}) {
+    for (const char* name :
+         {"r.html", "r.json", "r.trace.json", "r.csv", "r.ops.csv", "r.phases.csv", "r.instructions.csv"}) {
       const Status status = writeReport(*project, 0, folder_ / name);
       EXPECT_TRUE(status || !status.error().message.empty());
     }

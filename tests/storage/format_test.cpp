@@ -40,7 +40,9 @@ TEST(Format, MarkupIsEscaped) {
 }
 
 TEST(Format, HiddenAndBrokenCharactersAreVisible) {
-  EXPECT_EQ(visibleText("a\xE2\x80\xAE" "b"), "a⟨U+202E⟩b");
+  EXPECT_EQ(visibleText("a\xE2\x80\xAE"
+                        "b"),
+            "a⟨U+202E⟩b");
   EXPECT_EQ(visibleText("a\x01z"), "a⟨U+0001⟩z");
   EXPECT_EQ(visibleText("\xff\xfe"), "\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(visibleText("\xed\xa0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");

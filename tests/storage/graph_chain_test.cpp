@@ -1,4 +1,5 @@
-// What a build leaves behind: the graph of every phase, kept as its difference to the one after it, and the verdicts on its nodes.
+// What a build leaves behind: the graph of every phase, kept as its difference to the one after it, and the verdicts on its
+// nodes.
 #include <gtest/gtest.h>
 
 #include "storage/blob.h"
@@ -67,7 +68,9 @@ TEST(GraphChain, EarlierPhasesCostLittleBesideTheLast) {
   recordStages(*recorder, stages);
   ASSERT_TRUE(recorder->close());
   const Connection connection = Connection::open(file.string(), Connection::Mode::kRead).value();
-  const auto size = [&](const std::string& phase) { return connection.integer("SELECT length(data) FROM graphs WHERE phase = '" + phase + "'").value(); };
+  const auto size = [&](const std::string& phase) {
+    return connection.integer("SELECT length(data) FROM graphs WHERE phase = '" + phase + "'").value();
+  };
   EXPECT_LT(size("phase 4") * 20, size("last")) << "the same graph is kept once";
   EXPECT_LT((size("phase 1") + size("phase 2") + size("phase 3")) * 2, size("last"));
 }
@@ -115,9 +118,10 @@ TEST(GraphChain, DamagedChainIsAnError) {
   auto recorder = record(file);
   recordStages(*recorder, sampleStages());
   ASSERT_TRUE(recorder->close());
-  for (const char* damage : {"UPDATE graphs SET base = id WHERE phase = 'phase 2'", "UPDATE graphs SET base = 1 WHERE phase = 'phase 2'",
-                             "UPDATE graphs SET base = 999 WHERE phase = 'phase 2'", "UPDATE graphs SET data = x'00' WHERE phase = 'phase 3'",
-                             "UPDATE graphs SET data = (SELECT data FROM graphs WHERE phase = 'phase 1') WHERE phase = 'phase 3'"}) {
+  for (const char* damage :
+       {"UPDATE graphs SET base = id WHERE phase = 'phase 2'", "UPDATE graphs SET base = 1 WHERE phase = 'phase 2'",
+        "UPDATE graphs SET base = 999 WHERE phase = 'phase 2'", "UPDATE graphs SET data = x'00' WHERE phase = 'phase 3'",
+        "UPDATE graphs SET data = (SELECT data FROM graphs WHERE phase = 'phase 1') WHERE phase = 'phase 3'"}) {
     const auto copy = folder / "damaged.stepscope";
     std::filesystem::copy_file(file, copy, std::filesystem::copy_options::overwrite_existing);
     ASSERT_TRUE(Connection::open(copy.string(), Connection::Mode::kWrite).value().execute(damage));
@@ -154,7 +158,8 @@ TEST(Verdicts, ComeBackInTheOrderOfThePlan) {
   const snapshot::Plan plan = testing::samplePlan({2, 0});
   std::vector<snapshot::Determinism> nodes;
   for (const auto& in : plan.instructions())
-    nodes.push_back(in.index() % 3 == 0 ? verdict(in.node(), "depends on thread count", "onednn") : verdict(in.node(), "deterministic", "fixed order"));
+    nodes.push_back(in.index() % 3 == 0 ? verdict(in.node(), "depends on thread count", "onednn")
+                                        : verdict(in.node(), "deterministic", "fixed order"));
   auto recorder = record(file);
   recorder->plan(plan);
   recorder->determinism({verdict(0, "unknown", "told too early")});
@@ -165,7 +170,8 @@ TEST(Verdicts, ComeBackInTheOrderOfThePlan) {
   ASSERT_EQ(read.size(), nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) EXPECT_EQ(read[i].SerializeAsString(), nodes[i].SerializeAsString());
   const Connection connection = Connection::open(file.string(), Connection::Mode::kRead).value();
-  EXPECT_EQ(connection.integer("SELECT count(*) FROM determinism").value(), 2) << "a row for each verdict, not for each node";
+  EXPECT_EQ(connection.integer("SELECT count(*) FROM determinism").value(), 2)
+      << "a row for each verdict, not for each node";
   EXPECT_EQ(connection.integer("SELECT sum(node_count) FROM determinism").value(), static_cast<std::int64_t>(nodes.size()));
 }
 
@@ -177,7 +183,9 @@ TEST(Verdicts, WhatIsNoListOfNodesGivesNone) {
   recorder->determinism({verdict(1, "deterministic", "fixed order")});
   ASSERT_TRUE(recorder->close());
   for (const char* nodes : {"'[[[['", "'{}'", "'[\"a\", 1e99, null]'", "''"}) {
-    ASSERT_TRUE(Connection::open(file.string(), Connection::Mode::kWrite).value().execute(std::string("UPDATE determinism SET nodes = ") + nodes));
+    ASSERT_TRUE(Connection::open(file.string(), Connection::Mode::kWrite)
+                    .value()
+                    .execute(std::string("UPDATE determinism SET nodes = ") + nodes));
     const auto read = readDeterminism(Project::openReadOnly(file).value(), 1);
     ASSERT_TRUE(read);
     EXPECT_TRUE(read->empty()) << nodes;

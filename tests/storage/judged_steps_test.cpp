@@ -47,7 +47,8 @@ class JudgedSteps : public ::testing::Test {
     EXPECT_EQ(compareRuns(project, run, project, run, {})->stepA.n, count);
     const auto times = readStepTimes(project).value();
     EXPECT_EQ(times.contains(run) ? times.at(run).n : 0, count);
-    const auto sql = runSql(project, "SELECT count(*), coalesce(max(ns), 0) FROM judged_steps WHERE run = " + std::to_string(run));
+    const auto sql =
+        runSql(project, "SELECT count(*), coalesce(max(ns), 0) FROM judged_steps WHERE run = " + std::to_string(run));
     ASSERT_TRUE(sql) << sql.error().message;
     EXPECT_EQ(std::get<std::int64_t>(sql->rows[0][0]), count);
     EXPECT_LE(std::get<std::int64_t>(sql->rows[0][1]), kStep) << "waiting is not among it";

@@ -34,7 +34,8 @@ using testing::TemporaryFolder;
   }
 }
 
-// Runs the child for `life`, counted from its start or from its first committed step, kills it, returns the newest acknowledged step.
+// Runs the child for `life`, counted from its start or from its first committed step, kills it, returns the newest
+// acknowledged step.
 enum class Since { kStart, kFirstCommit };
 std::int64_t runAndKill(const std::filesystem::path& path, std::chrono::microseconds life, Since since) {
   int ends[2];
@@ -69,7 +70,8 @@ TEST(Kill, LosesNoCommittedStep) {
   for (int round = 0; round < 20; ++round) {
     const TemporaryFolder folder;
     const auto life = std::chrono::microseconds(std::uniform_int_distribution<int>(3'000, 150'000)(random));
-    const std::int64_t acknowledged = runAndKill(folder / "a.stepscope", life, round % 2 == 0 ? Since::kStart : Since::kFirstCommit);
+    const std::int64_t acknowledged =
+        runAndKill(folder / "a.stepscope", life, round % 2 == 0 ? Since::kStart : Since::kFirstCommit);
     ASSERT_NE(acknowledged, -2);
     if (!std::filesystem::exists(folder / "a.stepscope")) continue;
     total += acknowledged + 1;

@@ -19,7 +19,8 @@ namespace {
 using testing::TemporaryFolder;
 
 // A project as a version before the column `steps.batch` would have written it, brought forward by the mechanism.
-constexpr std::array<Migration, 1> kOlder = {{{kSchemaVersion - 1, "steps say which entry of the data they used", "ALTER TABLE steps ADD COLUMN batch TEXT NOT NULL DEFAULT ''"}}};
+constexpr std::array<Migration, 1> kOlder = {{{kSchemaVersion - 1, "steps say which entry of the data they used",
+                                               "ALTER TABLE steps ADD COLUMN batch TEXT NOT NULL DEFAULT ''"}}};
 
 void makeOlder(const std::filesystem::path& path) {
   testing::recordSample(path, {1, 5});
@@ -49,7 +50,8 @@ TEST(Migration, KeepsACopyOfTheOlderFile) {
   makeOlder(file);
   const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
   ASSERT_TRUE(migrate(connection, file.string(), kOlder, kSchemaVersion));
-  const auto copy = Connection::open(file.string() + ".v" + std::to_string(kSchemaVersion - 1) + ".bak", Connection::Mode::kRead);
+  const auto copy =
+      Connection::open(file.string() + ".v" + std::to_string(kSchemaVersion - 1) + ".bak", Connection::Mode::kRead);
   ASSERT_TRUE(copy);
   EXPECT_EQ(copy->integer("PRAGMA user_version").value(), kSchemaVersion - 1);
   EXPECT_EQ(copy->integer("SELECT count(*) FROM steps").value(), 5);
@@ -59,7 +61,8 @@ TEST(Migration, FailureLeavesTheOlderFileAsItWas) {
   const TemporaryFolder folder;
   const auto file = folder / "old.stepscope";
   makeOlder(file);
-  const std::array<Migration, 1> broken = {{{kSchemaVersion - 1, "has a mistake", "ALTER TABLE steps ADD COLUMN batch TEXT; INSERT INTO nowhere VALUES (1)"}}};
+  const std::array<Migration, 1> broken = {
+      {{kSchemaVersion - 1, "has a mistake", "ALTER TABLE steps ADD COLUMN batch TEXT; INSERT INTO nowhere VALUES (1)"}}};
   const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
   EXPECT_FALSE(migrate(connection, file.string(), broken, kSchemaVersion));
   EXPECT_EQ(connection.integer("PRAGMA user_version").value(), kSchemaVersion - 1);
@@ -76,9 +79,14 @@ TEST(Migration, MissingStepIsAnError) {
 
 std::vector<std::string> columns(const std::filesystem::path& path) {
   const Connection connection = Connection::open(path.string(), Connection::Mode::kRead).value();
-  Statement rows = connection.prepare("SELECT m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid").value();
+  Statement rows = connection
+                       .prepare(
+                           "SELECT m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_schema m, "
+                           "pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1, c.cid")
+                       .value();
   std::vector<std::string> all;
-  while (rows.next()) all.push_back(rows.text(0) + "." + rows.text(1) + " " + rows.text(2) + " " + rows.text(3) + " " + rows.text(4));
+  while (rows.next())
+    all.push_back(rows.text(0) + "." + rows.text(1) + " " + rows.text(2) + " " + rows.text(3) + " " + rows.text(4));
   return all;
 }
 
@@ -93,9 +101,12 @@ void makeVersion(const std::filesystem::path& path, int version) {
   ASSERT_TRUE(connection.execute("DROP TABLE determinism; ALTER TABLE graphs DROP COLUMN base; PRAGMA user_version = 3"));
   if (version == 3) return;
   ASSERT_TRUE(connection.execute("DELETE FROM tensor_stats WHERE kind != 'watched'"));
-  ASSERT_TRUE(connection.execute("DROP TABLE batch_densities; DROP TABLE batch_inputs; DROP TABLE row_losses; ALTER TABLE steps DROP COLUMN recording_ns;"
-                                 "ALTER TABLE tensor_stats DROP COLUMN kind; ALTER TABLE tensor_stats DROP COLUMN subject; ALTER TABLE tensor_stats DROP COLUMN node;"
-                                 "PRAGMA user_version = 2"));
+  ASSERT_TRUE(
+      connection.execute("DROP TABLE batch_densities; DROP TABLE batch_inputs; DROP TABLE row_losses; ALTER TABLE steps "
+                         "DROP COLUMN recording_ns;"
+                         "ALTER TABLE tensor_stats DROP COLUMN kind; ALTER TABLE tensor_stats DROP COLUMN subject; ALTER "
+                         "TABLE tensor_stats DROP COLUMN node;"
+                         "PRAGMA user_version = 2"));
   if (version == 1) {
     ASSERT_TRUE(connection.execute("DROP TABLE roofline; DROP TABLE machine_peaks; PRAGMA user_version = 1"));
   }

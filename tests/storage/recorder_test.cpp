@@ -109,7 +109,8 @@ TEST(Recorder, StepsThatGoBackToAnEarlierPlanBelongToIt) {
   step();
   ASSERT_TRUE(recorder->close());
   const auto project = Project::openReadOnly(folder / "a.stepscope").value();
-  auto rows = project.connection().prepare("SELECT steps.plan, steps.warm_up FROM steps WHERE run = ? ORDER BY step").value();
+  auto rows =
+      project.connection().prepare("SELECT steps.plan, steps.warm_up FROM steps WHERE run = ? ORDER BY step").value();
   rows.bind(run);
   std::vector<std::int64_t> plans;
   std::vector<bool> warmUps;
@@ -165,7 +166,8 @@ TEST(Recorder, BuildsThatRunAgainAreNewRows) {
   const auto deep = readPhaseHistory(project, 8);
   ASSERT_TRUE(deep);
   EXPECT_GT(deep->size(), 20u);
-  EXPECT_TRUE(std::any_of(deep->begin(), deep->end(), [](const auto& p) { return p.depth == 1 && p.name.find('/') != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(deep->begin(), deep->end(),
+                          [](const auto& p) { return p.depth == 1 && p.name.find('/') != std::string::npos; }));
 }
 
 TEST(Recorder, StepThatRunsAgainIsShownAsLastExecuted) {
@@ -191,7 +193,8 @@ TEST(Recorder, CommitsByItselfWithinAQuarterOfASecondOrSo) {
   recorder->beginRun({});
   recorder->step({});
   // Generous: the machine may be busy. What counts is that nobody has to ask.
-  for (int i = 0; i < 6'000 && recorder->state().committedSteps == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 6'000 && recorder->state().committedSteps == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_EQ(recorder->state().committedSteps, 1);
 }
 
@@ -285,8 +288,9 @@ TEST(Recorder, CallsFromManyThreadsAllArrive) {
 
 std::int64_t now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
-// The promise is 2 % of a step of 5 ms with some 85 instructions, so 100 µs. What a machine makes of it differs, so the yardstick is
-// a copy of the record on the same machine at the same time: handing over a record costs a few copies of it, not a commit.
+// The promise is 2 % of a step of 5 ms with some 85 instructions, so 100 µs. What a machine makes of it differs, so the
+// yardstick is a copy of the record on the same machine at the same time: handing over a record costs a few copies of it,
+// not a commit.
 TEST(Recorder, CostsTheCallerAFewCopiesOfTheRecord) {
   const TemporaryFolder folder;
   auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();

@@ -118,13 +118,16 @@ std::size_t countOf(const std::string& text, const std::string& what) {
 
 // Every start tag is closed in order; names come from a fixed list.
 void expectWellFormed(const std::string& page) {
-  const std::set<std::string> allowed = {"html", "head", "title", "style", "body", "div", "nav", "b", "a", "main", "header", "h1", "h2", "h3", "p", "span", "dl", "dt", "dd",
-                                         "small", "section", "table", "thead", "tbody", "tr", "th", "td", "i", "details", "summary", "ul", "li", "svg", "g", "rect", "line",
-                                         "text", "circle", "polyline", "path", "footer", "meta", "br"};
+  const std::set<std::string> allowed = {"html", "head",    "title",    "style", "body",   "div",   "nav",  "b",    "a",
+                                         "main", "header",  "h1",       "h2",    "h3",     "p",     "span", "dl",   "dt",
+                                         "dd",   "small",   "section",  "table", "thead",  "tbody", "tr",   "th",   "td",
+                                         "i",    "details", "summary",  "ul",    "li",     "svg",   "g",    "rect", "line",
+                                         "text", "circle",  "polyline", "path",  "footer", "meta",  "br"};
   std::vector<std::string> open;
   const std::regex tag("<(/?)([a-z0-9]+)([^>]*)>");
   const std::size_t body = page.find("</style>");
-  for (std::sregex_iterator it(page.begin() + static_cast<std::ptrdiff_t>(body) + 8, page.end(), tag), end; it != end; ++it) {
+  for (std::sregex_iterator it(page.begin() + static_cast<std::ptrdiff_t>(body) + 8, page.end(), tag), end; it != end;
+       ++it) {
     const std::string name = (*it)[2];
     ASSERT_TRUE(allowed.contains(name)) << (*it)[0];
     const bool closing = (*it)[1].length() > 0;
@@ -153,7 +156,8 @@ TEST_F(Report, HtmlIsOneFileWithoutNetworkOrScript) {
 
 TEST_F(Report, HtmlHasEveryPart) {
   const std::string page = make("a.stepscope", "r.html");
-  for (const char* id : {"alerts", "loss", "time", "ops", "instructions", "roofline", "memory", "startup", "passes", "options", "machine", "steps"})
+  for (const char* id : {"alerts", "loss", "time", "ops", "instructions", "roofline", "memory", "startup", "passes",
+                         "options", "machine", "steps"})
     EXPECT_NE(page.find("<section id=\"" + std::string(id) + "\""), std::string::npos) << id;
   EXPECT_NE(page.find("gpt_small.onnx"), std::string::npos);
   EXPECT_NE(page.find("tokens/s"), std::string::npos);
@@ -181,7 +185,8 @@ TEST_F(Report, HtmlOfAnEmptyRunSaysWhatIsMissing) {
 TEST_F(Report, JsonParsesAndIsComplete) {
   for (const char* project : {"a.stepscope", "evil.stepscope"}) {
     const Json json = Json::parse(make(project, "r.json"));
-    for (const char* key : {"version", "run", "machine", "model", "options", "phases", "passes", "plan", "timing", "roofline", "steps", "alerts", "lost"})
+    for (const char* key : {"version", "run", "machine", "model", "options", "phases", "passes", "plan", "timing",
+                            "roofline", "steps", "alerts", "lost"})
       EXPECT_TRUE(json.contains(key)) << key;
   }
   const Json json = Json::parse(make("a.stepscope", "r.json"));
@@ -214,7 +219,8 @@ std::vector<std::vector<std::string>> parseCsv(const std::string& text) {
 }
 
 TEST_F(Report, CsvTablesAreRectangular) {
-  const std::map<std::string, std::size_t> expected = {{"r.csv", 51}, {"r.ops.csv", 0}, {"r.instructions.csv", 43}, {"r.roofline.csv", 41}, {"r.phases.csv", 16}};
+  const std::map<std::string, std::size_t> expected = {
+      {"r.csv", 51}, {"r.ops.csv", 0}, {"r.instructions.csv", 43}, {"r.roofline.csv", 41}, {"r.phases.csv", 16}};
   for (const char* project : {"a.stepscope", "evil.stepscope"}) {
     for (const auto& [name, rows] : expected) {
       const auto table = parseCsv(make(project, name.c_str()));
@@ -248,7 +254,8 @@ TEST_F(Report, WeightsThatAreNotTheModelsAreMarkedInEveryForm) {
   }
   EXPECT_EQ(RunInfo().weights, kWeightsOfTheModel);
   const std::string mark = kRandomWeights;
-  for (const char* name : {"m.html", "m.json", "m.csv", "m.ops.csv", "m.instructions.csv", "m.roofline.csv", "m.phases.csv", "m.trace.json"}) {
+  for (const char* name :
+       {"m.html", "m.json", "m.csv", "m.ops.csv", "m.instructions.csv", "m.roofline.csv", "m.phases.csv", "m.trace.json"}) {
     EXPECT_NE(make("random.stepscope", name).find(mark), std::string::npos) << name;
     EXPECT_EQ(make("a.stepscope", name).find("random, external"), std::string::npos) << name;
   }
@@ -299,7 +306,8 @@ TEST_F(Report, TraceHasTheFieldsOfKineto) {
   EXPECT_GT(kinds["C"], 0);
   // Events of one lane nest strictly, or viewers move them elsewhere.
   for (auto& [lane, events] : lanes) {
-    std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : a.second > b.second; });
+    std::sort(events.begin(), events.end(),
+              [](const auto& a, const auto& b) { return a.first != b.first ? a.first < b.first : a.second > b.second; });
     std::vector<double> open;
     for (const auto& [begin, end] : events) {
       while (!open.empty() && open.back() <= begin + 1e-6) open.pop_back();
@@ -309,7 +317,9 @@ TEST_F(Report, TraceHasTheFieldsOfKineto) {
   }
 }
 
-TEST_F(Report, TraceOfHostileNamesParses) { EXPECT_FALSE(Json::parse(make("evil.stepscope", "evil.trace.json"))["traceEvents"].empty()); }
+TEST_F(Report, TraceOfHostileNamesParses) {
+  EXPECT_FALSE(Json::parse(make("evil.stepscope", "evil.trace.json"))["traceEvents"].empty());
+}
 
 // Somebody who stops in a step and reads for a minute did not make the training slow.
 TEST_F(Report, AStepStoppedInTakesNoPartInTheTimes) {
@@ -352,7 +362,8 @@ TEST_F(Report, UnknownEndingAndRunAreNamed) {
 }
 
 TEST_F(Report, IsTheSameEveryTime) {
-  for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json"}) EXPECT_EQ(make("a.stepscope", name), make("a.stepscope", name)) << name;
+  for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json"})
+    EXPECT_EQ(make("a.stepscope", name), make("a.stepscope", name)) << name;
 }
 
 }  // namespace

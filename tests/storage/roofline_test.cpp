@@ -28,7 +28,9 @@ double cell(const Project& project, const std::string& sql) {
   return whole ? static_cast<double>(*whole) : -2;
 }
 
-std::string textCell(const Project& project, const std::string& sql) { return std::get<std::string>(runSql(project, sql, {})->rows[0][0]); }
+std::string textCell(const Project& project, const std::string& sql) {
+  return std::get<std::string>(runSql(project, sql, {})->rows[0][0]);
+}
 
 // The median of an instruction over the steps after the first, from the records themselves.
 std::int64_t medianOf(const snapshot::Plan& plan, int position) {
@@ -51,7 +53,8 @@ TEST(Roofline, IsATableOfTheProject) {
   testing::recordSample(folder / "a.stepscope", {1, kSteps});
   const auto project = Project::openReadOnly(folder / "a.stepscope").value();
   const auto plan = testing::samplePlan({1, 0});
-  const auto roofs = std::count_if(plan.instructions().begin(), plan.instructions().end(), [](const auto& i) { return i.has_roof(); });
+  const auto roofs =
+      std::count_if(plan.instructions().begin(), plan.instructions().end(), [](const auto& i) { return i.has_roof(); });
   EXPECT_EQ(cell(project, "SELECT count(*) FROM roofline"), static_cast<double>(roofs));
   EXPECT_LT(roofs, plan.instructions_size()) << "the sample has views, which have no roof";
   EXPECT_EQ(cell(project, "SELECT count(*) FROM machine_peaks"), 3);
@@ -67,7 +70,8 @@ TEST(Roofline, IsATableOfTheProject) {
   EXPECT_NEAR(cell(project, "SELECT intensity" + row), 2.0 * 256 * 192 * 768 / (3 * 589'824), 1e-9);
   EXPECT_EQ(cell(project, "SELECT executions" + row), kSteps - 1) << "the first step of a plan is warm-up";
   EXPECT_EQ(cell(project, "SELECT median_ns" + row), static_cast<double>(medianOf(plan, kProduct)));
-  EXPECT_NEAR(cell(project, "SELECT share" + row), 2.0 * 256 * 192 * 768 / 250 / static_cast<double>(medianOf(plan, kProduct)), 1e-9);
+  EXPECT_NEAR(cell(project, "SELECT share" + row),
+              2.0 * 256 * 192 * 768 / 250 / static_cast<double>(medianOf(plan, kProduct)), 1e-9);
 }
 
 TEST(Roofline, OfARunThatWasKilledIsMeasuredByItsReader) {
@@ -82,7 +86,8 @@ TEST(Roofline, OfARunThatWasKilledIsMeasuredByItsReader) {
   EXPECT_EQ(cell(project, "SELECT count(*) FROM roofline WHERE executions > 0"), 0) << "the run has not ended";
   const auto timing = readTiming(project, 1).value();
   const auto roofline = readRoofline(project, timing).value();
-  const auto row = std::find_if(roofline.rows.begin(), roofline.rows.end(), [](const RooflineRow& r) { return r.instruction == kProduct; });
+  const auto row = std::find_if(roofline.rows.begin(), roofline.rows.end(),
+                                [](const RooflineRow& r) { return r.instruction == kProduct; });
   ASSERT_NE(row, roofline.rows.end());
   const auto median = static_cast<double>(medianOf(plan, kProduct));
   EXPECT_NEAR(row->share.value(), row->roofNs / median, 1e-12);
@@ -122,7 +127,8 @@ TEST(Roofline, ReportHasTheChartAndWhatIsFarthestFromItsRoof) {
   for (std::size_t at = part.find("<circle"); at != std::string::npos; at = part.find("<circle", at + 1)) ++dots;
   EXPECT_EQ(dots, static_cast<std::size_t>(cell(project, "SELECT count(*) FROM roofline WHERE intensity > 0")));
   // The first row of the table is the instruction with the most time above its roof.
-  const int worst = static_cast<int>(cell(project, "SELECT position FROM roofline ORDER BY median_ns - roof_ns DESC LIMIT 1"));
+  const int worst =
+      static_cast<int>(cell(project, "SELECT position FROM roofline ORDER BY median_ns - roof_ns DESC LIMIT 1"));
   const std::size_t table = part.find("Most time above their roof");
   ASSERT_NE(table, std::string::npos);
   EXPECT_EQ(part.find("<tr><td>" + std::to_string(worst) + "</td>", table), part.find("<tr><td>", table));
@@ -131,7 +137,8 @@ TEST(Roofline, ReportHasTheChartAndWhatIsFarthestFromItsRoof) {
   const auto json = nlohmann::json::parse(readAll(folder / "r.json"))["roofline"];
   EXPECT_EQ(json["peaks"].size(), 3u);
   EXPECT_EQ(json["instructions"].size(), static_cast<std::size_t>(cell(project, "SELECT count(*) FROM roofline")));
-  EXPECT_NEAR(json["instructions"][1]["share"].get<double>(), cell(project, "SELECT share FROM roofline WHERE position = 1"), 1e-9);
+  EXPECT_NEAR(json["instructions"][1]["share"].get<double>(), cell(project, "SELECT share FROM roofline WHERE position = 1"),
+              1e-9);
 }
 
 }  // namespace

@@ -158,12 +158,15 @@ snapshot::Plan samplePlan(const SampleSize& size) {
     i->set_label(fmt::format("{} '{}'", node.op(), node.name()));
     i->set_bytes_read(2 * kind.bytes);
     i->set_bytes_written(kind.bytes);
-    i->set_flops(std::string(kind.op) != "MatMul" ? static_cast<double>(kind.bytes) / 4 : kind.ns > 200'000 ? 2.0 * 256 * 192 * 768 : 2.0 * 24 * 128 * 128 * 16);
+    i->set_flops(std::string(kind.op) != "MatMul" ? static_cast<double>(kind.bytes) / 4
+                 : kind.ns > 200'000              ? 2.0 * 256 * 192 * 768
+                                                  : 2.0 * 24 * 128 * 128 * 16);
     i->set_implementation(std::string(kind.op) == "MatMul" ? "onednn brg:avx512_core" : "loop");
     i->set_view(node.op() == "Transpose");
     if (i->view()) continue;
     auto& roof = *i->mutable_roof();  // operands lie in the caches of the cores
-    const double compute = i->flops() / kSampleOperations, traffic = 3.0 * static_cast<double>(kind.bytes) / kSampleCoreCaches;
+    const double compute = i->flops() / kSampleOperations,
+                 traffic = 3.0 * static_cast<double>(kind.bytes) / kSampleCoreCaches;
     roof.set_ns(std::max(compute, traffic) * 1e9);
     roof.set_bound_by(compute >= traffic ? "compute" : "core caches");
     roof.add_level_bytes(3 * kind.bytes);

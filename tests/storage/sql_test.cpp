@@ -21,7 +21,9 @@ class Sql : public ::testing::Test {
     delete project_;
     delete folder_;
   }
-  static Result<SqlResult> run(const std::string& sql, const SqlLimits& limits = {}) { return runSql(*project_, sql, limits); }
+  static Result<SqlResult> run(const std::string& sql, const SqlLimits& limits = {}) {
+    return runSql(*project_, sql, limits);
+  }
 
   static testing::TemporaryFolder* folder_;
   static Project* project_;
@@ -30,7 +32,8 @@ testing::TemporaryFolder* Sql::folder_ = nullptr;
 Project* Sql::project_ = nullptr;
 
 TEST_F(Sql, AnswersWithTypedCells) {
-  const auto result = run("SELECT step, loss, batch, NULL, data FROM steps JOIN step_spans ON step_id = id ORDER BY step LIMIT 1");
+  const auto result =
+      run("SELECT step, loss, batch, NULL, data FROM steps JOIN step_spans ON step_id = id ORDER BY step LIMIT 1");
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->columns, (std::vector<std::string>{"step", "loss", "batch", "NULL", "data"}));
   EXPECT_EQ(std::get<std::int64_t>(result->rows[0][0]), 0);
@@ -44,8 +47,10 @@ TEST_F(Sql, UnpacksSpansAsATable) {
   const auto all = run("SELECT count(*) FROM spans");
   ASSERT_TRUE(all) << all.error().message;
   EXPECT_EQ(std::get<std::int64_t>(all->rows[0][0]), 8 * testing::samplePlan({2, 0}).instructions_size());
-  const auto joined = run("SELECT i.op, count(*), sum(s.ns) FROM spans s JOIN steps ON steps.id = step_id JOIN instructions i ON i.plan = steps.plan AND "
-                          "i.position = s.instruction WHERE step = 3 GROUP BY i.op ORDER BY 3 DESC");
+  const auto joined =
+      run("SELECT i.op, count(*), sum(s.ns) FROM spans s JOIN steps ON steps.id = step_id JOIN instructions i ON i.plan = "
+          "steps.plan AND "
+          "i.position = s.instruction WHERE step = 3 GROUP BY i.op ORDER BY 3 DESC");
   ASSERT_TRUE(joined) << joined.error().message;
   EXPECT_EQ(std::get<std::string>(joined->rows[0][0]), "MatMulGrad");
 }
@@ -62,12 +67,14 @@ TEST_F(Sql, DocumentsEveryTableAndColumn) {
 }
 
 TEST_F(Sql, RefusesEverythingThatWrites) {
-  for (const char* sql : {"DELETE FROM steps", "UPDATE steps SET loss = 0", "INSERT INTO steps SELECT * FROM steps", "DROP TABLE steps", "CREATE TABLE x (a)",
-                          "PRAGMA user_version = 5", "PRAGMA query_only = OFF", "ATTACH 'x.db' AS x", "VACUUM", "VACUUM INTO '/tmp/x'", "BEGIN", "REINDEX",
+  for (const char* sql : {"DELETE FROM steps", "UPDATE steps SET loss = 0", "INSERT INTO steps SELECT * FROM steps",
+                          "DROP TABLE steps", "CREATE TABLE x (a)", "PRAGMA user_version = 5", "PRAGMA query_only = OFF",
+                          "ATTACH 'x.db' AS x", "VACUUM", "VACUUM INTO '/tmp/x'", "BEGIN", "REINDEX",
                           "CREATE TEMP TABLE x (a)", "SELECT 1; DELETE FROM steps", "SELECT load_extension('x')"}) {
     const auto result = run(sql);
     ASSERT_FALSE(result) << sql;
-    EXPECT_TRUE(result.error().code == ErrorCode::kInvalidArgument || result.error().code == ErrorCode::kSql) << sql << ": " << result.error().message;
+    EXPECT_TRUE(result.error().code == ErrorCode::kInvalidArgument || result.error().code == ErrorCode::kSql)
+        << sql << ": " << result.error().message;
   }
   EXPECT_EQ(std::get<std::int64_t>(run("SELECT count(*) FROM steps")->rows[0][0]), 8);
 }
@@ -87,7 +94,8 @@ TEST_F(Sql, StopsAtTheRowLimit) {
 }
 
 TEST_F(Sql, StopsAtTheTimeLimit) {
-  const auto result = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", {.time = std::chrono::milliseconds(50)});
+  const auto result = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+                          {.time = std::chrono::milliseconds(50)});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kLimitExceeded);
 }
@@ -98,7 +106,8 @@ TEST_F(Sql, CanBeCancelled) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     cancel = true;
   });
-  const auto result = runSql(*project_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", {}, &cancel);
+  const auto result = runSql(
+      *project_, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", {}, &cancel);
   other.join();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
@@ -107,7 +116,9 @@ TEST_F(Sql, CanBeCancelled) {
 
 TEST_F(Sql, BoundsHugeValues) {
   EXPECT_FALSE(run("SELECT zeroblob(1000000000)"));
-  const auto result = run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT hex(zeroblob(1000000)) FROM n", {.bytes = 10'000'000});
+  const auto result =
+      run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT hex(zeroblob(1000000)) FROM n",
+          {.bytes = 10'000'000});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_TRUE(result->truncated);
   EXPECT_LT(result->rows.size(), 10u);

@@ -88,7 +88,9 @@ TEST_F(StepFacts, RowLossesComeBackAndTheWorstIsAColumn) {
   EXPECT_EQ(losses->at(steps[0].id).SerializeAsString(), sampleStep(plan_, 0).row_losses().SerializeAsString());
   EXPECT_TRUE(std::isnan(losses->at(steps[5].id).values(2)));
   EXPECT_EQ(readRowLosses(project, 1, 1)->begin()->second.step(), 5);
-  auto rows = project.connection().prepare("SELECT worst_row, worst, counted, not_finite, mean FROM row_losses ORDER BY step_id").value();
+  auto rows = project.connection()
+                  .prepare("SELECT worst_row, worst, counted, not_finite, mean FROM row_losses ORDER BY step_id")
+                  .value();
   ASSERT_TRUE(rows.next());
   EXPECT_EQ(rows.integer(0), 5);
   EXPECT_EQ(rows.real(1), 9.5);
@@ -109,7 +111,8 @@ TEST_F(StepFacts, StatisticsComeBackAndAreThinnedOutByWholeSteps) {
   ASSERT_EQ(all->size(), 2u);
   const auto wanted = sampleStep(plan_, 0);
   ASSERT_EQ(all->at(0).size(), static_cast<std::size_t>(wanted.statistics_size()));
-  for (int i = 0; i < wanted.statistics_size(); ++i) EXPECT_EQ(all->at(0)[static_cast<std::size_t>(i)].SerializeAsString(), wanted.statistics(i).SerializeAsString());
+  for (int i = 0; i < wanted.statistics_size(); ++i)
+    EXPECT_EQ(all->at(0)[static_cast<std::size_t>(i)].SerializeAsString(), wanted.statistics(i).SerializeAsString());
   EXPECT_EQ(all->at(5).front().statistics().norm(), 99);
   const auto few = readRecordedStatistics(project, 1, 1);
   ASSERT_TRUE(few);
@@ -136,8 +139,9 @@ TEST(StepFactsOfAHostileFile, NonsenseInTheTablesDoesNotCrash) {
   testing::recordSample(file, {1, 6});
   {
     const Connection connection = Connection::open(file.string(), Connection::Mode::kWrite).value();
-    ASSERT_TRUE(connection.execute("UPDATE batch_inputs SET shape = '[1, \"x\"]', count = -5; UPDATE batch_densities SET valid = -1, total = 'many';"
-                                   "UPDATE tensor_stats SET histogram = '{', min = 'low'; UPDATE row_losses SET data = x'00'"));
+    ASSERT_TRUE(connection.execute(
+        "UPDATE batch_inputs SET shape = '[1, \"x\"]', count = -5; UPDATE batch_densities SET valid = -1, total = 'many';"
+        "UPDATE tensor_stats SET histogram = '{', min = 'low'; UPDATE row_losses SET data = x'00'"));
   }
   const auto project = Project::openReadOnly(file).value();
   const auto batches = readBatches(project, 1, 1 << 20);

@@ -13,7 +13,8 @@
 namespace stepscope::testing {
 
 // Opens and builds `model` with two threads and AdamW unless the settings say otherwise. Null after a failed expectation.
-inline std::unique_ptr<Session> openSession(const TestModel& model, const std::map<std::string, std::string>& settings = {}, Observer observer = {}) {
+inline std::unique_ptr<Session> openSession(const TestModel& model, const std::map<std::string, std::string>& settings = {},
+                                            Observer observer = {}) {
   auto session = Session::open(model.model, {}, std::move(observer));
   EXPECT_TRUE(session.has_value()) << session.error().message;
   if (!session) return nullptr;

@@ -1,4 +1,5 @@
-// How much slower than the machine on which bounds were chosen this one is now: 1 or more. Bounds of CPU time are multiplied by it.
+// How much slower than the machine on which bounds were chosen this one is now: 1 or more. Bounds of CPU time are multiplied
+// by it.
 #pragma once
 
 #include <algorithm>

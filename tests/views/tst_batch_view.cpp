@@ -24,7 +24,8 @@ class BatchViewTest : public QObject {
   void tokensStandBesideTheirMask() {
     TokenTable table;
     QAbstractItemModelTester tester(&table, QAbstractItemModelTester::FailureReportingMode::QtTest);
-    const TensorValues ids(tensorOf<qint64>(0, "int64", {2, 3}, {5, 6, 0, 7, 0, 0})), mask(tensorOf<qint64>(1, "int64", {2, 3}, {1, 1, 0, 1, 0, 0}));
+    const TensorValues ids(tensorOf<qint64>(0, "int64", {2, 3}, {5, 6, 0, 7, 0, 0})),
+        mask(tensorOf<qint64>(1, "int64", {2, 3}, {1, 1, 0, 1, 0, 0}));
     table.set(ids, mask, std::nullopt);
     QCOMPARE(table.rowCount(), 2);
     QCOMPARE(table.columnCount(), 3);
@@ -39,14 +40,16 @@ class BatchViewTest : public QObject {
   }
 
   void imagesBecomePictures() {
-    const auto pictures = makePictures(TensorValues(tensorOf<float>(2, "float32", {2, 1, 2, 2}, {0, 1, 0.5F, std::nanf(""), -1, 0, 0, 0})), 10);
+    const auto pictures = makePictures(
+        TensorValues(tensorOf<float>(2, "float32", {2, 1, 2, 2}, {0, 1, 0.5F, std::nanf(""), -1, 0, 0, 0})), 10);
     QCOMPARE(pictures.size(), std::size_t{2});
     QCOMPARE(qRed(pictures[0].pixel(1, 0)), 255);
     QCOMPARE(qRed(pictures[1].pixel(0, 0)), 0);
     QCOMPARE(pictures[0].pixel(1, 1), Tokens::current().number.rgb());
     QVERIFY(makePictures(TensorValues(tensorOf<float>(2, "float32", {2, 5, 2, 2}, std::vector<float>(40))), 10).empty());
     QVERIFY(makePictures(TensorValues(tensorOf<float>(2, "float32", {1000, 3, 1000, 1000}, {1})), 10).empty());
-    const auto rgb = makePictures(TensorValues(tensorOf<float>(2, "float32", {1, 3, 2, 2}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0})), 10);
+    const auto rgb =
+        makePictures(TensorValues(tensorOf<float>(2, "float32", {1, 3, 2, 2}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0})), 10);
     QCOMPARE(rgb[0].pixel(0, 0), qRgb(255, 0, 0));
     QCOMPARE(rgb[0].pixel(1, 0), qRgb(0, 255, 0));
     QCOMPARE(rgb[0].pixel(0, 1), qRgb(0, 0, 255));
@@ -173,7 +176,8 @@ class BatchViewTest : public QObject {
     // An input of which nothing was kept says so.
     b.selection.select(Selection::ofValue(3));
     view.openPage(BatchView::kContents);
-    QVERIFY(view.findChild<ContentsPage*>()->findChild<Details*>()->toPlainText().contains(QStringLiteral("nothing of label")));
+    QVERIFY(
+        view.findChild<ContentsPage*>()->findChild<Details*>()->toPlainText().contains(QStringLiteral("nothing of label")));
   }
 };
 

@@ -186,7 +186,8 @@ class CompareTest : public QObject {
     const auto times = [&c] {
       QStringList texts;
       for (const TableRow& row : summaryRows(c))
-        if (row.cells[0].text.startsWith(QStringLiteral("Step, "))) texts << row.cells[1].text << row.cells[2].text << row.cells[3].text;
+        if (row.cells[0].text.startsWith(QStringLiteral("Step, ")))
+          texts << row.cells[1].text << row.cells[2].text << row.cells[3].text;
       return texts;
     };
     c.a.step = {3, 2'000, 3'000, 1'000, 3'000};

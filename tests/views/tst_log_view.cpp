@@ -28,7 +28,8 @@ class LogViewTest : public QObject {
     b.store.addLog({QStringLiteral("debug"), QStringLiteral("node 3 ran, node 77 did not"), 3});
     b.store.addLog({QStringLiteral("info"), QStringLiteral("nothing 'named' here, instruction 5"), 4});
     const auto* table = child<QTableView>(view, "log_table");
-    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(table->model()), QAbstractItemModelTester::FailureReportingMode::QtTest);
+    QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(table->model()),
+                                    QAbstractItemModelTester::FailureReportingMode::QtTest);
     QTRY_COMPARE(table->model()->rowCount(), 4);
     const auto choose = [&](int row) { const_cast<QTableView*>(table)->setCurrentIndex(table->model()->index(row, 0)); };
     choose(0);
@@ -43,7 +44,8 @@ class LogViewTest : public QObject {
     view.addRule(QStringLiteral("OVERFLOW"));
     view.addRule(QStringLiteral("  "));
     QTRY_COMPARE(table->model()->rowCount(), 1);
-    QCOMPARE(view.hiddenTexts(), (QStringList{QStringLiteral("2 hidden by level:debug"), QStringLiteral("1 hidden by OVERFLOW")}));
+    QCOMPARE(view.hiddenTexts(),
+             (QStringList{QStringLiteral("2 hidden by level:debug"), QStringLiteral("1 hidden by OVERFLOW")}));
     QVERIFY(view.headerText().contains(QStringLiteral("3 hidden")));
     LogView later(b.context());
     later.restoreState(view.saveState());

@@ -31,28 +31,36 @@ class RowsTest : public QObject {
   }
 
   void columnsShowTheirNumbersWholeAndShortenTexts() {
-    RowTableModel model({{QStringLiteral("Name"), {}, false, 10}, {QStringLiteral("Bytes"), {}, true, 2}, {QStringLiteral("Class"), {}, false, 6}, {QStringLiteral("Far"), {}, true, 4}});
+    RowTableModel model({{QStringLiteral("Name"), {}, false, 10},
+                         {QStringLiteral("Bytes"), {}, true, 2},
+                         {QStringLiteral("Class"), {}, false, 6},
+                         {QStringLiteral("Far"), {}, true, 4}});
     RowTableView view;
     view.setModel(&model);
     view.sizeColumns(model.columns());
-    const QString name = QStringLiteral("a name that takes far more room than there is in a narrow panel"), number = QStringLiteral("123,456.78 MiB");
+    const QString name = QStringLiteral("a name that takes far more room than there is in a narrow panel"),
+                  number = QStringLiteral("123,456.78 MiB");
     model.setRows({TableRow{{name, number, QStringLiteral("backward value"), number}, {}, -1}});
     const QFontMetrics metrics(view.font());
     const auto wholeColumns = [&] {  // those that end within the view
       int count = 0;
-      while (count < model.columnCount() && view.columnViewportPosition(count) + view.columnWidth(count) <= view.viewport()->width()) ++count;
+      while (count < model.columnCount() &&
+             view.columnViewportPosition(count) + view.columnWidth(count) <= view.viewport()->width())
+        ++count;
       return count;
     };
     for (const int width : {1200, 700, 480, 340, 260}) {
       view.resize(width, 200);
       view.show();
       QTest::qWait(1);
-      for (const int column : {1, 3}) QVERIFY2(view.columnWidth(column) >= metrics.horizontalAdvance(number), qPrintable(QString::number(width)));
+      for (const int column : {1, 3})
+        QVERIFY2(view.columnWidth(column) >= metrics.horizontalAdvance(number), qPrintable(QString::number(width)));
       if (width >= 700) QCOMPARE(wholeColumns(), 4);
       // No column is cut by the edge: it ends there, or begins behind it.
       const int whole = wholeColumns();
       QVERIFY(whole >= 1);
-      if (whole < 4) QVERIFY2(view.columnViewportPosition(whole) >= view.viewport()->width() - 2, qPrintable(QString::number(width)));
+      if (whole < 4)
+        QVERIFY2(view.columnViewportPosition(whole) >= view.viewport()->width() - 2, qPrintable(QString::number(width)));
     }
     QVERIFY(view.columnWidth(0) < metrics.horizontalAdvance(name));
     view.resize(1200, 200);
@@ -66,7 +74,8 @@ class RowsTest : public QObject {
     struct Ticked : RowTableModel {
       using RowTableModel::RowTableModel;
       QVariant data(const QModelIndex& index, int role) const override {
-        return role == Qt::CheckStateRole && index.column() == 0 ? QVariant(Qt::Unchecked) : RowTableModel::data(index, role);
+        return role == Qt::CheckStateRole && index.column() == 0 ? QVariant(Qt::Unchecked)
+                                                                 : RowTableModel::data(index, role);
       }
     };
     Ticked model({{QStringLiteral("Pattern"), {}, false, 30}, {QStringLiteral("Saves"), {}, true, 6}});
@@ -87,7 +96,9 @@ class RowsTest : public QObject {
 
   void aLastNumberStaysWithTheOthers() {
     RowTableView table;
-    const std::vector<TableColumn> columns{{QStringLiteral("Name"), QStringLiteral("n"), false, 8}, {QStringLiteral("A"), QStringLiteral("a"), true, 5}, {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
+    const std::vector<TableColumn> columns{{QStringLiteral("Name"), QStringLiteral("n"), false, 8},
+                                           {QStringLiteral("A"), QStringLiteral("a"), true, 5},
+                                           {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
     RowTableModel model(columns);
     TableRow line;
     line.cells = {QStringLiteral("first"), QStringLiteral("1"), QStringLiteral("2")};
@@ -101,7 +112,9 @@ class RowsTest : public QObject {
     QVERIFY(table.columnWidth(2) < 120);
     QCOMPARE(table.columnWidth(0) + table.columnWidth(1) + table.columnWidth(2), table.viewport()->width());
     // A longer text further on has what is left.
-    const std::vector<TableColumn> more{{QStringLiteral("Phase"), QStringLiteral("p"), false, 5}, {QStringLiteral("Name"), QStringLiteral("n"), false, 12}, {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
+    const std::vector<TableColumn> more{{QStringLiteral("Phase"), QStringLiteral("p"), false, 5},
+                                        {QStringLiteral("Name"), QStringLiteral("n"), false, 12},
+                                        {QStringLiteral("B"), QStringLiteral("b"), true, 5}};
     model.setColumns(more, {line});
     table.sizeColumns(more);
     QVERIFY(table.columnWidth(0) < 120);
@@ -126,7 +139,8 @@ class RowsTest : public QObject {
       for (int y = 0; y < image.height(); ++y)
         for (int x = 0; x < image.width(); ++x) {
           const QColor c = image.pixelColor(x, y);
-          most = std::min(most, std::max({std::abs(c.red() - colour.red()), std::abs(c.green() - colour.green()), std::abs(c.blue() - colour.blue())}));
+          most = std::min(most, std::max({std::abs(c.red() - colour.red()), std::abs(c.green() - colour.green()),
+                                          std::abs(c.blue() - colour.blue())}));
         }
       return most < 24;
     };
@@ -149,14 +163,18 @@ class RowsTest : public QObject {
   void aNarrowLineOfTheListKeepsOperatorAndModule() {
     const QFontMetrics op(QApplication::font()), place(smallFont());
     const QString whole = QStringLiteral("h.1.mlp.proj · d MatMul_output_0"), module = QStringLiteral("h.1.mlp.proj");
-    for (const QString& name : {QStringLiteral("Add"), QStringLiteral("BatchedMatMul"), QStringLiteral("SoftmaxCrossEntropyLossGrad")}) {
+    for (const QString& name :
+         {QStringLiteral("Add"), QStringLiteral("BatchedMatMul"), QStringLiteral("SoftmaxCrossEntropyLossGrad")}) {
       for (int room = 10; room < 500; ++room) {
         const auto words = InstructionDelegate::words(name, whole, op, place, room);
         const int placeWidth = words.place.isEmpty() ? 0 : place.horizontalAdvance(words.place);
-        QVERIFY2(words.opWidth + placeWidth <= room || room < op.horizontalAdvance(QStringLiteral("…")), qPrintable(QString::number(room)));
-        if (room >= 6 * Metrics::current().unit + Metrics::current().unit / 2) QVERIFY2(!words.place.isEmpty(), qPrintable(QString::number(room)));
+        QVERIFY2(words.opWidth + placeWidth <= room || room < op.horizontalAdvance(QStringLiteral("…")),
+                 qPrintable(QString::number(room)));
+        if (room >= 6 * Metrics::current().unit + Metrics::current().unit / 2)
+          QVERIFY2(!words.place.isEmpty(), qPrintable(QString::number(room)));
         // Each of them has its half; neither is shortened for what the other one does not need.
-        if (room / 2 > place.horizontalAdvance(module) + Metrics::current().unit) QVERIFY2(words.place.startsWith(module), qPrintable(words.place));
+        if (room / 2 > place.horizontalAdvance(module) + Metrics::current().unit)
+          QVERIFY2(words.place.startsWith(module), qPrintable(words.place));
         if (room > op.horizontalAdvance(name) + place.horizontalAdvance(whole) + Metrics::current().unit) {
           QCOMPARE(words.op, name);
           QCOMPARE(words.place, whole);
@@ -165,8 +183,10 @@ class RowsTest : public QObject {
       }
     }
     // In a list of 300 pixels, beside its time and bytes.
-    const auto narrow = InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.1.mlp.proj · d weight"), op, place, 130);
-    QVERIFY2(narrow.place.contains(QStringLiteral("proj")) && narrow.op.size() > 5, qPrintable(narrow.op + ' ' + narrow.place));
+    const auto narrow = InstructionDelegate::words(QStringLiteral("BatchedMatMul"),
+                                                   QStringLiteral("h.1.mlp.proj · d weight"), op, place, 130);
+    QVERIFY2(narrow.place.contains(QStringLiteral("proj")) && narrow.op.size() > 5,
+             qPrintable(narrow.op + ' ' + narrow.place));
   }
 
   void aPathGivesWayToTheNameBehindIt() {
@@ -183,8 +203,10 @@ class RowsTest : public QObject {
   void aShortenedNameKeepsWholeWordsOfItsEnd() {
     const QFontMetrics metrics(QApplication::font());
     const QString dots(QChar(0x2026));
-    for (const QString& name : {QStringLiteral("BatchedMatMul"), QStringLiteral("SoftmaxCrossEntropyLossGrad"), QStringLiteral("LayerNormalizationGrad"), QStringLiteral("stages.0.bn.weight"),
-                                QStringLiteral("h.1.mlp.proj"), QStringLiteral("convolution"), QStringLiteral("Größe_Ä.模型😀.x")}) {
+    for (const QString& name :
+         {QStringLiteral("BatchedMatMul"), QStringLiteral("SoftmaxCrossEntropyLossGrad"),
+          QStringLiteral("LayerNormalizationGrad"), QStringLiteral("stages.0.bn.weight"), QStringLiteral("h.1.mlp.proj"),
+          QStringLiteral("convolution"), QStringLiteral("Größe_Ä.模型😀.x")}) {
       for (int width = metrics.horizontalAdvance(name); width > 0; --width) {
         const QString shown = format::elided(name, metrics, width);
         QVERIFY2(metrics.horizontalAdvance(shown) <= width, qPrintable(shown));
@@ -192,20 +214,31 @@ class RowsTest : public QObject {
         if (shown.isEmpty() || at < 0) continue;
         const QString before = shown.left(at), after = shown.mid(at + 1);
         QVERIFY2(name.startsWith(before) && name.endsWith(after), qPrintable(shown));
-        for (const QChar c : {QChar('.'), QChar('_')}) QVERIFY2(!before.endsWith(c) && !after.startsWith(c), qPrintable(shown));
-        QVERIFY2((before.isEmpty() || !before.back().isHighSurrogate()) && (after.isEmpty() || !after[0].isLowSurrogate()), qPrintable(shown));
+        for (const QChar c : {QChar('.'), QChar('_')})
+          QVERIFY2(!before.endsWith(c) && !after.startsWith(c), qPrintable(shown));
+        QVERIFY2((before.isEmpty() || !before.back().isHighSurrogate()) && (after.isEmpty() || !after[0].isLowSurrogate()),
+                 qPrintable(shown));
       }
     }
-    const auto with = [&metrics](const QString& name, const char* room) { return format::elided(name, metrics, metrics.horizontalAdvance(QLatin1String(room)) + metrics.horizontalAdvance(QChar(0x2026))); };
-    QCOMPARE(with(QStringLiteral("LayerNormalizationGrad"), "LayerNormGrad"), QStringLiteral("LayerNorm") + dots + QStringLiteral("Grad"));
-    QCOMPARE(with(QStringLiteral("SoftmaxCrossEntropyLoss"), "SoftmaxLoss"), QStringLiteral("Softmax") + dots + QStringLiteral("Loss"));
-    QVERIFY2(with(QStringLiteral("Flatten h.1.mlp.proj"), "Flatt1.mlp.proj").endsWith(dots + QStringLiteral("mlp.proj")), qPrintable(with(QStringLiteral("Flatten h.1.mlp.proj"), "Flatt1.mlp.proj")));
-    QCOMPARE(with(QStringLiteral("stages.0.bn.weight"), "stages.weight"), QStringLiteral("stages") + dots + QStringLiteral("weight"));
+    const auto with = [&metrics](const QString& name, const char* room) {
+      return format::elided(name, metrics,
+                            metrics.horizontalAdvance(QLatin1String(room)) + metrics.horizontalAdvance(QChar(0x2026)));
+    };
+    QCOMPARE(with(QStringLiteral("LayerNormalizationGrad"), "LayerNormGrad"),
+             QStringLiteral("LayerNorm") + dots + QStringLiteral("Grad"));
+    QCOMPARE(with(QStringLiteral("SoftmaxCrossEntropyLoss"), "SoftmaxLoss"),
+             QStringLiteral("Softmax") + dots + QStringLiteral("Loss"));
+    QVERIFY2(with(QStringLiteral("Flatten h.1.mlp.proj"), "Flatt1.mlp.proj").endsWith(dots + QStringLiteral("mlp.proj")),
+             qPrintable(with(QStringLiteral("Flatten h.1.mlp.proj"), "Flatt1.mlp.proj")));
+    QCOMPARE(with(QStringLiteral("stages.0.bn.weight"), "stages.weight"),
+             QStringLiteral("stages") + dots + QStringLiteral("weight"));
     // A sentence is read from its beginning.
-    const QString why = QStringLiteral("every element is computed by one thread in a fixed order"), part = format::elided(why, metrics, metrics.horizontalAdvance(why) / 2);
+    const QString why = QStringLiteral("every element is computed by one thread in a fixed order"),
+                  part = format::elided(why, metrics, metrics.horizontalAdvance(why) / 2);
     QVERIFY2(part.endsWith(dots) && why.startsWith(part.chopped(1)) && part.size() > why.size() / 3, qPrintable(part));
     // What ends in a path is none.
-    const QString place = format::elided(QStringLiteral("in place of '/h.0/attn/scale/Mul_output_0'"), metrics, metrics.horizontalAdvance(QStringLiteral("in place of 'Mul_output_0'")) + 20);
+    const QString place = format::elided(QStringLiteral("in place of '/h.0/attn/scale/Mul_output_0'"), metrics,
+                                         metrics.horizontalAdvance(QStringLiteral("in place of 'Mul_output_0'")) + 20);
     QVERIFY2(place.endsWith(QStringLiteral("output_0'")), qPrintable(place));
   }
 
@@ -217,14 +250,17 @@ class RowsTest : public QObject {
     int width = 0;
     while (!InstructionDelegate::hasRoomForBytes(width, 117, op, small)) ++width;
     const int left = width - InstructionDelegate::columnsWidth(117, small);
-    const auto words = InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.11.mlp.fc"), op, small, left);
+    const auto words =
+        InstructionDelegate::words(QStringLiteral("BatchedMatMul"), QStringLiteral("h.11.mlp.fc"), op, small, left);
     QCOMPARE(words.op, QStringLiteral("BatchedMatMul"));
     QCOMPARE(words.place, QStringLiteral("h.11.mlp.fc"));
   }
 
   void aTableThatGetsTheKeyboardSelectsNothing() {
     struct Panel : TablePanel {
-      explicit Panel(const ViewContext& context) : TablePanel(context, QStringLiteral("panel"), QStringLiteral("Panel"), {{QStringLiteral("Name"), {}, false, 8}}) {}
+      explicit Panel(const ViewContext& context)
+          : TablePanel(context, QStringLiteral("panel"), QStringLiteral("Panel"), {{QStringLiteral("Name"), {}, false, 8}}) {
+      }
       using TablePanel::setRows;
       using TablePanel::table;
     };
@@ -248,7 +284,9 @@ class RowsTest : public QObject {
 
   void aTableThatShowsNothingCountsNothing() {
     struct Panel : TablePanel {
-      explicit Panel(const ViewContext& context) : TablePanel(context, QStringLiteral("panel"), QStringLiteral("Panel"), {{QStringLiteral("Name"), {}, false, 8}}) {}
+      explicit Panel(const ViewContext& context)
+          : TablePanel(context, QStringLiteral("panel"), QStringLiteral("Panel"), {{QStringLiteral("Name"), {}, false, 8}}) {
+      }
       using TablePanel::setRows;
       QString emptyText() const override { return empty; }
       QString empty;
@@ -268,15 +306,21 @@ class RowsTest : public QObject {
   void aNumberStaysOnTheLineOfItsUnit() {
     Details page;
     page.begin();
-    page.row(QStringLiteral("Size"), Details::text(QStringLiteral("8 × 64 · 192 KiB")) + Details::quiet(QStringLiteral("in step 3, 4.37 GFLOP/s, 50 %, 3 of 7")));
-    page.amounts({{QStringLiteral("stash"), QStringLiteral("7.89 MiB"), QStringLiteral("68 %")}, {QStringLiteral("constant"), QStringLiteral("16 B"), QStringLiteral("0.1 %")}});
+    page.row(QStringLiteral("Size"), Details::text(QStringLiteral("8 × 64 · 192 KiB")) +
+                                         Details::quiet(QStringLiteral("in step 3, 4.37 GFLOP/s, 50 %, 3 of 7")));
+    page.amounts({{QStringLiteral("stash"), QStringLiteral("7.89 MiB"), QStringLiteral("68 %")},
+                  {QStringLiteral("constant"), QStringLiteral("16 B"), QStringLiteral("0.1 %")}});
     page.end();
     const QString raw = page.document()->toRawText();
-    for (const char* kept : {"8~×~64 ·", "192~KiB", "4.37~GFLOP/s,", "50~%,", "step 3,", "3 of 7", "7.89~MiB"}) QVERIFY2(raw.contains(QString::fromUtf8(kept).replace('~', QChar::Nbsp)), kept);
+    for (const char* kept : {"8~×~64 ·", "192~KiB", "4.37~GFLOP/s,", "50~%,", "step 3,", "3 of 7", "7.89~MiB"})
+      QVERIFY2(raw.contains(QString::fromUtf8(kept).replace('~', QChar::Nbsp)), kept);
     QVERIFY(page.toPlainText().contains(QStringLiteral("192 KiB")));  // as it is copied
     // Numbers end below each other.
     int right = 0;
-    for (QTextBlock block = page.document()->begin(); block.isValid(); block = block.next()) right += block.text().contains(QStringLiteral("MiB")) || block.text().endsWith(QStringLiteral("B")) ? block.blockFormat().alignment().testFlag(Qt::AlignRight) : 0;
+    for (QTextBlock block = page.document()->begin(); block.isValid(); block = block.next())
+      right += block.text().contains(QStringLiteral("MiB")) || block.text().endsWith(QStringLiteral("B"))
+                   ? block.blockFormat().alignment().testFlag(Qt::AlignRight)
+                   : 0;
     QCOMPARE(right, 2);
   }
 

@@ -26,7 +26,8 @@ class SourceViewTest : public QObject {
     map.add({QStringLiteral("/home/them/lib/"), QStringLiteral("/data/b")});
     QCOMPARE(map.resolve(QStringLiteral("/home/them/x.py")), QStringLiteral("/data/a/x.py"));
     QCOMPARE(map.resolve(QStringLiteral("/home/them/lib/y.py")), QStringLiteral("/data/b/y.py"));
-    for (const char* bad : {"/home/themselves/x.py", "/home/them/../../etc/passwd", "/etc/passwd", "x.py", "", "..\\x.py", "/home/them/lib/../x.py"})
+    for (const char* bad : {"/home/themselves/x.py", "/home/them/../../etc/passwd", "/etc/passwd", "x.py", "", "..\\x.py",
+                            "/home/them/lib/../x.py"})
       QVERIFY2(map.resolve(QString::fromLatin1(bad)).isEmpty(), bad);
     map.add({QString(), QStringLiteral("/data/c")});
     QCOMPARE(map.resolve(QStringLiteral("net/z.py")), QStringLiteral("/data/c/net/z.py"));
@@ -37,7 +38,8 @@ class SourceViewTest : public QObject {
       const PathMap::Entry e = PathMap::learn(QString::fromLatin1(recorded), QString::fromLatin1(chosen));
       PathMap one;
       one.add(e);
-      return e.prefix + '>' + e.folder + (one.resolve(QString::fromLatin1(recorded)).isEmpty() ? QStringLiteral(" lost") : QString());
+      return e.prefix + '>' + e.folder +
+             (one.resolve(QString::fromLatin1(recorded)).isEmpty() ? QStringLiteral(" lost") : QString());
     };
     QCOMPARE(learnt("/home/them/p/net/model.py", "/data/p/net/model.py"), QStringLiteral("/home/them>/data"));
     QCOMPARE(learnt("model.py", "/data/p/model.py"), QStringLiteral(">/data/p"));
@@ -76,7 +78,8 @@ class SourceViewTest : public QObject {
     view.locate(QStringLiteral("/data/project/net/model.py"));
     QCOMPARE(read.size(), 1);
     QCOMPARE(read[0][0].toString(), QStringLiteral("/data/project/net/model.py"));
-    b.store.findings().setSource(read[0][0].toString(), {{"import torch", "", "\tx = x + self.bias", "", "return x", "\u202Ehostile"}, {}});
+    b.store.findings().setSource(read[0][0].toString(),
+                                 {{"import torch", "", "\tx = x + self.bias", "", "return x", "\u202Ehostile"}, {}});
     QCOMPARE(table->model()->rowCount(), 6);
     QCOMPARE(table->model()->index(2, 4).data().toString(), QStringLiteral("    x = x + self.bias"));
     QCOMPARE(table->model()->index(5, 4).data().toString(), QStringLiteral("⟨U+202E⟩hostile"));

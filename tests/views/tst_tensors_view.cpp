@@ -55,7 +55,8 @@ class TensorsViewTest : public QObject {
     found.result.add_worst_index(2);
     b.store.findings().setTensorComparison(found);
     const auto text = [&panel] { return panel->comparison().findChild<Details*>()->toPlainText(); };
-    QVERIFY2(text().contains(QStringLiteral("[1, 2]")) && text().contains(QStringLiteral("1.5")) && text().contains(QStringLiteral("2 of 6")),
+    QVERIFY2(text().contains(QStringLiteral("[1, 2]")) && text().contains(QStringLiteral("1.5")) &&
+                 text().contains(QStringLiteral("2 of 6")),
              qPrintable(text()));
     emit b.store.positionChanged();
     QCOMPARE(asked.size(), 2);
@@ -120,7 +121,8 @@ class TensorsViewTest : public QObject {
     view.resize(18 * Metrics::current().unit, 700);
     view.show();
     const auto* slice = child<QLineEdit>(view, "tensor_slice");
-    QVERIFY2(slice->width() >= slice->fontMetrics().horizontalAdvance(QStringLiteral("10, 0:128, 0:768")), qPrintable(QString::number(slice->width())));
+    QVERIFY2(slice->width() >= slice->fontMetrics().horizontalAdvance(QStringLiteral("10, 0:128, 0:768")),
+             qPrintable(QString::number(slice->width())));
     QVERIFY(view.rect().contains(QRect(slice->mapTo(&view, QPoint()), slice->size())));
   }
 };

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <limits>
 
+#include "hello_view.h"  // from views/README.md
 #include "views/common/details.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
@@ -23,8 +24,6 @@
 #include "views/palette/finder.h"
 #include "views/tensors/slice.h"
 #include "views/tensors/tensor_table.h"
-
-#include "hello_view.h"  // from views/README.md
 
 using namespace stepscope;
 
@@ -110,11 +109,13 @@ class ViewsTest : public QObject {
         }
       }
       for (const QColor& surface : {t.select, t.currentRow, t.hover}) {
-        for (const QColor& text : {t.text, t.muted}) QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
+        for (const QColor& text : {t.text, t.muted})
+          QVERIFY2(contrast(text, surface) >= 4.5, qPrintable(text.name() + " on " + surface.name()));
       }
       for (const QColor& text : {t.accent, t.ok, t.warn, t.error})  // what keeps its colour in a selected row
         QVERIFY2(contrast(text, t.select) >= 4.5, qPrintable(text.name() + " on " + t.select.name()));
-      for (const char* c : {"matmul", "normalization", "activation", "elementwise", "movement", "reduction", "loss", "optimizer", "convolution", "random", "control", "other"}) {
+      for (const char* c : {"matmul", "normalization", "activation", "elementwise", "movement", "reduction", "loss",
+                            "optimizer", "convolution", "random", "control", "other"}) {
         QVERIFY2(contrast(t.category(QLatin1String(c)), t.panel) >= 3, c);
       }
       for (int b = 0; b <= snapshot::CLASS_UPDATE; ++b) QVERIFY(contrast(t.bufferClass(b), t.panel) >= 3);
@@ -247,7 +248,8 @@ class ViewsTest : public QObject {
     for (const int instruction : {90, 91, 10}) {
       selection.select(Selection::ofInstruction(instruction));
       const QRect line = list->visualRect(list->currentIndex()), seen = list->viewport()->rect();
-      QVERIFY2(line.top() > seen.height() / 5 && line.bottom() < seen.height() * 4 / 5, qPrintable(QString::number(line.top())));
+      QVERIFY2(line.top() > seen.height() / 5 && line.bottom() < seen.height() * 4 / 5,
+               qPrintable(QString::number(line.top())));
     }
   }
 
@@ -267,7 +269,8 @@ class ViewsTest : public QObject {
   }
 
   void bytesInTextsOfTheEngineGetTheirUnit() {
-    QCOMPARE(format::bytesWithin(QStringLiteral("arena of 196608 bytes, lower bound 131072 bytes")), QStringLiteral("arena of 192 KiB, lower bound 128 KiB"));
+    QCOMPARE(format::bytesWithin(QStringLiteral("arena of 196608 bytes, lower bound 131072 bytes")),
+             QStringLiteral("arena of 192 KiB, lower bound 128 KiB"));
     QCOMPARE(format::bytesWithin(QStringLiteral("12 bytes of 4096 matches")), QStringLiteral("12 bytes of 4096 matches"));
     QCOMPARE(format::bytesWithin(QString()), QString());
   }
@@ -283,7 +286,8 @@ class ViewsTest : public QObject {
     const PlanPtr plan = PlanSnapshot::make(p);
     QString html = Details::decision(*plan, plan->plan().buffers(1));
     QCOMPARE(html.count(QStringLiteral("a&lt;b&gt;")), 1);
-    QVERIFY(html.contains(QStringLiteral("<a href='buffer:0'>")) && html.startsWith(QStringLiteral("in place of ")) && html.endsWith(QStringLiteral("its last use")));
+    QVERIFY(html.contains(QStringLiteral("<a href='buffer:0'>")) && html.startsWith(QStringLiteral("in place of ")) &&
+            html.endsWith(QStringLiteral("its last use")));
     second->set_decision("shares memory");
     html = Details::decision(*PlanSnapshot::make(p), p.buffers(1));
     QVERIFY(html.contains(QStringLiteral("shares memory")) && html.contains(QStringLiteral("<a href='buffer:0'>")));
@@ -332,7 +336,9 @@ class ViewsTest : public QObject {
     Wishes wishes;
     struct Counting : TablePanel {
       Counting(const ViewContext& c, int& filled)
-          : TablePanel(c, QStringLiteral("counting"), QStringLiteral("Counting"), {{QStringLiteral("A"), QStringLiteral("a"), false, 4}}), filled_(filled) {}
+          : TablePanel(c, QStringLiteral("counting"), QStringLiteral("Counting"),
+                       {{QStringLiteral("A"), QStringLiteral("a"), false, 4}}),
+            filled_(filled) {}
       void refill() override { ++filled_; }
       int& filled_;
     };

@@ -6,7 +6,8 @@
 namespace stepscope {
 namespace {
 
-snapshot::Value* addValue(snapshot::Graph& g, int id, const char* name, const char* dtype, std::vector<int> dims, snapshot::ValueRole role) {
+snapshot::Value* addValue(snapshot::Graph& g, int id, const char* name, const char* dtype, std::vector<int> dims,
+                          snapshot::ValueRole role) {
   auto* v = g.add_values();
   v->set_id(id);
   v->set_name(name);
@@ -25,7 +26,8 @@ GraphPtr graph() {
   addValue(g, 1, "mask", "int64", {2, 3}, snapshot::INPUT);
   addValue(g, 2, "image", "float32", {2, 1, 2, 2}, snapshot::INPUT);
   addValue(g, 3, "label", "int64", {2}, snapshot::INPUT);
-  for (int i = 0; i < 4; ++i) addValue(g, 10 + i, ("out" + std::to_string(i)).c_str(), "float32", {2, 3}, snapshot::NODE_OUTPUT);
+  for (int i = 0; i < 4; ++i)
+    addValue(g, 10 + i, ("out" + std::to_string(i)).c_str(), "float32", {2, 3}, snapshot::NODE_OUTPUT);
   for (int i = 0; i < 4; ++i) {
     auto* n = g.add_nodes();
     n->set_id(i);
@@ -48,8 +50,8 @@ GraphPtr graph() {
 
 ModelPtr model() {
   auto m = std::make_shared<snapshot::ModelInfo>();
-  for (const auto& [name, role] : {std::pair("ids", "token ids below 9"), std::pair("mask", "attention mask"), std::pair("image", "data"),
-                                   std::pair("label", "class labels below 10")}) {
+  for (const auto& [name, role] : {std::pair("ids", "token ids below 9"), std::pair("mask", "attention mask"),
+                                   std::pair("image", "data"), std::pair("label", "class labels below 10")}) {
     auto* i = m->add_inputs();
     i->set_name(name);
     i->set_role(role);

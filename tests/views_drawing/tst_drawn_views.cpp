@@ -158,7 +158,8 @@ class DrawnViewsTest : public QObject {
       QVERIFY2(whole.endsWith(name) || name == u"Gelu", qPrintable(name));
       if (!seen.contains(name)) seen << name;
     }
-    QCOMPARE(seen, (QStringList{whole, "h.0.attn/c_proj/MatMul_output", "attn/c_proj/MatMul_output", "c_proj/MatMul_output", "MatMul_output", "Gelu", ""}));
+    QCOMPARE(seen, (QStringList{whole, "h.0.attn/c_proj/MatMul_output", "attn/c_proj/MatMul_output", "c_proj/MatMul_output",
+                                "MatMul_output", "Gelu", ""}));
   }
 
   void wordsOnABoxKeepClearOfTheUprightLines() {
@@ -292,7 +293,8 @@ class DrawnViewsTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(view.canvas().model()->sliceCount() > 0, 60'000);
     const auto& model = *view.canvas().model();
     QCOMPARE(model.workBegin(), record->spans(stopped).begin_ns());
-    QVERIFY(model.workEnd() - model.workBegin() < kMinute && model.workEnd() >= record->spans(record->spans_size() - 1).end_ns());
+    QVERIFY(model.workEnd() - model.workBegin() < kMinute &&
+            model.workEnd() >= record->spans(record->spans_size() - 1).end_ns());
     QVERIFY(model.waiting() > kMinute && model.waiting() < 3 * kMinute);
     QCOMPARE(view.canvas().viewBegin(), static_cast<double>(model.workBegin()));
     QCOMPARE(view.canvas().viewEnd(), static_cast<double>(model.workEnd()));

@@ -16,7 +16,9 @@ using namespace stepscope;
 
 namespace {
 
-bool meets(const BoxF& a, const BoxF& b) { return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom(); }
+bool meets(const BoxF& a, const BoxF& b) {
+  return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+}
 
 // Whether a line of the scene runs through the area: its curves followed in small steps.
 bool crossed(const GraphScene& scene, const SceneEdge& edge, const BoxF& area) {
@@ -24,7 +26,9 @@ bool crossed(const GraphScene& scene, const SceneEdge& edge, const BoxF& area) {
     const PointF2* q = scene.points.data() + edge.firstPoint + i;
     for (int k = 0; k <= 200; ++k) {
       const float t = static_cast<float>(k) / 200, u = 1 - t;
-      const auto at = [&](float a, float b, float c, float d) { return u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d; };
+      const auto at = [&](float a, float b, float c, float d) {
+        return u * u * u * a + 3 * u * u * t * b + 3 * u * t * t * c + t * t * t * d;
+      };
       if (area.contains(at(q[0].x, q[1].x, q[2].x, q[3].x), at(q[0].y, q[1].y, q[2].y, q[3].y))) return true;
     }
   }
@@ -50,7 +54,8 @@ class HandScene {
   void stub(int from, int to) { edge(from, to, EdgeKind::kLong, {}); }
   // Straight from a point to another.
   void line(int from, int to, PointF2 a, PointF2 b) {
-    edge(from, to, EdgeKind::kFlow, {a, {a.x + (b.x - a.x) / 3, a.y + (b.y - a.y) / 3}, {a.x + (b.x - a.x) * 2 / 3, a.y + (b.y - a.y) * 2 / 3}, b});
+    edge(from, to, EdgeKind::kFlow,
+         {a, {a.x + (b.x - a.x) / 3, a.y + (b.y - a.y) / 3}, {a.x + (b.x - a.x) * 2 / 3, a.y + (b.y - a.y) * 2 / 3}, b});
     scene_.edges.back().straight = std::abs(a.x - b.x) < 1;
   }
 
@@ -64,7 +69,8 @@ class HandScene {
       for (const int b : {edge.from, edge.to}) at[static_cast<std::size_t>(b)].push_back(static_cast<int>(e));
       BoxF around{0, 0, -1, -1};
       if (edge.points > 0) {
-        const PointF2 a = scene_.points[static_cast<std::size_t>(edge.firstPoint)], b = scene_.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
+        const PointF2 a = scene_.points[static_cast<std::size_t>(edge.firstPoint)],
+                      b = scene_.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
         around = {std::min(a.x, b.x), std::min(a.y, b.y), std::abs(a.x - b.x), std::abs(a.y - b.y)};
       }
       lines.push_back(around);
@@ -252,7 +258,8 @@ class GraphLabelsTest : public QObject {
       const BoxF at = scene->boxes[static_cast<std::size_t>(index)].at;
       if (at.w < 200) continue;
       ++tried;
-      // Its left border lies outside: ink of letters is where the title stands, and was not there before the border went out.
+      // Its left border lies outside: ink of letters is where the title stands, and was not there before the border went
+      // out.
       const auto inked = [&](double left) {
         QImage image(700, 480, QImage::Format_RGB32);
         QPainter painter(&image);
@@ -313,7 +320,8 @@ class GraphLabelsTest : public QObject {
     // What stands in the lanes of weight gradients and optimizers, with the stripe before it.
     for (const char* op : {"AdamUpdate", "BatchedMatMul", "ConvWeightGrad", "GatherGrad", "ReduceToShape", "SgdUpdate"})
       QVERIFY2(title.width(QLatin1String(op)) <= kSmallWidth - 20, op);
-    for (const char* op : {"LayerNormalization", "MaskedSoftmax", "ConvInputGrad"}) QVERIFY2(title.width(QLatin1String(op)) <= kNodeWidth - 20, op);
+    for (const char* op : {"LayerNormalization", "MaskedSoftmax", "ConvInputGrad"})
+      QVERIFY2(title.width(QLatin1String(op)) <= kNodeWidth - 20, op);
   }
 };
 

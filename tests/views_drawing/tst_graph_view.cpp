@@ -96,7 +96,8 @@ class GraphViewTest : public QObject {
     QVERIFY(settle(view));
     GraphCanvas& canvas = view.canvas();
     const auto inSight = [&](int model) {
-      const BoxF& b = canvas.scene()->boxes[static_cast<std::size_t>(canvas.scene()->boxOfNode[static_cast<std::size_t>(model)])].at;
+      const BoxF& b =
+          canvas.scene()->boxes[static_cast<std::size_t>(canvas.scene()->boxOfNode[static_cast<std::size_t>(model)])].at;
       return QRectF(canvas.rect()).contains(canvas.viewport().toPixel(QRectF(b.x, b.y, b.w, b.h)));
     };
     int tried = 0;
@@ -206,7 +207,11 @@ class GraphViewTest : public QObject {
     w.selection.select(Selection::ofNode(w.store.graph()->graph().nodes(12).id()));  // opens the groups around it
     QVERIFY(settle(view));
     const auto scene = view.canvas().scene();
-    const BoxF& box = scene->boxes[static_cast<std::size_t>(scene->boxOfNode[static_cast<std::size_t>(scene->model->ofNodeId(w.store.graph()->graph().nodes(12).id()))])].at;
+    const BoxF& box =
+        scene
+            ->boxes[static_cast<std::size_t>(
+                scene->boxOfNode[static_cast<std::size_t>(scene->model->ofNodeId(w.store.graph()->graph().nodes(12).id()))])]
+            .at;
     GraphLabels labels(scene->model);
     const GraphMarks marks = GraphMarks::make(PlanMarks::make(scene->model, w.store.plan()), w.store, HeatKind::kNone);
     const auto picture = [&](double zoom) {
@@ -223,16 +228,18 @@ class GraphViewTest : public QObject {
     const auto change = [](const QImage& a, const QImage& b) {
       double sum = 0;
       for (int y = 0; y < a.height(); ++y) {
-        const auto *p = reinterpret_cast<const QRgb*>(a.constScanLine(y)), *q = reinterpret_cast<const QRgb*>(b.constScanLine(y));
+        const auto *p = reinterpret_cast<const QRgb*>(a.constScanLine(y)),
+                   *q = reinterpret_cast<const QRgb*>(b.constScanLine(y));
         for (int x = 0; x < a.width(); ++x) sum += std::abs(qGreen(p[x]) - qGreen(q[x]));
       }
       return sum / a.width() / a.height();
     };
-    for (const double at : {shown_from::kLines, shown_from::kBoxes, shown_from::kCurves, shown_from::kGroupWords, shown_from::kFrames, shown_from::kTitles, shown_from::kArrows,
-                            shown_from::kDetails}) {
+    for (const double at : {shown_from::kLines, shown_from::kBoxes, shown_from::kCurves, shown_from::kGroupWords,
+                            shown_from::kFrames, shown_from::kTitles, shown_from::kArrows, shown_from::kDetails}) {
       const double sprung = change(picture(at - 1e-6), picture(at + 1e-6));
       // Flat boxes have sharp edges and corners, framed ones smooth and round ones.
-      QVERIFY2(sprung < (at == shown_from::kFrames ? 0.9 : 0.35), qPrintable(QStringLiteral("at %1: %2").arg(at).arg(sprung)));
+      QVERIFY2(sprung < (at == shown_from::kFrames ? 0.9 : 0.35),
+               qPrintable(QStringLiteral("at %1: %2").arg(at).arg(sprung)));
     }
     // And yet there is more to see afterwards: the second lines, below where the titles stood alone.
     const double before = shown_from::kDetails, after = shown_from::kDetails + shown_from::kGrowth;
@@ -246,8 +253,10 @@ class GraphViewTest : public QObject {
     };
     int lines = 0;
     for (const SceneBox& other : scene->boxes) {
-      const QRectF place(300 + (other.at.x - box.x) * after, 200 + (other.at.y - box.y) * after, other.at.w * after, other.at.h * after);
-      if (other.kind != BoxKind::kNode || labels.sub(other.node).size() < 4 || !QRectF(0, 0, 700, 480).contains(place)) continue;
+      const QRectF place(300 + (other.at.x - box.x) * after, 200 + (other.at.y - box.y) * after, other.at.w * after,
+                         other.at.h * after);
+      if (other.kind != BoxKind::kNode || labels.sub(other.node).size() < 4 || !QRectF(0, 0, 700, 480).contains(place))
+        continue;
       ++lines;
       QVERIFY2(ink(small, other.at, before) < 1, qPrintable(labels.sub(other.node)));
       QVERIFY2(ink(large, other.at, after) > 3, qPrintable(labels.sub(other.node)));

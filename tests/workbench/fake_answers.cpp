@@ -59,8 +59,8 @@ void describeModel(const FakeModel& fake, const OpenModel& open, Response* r) {
 void describeBuild(const FakeModel& fake, BuildReply* reply) {
   std::int64_t at = 1000;
   int parent = 0;
-  for (const char* name : {"load", "check", "inline", "infer", "attach loss", "pre-grad passes", "gradient",
-                           "optimizer", "plan", "bind"}) {
+  for (const char* name :
+       {"load", "check", "inline", "infer", "attach loss", "pre-grad passes", "gradient", "optimizer", "plan", "bind"}) {
     auto* s = reply->add_phases();
     s->set_name(name);
     s->set_parent(-1);

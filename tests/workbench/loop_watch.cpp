@@ -22,7 +22,8 @@ namespace stepscope {
 namespace {
 
 constexpr qint64 kBoundMs = 50;
-// Above the bound is told; a failure is three times that: a virtual machine takes a core away for tens of milliseconds and says so nowhere.
+// Above the bound is told; a failure is three times that: a virtual machine takes a core away for tens of milliseconds and
+// says so nowhere.
 constexpr qint64 kFailure = 3;
 constexpr double kYardstickMs = 14.0;  // release build, 2-core 2.x GHz virtual machine
 constexpr qint64 kTickNs = 2'000'000;

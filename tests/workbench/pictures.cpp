@@ -230,7 +230,9 @@ void recompute() {
   check(trained(w, "0.001"), "recompute", w);
   w.loop().act([&] { w->applyLayout(QStringLiteral("Memory")); });
   View* view = w.view(QStringLiteral("recompute"));
-  const auto judged = [&] { return w.loop().wait([&] { return w->store().findings().recompute() && w->session().client().openRequests() == 0; }); };
+  const auto judged = [&] {
+    return w.loop().wait([&] { return w->store().findings().recompute() && w->session().client().openRequests() == 0; });
+  };
   check(judged(), "recompute", w);
   auto* table = view->findChild<QTableView*>(QStringLiteral("recompute_table"));
   w.loop().act([&] { table->model()->setData(table->model()->index(0, 0), Qt::Checked, Qt::CheckStateRole); });
@@ -245,8 +247,8 @@ void recompute() {
   save(w, *w, QStringLiteral("recompute-choice"));
 }
 
-// A project that was recorded with a change of options, opened to look at: Start-up with its history, the difference of two phases,
-// and the verdicts.
+// A project that was recorded with a change of options, opened to look at: Start-up with its history, the difference of two
+// phases, and the verdicts.
 void recorded() {
   if (!wants(QStringLiteral("recorded"))) return;
   QTemporaryDir place;
@@ -271,7 +273,8 @@ void recorded() {
     return view;
   };
   View* graph = w.view(QStringLiteral("graph"));
-  w.loop().act([&] { emit graph->findChild<PhaseStrip*>()->chosen(QStringLiteral("recompute"), QStringLiteral("specialise")); });
+  w.loop().act(
+      [&] { emit graph->findChild<PhaseStrip*>()->chosen(QStringLiteral("recompute"), QStringLiteral("specialise")); });
   alone("graph", QStringLiteral("recorded-graph"));
   alone("startup_table", QStringLiteral("recorded-startup"));
   alone("determinism", QStringLiteral("recorded-determinism"));
@@ -285,7 +288,8 @@ void exported(WindowDriver& w) {
   rest(w, *w);
   for (const char* ending : {"png", "svg", "pdf"}) {
     const QString name = folder + QStringLiteral("/exported-%1-") + theme + '.' + QLatin1String(ending);
-    const QString problem = graph->exportTo(name.arg(QStringLiteral("graph"))) + writePicture(*memory, name.arg(QStringLiteral("memory")));
+    const QString problem =
+        graph->exportTo(name.arg(QStringLiteral("graph"))) + writePicture(*memory, name.arg(QStringLiteral("memory")));
     if (problem.isEmpty()) continue;
     std::fprintf(stderr, "error: %s\n", qPrintable(problem));
     ++failures;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tensors and .npy files in the window, with the real worker: save, compare, edit, load, keep over steps; the batch; a source file.
+// Tensors and .npy files in the window, with the real worker: save, compare, edit, load, keep over steps; the batch; a
+// source file.
 #include <signal.h>
 
 #include <QComboBox>
@@ -25,7 +26,8 @@ using namespace stepscope;
 namespace {
 
 void writeArray(const QString& path, const char* type, const QString& shape, const QByteArray& bytes) {
-  QByteArray header = QStringLiteral("{'descr': '%1', 'fortran_order': False, 'shape': (%2), }").arg(QLatin1String(type), shape).toLatin1();
+  QByteArray header =
+      QStringLiteral("{'descr': '%1', 'fortran_order': False, 'shape': (%2), }").arg(QLatin1String(type), shape).toLatin1();
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
   QFile file(path);
@@ -279,7 +281,8 @@ class ArraysTest : public QObject {
       shape += QStringLiteral("%1, ").arg(d);
       elements *= d;
     }
-    const QString flat = folder_.filePath(QStringLiteral("flat.npy")), tenths = folder_.filePath(QStringLiteral("tenths.npy")),
+    const QString flat = folder_.filePath(QStringLiteral("flat.npy")),
+                  tenths = folder_.filePath(QStringLiteral("tenths.npy")),
                   none = folder_.filePath(QStringLiteral("none.npy"));
     writeArray(flat, "<f4", QStringLiteral("7,"), QByteArray(28, '\0'));
     const double tenth = 0.1;
@@ -297,7 +300,8 @@ class ArraysTest : public QObject {
       return told && w.settled() ? w->notice().text() : QStringLiteral("nothing was told");
     };
     QVERIFY2(load(flat).contains(QStringLiteral("found float32[7]; expected float32[")), qPrintable(w->notice().text()));
-    QVERIFY2(load(tenths).contains(QStringLiteral("0.1 of type float64; expected float32, which cannot hold it exactly")), qPrintable(w->notice().text()));
+    QVERIFY2(load(tenths).contains(QStringLiteral("0.1 of type float64; expected float32, which cannot hold it exactly")),
+             qPrintable(w->notice().text()));
     QVERIFY2(load(none).contains(QStringLiteral("none.npy")), qPrintable(w->notice().text()));
     QVERIFY2(load(folder_.path()).contains(QStringLiteral("not a file")), qPrintable(w->notice().text()));
     QVERIFY2(load(QStringLiteral("/nowhere/a.npy")).contains(QStringLiteral("not a file")), qPrintable(w->notice().text()));
@@ -373,10 +377,12 @@ class ArraysTest : public QObject {
     for (qint64 i = 0; i < elements; ++i) bytes.append(reinterpret_cast<const char*>(&half), sizeof half);
     writeArray(file, "<f4", shape, bytes);
     w.loop().act([&] { emit w->wishes().loadTensor(parameter, file); });
-    QVERIFY(w.loop().wait([&] { return w.shownTensor() && std::memcmp(w.shownTensor()->data().data(), &half, sizeof half) == 0; }));
+    QVERIFY(w.loop().wait(
+        [&] { return w.shownTensor() && std::memcmp(w.shownTensor()->data().data(), &half, sizeof half) == 0; }));
     QVERIFY(QFile::remove(file));  // the window has its own
     w.loop().act([&] { w->session().restart(); });
-    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kIdle && !w->session().busy() && w.instruction() == 3; }));
+    QVERIFY(w.loop().wait(
+        [&] { return w->store().workerState() == WorkerState::kIdle && !w->session().busy() && w.instruction() == 3; }));
     QVERIFY(w.settled());
     QVERIFY(w.select({}) && w.select(Selection::ofValue(parameter)));
     QVERIFY2(std::memcmp(w.shownTensor()->data().data(), &half, sizeof half) == 0, "the edit was lost");

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How a window ends, and what it leaves: the program itself, asked to end or killed.
-#include <csignal>
-
 #include <QDir>
 #include <QProcess>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTemporaryDir>
 #include <QTest>
+#include <csignal>
 
 #include "app/workbench/end_signals.h"
 #include "app/workbench/main_window.h"
@@ -45,13 +44,19 @@ class Program {
   }
   // A model is built and the window keeps where it stands.
   void startTraining() {
-    start({QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx"), QStringLiteral("--set"), QStringLiteral("lr=0.1")});
+    start(
+        {QStringLiteral(SOURCE_FOLDER "/app/samples/digits/model.onnx"), QStringLiteral("--set"), QStringLiteral("lr=0.1")});
     QTRY_VERIFY_WITH_TIMEOUT(places().size() == 1, kMs);
   }
   void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
 
-  QStringList places() const { return QDir(home_.filePath(QStringLiteral("XDG_DATA_HOME/stepscope/stepscope-workbench/sessions"))).entryList({QStringLiteral("*.json")}); }
-  QStringList scratch() const { return QDir(scratchAmong()).entryList({QStringLiteral("stepscope-workbench-*")}, QDir::Dirs); }
+  QStringList places() const {
+    return QDir(home_.filePath(QStringLiteral("XDG_DATA_HOME/stepscope/stepscope-workbench/sessions")))
+        .entryList({QStringLiteral("*.json")});
+  }
+  QStringList scratch() const {
+    return QDir(scratchAmong()).entryList({QStringLiteral("stepscope-workbench-*")}, QDir::Dirs);
+  }
   QString scratchAmong() const { return home_.filePath(QStringLiteral("TMPDIR")); }
 
  private:
@@ -115,7 +120,8 @@ class EndsTest : public QObject {
     for (const char* name : {"stepscope-workbench-nobody", "stepscope-other"}) QVERIFY(among.mkdir(QLatin1String(name)));
     QVERIFY(QFile::link(QDir::tempPath(), among.filePath(QStringLiteral("stepscope-workbench-link"))));
     program.start();
-    QTRY_VERIFY_WITH_TIMEOUT(std::none_of(left.begin(), left.end(), [&among](const QString& name) { return among.exists(name); }), kMs);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        std::none_of(left.begin(), left.end(), [&among](const QString& name) { return among.exists(name); }), kMs);
     QVERIFY(among.exists(QStringLiteral("stepscope-workbench-nobody")) && among.exists(QStringLiteral("stepscope-other")) &&
             among.exists(QStringLiteral("stepscope-workbench-link")));
     QVERIFY(!program.scratch().isEmpty());
@@ -144,7 +150,8 @@ class EndsTest : public QObject {
     qputenv("XDG_DATA_HOME", QFile::encodeName(program.scratchAmong()));
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, program.scratchAmong());
     const auto places = [] {
-      return QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions")).entryList({QStringLiteral("*.json")}, QDir::Files);
+      return QDir(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions"))
+          .entryList({QStringLiteral("*.json")}, QDir::Files);
     };
     MainWindow window(true);
     window.show();

@@ -181,13 +181,16 @@ class KeysTest : public QObject {
   void intoAndOutOfGroups() {
     const auto kind = [this] {
       const auto& scene = *graph().canvas().scene();
-      return scene.boxes[static_cast<std::size_t>(scene.boxOfNode[static_cast<std::size_t>(graph().canvas().selected())])].kind;
+      return scene.boxes[static_cast<std::size_t>(scene.boxOfNode[static_cast<std::size_t>(graph().canvas().selected())])]
+          .kind;
     };
     const auto& plan = *window().store().plan();
     int deep = -1;
     for (int i = 0; i < plan.size() && deep < 0; ++i) {
       const auto* node = window().store().graph()->node(plan.instruction(i)->node());
-      if (node && node->phase() == snapshot::FORWARD && QString::fromStdString(node->provenance().module_path()).contains(QStringLiteral("h.1.mlp"))) deep = i;
+      if (node && node->phase() == snapshot::FORWARD &&
+          QString::fromStdString(node->provenance().module_path()).contains(QStringLiteral("h.1.mlp")))
+        deep = i;
     }
     QVERIFY(deep >= 0);
     QVERIFY(w_->select(Selection::ofInstruction(deep)));
@@ -310,7 +313,9 @@ class KeysTest : public QObject {
     w_->loop().act([&] { window().actions()[QStringLiteral("layout_reset")]->trigger(); });
     QVERIFY(board.isInLayout(QStringLiteral("memory")));
     // A saved one is as it was saved, until it is deleted.
-    const auto trigger = [this](const char* id) { w_->loop().act([this, id] { window().actions()[QLatin1String(id)]->trigger(); }); };
+    const auto trigger = [this](const char* id) {
+      w_->loop().act([this, id] { window().actions()[QLatin1String(id)]->trigger(); });
+    };
     QVERIFY(!window().actions()[QStringLiteral("layout_delete")]->isEnabled());
     w_->loop().act([&] { window().changeLayout(QStringLiteral("Mine")); });
     w_->loop().act([&] { board.close(QStringLiteral("graph")); });
@@ -337,7 +342,8 @@ class KeysTest : public QObject {
     View* instructions = w_->view(QStringLiteral("instructions"));
     QApplication::setActiveWindow(&window());
     instructions->find();
-    QVERIFY(qobject_cast<QLineEdit*>(QApplication::focusWidget()) && instructions->isAncestorOf(QApplication::focusWidget()));
+    QVERIFY(qobject_cast<QLineEdit*>(QApplication::focusWidget()) &&
+            instructions->isAncestorOf(QApplication::focusWidget()));
     QVERIFY(press(Qt::Key_E, Qt::ControlModifier));
     QVERIFY(appears(&files));
     QVERIFY(files->windowTitle().contains(instructions->title()));

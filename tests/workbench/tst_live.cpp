@@ -52,7 +52,9 @@ class LiveTest : public QObject {
     const auto apart = [](const snapshot::Option* o, const char* value) {
       return o && o->value() == value && o->effect() != "from the next step on";
     };
-    const auto goesOn = [&](std::int64_t from) { return w.loop().wait([&] { return w->store().steps().back()->step() > from + 2; }); };
+    const auto goesOn = [&](std::int64_t from) {
+      return w.loop().wait([&] { return w->store().steps().back()->step() > from + 2; });
+    };
     w.loop().act([&] { fullSpeed ? w->session().train(1'000'000) : w->session().run(false); });
     QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
     QSignalSpy rebuilt(&w->session(), &Session::planRebuilt);
@@ -60,14 +62,17 @@ class LiveTest : public QObject {
     QVERIFY(w.loop().wait([&] { return option(w->store(), "memory.inplace")->value() == "off"; }));
     w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.reuse"), QStringLiteral("off")); });
     QVERIFY(w.loop().wait([&] {
-      return !rebuilt.isEmpty() && apart(option(w->store(), "memory.inplace"), "off") && apart(option(w->store(), "memory.reuse"), "off");
+      return !rebuilt.isEmpty() && apart(option(w->store(), "memory.inplace"), "off") &&
+             apart(option(w->store(), "memory.reuse"), "off");
     }));
     QVERIFY2(w->session().running(), "a change of options ends no run");
     QVERIFY(goesOn(steps()));
     // Both are taken back, also while it runs.
     w.loop().act([&] { w->actions()[QStringLiteral("undo")]->trigger(); });
     w.loop().act([&] { w->actions()[QStringLiteral("undo")]->trigger(); });
-    QVERIFY(w.loop().wait([&] { return apart(option(w->store(), "memory.inplace"), "on") && apart(option(w->store(), "memory.reuse"), "on"); }));
+    QVERIFY(w.loop().wait([&] {
+      return apart(option(w->store(), "memory.inplace"), "on") && apart(option(w->store(), "memory.reuse"), "on");
+    }));
     QVERIFY(w->session().running());
     QVERIFY(goesOn(steps()));
     w.loop().act([&] { w->session().pause(); });
@@ -114,7 +119,9 @@ class LiveTest : public QObject {
     WindowDriver w;
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000));
-    QVERIFY2(w->notice().text().contains(QStringLiteral("/nowhere/stepscope")) && !w->notice().text().contains(QStringLiteral("same step")), qPrintable(w->notice().text()));
+    QVERIFY2(w->notice().text().contains(QStringLiteral("/nowhere/stepscope")) &&
+                 !w->notice().text().contains(QStringLiteral("same step")),
+             qPrintable(w->notice().text()));
     QVERIFY(!w->store().machine());
     w->session().client().setCommand(QStringLiteral(REAL_WORKER), {QStringLiteral("worker")});
     auto* restart = w->notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
@@ -141,7 +148,8 @@ class LiveTest : public QObject {
     kill(childProcesses().front(), SIGKILL);
     QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }, 20'000));
     QVERIFY_DONE(w.act("restart"), w);
-    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy() && w->store().position().step() == 1; }, 60'000));
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy() && w->store().position().step() == 1; },
+                          60'000));
     QVERIFY(w.settled());
     QCOMPARE(w->store().alerts().size(), before + 1);
     const auto& all = w->store().alerts();
@@ -171,9 +179,11 @@ class LiveTest : public QObject {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
     const auto* layouts = option(w->store(), "pass.assign_layouts");
-    QVERIFY2(layouts && layouts->effect().find("nodes more") != std::string::npos, layouts ? layouts->effect().c_str() : "none");
+    QVERIFY2(layouts && layouts->effect().find("nodes more") != std::string::npos,
+             layouts ? layouts->effect().c_str() : "none");
     QVERIFY_DONE(w.act("step_whole"), w);
-    for (const auto& alert : w->store().alerts()) QVERIFY2(alert.value() == -1 && alert.instruction() == -1, alert.code().c_str());
+    for (const auto& alert : w->store().alerts())
+      QVERIFY2(alert.value() == -1 && alert.instruction() == -1, alert.code().c_str());
   }
 
   void aStopAtANanSaysSoAndShowsWhatMadeIt() {
@@ -193,7 +203,9 @@ class LiveTest : public QObject {
     QVERIFY(w.shownTensor() && w.shownTensor()->statistics().nan() > 0);
     // The alerts lead there too, and still do when the step was built anew.
     const auto& alerts = w->store().alerts();
-    QVERIFY(std::any_of(alerts.begin(), alerts.end(), [&](const auto& a) { return a.code() == "nan" && a.instruction() == maker && a.step() == p.step(); }));
+    QVERIFY(std::any_of(alerts.begin(), alerts.end(), [&](const auto& a) {
+      return a.code() == "nan" && a.instruction() == maker && a.step() == p.step();
+    }));
     QVERIFY(w.select(Selection::ofInstruction(0)));
     for (int i = 0; i < 5 && w->selection().selection().instruction != maker; ++i) QVERIFY_DONE(w.act("next_alert"), w);
     QCOMPARE(w->selection().selection().instruction, maker);

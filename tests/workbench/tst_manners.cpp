@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What somebody notices who sees the window for the first time: it fits the screen, stays calm while steps follow each
 // other, gives the keyboard back, says why a place is empty and refuses what a tensor cannot hold.
+#include <qcustomplot.h>
+
 #include <QAbstractItemView>
 #include <QFileDialog>
 #include <QInputDialog>
@@ -15,8 +17,6 @@
 #include <QTextBrowser>
 #include <QToolButton>
 #include <QTreeWidget>
-#include <qcustomplot.h>
-
 #include <limits>
 #include <set>
 
@@ -170,11 +170,13 @@ class MannersTest : public QObject {
     const auto has = [](const std::set<QString>& found, const QColor& colour) { return found.contains(colour.name()); };
     const Tokens &light = Tokens::of(Theme::kLight), &dark = Tokens::of(Theme::kDark);
     const std::set<QString> before = colours();
-    QVERIFY(has(before, light.accent) && has(before, light.muted) && has(before, light.currentRow) && has(before, light.text));
+    QVERIFY(has(before, light.accent) && has(before, light.muted) && has(before, light.currentRow) &&
+            has(before, light.text));
     QVERIFY_DONE(w.act("theme"), w);
     const std::set<QString> after = colours();
     for (QColor Tokens::*colour : {&Tokens::accent, &Tokens::muted, &Tokens::currentRow, &Tokens::text, &Tokens::ok})
-      QVERIFY2(!has(before, light.*colour) || (has(after, dark.*colour) && !has(after, light.*colour)), qPrintable((light.*colour).name()));
+      QVERIFY2(!has(before, light.*colour) || (has(after, dark.*colour) && !has(after, light.*colour)),
+               qPrintable((light.*colour).name()));
     QVERIFY_DONE(w.act("theme"), w);
     QVERIFY(colours() == before);
   }
@@ -186,8 +188,10 @@ class MannersTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY(w.recorded());
     const QString tip = w->actions()[QStringLiteral("report_csv")]->statusTip();
-    for (const auto& [ending, begins] : {std::pair{".csv", "step,loss"}, std::pair{".ops.csv", "op,"}, std::pair{".instructions.csv", "position,node,op,label,phase,module_path"}, std::pair{".roofline.csv", "position,node,op,label,phase,category"},
-                                         std::pair{".phases.csv", "depth,name"}}) {
+    for (const auto& [ending, begins] :
+         {std::pair{".csv", "step,loss"}, std::pair{".ops.csv", "op,"},
+          std::pair{".instructions.csv", "position,node,op,label,phase,module_path"},
+          std::pair{".roofline.csv", "position,node,op,label,phase,category"}, std::pair{".phases.csv", "depth,name"}}) {
       const QString path = folder.filePath(QStringLiteral("r") + QLatin1String(ending));
       QVERIFY(QLatin1String(ending) == QLatin1String(".csv") || tip.contains(QLatin1String(ending)));
       QVERIFY_DONE(w.exportTo("report_csv", path), w);
@@ -312,7 +316,8 @@ class MannersTest : public QObject {
     auto* elements = w.view(QStringLiteral("tensors"))->findChild<QTableView*>(QStringLiteral("tensor_elements"));
     QVERIFY(elements && elements->isVisible());
     const int column = elements->columnWidth(0), room = elements->viewport()->width();
-    QVERIFY2(room / column * column > room - std::max(1, room / column) - 1, qPrintable(QStringLiteral("%1 of %2").arg(column).arg(room)));
+    QVERIFY2(room / column * column > room - std::max(1, room / column) - 1,
+             qPrintable(QStringLiteral("%1 of %2").arg(column).arg(room)));
   }
 
   void theSelectedModuleIsSelectedOverItsWholeRow() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A run recorded by the window with the real worker, then opened again read-only: what the session answered, the file answers too.
+// A run recorded by the window with the real worker, then opened again read-only: what the session answered, the file
+// answers too.
 #include <QComboBox>
 #include <QProcess>
 #include <QPushButton>
@@ -72,13 +73,18 @@ class RecordedTest : public QObject {
       const QString& stage = live.stages[i];
       w.loop().act([&] { emit strip->chosen(stage, {}); });
       QVERIFY(w.loop().wait([&] { return w->store().graphOf(stage) != nullptr; }));
-      QVERIFY2(w->store().graphOf(stage)->graph().SerializeAsString() == live.graphs[static_cast<std::size_t>(i)]->graph().SerializeAsString(), qPrintable(stage));
+      QVERIFY2(w->store().graphOf(stage)->graph().SerializeAsString() ==
+                   live.graphs[static_cast<std::size_t>(i)]->graph().SerializeAsString(),
+               qPrintable(stage));
     }
-    const auto from = static_cast<std::size_t>(live.stages.indexOf(QStringLiteral("attach loss"))), to = static_cast<std::size_t>(live.stages.indexOf(QStringLiteral("gradient")));
+    const auto from = static_cast<std::size_t>(live.stages.indexOf(QStringLiteral("attach loss"))),
+               to = static_cast<std::size_t>(live.stages.indexOf(QStringLiteral("gradient")));
     const PhaseDiff diff = PhaseDiff::make(*live.graphs[from], *live.graphs[to]);
     QVERIFY(diff.added > 0);
     w.loop().act([&] { emit strip->chosen(QStringLiteral("gradient"), QStringLiteral("attach loss")); });
-    QVERIFY(w.loop().wait([&] { return !graph->busy() && graph->headerText().contains(QStringLiteral("changes from attach loss to gradient")); }));
+    QVERIFY(w.loop().wait([&] {
+      return !graph->busy() && graph->headerText().contains(QStringLiteral("changes from attach loss to gradient"));
+    }));
     QVERIFY(graph->headerText().startsWith(QStringLiteral("%1 nodes").arg(diff.united->nodeCount())));
 
     std::vector<std::string> verdicts;
@@ -106,7 +112,9 @@ class RecordedTest : public QObject {
     {
       WindowDriver w;
       w->setProjectPath(project);
-      QVERIFY_DONE(w.openBuilt(bundledModels()[0], {{"record.batch", "1"}, {"record.statistics", "2"}, {"record.batch.bytes", "100000"}}), w);
+      QVERIFY_DONE(w.openBuilt(bundledModels()[0],
+                               {{"record.batch", "1"}, {"record.statistics", "2"}, {"record.batch.bytes", "100000"}}),
+                   w);
       auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
       for (int i = 0; i + 1 < kSteps; ++i) QVERIFY_DONE(w.act("step_whole"), w);
       // The last step by hand, with a look at its rows.
@@ -125,7 +133,8 @@ class RecordedTest : public QObject {
       for (const StepPtr& step : w->store().steps()) live.push_back(*step);
       QCOMPARE(live.size(), std::size_t{kSteps});
       QVERIFY(w.loop().wait([&] {
-        return w->recording().idle() && !w->store().project().runs().empty() && w->store().project().runs()[0].steps >= kSteps;
+        return w->recording().idle() && !w->store().project().runs().empty() &&
+               w->store().project().runs()[0].steps >= kSteps;
       }));
       QVERIFY_LOOP(w);
     }
@@ -189,7 +198,8 @@ class RecordedTest : public QObject {
     QVERIFY(w.loop().wait([timeline] { return timeline->model() && timeline->model()->steps().size() == kSteps; }));
     QVERIFY(timeline->model()->steps()[0].warmUp && !timeline->model()->steps()[1].warmUp);
     w.view(QStringLiteral("flame"));
-    QVERIFY(w.loop().wait([&] { return w.view(QStringLiteral("flame"))->headerText().contains(QStringLiteral("1 warm-up step left out")); }));
+    QVERIFY(w.loop().wait(
+        [&] { return w.view(QStringLiteral("flame"))->headerText().contains(QStringLiteral("1 warm-up step left out")); }));
     w.view(QStringLiteral("hot_ops"));
     auto* ops = w.view(QStringLiteral("hot_ops"));
     QVERIFY(w.loop().wait([&] { return ops->headerText().contains(QStringLiteral("1 warm-up step left out")); }));
@@ -204,7 +214,8 @@ class RecordedTest : public QObject {
     w.loop().act([&] { opTable->setCurrentIndex(opTable->model()->index(chosen, 0)); });
     const auto group = w->selection().selection().group;
     QVERIFY(group != nullptr);
-    QCOMPARE(opTable->model()->index(chosen, 1).data(RowTableModel::kSortRole).toLongLong(), qint64(group->nodes().size()) * (kSteps - 1));
+    QCOMPARE(opTable->model()->index(chosen, 1).data(RowTableModel::kSortRole).toLongLong(),
+             qint64(group->nodes().size()) * (kSteps - 1));
     QVERIFY(!w.view(QStringLiteral("flame"))->findChild<FlameCanvas*>()->marked().empty());
     QCOMPARE(timeline->group().size(), group->nodes().size());
 
@@ -215,7 +226,8 @@ class RecordedTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
-  // A change of options in the middle of the work is another build: of its own in Start-up, in the phase slider, and in the file.
+  // A change of options in the middle of the work is another build: of its own in Start-up, in the phase slider, and in the
+  // file.
   void everyBuildIsShownAndRecorded() {
     const QString project = folder_.filePath(QStringLiteral("builds.stepscope"));
     Live live;
@@ -249,11 +261,16 @@ class RecordedTest : public QObject {
       auto* table = tableOf(w.view(QStringLiteral("startup_table")));
       QVERIFY(w.loop().wait([&] { return table->headerData(3, Qt::Horizontal).toString() == QStringLiteral("Change"); }));
       QCOMPARE(rowOf(w.view(QStringLiteral("startup_table")), QStringLiteral("gradient")).value(6), QStringLiteral("1"));
-      QVERIFY(w.view(QStringLiteral("startup_chart"))->headerText().contains(QStringLiteral("from the read model to a new plan")));
+      QVERIFY(w.view(QStringLiteral("startup_chart"))
+                  ->headerText()
+                  .contains(QStringLiteral("from the read model to a new plan")));
       QVERIFY_DONE(w.act("step_whole"), w);
 
       // And back: between steps at once.
-      w.loop().act([&] { w->session().setOptions({{QStringLiteral("recompute.plan"), QString()}, {QStringLiteral("pass.fold_constants"), QStringLiteral("off")}}); });
+      w.loop().act([&] {
+        w->session().setOptions(
+            {{QStringLiteral("recompute.plan"), QString()}, {QStringLiteral("pass.fold_constants"), QStringLiteral("off")}});
+      });
       QVERIFY(w.settled());
       QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
       QVERIFY(!w->store().stages().contains(QStringLiteral("recompute")));
@@ -277,8 +294,9 @@ class RecordedTest : public QObject {
     const QString project = folder_.filePath(QStringLiteral("command.stepscope"));
     const TestModel model = bundledModels()[1];
     QProcess train;
-    train.start(QStringLiteral(REAL_WORKER), {QStringLiteral("train"), model.model, QStringLiteral("--data"), model.data, QStringLiteral("--steps"), QStringLiteral("2"),
-                                              QStringLiteral("--project"), project});
+    train.start(QStringLiteral(REAL_WORKER),
+                {QStringLiteral("train"), model.model, QStringLiteral("--data"), model.data, QStringLiteral("--steps"),
+                 QStringLiteral("2"), QStringLiteral("--project"), project});
     QVERIFY(train.waitForFinished(60'000));
     QVERIFY2(train.exitCode() == 0, train.readAllStandardError().constData());
     WindowDriver w;

@@ -294,7 +294,8 @@ class ScenarioTest : public QObject {
     std::size_t runs = 0, steps = 0;
     // What was told last is written a moment later.
     w.loop().wait([&] {
-      if (const auto recorded = readProject(w->store().project().projectPath(), 0)) runs = recorded->runs.size(), steps = recorded->steps.size();
+      if (const auto recorded = readProject(w->store().project().projectPath(), 0))
+        runs = recorded->runs.size(), steps = recorded->steps.size();
       return steps == 4;
     });
     QCOMPARE(runs, std::size_t{1});
@@ -403,7 +404,8 @@ class ScenarioTest : public QObject {
     QVERIFY(at > 0);
     dangling[at] = 'I';  // the first use; the input keeps its name
     ModelPtr refusedModel;
-    const auto watch = QObject::connect(&w->session(), &Session::notRead, [&refusedModel](const ModelPtr& model) { refusedModel = model; });
+    const auto watch =
+        QObject::connect(&w->session(), &Session::notRead, [&refusedModel](const ModelPtr& model) { refusedModel = model; });
     SetUpDialog* dialog = w.open(write("dangling.onnx", dangling));
     QObject::disconnect(watch);
     QVERIFY2(dialog, qPrintable(w->notice().text()));
@@ -417,8 +419,8 @@ class ScenarioTest : public QObject {
     bool listed = false;
     for (const auto* view : dialog->findChildren<QAbstractItemView*>()) {
       for (int r = 0; view->isVisibleTo(dialog) && r < view->model()->rowCount(); ++r)
-        listed = listed || view->model()->index(r, 0).data().toString() ==
-                               QString::fromStdString(refusedModel->problems(0).where());
+        listed = listed ||
+                 view->model()->index(r, 0).data().toString() == QString::fromStdString(refusedModel->problems(0).where());
     }
     QVERIFY2(listed, "the problem stands in the visible list");
     dialog->reject();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Opening a model by hand, with the real worker: what is proposed trains as it stands, can be changed, and says what does not fit.
+// Opening a model by hand, with the real worker: what is proposed trains as it stands, can be changed, and says what does
+// not fit.
 #include <QLabel>
 #include <QLineEdit>
-#include <QPushButton>
 #include <QPointer>
+#include <QPushButton>
 #include <QTemporaryDir>
 #include <QTest>
 #include <cmath>
@@ -16,16 +17,21 @@ using namespace stepscope;
 
 namespace {
 
-QString fieldOf(const SetUpDialog& dialog, const char* name) { return dialog.findChild<QLineEdit*>(QStringLiteral("set_up_") + QLatin1String(name))->text(); }
+QString fieldOf(const SetUpDialog& dialog, const char* name) {
+  return dialog.findChild<QLineEdit*>(QStringLiteral("set_up_") + QLatin1String(name))->text();
+}
 
-QString labelOf(const SetUpDialog& dialog, const char* name) { return dialog.findChild<QLabel*>(QLatin1String(name))->text(); }
+QString labelOf(const SetUpDialog& dialog, const char* name) {
+  return dialog.findChild<QLabel*>(QLatin1String(name))->text();
+}
 
 // Presses Build and waits; what stands in the way otherwise.
 QString pressBuild(WindowDriver& w, SetUpDialog& dialog) {
   auto* button = dialog.findChild<QPushButton*>(QStringLiteral("set_up_build"));
   if (!button->isEnabled()) return QStringLiteral("the set-up does not build");
   w.loop().act([button] { button->click(); });
-  if (!w.loop().wait([&] { return (w->session().built() && !w->session().busy()) || w->notice().isProblem(); })) return QStringLiteral("nothing came");
+  if (!w.loop().wait([&] { return (w->session().built() && !w->session().busy()) || w->notice().isProblem(); }))
+    return QStringLiteral("nothing came");
   return w->notice().isProblem() ? w->notice().text() : w.settled() ? QString() : QStringLiteral("it did not settle");
 }
 
@@ -57,7 +63,9 @@ class SetUpTest : public QObject {
     QVERIFY2(dialog, qPrintable(w.failure()));
     QCOMPARE(fieldOf(*dialog, "data"), QFileInfo(model).dir().filePath(QStringLiteral("batches.npz")));
     const QString reason = labelOf(*dialog, "set_up_data_reason");
-    QVERIFY2(reason.contains(QStringLiteral("'batches.npz' lies beside the model")) && reason.contains(QStringLiteral("Clear it")), qPrintable(reason));
+    QVERIFY2(reason.contains(QStringLiteral("'batches.npz' lies beside the model")) &&
+                 reason.contains(QStringLiteral("Clear it")),
+             qPrintable(reason));
     const QString problem = pressBuild(w, *dialog);
     QVERIFY2(problem.isEmpty(), qPrintable(problem));
     QVERIFY_DONE(w.act("step_whole"), w);
@@ -79,7 +87,8 @@ class SetUpTest : public QObject {
     w.loop().act([&] { dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear(); });
     QVERIFY(use->isVisibleTo(dialog));
     QVERIFY(dims->isEnabled() == (w->store().model()->dimensions_size() > 0));
-    QVERIFY2(labelOf(*dialog, "set_up_data_reason").contains(QStringLiteral("drawn within the ranges")), qPrintable(labelOf(*dialog, "set_up_data_reason")));
+    QVERIFY2(labelOf(*dialog, "set_up_data_reason").contains(QStringLiteral("drawn within the ranges")),
+             qPrintable(labelOf(*dialog, "set_up_data_reason")));
     QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(QString::fromStdString(w->store().steps().front()->batch()), QStringLiteral("synthetic"));
@@ -105,7 +114,8 @@ class SetUpTest : public QObject {
     w.loop().act([&] { dialog->findChild<QLineEdit*>(QStringLiteral("set_up_data"))->clear(); });
     const QString reason = labelOf(*dialog, "set_up_dim_reason");
     QVERIFY2(reason.contains(QStringLiteral("sequence is 64 because 128 does not fit")), qPrintable(reason));
-    QCOMPARE(dialog->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->placeholderText(), QStringLiteral("batch=2 sequence=64"));
+    QCOMPARE(dialog->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->placeholderText(),
+             QStringLiteral("batch=2 sequence=64"));
     QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
     QVERIFY_DONE(w.act("step_whole"), w);
 
@@ -117,7 +127,9 @@ class SetUpTest : public QObject {
       dialog->findChild<QLineEdit*>(QStringLiteral("set_up_dim"))->setText(QStringLiteral("sequence=100"));
     });
     const QString problem = pressBuild(w, *dialog);
-    QVERIFY2(problem.contains(QStringLiteral("dimension 'sequence' of the synthetic data is 100")) && problem.contains(QStringLiteral("--dim sequence=64")), qPrintable(problem));
+    QVERIFY2(problem.contains(QStringLiteral("dimension 'sequence' of the synthetic data is 100")) &&
+                 problem.contains(QStringLiteral("--dim sequence=64")),
+             qPrintable(problem));
     QVERIFY_LOOP(w);
   }
 
@@ -125,8 +137,10 @@ class SetUpTest : public QObject {
   void weightsThatAreNotThereAreFilledFromTheSeed() {
     // loss = mean(x · w), w in the file w.bin.
     const QByteArray model = QByteArray::fromHex(
-        "080812003a83010a110a01780a017712017922064d61744d756c0a260a017912046c6f7373220a5265647563654d65616e2a0f0a086b65657064696d731800a001021201672a1e0803080410014201776a11"
-        "0a086c6f636174696f6e1205772e62696e70015a130a0178120e0a0c080112080a0208020a020803620e0a046c6f737312060a040801120042040a001011");
+        "080812003a83010a110a01780a017712017922064d61744d756c0a260a017912046c6f7373220a5265647563654d65616e2a0f0a086b6565706"
+        "4696d731800a001021201672a1e0803080410014201776a11"
+        "0a086c6f636174696f6e1205772e62696e70015a130a0178120e0a0c080112080a0208020a020803620e0a046c6f737312060a0408011200420"
+        "40a001011");
     const QTemporaryDir folder;
     QFile file(folder.filePath(QStringLiteral("model.onnx")));
     QVERIFY(file.open(QIODevice::WriteOnly) && file.write(model) == model.size());

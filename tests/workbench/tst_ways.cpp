@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Ways that a person takes through the window: stepping and reading what a step made, reports that tell what was done by hand, files
-// that are not what they are taken for, coming back after the window died.
+// Ways that a person takes through the window: stepping and reading what a step made, reports that tell what was done by
+// hand, files that are not what they are taken for, coming back after the window died.
 #include <signal.h>
+#include <unistd.h>
 
 #include <QAbstractTextDocumentLayout>
 #include <QJsonDocument>
@@ -13,8 +14,6 @@
 #include <QTest>
 #include <QTextBlock>
 #include <QTextTable>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "app/workbench/places.h"
@@ -52,13 +51,16 @@ class WaysTest : public QObject {
     QVERIFY_DONE(w.build(bundledModels()[1]), w);
     const auto selected = [&w] { return w->selection().selection().instruction; };
     const auto hasContents = [&w] {
-      return w.loop().wait([&w] { return w.shownTensor() && w.shownTensor()->current() && w.shownTensor()->unavailable().empty(); }, 10'000);
+      return w.loop().wait(
+          [&w] { return w.shownTensor() && w.shownTensor()->current() && w.shownTensor()->unavailable().empty(); }, 10'000);
     };
     w.view(QStringLiteral("tensors"));
     for (const char* move : {"step", "step", "step", "step_back", "step_phase", "step_phase_back", "step"}) {
       QVERIFY_DONE(w.act(move), w);
       const int next = w.instruction();
-      QVERIFY2(selected() == std::max(0, next - 1), qPrintable(QStringLiteral("%1: %2 is selected, %3 is next").arg(QLatin1String(move)).arg(selected()).arg(next)));
+      QVERIFY2(
+          selected() == std::max(0, next - 1),
+          qPrintable(QStringLiteral("%1: %2 is selected, %3 is next").arg(QLatin1String(move)).arg(selected()).arg(next)));
       QVERIFY2(hasContents(), move);
       QCOMPARE(w->selection().currentInstruction(), next);
     }
@@ -109,7 +111,8 @@ class WaysTest : public QObject {
       QVERIFY2(QFileInfo(path).size() > 0, ending);
     }
     const QString page = textOf(folder.filePath(QStringLiteral("r.html")));
-    for (const QString& told : {QStringLiteral("set to 2.5"), name, QStringLiteral("stopped 2 times (breakpoint"), QStringLiteral("breakpoint"), QStringLiteral(">stopped</span>")})
+    for (const QString& told : {QStringLiteral("set to 2.5"), name, QStringLiteral("stopped 2 times (breakpoint"),
+                                QStringLiteral("breakpoint"), QStringLiteral(">stopped</span>")})
       QVERIFY2(page.contains(told), qPrintable(told));
     QCOMPARE(page.count(QStringLiteral(">stopped</span>")), 1);  // the steps before and after ran through
     const QString json = textOf(folder.filePath(QStringLiteral("r.json")));
@@ -138,7 +141,9 @@ class WaysTest : public QObject {
       if (!tensor || tensor->unavailable().find("pin it") == std::string::npos) continue;
       ++reused;
       QVERIFY(w.select(Selection::ofValue(value.id())));
-      QVERIFY2(facts->toPlainText().contains(QStringLiteral("Pin keeps it")), qPrintable(QString::fromStdString(value.name() + ": " + tensor->unavailable()) + '\n' + facts->toPlainText()));
+      QVERIFY2(
+          facts->toPlainText().contains(QStringLiteral("Pin keeps it")),
+          qPrintable(QString::fromStdString(value.name() + ": " + tensor->unavailable()) + '\n' + facts->toPlainText()));
     }
     QVERIFY(reused > 10);
   }
@@ -201,14 +206,16 @@ class WaysTest : public QObject {
       return text + QStringLiteral("</tbody></table>");
     };
     const QString image = QStringLiteral("<p><img src=\"chart\" width=\"600\" height=\"260\"></p>");
-    const QString body = QStringLiteral("<h2>One</h2><p>line</p>") + image + QStringLiteral("<p>legend</p><h2>Two</h2><p>line</p><h3>Deeper</h3>") + image +
-                         QStringLiteral("<h2>Three</h2><p>line</p>") + table(60) + QStringLiteral("<h2>Four</h2>") + table(5) +
-                         QStringLiteral("<h2>Five</h2><p>line</p>") + image;
+    const QString body = QStringLiteral("<h2>One</h2><p>line</p>") + image +
+                         QStringLiteral("<p>legend</p><h2>Two</h2><p>line</p><h3>Deeper</h3>") + image +
+                         QStringLiteral("<h2>Three</h2><p>line</p>") + table(60) + QStringLiteral("<h2>Four</h2>") +
+                         table(5) + QStringLiteral("<h2>Five</h2><p>line</p>") + image;
     int parted = 0;
     for (int before = 0; before < 40; ++before) {
       const QString html = QStringLiteral("<p>before</p>").repeated(before) + body;
       QTextDocument document;
-      document.addResource(QTextDocument::ImageResource, QUrl(QStringLiteral("chart")), QImage(600, 260, QImage::Format_RGB32));
+      document.addResource(QTextDocument::ImageResource, QUrl(QStringLiteral("chart")),
+                           QImage(600, 260, QImage::Format_RGB32));
       document.setHtml(html);
       layOutPages(document, writer);
       const double height = document.pageSize().height();
@@ -219,10 +226,17 @@ class WaysTest : public QObject {
         if (block.blockFormat().headingLevel() == 0) continue;
         ++headings;
         QTextBlock next = block.next();
-        while (next.isValid() && !QTextCursor(next).currentTable() && !next.text().contains(QChar::ObjectReplacementCharacter)) next = next.next();
+        while (next.isValid() && !QTextCursor(next).currentTable() &&
+               !next.text().contains(QChar::ObjectReplacementCharacter))
+          next = next.next();
         QVERIFY(next.isValid());
-        const double top = document.documentLayout()->blockBoundingRect(block).top(), bottom = document.documentLayout()->blockBoundingRect(next).bottom();
-        QVERIFY2(page(top) == page(bottom - 1), qPrintable(QStringLiteral("%1 after %2 lines: from %3 to %4 pages").arg(block.text()).arg(before).arg(top / height).arg(bottom / height)));
+        const double top = document.documentLayout()->blockBoundingRect(block).top(),
+                     bottom = document.documentLayout()->blockBoundingRect(next).bottom();
+        QVERIFY2(page(top) == page(bottom - 1), qPrintable(QStringLiteral("%1 after %2 lines: from %3 to %4 pages")
+                                                               .arg(block.text())
+                                                               .arg(before)
+                                                               .arg(top / height)
+                                                               .arg(bottom / height)));
       }
       QCOMPARE(headings, 6);
       QCOMPARE(unplaced, 0);
@@ -248,11 +262,18 @@ class WaysTest : public QObject {
     QPdfWriter writer(folder.filePath(QStringLiteral("r.pdf")));
     writer.setPageSize(QPageSize(QPageSize::A4));
     QString rows;
-    for (int i = 0; i < 120; ++i) rows += QStringLiteral("<tr><td>row<br>of two lines</td><td>%1</td></tr><tr><td><span style=\"font-size:14pt\">large</span></td><td>beside small</td></tr>").arg(i);
+    for (int i = 0; i < 120; ++i)
+      rows += QStringLiteral(
+                  "<tr><td>row<br>of two lines</td><td>%1</td></tr><tr><td><span "
+                  "style=\"font-size:14pt\">large</span></td><td>beside small</td></tr>")
+                  .arg(i);
     int parted = 0;
     for (int before = 0; before < 6; ++before) {
-      const QString html = QStringLiteral("<p>before</p>").repeated(before) +
-                           QStringLiteral("<h2>Long</h2><table><thead><tr><th>what</th><th>n</th></tr></thead><tbody>%1</tbody></table><p>after</p>").arg(rows);
+      const QString html =
+          QStringLiteral("<p>before</p>").repeated(before) +
+          QStringLiteral(
+              "<h2>Long</h2><table><thead><tr><th>what</th><th>n</th></tr></thead><tbody>%1</tbody></table><p>after</p>")
+              .arg(rows);
       const auto partedRows = [](QTextDocument& document) {
         QTextTable* table = nullptr;
         for (QTextFrame* frame : document.rootFrame()->childFrames()) table = qobject_cast<QTextTable*>(frame);
@@ -260,11 +281,13 @@ class WaysTest : public QObject {
         for (int row = 0; table && row < table->rows(); ++row) {
           double top = 1e30, bottom = 0;
           for (int column = 0; column < table->columns(); ++column) {
-            const QRectF r = document.documentLayout()->blockBoundingRect(table->cellAt(row, column).firstCursorPosition().block());
+            const QRectF r =
+                document.documentLayout()->blockBoundingRect(table->cellAt(row, column).firstCursorPosition().block());
             top = std::min(top, r.top());
             bottom = std::max(bottom, r.bottom());
           }
-          count += static_cast<int>(top / document.pageSize().height()) != static_cast<int>((bottom - 1) / document.pageSize().height());
+          count += static_cast<int>(top / document.pageSize().height()) !=
+                   static_cast<int>((bottom - 1) / document.pageSize().height());
         }
         return count;
       };
@@ -299,13 +322,14 @@ class WaysTest : public QObject {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
     QVERIFY_DONE(w.act("step_whole"), w);
-    const std::pair<QString, QString> refused[] = {{folder.filePath(QStringLiteral("plain")), QStringLiteral("folder with model.onnx")},
-                                                   {folder.filePath(QStringLiteral("two")), QStringLiteral("2 models in it")},
-                                                   {folder.filePath(QStringLiteral("folder.stepscope")), QStringLiteral("no model in it")},
-                                                   {folder.filePath(QStringLiteral("none.onnx")), QStringLiteral("no such file")},
-                                                   {write("empty.onnx", {}), QStringLiteral("expected an ONNX model")},
-                                                   {write("empty.stepscope", {}), QStringLiteral("expected a recorded")},
-                                                   {write("text.stepscope", QByteArray(4096, 'x')), QStringLiteral("expected a .stepscope file")}};
+    const std::pair<QString, QString> refused[] = {
+        {folder.filePath(QStringLiteral("plain")), QStringLiteral("folder with model.onnx")},
+        {folder.filePath(QStringLiteral("two")), QStringLiteral("2 models in it")},
+        {folder.filePath(QStringLiteral("folder.stepscope")), QStringLiteral("no model in it")},
+        {folder.filePath(QStringLiteral("none.onnx")), QStringLiteral("no such file")},
+        {write("empty.onnx", {}), QStringLiteral("expected an ONNX model")},
+        {write("empty.stepscope", {}), QStringLiteral("expected a recorded")},
+        {write("text.stepscope", QByteArray(4096, 'x')), QStringLiteral("expected a .stepscope file")}};
     for (const auto& [path, told] : refused) {
       w.loop().act([&, path = path] { w->openPath(path); });
       QVERIFY2(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000), qPrintable(path));
@@ -318,7 +342,8 @@ class WaysTest : public QObject {
     QDir(folder.path()).mkdir(QStringLiteral("capture"));
     QVERIFY(QFile::copy(bundledModels()[0].model, folder.filePath(QStringLiteral("capture/model.onnx"))));
     w.loop().act([&] { w->openPath(folder.filePath(QStringLiteral("capture"))); });
-    QVERIFY(w.loop().wait([&] { return w->store().model() && w->store().model()->problems_size() == 0 && !w->session().busy(); }));
+    QVERIFY(w.loop().wait(
+        [&] { return w->store().model() && w->store().model()->problems_size() == 0 && !w->session().busy(); }));
     QCOMPARE(w->session().modelPath(), folder.filePath(QStringLiteral("capture/model.onnx")));
     QVERIFY_LOOP(w);
   }
@@ -345,8 +370,9 @@ class WaysTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     for (int i = 0; i < 3; ++i) QVERIFY_DONE(w.act("step"), w);
     const auto stays = [&] {
-      return w->session().built() && w->session().modelPath() == model && w->store().plan() && w->store().model()->problems_size() == 0 && w.instruction() == 3 &&
-             w->store().position().step() == 1 && w->store().steps().size() == 1;
+      return w->session().built() && w->session().modelPath() == model && w->store().plan() &&
+             w->store().model()->problems_size() == 0 && w.instruction() == 3 && w->store().position().step() == 1 &&
+             w->store().steps().size() == 1;
     };
     for (const QString& path : files) {
       SetUpDialog* dialog = w.open(path);
@@ -371,7 +397,8 @@ class WaysTest : public QObject {
     kill(childProcesses().front(), SIGKILL);
     QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }, 20'000));
     w.loop().act([&] { w->openPath(files[0]); });
-    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kIdle && !w->session().busy() && stays(); }, 60'000));
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kIdle && !w->session().busy() && stays(); },
+                          60'000));
     for (auto* dialog : w->findChildren<SetUpDialog*>()) dialog->reject();
     QVERIFY_DONE(w.act("step"), w);
     QCOMPARE(w.instruction(), 4);
@@ -381,7 +408,8 @@ class WaysTest : public QObject {
     w.open(files[0]);
     for (auto* dialog : w->findChildren<SetUpDialog*>()) dialog->reject();
     QVERIFY(w.settled());
-    QVERIFY(w->session().built() && !w->session().running() && w->session().modelPath() == model && w->store().steps().size() >= 3);
+    QVERIFY(w->session().built() && !w->session().running() && w->session().modelPath() == model &&
+            w->store().steps().size() >= 3);
     QVERIFY_DONE(w.act("step"), w);
     // And a sound one takes its place.
     QVERIFY_DONE(w.build(bundledModels()[1]), w);
@@ -399,7 +427,8 @@ class WaysTest : public QObject {
     w->setProjectPath(wanted);
     QVERIFY(w.build(bundledModels()[0]) || w->notice().isProblem());
     QVERIFY(w.recorded());
-    QVERIFY2(w.loop().wait([&] { return w->notice().text().contains(QStringLiteral("is recorded in")); }, 10'000), qPrintable(w->notice().text()));
+    QVERIFY2(w.loop().wait([&] { return w->notice().text().contains(QStringLiteral("is recorded in")); }, 10'000),
+             qPrintable(w->notice().text()));
     const QString path = w->store().project().projectPath();
     QVERIFY2(QFileInfo::exists(path) && path != wanted && w->notice().text().contains(path), qPrintable(path));
     QVERIFY_DONE(w.act("step_whole"), w);
@@ -416,7 +445,8 @@ class WaysTest : public QObject {
       });
       QVERIFY2(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000), ending);
       QCOMPARE(w->notice().text().count(QStringLiteral("report '")), 1);
-      QVERIFY2(w->notice().text().contains(QStringLiteral("folder")) && w->notice().text().contains(QStringLiteral("file/r.") + QLatin1String(ending)),
+      QVERIFY2(w->notice().text().contains(QStringLiteral("folder")) &&
+                   w->notice().text().contains(QStringLiteral("file/r.") + QLatin1String(ending)),
                qPrintable(w->notice().text()));
     }
     QDir(QFileInfo(path).path()).removeRecursively();
@@ -425,14 +455,18 @@ class WaysTest : public QObject {
   // As its window leaves it when it is killed, in a folder that nobody may write.
   void whatAKilledWindowRecordedIsReadWhereNothingCanBeWritten() {
     QTemporaryDir folder;
-    const QString project = folder.filePath(QStringLiteral("run.stepscope")), left = folder.filePath(QStringLiteral("left/run.stepscope"));
+    const QString project = folder.filePath(QStringLiteral("run.stepscope")),
+                  left = folder.filePath(QStringLiteral("left/run.stepscope"));
     QDir(folder.path()).mkdir(QStringLiteral("left"));
     WindowDriver writer;
     writer->setProjectPath(project);
     QVERIFY_DONE(writer.build(bundledModels()[0]), writer);
     for (int i = 0; i < 3; ++i) QVERIFY_DONE(writer.act("step_whole"), writer);
     QVERIFY(writer.recorded());
-    QVERIFY(writer.loop().wait([&] { return !writer->store().project().runs().empty() && writer->store().project().runs()[0].steps >= 3 && writer->recording().idle(); }));
+    QVERIFY(writer.loop().wait([&] {
+      return !writer->store().project().runs().empty() && writer->store().project().runs()[0].steps >= 3 &&
+             writer->recording().idle();
+    }));
     for (const char* rest : {"", "-wal"}) QVERIFY(QFile::copy(project + QLatin1String(rest), left + QLatin1String(rest)));
     QVERIFY(QFileInfo(left + QStringLiteral("-wal")).size() > 0);
     QTemporaryDir copies;
@@ -484,10 +518,14 @@ class WaysTest : public QObject {
     const QByteArray data = qgetenv("XDG_DATA_HOME");
     qputenv("XDG_DATA_HOME", home.path().toUtf8());
     QSettings::setPath(QSettings::NativeFormat, QSettings::UserScope, home.path());
-    const QString sessions = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions");
+    const QString sessions =
+        QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions");
     const auto files = [&sessions] { return QDir(sessions).entryList({QStringLiteral("*.json")}, QDir::Files); };
     Layout arranged;
-    const auto quiet = [](MainWindow& w) { return w.session().built() && !w.session().busy() && !w.session().running() && w.session().client().openRequests() == 0; };
+    const auto quiet = [](MainWindow& w) {
+      return w.session().built() && !w.session().busy() && !w.session().running() &&
+             w.session().client().openRequests() == 0;
+    };
     {
       MainWindow window(true);
       window.show();
@@ -510,8 +548,10 @@ class WaysTest : public QObject {
       const auto written = [&] {
         if (files().size() != 1) return false;
         const QJsonObject mark = QJsonDocument::fromJson(textOf(sessions + '/' + files()[0]).toUtf8()).object();
-        arranged = Layout::fromJson(QJsonDocument::fromJson(QByteArray::fromBase64(mark[QStringLiteral("layout")].toString().toLatin1())).object());
-        return mark[QStringLiteral("selected_instruction")].toInt() == 2 && arranged.name == u"Memory" && arranged.views[0].contains(QStringLiteral("alerts"));
+        arranged = Layout::fromJson(
+            QJsonDocument::fromJson(QByteArray::fromBase64(mark[QStringLiteral("layout")].toString().toLatin1())).object());
+        return mark[QStringLiteral("selected_instruction")].toInt() == 2 && arranged.name == u"Memory" &&
+               arranged.views[0].contains(QStringLiteral("alerts"));
       };
       QTRY_VERIFY_WITH_TIMEOUT(written(), 30'000);
       QVERIFY(QFile::copy(sessions + '/' + files()[0], home.filePath(QStringLiteral("kept"))));
@@ -523,7 +563,8 @@ class WaysTest : public QObject {
     window.show();
     window.applyLayout(QStringLiteral("Explore"));  // the one that the settings keep is not what is asked for here
     window.offerReturn();
-    QVERIFY2(window.notice().text().contains(QStringLiteral("step 4, before instruction 6")), qPrintable(window.notice().text()));
+    QVERIFY2(window.notice().text().contains(QStringLiteral("step 4, before instruction 6")),
+             qPrintable(window.notice().text()));
     auto* button = window.notice().findChild<QPushButton*>(QStringLiteral("notice_action"));
     QVERIFY(button && button->isVisible());
     button->click();
@@ -532,10 +573,13 @@ class WaysTest : public QObject {
     QCOMPARE(window.store().position().step(), 4);
     QCOMPARE(window.store().steps().size(), std::size_t{4});
     const Layout shown = window.board().present(QStringLiteral("Memory"));
-    QVERIFY2(shown.views == arranged.views && shown.front == arranged.front, QJsonDocument(shown.toJson()).toJson().constData());
+    QVERIFY2(shown.views == arranged.views && shown.front == arranged.front,
+             QJsonDocument(shown.toJson()).toJson().constData());
     QVERIFY(shown.views[0].contains(QStringLiteral("alerts")));
     const auto& breaks = window.store().breakpoints();
-    QVERIFY(std::any_of(breaks.begin(), breaks.end(), [](const auto& b) { return b.condition_case() == snapshot::Breakpoint::kInstruction && b.instruction() == 9; }));
+    QVERIFY(std::any_of(breaks.begin(), breaks.end(), [](const auto& b) {
+      return b.condition_case() == snapshot::Breakpoint::kInstruction && b.instruction() == 9;
+    }));
     window.close();
     // And a window that was closed is not asked about; what it had open is one Enter away.
     MainWindow third(true);

@@ -125,7 +125,9 @@ QStringList shortened(QWidget& root) {
     for (int c = 0; c < table->model()->columnCount(); ++c) {
       for (int r = 0; r < std::min(table->model()->rowCount(), 60); ++r) {
         const QModelIndex at = table->model()->index(r, c);
-        if (!(at.data(Qt::TextAlignmentRole).toInt() & Qt::AlignRight) || metrics.horizontalAdvance(at.data().toString()) + 10 <= table->columnWidth(c)) continue;
+        if (!(at.data(Qt::TextAlignmentRole).toInt() & Qt::AlignRight) ||
+            metrics.horizontalAdvance(at.data().toString()) + 10 <= table->columnWidth(c))
+          continue;
         found << pathOf(table) + QStringLiteral(" \"%1\" has %2").arg(at.data().toString()).arg(table->columnWidth(c));
       }
     }

@@ -131,7 +131,8 @@ class WorkbenchTest : public QObject {
       w->selection().select(Selection::ofValue(value.id()));
       QCOMPARE(s.value, value.id());
       const auto* node = w->store().graph()->node(s.node);
-      QVERIFY2(node && std::find(node->inputs().begin(), node->inputs().end(), value.id()) != node->inputs().end(), value.name().c_str());
+      QVERIFY2(node && std::find(node->inputs().begin(), node->inputs().end(), value.id()) != node->inputs().end(),
+               value.name().c_str());
       QCOMPARE(w->store().plan()->instructionOfNode(s.node), s.instruction);
       ++parameters;
     }
@@ -168,7 +169,8 @@ class WorkbenchTest : public QObject {
     QVERIFY(w->store().plan() != nullptr);  // the last snapshots stay
     qunsetenv("FAKE_FAULT");
     w->actions()[QStringLiteral("restart")]->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && !w->session().busy() && w->store().workerState() == WorkerState::kIdle, 60'000);
+    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && !w->session().busy() && w->store().workerState() == WorkerState::kIdle,
+                             60'000);
   }
 
   void hungWorkerIsReportedAndCanBeRestarted() {
@@ -202,10 +204,12 @@ class WorkbenchTest : public QObject {
     const QString html = QString::fromUtf8(file.readAll());
     const ReportPage page = printable(html);
     QCOMPARE(static_cast<int>(page.charts.size()), html.count(QStringLiteral("<svg ")));
-    QVERIFY2(page.charts.size() >= 5, qPrintable(QString::number(page.charts.size())));  // loss, rate, time, memory map, phases
+    QVERIFY2(page.charts.size() >= 5,
+             qPrintable(QString::number(page.charts.size())));  // loss, rate, time, memory map, phases
     QVERIFY(!page.html.contains(QStringLiteral("var(--")) && !page.html.contains(QStringLiteral("<svg")));
     // Bars are drawn as well, in the colours of the theme.
-    for (const auto& [drawn, written] : {std::pair{"<img src=\"stack:", "<div class=stack>"}, std::pair{"<img src=\"bar:", "<td class=bar>"}}) {
+    for (const auto& [drawn, written] :
+         {std::pair{"<img src=\"stack:", "<div class=stack>"}, std::pair{"<img src=\"bar:", "<td class=bar>"}}) {
       QVERIFY2(html.count(QLatin1String(written)) > 0 && !page.html.contains(QLatin1String(written)), written);
       QCOMPARE(page.html.count(QLatin1String(drawn)), html.count(QLatin1String(written)));
     }
@@ -219,7 +223,8 @@ class WorkbenchTest : public QObject {
       }
       QVERIFY2(!bar.parts.empty() && (bar.wide ? std::abs(sum - 1) < 0.01 : sum <= 1), qPrintable(name.left(200)));
     }
-    QVERIFY2(page.foot.startsWith(QStringLiteral("made_up.onnx")) && page.foot.contains(QStringLiteral("Run 1 of")), qPrintable(page.foot));
+    QVERIFY2(page.foot.startsWith(QStringLiteral("made_up.onnx")) && page.foot.contains(QStringLiteral("Run 1 of")),
+             qPrintable(page.foot));
     for (std::size_t i = 0; i < page.charts.size(); ++i) {
       QVERIFY(page.html.contains(QStringLiteral("chart:%1\"").arg(i)));
       const QByteArray& chart = page.charts[i];
@@ -240,7 +245,8 @@ class WorkbenchTest : public QObject {
           black += c.lightness() < 10;
         }
       }
-      QVERIFY2(coloured > 100 && black < 2000, qPrintable(QStringLiteral("chart %1: %2 coloured, %3 black").arg(i).arg(coloured).arg(black)));
+      QVERIFY2(coloured > 100 && black < 2000,
+               qPrintable(QStringLiteral("chart %1: %2 coloured, %3 black").arg(i).arg(coloured).arg(black)));
     }
     const auto sizeOf = [&folder](const QString& text) {
       const QString pdf = folder.filePath(QStringLiteral("r.pdf"));
@@ -280,7 +286,8 @@ class WorkbenchTest : public QObject {
       QVERIFY(svg.open(QIODevice::ReadOnly));
       static const QRegularExpression kSize(QStringLiteral("font-size=\"([\\d.]+)\""));
       double largest = 0;
-      for (auto all = kSize.globalMatch(QString::fromUtf8(svg.readAll())); all.hasNext();) largest = std::max(largest, all.next().captured(1).toDouble());
+      for (auto all = kSize.globalMatch(QString::fromUtf8(svg.readAll())); all.hasNext();)
+        largest = std::max(largest, all.next().captured(1).toDouble());
       QVERIFY2(largest > QFontMetricsF(smallFont()).height() * 0.7, qPrintable(QString::number(largest)));
       emit w->wishes().runSql(QStringLiteral("SELECT count(*) FROM steps"));
       QTRY_COMPARE_WITH_TIMEOUT(w->store().project().sql().rows.size(), std::size_t{1}, 60'000);

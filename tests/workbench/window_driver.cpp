@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "tests/workbench/window_driver.h"
 
+#include <unistd.h>
+
 #include <QAbstractItemModel>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
-#include <unistd.h>
 
 #include "views/common/turns.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -112,7 +113,8 @@ bool WindowDriver::openBuilt(const TestModel& model, const std::vector<std::pair
 bool WindowDriver::openRecorded(const QString& project) {
   loop_.act([&] { window_->openPath(project); });
   const bool shown = loop_.wait([this] {
-    return (window_->store().readOnly() && window_->store().plan() && window_->recording().idle()) || window_->notice().isProblem();
+    return (window_->store().readOnly() && window_->store().plan() && window_->recording().idle()) ||
+           window_->notice().isProblem();
   });
   failure_ = window_->notice().isProblem() ? window_->notice().text() : QString();
   return shown && failure_.isEmpty() && settled();

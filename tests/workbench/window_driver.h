@@ -2,11 +2,11 @@
 // A window that a test uses as a person would: actions, dialogs, clicks; with the time each turn of its loop took.
 #pragma once
 
+#include <sys/types.h>
+
 #include <QDir>
 #include <QFileInfo>
 #include <QTemporaryDir>
-#include <sys/types.h>
-
 #include <memory>
 
 #include "app/workbench/main_window.h"

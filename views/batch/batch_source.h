@@ -18,8 +18,9 @@ class BatchSource {
 
   std::int64_t step() const;  // -1 before the first
   const snapshot::TensorStatistics* statistics(int input) const;
-  const snapshot::TensorData* kept(int input) const;  // of a recorded step: what was recorded of an input, found by its name; nullptr otherwise
-  TensorPtr contents(int input) const;                // the same, when contents were kept
+  const snapshot::TensorData* kept(
+      int input) const;  // of a recorded step: what was recorded of an input, found by its name; nullptr otherwise
+  TensorPtr contents(int input) const;                           // the same, when contents were kept
   std::shared_ptr<const snapshot::RowLosses> rowLosses() const;  // of a recorded step; nullptr otherwise
 
  private:

@@ -18,16 +18,18 @@ constexpr std::size_t kMostSteps = 500;  // to choose from
 }
 
 BatchView::BatchView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("batch"), tr("Batch"),
-                 {{tr("Input"), tr("Name of the graph input; click shows its elements"), false, 9},
-                  {tr("Shape, type"), tr("Extents of this batch"), false, 13},
-                  {tr("Meaning"), tr("How the input is used, as far as the graph tells"), false, 12},
-                  {tr("Min"), tr("Smallest finite element"), true, 5},
-                  {tr("Max"), tr("Largest finite element"), true, 5},
-                  {tr("Zeros"), tr("Share of elements that are zero; for a mask: of masked places; for token ids: often padding"), true, 5},
-                  {tr("Negative"), tr("Share of negative elements; for labels: of places that the loss leaves out"), true, 5},
-                  {tr("NaN, Inf"), tr("Elements that are not finite"), true, 5}},
-                 parent),
+    : TablePanel(
+          context, QStringLiteral("batch"), tr("Batch"),
+          {{tr("Input"), tr("Name of the graph input; click shows its elements"), false, 9},
+           {tr("Shape, type"), tr("Extents of this batch"), false, 13},
+           {tr("Meaning"), tr("How the input is used, as far as the graph tells"), false, 12},
+           {tr("Min"), tr("Smallest finite element"), true, 5},
+           {tr("Max"), tr("Largest finite element"), true, 5},
+           {tr("Zeros"), tr("Share of elements that are zero; for a mask: of masked places; for token ids: often padding"),
+            true, 5},
+           {tr("Negative"), tr("Share of negative elements; for labels: of places that the loss leaves out"), true, 5},
+           {tr("NaN, Inf"), tr("Elements that are not finite"), true, 5}},
+          parent),
       source_(store()),
       steps_(new QComboBox),
       splitter_(new QSplitter(Qt::Horizontal)),
@@ -115,7 +117,8 @@ QString BatchView::headerText() const {
 }
 
 QString BatchView::emptyText() const {
-  return store().graph() ? QString() : tr("No model is open.\nOpen one (Ctrl+O): the batch of the present step appears here.");
+  return store().graph() ? QString()
+                         : tr("No model is open.\nOpen one (Ctrl+O): the batch of the present step appears here.");
 }
 
 void BatchView::showEvent(QShowEvent* event) {
@@ -155,7 +158,9 @@ void BatchView::fillSteps() {
   const std::vector<StepPtr> recorded = recordedBatches(store(), kMostSteps);
   steps_->clear();
   if (!store().readOnly()) steps_->addItem(tr("Present batch"), -1);
-  for (const StepPtr& step : recorded) steps_->addItem(tr("Step %1   %2").arg(step->step()).arg(format::visible(step->batch())), QVariant::fromValue<qint64>(step->step()));
+  for (const StepPtr& step : recorded)
+    steps_->addItem(tr("Step %1   %2").arg(step->step()).arg(format::visible(step->batch())),
+                    QVariant::fromValue<qint64>(step->step()));
   steps_->setCurrentIndex(std::max(0, chosen_ < 0 ? 0 : steps_->findData(QVariant::fromValue<qint64>(chosen_))));
   steps_->setVisible(!recorded.empty());
   // The newest one follows the run; a chosen one may be gone after a rewind.
@@ -222,11 +227,15 @@ void BatchView::refill() {
     const auto* info = batch::info(store(), id);
     row.cells = {names::value(*store().graph(), id),
                  shapeOf(id),
-                 {info ? format::visible(info->role()) : tr("set by the training"), {}, info ? format::visible(info->reason()) : QString()}};
+                 {info ? format::visible(info->role()) : tr("set by the training"),
+                  {},
+                  info ? format::visible(info->reason()) : QString()}};
     if (const auto* s = source_.statistics(id)) {
       const auto share = [s](std::int64_t n) {
-        TableCell cell(n == 0 ? QStringLiteral("0") : format::percent(static_cast<double>(n), static_cast<double>(s->count())),
-                       QVariant::fromValue<qint64>(n), QStringLiteral("%1 of %2 elements").arg(format::count(n), format::count(s->count())));
+        TableCell cell(
+            n == 0 ? QStringLiteral("0") : format::percent(static_cast<double>(n), static_cast<double>(s->count())),
+            QVariant::fromValue<qint64>(n),
+            QStringLiteral("%1 of %2 elements").arg(format::count(n), format::count(s->count())));
         if (s->count() > 0) cell.share = static_cast<double>(n) / static_cast<double>(s->count());
         return cell;
       };

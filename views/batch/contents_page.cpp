@@ -78,10 +78,12 @@ ContentsPage::ContentsPage(const ViewContext& context, const BatchSource& source
 
 int ContentsPage::shownInput() const {
   const std::vector<int> all = batch::inputs(context_.store);
-  if (std::find(all.begin(), all.end(), context_.selection.selection().value) != all.end()) return context_.selection.selection().value;
+  if (std::find(all.begin(), all.end(), context_.selection.selection().value) != all.end())
+    return context_.selection.selection().value;
   for (const int rank : {4, 2, 1}) {
-    const auto it = std::find_if(all.begin(), all.end(),
-                                 [&](int id) { return context_.store.graph()->value(id)->dims_size() == rank && batch::info(context_.store, id); });
+    const auto it = std::find_if(all.begin(), all.end(), [&](int id) {
+      return context_.store.graph()->value(id)->dims_size() == rank && batch::info(context_.store, id);
+    });
     if (it != all.end()) return *it;
   }
   return all.empty() ? -1 : all.front();
@@ -99,7 +101,8 @@ void ContentsPage::fetch() {
       extent.push_back(std::max<qint64>(1, QString::fromStdString(dim).toLongLong()));
     }
     const TensorPtr known = store.tensor(id);  // a graph with symbolic extents does not tell them
-    if (known && known->dims_size() == static_cast<int>(extent.size())) extent.assign(known->dims().begin(), known->dims().end());
+    if (known && known->dims_size() == static_cast<int>(extent.size()))
+      extent.assign(known->dims().begin(), known->dims().end());
     emit context_.wishes.fetchTensor(id, begin, extent);
   }
 }
@@ -113,7 +116,9 @@ void ContentsPage::take(int value) {
   double all = 1;  // whatever extents were told
   for (const auto d : tensor->dims()) all *= static_cast<double>(std::max<std::int64_t>(1, d));
   const TensorPtr held = contents(value);
-  if (!begins || (values.count() == 1 && all > 1) || (held && held->step() == tensor->step() && held->data().size() > tensor->data().size())) return;
+  if (!begins || (values.count() == 1 && all > 1) ||
+      (held && held->step() == tensor->step() && held->data().size() > tensor->data().size()))
+    return;
   whole_[value] = tensor;
   refresh();
 }
@@ -137,18 +142,23 @@ void ContentsPage::refresh() {
     caption_->paragraph(Details::quiet(tr("The model has no inputs.")));
   } else if (!source_.live() && values.count() == 0) {
     caption_->paragraph(Details::quiet(
-        !source_.recorded()           ? tr("No batch was recorded: the option record.batch is off, or an older version wrote the file.")
-        : source_.kept(input)         ? tr("Of the contents nothing was kept: the option record.batch.bytes says how many bytes of each input are.")
-                                      : tr("This step recorded nothing of %1.").arg(names::value(*store.graph(), input))));
+        !source_.recorded()
+            ? tr("No batch was recorded: the option record.batch is off, or an older version wrote the file.")
+        : source_.kept(input)
+            ? tr("Of the contents nothing was kept: the option record.batch.bytes says how many bytes of each input are.")
+            : tr("This step recorded nothing of %1.").arg(names::value(*store.graph(), input))));
   } else if (values.count() == 0) {
     const TensorPtr known = store.tensor(input);
-    caption_->paragraph(
-        Details::quiet(known && !known->unavailable().empty() ? format::visible(known->unavailable()) : tr("No batch was fed yet: run or step.")));
+    caption_->paragraph(Details::quiet(known && !known->unavailable().empty() ? format::visible(known->unavailable())
+                                                                              : tr("No batch was fed yet: run or step.")));
   } else if (pictures) {
     const int labels = batch::labelsOf(store, input);
     pictures_->set(values, TensorValues(labels < 0 ? nullptr : contents(labels)), worst_);
     pages_->setCurrentIndex(1);
-    QString text = tr("%1: %2 of %3 samples").arg(names::value(*store.graph(), input)).arg(pictures_->pictures()).arg(values.tensor()->dims(0));
+    QString text = tr("%1: %2 of %3 samples")
+                       .arg(names::value(*store.graph(), input))
+                       .arg(pictures_->pictures())
+                       .arg(values.tensor()->dims(0));
     if (labels >= 0) text += tr(", below each its %1").arg(names::value(*store.graph(), labels));
     caption_->paragraph(Details::quiet(text));
   } else if (table) {
@@ -162,12 +172,15 @@ void ContentsPage::refresh() {
       text += tr("; the first %1 of %2 rows").arg(tokenTable_->rowCount()).arg(values.tensor()->dims(0));
     caption_->paragraph(Details::quiet(text));
   } else if (!source_.live() && partly(values)) {
-    caption_->paragraph(Details::quiet(tr("%1: only its first %2 of %3 were kept, less than one sample. The option record.batch.bytes keeps more.")
-                                           .arg(names::value(*store.graph(), input), format::bytes(static_cast<std::int64_t>(values.tensor()->data().size())),
-                                                format::bytes(wholeBytes(values)))));
-  } else {
     caption_->paragraph(Details::quiet(
-        tr("%1: neither images of 1 or 3 channels nor integers in rows. The view Tensor shows its elements.").arg(names::value(*store.graph(), input))));
+        tr("%1: only its first %2 of %3 were kept, less than one sample. The option record.batch.bytes keeps more.")
+            .arg(names::value(*store.graph(), input),
+                 format::bytes(static_cast<std::int64_t>(values.tensor()->data().size())),
+                 format::bytes(wholeBytes(values)))));
+  } else {
+    caption_->paragraph(
+        Details::quiet(tr("%1: neither images of 1 or 3 channels nor integers in rows. The view Tensor shows its elements.")
+                           .arg(names::value(*store.graph(), input))));
   }
   caption_->end();
 }

@@ -39,7 +39,8 @@ void DensityPage::fillDecisions() {
   } else if (store.steps().back()->densities_size() == 0) {
     decisions_->paragraph(Details::quiet(
         store.readOnly() ? tr("No density was recorded: no input has one, or an older version wrote the file.")
-                         : tr("No input has a density: no mask, no label that the loss ignores, no padding value. The setting pad INPUT=ID names one.")));
+                         : tr("No input has a density: no mask, no label that the loss ignores, no padding value. The "
+                              "setting pad INPUT=ID names one.")));
   }
   // What the build said of its inputs, and which passes were decided by one of them.
   const std::vector<int> inputs = batch::inputs(store);
@@ -47,7 +48,8 @@ void DensityPage::fillDecisions() {
   for (const auto& span : store.phases()) {
     for (const auto& note : span.pass().notes()) {
       bool about = span.name() == "inspect inputs";
-      for (const int id : inputs) about = about || note.find('\'' + store.graph()->value(id)->name() + '\'') != std::string::npos;
+      for (const int id : inputs)
+        about = about || note.find('\'' + store.graph()->value(id)->name() + '\'') != std::string::npos;
       if (!about) continue;
       if (!heading) decisions_->heading(tr("Decided when this was built"));
       heading = true;

@@ -25,7 +25,9 @@ QString kindText(const snapshot::InputDensity& d) {
   return d.kind() == "mask" ? QObject::tr("mask density") : QObject::tr("token density");
 }
 
-double shareOf(const snapshot::InputDensity& d) { return d.total() > 0 ? static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0; }
+double shareOf(const snapshot::InputDensity& d) {
+  return d.total() > 0 ? static_cast<double>(d.valid()) / static_cast<double>(d.total()) : 0;
+}
 
 // The largest loss of a row, of the steps that recorded their rows.
 std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_t first) {
@@ -36,7 +38,9 @@ std::optional<Gauge> worstRowGauge(const std::vector<StepPtr>& steps, std::size_
     if (!worst) continue;
     gauge.history.push_back(std::isfinite(worst->loss) ? worst->loss : 0);
     gauge.text = QObject::tr("%1, mean %2").arg(format::number(worst->loss, 4), format::number(worst->mean, 4));
-    gauge.tip = QObject::tr("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2").arg(format::count(worst->counted)).arg(steps[i]->step());
+    gauge.tip = QObject::tr("Largest contribution of a row to the loss, and the mean of all %1 rows that count, at step %2")
+                    .arg(format::count(worst->counted))
+                    .arg(steps[i]->step());
   }
   if (gauge.history.empty()) return std::nullopt;
   gauge.title = QObject::tr("worst row");
@@ -65,26 +69,33 @@ std::vector<Gauge> batchGauges(const SnapshotStore& store, std::size_t most) {
     gauges.push_back(std::move(gauge));
   };
   count(
-      QObject::tr("samples"), [](const snapshot::StepRecord& s) { return s.samples(); }, QObject::tr("Extent of the first axis of the first input"));
+      QObject::tr("samples"), [](const snapshot::StepRecord& s) { return s.samples(); },
+      QObject::tr("Extent of the first axis of the first input"));
   count(
-      QObject::tr("tokens"), [](const snapshot::StepRecord& s) { return s.tokens(); }, QObject::tr("Samples times their length, padding counted"));
+      QObject::tr("tokens"), [](const snapshot::StepRecord& s) { return s.tokens(); },
+      QObject::tr("Samples times their length, padding counted"));
   for (const snapshot::InputDensity& d : last.densities()) {
     const int value = idOf(d.input());
     const QString name = format::visible(d.input());
-    Gauge density{QObject::tr("%1 of %2").arg(kindText(d), name),
-                  QObject::tr("%1 of %2").arg(format::percent(static_cast<double>(d.valid()), static_cast<double>(d.total())), format::count(d.total())),
-                  QObject::tr("%1 of %2 elements are data: %3").arg(format::count(d.valid()), format::count(d.total()), format::visible(d.reason())),
-                  shareOf(d),
-                  {},
-                  1,
-                  value};
-    Gauge length{QObject::tr("lengths of %1").arg(name),
-                 QObject::tr("%1 … %2, mean %3").arg(format::count(d.shortest()), format::count(d.longest()), averageLength(d)),
-                 QObject::tr("Valid elements per row: shortest, longest and mean of %1 rows; the curve is the longest").arg(format::count(d.rows())),
-                 d.rows() > 0 && d.total() > 0 ? static_cast<double>(d.longest() * d.rows()) / static_cast<double>(d.total()) : -1,
-                 {},
-                 0,
-                 value};
+    Gauge density{
+        QObject::tr("%1 of %2").arg(kindText(d), name),
+        QObject::tr("%1 of %2")
+            .arg(format::percent(static_cast<double>(d.valid()), static_cast<double>(d.total())), format::count(d.total())),
+        QObject::tr("%1 of %2 elements are data: %3")
+            .arg(format::count(d.valid()), format::count(d.total()), format::visible(d.reason())),
+        shareOf(d),
+        {},
+        1,
+        value};
+    Gauge length{
+        QObject::tr("lengths of %1").arg(name),
+        QObject::tr("%1 … %2, mean %3").arg(format::count(d.shortest()), format::count(d.longest()), averageLength(d)),
+        QObject::tr("Valid elements per row: shortest, longest and mean of %1 rows; the curve is the longest")
+            .arg(format::count(d.rows())),
+        d.rows() > 0 && d.total() > 0 ? static_cast<double>(d.longest() * d.rows()) / static_cast<double>(d.total()) : -1,
+        {},
+        0,
+        value};
     for (std::size_t i = first; i < steps.size(); ++i) {
       for (const snapshot::InputDensity& then : steps[i]->densities()) {
         if (then.input() != d.input() || then.kind() != d.kind()) continue;
@@ -115,7 +126,9 @@ void GaugeList::set(std::vector<Gauge> gauges) {
 }
 
 int GaugeList::rowHeight() const { return qRound(1.9 * Metrics::current().unit); }
-QSize GaugeList::sizeHint() const { return {30 * Metrics::current().unit, static_cast<int>(gauges_.size()) * rowHeight() + Metrics::current().padding}; }
+QSize GaugeList::sizeHint() const {
+  return {30 * Metrics::current().unit, static_cast<int>(gauges_.size()) * rowHeight() + Metrics::current().padding};
+}
 QSize GaugeList::minimumSizeHint() const { return {10 * Metrics::current().unit, sizeHint().height()}; }
 
 int GaugeList::rowAt(const QPoint& at) const {
@@ -129,7 +142,8 @@ void GaugeList::paintEvent(QPaintEvent*) {
   const Tokens& t = Tokens::current();
   const Metrics m = Metrics::current();
   const int room = width() - 2 * m.padding, gap = m.unit / 2;
-  const int title = room * 30 / 100, text = room * 28 / 100, bar = room * 18 / 100, curve = room - title - text - bar - 3 * gap;
+  const int title = room * 30 / 100, text = room * 28 / 100, bar = room * 18 / 100,
+            curve = room - title - text - bar - 3 * gap;
   for (std::size_t i = 0; i < gauges_.size(); ++i) {
     const Gauge& g = gauges_[i];
     QRect row(m.padding, m.padding / 2 + static_cast<int>(i) * rowHeight(), title, rowHeight());
@@ -147,7 +161,8 @@ void GaugeList::paintEvent(QPaintEvent*) {
     if (g.share >= 0) {
       const QRectF whole = QRectF(row).adjusted(0, rowHeight() * 0.32, 0, -rowHeight() * 0.32);
       painter.fillRect(whole, t.grid);
-      painter.fillRect(QRectF(whole.topLeft(), QSizeF(whole.width() * std::clamp(g.share, 0.0, 1.0), whole.height())), t.accent);
+      painter.fillRect(QRectF(whole.topLeft(), QSizeF(whole.width() * std::clamp(g.share, 0.0, 1.0), whole.height())),
+                       t.accent);
       painter.setPen(t.border);
       painter.drawRect(whole);
     }
@@ -170,7 +185,8 @@ void GaugeList::paintEvent(QPaintEvent*) {
 
 void GaugeList::mousePressEvent(QMouseEvent* event) {
   const int row = rowAt(event->pos());
-  if (row >= 0 && gauges_[static_cast<std::size_t>(row)].value >= 0) emit clicked(gauges_[static_cast<std::size_t>(row)].value);
+  if (row >= 0 && gauges_[static_cast<std::size_t>(row)].value >= 0)
+    emit clicked(gauges_[static_cast<std::size_t>(row)].value);
 }
 
 bool GaugeList::event(QEvent* event) {
@@ -183,7 +199,9 @@ bool GaugeList::event(QEvent* event) {
     tip = g.title + '\n' + g.text + '\n' + g.tip;
     if (g.history.size() > 1) tip += '\n' + tr("The curve: the last %1 steps, from 0").arg(g.history.size());
   }
-  QToolTip::showText(help->globalPos(), tip.isEmpty() ? tip : QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()), this);
+  QToolTip::showText(help->globalPos(),
+                     tip.isEmpty() ? tip : QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()),
+                     this);
   return true;
 }
 

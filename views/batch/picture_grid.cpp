@@ -18,7 +18,8 @@ constexpr std::int64_t kMostSide = 1024;
 }  // namespace
 
 bool isPictures(const std::vector<std::int64_t>& dims) {
-  return dims.size() == 4 && (dims[1] == 1 || dims[1] == 3) && dims[2] > 1 && dims[3] > 1 && dims[2] <= kMostSide && dims[3] <= kMostSide;
+  return dims.size() == 4 && (dims[1] == 1 || dims[1] == 3) && dims[2] > 1 && dims[3] > 1 && dims[2] <= kMostSide &&
+         dims[3] <= kMostSide;
 }
 
 std::vector<QImage> makePictures(const TensorValues& pixels, std::size_t most) {
@@ -71,7 +72,9 @@ void PictureGrid::set(const TensorValues& pixels, TensorValues labels, int worst
 QSize PictureGrid::cell() const {
   const int unit = Metrics::current().unit;
   const int side = pictures_.empty() ? 4 * unit : std::clamp(pictures_[0].height(), 4 * unit, 8 * unit);
-  const int wide = pictures_.empty() ? side : std::clamp(side * pictures_[0].width() / std::max(1, pictures_[0].height()), 2 * unit, 12 * unit);
+  const int wide = pictures_.empty()
+                       ? side
+                       : std::clamp(side * pictures_[0].width() / std::max(1, pictures_[0].height()), 2 * unit, 12 * unit);
   return {wide, side};
 }
 
@@ -101,8 +104,8 @@ void PictureGrid::paintEvent(QPaintEvent*) {
   const int across = columns(width());
   painter.setFont(smallFont());
   for (int i = 0; i < pictures(); ++i) {
-    const QRect place(m.padding + i % across * (size.width() + m.unit / 2), m.padding / 2 + i / across * (size.height() + qRound(1.7 * m.unit)),
-                      size.width(), size.height());
+    const QRect place(m.padding + i % across * (size.width() + m.unit / 2),
+                      m.padding / 2 + i / across * (size.height() + qRound(1.7 * m.unit)), size.width(), size.height());
     painter.drawImage(place, pictures_[static_cast<std::size_t>(i)]);
     painter.setPen(QPen(i == worst_ ? t.error : t.border, i == worst_ ? 2 : 1));
     painter.drawRect(place.adjusted(0, 0, -1, -1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Images of a batch as pictures: an input [samples, 1 or 3 channels, height, width], with the label of each where there is one.
+// Images of a batch as pictures: an input [samples, 1 or 3 channels, height, width], with the label of each where there is
+// one.
 #pragma once
 
 #include <QImage>
@@ -13,8 +14,9 @@ namespace stepscope {
 // True for extents that can be shown as pictures.
 bool isPictures(const std::vector<std::int64_t>& dims);
 
-// One picture per sample that is whole in `pixels`, at most `most`. The range of all numbers that are there, smallest to largest, becomes black to
-// white (one channel) or none to full red, green and blue; what is not finite has the one loud colour.
+// One picture per sample that is whole in `pixels`, at most `most`. The range of all numbers that are there, smallest to
+// largest, becomes black to white (one channel) or none to full red, green and blue; what is not finite has the one loud
+// colour.
 std::vector<QImage> makePictures(const TensorValues& pixels, std::size_t most);
 
 class PictureGrid : public QWidget {

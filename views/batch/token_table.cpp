@@ -17,9 +17,13 @@ void TokenTable::set(TensorValues tokens, TensorValues mask, std::optional<doubl
   padding_ = padding;
   if (mask_.extent() != tokens_.extent()) mask_ = {};
   const auto& extent = tokens_.extent();
-  columns_ = extent.empty() || extent.size() > 2 || tokens_.count() == 0 ? 0 : static_cast<int>(std::min(extent.back(), kMostColumns));
+  columns_ = extent.empty() || extent.size() > 2 || tokens_.count() == 0
+                 ? 0
+                 : static_cast<int>(std::min(extent.back(), kMostColumns));
   // Only whole rows: short data ends the table.
-  rows_ = columns_ == 0 ? 0 : extent.size() == 1 ? 1 : static_cast<int>(std::min({extent[0], kMostRows, tokens_.count() / extent[1]}));
+  rows_ = columns_ == 0        ? 0
+          : extent.size() == 1 ? 1
+                               : static_cast<int>(std::min({extent[0], kMostRows, tokens_.count() / extent[1]}));
   endResetModel();
 }
 

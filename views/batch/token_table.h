@@ -14,7 +14,8 @@ class TokenTable : public QAbstractTableModel {
  public:
   explicit TokenTable(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-  // `tokens` of rank 1 or 2. `mask` of the same extents, or empty: then elements equal to `padding` are left out, if it is set.
+  // `tokens` of rank 1 or 2. `mask` of the same extents, or empty: then elements equal to `padding` are left out, if it is
+  // set.
   void set(TensorValues tokens, TensorValues mask, std::optional<double> padding);
   bool masked(int row, int column) const;
 

@@ -26,11 +26,13 @@ std::int64_t samplesOf(const SnapshotStore& store, const BatchSource& source) {
 
 }  // namespace
 
-WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents, QWidget* parent)
+WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents,
+                     QWidget* parent)
     : Details(parent), context_(context), source_(source), contents_(std::move(contents)) {
   setAccessibleName(tr("Worst row"));
   connect(this, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
-  connect(this, &Details::commandClicked, this, [this](const QString& what) { emit context_.wishes.runTo(what.section(':', 1).toInt() + 1); });
+  connect(this, &Details::commandClicked, this,
+          [this](const QString& what) { emit context_.wishes.runTo(what.section(':', 1).toInt() + 1); });
   connect(&context_.store.findings(), &Findings::rowLossesChanged, this, [this] {
     if (const auto& found = context_.store.findings().rowLosses(); found && found->values_size() > 0) losses_ = found;
     refresh();
@@ -79,7 +81,8 @@ void WorstPage::fillNotFinite() {
     if (!s || s->nan() + s->inf() == 0) continue;
     const int bad = firstBadSample(TensorValues(contents_(id)));
     row(tr("Not finite"), link(Selection::ofValue(id), names::value(*store.graph(), id)) +
-                              coloured(tr("  %1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), Tokens::current().number) +
+                              coloured(tr("  %1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())),
+                                       Tokens::current().number) +
                               (bad >= 0 ? text(tr(", first in sample %1").arg(bad)) : QString()));
   }
 }
@@ -93,11 +96,16 @@ void WorstPage::fillWorst(const snapshot::RowLosses& losses) {
     return;
   }
   QString place = tr("row %1 of %2").arg(format::count(worst->row), format::count(losses.values_size()));
-  if (worst->sample >= 0 && losses.values_size() > samples) place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
-  row(tr("Worst row"), strong(place) + (losses.step() == source_.step() ? QString() : quiet(tr("  of step %1").arg(losses.step()))));
-  row(tr("Its loss"), std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
-  row(tr("Mean"), text(format::number(worst->mean)) + quiet(tr("  of the %1 rows that count").arg(format::count(worst->counted))) +
-                      (worst->notFinite > 0 ? coloured(tr("  %1 not finite").arg(format::count(worst->notFinite)), t.number) : QString()));
+  if (worst->sample >= 0 && losses.values_size() > samples)
+    place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
+  row(tr("Worst row"),
+      strong(place) + (losses.step() == source_.step() ? QString() : quiet(tr("  of step %1").arg(losses.step()))));
+  row(tr("Its loss"),
+      std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
+  row(tr("Mean"), text(format::number(worst->mean)) +
+                      quiet(tr("  of the %1 rows that count").arg(format::count(worst->counted))) +
+                      (worst->notFinite > 0 ? coloured(tr("  %1 not finite").arg(format::count(worst->notFinite)), t.number)
+                                            : QString()));
   row(tr("What"), quiet(format::visible(losses.quantity())));
 }
 
@@ -108,9 +116,11 @@ void WorstPage::fillLosses() {
     if (losses && losses->values_size() > 0) {
       fillWorst(*losses);
     } else {
-      paragraph(quiet(losses               ? tr("There is no value per row: %1.").arg(format::visible(losses->unavailable()))
-                      : source_.recorded() ? tr("This loss has no value per row.")
-                                           : tr("No losses of rows were recorded: the option record.batch is off, or an older version wrote the file.")));
+      paragraph(quiet(
+          losses ? tr("There is no value per row: %1.").arg(format::visible(losses->unavailable()))
+          : source_.recorded()
+              ? tr("This loss has no value per row.")
+              : tr("No losses of rows were recorded: the option record.batch is off, or an older version wrote the file.")));
     }
     return;
   }
@@ -121,8 +131,10 @@ void WorstPage::fillLosses() {
   if (newest->instruction() < 0) {
     paragraph(quiet(tr("There is no value per row: %1.").arg(format::visible(newest->unavailable()))));
   } else {
-    paragraph(quiet(tr("The rows can be read between the loss and its gradient; now: %1. ").arg(format::visible(newest->unavailable()))) +
-              command(QStringLiteral("runpast:%1").arg(newest->instruction()), tr("Run past the loss, %1").arg(newest->instruction())));
+    paragraph(quiet(tr("The rows can be read between the loss and its gradient; now: %1. ")
+                        .arg(format::visible(newest->unavailable()))) +
+              command(QStringLiteral("runpast:%1").arg(newest->instruction()),
+                      tr("Run past the loss, %1").arg(newest->instruction())));
   }
 }
 

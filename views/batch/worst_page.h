@@ -15,7 +15,8 @@ class WorstPage : public Details {
 
  public:
   // `contents` gives those of an input that were fetched; nullptr otherwise.
-  WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents, QWidget* parent = nullptr);
+  WorstPage(const ViewContext& context, const BatchSource& source, std::function<TensorPtr(int)> contents,
+            QWidget* parent = nullptr);
 
   void ask();     // for the losses of the rows
   void forget();  // another graph

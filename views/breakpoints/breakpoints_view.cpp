@@ -17,7 +17,9 @@ enum Kind { kOp, kPredicate, kPhase, kInstruction };
 
 BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("breakpoints"), tr("Breakpoints"),
-                 {{tr("State"), tr("On or off; double-click switches"), false, 4}, {tr("Stops"), tr("What has to be true for a run to stop"), false, 20}}, parent),
+                 {{tr("State"), tr("On or off; double-click switches"), false, 4},
+                  {tr("Stops"), tr("What has to be true for a run to stop"), false, 20}},
+                 parent),
       kind_(new QComboBox),
       text_(new QLineEdit) {
   const Metrics m = Metrics::current();
@@ -31,7 +33,8 @@ BreakpointsView::BreakpointsView(const ViewContext& context, QWidget* parent)
   line->setContentsMargins(m.padding, qRound(0.5 * m.unit), m.padding, qRound(0.5 * m.unit));
   line->setSpacing(qRound(0.5 * m.unit));
   auto* button = new QPushButton(tr("Add"));
-  kind_->setToolTip(tr("What a run stops at: every node of an operator, a condition on a tensor, the begin of a phase, one instruction"));
+  kind_->setToolTip(
+      tr("What a run stops at: every node of an operator, a condition on a tensor, the begin of a phase, one instruction"));
   button->setToolTip(tr("Adds this breakpoint"));
   line->addWidget(kind_);
   line->addWidget(text_, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which recorded steps a sum over steps counts: the newest ones with spans, without warm-up as long as others are there. The first
-// step of a plan is warm-up: caches are cold and memory is touched for the first time.
+// Which recorded steps a sum over steps counts: the newest ones with spans, without warm-up as long as others are there. The
+// first step of a plan is warm-up: caches are cold and memory is touched for the first time.
 #pragma once
 
 #include "views/common/snapshot_store.h"

@@ -15,7 +15,9 @@ namespace {
 const QString kLabelWidth = QStringLiteral("\u0001labels\u0001");
 
 QString harmless(const QString& plain) {
-  static const QRegularExpression kUnit(QStringLiteral("(?<=\\d) (?=(?:[KMGTP]iB|B|ns|µs|ms|s|%|[kMGTP]?FLOP/s|[KMGT]i?B/s|bytes)(?![\\w/]))|(?<=\\d) (?=× \\d)|(?<=\\d ×) (?=\\d)"));
+  static const QRegularExpression kUnit(
+      QStringLiteral("(?<=\\d) (?=(?:[KMGTP]iB|B|ns|µs|ms|s|%|[kMGTP]?FLOP/s|[KMGT]i?B/s|bytes)(?![\\w/]))|(?<=\\d) (?=× "
+                     "\\d)|(?<=\\d ×) (?=\\d)"));
   QString text = plain.toHtmlEscaped();
   return text.replace(kUnit, QString(QChar::Nbsp));
 }
@@ -26,8 +28,10 @@ QString retinted(const QString& html, const Tokens& from, const Tokens& to) {
   const auto add = [&names](const QColor& old, const QColor& fresh) {
     if (!names.contains(old.name())) names.insert(old.name(), fresh.name());
   };
-  for (QColor Tokens::*colour : {&Tokens::text, &Tokens::muted, &Tokens::faint, &Tokens::accent, &Tokens::ok, &Tokens::warn, &Tokens::error, &Tokens::number, &Tokens::negative,
-                                 &Tokens::currentRow, &Tokens::select, &Tokens::border, &Tokens::hover, &Tokens::raised, &Tokens::panel, &Tokens::window, &Tokens::edge})
+  for (QColor Tokens::*colour :
+       {&Tokens::text, &Tokens::muted, &Tokens::faint, &Tokens::accent, &Tokens::ok, &Tokens::warn, &Tokens::error,
+        &Tokens::number, &Tokens::negative, &Tokens::currentRow, &Tokens::select, &Tokens::border, &Tokens::hover,
+        &Tokens::raised, &Tokens::panel, &Tokens::window, &Tokens::edge})
     add(from.*colour, to.*colour);
   for (int i = 0; i <= snapshot::BufferClass_MAX; ++i) add(from.bufferClass(i), to.bufferClass(i));
   static const QRegularExpression kColour(QStringLiteral("#[0-9a-f]{6}"));
@@ -86,7 +90,8 @@ void Details::begin(double labels) {
   inTable_ = false;
   labels_ = labels * Metrics::current().unit;
   html_ = QStringLiteral(
-              "<style>a { color: %1; text-decoration: none; } td { padding: 2px 8px 2px 0; } td.l { color: %2; white-space: nowrap; } "
+              "<style>a { color: %1; text-decoration: none; } td { padding: 2px 8px 2px 0; } td.l { color: %2; white-space: "
+              "nowrap; } "
               "h3 { font-size: large; font-weight: 600; margin: 0 0 6px 0; } p { margin: 4px 0; }</style>")
               .arg(t.accent.name(), t.muted.name());
 }
@@ -98,7 +103,8 @@ void Details::closeTable() {
 
 void Details::heading(const QString& text) {
   closeTable();
-  html_ += QStringLiteral("<p style='font-weight:600; margin-top:8px; color:%1'>%2</p>").arg(Tokens::current().text.name(), text.toHtmlEscaped());
+  html_ += QStringLiteral("<p style='font-weight:600; margin-top:8px; color:%1'>%2</p>")
+               .arg(Tokens::current().text.name(), text.toHtmlEscaped());
 }
 
 void Details::title(const QString& text) {
@@ -110,7 +116,8 @@ void Details::row(const QString& label, const QString& html) {
   if (!inTable_) html_ += QStringLiteral("<table cellspacing='0' width='100%'>");
   inTable_ = true;
   labels_ = std::max(labels_, QFontMetricsF(font()).horizontalAdvance(label));
-  html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td>").arg(kLabelWidth, label.toHtmlEscaped()) + html + QStringLiteral("</td></tr>");
+  html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td>").arg(kLabelWidth, label.toHtmlEscaped()) + html +
+           QStringLiteral("</td></tr>");
 }
 
 void Details::notice(const QString& html) {
@@ -131,7 +138,8 @@ void Details::amounts(const std::vector<Amount>& rows) {
   html_ += QStringLiteral("<table cellspacing='0'>");
   for (const Amount& row : rows) {
     labels_ = std::max(labels_, QFontMetricsF(font()).horizontalAdvance(row.label));
-    html_ += QStringLiteral("<tr><td class='l' width='%1'>%2</td><td align='right'>%3</td><td align='right'>&nbsp;&nbsp;%4</td></tr>")
+    html_ += QStringLiteral(
+                 "<tr><td class='l' width='%1'>%2</td><td align='right'>%3</td><td align='right'>&nbsp;&nbsp;%4</td></tr>")
                  .arg(kLabelWidth, row.label.toHtmlEscaped(), text(row.number), quiet(row.share));
   }
   html_ += QStringLiteral("</table>");
@@ -153,22 +161,30 @@ void Details::showPage() {
 void Details::changeEvent(QEvent* event) {
   QTextBrowser::changeEvent(event);
   const Theme now = Tokens::current().theme;
-  if ((event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) || now == theme_ || html_.isEmpty()) return;
+  if ((event->type() != QEvent::PaletteChange && event->type() != QEvent::StyleChange) || now == theme_ || html_.isEmpty())
+    return;
   html_ = retinted(html_, Tokens::of(theme_), Tokens::of(now));
   theme_ = now;
   showPage();
 }
 
 QString Details::text(const QString& plain) { return harmless(plain); }
-QString Details::strong(const QString& plain) { return QStringLiteral("<span style='font-weight:600'>%1</span>").arg(harmless(plain)); }
+QString Details::strong(const QString& plain) {
+  return QStringLiteral("<span style='font-weight:600'>%1</span>").arg(harmless(plain));
+}
 QString Details::quiet(const QString& plain) { return coloured(plain, Tokens::current().muted); }
 QString Details::mono(const QString& plain) {
-  return QStringLiteral("<span style='font-family:\"%1\"; font-size:%2pt'>%3</span>").arg(monoFont().family()).arg(monoFont().pointSizeF()).arg(harmless(plain));
+  return QStringLiteral("<span style='font-family:\"%1\"; font-size:%2pt'>%3</span>")
+      .arg(monoFont().family())
+      .arg(monoFont().pointSizeF())
+      .arg(harmless(plain));
 }
 QString Details::coloured(const QString& plain, const QColor& colour) {
   return QStringLiteral("<span style='color:%1'>%2</span>").arg(colour.name(), harmless(plain));
 }
-QString Details::tag(const QString& plain, const QColor& colour) { return QStringLiteral("<span style='color:%1'>[%2]</span> ").arg(colour.name(), harmless(plain)); }
+QString Details::tag(const QString& plain, const QColor& colour) {
+  return QStringLiteral("<span style='color:%1'>[%2]</span> ").arg(colour.name(), harmless(plain));
+}
 
 QString Details::link(const Selection& target, const QString& plain) {
   QString url;

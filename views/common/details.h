@@ -22,10 +22,10 @@ class Details : public QTextBrowser {
 
   // Fills the page: begin(), then lines in order, then end(). Labels take at least `labels` units of the font.
   void begin(double labels = 7);
-  void heading(const QString& text);                          // plain text
-  void title(const QString& text);                            // of what the page is about, as wide as the page; plain text
-  void row(const QString& label, const QString& html);        // label plain; html from text(), quiet(), link() …
-  void notice(const QString& html);                           // boxed, in the colour of the current row
+  void heading(const QString& text);                    // plain text
+  void title(const QString& text);                      // of what the page is about, as wide as the page; plain text
+  void row(const QString& label, const QString& html);  // label plain; html from text(), quiet(), link() …
+  void notice(const QString& html);                     // boxed, in the colour of the current row
   void paragraph(const QString& html);
   // Labels with numbers below each other and what each is of a whole; plain text.
   struct Amount {
@@ -60,7 +60,7 @@ class Details : public QTextBrowser {
   void showPage();
 
   bool fit_ = false;
-  QString html_;  // with a placeholder for the width of the labels, which the longest of the page decides
+  QString html_;                 // with a placeholder for the width of the labels, which the longest of the page decides
   Theme theme_ = Theme::kLight;  // that the page is written in
   double labels_ = 0;
   bool inTable_ = false;

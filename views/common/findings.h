@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, what may be
-// computed again, the text of a source file. Written by the workbench, read by views. GUI thread only.
+// Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, what may
+// be computed again, the text of a source file. Written by the workbench, read by views. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -34,7 +34,7 @@ struct RecomputeAnswer {
   bool whatIf = false;  // the report's what_if is of this plan and budget
   QString plan;
   qint64 budget = 0;
-  QString problem;      // why there is no answer, hostile text; empty: there is one
+  QString problem;  // why there is no answer, hostile text; empty: there is one
 };
 
 // How the last edit of an element ended.
@@ -56,15 +56,21 @@ class Findings : public QObject {
   explicit Findings(QObject* parent = nullptr) : QObject(parent) {}
 
   const TensorComparison& tensorComparison() const { return comparison_; }
-  const std::vector<KeptTensor>& kept() const { return kept_; }                               // newest first
-  const std::shared_ptr<const snapshot::RowLosses>& rowLosses() const { return rowLosses_; }  // nullptr until it was asked for
-  const std::shared_ptr<const snapshot::RecomputeReport>& recompute() const { return recompute_; }  // nullptr until it was asked for
+  const std::vector<KeptTensor>& kept() const { return kept_; }  // newest first
+  const std::shared_ptr<const snapshot::RowLosses>& rowLosses() const {
+    return rowLosses_;
+  }  // nullptr until it was asked for
+  const std::shared_ptr<const snapshot::RecomputeReport>& recompute() const {
+    return recompute_;
+  }  // nullptr until it was asked for
   const RecomputeAnswer& recomputeAnswer() const { return recomputeAnswer_; }
-  const std::shared_ptr<const snapshot::OptionProof>& optionProof() const { return optionProof_; }  // of the last change of options; nullptr before one
+  const std::shared_ptr<const snapshot::OptionProof>& optionProof() const {
+    return optionProof_;
+  }  // of the last change of options; nullptr before one
   // What the proof says, as text, with the role "ok", "warn" or "muted"; empty without one.
   QString optionProofText(QString* role) const;
   const EditAnswer& edit() const { return edit_; }
-  const SourceText* source(const QString& path) const {                                       // nullptr until it was asked for
+  const SourceText* source(const QString& path) const {  // nullptr until it was asked for
     const auto it = sources_.find(path);
     return it == sources_.end() ? nullptr : &it->second;
   }

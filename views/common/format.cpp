@@ -11,13 +11,15 @@
 namespace stepscope::format {
 namespace {
 
-constexpr double kMostTail = 0.66;         // of the width of an elided name
+constexpr double kMostTail = 0.66;  // of the width of an elided name
 constexpr qsizetype kSentenceSpaces = 3, kSentenceEnd = 14;
 
 bool separates(QChar c) { return c == '.' || c == '/' || c == '_' || c == ':' || c == ' '; }
 
 // Words that end in a path are a name with something in front of it.
-bool isSentence(const QString& text) { return text.count(' ') >= kSentenceSpaces && text.size() - text.lastIndexOf(' ') < kSentenceEnd; }
+bool isSentence(const QString& text) {
+  return text.count(' ') >= kSentenceSpaces && text.size() - text.lastIndexOf(' ') < kSentenceEnd;
+}
 
 // Where a word begins, first to last: after a separator, at a capital.
 std::vector<qsizetype> wordStarts(const QString& text) {
@@ -30,7 +32,6 @@ std::vector<qsizetype> wordStarts(const QString& text) {
   }
   return starts;
 }
-
 
 constexpr QChar kMinus(0x2212);
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
@@ -65,7 +66,9 @@ QString bytes(std::int64_t n) {
   if (n < 0) return QStringLiteral("–");
   const double x = static_cast<double>(n);
   if (n < 1024) return QStringLiteral("%1 B").arg(n);
-  const auto unit = [](double v) { return v >= 99.95 ? QString::number(v, 'f', 0) : QString::number(v, 'f', v >= 9.995 ? 1 : 2); };
+  const auto unit = [](double v) {
+    return v >= 99.95 ? QString::number(v, 'f', 0) : QString::number(v, 'f', v >= 9.995 ? 1 : 2);
+  };
   const auto trimmed = [&unit](double v) {
     return std::abs(v - std::round(v)) < 1e-9 && v >= 10 ? QString::number(std::llround(v)) : unit(v);
   };
@@ -148,7 +151,8 @@ QString change(double from, double to) {
   if (from == 0 || !std::isfinite(p)) return {};
   const QString digits = QString::number(std::abs(p), 'f', std::abs(p) < 9.95 ? 1 : 0);
   const bool none = digits == QStringLiteral("0.0");
-  return (none ? QString() : QString(p > 0 ? QChar('+') : kMinus)) + (none ? QStringLiteral("0") : digits) + QStringLiteral(" %");
+  return (none ? QString() : QString(p > 0 ? QChar('+') : kMinus)) + (none ? QStringLiteral("0") : digits) +
+         QStringLiteral(" %");
 }
 
 QString percent(double part, double whole) {
@@ -170,7 +174,9 @@ QString shape(const std::vector<std::string>& dims) {
   return parts.join(QStringLiteral(" × "));
 }
 
-QString visible(const std::string& name) { return visible(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()))); }
+QString visible(const std::string& name) {
+  return visible(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())));
+}
 
 QString visible(const QString& name) {
   QString out;
@@ -193,7 +199,8 @@ QString visible(const QString& name) {
 }
 
 QString elided(const QString& text, const QFontMetrics& metrics, int width) {
-  return elided(text, [&metrics](const QString& t) { return static_cast<double>(metrics.horizontalAdvance(t)); }, width);
+  return elided(
+      text, [&metrics](const QString& t) { return static_cast<double>(metrics.horizontalAdvance(t)); }, width);
 }
 
 QString elided(const QString& text, const std::function<double(const QString&)>& wide, double width) {

@@ -56,10 +56,10 @@ class LineIconEngine : public QIconEngine {
   LineIconEngine(QString name, QColor colour) : name_(std::move(name)), colour_(colour) {}
   void paint(QPainter* painter, const QRect& rect, QIcon::Mode mode, QIcon::State state) override {
     const Tokens& t = Tokens::current();
-    const QColor colour = mode == QIcon::Disabled        ? t.faint
-                          : colour_.isValid()            ? colour_
-                          : state == QIcon::On           ? t.accent
-                                                         : t.text;
+    const QColor colour = mode == QIcon::Disabled ? t.faint
+                          : colour_.isValid()     ? colour_
+                          : state == QIcon::On    ? t.accent
+                                                  : t.text;
     const double ratio = painter->device()->devicePixelRatioF();
     painter->drawPixmap(rect, iconPixmap(name_, colour, rect.width(), ratio));
   }

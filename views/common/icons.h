@@ -8,8 +8,9 @@
 
 namespace stepscope {
 
-// Names: open, run, runback, back, step, phase, phaseback, whole, to, stop, options, export, warning, menu, layout, search, close,
-// refresh, copy, pin, eye, file, plus, minus, left, right, more, save, check, info, gpu. An unknown name is a bug of ours.
+// Names: open, run, runback, back, step, phase, phaseback, whole, to, stop, options, export, warning, menu, layout, search,
+// close, refresh, copy, pin, eye, file, plus, minus, left, right, more, save, check, info, gpu. An unknown name is a bug of
+// ours.
 QIcon icon(const QString& name);
 QIcon icon(const QString& name, const QColor& colour);
 QPixmap iconPixmap(const QString& name, const QColor& colour, int size, double devicePixelRatio);

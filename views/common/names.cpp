@@ -9,7 +9,8 @@
 namespace stepscope::names {
 namespace {
 
-// "transformer.h.11.mlp.c_fc" → "h.11.mlp.c_fc": the last four parts say where one is. A number belongs to the part before it.
+// "transformer.h.11.mlp.c_fc" → "h.11.mlp.c_fc": the last four parts say where one is. A number belongs to the part before
+// it.
 QString tail(const QString& path) {
   const QStringList parts = path.split('.', Qt::SkipEmptyParts);
   if (parts.size() <= 4) return path;
@@ -61,7 +62,8 @@ QString place(const GraphSnapshot& graph, const snapshot::Node& node) {
   if (where.isEmpty()) where = lastPart(format::visible(node.name()));
   if (node.phase() == snapshot::BACKWARD) {
     const QString of = gradientOf(graph, node);
-    if (!of.isEmpty() && !where.endsWith(of)) where += (where.isEmpty() ? QString() : QStringLiteral(" · ")) + QStringLiteral("d ") + of;
+    if (!of.isEmpty() && !where.endsWith(of))
+      where += (where.isEmpty() ? QString() : QStringLiteral(" · ")) + QStringLiteral("d ") + of;
   }
   return where;
 }
@@ -119,7 +121,8 @@ QString role(const snapshot::Value& value) {
   switch (value.role()) {
     case snapshot::NODE_OUTPUT: return QStringLiteral("computed");
     case snapshot::INPUT: return QStringLiteral("input");
-    case snapshot::INITIALIZER: return value.trained() ? QStringLiteral("parameter, trained") : QStringLiteral("parameter, not trained");
+    case snapshot::INITIALIZER:
+      return value.trained() ? QStringLiteral("parameter, trained") : QStringLiteral("parameter, not trained");
     case snapshot::STATE: return QStringLiteral("optimizer state");
     case snapshot::CONSTANT: return QStringLiteral("constant");
     default: return QStringLiteral("unknown role");

@@ -10,7 +10,8 @@ namespace stepscope::names {
 
 // "MatMul".
 QString op(const snapshot::Node& node);
-// What distinguishes the node from others of its op: the module path's tail and what it computes, "h.11.mlp.c_fc · d weight".
+// What distinguishes the node from others of its op: the module path's tail and what it computes, "h.11.mlp.c_fc · d
+// weight".
 QString place(const GraphSnapshot& graph, const snapshot::Node& node);
 // "MatMul h.11.mlp.c_fc · d weight"; "node 17" when it is not in the graph.
 QString node(const GraphSnapshot& graph, int nodeId);

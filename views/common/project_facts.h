@@ -16,16 +16,16 @@ namespace stepscope {
 
 struct FileEntry {
   QString path;
-  QString detail;     // "3 runs, yesterday" …
+  QString detail;  // "3 runs, yesterday" …
   bool sample = false;
 };
 
 struct SqlAnswer {
   QString query;
-  QString error;                        // empty: it worked
+  QString error;  // empty: it worked
   QStringList columns;
   std::vector<QStringList> rows;
-  std::vector<bool> numeric;            // per column
+  std::vector<bool> numeric;  // per column
   bool truncated = false;
   std::int64_t ns = 0;
 };
@@ -41,13 +41,13 @@ class ProjectFacts : public QObject {
  public:
   explicit ProjectFacts(QObject* parent = nullptr) : QObject(parent) {}
 
-  const std::vector<FileEntry>& files() const { return files_; }       // recent first, then samples
+  const std::vector<FileEntry>& files() const { return files_; }  // recent first, then samples
   const std::vector<RunEntry>& runs() const { return runs_; }
   const SqlAnswer& sql() const { return sql_; }
   bool sqlRunning() const { return sqlRunning_; }
   const std::vector<SqlTable>& tables() const { return tables_; }
-  const QString& projectPath() const { return projectPath_; }          // empty: nothing is recorded
-  const QString& sqlText() const { return sqlText_; }                  // put into the editor by another view
+  const QString& projectPath() const { return projectPath_; }  // empty: nothing is recorded
+  const QString& sqlText() const { return sqlText_; }          // put into the editor by another view
 
   // Two runs beside each other. `compareRequest` is what was asked for last; the answer may still be that of the one before.
   const CompareRequest& compareRequest() const { return compareRequest_; }
@@ -58,12 +58,31 @@ class ProjectFacts : public QObject {
   const std::vector<RunEntry>& otherRuns() const { return otherRuns_; }
   const StartupHistory& startupHistory() const { return startupHistory_; }
 
-  void setFiles(std::vector<FileEntry> files) { files_ = std::move(files); emit filesChanged(); }
-  void setRuns(std::vector<RunEntry> runs) { runs_ = std::move(runs); emit runsChanged(); }
-  void setSqlRunning(bool running) { sqlRunning_ = running; emit sqlChanged(); }
-  void setSql(SqlAnswer answer) { sql_ = std::move(answer); sqlRunning_ = false; emit sqlChanged(); }
-  void setTables(std::vector<SqlTable> tables) { tables_ = std::move(tables); emit sqlChanged(); }
-  void setProjectPath(const QString& path) { projectPath_ = path; emit projectChanged(); }
+  void setFiles(std::vector<FileEntry> files) {
+    files_ = std::move(files);
+    emit filesChanged();
+  }
+  void setRuns(std::vector<RunEntry> runs) {
+    runs_ = std::move(runs);
+    emit runsChanged();
+  }
+  void setSqlRunning(bool running) {
+    sqlRunning_ = running;
+    emit sqlChanged();
+  }
+  void setSql(SqlAnswer answer) {
+    sql_ = std::move(answer);
+    sqlRunning_ = false;
+    emit sqlChanged();
+  }
+  void setTables(std::vector<SqlTable> tables) {
+    tables_ = std::move(tables);
+    emit sqlChanged();
+  }
+  void setProjectPath(const QString& path) {
+    projectPath_ = path;
+    emit projectChanged();
+  }
   void setCompareRequest(const CompareRequest& request) {
     compareRequest_ = request;
     comparing_ = request.complete();
@@ -86,8 +105,14 @@ class ProjectFacts : public QObject {
     setOtherRuns({}, {});
     setRunComparison(nullptr, {});
   }
-  void setStartupHistory(StartupHistory history) { startupHistory_ = std::move(history); emit startupHistoryChanged(); }
-  void setSqlText(const QString& text) { sqlText_ = text; emit sqlTextChanged(); }
+  void setStartupHistory(StartupHistory history) {
+    startupHistory_ = std::move(history);
+    emit startupHistoryChanged();
+  }
+  void setSqlText(const QString& text) {
+    sqlText_ = text;
+    emit sqlTextChanged();
+  }
 
  signals:
   void filesChanged();

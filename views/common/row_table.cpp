@@ -33,13 +33,15 @@ class BarDelegate : public QStyledItemDelegate {
       // A line under the number, from where all numbers end: bars of a column are compared by their left ends.
       const double room = option.rect.width() - 2 * kCellPadding, thick = std::max(2.0, 0.2 * Metrics::current().unit);
       const double length = std::max(share > 0 ? 1.0 : 0.0, room * std::clamp(share, 0.0, 1.0));
-      painter->fillRect(QRectF(option.rect.right() + 1 - kCellPadding - length, option.rect.bottom() - thick - 1, length, thick),
-                        mixed(t.heatHigh, t.panel, 0.75));
+      painter->fillRect(
+          QRectF(option.rect.right() + 1 - kCellPadding - length, option.rect.bottom() - thick - 1, length, thick),
+          mixed(t.heatHigh, t.panel, 0.75));
       QStyleOptionViewItem plain(option);
       initStyleOption(&plain, index);
       painter->setFont(plain.font);
       painter->setPen(t.text);
-      painter->drawText(option.rect.adjusted(kCellPadding, 0, -kCellPadding, 0), Qt::AlignRight | Qt::AlignVCenter, plain.text);
+      painter->drawText(option.rect.adjusted(kCellPadding, 0, -kCellPadding, 0), Qt::AlignRight | Qt::AlignVCenter,
+                        plain.text);
       return;
     }
     QStyleOptionViewItem padded(option);
@@ -64,8 +66,11 @@ class BarDelegate : public QStyledItemDelegate {
       option->icon = icon;
     }
     if (option->rect.width() <= 0) return;  // asked for the size alone
-    const int tick = option->features & QStyleOptionViewItem::HasCheckIndicator ? QApplication::style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
-    const int mark = tick + (option->features & QStyleOptionViewItem::HasDecoration ? option->decorationSize.width() + kTextMargin : 0);
+    const int tick = option->features & QStyleOptionViewItem::HasCheckIndicator
+                         ? QApplication::style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin
+                         : 0;
+    const int mark =
+        tick + (option->features & QStyleOptionViewItem::HasDecoration ? option->decorationSize.width() + kTextMargin : 0);
     option->text = format::elidedPath(option->text, option->fontMetrics, option->rect.width() - mark - 2 * kTextMargin);
   }
 };
@@ -79,13 +84,16 @@ class LinedHeader : public QHeaderView {
   void paintEvent(QPaintEvent* event) override {
     QHeaderView::paintEvent(event);
     const int end = length() - offset();
-    if (end < viewport()->width()) QPainter(viewport()).fillRect(QRect(end, viewport()->height() - 1, viewport()->width() - end, 1), Tokens::current().border);
+    if (end < viewport()->width())
+      QPainter(viewport())
+          .fillRect(QRect(end, viewport()->height() - 1, viewport()->width() - end, 1), Tokens::current().border);
   }
 };
 
 }  // namespace
 
-RowTableModel::RowTableModel(std::vector<TableColumn> columns, QObject* parent) : QAbstractTableModel(parent), columns_(std::move(columns)) {}
+RowTableModel::RowTableModel(std::vector<TableColumn> columns, QObject* parent)
+    : QAbstractTableModel(parent), columns_(std::move(columns)) {}
 
 void RowTableModel::setRows(std::vector<TableRow> rows) {
   beginResetModel();
@@ -100,8 +108,12 @@ void RowTableModel::setColumns(std::vector<TableColumn> columns, std::vector<Tab
   endResetModel();
 }
 
-int RowTableModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
-int RowTableModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(columns_.size()); }
+int RowTableModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+int RowTableModel::columnCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(columns_.size());
+}
 
 QVariant RowTableModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || index.row() >= rowCount()) return {};
@@ -114,9 +126,11 @@ QVariant RowTableModel::data(const QModelIndex& index, int role) const {
     case Qt::ToolTipRole: {
       const QString tip = cell.tip.isEmpty() ? columns_[column].tip : cell.tip;
       // Plain text, whatever a name looks like.
-      return tip.isEmpty() ? QVariant() : QVariant(QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()));
+      return tip.isEmpty() ? QVariant()
+                           : QVariant(QStringLiteral("<p style='white-space:pre-wrap'>%1</p>").arg(tip.toHtmlEscaped()));
     }
-    case Qt::TextAlignmentRole: return QVariant(Qt::AlignVCenter | (columns_[column].number ? Qt::AlignRight : Qt::AlignLeft));
+    case Qt::TextAlignmentRole:
+      return QVariant(Qt::AlignVCenter | (columns_[column].number ? Qt::AlignRight : Qt::AlignLeft));
     case Qt::ForegroundRole: {
       const Tokens& t = Tokens::current();
       if (cell.role.contains(u"muted")) return t.muted;
@@ -137,7 +151,8 @@ QVariant RowTableModel::data(const QModelIndex& index, int role) const {
       return {};
     case Qt::DecorationRole:
       if (cell.swatch.isEmpty()) return {};
-      return swatch(Tokens::current().category(cell.swatch), qRound(0.62 * Metrics::current().unit), qApp->devicePixelRatio());
+      return swatch(Tokens::current().category(cell.swatch), qRound(0.62 * Metrics::current().unit),
+                    qApp->devicePixelRatio());
     case kSortRole: return cell.sort.isValid() ? cell.sort : QVariant(cell.text);
     case kShareRole: return cell.share;
     case kKeyRole: return row.key;
@@ -203,7 +218,8 @@ void RowTableView::setEmptyText(const QString& text) {
 }
 
 int RowTableView::titleWidth(int column) const {
-  return QFontMetrics(smallFont()).horizontalAdvance(columns_[static_cast<std::size_t>(column)].title) + 2 * Metrics::current().unit;
+  return QFontMetrics(smallFont()).horizontalAdvance(columns_[static_cast<std::size_t>(column)].title) +
+         2 * Metrics::current().unit;
 }
 
 int RowTableView::wantedWidth(int column) const {
@@ -215,25 +231,31 @@ int RowTableView::wantedWidth(int column) const {
   int text = 0;
   for (int r = 0; r < rows; r += step) {
     const QModelIndex at = model()->index(r, column);
-    const int tick = at.data(Qt::CheckStateRole).isValid() ? style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
+    const int tick =
+        at.data(Qt::CheckStateRole).isValid() ? style()->pixelMetric(QStyle::PM_IndicatorWidth) + 2 * kTextMargin : 0;
     const int mark = tick + (at.data(Qt::DecorationRole).isValid() ? m.unit + 4 : 0);
     const QVariant own = at.data(Qt::FontRole);
-    text = std::max(text, mark + (own.isValid() && own.value<QFont>().family() == monoFont().family() ? mono : plain).horizontalAdvance(at.data().toString()));
+    text = std::max(text, mark + (own.isValid() && own.value<QFont>().family() == monoFont().family() ? mono : plain)
+                                     .horizontalAdvance(at.data().toString()));
   }
   return std::clamp(std::max(text + 20, titleWidth(column)), 3 * m.unit, 44 * m.unit);
 }
 
 void RowTableView::fitColumns() {
-  if (!model() || moved_ || fitting_ || columns_.empty() || static_cast<int>(columns_.size()) != model()->columnCount()) return;
+  if (!model() || moved_ || fitting_ || columns_.empty() || static_cast<int>(columns_.size()) != model()->columnCount())
+    return;
   fitting_ = true;
   const std::size_t count = columns_.size();
   std::vector<int> want, width;
   for (std::size_t i = 0; i < count; ++i) {
     const TableColumn& c = columns_[i];
     want.push_back(wantedWidth(static_cast<int>(i)));
-    width.push_back(c.number ? want.back() : std::min(want.back(), std::max(titleWidth(static_cast<int>(i)), c.width * Metrics::current().unit)));
+    width.push_back(
+        c.number ? want.back()
+                 : std::min(want.back(), std::max(titleWidth(static_cast<int>(i)), c.width * Metrics::current().unit)));
   }
-  // As many columns as fit whole share the place. What is left goes to shortened texts, to each the same until it has enough.
+  // As many columns as fit whole share the place. What is left goes to shortened texts, to each the same until it has
+  // enough.
   std::size_t whole = 0;
   int rest = viewport()->width();
   for (; whole < count && (whole == 0 || width[whole] <= rest); ++whole) rest -= width[whole];
@@ -262,8 +284,8 @@ void RowTableView::fitColumns() {
       if (!columns_[i].number && columns_[i].width > columns_[widest].width) widest = i;
     width[widest] += rest;
   }
-  // A last number does not run away from the others: what is left is the longest text's, which may run out to the right of it.
-  // Where columns share the place by themselves there is nothing left.
+  // A last number does not run away from the others: what is left is the longest text's, which may run out to the right of
+  // it. Where columns share the place by themselves there is nothing left.
   const bool shared = horizontalHeader()->sectionResizeMode(static_cast<int>(count) - 1) == QHeaderView::Stretch;
   const bool stretched = !columns_.back().number || shared;
   if (!shared) horizontalHeader()->setStretchLastSection(stretched);
@@ -312,7 +334,8 @@ void RowTableView::keyPressEvent(QKeyEvent* event) {
   QTableView::keyPressEvent(event);
 }
 
-TablePanel::TablePanel(const ViewContext& context, const QString& id, const QString& title, std::vector<TableColumn> columns, QWidget* parent)
+TablePanel::TablePanel(const ViewContext& context, const QString& id, const QString& title, std::vector<TableColumn> columns,
+                       QWidget* parent)
     : View(context, id, title, parent),
       model_(new RowTableModel(std::move(columns), this)),
       proxy_(new QSortFilterProxyModel(this)),
@@ -371,7 +394,8 @@ TablePanel::TablePanel(const ViewContext& context, const QString& id, const QStr
 QString TablePanel::headerText() const {
   const int all = model_->rowCount(), shown = proxy_->rowCount();
   if (all == 0 || !emptyText().isEmpty()) return {};  // rows of before are dropped when they are seen again
-  return all == shown ? format::count(all) : tr("%1 of %2, the rest hidden by the filter").arg(format::count(shown), format::count(all));
+  return all == shown ? format::count(all)
+                      : tr("%1 of %2, the rest hidden by the filter").arg(format::count(shown), format::count(all));
 }
 
 void TablePanel::find() {
@@ -388,7 +412,9 @@ void TablePanel::setNothingText(const QString& text) {
 
 // Nothing there and nothing found never look alike.
 void TablePanel::tellNothing() {
-  table_->setEmptyText(model_->rowCount() > 0 ? tr("No match among %1. The filter hides them.").arg(format::count(model_->rowCount())) : nothing_);
+  table_->setEmptyText(model_->rowCount() > 0
+                           ? tr("No match among %1. The filter hides them.").arg(format::count(model_->rowCount()))
+                           : nothing_);
 }
 
 void TablePanel::setFilterPlaceholder(const QString& text) { filter_->setPlaceholderText(text); }

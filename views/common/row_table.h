@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A table of finished rows, and the panel most views are: filter line, table, count.
 //
-// Rows are made from a snapshot in one go and never change after; a new snapshot makes new rows. Text is in the display role,
-// raw numbers in the sort role, and every column has a tooltip that defines it.
+// Rows are made from a snapshot in one go and never change after; a new snapshot makes new rows. Text is in the display
+// role, raw numbers in the sort role, and every column has a tooltip that defines it.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -23,27 +23,28 @@ namespace stepscope {
 struct TableCell {
   TableCell() = default;
   TableCell(QString t) : text(std::move(t)) {}  // NOLINT: cells are mostly plain text
-  TableCell(QString t, QVariant sortKey, QString tooltip = {}) : text(std::move(t)), sort(std::move(sortKey)), tip(std::move(tooltip)) {}
+  TableCell(QString t, QVariant sortKey, QString tooltip = {})
+      : text(std::move(t)), sort(std::move(sortKey)), tip(std::move(tooltip)) {}
 
   QString text;
-  QVariant sort;      // invalid: by text
-  QString tip;        // plain text; empty: the column's
-  QString role;       // "muted", "faint", "ok", "warn", "error", "accent", "mono" colour or font; several separated by a space
-  QString swatch;     // operator category for the mark before the text
+  QVariant sort;   // invalid: by text
+  QString tip;     // plain text; empty: the column's
+  QString role;    // "muted", "faint", "ok", "warn", "error", "accent", "mono" colour or font; several separated by a space
+  QString swatch;  // operator category for the mark before the text
   double share = -1;  // 0..1 draws a bar below the text
 };
 
 struct TableRow {
   std::vector<TableCell> cells;
-  Selection target;   // what clicking it selects; empty: nothing
-  qint64 key = -1;    // of the owner
+  Selection target;  // what clicking it selects; empty: nothing
+  qint64 key = -1;   // of the owner
 };
 
 struct TableColumn {
   QString title;
-  QString tip;            // defines the quantity and its unit
-  bool number = false;    // right aligned
-  int width = 8;          // in units of the font height, for a text that has to share its place; see RowTableView
+  QString tip;          // defines the quantity and its unit
+  bool number = false;  // right aligned
+  int width = 8;        // in units of the font height, for a text that has to share its place; see RowTableView
 };
 
 class RowTableModel : public QAbstractTableModel {
@@ -103,7 +104,8 @@ class TablePanel : public View {
   Q_OBJECT
 
  public:
-  TablePanel(const ViewContext& context, const QString& id, const QString& title, std::vector<TableColumn> columns, QWidget* parent = nullptr);
+  TablePanel(const ViewContext& context, const QString& id, const QString& title, std::vector<TableColumn> columns,
+             QWidget* parent = nullptr);
 
   QString headerText() const override;
   void find() override;
@@ -115,7 +117,7 @@ class TablePanel : public View {
   void setColumns(std::vector<TableColumn> columns, std::vector<TableRow> rows);
   const RowTableModel& model() const { return *model_; }
   RowTableView* table() const { return table_; }
-  QVBoxLayout* body() const { return body_; }     // filter line, table; panels add their controls
+  QVBoxLayout* body() const { return body_; }  // filter line, table; panels add their controls
   void setFilterPlaceholder(const QString& text);
   // Stands in the table while it has no rows and the panel has other things to show; see also View::emptyText.
   void setNothingText(const QString& text);
@@ -125,7 +127,10 @@ class TablePanel : public View {
   // Called with a double click or Enter.
   virtual void activated(int row) { Q_UNUSED(row); }
   // Fills a context menu.
-  virtual void fillMenu(QMenu& menu, int row) { Q_UNUSED(menu); Q_UNUSED(row); }
+  virtual void fillMenu(QMenu& menu, int row) {
+    Q_UNUSED(menu);
+    Q_UNUSED(row);
+  }
   // Calls `refill` in a later turn of the loop when the panel is visible, else when it is shown: hidden views cost nothing.
   void refillLater();
   virtual void refill() {}

@@ -24,7 +24,7 @@ struct RunEntry {
 struct CompareRequest {
   std::int64_t a = 0, b = 0;  // of the open project; 0: none
   double rtol = 1e-5, atol = 1e-8;
-  QString otherProject;       // file that run B is in; empty: the open project
+  QString otherProject;  // file that run B is in; empty: the open project
 
   bool complete() const { return a != 0 && b != 0; }
   bool operator==(const CompareRequest&) const = default;
@@ -35,9 +35,9 @@ struct TimeFigures {  // nanoseconds; n = 0: not measured
 };
 
 struct ComparedTime {
-  QString name, phase;           // phase is empty for the phases themselves
-  std::optional<double> a, b;    // ns of the build, or per step; empty: the run does not have it
-  TimeFigures timeA, timeB;      // of one execution, one step or one build
+  QString name, phase;         // phase is empty for the phases themselves
+  std::optional<double> a, b;  // ns of the build, or per step; empty: the run does not have it
+  TimeFigures timeA, timeB;    // of one execution, one step or one build
   std::int64_t countA = 0, countB = 0;
 };
 
@@ -77,7 +77,7 @@ struct RunComparison {
   ComparedRun a, b;
   std::vector<ComparedOption> options;  // only those that differ
   std::int64_t both = 0, onlyA = 0, onlyB = 0;
-  std::int64_t statistics = 0;          // statistics of values at a step that both runs have
+  std::int64_t statistics = 0;  // statistics of values at a step that both runs have
   std::optional<Divergence> unequal, first;
   std::int64_t outside = 0;             // pairs outside the tolerance
   std::vector<Divergence> divergences;  // the first of them, in the order of execution

@@ -15,7 +15,8 @@ class RunTimes : public QObject {
   // Those of a project; they live as long as its facts.
   static RunTimes& of(ProjectFacts& project);
 
-  // Wall time of a step, without warm-up as long as other steps ran and without steps that somebody stopped in; n = 0 for a run that has none.
+  // Wall time of a step, without warm-up as long as other steps ran and without steps that somebody stopped in; n = 0 for a
+  // run that has none.
   TimeFigures step(std::int64_t run) const;
   void set(std::map<std::int64_t, TimeFigures> times);
 

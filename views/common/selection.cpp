@@ -21,8 +21,8 @@ std::shared_ptr<const NodeGroup> NodeGroup::make(QString name, std::vector<int> 
 bool NodeGroup::contains(int node) const { return std::binary_search(nodes_.begin(), nodes_.end(), node); }
 
 bool Selection::operator==(const Selection& o) const {
-  return node == o.node && value == o.value && instruction == o.instruction && buffer == o.buffer && file == o.file && line == o.line &&
-         (group == o.group || (group && o.group && *group == *o.group));
+  return node == o.node && value == o.value && instruction == o.instruction && buffer == o.buffer && file == o.file &&
+         line == o.line && (group == o.group || (group && o.group && *group == *o.group));
 }
 
 SelectionModel::SelectionModel(QObject* parent) : QObject(parent) {}

@@ -3,8 +3,9 @@
 // knows another. GUI thread only.
 //
 // A selection may name several things at once; whoever sets it fills in what it knows, and the workbench completes the rest
-// from the snapshots (node of an instruction, buffer of a value …) before the signal goes out. It may also mean several nodes: all of
-// a source line, of a module, of an operator. Then `node` is the current one among them, and the views mark the others too.
+// from the snapshots (node of an instruction, buffer of a value …) before the signal goes out. It may also mean several
+// nodes: all of a source line, of a module, of an operator. Then `node` is the current one among them, and the views mark
+// the others too.
 #pragma once
 
 #include <QObject>
@@ -31,22 +32,38 @@ class NodeGroup {
 };
 
 struct Selection {
-  int node = -1;         // node id
-  int value = -1;        // value id
-  int instruction = -1;  // position in the plan
-  int buffer = -1;       // index into Plan.buffers
-  QString file;          // source place, hostile text
-  int line = 0;          // 1-based; 0 none
+  int node = -1;                           // node id
+  int value = -1;                          // value id
+  int instruction = -1;                    // position in the plan
+  int buffer = -1;                         // index into Plan.buffers
+  QString file;                            // source place, hostile text
+  int line = 0;                            // 1-based; 0 none
   std::shared_ptr<const NodeGroup> group;  // that `node` stands for; null: it stands alone
 
   bool empty() const { return node < 0 && value < 0 && instruction < 0 && buffer < 0 && file.isEmpty(); }
   bool holds(int nodeId) const { return nodeId >= 0 && (nodeId == node || (group && group->contains(nodeId))); }
   bool operator==(const Selection& other) const;
 
-  static Selection ofNode(int id) { Selection s; s.node = id; return s; }
-  static Selection ofValue(int id) { Selection s; s.value = id; return s; }
-  static Selection ofInstruction(int index) { Selection s; s.instruction = index; return s; }
-  static Selection ofBuffer(int index) { Selection s; s.buffer = index; return s; }
+  static Selection ofNode(int id) {
+    Selection s;
+    s.node = id;
+    return s;
+  }
+  static Selection ofValue(int id) {
+    Selection s;
+    s.value = id;
+    return s;
+  }
+  static Selection ofInstruction(int index) {
+    Selection s;
+    s.instruction = index;
+    return s;
+  }
+  static Selection ofBuffer(int index) {
+    Selection s;
+    s.buffer = index;
+    return s;
+  }
 };
 
 class SelectionModel : public QObject {

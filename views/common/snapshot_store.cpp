@@ -141,7 +141,8 @@ void SnapshotStore::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints
   emit breakpointsChanged();
 }
 
-void SnapshotStore::takeSpans(const google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>& spans, std::int64_t step) {
+void SnapshotStore::takeSpans(const google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>& spans,
+                              std::int64_t step) {
   for (const auto& span : spans) {
     if (span.instruction() < 0 || span.instruction() >= static_cast<int>(timings_.size())) continue;
     const std::int64_t ns = span.end_ns() >= span.begin_ns() ? span.end_ns() - span.begin_ns() : 0;

@@ -31,7 +31,7 @@ using TensorPtr = std::shared_ptr<const snapshot::TensorData>;
 
 // What the worker is doing, in words a status bar can show.
 enum class WorkerState {
-  kNone,          // no model is open, or a recorded project is shown
+  kNone,  // no model is open, or a recorded project is shown
   kStarting,
   kIdle,
   kBusy,          // a request runs
@@ -42,8 +42,8 @@ enum class WorkerState {
 // The last time an instruction ran.
 struct Timing {
   std::int64_t beginNs = 0;
-  std::int64_t ns = -1;     // -1: never
-  std::int64_t step = -1;   // micro step in which it ran
+  std::int64_t ns = -1;    // -1: never
+  std::int64_t step = -1;  // micro step in which it ran
   int thread = 0;
 };
 
@@ -75,29 +75,29 @@ class SnapshotStore : public QObject {
   const std::vector<snapshot::Option>& options() const { return options_; }
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
-  const std::vector<StepPtr>& steps() const { return steps_; }          // ascending by step
-  const std::deque<LogLine>& log() const { return log_; }               // the newest 100,000
+  const std::vector<StepPtr>& steps() const { return steps_; }  // ascending by step
+  const std::deque<LogLine>& log() const { return log_; }       // the newest 100,000
   std::int64_t logDropped() const { return logDropped_; }
   const snapshot::Position& position() const { return position_; }
   const Timing& timing(int instruction) const;
-  bool ranInThisStep(int instruction) const;                            // false outside a step
-  const snapshot::Determinism* determinism(int node) const;             // nullptr until it was asked for
+  bool ranInThisStep(int instruction) const;                 // false outside a step
+  const snapshot::Determinism* determinism(int node) const;  // nullptr until it was asked for
   const std::vector<snapshot::Determinism>& determinismList() const { return determinismList_; }
   const std::shared_ptr<const snapshot::CompareReply>& comparison() const { return comparison_; }
-  TensorPtr tensor(int value) const;                                    // last fetched contents; nullptr
+  TensorPtr tensor(int value) const;  // last fetched contents; nullptr
   const std::vector<int>& watched() const { return watched_; }
   const std::vector<int>& pinned() const { return pinned_; }
-  const snapshot::TensorStatistics* statistics(int value) const;        // newest of any source; nullptr
+  const snapshot::TensorStatistics* statistics(int value) const;  // newest of any source; nullptr
   WorkerState workerState() const { return workerState_; }
-  const QString& workerText() const { return workerText_; }             // "building: gradient", "exit code 139 …"
-  bool readOnly() const { return readOnly_; }                           // a recorded project without a worker
+  const QString& workerText() const { return workerText_; }  // "building: gradient", "exit code 139 …"
+  bool readOnly() const { return readOnly_; }                // a recorded project without a worker
 
   // Written by the workbench only.
   void clear();
   void setModel(ModelPtr model);
   void setMachine(MachinePtr machine);
   void setStages(QStringList stages);
-  void setGraph(GraphPtr graph);                     // the newest; its stage name is in the message
+  void setGraph(GraphPtr graph);  // the newest; its stage name is in the message
   void addStage(const QString& stage, GraphPtr graph);
   void setPlan(PlanPtr plan);
   void setPhases(std::vector<snapshot::PhaseSpan> phases);
@@ -105,7 +105,7 @@ class SnapshotStore : public QObject {
   void setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   void setPosition(const snapshot::Position& position);
   void addStep(StepPtr step);
-  void dropStepsFrom(std::int64_t step);             // a rewind forgets them
+  void dropStepsFrom(std::int64_t step);  // a rewind forgets them
   void addAlert(const snapshot::Alert& alert);
   void clearAlerts();
   void addLog(LogLine line);
@@ -121,7 +121,7 @@ class SnapshotStore : public QObject {
   void modelChanged();
   void machineChanged();
   void stagesChanged();
-  void graphChanged();                    // graph() is another snapshot
+  void graphChanged();  // graph() is another snapshot
   void stageArrived(const QString& stage);
   void planChanged();
   void phasesChanged();
@@ -130,7 +130,7 @@ class SnapshotStore : public QObject {
   void breakpointsChanged();
   void stepsChanged();
   void logChanged();
-  void positionChanged();                 // position() or timings are new
+  void positionChanged();  // position() or timings are new
   void determinismChanged();
   void comparisonChanged();
   void tensorArrived(int value);

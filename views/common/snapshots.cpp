@@ -147,7 +147,8 @@ int PlanSnapshot::overwrittenBy(int bufferIndex) const {
     if (root(other.index()) == root(bufferIndex)) {
       // In its place, while the memory lives on. A view holds the same bytes.
       if (other.first() <= mine->first() || other.decision().starts_with("view")) continue;
-    } else if (other.first() < mine->last() || other.offset() >= mine->offset() + mine->bytes() || mine->offset() >= other.offset() + other.bytes()) {
+    } else if (other.first() < mine->last() || other.offset() >= mine->offset() + mine->bytes() ||
+               mine->offset() >= other.offset() + other.bytes()) {
       continue;
     }
     if (first < 0 || other.first() < first) first = other.first();

@@ -12,8 +12,8 @@
 
 namespace stepscope {
 
-// A graph and where everything is in it. Positions are indices into graph.nodes() and graph.values(); -1 where there is none.
-// Ids of a message that came from outside may be anything: they are only ever looked up, never used as an index.
+// A graph and where everything is in it. Positions are indices into graph.nodes() and graph.values(); -1 where there is
+// none. Ids of a message that came from outside may be anything: they are only ever looked up, never used as an index.
 class GraphSnapshot {
  public:
   static std::shared_ptr<const GraphSnapshot> make(snapshot::Graph graph);
@@ -23,14 +23,14 @@ class GraphSnapshot {
 
   int nodePosition(int nodeId) const { return find(nodePosition_, nodeId); }
   int valuePosition(int valueId) const { return find(valuePosition_, valueId); }
-  const snapshot::Node* node(int nodeId) const;    // nullptr when there is none
+  const snapshot::Node* node(int nodeId) const;  // nullptr when there is none
   const snapshot::Value* value(int valueId) const;
 
-  int producer(int valueId) const { return find(producer_, valueId); }   // node id; -1 for inputs and state
-  const std::vector<int>& consumers(int valueId) const;                  // node ids in execution order
+  int producer(int valueId) const { return find(producer_, valueId); }  // node id; -1 for inputs and state
+  const std::vector<int>& consumers(int valueId) const;                 // node ids in execution order
   // Nodes whose provenance names this node as their forward node: its gradient and recomputed nodes, in execution order.
   const std::vector<int>& mirrored(int forwardNodeId) const;
-  int forwardOf(int nodeId) const;                                       // provenance.forward when that node is live; else -1
+  int forwardOf(int nodeId) const;  // provenance.forward when that node is live; else -1
 
  private:
   static int find(const std::unordered_map<int, int>& map, int key);
@@ -56,10 +56,11 @@ class PlanSnapshot {
   const std::vector<int>& users(int bufferIndex) const;                        // instructions that touch it, ascending
   // The buffer whose own memory this one uses, after following views and in-place chains.
   int root(int bufferIndex) const;
-  // The instruction that first overwrites the arena memory of this buffer, in its place or after its last use; -1 when it stays.
+  // The instruction that first overwrites the arena memory of this buffer, in its place or after its last use; -1 when it
+  // stays.
   int overwrittenBy(int bufferIndex) const;
-  // First index of the phase that instruction `index` belongs to, and one past its last. Recomputed instructions lie within the
-  // backward phase, which they serve.
+  // First index of the phase that instruction `index` belongs to, and one past its last. Recomputed instructions lie within
+  // the backward phase, which they serve.
   std::pair<int, int> phaseRange(int index) const;
 
  private:

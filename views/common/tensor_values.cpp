@@ -21,7 +21,8 @@ T load(const std::string& data, std::int64_t i) {
 double half(std::uint16_t h) {
   const int exponent = h >> 10 & 31, fraction = h & 1023;
   const double sign = h & 0x8000 ? -1.0 : 1.0;
-  if (exponent == 31) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 31)
+    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
   return exponent == 0 ? sign * std::ldexp(fraction, -24) : sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
@@ -45,21 +46,21 @@ int TensorValues::elementBytes(const std::string& dtype) {
 TensorValues::TensorValues(TensorPtr tensor) : tensor_(std::move(tensor)) {
   if (!tensor_) return;
   const std::string& dtype = tensor_->dtype();
-  type_ = dtype == "float32"                       ? Type::kF32
+  type_ = dtype == "float32"                        ? Type::kF32
           : dtype == "float64" || dtype == "double" ? Type::kF64
-          : dtype == "float16"                     ? Type::kF16
-          : dtype == "bfloat16"                    ? Type::kBf16
-          : dtype == "int8"                        ? Type::kI8
-          : dtype == "int16"                       ? Type::kI16
-          : dtype == "int32"                       ? Type::kI32
-          : dtype == "int64"                       ? Type::kI64
-          : dtype == "uint8"                       ? Type::kU8
-          : dtype == "uint16"                      ? Type::kU16
-          : dtype == "uint32"                      ? Type::kU32
-          : dtype == "uint64"                      ? Type::kU64
-          : dtype == "bool"                        ? Type::kBool
-          : tensor_->strings_size() > 0            ? Type::kText
-                                                   : Type::kNone;
+          : dtype == "float16"                      ? Type::kF16
+          : dtype == "bfloat16"                     ? Type::kBf16
+          : dtype == "int8"                         ? Type::kI8
+          : dtype == "int16"                        ? Type::kI16
+          : dtype == "int32"                        ? Type::kI32
+          : dtype == "int64"                        ? Type::kI64
+          : dtype == "uint8"                        ? Type::kU8
+          : dtype == "uint16"                       ? Type::kU16
+          : dtype == "uint32"                       ? Type::kU32
+          : dtype == "uint64"                       ? Type::kU64
+          : dtype == "bool"                         ? Type::kBool
+          : tensor_->strings_size() > 0             ? Type::kText
+                                                    : Type::kNone;
   integral_ = type_ >= Type::kI8;
   const int rank = tensor_->dims_size();
   begin_.assign(static_cast<std::size_t>(rank), 0);
@@ -72,7 +73,9 @@ TensorValues::TensorValues(TensorPtr tensor) : tensor_(std::move(tensor)) {
     product *= static_cast<double>(e);
   }
   const int bytes = elementBytes(dtype);
-  const double there = type_ == Type::kText ? tensor_->strings_size() : bytes > 0 ? static_cast<double>(tensor_->data().size() / static_cast<std::size_t>(bytes)) : 0;
+  const double there = type_ == Type::kText ? tensor_->strings_size()
+                       : bytes > 0          ? static_cast<double>(tensor_->data().size() / static_cast<std::size_t>(bytes))
+                                            : 0;
   count_ = static_cast<std::int64_t>(std::min(product, there));
   for (std::int64_t i = 0; i < count_; ++i) {
     const double x = std::abs(at(i));

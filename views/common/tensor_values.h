@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Elements of a TensorData message as numbers, whatever its dtype. Bytes and dims may be anything: what does not fit reads as
-// absent, never out of bounds.
+// Elements of a TensorData message as numbers, whatever its dtype. Bytes and dims may be anything: what does not fit reads
+// as absent, never out of bounds.
 #pragma once
 
 #include <QString>
@@ -16,15 +16,15 @@ class TensorValues {
   TensorValues() = default;
   explicit TensorValues(TensorPtr tensor);
 
-  std::int64_t count() const { return count_; }       // elements that are really there
-  double at(std::int64_t flat) const;                  // row-major within the slice; NaN when it is absent
-  QString text(std::int64_t flat) const;               // exact, for tooltips and copying
+  std::int64_t count() const { return count_; }  // elements that are really there
+  double at(std::int64_t flat) const;            // row-major within the slice; NaN when it is absent
+  QString text(std::int64_t flat) const;         // exact, for tooltips and copying
   bool integral() const { return integral_; }
   const TensorPtr& tensor() const { return tensor_; }
   // Extent of the slice per axis; the whole dims when the message holds everything.
   const std::vector<std::int64_t>& extent() const { return extent_; }
   const std::vector<std::int64_t>& begin() const { return begin_; }
-  double largest() const { return largest_; }          // largest finite magnitude
+  double largest() const { return largest_; }  // largest finite magnitude
 
   // Bytes of one element; 0 for a dtype that is not known.
   static int elementBytes(const std::string& dtype);

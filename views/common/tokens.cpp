@@ -78,7 +78,8 @@ Tokens dark() {
 
 Theme currentTheme = Theme::kLight;
 
-// A field has no text colour here but that of the palette: from one of its own the style makes that of the placeholder, too faint to read.
+// A field has no text colour here but that of the palette: from one of its own the style makes that of the placeholder, too
+// faint to read.
 QString styleSheet(const Tokens& t) {
   const Metrics m = Metrics::current();
   return QStringLiteral(R"(
@@ -190,7 +191,8 @@ class QuietStyle : public QProxyStyle {
     painter->restore();
   }
 
-  void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const override {
+  void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+                   const QWidget* widget) const override {
     const auto* combo = qstyleoption_cast<const QStyleOptionComboBox*>(option);
     if (element != CE_ComboBoxLabel || !combo || combo->editable)
       return QProxyStyle::drawControl(element, option, painter, widget);
@@ -213,7 +215,8 @@ class QuietStyle : public QProxyStyle {
     const QSize wanted = QProxyStyle::sizeFromContents(type, option, size, widget);
     if (type != CT_ComboBox) return wanted;
     // As high as a field beside it.
-    return {wanted.width() + kComboPadding, std::max(wanted.height(), option ? option->fontMetrics.height() + kFieldPadding : 0)};
+    return {wanted.width() + kComboPadding,
+            std::max(wanted.height(), option ? option->fontMetrics.height() + kFieldPadding : 0)};
   }
 
   void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
@@ -225,7 +228,8 @@ class QuietStyle : public QProxyStyle {
 
   // In one of our lines; a field keeps it when the theme changes, so in a colour that is seen in both.
   QIcon standardIcon(StandardPixmap which, const QStyleOption* option, const QWidget* widget) const override {
-    return which == SP_LineEditClearButton ? icon(QStringLiteral("close"), Tokens::current().edge) : QProxyStyle::standardIcon(which, option, widget);
+    return which == SP_LineEditClearButton ? icon(QStringLiteral("close"), Tokens::current().edge)
+                                           : QProxyStyle::standardIcon(which, option, widget);
   }
 
   int styleHint(StyleHint hint, const QStyleOption* option, const QWidget* widget, QStyleHintReturn* data) const override {
@@ -261,16 +265,16 @@ QColor Tokens::category(const QString& name) const {
 
 QColor Tokens::bufferClass(int bufferClass) const {
   const Hues h = hues(theme);
-  const std::array colours = {h.movement,   h.other,       h.reduction, h.optimizer, h.normalization, h.activation,
-                              h.elementwise, h.loss,        h.convolution, h.other,    h.random};
+  const std::array colours = {h.movement,    h.other, h.reduction,   h.optimizer, h.normalization, h.activation,
+                              h.elementwise, h.loss,  h.convolution, h.other,     h.random};
   if (bufferClass < 0 || bufferClass >= static_cast<int>(colours.size())) return h.other;
   return colours[static_cast<std::size_t>(bufferClass)];
 }
 
 QColor Tokens::series(int index) const {
   const Hues h = hues(theme);
-  const std::array colours = {h.matmul, h.activation, h.normalization, h.reduction, h.optimizer, h.loss, h.convolution,
-                              h.elementwise};
+  const std::array colours = {h.matmul,    h.activation, h.normalization, h.reduction,
+                              h.optimizer, h.loss,       h.convolution,   h.elementwise};
   return colours[static_cast<std::size_t>(std::abs(index)) % colours.size()];
 }
 

@@ -2,8 +2,8 @@
 // The design tokens: every colour and size of the window, for both themes. No colour is written anywhere else.
 //
 // Text colours (text, muted, faint, accent, ok, warn, error) keep 4.5 : 1 on window, panel and raised, and text and muted on
-// select and currentRow as well; lines and marks (edge, categories, buffer classes) keep 3 : 1 on panel. tests/views checks both.
-// Source: the look that the Step layout was drawn with; see views/common/README.md.
+// select and currentRow as well; lines and marks (edge, categories, buffer classes) keep 3 : 1 on panel. tests/views checks
+// both. Source: the look that the Step layout was drawn with; see views/common/README.md.
 #pragma once
 
 #include <QColor>
@@ -24,8 +24,8 @@ struct Tokens {
   QColor currentRow;  // behind the current instruction and behind notices
   // Text and marks.
   QColor text, muted, faint, accent, ok, warn, error;
-  QColor edge;     // lines between things (graph edges, axes)
-  QColor number;   // NaN and infinities, used for nothing else
+  QColor edge;                     // lines between things (graph edges, axes)
+  QColor number;                   // NaN and infinities, used for nothing else
   QColor added, removed, changed;  // differences
   QColor heatLow, heatHigh;        // one-hue ramp; heat() interpolates
   QColor negative;                 // negative numbers in value tables and heat maps
@@ -60,17 +60,17 @@ Theme systemTheme();
 
 // Sizes in units of the font height of the application's font, in device-independent pixels.
 struct Metrics {
-  int unit = 13;       // height of a line of text
-  int row = 24;        // rows of lists and tables: 1.8
-  int toolbar = 44;    // 3.2
-  int header = 32;     // panel headers: 2.4
-  int padding = 10;    // panel padding: 0.8
+  int unit = 13;     // height of a line of text
+  int row = 24;      // rows of lists and tables: 1.8
+  int toolbar = 44;  // 3.2
+  int header = 32;   // panel headers: 2.4
+  int padding = 10;  // panel padding: 0.8
   int icon = 16;
   static Metrics current();
 };
 
-QFont interfaceFont();              // the system's, with tabular digits
-QFont smallFont();                  // 0.92 of it: secondary text
-QFont monoFont();                   // values, code and shapes in tables
+QFont interfaceFont();  // the system's, with tabular digits
+QFont smallFont();      // 0.92 of it: secondary text
+QFont monoFont();       // values, code and shapes in tables
 
 }  // namespace stepscope

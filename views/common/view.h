@@ -34,19 +34,19 @@ class View : public QWidget {
   // Controls at the right end of the header, owned by the view; nullptr when there are none.
   virtual QWidget* headerWidget() { return nullptr; }
 
-  // Empty while there is something to show; otherwise what would fill the view and how. Emit emptyChanged when it changes: the
-  // frame shows the text instead of the view.
+  // Empty while there is something to show; otherwise what would fill the view and how. Emit emptyChanged when it changes:
+  // the frame shows the text instead of the view.
   virtual QString emptyText() const { return {}; }
 
   // Keys that mean the same in every view.
-  virtual void find() {}             // Ctrl+F: find in view
-  virtual void focusSelection() {}   // F
-  virtual void fitAll() {}           // Space, or F twice
-  virtual void enterGroup() {}       // F11
-  virtual void leaveGroup() {}       // Shift+F11
+  virtual void find() {}            // Ctrl+F: find in view
+  virtual void focusSelection() {}  // F
+  virtual void fitAll() {}          // Space, or F twice
+  virtual void enterGroup() {}      // F11
+  virtual void leaveGroup() {}      // Shift+F11
 
-  // Draws the view into `painter`, width() × height() units; the default renders the widget. Views that draw vectors override
-  // it so that SVG and PDF are sharp.
+  // Draws the view into `painter`, width() × height() units; the default renders the widget. Views that draw vectors
+  // override it so that SVG and PDF are sharp.
   virtual void drawPicture(QPainter& painter);
 
   // State worth remembering over sessions, as small text; both do nothing by default.

@@ -22,46 +22,46 @@ class Wishes : public QObject {
  signals:
   // Files
   void openDialog();
-  void openPath(const QString& path);                              // model or project
+  void openPath(const QString& path);                                // model or project
   void inspect(const QString& path, const QString& missingWeights);  // opens in the worker without building
   void build(const stepscope::snapshot::Configure& configuration);
   // Stepping
   void runTo(int instruction);
-  void toggleBreakpoint(int instruction);                          // of the plan
+  void toggleBreakpoint(int instruction);  // of the plan
   void addBreakpoint(const stepscope::snapshot::Breakpoint& breakpoint);
   void removeBreakpoint(int id);
   void enableBreakpoint(int id, bool enabled);
   void rewind(qint64 step);
   // Data
-  void stageGraph(const QString& stage);                           // graph of another build phase
+  void stageGraph(const QString& stage);  // graph of another build phase
   void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);
   void watch(int value, bool on);
   void pin(int value, bool on);
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
   // As an edit that can be taken back to `before`; how it ended stands in the findings.
   void editElement(int value, const std::vector<qint64>& index, double number, double before);
-  void saveTensor(int value);                                      // asks for the file
-  void loadTensor(int value, const QString& path);                 // a .npy file becomes its contents; an empty path asks for it
-  void compareWithFile(int value, const QString& path);            // a .npy file; an empty path asks for it
+  void saveTensor(int value);                            // asks for the file
+  void loadTensor(int value, const QString& path);       // a .npy file becomes its contents; an empty path asks for it
+  void compareWithFile(int value, const QString& path);  // a .npy file; an empty path asks for it
   void compareWithValue(int value, int other);
-  void keepTensor(int value);                                      // for later comparisons
+  void keepTensor(int value);  // for later comparisons
   void rowLosses();
   // What may be computed again. With `whatIf` also what this plan or, above 0, this budget would give.
   void recompute(bool whatIf, const QString& plan, qint64 budget);
-  void readSource(const QString& path);                            // of this machine, chosen by the user
+  void readSource(const QString& path);  // of this machine, chosen by the user
   void determinism();
   void compareBits();
   // Settings and tools
   void setOption(const QString& name, const QString& value);
-  void command(const QString& actionId);                           // an action of the workbench by its object name
-  void sql(const QString& query);                                  // opens the SQL view with it, without running it
+  void command(const QString& actionId);  // an action of the workbench by its object name
+  void sql(const QString& query);         // opens the SQL view with it, without running it
   void runSql(const QString& query);
   void cancelSql();
-  void exportTable(const QString& name, const QString& csv);       // asks for the file
-  void openRun(qint64 run);                                        // of the open project, read-only
+  void exportTable(const QString& name, const QString& csv);  // asks for the file
+  void openRun(qint64 run);                                   // of the open project, read-only
   void compareRuns(const stepscope::CompareRequest& request);
-  void openOtherProject();                                         // asks for a project whose runs may be compared with
-  void status(const QString& text);                                // short note in the status bar
+  void openOtherProject();           // asks for a project whose runs may be compared with
+  void status(const QString& text);  // short note in the status bar
 };
 
 }  // namespace stepscope

@@ -142,7 +142,8 @@ void CompareCurves::setComparison(RunComparisonPtr comparison) {
     notes << tr("equal in every bit");
   }
   // Below the plot: a note across the lines would hide them.
-  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no step in which both runs recorded their gradients") : tr("step"));
+  lossBy_->keyAxis()->setLabel(comparison_ && !norms ? tr("step  ·  no step in which both runs recorded their gradients")
+                                                     : tr("step"));
   note_->setText(notes.join('\n'));
   first_->setVisible(comparison_ && comparison_->first);
   if (comparison_ && comparison_->first) {

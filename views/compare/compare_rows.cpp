@@ -93,7 +93,8 @@ std::vector<TableRow> summaryRows(const RunComparison& c) {
   for (const auto& [cell, t] : {std::pair(1, a.step), std::pair(2, b.step)}) {
     if (t.n > 0)
       rows.back().cells[static_cast<std::size_t>(cell)].tip =
-          tr("n %1 without warm-up and stops, min %2, max %3").arg(format::count(t.n), format::time(t.min), format::time(t.max));
+          tr("n %1 without warm-up and stops, min %2, max %3")
+              .arg(format::count(t.n), format::time(t.min), format::time(t.max));
   }
   time(tr("Step, p95"), p95(a.step), p95(b.step));
   numbers(tr("First loss"), loss(a.run, a.run.firstLoss), loss(b.run, b.run.firstLoss));

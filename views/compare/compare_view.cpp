@@ -145,7 +145,9 @@ QString CompareView::headerText() const {
   if (!facts.runComparison()) return {};
   const RunComparison& c = *facts.runComparison();
   if (c.both == 0) return tr("no step in both");
-  return c.first ? tr("part at step %1").arg(format::count(c.first->step)) : c.both == 1 ? tr("1 step agrees") : tr("%1 steps agree").arg(format::count(c.both));
+  return c.first       ? tr("part at step %1").arg(format::count(c.first->step))
+         : c.both == 1 ? tr("1 step agrees")
+                       : tr("%1 steps agree").arg(format::count(c.both));
 }
 
 QString CompareView::emptyText() const {

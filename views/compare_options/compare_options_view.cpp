@@ -126,8 +126,9 @@ void CompareOptionsView::refill() {
                     .arg(format::count(result->both), comparison::divergenceText(*result->unequal));
       role = "ok";
     } else {
-      verdict = result->both == 1 ? tr("The step that both have is equal in every bit of what was recorded.")
-                                  : tr("All %1 steps are equal in every bit of what was recorded.").arg(format::count(result->both));
+      verdict = result->both == 1
+                    ? tr("The step that both have is equal in every bit of what was recorded.")
+                    : tr("All %1 steps are equal in every bit of what was recorded.").arg(format::count(result->both));
       role = "ok";
     }
   }

@@ -14,7 +14,9 @@ namespace stepscope {
 
 DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("determinism"), tr("Determinism"),
-                 {{tr("Node"), tr("Operator and place"), false, 20}, {tr("Verdict"), tr("Same bits for the same build, machine and inputs?"), false, 15}, {tr("Reason"), tr("Why"), false, 22}},
+                 {{tr("Node"), tr("Operator and place"), false, 20},
+                  {tr("Verdict"), tr("Same bits for the same build, machine and inputs?"), false, 15},
+                  {tr("Reason"), tr("Why"), false, 22}},
                  parent),
       result_(new QLabel) {
   const Metrics m = Metrics::current();
@@ -33,8 +35,10 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
     twice->setEnabled(!recorded && store().plan());
     twice->setToolTip(recorded ? tr("A recorded project cannot run; its verdicts are those of the build that was recorded")
                                : tr("Runs the present step twice from the same state and compares every value bit for bit"));
-    setNothingText(recorded ? tr("No verdicts in this project.\nThe program that recorded it, or a build that was interrupted, kept none; a new run of the model does.")
-                            : tr("No verdicts yet.\nThey come with every build: what each kernel promises. “Run twice” compares the bits of every value of the present step."));
+    setNothingText(recorded ? tr("No verdicts in this project.\nThe program that recorded it, or a build that was "
+                                 "interrupted, kept none; a new run of the model does.")
+                            : tr("No verdicts yet.\nThey come with every build: what each kernel promises. “Run twice” "
+                                 "compares the bits of every value of the present step."));
   };
   follow();
   connect(&store(), &SnapshotStore::workerChanged, this, follow);
@@ -46,11 +50,13 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
 
 QString DeterminismView::summary() const {
   const auto& list = store().determinismList();
-  const auto sure = std::count_if(list.begin(), list.end(), [](const auto& d) { return d.verdict().starts_with("deterministic"); });
+  const auto sure =
+      std::count_if(list.begin(), list.end(), [](const auto& d) { return d.verdict().starts_with("deterministic"); });
   const auto all = static_cast<std::ptrdiff_t>(list.size());
   if (all == 0) return {};
   return sure == all ? tr("All %1 nodes are deterministic").arg(format::count(all))
-                     : tr("%1 of %2 nodes are deterministic; %3 are for one number of threads").arg(format::count(sure), format::count(all), format::count(all - sure));
+                     : tr("%1 of %2 nodes are deterministic; %3 are for one number of threads")
+                           .arg(format::count(sure), format::count(all), format::count(all - sure));
 }
 
 void DeterminismView::refill() {
@@ -59,8 +65,10 @@ void DeterminismView::refill() {
   if (comparison) {
     int differing = 0;
     for (const auto& v : comparison->values()) differing += !v.equal_bits();
-    result_->setText(comparison->equal() ? tr("Run twice: %1 values, all equal bit for bit").arg(format::count(comparison->values_size()))
-                                         : tr("Run twice: %1 of %2 values differ").arg(format::count(differing), format::count(comparison->values_size())));
+    result_->setText(comparison->equal()
+                         ? tr("Run twice: %1 values, all equal bit for bit").arg(format::count(comparison->values_size()))
+                         : tr("Run twice: %1 of %2 values differ")
+                               .arg(format::count(differing), format::count(comparison->values_size())));
     result_->setProperty("role", comparison->equal() ? "ok" : "error");
     for (const auto& v : comparison->values()) {
       if (v.equal_bits()) continue;
@@ -71,7 +79,8 @@ void DeterminismView::refill() {
       for (const auto i : v.worst_index()) at << QString::number(i);
       row.cells = {format::visible(v.name()), verdict,
                    tr("%1 elements, worst at [%2]: %3 and %4, largest difference %5")
-                       .arg(format::count(v.differing()), at.join(QStringLiteral(", ")), format::number(v.a(), 9), format::number(v.b(), 9), format::number(v.max_abs()))};
+                       .arg(format::count(v.differing()), at.join(QStringLiteral(", ")), format::number(v.a(), 9),
+                            format::number(v.b(), 9), format::number(v.max_abs()))};
       rows.push_back(std::move(row));
     }
   } else {
@@ -86,7 +95,8 @@ void DeterminismView::refill() {
     TableCell verdict(format::visible(d.verdict()));
     verdict.role = d.verdict().starts_with("deterministic") ? QStringLiteral("ok") : QStringLiteral("warn");
     TableCell name(store().graph() ? names::node(*store().graph(), d.node()) : tr("node %1").arg(d.node()));
-    if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr) name.swatch = QString::fromStdString(node->category());
+    if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr)
+      name.swatch = QString::fromStdString(node->category());
     row.cells = {name, verdict, {reason, reason, reason}};
     rows.push_back(std::move(row));
   }

@@ -60,7 +60,8 @@ int coveredBy(const QCPAxisRect& rect, const QRectF& area) {
     for (int i = 0; i < data->dataCount(); i += step) {
       const double key = data->dataMainKey(i);
       const QCPRange spread = data->dataValueRange(i);
-      covered += samplesWithin(area, plottable->coordsToPixels(key, spread.lower), plottable->coordsToPixels(key, spread.upper));
+      covered +=
+          samplesWithin(area, plottable->coordsToPixels(key, spread.lower), plottable->coordsToPixels(key, spread.upper));
       if (joined && i + step < data->dataCount())
         covered += samplesWithin(area, plottable->coordsToPixels(key, data->dataMainValue(i)),
                                  plottable->coordsToPixels(data->dataMainKey(i + step), data->dataMainValue(i + step)));
@@ -124,8 +125,11 @@ void keepLegendClear(QCPAxisRect& rect, QCPLegend& legend) {
     const QRect room = rect.rect().marginsRemoved(inset->margins());
     Qt::Alignment best = Qt::AlignTop | Qt::AlignRight;
     int least = -1;
-    for (const Qt::Alignment corner : {Qt::AlignTop | Qt::AlignRight, Qt::AlignTop | Qt::AlignLeft, Qt::AlignBottom | Qt::AlignLeft, Qt::AlignBottom | Qt::AlignRight}) {
-      const QRect area(QPoint(corner & Qt::AlignLeft ? room.left() : room.right() + 1 - size.width(), corner & Qt::AlignTop ? room.top() : room.bottom() + 1 - size.height()), size);
+    for (const Qt::Alignment corner : {Qt::AlignTop | Qt::AlignRight, Qt::AlignTop | Qt::AlignLeft,
+                                       Qt::AlignBottom | Qt::AlignLeft, Qt::AlignBottom | Qt::AlignRight}) {
+      const QRect area(QPoint(corner & Qt::AlignLeft ? room.left() : room.right() + 1 - size.width(),
+                              corner & Qt::AlignTop ? room.top() : room.bottom() + 1 - size.height()),
+                       size);
       const int covered = coveredBy(rect, area.adjusted(-kAround, -kAround, kAround, kAround));
       if (least >= 0 && covered >= least) continue;
       least = covered;

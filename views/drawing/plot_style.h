@@ -22,7 +22,8 @@ void countWhole(QCPAxis& axis);
 // Colours and fonts of a legend; again after a change of theme.
 void dressLegend(QCPLegend& legend);
 
-// A legend within `rect` stands in the corner where it covers the least of the curves, now and whenever the plot was laid out anew.
+// A legend within `rect` stands in the corner where it covers the least of the curves, now and whenever the plot was laid
+// out anew.
 void keepLegendClear(QCPAxisRect& rect, QCPLegend& legend);
 
 // Upright axes get two to five numbers, by their height, now and whenever the plot was laid out anew.

@@ -10,7 +10,7 @@ namespace stepscope {
 namespace {
 constexpr int kMostEntries = 50'000;
 constexpr int kLeastLetters = 7;  // with the dots
-}
+}  // namespace
 
 TextCache::Entry& TextCache::entry(const QString& text) {
   if (entries_.size() > kMostEntries) entries_.clear();
@@ -30,7 +30,9 @@ const QString& TextCache::elided(const QString& text, double width) {
   const int whole = static_cast<int>(std::floor(width));
   if (e.width != whole) {
     e.width = whole;
-    e.text = e.full <= width ? text : format::elided(text, [this](const QString& t) { return metrics_.horizontalAdvance(t); }, whole);
+    e.text = e.full <= width ? text
+                             : format::elided(
+                                   text, [this](const QString& t) { return metrics_.horizontalAdvance(t); }, whole);
   }
   return e.text;
 }

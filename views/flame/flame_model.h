@@ -21,7 +21,7 @@ struct FlameNode {
   std::string category;  // of an op
   int depth = 0;
   int parent = -1;
-  int node = -1;  // node id, where all spans are of one node
+  int node = -1;           // node id, where all spans are of one node
   std::vector<int> nodes;  // of an op: ids of all of them
   std::int64_t ns = 0;
   std::int64_t begin = 0;  // position in the picture: nanoseconds of the sum

@@ -39,7 +39,9 @@ FlameView::FlameView(const ViewContext& context, QWidget* parent)
       return store().plan() && store().plan()->instructionOfNode(a) < store().plan()->instructionOfNode(b);
     }));
     // The whole sum marks nothing.
-    if (id > 0) wanted.group = NodeGroup::make(format::visible(chosen.path.empty() || !chosen.nodes.empty() ? chosen.name : chosen.path), std::move(nodes));
+    if (id > 0)
+      wanted.group = NodeGroup::make(
+          format::visible(chosen.path.empty() || !chosen.nodes.empty() ? chosen.name : chosen.path), std::move(nodes));
     selection().select(wanted);
   });
   connect(&selection(), &SelectionModel::selectionChanged, this, &FlameView::markSelection);
@@ -53,7 +55,9 @@ QString FlameView::headerText() const {
   const bool ranged = selection().rangeEnd() > selection().rangeBegin();
   return (ranged ? tr("%1 in the range of %2")
                        .arg(format::time(tree_.ns), format::time(selection().rangeEnd() - selection().rangeBegin()))
-                 : (counted_.steps.size() == 1 ? tr("%1 in %2 step") : tr("%1 in %2 steps")).arg(format::time(tree_.ns)).arg(counted_.steps.size())) +
+                 : (counted_.steps.size() == 1 ? tr("%1 in %2 step") : tr("%1 in %2 steps"))
+                       .arg(format::time(tree_.ns))
+                       .arg(counted_.steps.size())) +
          counted_.leftOut();
 }
 
@@ -116,7 +120,8 @@ void FlameView::markSelection() {
   std::unordered_set<int> marked;
   for (std::size_t i = 0; i < tree_.nodes.size(); ++i) {
     const std::vector<int>& nodes = tree_.nodes[i].nodes;
-    if (std::any_of(nodes.begin(), nodes.end(), [&s](int node) { return s.holds(node); })) marked.insert(static_cast<int>(i));
+    if (std::any_of(nodes.begin(), nodes.end(), [&s](int node) { return s.holds(node); }))
+      marked.insert(static_cast<int>(i));
   }
   canvas_->setMarked(std::move(marked));
 }

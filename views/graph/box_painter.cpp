@@ -31,9 +31,11 @@ void paintStripe(GraphPaintContext& g, const SceneBox& box, const QColor& hue) {
 }
 
 // Words that stand alone in small zooms are larger there, down to their size where second lines have come.
-void largeText(GraphPaintContext& g, TextCache& cache, const QColor& colour, double x, double baseline, double width, const QString& words) {
+void largeText(GraphPaintContext& g, TextCache& cache, const QColor& colour, double x, double baseline, double width,
+               const QString& words) {
   // As long as none is cut for it.
-  const double scale = std::clamp(width / std::max(1.0, cache.width(words)), 1.0, 1 + kAlone * (1 - g.seen(shown_from::kDetails)));
+  const double scale =
+      std::clamp(width / std::max(1.0, cache.width(words)), 1.0, 1 + kAlone * (1 - g.seen(shown_from::kDetails)));
   if (scale <= 1) return g.text(cache, colour, x, baseline, width, words);
   const QTransform before = g.p->transform();
   g.p->translate(x, baseline);
@@ -67,8 +69,8 @@ void paintWords(GraphPaintContext& g, const SceneBox& box, const GraphPaintConte
   static const QString kNothing;
   const QString& sub = detail > 0 ? g.labels.sub(box.node) : kNothing;
   const double alone = r.center().y() + 4.5, above = r.y() + 15;
-  largeText(g, g.title, g.grown(c.title, c.fill, g.seen(shown_from::kTitles)), r.x() + 14, sub.isEmpty() ? alone : alone + (above - alone) * detail,
-            r.width() - 20, g.labels.title(box.node));
+  largeText(g, g.title, g.grown(c.title, c.fill, g.seen(shown_from::kTitles)), r.x() + 14,
+            sub.isEmpty() ? alone : alone + (above - alone) * detail, r.width() - 20, g.labels.title(box.node));
   g.text(g.sub, g.grown(c.sub, c.fill, detail), r.x() + 14, r.y() + 27.5, right - r.x() - 13, sub);
 }
 
@@ -157,7 +159,8 @@ void paintNode(GraphPaintContext& g, int index) {
     g.p->setBrush(g.grown(g.t.raised, c.fill, g.seen(shown_from::kFrames)));
     g.p->drawRoundedRect(r, r.height() / 2, r.height() / 2);
     if (g.zoom > shown_from::kTitles)
-      g.text(g.sub, g.grown(c.sub, g.t.raised, g.seen(shown_from::kTitles)), r.x() + 12, r.center().y() + 4, r.width() - 24, g.labels.title(box.node), Qt::AlignHCenter);
+      g.text(g.sub, g.grown(c.sub, g.t.raised, g.seen(shown_from::kTitles)), r.x() + 12, r.center().y() + 4, r.width() - 24,
+             g.labels.title(box.node), Qt::AlignHCenter);
     return;
   }
   const bool isCurrent = box.node == g.marks.current;
@@ -199,8 +202,10 @@ void paintClosed(GraphPaintContext& g, int index) {
       const QColor onCard = heat < 0 || contrast(g.t.text, fill) >= contrast(g.t.panel, fill) ? g.t.text : g.t.panel;
       const QColor paper = heat >= 0 ? fill : g.t.raised;
       g.text(g.sub, g.grown(g.t.faint, g.t.panel, seen), r.x() + 10, r.y() + 19, r.width() - 20, count, Qt::AlignRight);
-      g.text(g.head, g.grown(g.t.muted, g.t.panel, seen), r.x() + 10, r.y() + 19, r.width() - 34 - g.sub.width(count), g.labels.groupTitle(box));
-      g.text(g.head, g.grown(onCard, paper, seen), card.x() + 11, card.y() + 22, card.width() - 22, g.labels.foldedLine(box));
+      g.text(g.head, g.grown(g.t.muted, g.t.panel, seen), r.x() + 10, r.y() + 19, r.width() - 34 - g.sub.width(count),
+             g.labels.groupTitle(box));
+      g.text(g.head, g.grown(onCard, paper, seen), card.x() + 11, card.y() + 22, card.width() - 22,
+             g.labels.foldedLine(box));
       const QStringList facts = g.labels.groupFacts(box, g.marks) << QStringLiteral("double-click opens one");
       g.text(g.sub, mixed(onCard, paper, 0.75 * seen), card.x() + 11, card.y() + 39, card.width() - 22,
              g.fitting(facts, QStringLiteral(" · "), card.width() - 22));

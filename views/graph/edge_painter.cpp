@@ -81,7 +81,8 @@ void paintFlow(GraphPaintContext& g) {
 void paintStubs(GraphPaintContext& g, int index) {
   const SceneBox& box = g.scene.boxes[static_cast<std::size_t>(index)];
   const StubPlaces places = stubPlaces(g, index);
-  const QColor colour = g.grown(g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent, g.t.panel, g.seen(shown_from::kDetails));
+  const QColor colour =
+      g.grown(g.stepsBack(box) ? mixed(g.t.accent, g.t.panel, 0.3) : g.t.accent, g.t.panel, g.seen(shown_from::kDetails));
   for (const bool right : {true, false}) {
     const StubPlace& stub = right ? places.out : places.in;
     if (stub.count == 0) continue;

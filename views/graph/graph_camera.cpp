@@ -9,10 +9,12 @@
 namespace stepscope {
 namespace {
 constexpr double kLeast = 0.001, kMost = 6;
-// Of 100 %: names can just be read; they can be read at ease; the zoom in which a selection is shown; the same where both columns have room for it.
+// Of 100 %: names can just be read; they can be read at ease; the zoom in which a selection is shown; the same where both
+// columns have room for it.
 constexpr double kLegible = 0.42, kReadable = 0.5, kComfortable = 0.7, kRoomy = 0.85;
 
-// Where second lines have come only half way they are ghosts: the user may pass there, a picture that was not zoomed by hand does not rest there.
+// Where second lines have come only half way they are ghosts: the user may pass there, a picture that was not zoomed by hand
+// does not rest there.
 double atRest(double scale) {
   return scale > shown_from::kDetails && scale < shown_from::kDetails + shown_from::kGrowth ? shown_from::kDetails : scale;
 }
@@ -90,7 +92,8 @@ bool GraphCamera::showBox(const GraphScene& scene, int box, int partner) {
   view_.scaleX = view_.scaleY = scale;
   const QRectF visible = view_.visible();
   const QRectF on = view_.toPixel(target);
-  if (on.width() < view_.size.width() * 0.9 || pair || !readable) view_.origin.setX(target.center().x() - visible.width() / 2);
+  if (on.width() < view_.size.width() * 0.9 || pair || !readable)
+    view_.origin.setX(target.center().x() - visible.width() / 2);
   view_.origin.setY(on.height() < view_.size.height() * 0.9 ? target.center().y() - visible.height() / 2 - 13 / scale
                                                             : target.top() - 40 / scale);
   // Keep both columns in view where there is room for them.

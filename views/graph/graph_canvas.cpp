@@ -104,7 +104,8 @@ void GraphCanvas::themeChanged() {
 void GraphCanvas::setSelected(int modelNode, const std::vector<int>& group) {
   std::vector<int> boxes;
   for (const int node : group) {
-    if (const int box = scene_ && node >= 0 ? scene_->boxOfNode[static_cast<std::size_t>(node)] : -1; box >= 0) boxes.push_back(box);
+    if (const int box = scene_ && node >= 0 ? scene_->boxOfNode[static_cast<std::size_t>(node)] : -1; box >= 0)
+      boxes.push_back(box);
   }
   std::sort(boxes.begin(), boxes.end());  // many nodes may hide in one closed group
   boxes.erase(std::unique(boxes.begin(), boxes.end()), boxes.end());
@@ -235,7 +236,8 @@ void GraphCanvas::paintScene(QPainter& painter) {
 
 void GraphCanvas::resizeEvent(QResizeEvent*) {
   const bool follows = camera_.fitted();
-  const int chosen = scene_ && state_.selectedNode >= 0 ? scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)] : -1;
+  const int chosen =
+      scene_ && state_.selectedNode >= 0 ? scene_->boxOfNode[static_cast<std::size_t>(state_.selectedNode)] : -1;
   const bool seen = !follows && chosen >= 0 && camera_.contains(*scene_, chosen);
   camera_.resize(scene_.get(), size());
   // What was looked at stays in sight when the panel gets smaller, and its partner comes into sight when it gets larger.

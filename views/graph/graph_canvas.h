@@ -46,7 +46,7 @@ class GraphCanvas : public QWidget {
   void setNote(const QString& note);
 
   void fitAll();
-  void fitBox(int box);   // with some of its surroundings
+  void fitBox(int box);  // with some of its surroundings
   // Moves only when it, or the forward node that a gradient belongs to, is not in view.
   void showBox(int box);
   void zoomBy(double factor);

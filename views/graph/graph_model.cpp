@@ -36,8 +36,8 @@ std::shared_ptr<const GraphModel> GraphModel::make(std::shared_ptr<const GraphSn
                                                    const std::atomic<bool>& cancel) {
   auto model = std::make_shared<GraphModel>();
   model->snapshot_ = std::move(snapshot);
-  for (void (GraphModel::*step)() : {&GraphModel::readNodes, &GraphModel::readCategories, &GraphModel::readEdges, &GraphModel::findAnchors,
-                                     &GraphModel::findLanes, &GraphModel::settleGroups}) {
+  for (void (GraphModel::*step)() : {&GraphModel::readNodes, &GraphModel::readCategories, &GraphModel::readEdges,
+                                     &GraphModel::findAnchors, &GraphModel::findLanes, &GraphModel::settleGroups}) {
     if (cancel) return nullptr;
     (model.get()->*step)();
   }

@@ -33,7 +33,8 @@ void paintGroupTitles(GraphPaintContext& g) {
     if (!box.at.meets(g.visible) || box.at.h * g.zoom < 6) continue;
     // What of the box is in view has the title.
     const double edge = g.left + 6 / g.zoom, least = std::min<double>(box.at.w - 20, kLeastTitle);
-    const double left = std::clamp<double>(edge, box.at.x + 10, box.at.right() - 10 - least), base = box.at.y + 18, width = box.at.right() - 10 - left;
+    const double left = std::clamp<double>(edge, box.at.x + 10, box.at.right() - 10 - least), base = box.at.y + 18,
+                 width = box.at.right() - 10 - left;
     const QString right = box.gradient ? QString() : g.labels.groupSource(box.group), title = g.labels.groupTitle(box);
     const double used = right.isEmpty() ? 0 : g.small.width(right) + 12;
     g.p->fillRect(QRectF(left - 3, base - 11, std::min(width - used, g.head.width(title)) + 6, 15), g.t.panel);

@@ -14,8 +14,8 @@ constexpr float kStub = 20;        // from the box to the name
 constexpr float kShapeGap = 6;     // from a line to its shape
 constexpr float kHalfLetters = 6;  // above and below the middle of a line of words
 constexpr float kMostShape = kNodeWidth / 2 - 4;
-constexpr float kClear = 8;   // from a name to what stands next
-constexpr float kRaise = 9;   // of a stub above a line of the graph
+constexpr float kClear = 8;    // from a name to what stands next
+constexpr float kRaise = 9;    // of a stub above a line of the graph
 constexpr int kSegments = 16;  // that stand for a curve
 
 bool hasStub(const GraphScene& scene, int box, bool out) {
@@ -64,7 +64,9 @@ void piecesWithin(const GraphScene& scene, const SceneEdge& edge, const BoxF& st
 // How much of `area`, which begins at a box, is free up to the next thing.
 double freeRoom(GraphPaintContext& g, int box, const BoxF& area, bool right) {
   double space = area.w;
-  const auto keepClear = [&](const BoxF& o) { space = std::min(space, static_cast<double>(right ? o.x - area.x : area.right() - o.right()) - kClear); };
+  const auto keepClear = [&](const BoxF& o) {
+    space = std::min(space, static_cast<double>(right ? o.x - area.x : area.right() - o.right()) - kClear);
+  };
   // Twice as far: a name that comes from there takes its half.
   const BoxF far{right ? area.x : area.x - area.w, area.y, 2 * area.w, area.h};
   g.scene.leaves.query(far, [&](int other) {
@@ -72,11 +74,13 @@ double freeRoom(GraphPaintContext& g, int box, const BoxF& area, bool right) {
     const BoxF& o = g.scene.boxes[static_cast<std::size_t>(other)].at;
     keepClear(o);
     // Two that face each other have a half each.
-    if (hasStub(g.scene, other, !right)) space = std::min(space, static_cast<double>((right ? o.x - area.x : area.right() - o.right()) - kClear) / 2);
+    if (hasStub(g.scene, other, !right))
+      space = std::min(space, static_cast<double>((right ? o.x - area.x : area.right() - o.right()) - kClear) / 2);
     return true;
   });
   // A shape stands to the right of its line.
-  const BoxF lines{area.x - kShapeGap - kMostShape, area.y - kHalfLetters, area.w + kShapeGap + kMostShape, area.h + 2 * kHalfLetters};
+  const BoxF lines{area.x - kShapeGap - kMostShape, area.y - kHalfLetters, area.w + kShapeGap + kMostShape,
+                   area.h + 2 * kHalfLetters};
   g.scene.lines.query(lines, [&](int line) {
     const SceneEdge& edge = g.scene.edges[static_cast<std::size_t>(line)];
     piecesWithin(g.scene, edge, area, [&](float x0, float x1) {
@@ -84,7 +88,9 @@ double freeRoom(GraphPaintContext& g, int box, const BoxF& area, bool right) {
     });
     const auto shape = shapePlace(g, edge);
     const bool beside = shape && shape->y < area.bottom() && shape->bottom() > area.y;
-    if (beside && (right ? shape->right() > area.x && shape->x < area.right() : shape->x < area.right() && shape->right() > area.x)) keepClear(*shape);
+    if (beside &&
+        (right ? shape->right() > area.x && shape->x < area.right() : shape->x < area.right() && shape->right() > area.x))
+      keepClear(*shape);
     return true;
   });
   return std::max(space - kStub - 2, 0.0);
@@ -96,7 +102,8 @@ std::optional<BoxF> shapePlace(GraphPaintContext& g, const SceneEdge& edge) {
   if (!edge.straight) return std::nullopt;
   const SceneBox& to = g.scene.boxes[static_cast<std::size_t>(edge.to)];
   if (to.lane == Lane::kWeight || to.lane == Lane::kOptimizer) return std::nullopt;
-  const PointF2 a = g.scene.points[static_cast<std::size_t>(edge.firstPoint)], b = g.scene.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
+  const PointF2 a = g.scene.points[static_cast<std::size_t>(edge.firstPoint)],
+                b = g.scene.points[static_cast<std::size_t>(edge.firstPoint + edge.points - 1)];
   // Rounded up: elided text is never wider than its room.
   const auto width = static_cast<float>(std::ceil(std::min<double>(g.small.width(g.labels.shape(edge.value)), kMostShape)));
   return BoxF{std::max(a.x, b.x) + kShapeGap, (a.y + b.y) / 2 - kHalfLetters, width, 2 * kHalfLetters};
@@ -128,7 +135,8 @@ StubPlaces stubPlaces(GraphPaintContext& g, int index) {
     places.in.y = box.at.centerY() - (hasLine(g.scene, index, false) ? raise : 0);
     if (!onlyStash) {
       places.in.label = g.labels.stub(g.scene, places.in.edge, false, places.in.count - 1);
-      places.in.width = freeRoom(g, index, {box.at.x - kReach - 1, places.in.y - kHalfLetters, kReach, 2 * kHalfLetters}, false);
+      places.in.width =
+          freeRoom(g, index, {box.at.x - kReach - 1, places.in.y - kHalfLetters, kReach, 2 * kHalfLetters}, false);
     }
   }
   // Two letters and dots name nothing.

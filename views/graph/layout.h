@@ -26,7 +26,7 @@
 
 namespace stepscope {
 
-using NodeSeeds = std::unordered_map<int, float>;    // node id → x of an earlier layout
+using NodeSeeds = std::unordered_map<int, float>;  // node id → x of an earlier layout
 
 std::shared_ptr<const GraphScene> layoutGraph(const std::shared_ptr<const GraphModel>& model, const OpenGroups& open,
                                               const NodeSeeds& seeds, const std::atomic<bool>& cancel);

@@ -15,8 +15,8 @@ struct LayoutRequest {
   std::shared_ptr<const GraphSnapshot> snapshot;
   std::shared_ptr<const GraphModel> model;  // nullptr: made from the snapshot first
   OpenGroups open;
-  bool chooseOpen = false;  // ignore `open`, take defaultOpen()
-  int reveal = -1;          // id of a node whose groups are opened as well
+  bool chooseOpen = false;                     // ignore `open`, take defaultOpen()
+  int reveal = -1;                             // id of a node whose groups are opened as well
   std::shared_ptr<const GraphScene> previous;  // keeps the places of its nodes; may be nullptr
 };
 

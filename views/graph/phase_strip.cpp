@@ -73,7 +73,8 @@ void PhaseStrip::arrange() {
   double x = margin;
   const double left = margin + widths.front() / 2, right = width() - margin - widths.back() / 2;
   for (std::size_t i = 0; i < count; ++i) {
-    places_[i] = gap >= kGap ? x + widths[i] / 2 : left + static_cast<double>(i) / static_cast<double>(count - 1) * (right - left);
+    places_[i] =
+        gap >= kGap ? x + widths[i] / 2 : left + static_cast<double>(i) / static_cast<double>(count - 1) * (right - left);
     x += widths[i] + gap;
   }
   double end = -1e9;
@@ -149,8 +150,8 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
     const QString name = format::visible(stages_[i]);
     const double width = metrics.horizontalAdvance(name);
     const double x = std::clamp(at.x() - width / 2, 4.0, std::max(4.0, this->width() - width - 4));
-    const bool free =
-        std::none_of(taken.begin(), taken.end(), [&](const auto& o) { return x < o.second + kGap - 1 && x + width > o.first - kGap + 1; });
+    const bool free = std::none_of(taken.begin(), taken.end(),
+                                   [&](const auto& o) { return x < o.second + kGap - 1 && x + width > o.first - kGap + 1; });
     if (!free) continue;
     taken.emplace_back(x, x + width);
     p.setPen(active ? t.text : t.muted);

@@ -81,7 +81,7 @@ class SceneBuilder {
   }
 
   void putStack(const std::vector<int>& nodes, Lane lane, int levels, float centre, float left, float rowTop,
-                 float rowHeight) {
+                float rowHeight) {
     if (nodes.empty()) return;
     const float width = lane == Lane::kGradient ? kNodeWidth : kSmallWidth;
     for (const int n : nodes) levels = std::max(levels, state_.level[static_cast<std::size_t>(n)] + 1);

@@ -16,7 +16,10 @@ constexpr std::size_t kSteps = 20;  // the newest steps; older ones are in the p
 HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("hot_ops"), tr("Time per op"),
                  {{tr("Operator"), tr("Operator and phase; click selects all its nodes"), false, 17},
-                  {tr("n"), tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; without warm-up, the first step of a plan, while other steps are there"), true, 5},
+                  {tr("n"),
+                   tr("Executions counted: of the newest 20 recorded steps, or within the selected range of the timeline; "
+                      "without warm-up, the first step of a plan, while other steps are there"),
+                   true, 5},
                   {tr("Sum"), tr("Sum of the wall-clock times of all executions"), true, 7},
                   {tr("Share"), tr("Percent of the sum over all operators of this table"), true, 6},
                   {tr("Median"), tr("Half of the executions were faster"), true, 7},
@@ -41,7 +44,10 @@ QString HotOpsView::emptyText() const {
 
 QString HotOpsView::headerText() const {
   if (counted_.steps.empty()) return TablePanel::headerText();
-  return (counted_.steps.size() == 1 ? tr("%1 · %2 step%3") : tr("%1 · %2 steps%3")).arg(TablePanel::headerText()).arg(counted_.steps.size()).arg(counted_.leftOut());
+  return (counted_.steps.size() == 1 ? tr("%1 · %2 step%3") : tr("%1 · %2 steps%3"))
+      .arg(TablePanel::headerText())
+      .arg(counted_.steps.size())
+      .arg(counted_.leftOut());
 }
 
 void HotOpsView::refill() {
@@ -73,7 +79,8 @@ void HotOpsView::refill() {
         g.nodes.insert(in->node());
         if (g.first < 0) {
           g.first = in->index();
-          if (const auto* node = graph ? graph->node(in->node()) : nullptr) g.category = QString::fromStdString(node->category());
+          if (const auto* node = graph ? graph->node(in->node()) : nullptr)
+            g.category = QString::fromStdString(node->category());
         }
       }
     }
@@ -81,21 +88,37 @@ void HotOpsView::refill() {
   std::vector<TableRow> rows;
   for (auto& [key, g] : groups) {
     std::sort(g.ns.begin(), g.ns.end());
-    const auto quantile = [&g = g](double q) { return g.ns[static_cast<std::size_t>(q * static_cast<double>(g.ns.size() - 1) + 0.5)]; };
-    const auto time = [](std::int64_t ns) { return TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns)); };
+    const auto quantile = [&g = g](double q) {
+      return g.ns[static_cast<std::size_t>(q * static_cast<double>(g.ns.size() - 1) + 0.5)];
+    };
+    const auto time = [](std::int64_t ns) {
+      return TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns));
+    };
     TableRow row;
     row.target = Selection::ofInstruction(g.first);
-    row.target.group = NodeGroup::make(key.second + ' ' + names::phase(static_cast<snapshot::Phase>(key.first)).toLower(), {g.nodes.begin(), g.nodes.end()});
+    row.target.group = NodeGroup::make(key.second + ' ' + names::phase(static_cast<snapshot::Phase>(key.first)).toLower(),
+                                       {g.nodes.begin(), g.nodes.end()});
     TableCell name(key.second + QStringLiteral("  ") + names::phase(static_cast<snapshot::Phase>(key.first)).toLower());
     name.swatch = g.category.isEmpty() ? QStringLiteral("other") : g.category;
-    TableCell share(format::percent(static_cast<double>(g.sum), static_cast<double>(all)), static_cast<double>(g.sum), tr("of %1 in this table").arg(format::time(all)));
+    TableCell share(format::percent(static_cast<double>(g.sum), static_cast<double>(all)), static_cast<double>(g.sum),
+                    tr("of %1 in this table").arg(format::time(all)));
     share.share = all > 0 ? static_cast<double>(g.sum) / static_cast<double>(all) : 0;
     const auto n = static_cast<std::int64_t>(g.ns.size());
-    row.cells = {name, {format::count(n), QVariant::fromValue<qint64>(n)}, time(g.sum), share, time(quantile(0.5)), time(quantile(0.95)), time(g.ns.front()),
-                 time(g.ns.back()), time(g.sum / n), {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}};
+    row.cells = {name,
+                 {format::count(n), QVariant::fromValue<qint64>(n)},
+                 time(g.sum),
+                 share,
+                 time(quantile(0.5)),
+                 time(quantile(0.95)),
+                 time(g.ns.front()),
+                 time(g.ns.back()),
+                 time(g.sum / n),
+                 {format::flopRate(g.flops, g.sum), g.sum > 0 ? g.flops / static_cast<double>(g.sum) : 0.0}};
     rows.push_back(std::move(row));
   }
-  std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) { return a.cells[2].sort.toLongLong() > b.cells[2].sort.toLongLong(); });
+  std::sort(rows.begin(), rows.end(), [](const TableRow& a, const TableRow& b) {
+    return a.cells[2].sort.toLongLong() > b.cells[2].sort.toLongLong();
+  });
   setRows(std::move(rows));
   emit headerChanged();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Time per operator, with the whole distribution: count, sum, median, p95, min, max. Follows the selected range of the timeline.
+// Time per operator, with the whole distribution: count, sum, median, p95, min, max. Follows the selected range of the
+// timeline.
 #pragma once
 
 #include "views/common/counted_steps.h"

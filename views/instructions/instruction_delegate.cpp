@@ -21,8 +21,12 @@ struct Columns {
 Columns columnsOf(int lines, const QFontMetrics& small) {
   const Metrics m = Metrics::current();
   const int digits = std::max(3, static_cast<int>(QString::number(lines).size()));
-  return {small.horizontalAdvance(QString(digits, '0')) + 2, small.horizontalAdvance(QStringLiteral("00.0 ms")), small.horizontalAdvance(QStringLiteral("000 MiB")),
-          qRound(0.6 * m.unit), qRound(0.4 * m.unit), qRound(0.62 * m.unit)};
+  return {small.horizontalAdvance(QString(digits, '0')) + 2,
+          small.horizontalAdvance(QStringLiteral("00.0 ms")),
+          small.horizontalAdvance(QStringLiteral("000 MiB")),
+          qRound(0.6 * m.unit),
+          qRound(0.4 * m.unit),
+          qRound(0.62 * m.unit)};
 }
 
 // "h.1.mlp.proj · d weight" in that width: the module whole and what of the rest has room, or both ends of the module.
@@ -32,7 +36,8 @@ QString shortPlace(const QString& place, const QFontMetrics& metrics, int width)
   const QString module = at < 0 ? place : place.left(at);
   if (metrics.horizontalAdvance(module) > width) return format::elided(module, metrics, width);
   constexpr int kLeastLetters = 8;  // " · d wei…"
-  const QString rest = metrics.elidedText(place.mid(module.size()), Qt::ElideRight, width - metrics.horizontalAdvance(module));
+  const QString rest =
+      metrics.elidedText(place.mid(module.size()), Qt::ElideRight, width - metrics.horizontalAdvance(module));
   return rest.size() > kLeastLetters ? module + rest : module;
 }
 
@@ -43,7 +48,9 @@ InstructionDelegate::InstructionDelegate(const SelectionModel& selection, QObjec
 
 int InstructionDelegate::gutterWidth() { return qRound(1.3 * Metrics::current().unit); }
 
-QSize InstructionDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const { return {160, Metrics::current().row}; }
+QSize InstructionDelegate::sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const {
+  return {160, Metrics::current().row};
+}
 
 void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const {
   const auto* model = static_cast<const InstructionModel*>(index.model());
@@ -76,7 +83,8 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   if (line.kind == InstructionModel::kGap) {
     painter->setFont(small);
     painter->setPen(t.faint);
-    painter->drawText(r, Qt::AlignCenter, QStringLiteral("⋯ ") + tr("%1 left out").arg(format::count(line.hidden)) + QStringLiteral(" ⋯"));
+    painter->drawText(r, Qt::AlignCenter,
+                      QStringLiteral("⋯ ") + tr("%1 left out").arg(format::count(line.hidden)) + QStringLiteral(" ⋯"));
     painter->restore();
     return;
   }
@@ -122,12 +130,14 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   int right = r.right() - edge;
   painter->setFont(small);
   // Narrow panels lose the bytes first, then the time: operator and module stay readable.
-  const bool showBytes = hasRoomForBytes(r.width(), model->rowCount(), option.fontMetrics, smallMetrics), showTime = r.width() > 11 * m.unit;
+  const bool showBytes = hasRoomForBytes(r.width(), model->rowCount(), option.fontMetrics, smallMetrics),
+             showTime = r.width() > 11 * m.unit;
   // What takes no time says why there.
   const QString told = !showBytes && line.time.isEmpty() ? line.bytes : line.time;
   if (showBytes) {
     painter->setPen(t.muted);
-    painter->drawText(QRect(right - bytes - gap, r.top(), bytes + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight, line.bytes);
+    painter->drawText(QRect(right - bytes - gap, r.top(), bytes + gap, r.height()), Qt::AlignVCenter | Qt::AlignRight,
+                      line.bytes);
     right -= bytes + gap;
   }
   if (showTime) {
@@ -158,18 +168,21 @@ void InstructionDelegate::paint(QPainter* painter, const QStyleOptionViewItem& o
   if (!shown.place.isEmpty()) {
     painter->setFont(small);
     painter->setPen(selected || current || line.fresh ? t.muted : t.faint);
-    painter->drawText(QRect(x + shown.opWidth, r.top(), room - shown.opWidth, r.height()), Qt::AlignVCenter | Qt::AlignLeft, shown.place);
+    painter->drawText(QRect(x + shown.opWidth, r.top(), room - shown.opWidth, r.height()), Qt::AlignVCenter | Qt::AlignLeft,
+                      shown.place);
   }
   painter->restore();
 }
 
 int InstructionDelegate::columnsWidth(int lines, const QFontMetrics& small) {
   const auto [number, time, bytes, gap, edge, mark] = columnsOf(lines, small);
-  return gutterWidth() + number + mark + qRound(0.5 * Metrics::current().unit) + qRound(0.45 * Metrics::current().unit) + time + bytes + 2 * gap + edge;
+  return gutterWidth() + number + mark + qRound(0.5 * Metrics::current().unit) + qRound(0.45 * Metrics::current().unit) +
+         time + bytes + 2 * gap + edge;
 }
 
 bool InstructionDelegate::hasRoomForBytes(int width, int lines, const QFontMetrics& op, const QFontMetrics& small) {
-  const int names = op.horizontalAdvance(kUsualOp) + small.horizontalAdvance(kUsualPlace) + qRound(0.5 * Metrics::current().unit);
+  const int names =
+      op.horizontalAdvance(kUsualOp) + small.horizontalAdvance(kUsualPlace) + qRound(0.5 * Metrics::current().unit);
   return width - columnsWidth(lines, small) >= names;
 }
 

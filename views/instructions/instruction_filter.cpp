@@ -26,9 +26,10 @@ bool anyOf(const std::vector<QRegularExpression>& patterns, const QStringList& t
   return std::any_of(texts.begin(), texts.end(), [&patterns](const QString& t) { return any(patterns, t); });
 }
 
-const QStringList kNumbers = {QStringLiteral("bytes"), QStringLiteral("read"), QStringLiteral("flops"), QStringLiteral("time"),
-                              QStringLiteral("index")};
-const QStringList kProperties = {QStringLiteral("view"), QStringLiteral("break"), QStringLiteral("ran"), QStringLiteral("random")};
+const QStringList kNumbers = {QStringLiteral("bytes"), QStringLiteral("read"), QStringLiteral("flops"),
+                              QStringLiteral("time"), QStringLiteral("index")};
+const QStringList kProperties = {QStringLiteral("view"), QStringLiteral("break"), QStringLiteral("ran"),
+                                 QStringLiteral("random")};
 
 }  // namespace
 
@@ -42,9 +43,9 @@ bool parseQuantity(const QString& text, bool time, double* value) {
   const QString unit = match.captured(2).toLower();
   if (!ok) return false;
   static const QHash<QString, double> kTime = {{"", 1}, {"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  static const QHash<QString, double> kSize = {{"", 1},          {"b", 1},           {"k", 1e3},         {"m", 1e6},
-                                               {"g", 1e9},       {"kib", 1024},      {"mib", 1048576},   {"gib", 1073741824},
-                                               {"kb", 1e3},      {"mb", 1e6},        {"gb", 1e9}};
+  static const QHash<QString, double> kSize = {{"", 1},     {"b", 1},      {"k", 1e3},       {"m", 1e6},
+                                               {"g", 1e9},  {"kib", 1024}, {"mib", 1048576}, {"gib", 1073741824},
+                                               {"kb", 1e3}, {"mb", 1e6},   {"gb", 1e9}};
   const auto& units = time ? kTime : kSize;
   const auto it = units.find(unit);
   if (it == units.end()) return false;
@@ -55,9 +56,11 @@ bool parseQuantity(const QString& text, bool time, double* value) {
 InstructionFilter InstructionFilter::parse(const QString& text, QString* error) {
   InstructionFilter filter;
   error->clear();
-  static const QHash<QString, Kind> kTexts = {{"op", Kind::kOp},     {"phase", Kind::kPhase}, {"module", Kind::kModule},
-                                              {"impl", Kind::kImplementation}, {"in", Kind::kIn}, {"out", Kind::kOut}};
-  static const QRegularExpression kCompared(QStringLiteral("^([a-z]+)(>=|<=|>|<|=)(.+)$"), QRegularExpression::CaseInsensitiveOption);
+  static const QHash<QString, Kind> kTexts = {{"op", Kind::kOp},         {"phase", Kind::kPhase},
+                                              {"module", Kind::kModule}, {"impl", Kind::kImplementation},
+                                              {"in", Kind::kIn},         {"out", Kind::kOut}};
+  static const QRegularExpression kCompared(QStringLiteral("^([a-z]+)(>=|<=|>|<|=)(.+)$"),
+                                            QRegularExpression::CaseInsensitiveOption);
   for (QString word : text.split(' ', Qt::SkipEmptyParts)) {
     Term term;
     if (word.size() > 1 && word.startsWith('-')) {
@@ -69,8 +72,9 @@ InstructionFilter InstructionFilter::parse(const QString& text, QString* error) 
       term.word = match.captured(1).toLower();
       term.comparison = match.captured(2);
       if (!parseQuantity(match.captured(3), term.word == u"time", &term.number)) {
-        *error = QStringLiteral("%1: '%2' is no number; expected one such as %3")
-                     .arg(term.word, match.captured(3), term.word == u"time" ? QStringLiteral("100us") : QStringLiteral("1MiB"));
+        *error =
+            QStringLiteral("%1: '%2' is no number; expected one such as %3")
+                .arg(term.word, match.captured(3), term.word == u"time" ? QStringLiteral("100us") : QStringLiteral("1MiB"));
         return filter;
       }
       filter.terms_.push_back(term);
@@ -136,8 +140,8 @@ bool InstructionFilter::matches(const InstructionFacts& facts) const {
 }
 
 QStringList InstructionFilter::keys() {
-  QStringList keys = {QStringLiteral("op:"), QStringLiteral("phase:"), QStringLiteral("module:"), QStringLiteral("impl:"),
-                      QStringLiteral("in:"), QStringLiteral("out:")};
+  QStringList keys = {QStringLiteral("op:"),   QStringLiteral("phase:"), QStringLiteral("module:"),
+                      QStringLiteral("impl:"), QStringLiteral("in:"),    QStringLiteral("out:")};
   for (const QString& n : kNumbers) keys << n + '>';
   for (const QString& p : kProperties) keys << QStringLiteral("is:") + p;
   return keys;

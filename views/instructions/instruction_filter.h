@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The filter language of the instruction list.
 //
-//   op:MatMul,Gemm  phase:backward  module:h.3*  impl:onednn  in:wte.weight  out:loss      text, * is a wildcard, commas are "or"
-//   bytes>1MiB  read>=4k  flops>1e9  time>100us  index<400                                compared numbers with units
+//   op:MatMul,Gemm  phase:backward  module:h.3*  impl:onednn  in:wte.weight  out:loss      text, * is a wildcard, commas are
+//   "or" bytes>1MiB  read>=4k  flops>1e9  time>100us  index<400                                compared numbers with units
 //   is:view  is:break  is:ran  is:random                                                  properties
 //   -op:Reshape                                                                           a minus in front negates
-//   attn                                                                                  any other word: part of the line's text
+//   attn                                                                                  any other word: part of the line's
+//   text
 // Terms are joined by "and". Letter case does not matter.
 #pragma once
 

@@ -93,7 +93,9 @@ void InstructionModel::rebuild() {
   refreshBreakpoints();
 }
 
-int InstructionModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(rows_.size()); }
+int InstructionModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
 
 InstructionModel::Line InstructionModel::line(int row) const {
   Line line;
@@ -124,7 +126,8 @@ InstructionModel::Line InstructionModel::line(int row) const {
     if (position.in_step() && ran == 0) {
       line.place += tr(" · not reached");
     } else if (timed > 0) {
-      line.place += QStringLiteral(" · ") + format::time(ns) + (position.in_step() && ran < end - begin ? tr(" so far") : QString());
+      line.place +=
+          QStringLiteral(" · ") + format::time(ns) + (position.in_step() && ran < end - begin ? tr(" so far") : QString());
     }
     return line;
   }
@@ -152,16 +155,19 @@ QString InstructionModel::tooltip(int i) const {
   const snapshot::Instruction& in = plan_->plan().instructions(i);
   const Timing& t = store_.timing(i);
   QString text = QStringLiteral("%1  %2\n").arg(i).arg(format::visible(in.label()));
-  if (in.phase() == snapshot::RECOMPUTE) text += tr("↻ Recomputed: a forward value that is made again here instead of being kept\n");
+  if (in.phase() == snapshot::RECOMPUTE)
+    text += tr("↻ Recomputed: a forward value that is made again here instead of being kept\n");
   if (t.ns >= 0) {
     text += tr("Time: wall clock of this instruction alone, %1, in step %2\n").arg(format::timeExact(t.ns)).arg(t.step);
   } else {
     text += tr("Time: it has not run yet\n");
   }
-  text += tr("Bytes: written to its outputs %1, read %2\n").arg(format::bytesExact(in.bytes_written()), format::bytesExact(in.bytes_read()));
+  text += tr("Bytes: written to its outputs %1, read %2\n")
+              .arg(format::bytesExact(in.bytes_written()), format::bytesExact(in.bytes_read()));
   if (in.flops() > 0) {
     text += tr("Operations: %1 (a multiply-add counts as two)%2\n")
-                .arg(format::countShort(in.flops()), t.ns > 0 ? QStringLiteral(", ") + format::flopRate(in.flops(), t.ns) : QString());
+                .arg(format::countShort(in.flops()),
+                     t.ns > 0 ? QStringLiteral(", ") + format::flopRate(in.flops(), t.ns) : QString());
   }
   if (!in.implementation().empty()) text += tr("Implementation: %1\n").arg(format::visible(in.implementation()));
   if (in.outputs_size() > 0) {
@@ -186,7 +192,8 @@ QVariant InstructionModel::data(const QModelIndex& index, int role) const {
     }
     case Qt::ToolTipRole:
       if (r.kind == kGap) return tr("Left out by the filter");
-      if (r.kind == kPhase) return tr("Sum of the times of this phase's instructions in the present step, or in the last one between steps");
+      if (r.kind == kPhase)
+        return tr("Sum of the times of this phase's instructions in the present step, or in the last one between steps");
       return tooltip(r.index);
     case kKindRole: return r.kind;
     case kIndexRole: return r.index;
@@ -197,7 +204,8 @@ QVariant InstructionModel::data(const QModelIndex& index, int role) const {
 Qt::ItemFlags InstructionModel::flags(const QModelIndex& index) const {
   if (!index.isValid()) return Qt::NoItemFlags;
   const bool instruction = rows_[static_cast<std::size_t>(index.row())].kind == kInstruction;
-  return instruction ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren : Qt::ItemIsEnabled | Qt::ItemNeverHasChildren;
+  return instruction ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren
+                     : Qt::ItemIsEnabled | Qt::ItemNeverHasChildren;
 }
 
 int InstructionModel::nodeOf(int instruction) const {
@@ -209,7 +217,8 @@ int InstructionModel::rowOf(int instruction) const {
   const auto it = std::partition_point(rows_.begin(), rows_.end(), [instruction](const Row& r) {
     return r.index < instruction || (r.index == instruction && r.kind != kInstruction);
   });
-  return it != rows_.end() && it->kind == kInstruction && it->index == instruction ? static_cast<int>(it - rows_.begin()) : -1;
+  return it != rows_.end() && it->kind == kInstruction && it->index == instruction ? static_cast<int>(it - rows_.begin())
+                                                                                   : -1;
 }
 
 }  // namespace stepscope

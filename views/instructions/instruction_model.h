@@ -24,9 +24,9 @@ class InstructionModel : public QAbstractListModel {
   // What the delegate paints.
   struct Line {
     Kind kind = kInstruction;
-    int index = -1;      // instruction, or the first of the phase
-    int hidden = 0;      // kGap: instructions left out
-    QString op, place;   // kPhase: the title is in op, what it holds in place
+    int index = -1;     // instruction, or the first of the phase
+    int hidden = 0;     // kGap: instructions left out
+    QString op, place;  // kPhase: the title is in op, what it holds in place
     QString category;
     QString time, bytes;
     bool fresh = false;  // ran in this step, or no step is begun
@@ -43,7 +43,7 @@ class InstructionModel : public QAbstractListModel {
   void setFilter(const InstructionFilter& filter);
   int matching() const { return matching_; }
   int nodeOf(int instruction) const;  // -1 when there is none
-  int rowOf(int instruction) const;  // -1 when it is filtered out
+  int rowOf(int instruction) const;   // -1 when it is filtered out
 
  private:
   struct Row {

@@ -89,7 +89,9 @@ InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
   };
   connect(list_->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& now) {
     // A list that gets the keyboard has a current line without anybody having chosen one.
-    if (selecting_ || !now.isValid() || !list_->selectionModel()->isSelected(now) || now.data(InstructionModel::kKindRole).toInt() != InstructionModel::kInstruction) return;
+    if (selecting_ || !now.isValid() || !list_->selectionModel()->isSelected(now) ||
+        now.data(InstructionModel::kKindRole).toInt() != InstructionModel::kInstruction)
+      return;
     selecting_ = true;
     selection().select(Selection::ofInstruction(now.data(InstructionModel::kIndexRole).toInt()));
     selecting_ = false;
@@ -112,7 +114,8 @@ InstructionsView::InstructionsView(const ViewContext& context, QWidget* parent)
 QString InstructionsView::headerText() const {
   const int all = store().plan() ? store().plan()->size() : 0;
   if (all == 0) return {};
-  return model_->matching() == all ? format::count(all) : tr("%1 of %2").arg(format::count(model_->matching()), format::count(all));
+  return model_->matching() == all ? format::count(all)
+                                   : tr("%1 of %2").arg(format::count(model_->matching()), format::count(all));
 }
 
 QString InstructionsView::emptyText() const {
@@ -176,7 +179,8 @@ void InstructionsView::showMenu(const QPoint& at) {
     emit wishes().addBreakpoint(b);
   });
   menu->addSeparator();
-  menu->addAction(tr("Show only %1").arg(line.op), this, [this, line] { filter_->setText(QStringLiteral("op:") + line.op); });
+  menu->addAction(tr("Show only %1").arg(line.op), this,
+                  [this, line] { filter_->setText(QStringLiteral("op:") + line.op); });
   menu->addAction(tr("Copy line"), this, [index] { QApplication::clipboard()->setText(index.data().toString()); });
   menu->popup(list_->viewport()->mapToGlobal(at));
 }

@@ -29,7 +29,8 @@ Selection LogLinks::named(const QString& name) const {
 
 Selection LogLinks::find(const QString& text) const {
   static const QRegularExpression kQuoted(QStringLiteral("'([^']{1,1000})'"));
-  static const QRegularExpression kNumbered(QStringLiteral("\\b(instruction|node|value) (\\d{1,9})\\b"), QRegularExpression::CaseInsensitiveOption);
+  static const QRegularExpression kNumbered(QStringLiteral("\\b(instruction|node|value) (\\d{1,9})\\b"),
+                                            QRegularExpression::CaseInsensitiveOption);
   if (!graph_) return {};
   for (auto quoted = kQuoted.globalMatch(text); quoted.hasNext();) {
     if (const Selection found = named(quoted.next().captured(1)); !found.empty()) return found;

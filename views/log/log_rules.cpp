@@ -17,8 +17,9 @@ void LogRules::add(const QString& rule) {
 std::optional<qsizetype> LogRules::hiddenBy(const LogLine& line) const {
   for (qsizetype i = 0; i < rules_.size(); ++i) {
     const QString& rule = rules_[i];
-    const bool hides = rule.startsWith(kLevel) ? line.level.compare(rule.mid(kLevel.size()).trimmed(), Qt::CaseInsensitive) == 0
-                                               : line.text.contains(rule, Qt::CaseInsensitive);
+    const bool hides = rule.startsWith(kLevel)
+                           ? line.level.compare(rule.mid(kLevel.size()).trimmed(), Qt::CaseInsensitive) == 0
+                           : line.text.contains(rule, Qt::CaseInsensitive);
     if (hides) return i;
   }
   return std::nullopt;

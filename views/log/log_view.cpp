@@ -52,11 +52,13 @@ LogView::LogView(const ViewContext& context, QWidget* parent)
 QString LogView::headerText() const {
   std::int64_t hidden = 0;
   for (const std::int64_t n : hidden_) hidden += n;
-  return hidden == 0 ? TablePanel::headerText() : tr("%1 · %2 hidden by rules").arg(TablePanel::headerText(), format::count(hidden));
+  return hidden == 0 ? TablePanel::headerText()
+                     : tr("%1 · %2 hidden by rules").arg(TablePanel::headerText(), format::count(hidden));
 }
 
 QString LogView::emptyText() const {
-  return store().log().empty() ? tr("Nothing logged.\nWhat the worker warns of, refuses or loses is recorded here.") : QString();
+  return store().log().empty() ? tr("Nothing logged.\nWhat the worker warns of, refuses or loses is recorded here.")
+                               : QString();
 }
 
 QString LogView::saveState() const {
@@ -116,7 +118,8 @@ void LogView::refill() {
   if (store().graph() && places_.empty()) links_ = LogLinks(store().graph(), store().plan());
   const std::int64_t dropped = store().logDropped();
   if (dropped > first_)
-    places_.erase(places_.begin(), places_.begin() + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(places_.size()), dropped - first_));
+    places_.erase(places_.begin(),
+                  places_.begin() + std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(places_.size()), dropped - first_));
   first_ = dropped;
   hidden_.assign(static_cast<std::size_t>(rules_.rules().size()), 0);
   std::vector<TableRow> rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every record of the worker and of the window, with the node, value or instruction that it names. Rules hide records and say
-// how many; nothing is dropped before 100,000 lines.
+// Every record of the worker and of the window, with the node, value or instruction that it names. Rules hide records and
+// say how many; nothing is dropped before 100,000 lines.
 #pragma once
 
 #include "views/common/row_table.h"

@@ -13,14 +13,16 @@ constexpr int kNothing = 0, kMostKinds = 254;
 BoxRaster::BoxRaster(const QRectF& area, double ratio)
     : area_(area),
       ratio_(ratio),
-      image_(std::max(1, static_cast<int>(std::ceil(area.width() * ratio))), std::max(1, static_cast<int>(std::ceil(area.height() * ratio))),
-             QImage::Format_Indexed8) {
+      image_(std::max(1, static_cast<int>(std::ceil(area.width() * ratio))),
+             std::max(1, static_cast<int>(std::ceil(area.height() * ratio))), QImage::Format_Indexed8) {
   image_.setColorCount(kMostKinds + 1);
   image_.fill(kNothing);
 }
 
 void BoxRaster::add(const QRectF& box, int kind) {
-  const auto pixel = [this](double v, double from, int most) { return static_cast<int>(std::lround(std::clamp((v - from) * ratio_, 0.0, static_cast<double>(most)))); };
+  const auto pixel = [this](double v, double from, int most) {
+    return static_cast<int>(std::lround(std::clamp((v - from) * ratio_, 0.0, static_cast<double>(most))));
+  };
   const int left = std::min(pixel(box.left(), area_.left(), image_.width()), image_.width() - 1),
             top = std::min(pixel(box.top(), area_.top(), image_.height()), image_.height() - 1);
   const int right = std::max(left + 1, pixel(box.right(), area_.left(), image_.width())),

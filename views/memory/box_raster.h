@@ -14,7 +14,8 @@ class BoxRaster {
   // `area` in units of the painter; `ratio`: device pixels per unit.
   BoxRaster(const QRectF& area, double ratio);
 
-  // Of a box the part inside the area. A later box covers an earlier one; every box has at least one pixel. `kind` in 0 … 253, also the row of the colours.
+  // Of a box the part inside the area. A later box covers an earlier one; every box has at least one pixel. `kind` in 0 …
+  // 253, also the row of the colours.
   void add(const QRectF& box, int kind);
   void paint(QPainter& painter, const QList<QColor>& colours);
 

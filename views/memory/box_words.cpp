@@ -23,7 +23,8 @@ QString boxName(const MemoryModel& model, const snapshot::Buffer& b, TextCache& 
   return text.width(op) <= room ? op : QString();
 }
 
-BoxWords boxWords(const MemoryModel& model, const snapshot::Buffer& buffer, TextCache& text, const QRectF& box, std::vector<double> lines) {
+BoxWords boxWords(const MemoryModel& model, const snapshot::Buffer& buffer, TextCache& text, const QRectF& box,
+                  std::vector<double> lines) {
   constexpr double kMargin = 5, kGap = 8, kClear = 5;  // to the frame, between name and bytes, to a line
   const QString bytes = format::bytes(buffer.bytes());
   const double bytesWidth = text.width(bytes), left = box.left() + kMargin, right = box.right() - kMargin;

@@ -41,7 +41,10 @@ QString MemoryView::headerText() const {
   QString text = tr("planned %1").arg(format::bytes(plan.persistent_bytes() + plan.arena_bytes()));
   // What placing costs above the lower bound, which the map names: no instruction needs it, and nothing else can have it.
   const std::int64_t lost = plan.arena_bytes() - plan.lower_bound_bytes();
-  text += lost > 0 ? tr(" · fragmentation %1, %2").arg(format::bytes(lost), format::percent(static_cast<double>(lost), static_cast<double>(plan.arena_bytes()))) : tr(" · no fragmentation");
+  text += lost > 0 ? tr(" · fragmentation %1, %2")
+                         .arg(format::bytes(lost),
+                              format::percent(static_cast<double>(lost), static_cast<double>(plan.arena_bytes())))
+                   : tr(" · no fragmentation");
   if (!store().steps().empty() && store().steps().back()->peak_bytes() > 0)
     text += tr(" · measured %1").arg(format::bytes(store().steps().back()->peak_bytes()));
   return text;
@@ -49,8 +52,10 @@ QString MemoryView::headerText() const {
 
 QString MemoryView::emptyText() const {
   if (store().plan()) return {};
-  return store().model() ? tr("No plan yet. Build the training step (Ctrl+Shift+O); the map shows its memory before anything runs.")
-                         : tr("No model is open. Open one (Ctrl+O); the map shows the memory of its training step before anything runs.");
+  return store().model()
+             ? tr("No plan yet. Build the training step (Ctrl+Shift+O); the map shows its memory before anything runs.")
+             : tr("No model is open. Open one (Ctrl+O); the map shows the memory of its training step before anything "
+                  "runs.");
 }
 
 void MemoryView::planChanged() {

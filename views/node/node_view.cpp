@@ -13,14 +13,17 @@ namespace {
 constexpr int kMostLinks = 24;
 }
 
-NodeView::NodeView(const ViewContext& context, QWidget* parent) : View(context, QStringLiteral("node"), tr("Node"), parent), page_(new Details) {
+NodeView::NodeView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("node"), tr("Node"), parent), page_(new Details) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->addWidget(page_);
   connect(page_, &Details::selected, this, [this](const Selection& s) {
     Selection wanted = s;
     // Within the selected nodes another one becomes the current; operands lead out of them.
-    if (const auto& group = selection().selection().group; group && s.value < 0 && s.instruction < 0 && group->contains(s.node)) wanted.group = group;
+    if (const auto& group = selection().selection().group;
+        group && s.value < 0 && s.instruction < 0 && group->contains(s.node))
+      wanted.group = group;
     selection().select(wanted);
   });
   connect(page_, &Details::commandClicked, &wishes(), &Wishes::command);
@@ -34,7 +37,9 @@ NodeView::NodeView(const ViewContext& context, QWidget* parent) : View(context, 
 
 QString NodeView::emptyText() const {
   if (!store().graph()) return tr("No model is open.\nOpen one (Ctrl+O) and select a node.");
-  return store().graph()->node(selection().selection().node) ? QString() : tr("No node is selected.\nSelect one in the graph or the instruction list.");
+  return store().graph()->node(selection().selection().node)
+             ? QString()
+             : tr("No node is selected.\nSelect one in the graph or the instruction list.");
 }
 
 void NodeView::refresh() {
@@ -48,19 +53,29 @@ void NodeView::refresh() {
   if (const auto& group = selection().selection().group; group && group->contains(node->id())) {
     const auto& nodes = group->nodes();
     const auto place = std::lower_bound(nodes.begin(), nodes.end(), node->id()) - nodes.begin();
-    QString text = Details::text(tr("%1 of %2 nodes of %3").arg(place + 1).arg(nodes.size()).arg(format::visible(group->name())));
-    if (place > 0) text += QStringLiteral("  ") + Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) - 1]), tr("previous"));
-    if (place + 1 < static_cast<std::ptrdiff_t>(nodes.size())) text += QStringLiteral("  ") + Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) + 1]), tr("next"));
+    QString text =
+        Details::text(tr("%1 of %2 nodes of %3").arg(place + 1).arg(nodes.size()).arg(format::visible(group->name())));
+    if (place > 0)
+      text += QStringLiteral("  ") +
+              Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) - 1]), tr("previous"));
+    if (place + 1 < static_cast<std::ptrdiff_t>(nodes.size()))
+      text +=
+          QStringLiteral("  ") + Details::link(Selection::ofNode(nodes[static_cast<std::size_t>(place) + 1]), tr("next"));
     page_->row(tr("Selected"), text);
   }
   const QString domain = format::visible(node->domain());
-  page_->row(tr("Operator"), Details::strong(names::op(*node)) + (domain.isEmpty() ? QString() : ' ' + Details::quiet(domain)));
+  page_->row(tr("Operator"),
+             Details::strong(names::op(*node)) + (domain.isEmpty() ? QString() : ' ' + Details::quiet(domain)));
   page_->row(tr("Name"), Details::text(format::visible(node->name())));
-  page_->row(tr("Phase"), Details::text(names::phase(node->phase()).toLower()) + (node->random() ? Details::quiet(tr(" · draws keyed random numbers")) : QString()));
-  if (!p.module_path().empty()) page_->row(tr("Module"), Details::text(format::visible(p.module_path())) + (p.module_path_inferred() ? Details::quiet(tr("  inferred")) : QString()));
+  page_->row(tr("Phase"), Details::text(names::phase(node->phase()).toLower()) +
+                              (node->random() ? Details::quiet(tr(" · draws keyed random numbers")) : QString()));
+  if (!p.module_path().empty())
+    page_->row(tr("Module"), Details::text(format::visible(p.module_path())) +
+                                 (p.module_path_inferred() ? Details::quiet(tr("  inferred")) : QString()));
   if (const PlanPtr& plan = store().plan()) {
     if (const auto* in = plan->instruction(plan->instructionOfNode(node->id()))) {
-      page_->row(tr("Instruction"), Details::link(Selection::ofInstruction(in->index()), QString::number(in->index())) + Details::quiet(tr(" of %1").arg(format::count(plan->size()))));
+      page_->row(tr("Instruction"), Details::link(Selection::ofInstruction(in->index()), QString::number(in->index())) +
+                                        Details::quiet(tr(" of %1").arg(format::count(plan->size()))));
       const Timing& timing = store().timing(in->index());
       if (timing.ns >= 0) {
         QString time = Details::text(format::time(timing.ns)) + Details::quiet(tr("  in step %1").arg(timing.step));
@@ -68,8 +83,10 @@ void NodeView::refresh() {
         if (!rate.isEmpty()) time += Details::quiet(QStringLiteral(" · ") + rate);
         page_->row(tr("Time"), time);
       }
-      page_->row(tr("Reads, writes"), Details::text(format::bytes(in->bytes_read()) + QStringLiteral(", ") + format::bytes(in->bytes_written())));
-      if (!in->implementation().empty()) page_->row(tr("Implementation"), Details::mono(format::visible(in->implementation())));
+      page_->row(tr("Reads, writes"),
+                 Details::text(format::bytes(in->bytes_read()) + QStringLiteral(", ") + format::bytes(in->bytes_written())));
+      if (!in->implementation().empty())
+        page_->row(tr("Implementation"), Details::mono(format::visible(in->implementation())));
     } else {
       page_->row(tr("Instruction"), Details::quiet(tr("none: it was folded or is not executed")));
     }
@@ -82,7 +99,8 @@ void NodeView::refresh() {
       if (id < 0) continue;
       if (++shown > kMostLinks) break;
       const snapshot::Value* v = graph->value(id);
-      page_->paragraph(Details::link(Selection::ofValue(id), names::value(*graph, id)) + QStringLiteral("<br>") + (v ? Details::quiet(names::shapeAndType(*v)) : QString()));
+      page_->paragraph(Details::link(Selection::ofValue(id), names::value(*graph, id)) + QStringLiteral("<br>") +
+                       (v ? Details::quiet(names::shapeAndType(*v)) : QString()));
     }
     if (ids.size() > kMostLinks) page_->paragraph(Details::quiet(tr("and %1 more").arg(ids.size() - kMostLinks)));
   };
@@ -94,7 +112,8 @@ void NodeView::refresh() {
   }
   page_->heading(tr("Lineage"));
   page_->row(tr("Made by"), Details::text(format::visible(p.pass())));
-  if (const int forward = graph->forwardOf(node->id()); forward >= 0) page_->row(tr("Forward"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)));
+  if (const int forward = graph->forwardOf(node->id()); forward >= 0)
+    page_->row(tr("Forward"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)));
   QStringList sources;
   for (const int id : p.sources()) {
     if (sources.size() >= kMostLinks) break;
@@ -112,10 +131,13 @@ void NodeView::refresh() {
     if (!p.source_code().empty()) page_->row({}, Details::mono(format::visible(p.source_code())));
   }
   for (const auto& predicate : node->predicates()) {
-    page_->row(tr("Only if"), Details::link(Selection::ofValue(predicate.value()), names::value(*graph, predicate.value())) + Details::text(predicate.expected() ? tr(" is true") : tr(" is false")));
+    page_->row(tr("Only if"), Details::link(Selection::ofValue(predicate.value()), names::value(*graph, predicate.value())) +
+                                  Details::text(predicate.expected() ? tr(" is true") : tr(" is false")));
   }
   if (const auto* d = store().determinism(node->id())) {
-    page_->row(tr("Determinism"), Details::coloured(format::visible(d->verdict()), d->verdict().starts_with("deterministic") ? t.ok : t.warn) + QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
+    page_->row(tr("Determinism"),
+               Details::coloured(format::visible(d->verdict()), d->verdict().starts_with("deterministic") ? t.ok : t.warn) +
+                   QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
   }
   page_->end();
 }

@@ -46,8 +46,8 @@ QWidget* line(std::initializer_list<QWidget*> widgets) {
   return box;
 }
 
-// Named fields in columns that stand below each other, in every grid of the page with names of at most this width; a field without a
-// name takes its place too.
+// Named fields in columns that stand below each other, in every grid of the page with names of at most this width; a field
+// without a name takes its place too.
 QWidget* grid(int nameWidth, std::initializer_list<std::vector<std::pair<QString, QWidget*>>> rows) {
   auto* box = new QWidget;
   auto* layout = new QGridLayout(box);
@@ -91,7 +91,8 @@ QString dimsText(const Repeated& dims) {
 }
 
 QString dimensionsText(const snapshot::ModelInfo& model, bool fromData) {
-  if (model.dimensions_size() == 0) return SetUpDialog::tr("The inputs have no symbolic dimensions: every extent is in the file");
+  if (model.dimensions_size() == 0)
+    return SetUpDialog::tr("The inputs have no symbolic dimensions: every extent is in the file");
   if (fromData) return SetUpDialog::tr("The data says how long each is");
   QStringList why;
   for (const auto& d : model.dimensions()) {
@@ -112,7 +113,8 @@ QString SetUpDialog::value(const snapshot::Configure& configuration, const char*
   return found;
 }
 
-SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWidget* parent) : QDialog(parent), model_(std::move(model)) {
+SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWidget* parent)
+    : QDialog(parent), model_(std::move(model)) {
   const Metrics m = Metrics::current();
   setObjectName(QStringLiteral("set_up"));
   setWindowTitle(tr("Set up %1").arg(format::fileName(QString::fromStdString(model_->path()))));
@@ -127,13 +129,18 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   large.setWeight(QFont::DemiBold);
   title->setFont(large);
   QStringList opsets;
-  for (const auto& [domain, version] : model_->opsets()) opsets << (domain.empty() ? QStringLiteral("opset %1").arg(version) : QStringLiteral("%1 %2").arg(format::visible(domain)).arg(version));
+  for (const auto& [domain, version] : model_->opsets())
+    opsets << (domain.empty() ? QStringLiteral("opset %1").arg(version)
+                              : QStringLiteral("%1 %2").arg(format::visible(domain)).arg(version));
   layout->addWidget(title);
   if (model_->file_bytes() > 0)
     layout->addWidget(quiet(tr("%1 · %2 · %3 · %4 nodes · %5 parameters in %6 tensors")
-                              .arg(format::bytes(model_->file_bytes()), format::visible(model_->producer()).isEmpty() ? tr("unknown producer") : format::visible(model_->producer()),
-                                   opsets.join(QStringLiteral(", ")), format::count(model_->node_count()), format::countShort(static_cast<double>(model_->parameter_count())),
-                                   format::count(model_->parameters_size()))));
+                                .arg(format::bytes(model_->file_bytes()),
+                                     format::visible(model_->producer()).isEmpty() ? tr("unknown producer")
+                                                                                   : format::visible(model_->producer()),
+                                     opsets.join(QStringLiteral(", ")), format::count(model_->node_count()),
+                                     format::countShort(static_cast<double>(model_->parameter_count())),
+                                     format::count(model_->parameters_size()))));
   auto* tabs = new QTabWidget;
   auto* training = trainingPage(before);
   const bool read = model_->problems_size() == 0 || model_->node_count() > 0;
@@ -144,11 +151,13 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
 
   int missing = 0, without = 0;
   for (const auto& p : model_->parameters()) missing += p.missing();
-  for (const auto& o : model_->ops()) without += !o.has_kernel();  // one without a gradient may well be off the way to the loss; its note says why it has none
+  for (const auto& o : model_->ops())
+    without += !o.has_kernel();  // one without a gradient may well be off the way to the loss; its note says why it has none
   if (read) {
     addPage(tabs, tr("Inputs %1").arg(model_->inputs_size()), &SetUpDialog::inputsPage);
     addPage(tabs, tr("Parameters %1").arg(format::count(model_->parameters_size())), &SetUpDialog::parametersPage);
-    addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()), &SetUpDialog::operatorsPage);
+    addPage(tabs, without > 0 ? tr("Operators, %1 lacking").arg(without) : tr("Operators %1").arg(model_->ops_size()),
+            &SetUpDialog::operatorsPage);
   }
   if (model_->problems_size() > 0) {
     const int problems = addPage(tabs, tr("Problems %1").arg(model_->problems_size()), &SetUpDialog::problemsPage);
@@ -202,11 +211,16 @@ QWidget* SetUpDialog::inputsPage() {
   std::vector<TableRow> rows;
   for (const auto& i : model_->inputs()) {
     TableRow row;
-    row.cells = {format::visible(i.name()), dimsText(i.dims()) + QStringLiteral(" · ") + format::visible(i.dtype()), format::visible(i.role()), format::visible(i.reason())};
+    row.cells = {format::visible(i.name()), dimsText(i.dims()) + QStringLiteral(" · ") + format::visible(i.dtype()),
+                 format::visible(i.role()), format::visible(i.reason())};
     row.cells[3].role = QStringLiteral("muted");
     rows.push_back(row);
   }
-  return tablePage({{tr("Input"), tr("Name in the file; arrays of the data are named after it"), false, 14}, {tr("Shape, type"), tr("Extents, symbolic ones by name, and type of the elements"), false, 16}, {tr("Meaning"), tr("What synthetic data will hold"), false, 14}, {tr("Reason"), tr("How the meaning was found"), false, 14}}, std::move(rows));
+  return tablePage({{tr("Input"), tr("Name in the file; arrays of the data are named after it"), false, 14},
+                    {tr("Shape, type"), tr("Extents, symbolic ones by name, and type of the elements"), false, 16},
+                    {tr("Meaning"), tr("What synthetic data will hold"), false, 14},
+                    {tr("Reason"), tr("How the meaning was found"), false, 14}},
+                   std::move(rows));
 }
 
 QWidget* SetUpDialog::parametersPage() {
@@ -217,10 +231,19 @@ QWidget* SetUpDialog::parametersPage() {
     trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
     TableCell reason(p.missing() ? tr("filled from the seed: its data is not there") : format::visible(p.reason()));
     reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
-    row.cells = {format::visible(p.name()), dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()), {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())}, trained, reason};
+    row.cells = {format::visible(p.name()),
+                 dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()),
+                 {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())},
+                 trained,
+                 reason};
     rows.push_back(row);
   }
-  return tablePage({{tr("Parameter"), tr("Name of the initializer"), false, 20}, {tr("Shape, type"), tr("Extents and type of the elements"), false, 14}, {tr("Bytes"), tr("Size in memory"), true, 6}, {tr("Trained"), tr("Whether the optimizer changes it"), false, 7}, {tr("Reason"), tr("Why it is trained or frozen"), false, 14}}, std::move(rows));
+  return tablePage({{tr("Parameter"), tr("Name of the initializer"), false, 20},
+                    {tr("Shape, type"), tr("Extents and type of the elements"), false, 14},
+                    {tr("Bytes"), tr("Size in memory"), true, 6},
+                    {tr("Trained"), tr("Whether the optimizer changes it"), false, 7},
+                    {tr("Reason"), tr("Why it is trained or frozen"), false, 14}},
+                   std::move(rows));
 }
 
 QWidget* SetUpDialog::operatorsPage() {
@@ -234,10 +257,22 @@ QWidget* SetUpDialog::operatorsPage() {
     TableRow row;
     TableCell fast = mark(o.has_fast_kernel());
     if (!o.has_fast_kernel()) fast.role = QStringLiteral("faint");
-    row.cells = {(o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()), {format::count(o.count()), o.count()}, mark(o.has_gradient()), mark(o.has_kernel()), fast, format::visible(o.note())};
+    row.cells = {
+        (o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()),
+        {format::count(o.count()), o.count()},
+        mark(o.has_gradient()),
+        mark(o.has_kernel()),
+        fast,
+        format::visible(o.note())};
     rows.push_back(row);
   }
-  return tablePage({{tr("Operator"), tr("Domain and operator"), false, 16}, {tr("Count"), tr("Nodes of the model with this operator"), true, 5}, {tr("Gradient"), tr("There is a gradient rule"), false, 6}, {tr("Kernel"), tr("It can run"), false, 5}, {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5}, {tr("Note"), tr("What is special about it here"), false, 20}}, std::move(rows));
+  return tablePage({{tr("Operator"), tr("Domain and operator"), false, 16},
+                    {tr("Count"), tr("Nodes of the model with this operator"), true, 5},
+                    {tr("Gradient"), tr("There is a gradient rule"), false, 6},
+                    {tr("Kernel"), tr("It can run"), false, 5},
+                    {tr("Fast"), tr("There is a fast kernel beside the reference"), false, 5},
+                    {tr("Note"), tr("What is special about it here"), false, 20}},
+                   std::move(rows));
 }
 
 QWidget* SetUpDialog::problemsPage() {
@@ -251,7 +286,10 @@ QWidget* SetUpDialog::problemsPage() {
     row.cells = {where, message, format::visible(p.hint())};
     rows.push_back(row);
   }
-  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 26}, {tr("Problem"), tr("What was found, and what is expected"), false, 40}, {tr("Hint"), tr("What helps"), false, 14}}, std::move(rows));
+  return tablePage({{tr("Where"), tr("The place in the file, and the source line where it is recorded"), false, 26},
+                    {tr("Problem"), tr("What was found, and what is expected"), false, 40},
+                    {tr("Hint"), tr("What helps"), false, 14}},
+                   std::move(rows));
 }
 
 QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
@@ -280,20 +318,29 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   dimsReason_->setObjectName(QStringLiteral("set_up_dim_reason"));
   loss_ = new QComboBox;
   loss_->setAccessibleName(tr("Loss"));
-  if (!model_->proposed_loss().empty()) loss_->addItem(tr("%1  (output of the model)").arg(format::visible(model_->proposed_loss())), QStringLiteral("out:") + QString::fromStdString(model_->proposed_loss()));
-  for (const auto& c : model_->loss_candidates()) loss_->addItem(tr("attach to %1").arg(format::visible(c)), QStringLiteral("at:") + QString::fromStdString(c));
+  if (!model_->proposed_loss().empty())
+    loss_->addItem(tr("%1  (output of the model)").arg(format::visible(model_->proposed_loss())),
+                   QStringLiteral("out:") + QString::fromStdString(model_->proposed_loss()));
+  for (const auto& c : model_->loss_candidates())
+    loss_->addItem(tr("attach to %1").arg(format::visible(c)), QStringLiteral("at:") + QString::fromStdString(c));
   lossFunction_ = new QComboBox;
   lossFunction_->setAccessibleName(tr("Loss function"));
   lossFunction_->addItem(tr("cross entropy"), QStringLiteral("cross_entropy"));
   lossFunction_->addItem(tr("mean squared error"), QStringLiteral("mse"));
   lossFunction_->addItem(tr("mean absolute error"), QStringLiteral("l1"));
   lossFunction_->addItem(tr("binary cross entropy with logits"), QStringLiteral("bce_with_logits"));
-  if (const QString logits = value(before, "logits"); !logits.isEmpty()) loss_->setCurrentIndex(std::max(0, loss_->findData(QStringLiteral("at:") + logits)));
+  if (const QString logits = value(before, "logits"); !logits.isEmpty())
+    loss_->setCurrentIndex(std::max(0, loss_->findData(QStringLiteral("at:") + logits)));
   lossFunction_->setCurrentIndex(std::max(0, lossFunction_->findData(value(before, "loss-fn"))));
   lossReason_ = quiet({});
   optimizer_ = new QComboBox;
   optimizer_->setAccessibleName(tr("Optimizer"));
-  for (const char* name : {"sgd", "adamw", "adam", "lamb"}) optimizer_->addItem(QString::fromLatin1(name).toUpper().replace(QStringLiteral("ADAMW"), QStringLiteral("AdamW")).replace(QStringLiteral("ADAM"), QStringLiteral("Adam")), QString::fromLatin1(name));
+  for (const char* name : {"sgd", "adamw", "adam", "lamb"})
+    optimizer_->addItem(QString::fromLatin1(name)
+                            .toUpper()
+                            .replace(QStringLiteral("ADAMW"), QStringLiteral("AdamW"))
+                            .replace(QStringLiteral("ADAM"), QStringLiteral("Adam")),
+                        QString::fromLatin1(name));
   optimizer_->setCurrentIndex(std::max(0, optimizer_->findData(value(before, "optimizer"))));
   rate_ = edit("lr", QStringLiteral("0.001"));
   decay_ = edit("weight-decay", tr("default"));
@@ -317,27 +364,27 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   device_->addItem(tr("CPU · fp32"), QStringLiteral("cpu"));
   trained_ = quiet({});
 
-  const std::pair<QWidget*, QString> tips[] = {
-      {data_, tr("Batches: .npz, .safetensors or a folder of input_*.pb")},
-      {browse, tr("Choose a file of batches")},
-      {proposed_, tr("Train on the file that lies beside the model")},
-      {dims_, tr("NAME=N for each symbolic dimension of synthetic data")},
-      {loss_, tr("The scalar to minimise, or the output to attach a loss to")},
-      {lossFunction_, tr("What is attached to the output")},
-      {optimizer_, tr("PyTorch's formulas and defaults")},
-      {rate_, tr("Learning rate")},
-      {decay_, tr("Weight decay")},
-      {momentum_, tr("Momentum, of SGD alone")},
-      {clip_, tr("Largest norm of all gradients together")},
-      {accumulate_, tr("Micro steps whose gradients are summed for one update")},
-      {train_, tr("Train only parameters whose name matches")},
-      {freeze_, tr("Do not train parameters whose name matches")},
-      {device_, tr("Where the step runs, and in which precision")},
-      {threads_, tr("Threads of the kernels; stored with the run")},
-      {seed_, tr("Of random numbers, synthetic data and missing weights")}};
+  const std::pair<QWidget*, QString> tips[] = {{data_, tr("Batches: .npz, .safetensors or a folder of input_*.pb")},
+                                               {browse, tr("Choose a file of batches")},
+                                               {proposed_, tr("Train on the file that lies beside the model")},
+                                               {dims_, tr("NAME=N for each symbolic dimension of synthetic data")},
+                                               {loss_, tr("The scalar to minimise, or the output to attach a loss to")},
+                                               {lossFunction_, tr("What is attached to the output")},
+                                               {optimizer_, tr("PyTorch's formulas and defaults")},
+                                               {rate_, tr("Learning rate")},
+                                               {decay_, tr("Weight decay")},
+                                               {momentum_, tr("Momentum, of SGD alone")},
+                                               {clip_, tr("Largest norm of all gradients together")},
+                                               {accumulate_, tr("Micro steps whose gradients are summed for one update")},
+                                               {train_, tr("Train only parameters whose name matches")},
+                                               {freeze_, tr("Do not train parameters whose name matches")},
+                                               {device_, tr("Where the step runs, and in which precision")},
+                                               {threads_, tr("Threads of the kernels; stored with the run")},
+                                               {seed_, tr("Of random numbers, synthetic data and missing weights")}};
   for (const auto& [field, tip] : tips) field->setToolTip(tip);
   int names = 0;
-  for (const QString& name : {tr("rate"), tr("decay"), tr("momentum"), tr("clip norm"), tr("accumulate"), tr("only"), tr("except"), tr("threads"), tr("seed")})
+  for (const QString& name : {tr("rate"), tr("decay"), tr("momentum"), tr("clip norm"), tr("accumulate"), tr("only"),
+                              tr("except"), tr("threads"), tr("seed")})
     names = std::max(names, fontMetrics().horizontalAdvance(name) + qRound(0.4 * m.unit));
   auto* form = new QFormLayout;
   form->setContentsMargins(m.padding, m.padding, m.padding, m.padding);
@@ -347,7 +394,9 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   form->addRow(tr("Data"), column({line({data_, proposed_, browse}), dataReason_}));
   form->addRow(tr("Dimensions"), column({dims_, dimsReason_}));
   form->addRow(tr("Loss"), column({line({loss_, lossFunction_}), lossReason_}));
-  form->addRow(tr("Optimizer"), grid(names, {{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}}, {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
+  form->addRow(tr("Optimizer"),
+               grid(names, {{{{}, optimizer_}, {tr("rate"), rate_}, {tr("decay"), decay_}},
+                            {{tr("momentum"), momentum_}, {tr("clip norm"), clip_}, {tr("accumulate"), accumulate_}}}));
   form->addRow(tr("Trained"), column({grid(names, {{{tr("only"), train_}, {tr("except"), freeze_}}}), trained_}));
   form->addRow(tr("Run"), grid(names, {{{{}, device_}, {tr("threads"), threads_}, {tr("seed"), seed_}}}));
   auto* page = new QWidget;
@@ -378,7 +427,8 @@ QWidget* SetUpDialog::tablePage(std::vector<TableColumn> columns, std::vector<Ta
 }
 
 void SetUpDialog::chooseData() {
-  auto* dialog = new QFileDialog(this, tr("Batches"), QString::fromStdString(model_->path()).section('/', 0, -2), tr("Batches (*.npz *.safetensors);;All files (*)"));
+  auto* dialog = new QFileDialog(this, tr("Batches"), QString::fromStdString(model_->path()).section('/', 0, -2),
+                                 tr("Batches (*.npz *.safetensors);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, data_, &QLineEdit::setText);
@@ -388,7 +438,10 @@ void SetUpDialog::chooseData() {
 void SetUpDialog::update() {
   const bool attach = loss_->currentData().toString().startsWith(u"at:");
   lossFunction_->setVisible(attach);
-  lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from") : attach ? tr("A loss is attached to this output; its labels become an input where the model has none") : sentence(format::visible(model_->loss_reason())));
+  lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from")
+                       : attach
+                           ? tr("A loss is attached to this output; its labels become an input where the model has none")
+                           : sentence(format::visible(model_->loss_reason())));
   const QString data = data_->text().trimmed(), proposed = QString::fromStdString(model_->proposed_data());
   const QString beside = sentence(format::visible(model_->data_reason()));
   proposed_->setVisible(!proposed.isEmpty() && data != proposed);
@@ -397,7 +450,8 @@ void SetUpDialog::update() {
   else if (!data.isEmpty())
     dataReason_->setText(tr("Arrays are named after the inputs; a leading extra axis means one entry per step"));
   else
-    dataReason_->setText(tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") + (proposed.isEmpty() && !beside.isEmpty() ? QStringLiteral(". ") + beside : QString()));
+    dataReason_->setText(tr("Token ids, labels and masks are drawn within the ranges found in the graph; see Inputs") +
+                         (proposed.isEmpty() && !beside.isEmpty() ? QStringLiteral(". ") + beside : QString()));
   dims_->setEnabled(data.isEmpty() && model_->dimensions_size() > 0);
   dimsReason_->setText(dimensionsText(*model_, !data.isEmpty()));
   momentum_->setEnabled(optimizer_->currentData() == QStringLiteral("sgd"));
@@ -415,15 +469,23 @@ void SetUpDialog::update() {
     trained += on;
     if (on) bytes += p.bytes();
   }
-  trained_->setText(wrong.isEmpty() ? tr("%1 of %2 tensors, %3; the list of parameters gives each reason").arg(format::count(trained), format::count(model_->parameters_size()), format::bytes(bytes)) : wrong);
+  trained_->setText(wrong.isEmpty()
+                        ? tr("%1 of %2 tensors, %3; the list of parameters gives each reason")
+                              .arg(format::count(trained), format::count(model_->parameters_size()), format::bytes(bytes))
+                        : wrong);
   trained_->setProperty("role", wrong.isEmpty() ? "muted" : "error");
   if (!build_) return;
   const bool possible = loss_->count() > 0 && model_->problems_size() == 0 && wrong.isEmpty();
   build_->setEnabled(possible);
-  const auto weights = std::count_if(model_->parameters().begin(), model_->parameters().end(), [](const auto& p) { return p.missing(); });
+  const auto weights =
+      std::count_if(model_->parameters().begin(), model_->parameters().end(), [](const auto& p) { return p.missing(); });
   problem_->setText(model_->problems_size() > 0 && weights == model_->problems_size()
-                        ? tr("Its weights are not where the file says. Put them there, or fill them from the seed: times and memory are then as they would be, losses and gradients mean nothing")
-                    : model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places") : loss_->count() == 0 ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to") : QString());
+                        ? tr("Its weights are not where the file says. Put them there, or fill them from the seed: times "
+                             "and memory are then as they would be, losses and gradients mean nothing")
+                    : model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places")
+                    : loss_->count() == 0
+                        ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to")
+                        : QString());
   problem_->setVisible(!problem_->text().isEmpty());
 }
 
@@ -436,7 +498,8 @@ snapshot::Configure SetUpDialog::configuration() const {
     s->set_value(text.trimmed().toStdString());
   };
   set("data", data_->text());
-  for (const QString& dim : dims_->text().split(QRegularExpression(QStringLiteral("[\\s,]+")), Qt::SkipEmptyParts)) set("dim", dim);
+  for (const QString& dim : dims_->text().split(QRegularExpression(QStringLiteral("[\\s,]+")), Qt::SkipEmptyParts))
+    set("dim", dim);
   const QString loss = loss_->currentData().toString();
   if (loss.startsWith(u"out:")) set("loss", loss.mid(4));
   if (loss.startsWith(u"at:")) {

@@ -57,7 +57,9 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   proof_->setTextFormat(Qt::PlainText);
   proof_->setWordWrap(true);
   proof_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  proof_->setToolTip(tr("The coming step was run with the plan before the last change and with the one after it, from one state: what it leaves behind, compared bit for bit"));
+  proof_->setToolTip(
+      tr("The coming step was run with the plan before the last change and with the one after it, from one state: what it "
+         "leaves behind, compared bit for bit"));
   proof_->hide();
   below->addWidget(proof_);
   body()->addLayout(below);
@@ -73,7 +75,8 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &OptionsView::showChosen);
   const auto send = [this](const QString& text) {
     const auto* o = option(chosenRow());
-    if (!filling_ && o && text != QString::fromStdString(o->value())) emit wishes().setOption(QString::fromStdString(o->name()), text);
+    if (!filling_ && o && text != QString::fromStdString(o->value()))
+      emit wishes().setOption(QString::fromStdString(o->name()), text);
   };
   connect(value_, &QComboBox::textActivated, this, send);
   connect(reset_, &QPushButton::clicked, this, [this, send] {
@@ -82,7 +85,9 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
 }
 
 QString OptionsView::emptyText() const {
-  return store().options().empty() ? tr("No options yet.\nOpen a model (Ctrl+O): every optimisation of its build appears here with its switch.") : QString();
+  return store().options().empty()
+             ? tr("No options yet.\nOpen a model (Ctrl+O): every optimisation of its build appears here with its switch.")
+             : QString();
 }
 
 const snapshot::Option* OptionsView::option(int row) const {
@@ -98,15 +103,21 @@ void OptionsView::refill() {
   std::vector<std::size_t> order(store().options().size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-    const auto rank = [](const std::string& n) { return n.starts_with("pass.") ? 0 : n.starts_with("memory.") || n == "kernels" ? 1 : 2; };
+    const auto rank = [](const std::string& n) {
+      return n.starts_with("pass.") ? 0 : n.starts_with("memory.") || n == "kernels" ? 1 : 2;
+    };
     return rank(store().options()[a].name()) < rank(store().options()[b].name());
   });
   for (const std::size_t i : order) {
     const auto& o = store().options()[i];
-    const QString value = format::visible(o.value()), doc = format::visible(o.doc()), effect = format::bytesWithin(format::visible(o.effect()));
+    const QString value = format::visible(o.value()), doc = format::visible(o.doc()),
+                  effect = format::bytesWithin(format::visible(o.effect()));
     TableRow row;
     row.key = static_cast<qint64>(i);
-    TableCell state(o.value() == "on" ? QStringLiteral("✓ on") : o.value() == "off" ? QStringLiteral("– off") : value, value);
+    TableCell state(o.value() == "on"    ? QStringLiteral("✓ on")
+                    : o.value() == "off" ? QStringLiteral("– off")
+                                         : value,
+                    value);
     state.role = o.value() == "on" ? QStringLiteral("ok") : o.value() == "off" ? QStringLiteral("muted") : QString();
     TableCell by(format::visible(o.set_by()));
     by.role = o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
@@ -147,14 +158,18 @@ void OptionsView::activated(int row) {
   if (!o || o->choices_size() < 2 || store().readOnly()) return;
   int at = 0;
   for (int i = 0; i < o->choices_size(); ++i) at = o->choices(i) == o->value() ? i : at;
-  emit wishes().setOption(QString::fromStdString(o->name()), QString::fromStdString(o->choices((at + 1) % o->choices_size())));
+  emit wishes().setOption(QString::fromStdString(o->name()),
+                          QString::fromStdString(o->choices((at + 1) % o->choices_size())));
 }
 
 void OptionsView::fillMenu(QMenu& menu, int row) {
   const auto* o = option(row);
   if (!o || store().readOnly()) return;
   for (const auto& c : o->choices()) {
-    QAction* action = menu.addAction(format::visible(c), this, [this, name = QString::fromStdString(o->name()), value = QString::fromStdString(c)] { emit wishes().setOption(name, value); });
+    QAction* action = menu.addAction(format::visible(c), this,
+                                     [this, name = QString::fromStdString(o->name()), value = QString::fromStdString(c)] {
+                                       emit wishes().setOption(name, value);
+                                     });
     action->setCheckable(true);
     action->setChecked(c == o->value());
   }

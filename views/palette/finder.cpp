@@ -36,9 +36,12 @@ std::shared_ptr<const Finder> Finder::make(GraphPtr graph, PlanPtr plan) {
       finder->text_.resize(begin);
       return;
     }
-    finder->entries_.push_back({kind, id, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(finder->text_.size() - begin), static_cast<std::uint32_t>(name.size())});
+    finder->entries_.push_back({kind, id, static_cast<std::uint32_t>(begin),
+                                static_cast<std::uint32_t>(finder->text_.size() - begin),
+                                static_cast<std::uint32_t>(name.size())});
   };
-  for (const auto& node : g.nodes()) add(Found::kNode, node.id(), node.name(), ' ' + node.op() + ' ' + node.provenance().module_path());
+  for (const auto& node : g.nodes())
+    add(Found::kNode, node.id(), node.name(), ' ' + node.op() + ' ' + node.provenance().module_path());
   for (const auto& value : g.values()) add(Found::kValue, value.id(), value.name(), {});
   std::map<std::pair<std::string_view, int>, std::size_t> known;
   for (const auto& node : g.nodes()) {
@@ -53,7 +56,8 @@ std::shared_ptr<const Finder> Finder::make(GraphPtr graph, PlanPtr plan) {
   }
   for (std::size_t i = 0; i < finder->sources_.size(); ++i) {
     const Source& line = finder->sources_[i];
-    add(Found::kSource, static_cast<int>(i), line.file.substr(line.file.rfind('/') + 1) + ':' + std::to_string(line.line), ' ' + line.code + ' ' + line.file);
+    add(Found::kSource, static_cast<int>(i), line.file.substr(line.file.rfind('/') + 1) + ':' + std::to_string(line.line),
+        ' ' + line.code + ' ' + line.file);
   }
   return finder;
 }
@@ -115,9 +119,12 @@ std::vector<Found> Finder::find(const QString& query, std::size_t most) const {
     }
     if (!all) continue;
     const std::string_view name = text.substr(0, e.nameLength);
-    const auto boundary = [&] { return first == 0 || std::string_view("./_ :").find(text[first - 1]) != std::string_view::npos; };
+    const auto boundary = [&] {
+      return first == 0 || std::string_view("./_ :").find(text[first - 1]) != std::string_view::npos;
+    };
     const std::uint64_t rank = name == whole ? 0 : name.starts_with(whole) ? 1 : boundary() ? 2 : 3;
-    hits.emplace_back(rank << 40 | std::min<std::uint64_t>(e.length, 0xffffff) << 1 | (e.kind == Found::kValue), static_cast<std::uint32_t>(i));
+    hits.emplace_back(rank << 40 | std::min<std::uint64_t>(e.length, 0xffffff) << 1 | (e.kind == Found::kValue),
+                      static_cast<std::uint32_t>(i));
   }
   const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min(most, hits.size()));
   std::partial_sort(hits.begin(), end, hits.end());

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Finds nodes, tensors, instructions and source lines by name: among 100,000 within 50 ms.
 //
-// Every word of the query has to occur, letter case aside. Exact names come first, then names that start with the query, then
-// words that start with it, then the rest; shorter names before longer ones.
+// Every word of the query has to occur, letter case aside. Exact names come first, then names that start with the query,
+// then words that start with it, then the rest; shorter names before longer ones.
 #pragma once
 
 #include <QString>
@@ -17,9 +17,9 @@ namespace stepscope {
 struct Found {
   enum Kind { kNode, kValue, kInstruction, kSource };
   Kind kind = kNode;
-  int id = -1;        // node id, value id or instruction; of a source line the first node made from it
+  int id = -1;  // node id, value id or instruction; of a source line the first node made from it
   QString title, detail, category;
-  QString file;       // of a source line
+  QString file;  // of a source line
   int line = 0;
 
   Selection target() const;
@@ -46,14 +46,14 @@ class Finder {
   struct Source {
     std::string file, code;
     int line;
-    int node;   // the first in graph order
+    int node;  // the first in graph order
     int nodes;
   };
 
   GraphPtr graph_;
   PlanPtr plan_;
   std::vector<Source> sources_;  // an entry's id of kind kSource is a place in here
-  std::string text_;  // folded to lower case, one after the other
+  std::string text_;             // folded to lower case, one after the other
   std::vector<Entry> entries_;
 };
 

@@ -23,7 +23,9 @@ enum Role { kDetail = Qt::UserRole, kShortcut, kSwatch, kIndex };
 class EntryDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
-  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {100, qRound(2.1 * Metrics::current().unit)}; }
+  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+    return {100, qRound(2.1 * Metrics::current().unit)};
+  }
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     const Tokens& t = Tokens::current();
     const Metrics m = Metrics::current();
@@ -33,7 +35,8 @@ class EntryDelegate : public QStyledItemDelegate {
     const QString category = index.data(kSwatch).toString();
     if (!category.isEmpty()) {
       const int size = qRound(0.62 * m.unit);
-      painter->drawPixmap(r.left(), r.center().y() - size / 2, swatch(t.category(category), size, painter->device()->devicePixelRatioF()));
+      painter->drawPixmap(r.left(), r.center().y() - size / 2,
+                          swatch(t.category(category), size, painter->device()->devicePixelRatioF()));
       r.setLeft(r.left() + size + qRound(0.6 * m.unit));
     }
     const QString shortcut = index.data(kShortcut).toString();
@@ -51,7 +54,8 @@ class EntryDelegate : public QStyledItemDelegate {
     if (r.width() > 40) {
       painter->setFont(smallFont());
       painter->setPen(t.muted);
-      painter->drawText(r, Qt::AlignLeft | Qt::AlignVCenter, QFontMetrics(smallFont()).elidedText(index.data(kDetail).toString(), Qt::ElideMiddle, r.width()));
+      painter->drawText(r, Qt::AlignLeft | Qt::AlignVCenter,
+                        QFontMetrics(smallFont()).elidedText(index.data(kDetail).toString(), Qt::ElideMiddle, r.width()));
     }
     painter->restore();
   }
@@ -60,7 +64,12 @@ class EntryDelegate : public QStyledItemDelegate {
 }  // namespace
 
 Palette::Palette(const ViewContext& context, QList<QAction*> actions, QWidget* parent)
-    : QFrame(parent), context_(context), actions_(std::move(actions)), box_(new QLineEdit), list_(new QListWidget), hint_(new QLabel) {
+    : QFrame(parent),
+      context_(context),
+      actions_(std::move(actions)),
+      box_(new QLineEdit),
+      list_(new QListWidget),
+      hint_(new QLabel) {
   setObjectName(QStringLiteral("palette"));
   setAccessibleName(tr("Command palette"));
   const Metrics m = Metrics::current();
@@ -115,16 +124,17 @@ void Palette::index() {
   if (!stale_ || indexing_ || !context_.store.graph()) return;
   indexing_ = true;
   stale_ = false;
-  QThreadPool::globalInstance()->start([self = QPointer<Palette>(this), graph = context_.store.graph(), plan = context_.store.plan()] {
-    auto finder = Finder::make(graph, plan);
-    QMetaObject::invokeMethod(qApp, [self, finder] {
-      if (!self) return;
-      self->indexing_ = false;
-      if (!self->stale_) self->finder_ = finder;
-      self->index();
-      if (self->isVisible()) self->search();
-    });
-  });
+  QThreadPool::globalInstance()->start(
+      [self = QPointer<Palette>(this), graph = context_.store.graph(), plan = context_.store.plan()] {
+        auto finder = Finder::make(graph, plan);
+        QMetaObject::invokeMethod(qApp, [self, finder] {
+          if (!self) return;
+          self->indexing_ = false;
+          if (!self->stale_) self->finder_ = finder;
+          self->index();
+          if (self->isVisible()) self->search();
+        });
+      });
 }
 
 void Palette::search() {
@@ -135,7 +145,9 @@ void Palette::search() {
     const QStringList words = text.mid(1).trimmed().split(' ', Qt::SkipEmptyParts);
     for (QAction* action : std::as_const(actions_)) {
       const QString full = action->property("group").toString() + ' ' + action->text() + ' ' + action->statusTip();
-      if (!std::all_of(words.begin(), words.end(), [&full](const QString& w) { return full.contains(w, Qt::CaseInsensitive); })) continue;
+      if (!std::all_of(words.begin(), words.end(),
+                       [&full](const QString& w) { return full.contains(w, Qt::CaseInsensitive); }))
+        continue;
       auto* item = new QListWidgetItem(action->text(), list_);
       item->setData(kDetail, action->statusTip());
       item->setData(kShortcut, action->shortcut().toString(QKeySequence::NativeText));
@@ -157,8 +169,9 @@ void Palette::search() {
       item->setData(kSwatch, found_[i].category);
       item->setData(kIndex, static_cast<int>(i));
     }
-    hint_->setText(text.trimmed().isEmpty()  ? tr("%1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
-                   : found_.empty()          ? tr("No match among %1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
+    hint_->setText(text.trimmed().isEmpty() ? tr("%1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
+                   : found_.empty()
+                       ? tr("No match among %1 names").arg(format::count(static_cast<std::int64_t>(finder_->size())))
                    : found_.size() >= kMost ? tr("The best %1; go on typing").arg(kMost)
                                             : tr("%1 found").arg(found_.size()));
   }
@@ -202,7 +215,8 @@ bool Palette::eventFilter(QObject* object, QEvent* event) {
       dismiss();
       return true;
     }
-    if (key->key() == Qt::Key_Down || key->key() == Qt::Key_Up || key->key() == Qt::Key_PageDown || key->key() == Qt::Key_PageUp) {
+    if (key->key() == Qt::Key_Down || key->key() == Qt::Key_Up || key->key() == Qt::Key_PageDown ||
+        key->key() == Qt::Key_PageUp) {
       QApplication::sendEvent(list_, key);
       return true;
     }

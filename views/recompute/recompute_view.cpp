@@ -137,7 +137,8 @@ QWidget* RecomputeView::makeTable() {
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, [this, sorted](const QModelIndex& now) {
     // A table that gets the keyboard has a current row without anybody having chosen one.
-    if (now.isValid() && !filling_ && table_->selectionModel()->isRowSelected(now.row(), {}) && !model_->row(sorted->mapToSource(now).row()).target.empty())
+    if (now.isValid() && !filling_ && table_->selectionModel()->isRowSelected(now.row(), {}) &&
+        !model_->row(sorted->mapToSource(now).row()).target.empty())
       selection().select(model_->row(sorted->mapToSource(now).row()).target);
   });
   return table_;

@@ -18,7 +18,10 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                   {tr("Started"), tr("Local time"), false, 9},
                   {tr("Loss"), tr("First and last recorded loss"), true, 9},
                   {tr("Steps"), tr("Recorded micro steps"), true, 4},
-                  {tr("n"), tr("Steps that the times beside count: all but warm-up, the first step of each plan, and those that somebody stopped in"), true, 4},
+                  {tr("n"),
+                   tr("Steps that the times beside count: all but warm-up, the first step of each plan, and those that "
+                      "somebody stopped in"),
+                   true, 4},
                   {tr("Median"), tr("Half of those steps were faster, wall-clock time"), true, 6},
                   {tr("p95"), tr("95 of 100 steps were faster"), true, 6},
                   {tr("Min"), tr("Fastest step"), true, 6},
@@ -53,7 +56,8 @@ void RunsView::refill() {
     state.role = run.status == u"failed" || run.status == u"interrupted" ? QStringLiteral("error") : QStringLiteral("muted");
     const TimeFigures step = RunTimes::of(store().project()).step(run.id);
     const auto time = [&step](std::int64_t ns) {
-      return step.n > 0 ? TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns)) : TableCell(QString(), QVariant::fromValue<qint64>(-1));
+      return step.n > 0 ? TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns))
+                        : TableCell(QString(), QVariant::fromValue<qint64>(-1));
     };
     // A name that all runs have tells none from another.
     const QString name = QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name));

@@ -60,12 +60,14 @@ PathMap::Entry PathMap::learn(const QString& recorded, const QString& chosen) {
     to.removeLast();
   } while (from.size() > (isAbsolute(slashed(recorded)) ? 1 : 0) && to.size() > 1 && from.last() == to.last());
   const QString prefix = from.join('/'), folder = to.join('/');
-  return {isAbsolute(slashed(recorded)) && prefix.isEmpty() ? QStringLiteral("/") : prefix, folder.isEmpty() ? QStringLiteral("/") : folder};
+  return {isAbsolute(slashed(recorded)) && prefix.isEmpty() ? QStringLiteral("/") : prefix,
+          folder.isEmpty() ? QStringLiteral("/") : folder};
 }
 
 QString PathMap::text() const {
   QJsonArray array;
-  for (const Entry& e : entries_) array << QJsonObject{{QStringLiteral("prefix"), e.prefix}, {QStringLiteral("folder"), e.folder}};
+  for (const Entry& e : entries_)
+    array << QJsonObject{{QStringLiteral("prefix"), e.prefix}, {QStringLiteral("folder"), e.folder}};
   return QString::fromUtf8(QJsonDocument(array).toJson(QJsonDocument::Compact));
 }
 
@@ -73,7 +75,8 @@ PathMap PathMap::fromText(const QString& text) {
   PathMap map;
   for (const QJsonValue& value : QJsonDocument::fromJson(text.toUtf8()).array()) {
     const QJsonObject object = value.toObject();
-    if (object[QStringLiteral("folder")].isString()) map.add({object[QStringLiteral("prefix")].toString(), object[QStringLiteral("folder")].toString()});
+    if (object[QStringLiteral("folder")].isString())
+      map.add({object[QStringLiteral("prefix")].toString(), object[QStringLiteral("folder")].toString()});
   }
   return map;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the files that a model names lie on this machine: recorded prefix → local folder. A recorded name is hostile text: it
-// leads nowhere but below a folder that the user chose.
+// Where the files that a model names lie on this machine: recorded prefix → local folder. A recorded name is hostile text:
+// it leads nowhere but below a folder that the user chose.
 #pragma once
 
 #include <QString>

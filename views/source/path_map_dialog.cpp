@@ -27,7 +27,9 @@ void PathMapModel::append(PathMap::Entry entry) {
   endInsertRows();
 }
 
-int PathMapModel::rowCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : static_cast<int>(entries_.size()); }
+int PathMapModel::rowCount(const QModelIndex& parent) const {
+  return parent.isValid() ? 0 : static_cast<int>(entries_.size());
+}
 int PathMapModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
 QVariant PathMapModel::data(const QModelIndex& index, int role) const {
@@ -35,7 +37,8 @@ QVariant PathMapModel::data(const QModelIndex& index, int role) const {
   const PathMap::Entry& e = entries_[static_cast<std::size_t>(index.row())];
   const QString& text = index.column() == kPrefix ? e.prefix : e.folder;
   if (role == Qt::EditRole) return text;
-  if (role == Qt::DisplayRole) return index.column() == kPrefix && text.isEmpty() ? tr("(relative names)") : format::visible(text);
+  if (role == Qt::DisplayRole)
+    return index.column() == kPrefix && text.isEmpty() ? tr("(relative names)") : format::visible(text);
   if (role == Qt::FontRole) return monoFont();
   return {};
 }
@@ -57,19 +60,22 @@ bool PathMapModel::removeRows(int row, int count, const QModelIndex& parent) {
 }
 
 Qt::ItemFlags PathMapModel::flags(const QModelIndex& index) const {
-  return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable | Qt::ItemNeverHasChildren : Qt::NoItemFlags;
+  return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemIsEditable | Qt::ItemNeverHasChildren
+                         : Qt::NoItemFlags;
 }
 
 QVariant PathMapModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
   if (role == Qt::DisplayRole) return section == kPrefix ? tr("Recorded path begins with") : tr("Folder on this machine");
   if (role == Qt::ToolTipRole)
-    return section == kPrefix ? tr("As the exporter wrote it; empty: every relative name") : tr("What stands in its place; only files below it are read");
+    return section == kPrefix ? tr("As the exporter wrote it; empty: every relative name")
+                              : tr("What stands in its place; only files below it are read");
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignLeft | Qt::AlignVCenter);
   return {};
 }
 
-PathMapDialog::PathMapDialog(const PathMap& map, QWidget* parent) : QDialog(parent), model_(new PathMapModel(map, this)), table_(new QTableView) {
+PathMapDialog::PathMapDialog(const PathMap& map, QWidget* parent)
+    : QDialog(parent), model_(new PathMapModel(map, this)), table_(new QTableView) {
   const Metrics m = Metrics::current();
   setObjectName(QStringLiteral("path_map"));
   setWindowTitle(tr("Path map"));

@@ -28,7 +28,9 @@ std::shared_ptr<const SourceIndex> SourceIndex::make(const GraphPtr& graph) {
     line.nodes.push_back(node.id());
   }
   for (auto& [name, file] : index->files)
-    for (auto& [number, line] : file.lines) line.group = NodeGroup::make(QStringLiteral("%1:%2").arg(name.section('/', -1).section('\\', -1)).arg(number), line.nodes);
+    for (auto& [number, line] : file.lines)
+      line.group =
+          NodeGroup::make(QStringLiteral("%1:%2").arg(name.section('/', -1).section('\\', -1)).arg(number), line.nodes);
   return index;
 }
 

@@ -15,8 +15,8 @@ struct SourceLine {
   std::int64_t ns = 0;     // sum of the last times of its instructions
   std::int64_t bytes = 0;  // that they write
   int alerts = 0;
-  QString code;            // as it was recorded; hostile text
-  std::vector<int> nodes;  // in execution order, gradients included
+  QString code;                            // as it was recorded; hostile text
+  std::vector<int> nodes;                  // in execution order, gradients included
   std::shared_ptr<const NodeGroup> group;  // of them; null for one
 };
 
@@ -26,8 +26,8 @@ const snapshot::Provenance* sourceOf(const GraphSnapshot& graph, const snapshot:
 // Which nodes came from which line, by recorded file. Immutable; made on any thread, in O(nodes).
 struct SourceIndex {
   struct Line {
-    QString code;            // as it was recorded; hostile text
-    std::vector<int> nodes;  // in execution order, gradients included
+    QString code;                            // as it was recorded; hostile text
+    std::vector<int> nodes;                  // in execution order, gradients included
     std::shared_ptr<const NodeGroup> group;  // of them; null for one
   };
   struct File {

@@ -34,11 +34,14 @@ QString codeText(const QString& line) {
 
 SourceView::SourceView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("source"), tr("Source"),
-                 {{tr("Line"), tr("Line number in the file, as the exporter recorded it; click selects all nodes of the line"), true, 4},
-                  {tr("Time"), tr("Sum of the last times of all instructions that come from this line, gradients included"), true, 5},
+                 {{tr("Line"),
+                   tr("Line number in the file, as the exporter recorded it; click selects all nodes of the line"), true, 4},
+                  {tr("Time"), tr("Sum of the last times of all instructions that come from this line, gradients included"),
+                   true, 5},
                   {tr("Written"), tr("Sum of the bytes that those instructions write"), true, 6},
                   {tr("Alerts"), tr("Alerts at nodes of this line"), true, 4},
-                  {tr("Code"), tr("The line of the file where the path map leads to it, else as it was recorded at export"), false, 30}},
+                  {tr("Code"), tr("The line of the file where the path map leads to it, else as it was recorded at export"),
+                   false, 30}},
                  parent),
       file_(new QComboBox),
       locate_(new QToolButton),
@@ -46,8 +49,8 @@ SourceView::SourceView(const ViewContext& context, QWidget* parent)
       notice_(new QLabel),
       nodes_(new Details) {
   makeHeader();
-  for (const auto signal : {&SnapshotStore::graphChanged, &SnapshotStore::planChanged, &SnapshotStore::stepsChanged, &SnapshotStore::alertsChanged,
-                            &SnapshotStore::positionChanged})
+  for (const auto signal : {&SnapshotStore::graphChanged, &SnapshotStore::planChanged, &SnapshotStore::stepsChanged,
+                            &SnapshotStore::alertsChanged, &SnapshotStore::positionChanged})
     connect(&store(), signal, this, &SourceView::refillLater);
   connect(&store().findings(), &Findings::sourceArrived, this, [this](const QString& path) {
     if (path == local_) fillRows();
@@ -107,7 +110,8 @@ QString SourceView::emptyText() const {
     // Asked for with every turn of the window, answered once for a graph.
     looked_ = store().graph();
     const auto& nodes = looked_->graph().nodes();
-    hasLines_ = std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return !node.provenance().source_file().empty(); });
+    hasLines_ =
+        std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return !node.provenance().source_file().empty(); });
   }
   if (hasLines_) return {};
   return tr("This model records no source lines.\nExport it with torch.onnx.export(..., dynamo=True) to have them.");
@@ -140,7 +144,8 @@ void SourceView::locate(const QString& chosen) {
 void SourceView::askFile() {
   if (shown_.isEmpty()) return;
   const QString name = shown_.section('/', -1).section('\\', -1);
-  auto* dialog = new QFileDialog(this, tr("Where is %1?").arg(format::visible(name)), {}, tr("Python (*.py);;All files (*)"));
+  auto* dialog =
+      new QFileDialog(this, tr("Where is %1?").arg(format::visible(name)), {}, tr("Python (*.py);;All files (*)"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
   connect(dialog, &QFileDialog::fileSelected, this, &SourceView::locate);
@@ -220,7 +225,8 @@ void SourceView::refill() {
   const QString before = shown_;
   if (!files.contains(shown_)) {
     // The one that most of the model came from.
-    const auto most = std::max_element(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.second.nodes < b.second.nodes; });
+    const auto most = std::max_element(files.begin(), files.end(),
+                                       [](const auto& a, const auto& b) { return a.second.nodes < b.second.nodes; });
     shown_ = most == files.end() ? QString() : most->first;
   }
   file_->clear();
@@ -252,7 +258,10 @@ TableRow SourceView::rowOf(int number, const SourceLine& line, const QString& co
   TableCell at(QString::number(number), number);
   at.role = QStringLiteral("faint");
   QString tip;
-  if (!line.nodes.empty()) tip = tr("%1\n%2 written\n%3 nodes, %4 alerts").arg(format::timeExact(line.ns), format::bytesExact(line.bytes), format::count(static_cast<std::int64_t>(line.nodes.size())), format::count(line.alerts));
+  if (!line.nodes.empty())
+    tip = tr("%1\n%2 written\n%3 nodes, %4 alerts")
+              .arg(format::timeExact(line.ns), format::bytesExact(line.bytes),
+                   format::count(static_cast<std::int64_t>(line.nodes.size())), format::count(line.alerts));
   TableCell time(line.ns > 0 ? format::time(line.ns) : QString(), QVariant::fromValue<qint64>(line.ns), tip);
   if (line.ns > 0) time.share = static_cast<double>(line.ns) / static_cast<double>(most);
   TableCell found(line.alerts > 0 ? format::count(line.alerts) : QString(), line.alerts);

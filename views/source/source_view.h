@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The user's program: with the file at hand all its lines, otherwise those that were recorded at export; in the margin the
-// time, bytes and alerts of what came from each line. A file is read only where the path map, which the user makes, leads to it.
+// time, bytes and alerts of what came from each line. A file is read only where the path map, which the user makes, leads to
+// it.
 #pragma once
 
 #include <QComboBox>

@@ -72,7 +72,8 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
   connect(run_, &QPushButton::clicked, this, &SqlView::run);
   connect(cancel_, &QPushButton::clicked, &wishes(), &Wishes::cancelSql);
   connect(export_, &QPushButton::clicked, this, [this] { emit wishes().exportTable(QStringLiteral("query.csv"), asCsv()); });
-  connect(new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return), editor_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, this, &SqlView::run);
+  connect(new QShortcut(QKeySequence(Qt::CTRL | Qt::Key_Return), editor_, nullptr, nullptr, Qt::WidgetShortcut),
+          &QShortcut::activated, this, &SqlView::run);
   connect(tables_, &QTreeWidget::itemDoubleClicked, this, [this](QTreeWidgetItem* item) {
     const QString name = item->data(0, Qt::UserRole).toString();
     if (!item->parent() && editor_->toPlainText().trimmed().isEmpty()) {
@@ -98,7 +99,9 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
 QString SqlView::headerText() const { return format::visible(store().project().projectPath().section('/', -1)); }
 
 QString SqlView::emptyText() const {
-  return store().project().projectPath().isEmpty() ? tr("No project is open.\nA run is recorded into a project as soon as its model is built; its tables can be asked here.") : QString();
+  return store().project().projectPath().isEmpty() ? tr("No project is open.\nA run is recorded into a project as soon as "
+                                                        "its model is built; its tables can be asked here.")
+                                                   : QString();
 }
 
 void SqlView::find() { editor_->setFocus(); }
@@ -150,7 +153,9 @@ void SqlView::showAnswer() {
     state_->setText(tr("Read-only: one SELECT at a time"));
     return;
   }
-  state_->setText((answer.rows.size() == 1 ? tr("%1 row in %2%3") : tr("%1 rows in %2%3")).arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns), answer.truncated ? tr(", more were left out") : QString()));
+  state_->setText((answer.rows.size() == 1 ? tr("%1 row in %2%3") : tr("%1 rows in %2%3"))
+                      .arg(format::count(static_cast<std::int64_t>(answer.rows.size())), format::time(answer.ns),
+                           answer.truncated ? tr(", more were left out") : QString()));
   std::vector<TableColumn> columns;
   for (qsizetype c = 0; c < answer.columns.size(); ++c) {
     const bool numeric = static_cast<std::size_t>(c) < answer.numeric.size() && answer.numeric[static_cast<std::size_t>(c)];

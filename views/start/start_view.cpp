@@ -22,7 +22,9 @@ namespace {
 class FileDelegate : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
-  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override { return {100, qRound(3.3 * Metrics::current().unit)}; }
+  QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex&) const override {
+    return {100, qRound(3.3 * Metrics::current().unit)};
+  }
   void paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& index) const override {
     const Tokens& t = Tokens::current();
     const Metrics m = Metrics::current();
@@ -35,13 +37,18 @@ class FileDelegate : public QStyledItemDelegate {
     }
     const QRect r = option.rect.adjusted(m.padding, 0, -m.padding, 0);
     const bool project = index.data(Qt::UserRole).toString().endsWith(QStringLiteral(".stepscope"));
-    painter->drawPixmap(r.left(), r.center().y() - m.icon / 2, iconPixmap(project ? QStringLiteral("save") : QStringLiteral("model"), t.muted, m.icon, painter->device()->devicePixelRatioF()));
+    painter->drawPixmap(r.left(), r.center().y() - m.icon / 2,
+                        iconPixmap(project ? QStringLiteral("save") : QStringLiteral("model"), t.muted, m.icon,
+                                   painter->device()->devicePixelRatioF()));
     const QRect text = r.adjusted(m.icon + m.padding, 4, 0, -4);
     painter->setPen(t.text);
-    painter->drawText(text, Qt::AlignTop | Qt::AlignLeft, option.fontMetrics.elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
+    painter->drawText(text, Qt::AlignTop | Qt::AlignLeft,
+                      option.fontMetrics.elidedText(index.data().toString(), Qt::ElideMiddle, text.width()));
     painter->setFont(smallFont());
     painter->setPen(t.muted);
-    painter->drawText(text, Qt::AlignBottom | Qt::AlignLeft, QFontMetrics(smallFont()).elidedText(index.data(Qt::UserRole + 1).toString(), Qt::ElideMiddle, text.width()));
+    painter->drawText(
+        text, Qt::AlignBottom | Qt::AlignLeft,
+        QFontMetrics(smallFont()).elidedText(index.data(Qt::UserRole + 1).toString(), Qt::ElideMiddle, text.width()));
     painter->restore();
   }
 };
@@ -76,12 +83,15 @@ class DropArea : public QPushButton {
     painter.setBrush(underMouse() ? t.hover : t.panel);
     painter.drawRoundedRect(QRectF(rect()).adjusted(1, 1, -1, -1), 8, 8);
     const int size = 2 * m.icon;
-    painter.drawPixmap((width() - size) / 2, qRound(1.3 * m.unit), iconPixmap(QStringLiteral("open"), t.accent, size, devicePixelRatioF()));
+    painter.drawPixmap((width() - size) / 2, qRound(1.3 * m.unit),
+                       iconPixmap(QStringLiteral("open"), t.accent, size, devicePixelRatioF()));
     painter.setPen(t.text);
-    painter.drawText(QRect(0, qRound(1.3 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter, tr("Open a model or a project, or drop it here"));
+    painter.drawText(QRect(0, qRound(1.3 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter,
+                     tr("Open a model or a project, or drop it here"));
     painter.setPen(t.muted);
     painter.setFont(smallFont());
-    painter.drawText(QRect(0, qRound(3.0 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter, tr(".onnx  ·  .stepscope       Ctrl+O"));
+    painter.drawText(QRect(0, qRound(3.0 * m.unit) + size, width(), 2 * m.unit), Qt::AlignCenter,
+                     tr(".onnx  ·  .stepscope       Ctrl+O"));
   }
 };
 
@@ -101,7 +111,8 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   large.setPointSizeF(large.pointSizeF() * 2.0);
   large.setWeight(QFont::DemiBold);
   title->setFont(large);
-  auto* about = new QLabel(tr("Open a model, build its training step in the open, and run it one node at a time or at full speed."));
+  auto* about =
+      new QLabel(tr("Open a model, build its training step in the open, and run it one node at a time or at full speed."));
   about->setProperty("role", "muted");
   about->setWordWrap(true);
   auto* drop = new DropArea;
@@ -115,8 +126,10 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
     list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     list->viewport()->setAutoFillBackground(false);
     list->setStyleSheet(QStringLiteral("QListWidget { background: transparent; }"));
-    connect(list, &QListWidget::itemActivated, this, [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
-    connect(list, &QListWidget::itemClicked, this, [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
+    connect(list, &QListWidget::itemActivated, this,
+            [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
+    connect(list, &QListWidget::itemClicked, this,
+            [this](QListWidgetItem* item) { emit wishes().openPath(item->data(Qt::UserRole).toString()); });
   }
   noRecent_->setProperty("role", "muted");
   noRecent_->setWordWrap(true);
@@ -175,7 +188,8 @@ void StartView::fillFiles() {
   for (const FileEntry& file : store().project().files()) {
     auto* item = new QListWidgetItem(format::fileName(file.path), file.sample ? samples_ : recent_);
     item->setData(Qt::UserRole, file.path);
-    item->setData(Qt::UserRole + 1, file.detail.isEmpty() ? format::visible(QFileInfo(file.path).path()) : format::visible(file.detail));
+    item->setData(Qt::UserRole + 1,
+                  file.detail.isEmpty() ? format::visible(QFileInfo(file.path).path()) : format::visible(file.detail));
     item->setToolTip(format::visible(file.path).toHtmlEscaped());
     // Samples are all called model.onnx: their folder tells them apart.
     if (file.sample) item->setText(format::visible(QFileInfo(file.path).dir().dirName()));
@@ -198,12 +212,17 @@ void StartView::fillMachine() {
   const Tokens& t = Tokens::current();
   machine_->begin();
   if (const MachinePtr& machine = store().machine()) {
-    machine_->row(tr("Processor"), Details::text(format::visible(machine->cpu())) + Details::quiet(tr("  %1 cores").arg(machine->cores())));
+    machine_->row(tr("Processor"),
+                  Details::text(format::visible(machine->cpu())) + Details::quiet(tr("  %1 cores").arg(machine->cores())));
     machine_->row(tr("Memory"), Details::text(format::bytes(machine->memory_bytes())));
     QStringList features;
     for (const auto& f : machine->cpu_features()) features << format::visible(f);
     machine_->row(tr("Features"), Details::quiet(features.join(QStringLiteral(" "))));
-    machine_->row(tr("GPU"), machine->gpu().empty() ? Details::quiet(machine->gpu_note().empty() ? tr("none") : format::visible(machine->gpu_note())) : Details::text(format::visible(machine->gpu())) + Details::quiet(QStringLiteral("  ") + format::visible(machine->gpu_note())));
+    machine_->row(tr("GPU"),
+                  machine->gpu().empty()
+                      ? Details::quiet(machine->gpu_note().empty() ? tr("none") : format::visible(machine->gpu_note()))
+                      : Details::text(format::visible(machine->gpu())) +
+                            Details::quiet(QStringLiteral("  ") + format::visible(machine->gpu_note())));
     QStringList libraries;
     for (const auto& l : machine->libraries()) libraries << format::visible(l);
     if (!libraries.isEmpty()) machine_->row(tr("Libraries"), Details::quiet(libraries.join(QStringLiteral(", "))));

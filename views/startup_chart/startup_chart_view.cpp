@@ -60,7 +60,8 @@ QString StartupChartView::headerText() const {
   std::int64_t sum = 0;
   for (const auto& span : store().phases()) sum += span.depth() == 0 ? std::max<std::int64_t>(0, span.ns()) : 0;
   const bool fromFile = store().phases().front().name() == "load";
-  const QString now = (fromFile ? tr("%1 from file to plan") : tr("%1 from the read model to a new plan")).arg(format::time(sum));
+  const QString now =
+      (fromFile ? tr("%1 from file to plan") : tr("%1 from the read model to a new plan")).arg(format::time(sum));
   const EarlierTimes earlier = EarlierStartups(store().project().startupHistory()).of({});
   if (earlier.n == 0 || earlier.median == 0) return now;
   return tr("%1 · phases %2 beside the median of %3 earlier")

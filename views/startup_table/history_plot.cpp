@@ -35,8 +35,10 @@ QSize HistoryPlot::sizeHint() const { return {18 * Metrics::current().unit, 8 * 
 
 QRectF HistoryPlot::area() const {
   const Metrics m = Metrics::current();
-  const double left = m.padding + std::max(QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_)),
-                                         QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_ / 2))) + 6;
+  const double left = m.padding +
+                      std::max(QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_)),
+                               QFontMetrics(smallFont()).horizontalAdvance(format::time(largest_ / 2))) +
+                      6;
   return QRectF(rect()).adjusted(left, 2.8 * m.unit, -1.4 * m.padding, -1.9 * m.unit);
 }
 
@@ -84,7 +86,8 @@ void HistoryPlot::paintEvent(QPaintEvent*) {
                      QPointF(r.right(), r.bottom() - share * r.height()));
   const auto label = [&](std::size_t point, Qt::Alignment align) {
     const StartupEntry& entry = startups_[static_cast<std::size_t>(points_[point].startup)];
-    const QString run = entry.build > 0 ? tr("run %1, rebuild %2").arg(entry.run).arg(entry.build) : tr("run %1").arg(entry.run);
+    const QString run =
+        entry.build > 0 ? tr("run %1, rebuild %2").arg(entry.run).arg(entry.build) : tr("run %1").arg(entry.run);
     const double w = text.horizontalAdvance(run) + 4;
     const double x = align & Qt::AlignRight ? std::min(place(point).x() + w / 2, static_cast<double>(width()) - 4) - w
                                             : std::max(place(point).x() - w / 2, r.left() - 4);

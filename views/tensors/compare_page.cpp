@@ -26,7 +26,12 @@ bool sameShape(const snapshot::Value& a, const snapshot::Value& b) {
 }  // namespace
 
 ComparePage::ComparePage(const ViewContext& context, QWidget* parent)
-    : QWidget(parent), context_(context), with_(new QComboBox), keep_(new QToolButton), open_(new QToolButton), result_(new Details) {
+    : QWidget(parent),
+      context_(context),
+      with_(new QComboBox),
+      keep_(new QToolButton),
+      open_(new QToolButton),
+      result_(new Details) {
   const Metrics m = Metrics::current();
   with_->setObjectName(QStringLiteral("tensor_compare_with"));
   with_->setAccessibleName(tr("Compare with"));
@@ -184,7 +189,8 @@ void ComparePage::fillResult() {
     result_->paragraph(Details::quiet(tr("A recorded project keeps no contents to compare.")));
   } else if (chosen_.isEmpty()) {
     result_->paragraph(
-        Details::quiet(tr("Choose what to compare with, drop a .npy file here, or keep the present contents and look at another step or option.")));
+        Details::quiet(tr("Choose what to compare with, drop a .npy file here, or keep the present contents and look at "
+                          "another step or option.")));
   } else if (found.value != value_ || found.with != chosen_) {
     result_->paragraph(Details::quiet(tr("Comparing with %1 …").arg(nameOf(chosen_))));
   } else if (!found.problem.isEmpty()) {
@@ -195,23 +201,29 @@ void ComparePage::fillResult() {
     if (r.equal_bits()) {
       result_->row(tr("Verdict"), Details::coloured(tr("equal, all %1 elements").arg(format::count(r.elements())), t.ok));
     } else if (!number) {
-      result_->row(tr("Verdict"), Details::coloured(tr("equal numbers"), t.ok) +
-                                      Details::quiet(tr("  %1 elements have other bits: −0 and 0, or kinds of NaN").arg(format::count(r.differing()))));
+      result_->row(
+          tr("Verdict"),
+          Details::coloured(tr("equal numbers"), t.ok) +
+              Details::quiet(
+                  tr("  %1 elements have other bits: −0 and 0, or kinds of NaN").arg(format::count(r.differing()))));
     } else {
       result_->row(tr("Verdict"), Details::coloured(tr("different"), t.warn));
       result_->row(tr("Differing"),
                    Details::text(tr("%1 of %2").arg(format::count(r.differing()), format::count(r.elements()))) +
-                       Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(r.differing()), static_cast<double>(r.elements()))));
+                       Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(r.differing()),
+                                                                             static_cast<double>(r.elements()))));
       result_->row(tr("Largest"), Details::text(tr("%1 absolute").arg(format::number(r.max_abs()))) +
                                       Details::quiet(tr(", %1 relative").arg(format::number(r.max_rel(), 3))));
       QStringList at;
       for (const auto i : r.worst_index()) at << QString::number(i);
       const QString place = QStringLiteral("[%1]").arg(at.join(QStringLiteral(", ")));
-      result_->row(tr("At"), at.isEmpty() ? Details::text(tr("the only element")) : Details::command(QStringLiteral("at:") + at.join(','), place));
+      result_->row(tr("At"), at.isEmpty() ? Details::text(tr("the only element"))
+                                          : Details::command(QStringLiteral("at:") + at.join(','), place));
       result_->row(tr("Here"), Details::mono(format::number(r.a(), 9)));
       result_->row(tr("There"), Details::mono(format::number(r.b(), 9)));
     }
-    result_->setToolTip(tr("Whole tensors, in f64; NaN equals NaN, an infinity its equal. Relative: to the larger of the two magnitudes"));
+    result_->setToolTip(
+        tr("Whole tensors, in f64; NaN equals NaN, an infinity its equal. Relative: to the larger of the two magnitudes"));
   }
   result_->end();
 }

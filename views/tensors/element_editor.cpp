@@ -57,7 +57,8 @@ bool ElementEditor::eventFilter(QObject* editor, QEvent* event) {
   auto* line = qobject_cast<QLineEdit*>(editor);
   if (line && event->type() == QEvent::KeyPress) {
     const int key = static_cast<QKeyEvent*>(event)->key();
-    if ((key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Tab || key == Qt::Key_Backtab) && !elementNumber(line->text())) {
+    if ((key == Qt::Key_Return || key == Qt::Key_Enter || key == Qt::Key_Tab || key == Qt::Key_Backtab) &&
+        !elementNumber(line->text())) {
       const QString why = stepscope::notANumber(line->text());
       markRefused(*line, why);
       emit notANumber(why);

@@ -115,7 +115,8 @@ void ElementsPanel::makeTable() {
   elements_->setAccessibleName(tr("Elements"));
   elements_->setFrameShape(QFrame::NoFrame);
   elements_->setItemDelegate(editor_);
-  elements_->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed | QAbstractItemView::AnyKeyPressed);
+  elements_->setEditTriggers(QAbstractItemView::DoubleClicked | QAbstractItemView::EditKeyPressed |
+                             QAbstractItemView::AnyKeyPressed);
   elements_->setHorizontalScrollMode(QAbstractItemView::ScrollPerItem);
   elements_->viewport()->installEventFilter(this);
   elements_->setCornerButtonEnabled(false);
@@ -165,13 +166,16 @@ void ElementsPanel::refresh() {
   table_->set(std::move(values), slice);
   fitColumns();
   if (!goal_.empty() && slice.begin == wanted_.begin) {
-    row = slice.rowAxis < 0 ? 0 : static_cast<int>(goal_[static_cast<std::size_t>(slice.rowAxis)] - slice.begin[static_cast<std::size_t>(slice.rowAxis)]);
-    column = slice.columnAxis < 0
-                 ? 0
-                 : static_cast<int>(goal_[static_cast<std::size_t>(slice.columnAxis)] - slice.begin[static_cast<std::size_t>(slice.columnAxis)]);
+    row = slice.rowAxis < 0 ? 0
+                            : static_cast<int>(goal_[static_cast<std::size_t>(slice.rowAxis)] -
+                                               slice.begin[static_cast<std::size_t>(slice.rowAxis)]);
+    column = slice.columnAxis < 0 ? 0
+                                  : static_cast<int>(goal_[static_cast<std::size_t>(slice.columnAxis)] -
+                                                     slice.begin[static_cast<std::size_t>(slice.columnAxis)]);
     goal_.clear();
   }
-  if (row >= 0 && row < table_->rowCount() && column < table_->columnCount()) elements_->setCurrentIndex(table_->index(row, column));
+  if (row >= 0 && row < table_->rowCount() && column < table_->columnCount())
+    elements_->setCurrentIndex(table_->index(row, column));
   heat_->show(*table_);
   const TensorPtr& tensor = table_->values().tensor();
   const PlanPtr& plan = context_.store.plan();
@@ -241,7 +245,8 @@ void ElementsPanel::say(const QString& problem) {
 
 void ElementsPanel::edit(const QModelIndex& index, double number, const QString& text) {
   typed_ = {value_, table_->position(index), text};
-  emit context_.wishes.editElement(value_, typed_.index, number, elementNumber(index.data(Qt::EditRole).toString()).value_or(0));
+  emit context_.wishes.editElement(value_, typed_.index, number,
+                                   elementNumber(index.data(Qt::EditRole).toString()).value_or(0));
 }
 
 // Refused: the cell opens again with what was typed, and the reason stands above the table.
@@ -250,7 +255,9 @@ void ElementsPanel::showEdit() {
   if (answer.problem.isEmpty() || answer.value != value_ || typed_.value != value_ || answer.index != typed_.index) return;
   const Slice& slice = table_->slice();
   const auto place = [&](int axis) {
-    return axis < 0 ? 0 : static_cast<int>(typed_.index[static_cast<std::size_t>(axis)] - slice.begin[static_cast<std::size_t>(axis)]);
+    return axis < 0 ? 0
+                    : static_cast<int>(typed_.index[static_cast<std::size_t>(axis)] -
+                                       slice.begin[static_cast<std::size_t>(axis)]);
   };
   const QModelIndex index = table_->index(place(slice.rowAxis), place(slice.columnAxis));
   if (slice.begin.size() != typed_.index.size() || !index.isValid() || table_->position(index) != typed_.index) return;

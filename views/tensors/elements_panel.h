@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The elements of the shown value as a table or a heat map, the slice that is shown, and the value beside another tensor. An element
-// is edited in its cell; what the worker refuses is said above the table, and the cell keeps what was typed.
+// The elements of the shown value as a table or a heat map, the slice that is shown, and the value beside another tensor. An
+// element is edited in its cell; what the worker refuses is said above the table, and the cell keeps what was typed.
 #pragma once
 
 #include <QLabel>
@@ -25,7 +25,8 @@ class ElementsPanel : public QWidget {
 
   explicit ElementsPanel(const ViewContext& context, QWidget* parent = nullptr);
 
-  // `dims` of the whole value; empty when they are not known. Another value, or one of another rank, begins with its first plane.
+  // `dims` of the whole value; empty when they are not known. Another value, or one of another rank, begins with its first
+  // plane.
   void setValue(int value, const std::vector<std::int64_t>& dims);
   void refresh();  // to what the store holds of it
   void openPage(Page page) { tabs_->setCurrentIndex(page); }

@@ -64,9 +64,11 @@ void HeatMap::draw() {
     stride *= extent[static_cast<std::size_t>(i)];
   }
   for (int y = 0; y < h; ++y) {
-    const int r0 = static_cast<int>(static_cast<std::int64_t>(y) * rows / h), r1 = std::max(r0 + 1, static_cast<int>(static_cast<std::int64_t>(y + 1) * rows / h));
+    const int r0 = static_cast<int>(static_cast<std::int64_t>(y) * rows / h),
+              r1 = std::max(r0 + 1, static_cast<int>(static_cast<std::int64_t>(y + 1) * rows / h));
     for (int x = 0; x < w; ++x) {
-      const int c0 = static_cast<int>(static_cast<std::int64_t>(x) * columns / w), c1 = std::max(c0 + 1, static_cast<int>(static_cast<std::int64_t>(x + 1) * columns / w));
+      const int c0 = static_cast<int>(static_cast<std::int64_t>(x) * columns / w),
+                c1 = std::max(c0 + 1, static_cast<int>(static_cast<std::int64_t>(x + 1) * columns / w));
       double shown = 0;
       bool loud = false;
       for (int r = r0; r < r1; ++r) {
@@ -100,7 +102,8 @@ void HeatMap::paintEvent(QPaintEvent*) {
   const QRect bar(a.left(), a.bottom() + 8, a.width() / 3, qRound(0.6 * Metrics::current().unit));
   for (int x = 0; x < bar.width(); ++x) {
     const double share = 2.0 * x / std::max(1, bar.width()) - 1;
-    painter.fillRect(bar.left() + x, bar.top(), 1, bar.height(), mixed(share < 0 ? t.negative : t.heatHigh, t.panel, std::abs(share)));
+    painter.fillRect(bar.left() + x, bar.top(), 1, bar.height(),
+                     mixed(share < 0 ? t.negative : t.heatHigh, t.panel, std::abs(share)));
   }
   painter.setFont(smallFont());
   painter.setPen(t.muted);
@@ -111,8 +114,10 @@ void HeatMap::paintEvent(QPaintEvent*) {
 void HeatMap::mouseMoveEvent(QMouseEvent* event) {
   const QRect a = area();
   if (image_.isNull() || !a.contains(event->pos())) return;
-  const int row = static_cast<int>(static_cast<std::int64_t>(event->pos().y() - a.top()) * table_->rowCount() / std::max(1, a.height()));
-  const int column = static_cast<int>(static_cast<std::int64_t>(event->pos().x() - a.left()) * table_->columnCount() / std::max(1, a.width()));
+  const int row =
+      static_cast<int>(static_cast<std::int64_t>(event->pos().y() - a.top()) * table_->rowCount() / std::max(1, a.height()));
+  const int column = static_cast<int>(static_cast<std::int64_t>(event->pos().x() - a.left()) * table_->columnCount() /
+                                      std::max(1, a.width()));
   const QString text = table_->index(row, column).data(Qt::ToolTipRole).toString();
   setToolTip(text);
   emit hovered(text);

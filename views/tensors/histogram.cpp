@@ -37,7 +37,9 @@ QRectF Histogram::plot() const {
   return QRectF(rect()).adjusted(m.padding, qRound(1.6 * m.unit), -m.padding, -qRound(1.9 * m.unit));
 }
 
-double Histogram::valueAt(double share) const { return statistics_->min() + share * (statistics_->max() - statistics_->min()); }
+double Histogram::valueAt(double share) const {
+  return statistics_->min() + share * (statistics_->max() - statistics_->min());
+}
 
 void Histogram::paintEvent(QPaintEvent*) {
   QPainter painter(this);
@@ -54,7 +56,10 @@ void Histogram::paintEvent(QPaintEvent*) {
   }
   if (statistics_->count() > 0 && statistics_->nan() + statistics_->inf() >= statistics_->count()) {
     painter.setPen(t.number);
-    painter.drawText(rect(), Qt::AlignCenter, statistics_->inf() == 0 ? tr("All NaN") : statistics_->nan() == 0 ? tr("All infinite") : tr("All NaN or infinite"));
+    painter.drawText(rect(), Qt::AlignCenter,
+                     statistics_->inf() == 0   ? tr("All NaN")
+                     : statistics_->nan() == 0 ? tr("All infinite")
+                                               : tr("All NaN or infinite"));
     return;
   }
   const int bins = statistics_->histogram_size();
@@ -74,7 +79,9 @@ void Histogram::paintEvent(QPaintEvent*) {
     if (h <= 0) continue;
     QColor colour = valueAt(share) < 0 ? negative : bar;
     if (share < low_ || share > high_) colour = t.grid;
-    painter.fillRect(QRectF(area.left() + i * width, area.bottom() - std::max(1.0, h), std::max(1.0, width - (width > 3 ? 1 : 0)), std::max(1.0, h)), colour);
+    painter.fillRect(QRectF(area.left() + i * width, area.bottom() - std::max(1.0, h),
+                            std::max(1.0, width - (width > 3 ? 1 : 0)), std::max(1.0, h)),
+                     colour);
   }
   painter.fillRect(QRectF(area.left(), area.bottom(), area.width(), 1), t.border);
   painter.setPen(t.faint);
@@ -84,7 +91,9 @@ void Histogram::paintEvent(QPaintEvent*) {
   if (statistics_->min() < 0 && statistics_->max() > 0) {
     const double zero = area.left() + area.width() * -statistics_->min() / (statistics_->max() - statistics_->min());
     painter.fillRect(QRectF(zero, area.bottom(), 1, 4), t.edge);
-    if (zero > area.left() + 5 * m.unit && zero < area.right() - 5 * m.unit) painter.drawText(QRectF(zero - 20, below.top(), 40, below.height()), Qt::AlignHCenter | Qt::AlignTop, QStringLiteral("0"));
+    if (zero > area.left() + 5 * m.unit && zero < area.right() - 5 * m.unit)
+      painter.drawText(QRectF(zero - 20, below.top(), 40, below.height()), Qt::AlignHCenter | Qt::AlignTop,
+                       QStringLiteral("0"));
   }
   const QString scale = logarithmic_ ? tr("log") : tr("linear");
   painter.drawText(QRectF(area.left(), 2, area.width(), 1.4 * m.unit), Qt::AlignRight | Qt::AlignVCenter,
@@ -92,7 +101,9 @@ void Histogram::paintEvent(QPaintEvent*) {
                                              : tr("%1 values, %2 count").arg(format::count(statistics_->count()), scale));
   painter.setPen(QPen(t.accent, 1));
   for (const double share : {low_, high_}) {
-    if (share > 0 && share < 1) painter.drawLine(QPointF(area.left() + share * area.width(), area.top()), QPointF(area.left() + share * area.width(), area.bottom() + 4));
+    if (share > 0 && share < 1)
+      painter.drawLine(QPointF(area.left() + share * area.width(), area.top()),
+                       QPointF(area.left() + share * area.width(), area.bottom() + 4));
   }
 }
 
@@ -127,9 +138,14 @@ bool Histogram::event(QEvent* event) {
   const auto* help = static_cast<QHelpEvent*>(event);
   const int bins = statistics_->histogram_size();
   const int bin = static_cast<int>((help->pos().x() - plot().left()) / std::max(1.0, plot().width()) * bins);
-  QString text = tr("Finite elements in equal bins from min to max. Drag the ends to clamp, double-click resets, a click above switches log and linear.");
+  QString text =
+      tr("Finite elements in equal bins from min to max. Drag the ends to clamp, double-click resets, a click above "
+         "switches log and linear.");
   if (bin >= 0 && bin < bins) {
-    text = tr("%1 to %2: %3 elements\n").arg(format::number(valueAt(static_cast<double>(bin) / bins), 4), format::number(valueAt((bin + 1.0) / bins), 4), format::count(statistics_->histogram(bin))) + text;
+    text = tr("%1 to %2: %3 elements\n")
+               .arg(format::number(valueAt(static_cast<double>(bin) / bins), 4),
+                    format::number(valueAt((bin + 1.0) / bins), 4), format::count(statistics_->histogram(bin))) +
+           text;
   }
   QToolTip::showText(help->globalPos(), text, this);
   return true;

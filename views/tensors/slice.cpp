@@ -33,7 +33,8 @@ Slice Slice::first(const std::vector<std::int64_t>& dims, std::int64_t most) {
     s.rowAxis = static_cast<int>(rank) - 2;
     s.columnAxis = static_cast<int>(rank) - 1;
     s.extent[rank - 1] = std::min(dims[rank - 1], std::max<std::int64_t>(1, most));
-    s.extent[rank - 2] = std::min(dims[rank - 2], std::max<std::int64_t>(1, most / std::max<std::int64_t>(1, s.extent[rank - 1])));
+    s.extent[rank - 2] =
+        std::min(dims[rank - 2], std::max<std::int64_t>(1, most / std::max<std::int64_t>(1, s.extent[rank - 1])));
   }
   return s;
 }
@@ -75,7 +76,11 @@ Slice Slice::parse(const QString& text, const std::vector<std::int64_t>& dims, s
       to = from + 1;
     }
     if (!okA || !okB || from < 0 || from >= to || to > dim) {
-      *error = QStringLiteral("slice axis %1: '%2'; expected an index below %3, or a range such as 0:%4").arg(i).arg(part).arg(dim).arg(std::min<std::int64_t>(dim, 12));
+      *error = QStringLiteral("slice axis %1: '%2'; expected an index below %3, or a range such as 0:%4")
+                   .arg(i)
+                   .arg(part)
+                   .arg(dim)
+                   .arg(std::min<std::int64_t>(dim, 12));
       return s;
     }
     s.begin.push_back(from);
@@ -87,11 +92,16 @@ Slice Slice::parse(const QString& text, const std::vector<std::int64_t>& dims, s
     } else if (s.columnAxis < 0) {
       s.columnAxis = static_cast<int>(i);
     } else {
-      *error = QStringLiteral("slice '%1': three spread axes; expected at most two, fix the others with an index").arg(text.trimmed());
+      *error = QStringLiteral("slice '%1': three spread axes; expected at most two, fix the others with an index")
+                   .arg(text.trimmed());
       return s;
     }
   }
-  if (elements > static_cast<double>(most)) *error = QStringLiteral("slice '%1': %2 elements; expected at most %3, narrow a range").arg(text.trimmed()).arg(elements, 0, 'f', 0).arg(most);
+  if (elements > static_cast<double>(most))
+    *error = QStringLiteral("slice '%1': %2 elements; expected at most %3, narrow a range")
+                 .arg(text.trimmed())
+                 .arg(elements, 0, 'f', 0)
+                 .arg(most);
   return s;
 }
 

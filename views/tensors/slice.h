@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which plane of a tensor a table shows: "0, 3, :, 0:64". An index fixes an axis, ":" or "a:b" spreads it over rows or columns.
+// Which plane of a tensor a table shows: "0, 3, :, 0:64". An index fixes an axis, ":" or "a:b" spreads it over rows or
+// columns.
 #pragma once
 
 #include <QString>
@@ -20,7 +21,8 @@ struct Slice {
   static Slice first(const std::vector<std::int64_t>& dims, std::int64_t most);
   // As first(), but of the plane and the part of it that hold the element `index` (one entry per axis, within dims).
   static Slice around(const std::vector<std::int64_t>& index, const std::vector<std::int64_t>& dims, std::int64_t most);
-  // What was wrong is in `error`; empty when it fits dims. More than two spread axes and more than `most` elements are errors.
+  // What was wrong is in `error`; empty when it fits dims. More than two spread axes and more than `most` elements are
+  // errors.
   static Slice parse(const QString& text, const std::vector<std::int64_t>& dims, std::int64_t most, QString* error);
 };
 

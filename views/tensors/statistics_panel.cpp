@@ -29,18 +29,23 @@ void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old) {
   } else {
     text_->row(tr("Minimum"), Details::text(format::number(s->min())));
     text_->row(tr("Maximum"), Details::text(format::number(s->max())));
-    text_->row(tr("Mean ± std"), Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
+    text_->row(tr("Mean ± std"),
+               Details::text(format::number(s->mean(), 3) + QStringLiteral(" ± ") + format::number(s->std(), 3)));
     text_->row(tr("Norm"), Details::text(format::number(s->norm())));
   }
   const auto share = [s](std::int64_t n) {
-    return n == 0 ? QString() : Details::quiet(QStringLiteral("  ") + format::percent(static_cast<double>(n), static_cast<double>(s->count())));
+    return n == 0 ? QString()
+                  : Details::quiet(QStringLiteral("  ") +
+                                   format::percent(static_cast<double>(n), static_cast<double>(s->count())));
   };
   text_->row(tr("Zeros, negative"), Details::text(format::count(s->zeros())) + share(s->zeros()) +
-                                        Details::text(QStringLiteral(", ") + format::count(s->negative())) + share(s->negative()));
+                                        Details::text(QStringLiteral(", ") + format::count(s->negative())) +
+                                        share(s->negative()));
   if (s->nan() == 0 && s->inf() == 0) {
     text_->row(tr("NaN, Inf"), Details::coloured(tr("none"), t.ok));
   } else {
-    text_->row(tr("NaN, Inf"), Details::coloured(tr("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number));
+    text_->row(tr("NaN, Inf"),
+               Details::coloured(tr("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number));
   }
   text_->end();
   text_->setToolTip(tr("Over finite elements, in f64; std is of the population, norm is Euclidean"));

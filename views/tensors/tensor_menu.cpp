@@ -44,12 +44,15 @@ QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, co
   auto* menu = new QMenu(parent);
   menu->setAttribute(Qt::WA_DeleteOnClose);
   menu->setObjectName(QStringLiteral("tensor_menu"));
-  const auto has = [value](const std::vector<int>& list) { return std::find(list.begin(), list.end(), value) != list.end(); };
+  const auto has = [value](const std::vector<int>& list) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
   const bool watched = has(context.store.watched()), pinned = has(context.store.pinned());
   Wishes& wishes = context.wishes;
   const bool live = !context.store.readOnly();
   const auto add = [&](const QString& symbol, const QString& text, const char* name, auto&& then) {
-    QAction* action = menu->addAction(symbol.isEmpty() ? QIcon() : icon(symbol), text, parent, std::forward<decltype(then)>(then));
+    QAction* action =
+        menu->addAction(symbol.isEmpty() ? QIcon() : icon(symbol), text, parent, std::forward<decltype(then)>(then));
     action->setObjectName(QLatin1String(name));
     action->setEnabled(live);
   };
@@ -62,8 +65,10 @@ QMenu* makeTensorMenu(const ViewContext& context, int value, QWidget* parent, co
   add({}, QObject::tr("Compare with .npy…"), "tensor_compare", [&wishes, value] { emit wishes.compareWithFile(value, {}); });
   menu->addSeparator();
   add({}, QObject::tr("Fill with a number…"), "tensor_fill", [context, value, parent] { askFill(context, value, parent); });
-  add(QStringLiteral("open"), QObject::tr("Load from .npy…"), "tensor_load", [&wishes, value] { emit wishes.loadTensor(value, {}); });
-  add(QStringLiteral("save"), QObject::tr("Save as .npy…"), "tensor_save", [&wishes, value] { emit wishes.saveTensor(value); });
+  add(QStringLiteral("open"), QObject::tr("Load from .npy…"), "tensor_load",
+      [&wishes, value] { emit wishes.loadTensor(value, {}); });
+  add(QStringLiteral("save"), QObject::tr("Save as .npy…"), "tensor_save",
+      [&wishes, value] { emit wishes.saveTensor(value); });
   menu->addSeparator();
   const auto* v = context.store.graph() ? context.store.graph()->value(value) : nullptr;
   add({}, QObject::tr("Break when it holds a NaN"), "tensor_break", [&wishes, name = v ? v->name() : std::string()] {

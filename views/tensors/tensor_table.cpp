@@ -37,7 +37,9 @@ std::int64_t TensorTable::flat(int row, int column) const {
   std::int64_t at = 0;
   const auto& extent = values_.extent();
   for (std::size_t i = 0; i < extent.size(); ++i) {
-    const std::int64_t place = static_cast<int>(i) == slice_.rowAxis ? row : static_cast<int>(i) == slice_.columnAxis ? column : 0;
+    const std::int64_t place = static_cast<int>(i) == slice_.rowAxis      ? row
+                               : static_cast<int>(i) == slice_.columnAxis ? column
+                                                                          : 0;
     at = at * extent[i] + place;
   }
   return at;
@@ -46,7 +48,9 @@ std::int64_t TensorTable::flat(int row, int column) const {
 std::vector<qint64> TensorTable::position(const QModelIndex& index) const {
   std::vector<qint64> at;
   for (std::size_t i = 0; i < slice_.begin.size(); ++i) {
-    const int offset = static_cast<int>(i) == slice_.rowAxis ? index.row() : static_cast<int>(i) == slice_.columnAxis ? index.column() : 0;
+    const int offset = static_cast<int>(i) == slice_.rowAxis      ? index.row()
+                       : static_cast<int>(i) == slice_.columnAxis ? index.column()
+                                                                  : 0;
     at.push_back(slice_.begin[i] + offset);
   }
   return at;
@@ -96,7 +100,8 @@ Qt::ItemFlags TensorTable::flags(const QModelIndex& index) const {
 
 QVariant TensorTable::headerData(int section, Qt::Orientation orientation, int role) const {
   const int axis = orientation == Qt::Vertical ? slice_.rowAxis : slice_.columnAxis;
-  if (role == Qt::DisplayRole) return QString::number((axis < 0 ? 0 : slice_.begin[static_cast<std::size_t>(axis)]) + section);
+  if (role == Qt::DisplayRole)
+    return QString::number((axis < 0 ? 0 : slice_.begin[static_cast<std::size_t>(axis)]) + section);
   if (role == Qt::ToolTipRole) return axis < 0 ? tr("The only entry") : tr("Index on axis %1").arg(axis);
   if (role == Qt::TextAlignmentRole) return QVariant(Qt::AlignRight | Qt::AlignVCenter);
   return {};

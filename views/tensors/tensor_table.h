@@ -5,8 +5,8 @@
 
 #include <QAbstractTableModel>
 
-#include "views/tensors/slice.h"
 #include "views/common/tensor_values.h"
+#include "views/tensors/slice.h"
 
 namespace stepscope {
 

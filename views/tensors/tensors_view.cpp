@@ -136,7 +136,8 @@ void TensorsView::dropEvent(QDropEvent* event) {
 }
 
 std::vector<std::int64_t> TensorsView::dims() const {
-  if (const TensorPtr t = store().tensor(value_); t && (t->dims_size() > 0 || t->data().size() > 0)) return {t->dims().begin(), t->dims().end()};
+  if (const TensorPtr t = store().tensor(value_); t && (t->dims_size() > 0 || t->data().size() > 0))
+    return {t->dims().begin(), t->dims().end()};
   std::vector<std::int64_t> dims;
   const auto* v = store().graph() ? store().graph()->value(value_) : nullptr;
   if (!v) return {};
@@ -159,7 +160,8 @@ void TensorsView::fillOperands() {
   if (!graph) return;
   const snapshot::Node* node = graph->node(selection().selection().node);
   const auto add = [&](const QString& kind, int i, int value) {
-    if (value >= 0) operands_->addItem(QStringLiteral("%1 %2   %3").arg(kind).arg(i).arg(names::value(*graph, value)), value);
+    if (value >= 0)
+      operands_->addItem(QStringLiteral("%1 %2   %3").arg(kind).arg(i).arg(names::value(*graph, value)), value);
   };
   for (int i = 0; node && i < node->outputs_size(); ++i) add(tr("out"), i, node->outputs(i));
   for (int i = 0; node && i < node->inputs_size(); ++i) add(tr("in"), i, node->inputs(i));
@@ -204,7 +206,8 @@ void TensorsView::refresh() {
   if (value_ < 0) return;
   const TensorPtr tensor = store().tensor(value_);
   // The first answer about a value of unknown shape is one element; now its plane can be asked for.
-  const bool unfolded = tensor && tensor->dims_size() > 0 && elements_->wanted().extent.size() != static_cast<std::size_t>(tensor->dims_size());
+  const bool unfolded = tensor && tensor->dims_size() > 0 &&
+                        elements_->wanted().extent.size() != static_cast<std::size_t>(tensor->dims_size());
   elements_->setValue(value_, dims());
   if (unfolded) fetch();
   facts_->showValue(value_);
@@ -216,7 +219,8 @@ void TensorsView::openMenu() {
   if (value_ < 0) return;
   QMenu* menu = makeTensorMenu(context(), value_, this, [this] { elements_->comparison().keep(); });
   connect(menu, &QMenu::triggered, this, [this](const QAction* action) {
-    if (action->objectName() == u"tensor_keep" || action->objectName() == u"tensor_compare") elements_->openPage(ElementsPanel::kCompare);
+    if (action->objectName() == u"tensor_keep" || action->objectName() == u"tensor_compare")
+      elements_->openPage(ElementsPanel::kCompare);
   });
   menu->popup(more_->mapToGlobal(QPoint(0, more_->height())));
 }

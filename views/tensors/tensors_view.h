@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The selected value: what it is, its statistics and histogram, its elements as a table or a heat map, and how it differs
-// from a file, another value, or contents that were kept. When its memory was given to another value, it says to whom and when.
+// from a file, another value, or contents that were kept. When its memory was given to another value, it says to whom and
+// when.
 #pragma once
 
 #include <QComboBox>

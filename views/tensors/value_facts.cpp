@@ -9,7 +9,9 @@
 
 namespace stepscope {
 
-ValueFacts::ValueFacts(const SnapshotStore& store, QWidget* parent) : Details(parent), store_(store) { setFitContents(true); }
+ValueFacts::ValueFacts(const SnapshotStore& store, QWidget* parent) : Details(parent), store_(store) {
+  setFitContents(true);
+}
 
 void ValueFacts::showValue(int value) {
   const GraphPtr& graph = store_.graph();
@@ -32,18 +34,21 @@ void ValueFacts::showValue(int value) {
     notice(text);
   } else if (tensor && !tensor->current()) {
     QString text = Details::text(tr("Values of step %1: ").arg(tensor->step()));
-    text +=
-        position.in_step() ? Details::text(tr("not computed yet in step %1. ").arg(position.step())) : Details::text(tr("the next step has not begun. "));
+    text += position.in_step() ? Details::text(tr("not computed yet in step %1. ").arg(position.step()))
+                               : Details::text(tr("the next step has not begun. "));
     if (producer >= 0) text += Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
     notice(text);
   }
   title(names::value(*graph, value));
   row(tr("Shape, type"), Details::text(names::shapeAndType(*v)));
-  row(tr("Role"), Details::text(names::role(*v)) +
-                      (v->trained_reason().empty() ? QString() : Details::quiet(QStringLiteral("  ") + format::visible(v->trained_reason()))));
+  row(tr("Role"),
+      Details::text(names::role(*v)) + (v->trained_reason().empty()
+                                            ? QString()
+                                            : Details::quiet(QStringLiteral("  ") + format::visible(v->trained_reason()))));
   if (producer >= 0) {
     const auto* in = plan->instruction(producer);
-    row(tr("Made by"), Details::link(Selection::ofInstruction(producer), QStringLiteral("%1 %2").arg(producer).arg(format::visible(in->op()))));
+    row(tr("Made by"), Details::link(Selection::ofInstruction(producer),
+                                     QStringLiteral("%1 %2").arg(producer).arg(format::visible(in->op()))));
   }
   const auto* buffer = plan ? plan->buffer(plan->bufferOfValue(value)) : nullptr;
   if (buffer) {
@@ -53,7 +58,8 @@ void ValueFacts::showValue(int value) {
     if (const int next = plan->overwrittenBy(buffer->index()); next >= 0) {
       row(tr("Reused"),
           Details::text(tr("by ")) +
-              Details::link(Selection::ofInstruction(next), QStringLiteral("%1 %2").arg(next).arg(format::visible(plan->instruction(next)->op()))) +
+              Details::link(Selection::ofInstruction(next),
+                            QStringLiteral("%1 %2").arg(next).arg(format::visible(plan->instruction(next)->op()))) +
               Details::quiet(tr("  after its last use")));
     }
   }
@@ -63,10 +69,13 @@ void ValueFacts::showValue(int value) {
       row(tr("From"), Details::link(Selection::ofNode(forward), names::node(*graph, forward)) +
                           Details::quiet(tr("  by %1").arg(format::visible(node->provenance().pass()))));
     }
-    if (const QString source = names::source(node->provenance()); !source.isEmpty()) row(tr("Source"), Details::mono(source));
+    if (const QString source = names::source(node->provenance()); !source.isEmpty())
+      row(tr("Source"), Details::mono(source));
   }
   QString tags;
-  const auto has = [value](const std::vector<int>& list) { return std::find(list.begin(), list.end(), value) != list.end(); };
+  const auto has = [value](const std::vector<int>& list) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
   if (has(store_.pinned())) tags += Details::tag(tr("pinned"), t.muted);
   if (has(store_.watched())) tags += Details::tag(tr("watched"), t.muted);
   if (const auto* d = store_.determinism(madeBy); d && !d->verdict().starts_with("deterministic"))

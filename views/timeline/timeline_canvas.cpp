@@ -17,8 +17,11 @@ TimelineCanvas::TimelineCanvas(QWidget* parent) : AxisCanvas(parent), text_(smal
 }
 
 void TimelineCanvas::setModel(std::shared_ptr<const TimelineModel> model) {
-  // Work is followed as long as nobody looked elsewhere; between moments of work that somebody waited for there is nothing to see.
-  const auto work = [](const TimelineModel& m) { return std::pair(static_cast<double>(m.workBegin()), static_cast<double>(m.workEnd())); };
+  // Work is followed as long as nobody looked elsewhere; between moments of work that somebody waited for there is nothing
+  // to see.
+  const auto work = [](const TimelineModel& m) {
+    return std::pair(static_cast<double>(m.workBegin()), static_cast<double>(m.workEnd()));
+  };
   const bool follows = !model_ || model_->sliceCount() == 0 || work(*model_) == std::pair(viewBegin(), viewEnd());
   model_ = std::move(model);
   hoveredRow_ = hoveredSlice_ = -1;
@@ -247,7 +250,8 @@ void TimelineCanvas::paintArrows(QPainter& p, const Tokens& t) {
   for (const int other : related_) {
     int otherRow = 0, otherSlice = 0;
     if (!model_->find(other, &otherRow, &otherSlice)) continue;
-    const TimelineSlice& to = model_->rows()[static_cast<std::size_t>(otherRow)].slices[static_cast<std::size_t>(otherSlice)];
+    const TimelineSlice& to =
+        model_->rows()[static_cast<std::size_t>(otherRow)].slices[static_cast<std::size_t>(otherSlice)];
     const QRectF b = rectOf(otherRow, to);
     const bool forward = from.begin <= to.begin;
     const QPointF begin = forward ? QPointF(a.right(), a.center().y()) : QPointF(b.right(), b.center().y());
@@ -291,7 +295,7 @@ void TimelineCanvas::paintRuler(QPainter& p, const Tokens& t) {
     p.setPen(t.faint);
     const QString words = tick == 0  ? QStringLiteral("0")
                           : tick < 0 ? QStringLiteral("−") + format::time(static_cast<std::int64_t>(-tick))
-                                   : format::time(static_cast<std::int64_t>(tick));
+                                     : format::time(static_cast<std::int64_t>(tick));
     if (x + metrics.horizontalAdvance(words) + 4 < width()) p.drawText(QPointF(x + 3, area.top() - 4), words);
   }
   for (std::size_t i = 0; i < model_->steps().size(); ++i) {

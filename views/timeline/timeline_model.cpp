@@ -92,7 +92,8 @@ std::shared_ptr<const TimelineModel> TimelineModel::make(const StepPtrs& steps, 
   }
   model->end_ = std::max(model->end_, model->begin_ + 1);
   for (auto& [key, row] : rows) {
-    std::stable_sort(row.slices.begin(), row.slices.end(), [](const TimelineSlice& a, const TimelineSlice& b) { return a.begin < b.begin; });
+    std::stable_sort(row.slices.begin(), row.slices.end(),
+                     [](const TimelineSlice& a, const TimelineSlice& b) { return a.begin < b.begin; });
     // Overlapping spans of one row would hide each other: the earlier one is cut.
     for (std::size_t i = 0; i + 1 < row.slices.size(); ++i)
       row.slices[i].end = std::min(row.slices[i].end, row.slices[i + 1].begin);
@@ -141,8 +142,8 @@ void TimelineModel::findWork() {
 }
 
 int TimelineModel::at(const TimelineRow& row, std::int64_t ns) const {
-  auto it =
-      std::upper_bound(row.slices.begin(), row.slices.end(), ns, [](std::int64_t v, const TimelineSlice& s) { return v < s.begin; });
+  auto it = std::upper_bound(row.slices.begin(), row.slices.end(), ns,
+                             [](std::int64_t v, const TimelineSlice& s) { return v < s.begin; });
   if (it == row.slices.begin()) return -1;
   --it;
   return ns <= it->end ? static_cast<int>(it - row.slices.begin()) : -1;

@@ -31,7 +31,7 @@ struct SliceGroup {  // of a mipmap level
 struct TimelineRow {
   int thread = 0;
   snapshot::Phase phase = snapshot::FORWARD;
-  std::vector<TimelineSlice> slices;                    // by begin, not overlapping
+  std::vector<TimelineSlice> slices;            // by begin, not overlapping
   std::vector<std::vector<SliceGroup>> levels;  // levels[k] joins 4^(k+1) slices
 };
 
@@ -57,8 +57,8 @@ class TimelineModel {
   std::int64_t begin() const { return begin_; }
   std::int64_t end() const { return end_; }
   std::int64_t sliceCount() const { return count_; }
-  // Where somebody stopped in steps, the waiting is longer than everything that ran: the stretch without such a wait that worked most;
-  // elsewhere everything.
+  // Where somebody stopped in steps, the waiting is longer than everything that ran: the stretch without such a wait that
+  // worked most; elsewhere everything.
   std::int64_t workBegin() const { return workBegin_; }
   std::int64_t workEnd() const { return workEnd_; }
   std::int64_t waiting() const { return waiting_; }  // the sum of such waits

@@ -89,7 +89,8 @@ QString TimelineView::headerText() const {
   const auto& model = canvas_->model();
   if (!model || model->steps().empty()) return {};
   const auto steps = static_cast<std::int64_t>(model->steps().size());
-  const QString text = (steps == 1 ? tr("%1 step · %2 spans") : tr("%1 steps · %2 spans")).arg(format::count(steps), format::count(model->sliceCount()));
+  const QString text = (steps == 1 ? tr("%1 step · %2 spans") : tr("%1 steps · %2 spans"))
+                           .arg(format::count(steps), format::count(model->sliceCount()));
   return model->waiting() > 0 ? tr("%1 · %2 waiting").arg(text, format::time(model->waiting())) : text;
 }
 

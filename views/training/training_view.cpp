@@ -72,12 +72,14 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     rect->setRangeZoom(Qt::Horizontal);
     rect->setupFullAxesBox();
     for (auto type : {QCPAxis::atTop, QCPAxis::atBottom, QCPAxis::atLeft, QCPAxis::atRight}) {
-      rect->axis(type)->setVisible(type == QCPAxis::atBottom || type == QCPAxis::atLeft || (rect == lower && type == QCPAxis::atRight));
+      rect->axis(type)->setVisible(type == QCPAxis::atBottom || type == QCPAxis::atLeft ||
+                                   (rect == lower && type == QCPAxis::atRight));
     }
   }
   lower->axis(QCPAxis::atRight)->setTickLabels(true);
   const auto follow = [](QCPAxis* from, QCPAxis* to) {
-    connect(from, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), to, [to](const QCPRange& range) { to->setRange(range); });
+    connect(from, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), to,
+            [to](const QCPRange& range) { to->setRange(range); });
   };
   follow(upper->axis(QCPAxis::atBottom), lower->axis(QCPAxis::atBottom));
   follow(lower->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atBottom));
@@ -86,7 +88,9 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     const auto& steps = store().steps();
     if (steps.empty()) return;
     const double x = loss_->keyAxis()->pixelToCoord(event->position().x());
-    const auto at = std::min_element(steps.begin(), steps.end(), [x](const StepPtr& a, const StepPtr& b) { return std::abs(static_cast<double>(a->step()) - x) < std::abs(static_cast<double>(b->step()) - x); });
+    const auto at = std::min_element(steps.begin(), steps.end(), [x](const StepPtr& a, const StepPtr& b) {
+      return std::abs(static_cast<double>(a->step()) - x) < std::abs(static_cast<double>(b->step()) - x);
+    });
     const auto& s = **at;
     QString text = tr("step %1").arg(s.step());
     if (s.has_loss()) text += tr("\nloss %1").arg(format::numberExact(s.loss()));
@@ -96,7 +100,8 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     } else if (const double taken = gradientNorm(s.statistics()); !(taken < 0)) {
       text += tr("\ngradient norm %1").arg(format::number(taken));
     }
-    text += tr("\n%1%2, %3").arg(format::time(s.ns()), s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
+    text +=
+        tr("\n%1%2, %3").arg(format::time(s.ns()), s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
     if (s.recording_ns() > 0) text += tr("\n%1 of it took batch and statistics").arg(format::time(s.recording_ns()));
     cursor_->point1->setCoords(static_cast<double>(s.step()), 0);
     cursor_->point2->setCoords(static_cast<double>(s.step()), 1);
@@ -124,12 +129,15 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
 }
 
 QString TrainingView::headerText() const {
-  return store().steps().empty() ? QString() : (store().steps().size() == 1 ? tr("%1 step") : tr("%1 steps")).arg(format::count(static_cast<std::int64_t>(store().steps().size())));
+  return store().steps().empty() ? QString()
+                                 : (store().steps().size() == 1 ? tr("%1 step") : tr("%1 steps"))
+                                       .arg(format::count(static_cast<std::int64_t>(store().steps().size())));
 }
 
 QString TrainingView::emptyText() const {
   if (!store().steps().empty()) return {};
-  return store().plan() ? tr("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).") : tr("No model is open.\nOpen one (Ctrl+O) and train: its loss appears here.");
+  return store().plan() ? tr("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).")
+                        : tr("No model is open.\nOpen one (Ctrl+O) and train: its loss appears here.");
 }
 
 void TrainingView::colour() {
@@ -193,7 +201,8 @@ void TrainingView::refill() {
   lower->axis(QCPAxis::atRight)->setVisible(hasNorm);
   lower->axis(QCPAxis::atLeft)->setLabel(hasNorm ? tr("gradient norm") : tr("learning rate"));
   const bool few = x.size() < 60;
-  for (auto* g : {loss_, norm_, rate_}) g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
+  for (auto* g : {loss_, norm_, rate_})
+    g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
   colour();
   fitAll();
 }
@@ -216,7 +225,8 @@ void TrainingView::fitAll() {
   }
   loss_->keyAxis()->rescale(true);
   if (store().steps().size() < 60) loss_->keyAxis()->scaleRange(1.04);  // whole dots at both ends
-  if (store().steps().size() == 1) loss_->keyAxis()->setRange(loss_->keyAxis()->range().center() - 1, loss_->keyAxis()->range().center() + 1);
+  if (store().steps().size() == 1)
+    loss_->keyAxis()->setRange(loss_->keyAxis()->range().center() - 1, loss_->keyAxis()->range().center() + 1);
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }
 

@@ -27,18 +27,23 @@ TableCell numberCell(double x) { return {format::number(x, 4), x, format::number
 }  // namespace
 
 ValueHistoryView::ValueHistoryView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("value_history"), tr("Values over steps"),
-                 {{tr("Of"), tr("Parameter, or module whose output it is; click shows its curve"), false, 14},
-                  {tr("What"), tr("gradient: as accumulated, before clipping; parameter: before the update; output: of the module's last forward node"), false, 6},
-                  {tr("Norm"), tr("Euclidean norm of the finite elements, in the newest step that recorded it"), true, 6},
-                  {tr("÷ first"), tr("Norm divided by that of the first recorded step"), true, 5},
-                  {tr("÷ parameter"), tr("Norm of the gradient divided by that of its parameter"), true, 6},
-                  {tr("Mean"), tr("Over finite elements"), true, 6},
-                  {tr("Std"), tr("Population standard deviation"), true, 6},
-                  {tr("Min"), tr("Smallest finite element"), true, 6},
-                  {tr("Max"), tr("Largest finite element"), true, 6},
-                  {tr("NaN, Inf"), tr("Elements that are not finite, in the newest step; in brackets the first step that had one"), true, 6}},
-                 parent),
+    : TablePanel(
+          context, QStringLiteral("value_history"), tr("Values over steps"),
+          {{tr("Of"), tr("Parameter, or module whose output it is; click shows its curve"), false, 14},
+           {tr("What"),
+            tr("gradient: as accumulated, before clipping; parameter: before the update; output: of the module's last "
+               "forward node"),
+            false, 6},
+           {tr("Norm"), tr("Euclidean norm of the finite elements, in the newest step that recorded it"), true, 6},
+           {tr("÷ first"), tr("Norm divided by that of the first recorded step"), true, 5},
+           {tr("÷ parameter"), tr("Norm of the gradient divided by that of its parameter"), true, 6},
+           {tr("Mean"), tr("Over finite elements"), true, 6},
+           {tr("Std"), tr("Population standard deviation"), true, 6},
+           {tr("Min"), tr("Smallest finite element"), true, 6},
+           {tr("Max"), tr("Largest finite element"), true, 6},
+           {tr("NaN, Inf"), tr("Elements that are not finite, in the newest step; in brackets the first step that had one"),
+            true, 6}},
+          parent),
       splitter_(new QSplitter(Qt::Vertical)),
       plot_(new QCustomPlot) {
   setFilterPlaceholder(tr("Filter: a name, gradient, parameter or output"));
@@ -69,8 +74,12 @@ QString ValueHistoryView::emptyText() const {
   for (const StepPtr& step : store().steps()) {
     if (step->statistics_size() > 0) return {};
   }
-  if (store().steps().empty()) return store().plan() ? tr("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).") : tr("No model is open.\nOpen one (Ctrl+O) and train.");
-  return tr("No step recorded statistics.\nThe option record.statistics says how often they are taken: auto, off, or every N-th step.");
+  if (store().steps().empty())
+    return store().plan() ? tr("No step has run yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).")
+                          : tr("No model is open.\nOpen one (Ctrl+O) and train.");
+  return tr(
+      "No step recorded statistics.\nThe option record.statistics says how often they are taken: auto, off, or every N-th "
+      "step.");
 }
 
 void ValueHistoryView::makePlot() {
@@ -88,7 +97,9 @@ void ValueHistoryView::makePlot() {
     countWhole(*rect->axis(QCPAxis::atBottom));
   }
   fitTicks(*plot_);
-  const auto graph = [this](QCPAxisRect* rect) { return plot_->addGraph(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft)); };
+  const auto graph = [this](QCPAxisRect* rect) {
+    return plot_->addGraph(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
+  };
   norm_ = graph(left);
   bad_ = graph(left);
   least_ = graph(right);
@@ -110,7 +121,9 @@ void ValueHistoryView::colour() {
 }
 
 void ValueHistoryView::refill() {
-  const std::string kind = shown_ >= 0 && shown_ < static_cast<int>(series_.size()) ? series_[static_cast<std::size_t>(shown_)].kind : std::string();
+  const std::string kind = shown_ >= 0 && shown_ < static_cast<int>(series_.size())
+                               ? series_[static_cast<std::size_t>(shown_)].kind
+                               : std::string();
   const std::string of = kind.empty() ? std::string() : series_[static_cast<std::size_t>(shown_)].of;
   series_ = valueSeries(store().steps());
   shown_ = series_.empty() ? -1 : 0;
@@ -129,18 +142,32 @@ void ValueHistoryView::refill() {
     row.key = static_cast<qint64>(i);
     row.target = Selection::ofValue(s.value);
     TableCell norm = numberCell(last.norm);
-    norm.tip = tr("%1\nin step %2, over %3 elements").arg(format::numberExact(last.norm)).arg(last.step).arg(format::count(s.count));
+    norm.tip = tr("%1\nin step %2, over %3 elements")
+                   .arg(format::numberExact(last.norm))
+                   .arg(last.step)
+                   .arg(format::count(s.count));
     if (s.kind == "gradient" && most > 0) norm.share = last.norm / most;
     const double first = s.points.front().norm;
     TableCell change = first > 0 && s.points.size() > 1 ? numberCell(last.norm / first) : TableCell(QString(), -1);
     TableCell ratio(QString(), -1);
-    if (const auto it = parameters.find(s.of); s.kind == "gradient" && it != parameters.end() && it->second > 0) ratio = numberCell(last.norm / it->second);
+    if (const auto it = parameters.find(s.of); s.kind == "gradient" && it != parameters.end() && it->second > 0)
+      ratio = numberCell(last.norm / it->second);
     const auto firstBad = std::find_if(s.points.begin(), s.points.end(), [](const auto& p) { return p.notFinite > 0; });
-    TableCell bad(format::count(last.notFinite) + (firstBad == s.points.end() ? QString() : tr(" (%1)").arg(firstBad->step)), QVariant::fromValue<qint64>(last.notFinite));
+    TableCell bad(format::count(last.notFinite) + (firstBad == s.points.end() ? QString() : tr(" (%1)").arg(firstBad->step)),
+                  QVariant::fromValue<qint64>(last.notFinite));
     bad.role = firstBad == s.points.end() ? QStringLiteral("faint") : QStringLiteral("error");
     TableCell what(kindText(s.kind));
     what.role = QStringLiteral("muted");
-    row.cells = {TableCell(format::visible(s.of)), what, norm, change, ratio, numberCell(last.mean), numberCell(last.std), numberCell(last.min), numberCell(last.max), bad};
+    row.cells = {TableCell(format::visible(s.of)),
+                 what,
+                 norm,
+                 change,
+                 ratio,
+                 numberCell(last.mean),
+                 numberCell(last.std),
+                 numberCell(last.min),
+                 numberCell(last.max),
+                 bad};
     rows.push_back(std::move(row));
   }
   setRows(std::move(rows));
@@ -167,7 +194,8 @@ void ValueHistoryView::plot() {
   least_->setData(x, least, true);
   most_->setData(x, most, true);
   mean_->setData(x, mean, true);
-  const QCPScatterStyle dots = x.size() < 60 ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone);
+  const QCPScatterStyle dots =
+      x.size() < 60 ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone);
   norm_->setScatterStyle(dots);
   mean_->setScatterStyle(dots);
   for (auto* rect : plot_->axisRects()) {
@@ -175,7 +203,8 @@ void ValueHistoryView::plot() {
     for (const auto side : {QCPAxis::atBottom, QCPAxis::atLeft}) {
       QCPAxis* axis = rect->axis(side);
       const double middle = axis->range().center();
-      if (x.size() == 1 || axis->range().size() <= 0) axis->setRange(middle - std::max(1e-12, std::abs(middle) * 0.1), middle + std::max(1e-12, std::abs(middle) * 0.1));
+      if (x.size() == 1 || axis->range().size() <= 0)
+        axis->setRange(middle - std::max(1e-12, std::abs(middle) * 0.1), middle + std::max(1e-12, std::abs(middle) * 0.1));
       axis->scaleRange(1.08, axis->range().center());
     }
     if (x.size() == 1) rect->axis(QCPAxis::atBottom)->setRange(x.first() - 1, x.first() + 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Parameters, gradients and module outputs over the recorded steps: their norms and ranges as a table, and the curve of the chosen one.
+// Parameters, gradients and module outputs over the recorded steps: their norms and ranges as a table, and the curve of the
+// chosen one.
 #pragma once
 
 #include "views/common/row_table.h"

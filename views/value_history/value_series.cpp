@@ -15,12 +15,14 @@ std::vector<ValueSeries> valueSeries(const std::vector<StepPtr>& steps) {
       const auto [at, isNew] = places.try_emplace({s.kind(), s.of()}, series.size());
       if (isNew) series.push_back({s.kind(), s.of(), s.name(), s.value(), s.node(), s.statistics().count(), {}});
       const auto& t = s.statistics();
-      series[at->second].points.push_back({(*step)->step(), t.norm(), t.mean(), t.std(), t.min(), t.max(), t.nan() + t.inf()});
+      series[at->second].points.push_back(
+          {(*step)->step(), t.norm(), t.mean(), t.std(), t.min(), t.max(), t.nan() + t.inf()});
     }
   }
   for (ValueSeries& s : series) std::reverse(s.points.begin(), s.points.end());
   const auto rank = [](const ValueSeries& s) { return s.kind == "gradient" ? 0 : s.kind == "parameter" ? 1 : 2; };
-  std::stable_sort(series.begin(), series.end(), [&](const ValueSeries& a, const ValueSeries& b) { return rank(a) < rank(b); });
+  std::stable_sort(series.begin(), series.end(),
+                   [&](const ValueSeries& a, const ValueSeries& b) { return rank(a) < rank(b); });
   return series;
 }
 

@@ -30,7 +30,9 @@ WatchView::WatchView(const ViewContext& context, QWidget* parent)
 }
 
 QString WatchView::emptyText() const {
-  return store().watched().empty() ? tr("Nothing is watched.\nSelect a tensor and press Watch: its statistics come with every stop.") : QString();
+  return store().watched().empty()
+             ? tr("Nothing is watched.\nSelect a tensor and press Watch: its statistics come with every stop.")
+             : QString();
 }
 
 void WatchView::refill() {
@@ -42,7 +44,8 @@ void WatchView::refill() {
     const QString name = store().graph() ? names::value(*store().graph(), value) : tr("value %1").arg(value);
     row.cells.push_back({name, name, name});
     if (const auto* s = store().statistics(value)) {
-      for (const double x : {s->min(), s->max(), s->mean(), s->std()}) row.cells.push_back({format::number(x, 4), x, format::numberExact(x)});
+      for (const double x : {s->min(), s->max(), s->mean(), s->std()})
+        row.cells.push_back({format::number(x, 4), x, format::numberExact(x)});
       for (const auto n : {s->nan(), s->inf()}) {
         TableCell cell(format::count(n), QVariant::fromValue<qint64>(n));
         cell.role = n > 0 ? QStringLiteral("error") : QStringLiteral("faint");
@@ -55,7 +58,8 @@ void WatchView::refill() {
 }
 
 void WatchView::fillMenu(QMenu& menu, int row) {
-  menu.addAction(tr("Stop watching"), this, [this, value = static_cast<int>(model().row(row).key)] { emit wishes().watch(value, false); });
+  menu.addAction(tr("Stop watching"), this,
+                 [this, value = static_cast<int>(model().row(row).key)] { emit wishes().watch(value, false); });
   menu.addSeparator();
 }
 

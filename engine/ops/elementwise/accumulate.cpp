@@ -3,8 +3,9 @@
 namespace stepscope::ops {
 namespace {
 
-// Inputs: sum, gradient, first (bool scalar). Outputs: sum', square_sum? (a scalar: what clipping needs of sum', without a pass of its
-// own). Output 0 may lie over input 0, which is not read in the first micro step of a round: nobody has to clear it.
+// Inputs: sum, gradient, first (bool scalar). Outputs: sum', square_sum? (a scalar: what clipping needs of sum', without a
+// pass of its own). Output 0 may lie over input 0, which is not read in the first micro step of a round: nobody has to clear
+// it.
 
 Status inferShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));

@@ -53,7 +53,8 @@ Status foldedLogical(ShapeContext& c) {
 }
 
 // --- gradients
-// dy times the slope of gelu at x, for the form with erf or the one with tanh: one node, because its terms share an exponential.
+// dy times the slope of gelu at x, for the form with erf or the one with tanh: one node, because its terms share an
+// exponential.
 ValueId geluGradient(GradientContext& g, ValueId dy, ValueId x, bool tanhForm);
 // Max and Min: every input that attains the result gets an even share.
 Status evenShareGradient(GradientContext& g);

@@ -2,16 +2,16 @@
 
 namespace stepscope::ops {
 
-extern const OpDef kAbsOp, kAccumulateOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAdamUpdatesOp, kAddOp, kAndOp, kAsinOp, kAsinhOp, kAtanOp,
-    kAtanhOp, kBernoulliOp, kBiasGeluOp, kBitShiftOp, kBitwiseAndOp, kBitwiseNotOp, kBitwiseOrOp, kBitwiseXorOp, kCastOp,
-    kCastLikeOp, kCeilOp, kCeluOp, kClipOp, kCosOp, kCoshOp, kDequantizeLinearOp, kDivOp, kDropoutOp,
-    kDynamicQuantizeLinearOp, kEluOp, kEqualOp, kErfOp, kExpOp, kFakeQuantOp, kFastGeluOp, kFloorOp, kGateOp,
-    kGeluGradOp, kGeluOp, kGreaterOp, kGreaterOrEqualOp, kHardSigmoidOp, kHardSwishOp, kIdentityOp, kIsInfOp, kIsNaNOp, kLambUpdateOp,
+extern const OpDef kAbsOp, kAccumulateOp, kAcosOp, kAcoshOp, kAdamUpdateOp, kAdamUpdatesOp, kAddOp, kAndOp, kAsinOp,
+    kAsinhOp, kAtanOp, kAtanhOp, kBernoulliOp, kBiasGeluOp, kBitShiftOp, kBitwiseAndOp, kBitwiseNotOp, kBitwiseOrOp,
+    kBitwiseXorOp, kCastOp, kCastLikeOp, kCeilOp, kCeluOp, kClipOp, kCosOp, kCoshOp, kDequantizeLinearOp, kDivOp, kDropoutOp,
+    kDynamicQuantizeLinearOp, kEluOp, kEqualOp, kErfOp, kExpOp, kFakeQuantOp, kFastGeluOp, kFloorOp, kGateOp, kGeluGradOp,
+    kGeluOp, kGreaterOp, kGreaterOrEqualOp, kHardSigmoidOp, kHardSwishOp, kIdentityOp, kIsInfOp, kIsNaNOp, kLambUpdateOp,
     kLeakyReluOp, kLessOp, kLessOrEqualOp, kLogOp, kMaxOp, kMeanOp, kMicrosoftGeluOp, kMinOp, kMishOp, kModOp, kMulOp,
     kMultinomialOp, kNegOp, kNotOp, kOrOp, kPReluOp, kPointwiseOp, kPowOp, kPreviewAdagradOp, kPreviewAdamOp,
     kPreviewMomentumOp, kQuantizeLinearOp, kQuickGeluOp, kRandomNormalOp, kRandomNormalLikeOp, kRandomUniformOp,
-    kRandomUniformLikeOp, kReciprocalOp, kReluGradOp, kReluOp, kRoundOp, kSelectOp, kSeluOp, kSgdUpdateOp, kSgdUpdatesOp, kShrinkOp,
-    kSigmoidOp, kSignOp, kSinOp, kSinhOp, kSoftplusOp, kSoftsignOp, kSqrtOp, kSquareSumOp, kStopGradientOp,
+    kRandomUniformLikeOp, kReciprocalOp, kReluGradOp, kReluOp, kRoundOp, kSelectOp, kSeluOp, kSgdUpdateOp, kSgdUpdatesOp,
+    kShrinkOp, kSigmoidOp, kSignOp, kSinOp, kSinhOp, kSoftplusOp, kSoftsignOp, kSqrtOp, kSquareSumOp, kStopGradientOp,
     kStraightThroughOp, kStringConcatOp, kSubOp, kSumOp, kTanOp, kTanhOp, kThresholdedReluOp, kWhereOp, kXorOp;
 
 std::span<const OpDef* const> elementwiseOps() {

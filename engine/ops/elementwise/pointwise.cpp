@@ -11,7 +11,9 @@ Status inferShape(ShapeContext& c) {
   for (std::size_t i = 0; i < c.inputCount(); ++i) {
     masks.push_back(c.inputDType(i) == DType::kBool);
     if (!masks.back() && dtype == DType::kUndefined) dtype = c.inputDType(i);
-    if (!masks.back() && c.inputDType(i) != dtype) return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(c.inputDType(i))) + "; expected bool or " + std::string(dtypeName(dtype)));
+    if (!masks.back() && c.inputDType(i) != dtype)
+      return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(c.inputDType(i))) +
+                     "; expected bool or " + std::string(dtypeName(dtype)));
     if (!c.rankKnown(i)) shape.reset();
     if (shape) {
       SS_ASSIGN(shape, c.broadcast(*shape, *c.inputShape(i)));
@@ -34,7 +36,9 @@ double flops(const OpShapes& shapes) {
 extern constexpr OpDef kPointwiseOp{
     .name = "Pointwise",
     .domain = kInternalDomain,
-    .doc = "a chain of elementwise ops in one pass over memory: attribute steps (kernels/pointwise_program.h); inputs broadcast",
+    .doc =
+        "a chain of elementwise ops in one pass over memory: attribute steps (kernels/pointwise_program.h); inputs "
+        "broadcast",
     .inputs = {1, kMany},
     .outputs = {1, 1},
     .inferShape = inferShape,

@@ -1,4 +1,5 @@
-// What the updates of several parameters in one node share: operands that all have in common, then a list for each parameter.
+// What the updates of several parameters in one node share: operands that all have in common, then a list for each
+// parameter.
 #pragma once
 
 #include "engine/ops/elementwise/common.h"

@@ -99,7 +99,8 @@ double convFlops(std::span<const std::int64_t> y, std::span<const std::int64_t> 
   return flops;
 }
 
-double convFlops(std::span<const std::int64_t> y, std::span<const std::int64_t> w, std::span<const std::int64_t> tiled, const Attributes* attrs) {
+double convFlops(std::span<const std::int64_t> y, std::span<const std::int64_t> w, std::span<const std::int64_t> tiled,
+                 const Attributes* attrs) {
   if (attrs == nullptr || attrs->integer("winograd", 0) == 0 || tiled.size() != 4) return convFlops(y, w);
   const std::int64_t tiles = tiled[0] * ((tiled[2] + 3) / 4) * ((tiled[3] + 3) / 4);
   return 2.0 * 36 * static_cast<double>(tiles) * static_cast<double>(w[0]) * static_cast<double>(w[1]);

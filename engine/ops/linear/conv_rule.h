@@ -25,8 +25,10 @@ Status requireRank(ShapeContext& c, std::size_t input, std::size_t least);
 
 // 2 · |y| · |w| / M for y [N, M, …] and w [M, C/group, k…].
 double convFlops(std::span<const std::int64_t> y, std::span<const std::int64_t> w);
-// As above; where the node has the attribute `winograd` (passes/choose_winograd.h) what is executed: 36 products for each tile of 4 x 4
-// places of `tiled` [N, …, H, W], a tile cut off by the border being a whole one. Its transforms, additions for the most part, are not counted.
-double convFlops(std::span<const std::int64_t> y, std::span<const std::int64_t> w, std::span<const std::int64_t> tiled, const Attributes* attrs);
+// As above; where the node has the attribute `winograd` (passes/choose_winograd.h) what is executed: 36 products for each
+// tile of 4 x 4 places of `tiled` [N, …, H, W], a tile cut off by the border being a whole one. Its transforms, additions
+// for the most part, are not counted.
+double convFlops(std::span<const std::int64_t> y, std::span<const std::int64_t> w, std::span<const std::int64_t> tiled,
+                 const Attributes* attrs);
 
 }  // namespace stepscope::ops

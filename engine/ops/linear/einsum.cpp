@@ -97,8 +97,9 @@ Status gradient(GradientContext& g) {
       std::vector<ValueId> inputs{g.dy(0), g.shapeOf(g.x(i))};
       for (std::size_t j = 0; j < count; ++j)
         if (j != i) inputs.push_back(g.x(j));
-      g.setGradient(i, g.internal("EinsumGrad", inputs,
-                                  {{"equation", g.attrs().text("equation", "")}, {"operand", static_cast<std::int64_t>(i)}}));
+      g.setGradient(i,
+                    g.internal("EinsumGrad", inputs,
+                               {{"equation", g.attrs().text("equation", "")}, {"operand", static_cast<std::int64_t>(i)}}));
     }
   }
   return {};

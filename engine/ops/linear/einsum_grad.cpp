@@ -20,8 +20,10 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kEinsumGradOp{
     .name = "EinsumGrad",
     .domain = kInternalDomain,
-    .doc = "dx of operand `operand` of Einsum where no swapped equation gives it (diagonals, letters summed alone); inputs dy, the "
-           "shape of x, the other operands.",
+    .doc =
+        "dx of operand `operand` of Einsum where no swapped equation gives it (diagonals, letters summed alone); inputs dy, "
+        "the "
+        "shape of x, the other operands.",
     .inputs = {2, kMany},
     .outputs = {1, 1},
     .inferShape = inferShape,

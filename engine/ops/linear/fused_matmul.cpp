@@ -7,7 +7,8 @@ namespace {
 Status inferShape(ShapeContext& c) {
   for (const char* name : {"transBatchA", "transBatchB"})
     if (c.attrs().integer(name, 0) != 0)
-      return unsupported(c.node().label() + ": attribute '" + name + "' is 1; expected 0, write a Transpose before the product");
+      return unsupported(c.node().label() + ": attribute '" + name +
+                         "' is 1; expected 0, write a Transpose before the product");
   SS_TRY(requireOneType(c, {0, 1}));
   return inferMatMul(c, 0, 1, c.attrs().integer("transA", 0) != 0, c.attrs().integer("transB", 0) != 0, c.inputDType(0));
 }

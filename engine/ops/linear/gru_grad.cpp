@@ -11,8 +11,10 @@ Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 3); }
 constexpr OpDef kGRUGradOp{
     .name = "GRUGrad",
     .domain = kInternalDomain,
-    .doc = "Back-propagation through time of GRU; inputs dY, dY_h, dY_c and those of the GRU, outputs the gradients of X, W, R, B, "
-           "initial_h, initial_c, P.",
+    .doc =
+        "Back-propagation through time of GRU; inputs dY, dY_h, dY_c and those of the GRU, outputs the gradients of X, W, "
+        "R, B, "
+        "initial_h, initial_c, P.",
     .inputs = {6, 14},
     .outputs = {6, 7},
     .absentInputs = bit(0) | bit(1) | bit(2),

@@ -5,7 +5,8 @@ namespace stepscope::ops {
 namespace {
 
 Status inferShape(ShapeContext& c) {
-  if (c.attrs().integer("p", 2) < 1) return c.error("attribute 'p' is " + std::to_string(c.attrs().integer("p", 2)) + "; expected 1 or more");
+  if (c.attrs().integer("p", 2) < 1)
+    return c.error("attribute 'p' is " + std::to_string(c.attrs().integer("p", 2)) + "; expected 1 or more");
   return inferPool(c);
 }
 

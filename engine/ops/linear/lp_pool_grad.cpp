@@ -14,7 +14,9 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kLpPoolGradOp{
     .name = "LpPoolGrad",
     .domain = kInternalDomain,
-    .doc = "dx = dy · sign(x) · (|x| / y)^(p-1), 0 where y = 0; inputs dy, x, y. Without kernel_shape the window is the whole input.",
+    .doc =
+        "dx = dy · sign(x) · (|x| / y)^(p-1), 0 where y = 0; inputs dy, x, y. Without kernel_shape the window is the whole "
+        "input.",
     .inputs = {3, 3},
     .outputs = {1, 1},
     .inferShape = inferShape,

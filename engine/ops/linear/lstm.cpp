@@ -11,7 +11,9 @@ Status gradient(GradientContext& g) { return recurrentGradient(g, "LSTMGrad", 4)
 
 constexpr OpDef kLSTMOp{
     .name = "LSTM",
-    .doc = "One layer of long short-term memory over a sequence; gates i, o, f, c; optional peepholes, lengths, clip, both directions.",
+    .doc =
+        "One layer of long short-term memory over a sequence; gates i, o, f, c; optional peepholes, lengths, clip, both "
+        "directions.",
     .inputs = {3, 8},
     .outputs = {0, 5},
     .inferShape = inferShape,

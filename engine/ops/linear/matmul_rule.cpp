@@ -37,7 +37,8 @@ Status requireOneType(const ShapeContext& c, std::initializer_list<std::size_t> 
     const DType dtype = c.inputDType(i);
     if (common == DType::kUndefined) common = dtype;
     if (dtype != DType::kUndefined && dtype != common)
-      return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(dtype)) + "; expected " + std::string(dtypeName(common)) + " as the others");
+      return c.error("input " + std::to_string(i) + " is " + std::string(dtypeName(dtype)) + "; expected " +
+                     std::string(dtypeName(common)) + " as the others");
   }
   return {};
 }

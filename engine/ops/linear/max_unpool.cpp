@@ -15,7 +15,8 @@ Status inferShape(ShapeContext& c) {
   if (c.hasInput(2)) {
     if (const auto contents = c.contents(2)) {
       if (contents->size() != input.size())
-        return c.error("output_shape has " + std::to_string(contents->size()) + " values; expected " + std::to_string(input.size()));
+        return c.error("output_shape has " + std::to_string(contents->size()) + " values; expected " +
+                       std::to_string(input.size()));
       c.setOutput(0, c.inputDType(0), Shape(contents->begin(), contents->end()));
       return {};
     }
@@ -41,7 +42,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kMaxUnpoolOp{
     .name = "MaxUnpool",
-    .doc = "y = x at the places that the indices name in the shape the window implies, 0 elsewhere; output_shape adds zeros at the end.",
+    .doc =
+        "y = x at the places that the indices name in the shape the window implies, 0 elsewhere; output_shape adds zeros at "
+        "the end.",
     .inputs = {2, 3},
     .outputs = {1, 1},
     .inferShape = inferShape,

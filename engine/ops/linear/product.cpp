@@ -15,7 +15,8 @@ Result<Shape> permuted(ShapeContext& c, const Shape& shape, std::string_view nam
   Shape result;
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     if (sorted.size() != shape.size() || sorted[i] != static_cast<std::int64_t>(i))
-      return c.error("attribute " + std::string(name) + " is " + dimsText(perm) + "; expected the axes of " + shapeText(shape) + " in some order");
+      return c.error("attribute " + std::string(name) + " is " + dimsText(perm) + "; expected the axes of " +
+                     shapeText(shape) + " in some order");
     result.push_back(shape[static_cast<std::size_t>(perm[i])]);
   }
   return result;
@@ -32,7 +33,8 @@ Status inferShape(ShapeContext& c) {
   SS_ASSIGN(const Shape y, productShape(c, left, right));
   if (c.hasInput(2) && c.rankKnown(2)) {
     const Shape& bias = *c.inputShape(2);
-    if (bias.size() != 1 || right.size() < 2) return c.error("bias has shape " + shapeText(bias) + "; expected one extent, that of the columns");
+    if (bias.size() != 1 || right.size() < 2)
+      return c.error("bias has shape " + shapeText(bias) + "; expected one extent, that of the columns");
     SS_TRY(c.unify(bias[0], right.back(), "bias and columns of the product"));
   }
   SS_ASSIGN(Shape stored, permuted(c, y, "permY"));
@@ -48,8 +50,10 @@ Status inferShape(ShapeContext& c) {
 constexpr OpDef kProductOp{
     .name = "Product",
     .domain = kInternalDomain,
-    .doc = "y = activation((alpha · a^permA · b^permB + bias)^permY + addend): a matrix product that reads its operands and writes its "
-           "result transposed, leading axes broadcast; bias? [columns], addend? [as y]. Written by passes after the gradient.",
+    .doc =
+        "y = activation((alpha · a^permA · b^permB + bias)^permY + addend): a matrix product that reads its operands and "
+        "writes its "
+        "result transposed, leading axes broadcast; bias? [columns], addend? [as y]. Written by passes after the gradient.",
     .inputs = {2, 4},
     .outputs = {1, 1},
     .inferShape = inferShape,

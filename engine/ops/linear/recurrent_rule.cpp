@@ -10,8 +10,12 @@ struct Extents {
   std::int64_t directions = 1;
   bool batchFirst = false;
   Shape state() const { return batchFirst ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden}; }
-  Shape kept(Dim width) const { return batchFirst ? Shape{directions, batch, steps, width} : Shape{directions, steps, batch, width}; }
-  Shape all() const { return batchFirst ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden}; }
+  Shape kept(Dim width) const {
+    return batchFirst ? Shape{directions, batch, steps, width} : Shape{directions, steps, batch, width};
+  }
+  Shape all() const {
+    return batchFirst ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden};
+  }
 };
 
 Result<Extents> extentsOf(ShapeContext& c, std::size_t first, std::int64_t gates) {
@@ -76,7 +80,8 @@ Status recurrentGradient(GradientContext& g, std::string_view gradOp, std::int64
   inputs.push_back(g.ensureOutput(0));
   if (gates > 1)
     for (const std::size_t i : {firstKept(gates), firstKept(gates) + 1}) inputs.push_back(g.ensureOutput(i));
-  const std::vector<ValueId> gradients = g.emit(kInternalDomain, gradOp, inputs, g.node().input(7).valid() ? 7 : 6, g.attrs());
+  const std::vector<ValueId> gradients =
+      g.emit(kInternalDomain, gradOp, inputs, g.node().input(7).valid() ? 7 : 6, g.attrs());
   constexpr std::array<std::size_t, 7> kInputs{0, 1, 2, 3, 5, 6, 7};  // input 4 holds lengths
   for (std::size_t i = 0; i < kInputs.size(); ++i)
     if (kInputs[i] < g.node().inputs.size() && g.needs(kInputs[i])) g.setGradient(kInputs[i], gradients[i]);

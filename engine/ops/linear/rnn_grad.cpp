@@ -11,8 +11,10 @@ Status inferShape(ShapeContext& c) { return inferRecurrentGradient(c, 1); }
 constexpr OpDef kRNNGradOp{
     .name = "RNNGrad",
     .domain = kInternalDomain,
-    .doc = "Back-propagation through time of RNN; inputs dY, dY_h, dY_c and those of the RNN, outputs the gradients of X, W, R, B, "
-           "initial_h, initial_c, P.",
+    .doc =
+        "Back-propagation through time of RNN; inputs dY, dY_h, dY_c and those of the RNN, outputs the gradients of X, W, "
+        "R, B, "
+        "initial_h, initial_c, P.",
     .inputs = {6, 12},
     .outputs = {6, 7},
     .absentInputs = bit(0) | bit(1) | bit(2),

@@ -18,7 +18,8 @@ Status inferShape(ShapeContext& c) {
     return c.error(std::to_string(wished->size()) + " extents for " + std::to_string(axes.size()) + " axes");
   Shape shape = *x;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    if (wished && (*wished)[i].known() && (*wished)[i].value() < 0) return c.error("extent " + (*wished)[i].text() + " is negative");
+    if (wished && (*wished)[i].known() && (*wished)[i].value() < 0)
+      return c.error("extent " + (*wished)[i].text() + " is negative");
     shape[axes[i]] = wished ? (*wished)[i] : c.freshDim(0, axes[i]);
   }
   c.setOutput(0, c.inputDType(0), shape);

@@ -28,7 +28,8 @@ Status outputShapedByInput(ShapeContext& c, std::size_t i, DType dtype) {
     c.setOutput(0, dtype, *contents);
     return {};
   }
-  if (const Tensor* tensor = c.constant(i)) return c.error("shape operand of shape " + dimsText(tensor->dims()) + "; expected a vector");
+  if (const Tensor* tensor = c.constant(i))
+    return c.error("shape operand of shape " + dimsText(tensor->dims()) + "; expected a vector");
   std::optional<Shape> shape;
   if (c.rankKnown(i) && c.inputShape(i)->size() == 1 && c.inputShape(i)->front().known()) {
     const std::int64_t rank = c.inputShape(i)->front().value();
@@ -48,7 +49,8 @@ Result<std::vector<std::size_t>> uniqueAxes(const ShapeContext& c, const std::ve
     const auto normal = normalizeAxis(axis, static_cast<std::int64_t>(rank));
     if (!normal)
       return c.error("axis " + std::to_string(axis) + " out of range for rank " + std::to_string(rank) + "; valid " +
-                     std::to_string(-static_cast<std::int64_t>(rank)) + ".." + std::to_string(static_cast<std::int64_t>(rank) - 1));
+                     std::to_string(-static_cast<std::int64_t>(rank)) + ".." +
+                     std::to_string(static_cast<std::int64_t>(rank) - 1));
     if (std::find(result.begin(), result.end(), static_cast<std::size_t>(*normal)) != result.end())
       return c.error("axis " + std::to_string(axis) + " is listed twice");
     result.push_back(static_cast<std::size_t>(*normal));
@@ -59,8 +61,8 @@ Result<std::vector<std::size_t>> uniqueAxes(const ShapeContext& c, const std::ve
 Status sameType(const ShapeContext& c, std::size_t a, std::size_t b) {
   const DType x = c.inputDType(a), y = c.inputDType(b);
   if (x == y || x == DType::kUndefined || y == DType::kUndefined) return {};
-  return c.error("inputs " + std::to_string(a) + " and " + std::to_string(b) + " are " + std::string(dtypeName(x)) + " and " +
-                 std::string(dtypeName(y)) + "; expected one type");
+  return c.error("inputs " + std::to_string(a) + " and " + std::to_string(b) + " are " + std::string(dtypeName(x)) +
+                 " and " + std::string(dtypeName(y)) + "; expected one type");
 }
 
 Status indexType(const ShapeContext& c, std::size_t i) {

@@ -18,7 +18,8 @@ std::optional<Contents> knownContents(const ShapeContext& c, std::size_t i);
 // Output 0 has the elements of input 0 in the same order: passes contents on when `shape` has rank 0 or 1.
 void forwardContents(ShapeContext& c, const std::optional<Shape>& shape);
 
-// Output 0 of `dtype` with the shape that input i contains; fresh symbols when only its length is known. Errors: a negative extent.
+// Output 0 of `dtype` with the shape that input i contains; fresh symbols when only its length is known. Errors: a negative
+// extent.
 Status outputShapedByInput(ShapeContext& c, std::size_t i, DType dtype);
 // outputShapedByInput with input 0's type: the rule of the gradients that are told the shape of the forward input.
 Status gradientShapedByInput1(ShapeContext& c);

@@ -34,7 +34,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kCompressOp{
     .name = "Compress",
-    .doc = "The slices along `axis` (without it: the elements) where the condition holds; a short condition is false beyond its end.",
+    .doc =
+        "The slices along `axis` (without it: the elements) where the condition holds; a short condition is false beyond "
+        "its end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
     .inferShape = inferShape,

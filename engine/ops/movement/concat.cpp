@@ -21,7 +21,8 @@ Status inferShape(ShapeContext& c) {
       continue;
     }
     if (part.size() != shape->size())
-      return c.error("input " + std::to_string(i) + " of shape " + shapeText(part) + " has another rank than " + shapeText(*shape));
+      return c.error("input " + std::to_string(i) + " of shape " + shapeText(part) + " has another rank than " +
+                     shapeText(*shape));
     for (std::size_t a = 0; a < part.size(); ++a) {
       if (a == axis) {
         (*shape)[a] = (*shape)[a] + part[a];

@@ -7,7 +7,9 @@ Status inferShape(ShapeContext& c) {
   const Attributes& attrs = c.attrs();
   if (const Tensor* value = attrs.tensor("value")) {
     c.setOutput(0, value->dtype(), shapeOf(value->dims()));
-    if (value->dims().size() > 1 || !isInteger(value->dtype()) || value->elements() > static_cast<std::int64_t>(kMaxContents)) return {};
+    if (value->dims().size() > 1 || !isInteger(value->dtype()) ||
+        value->elements() > static_cast<std::int64_t>(kMaxContents))
+      return {};
     const std::vector<std::int64_t> numbers = intElements(value->view());
     c.setContents(0, Contents(numbers.begin(), numbers.end()));
     return {};
@@ -41,7 +43,9 @@ Status inferShape(ShapeContext& c) {
     if (values == nullptr) return wrong();
     c.setOutput(0, DType::kString, vector(values->size()));
   } else {
-    return c.error("no value, value_int, value_ints, value_float, value_floats, value_string or value_strings (sparse values are not supported)");
+    return c.error(
+        "no value, value_int, value_ints, value_float, value_floats, value_string or value_strings (sparse values are not "
+        "supported)");
   }
   return {};
 }

@@ -5,7 +5,8 @@ namespace {
 
 Status inferShape(ShapeContext& c) {
   const Tensor* value = c.attrs().tensor("value");
-  if (value != nullptr && value->elements() != 1) return c.error("value of shape " + dimsText(value->dims()) + "; expected one element");
+  if (value != nullptr && value->elements() != 1)
+    return c.error("value of shape " + dimsText(value->dims()) + "; expected one element");
   const DType dtype = value != nullptr ? value->dtype() : DType::kF32;
   SS_TRY(outputShapedByInput(c, 0, dtype));
   const auto shape = knownContents(c, 0);

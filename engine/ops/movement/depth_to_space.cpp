@@ -16,7 +16,8 @@ Status inferShape(ShapeContext& c) {
   if (x->size() != 4) return c.error("shape " + shapeText(*x) + "; expected [N, C, H, W]");
   if ((*x)[1].known() && (*x)[1].value() % (block * block) != 0)
     return c.error("channels " + (*x)[1].text() + " do not divide by blocksize squared " + std::to_string(block * block));
-  c.setOutput(0, c.inputDType(0), Shape{(*x)[0], Dim::floorDiv((*x)[1], Dim(block * block)), (*x)[2] * Dim(block), (*x)[3] * Dim(block)});
+  c.setOutput(0, c.inputDType(0),
+              Shape{(*x)[0], Dim::floorDiv((*x)[1], Dim(block * block)), (*x)[2] * Dim(block), (*x)[3] * Dim(block)});
   return {};
 }
 
@@ -37,7 +38,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kDepthToSpaceOp{
     .name = "DepthToSpace",
-    .doc = "Channels moved into blocks of space: y[n, c, h*b+i, w*b+j] = x[n, (i*b+j)*C+c, h, w] (DCR) or x[n, (c*b+i)*b+j, h, w] (CRD).",
+    .doc =
+        "Channels moved into blocks of space: y[n, c, h*b+i, w*b+j] = x[n, (i*b+j)*C+c, h, w] (DCR) or x[n, (c*b+i)*b+j, h, "
+        "w] (CRD).",
     .inputs = {1, 1},
     .outputs = {1, 1},
     .inferShape = inferShape,

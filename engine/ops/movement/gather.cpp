@@ -60,7 +60,9 @@ constexpr OpDef kShrunkenGatherOp{
 constexpr OpDef kGatherGradOp{
     .name = "GatherGrad",
     .domain = kInternalDomain,
-    .doc = "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x, addend? (what it is added to).",
+    .doc =
+        "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x, addend? (what "
+        "it is added to).",
     .inputs = {3, 4},
     .outputs = {1, 1},
     .inferShape = gradientShapedByInput2,

@@ -15,7 +15,8 @@ Status inferShape(ShapeContext& c) {
 }
 
 Status gradient(GradientContext& g) {
-  g.setGradient(0, g.internal("GatherElementsGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
+  g.setGradient(
+      0, g.internal("GatherElementsGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
   return {};
 }
 

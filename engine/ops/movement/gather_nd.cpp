@@ -13,9 +13,11 @@ Status inferShape(ShapeContext& c) {
   if (data && indices) {
     const auto rank = static_cast<std::int64_t>(data->size()), indexRank = static_cast<std::int64_t>(indices->size());
     if (batchDims < 0 || batchDims >= std::min(rank, indexRank))
-      return c.error("batch_dims " + std::to_string(batchDims) + " does not fit data " + shapeText(*data) + " and indices " + shapeText(*indices));
+      return c.error("batch_dims " + std::to_string(batchDims) + " does not fit data " + shapeText(*data) + " and indices " +
+                     shapeText(*indices));
     for (std::int64_t a = 0; a < batchDims; ++a)
-      SS_TRY(c.unify((*data)[static_cast<std::size_t>(a)], (*indices)[static_cast<std::size_t>(a)], "batch extents of data and indices"));
+      SS_TRY(c.unify((*data)[static_cast<std::size_t>(a)], (*indices)[static_cast<std::size_t>(a)],
+                     "batch extents of data and indices"));
     if (const auto tuple = indices->back().asKnown()) {
       if (*tuple < 1 || *tuple > rank - batchDims)
         return c.error("tuples of " + std::to_string(*tuple) + " indices; valid 1.." + std::to_string(rank - batchDims));

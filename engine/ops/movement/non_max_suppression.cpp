@@ -15,7 +15,8 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kNonMaxSuppressionOp{
     .name = "NonMaxSuppression",
-    .doc = "[batch, class, box] of the boxes kept: by score, without those that overlap a kept one by more than the threshold.",
+    .doc =
+        "[batch, class, box] of the boxes kept: by score, without those that overlap a kept one by more than the threshold.",
     .inputs = {2, 5},
     .outputs = {1, 1},
     .inferShape = inferShape,

@@ -10,12 +10,13 @@ Status inferShape(ShapeContext& c) {
     const std::int64_t wish = c.attrs().integer("axis", -1);
     const auto axis = normalizeAxis(wish, rank + 1);
     if (!axis)
-      return c.error("axis " + std::to_string(wish) + " out of range for indices of shape " + shapeText(*shape) + "; valid " +
-                     std::to_string(-rank - 1) + ".." + std::to_string(rank));
+      return c.error("axis " + std::to_string(wish) + " out of range for indices of shape " + shapeText(*shape) +
+                     "; valid " + std::to_string(-rank - 1) + ".." + std::to_string(rank));
     Dim depth = c.freshDim(0, static_cast<std::size_t>(*axis));
     if (const auto known = knownContents(c, 1); known && known->size() == 1) {
       depth = known->front();
-    } else if (const Tensor* number = c.constant(1); number != nullptr && number->elements() == 1 && isFloating(number->dtype())) {
+    } else if (const Tensor* number = c.constant(1);
+               number != nullptr && number->elements() == 1 && isFloating(number->dtype())) {
       const double value = elementAsDouble(number->view(), 0);
       if (!(value >= 0 && value < 1e15)) return c.error("depth " + std::to_string(value) + "; expected a number from 0");
       depth = Dim(static_cast<std::int64_t>(value));
@@ -43,7 +44,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kOneHotOp{
     .name = "OneHot",
-    .doc = "values[1] where the position on `axis` equals the index, values[0] elsewhere; indices outside -depth..depth-1 match nothing.",
+    .doc =
+        "values[1] where the position on `axis` equals the index, values[0] elsewhere; indices outside -depth..depth-1 "
+        "match nothing.",
     .inputs = {3, 3},
     .outputs = {1, 1},
     .inferShape = inferShape,

@@ -23,15 +23,18 @@ Status inferShape(ShapeContext& c) {
     for (std::size_t a = 0; a < data->size(); ++a) axes.push_back(a);
   }
   if (pads->size() != 2 * axes.size())
-    return c.error(std::to_string(pads->size()) + " pads; expected two for each of " + std::to_string(axes.size()) + " axes");
+    return c.error(std::to_string(pads->size()) + " pads; expected two for each of " + std::to_string(axes.size()) +
+                   " axes");
   Shape shape = *data;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Dim &begin = (*pads)[i], &end = (*pads)[axes.size() + i];
     for (const Dim* pad : {&begin, &end})
-      if (pad->known() && std::abs(pad->value()) > std::int64_t{1} << 40) return c.error("pad " + pad->text() + " is out of reason");
+      if (pad->known() && std::abs(pad->value()) > std::int64_t{1} << 40)
+        return c.error("pad " + pad->text() + " is out of reason");
     Dim& extent = shape[axes[i]];
     extent = extent + begin + end;
-    if (extent.known() && extent.value() < 0) return c.error("pads leave extent " + extent.text() + " on axis " + std::to_string(axes[i]));
+    if (extent.known() && extent.value() < 0)
+      return c.error("pads leave extent " + extent.text() + " on axis " + std::to_string(axes[i]));
   }
   c.setOutput(0, c.inputDType(0), shape);
   return {};
@@ -58,7 +61,8 @@ Status gradient(GradientContext& g) {
   // Every element of y that is not one of x is the constant.
   if (g.needs(2))
     g.setGradient(2, g.reshapeLike(g.sub(g.op("ReduceSum", {g.dy(0)}, {{"keepdims", std::int64_t{0}}}),
-                                         g.op("ReduceSum", {dx}, {{"keepdims", std::int64_t{0}}})), g.x(2)));
+                                         g.op("ReduceSum", {dx}, {{"keepdims", std::int64_t{0}}})),
+                                   g.x(2)));
   return {};
 }
 
@@ -66,7 +70,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kPadOp{
     .name = "Pad",
-    .doc = "x with elements added (negative: removed) before and after each axis: a constant, or x reflected, its edge, x wrapped.",
+    .doc =
+        "x with elements added (negative: removed) before and after each axis: a constant, or x reflected, its edge, x "
+        "wrapped.",
     .inputs = {2, 4},
     .outputs = {1, 1},
     .inferShape = inferShape,

@@ -14,7 +14,8 @@ Status inferShape(ShapeContext& c) {
     return {};
   }
   if (x->empty()) return c.error("input of rank 0; expected rows");
-  if (c.rankKnown(1) && c.inputShape(1)->size() == 1) SS_TRY(c.unify(x->front(), c.inputShape(1)->front(), "rows and indices"));
+  if (c.rankKnown(1) && c.inputShape(1)->size() == 1)
+    SS_TRY(c.unify(x->front(), c.inputShape(1)->front(), "rows and indices"));
   Shape shape = dims ? *dims : Shape{c.freshDim(0, 0), c.freshDim(0, 1)};
   shape.insert(shape.end(), x->begin() + 1, x->end());
   c.setOutput(0, c.inputDType(0), shape);

@@ -21,7 +21,8 @@ Status inferShape(ShapeContext& c) {
   if (isFloating(dtype)) {
     const Tensor *start = c.constant(0), *limit = c.constant(1), *delta = c.constant(2);
     if (start == nullptr || limit == nullptr || delta == nullptr) return {};
-    if (start->elements() != 1 || limit->elements() != 1 || delta->elements() != 1) return c.error("operands must be scalars");
+    if (start->elements() != 1 || limit->elements() != 1 || delta->elements() != 1)
+      return c.error("operands must be scalars");
     const auto steps = floatSteps(*start, *limit, *delta);
     if (!steps) return c.error("start, limit and delta give no finite range");
     c.setOutput(0, dtype, Shape{Dim(*steps)});
@@ -39,7 +40,8 @@ Status inferShape(ShapeContext& c) {
     return {};
   }
   std::int64_t span = 0;
-  if (step == INT64_MIN || __builtin_sub_overflow(limit->front().value(), start->front().value(), &span) || span == INT64_MIN)
+  if (step == INT64_MIN || __builtin_sub_overflow(limit->front().value(), start->front().value(), &span) ||
+      span == INT64_MIN)
     return c.error("start, limit and delta give no range that can be counted");
   const bool empty = span == 0 || (span < 0) != (step < 0);
   const std::int64_t count = empty ? 0 : span / step + (span % step != 0 ? 1 : 0);

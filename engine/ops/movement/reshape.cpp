@@ -40,7 +40,8 @@ Status inferShape(ShapeContext& c) {
       return c.error("shape " + shapeText(*wished) + " has a negative extent; valid are numbers from 0 and one -1");
     } else if (target[i].value() == 0 && !zeroIsZero) {
       if (input && i >= input->size())
-        return c.error("extent 0 at position " + std::to_string(i) + " copies an axis that shape " + shapeText(*input) + " lacks");
+        return c.error("extent 0 at position " + std::to_string(i) + " copies an axis that shape " + shapeText(*input) +
+                       " lacks");
       target[i] = input ? (*input)[i] : c.freshDim(0, i);
     }
   }

@@ -10,7 +10,8 @@ Status inferShape(ShapeContext& c) {
   const std::optional<Shape> shape = c.inputShape(0);
   if (shape && shape->size() < 2) return c.error("shape " + shapeText(*shape) + "; expected at least two axes");
   if (shape && c.rankKnown(1) && c.inputShape(1)->size() == 1)
-    SS_TRY(c.unify((*shape)[static_cast<std::size_t>(batch)], c.inputShape(1)->front(), "batch extent and number of lengths"));
+    SS_TRY(
+        c.unify((*shape)[static_cast<std::size_t>(batch)], c.inputShape(1)->front(), "batch extent and number of lengths"));
   c.setOutput(0, c.inputDType(0), shape);
   return {};
 }

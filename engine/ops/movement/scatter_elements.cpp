@@ -29,18 +29,23 @@ Status inferShape(ShapeContext& c) {
 
 Status gradient(GradientContext& g) {
   const std::int64_t axis = g.attrs().integer("axis", 0);
-  return scatterGradient(
-      g, {.gather = [&](ValueId data) { return g.op("GatherElements", {data, g.x(1)}, {{"axis", axis}}); },
-          .scatter = [&](ValueId data, ValueId updates, const char* reduction) {
-            return g.op("ScatterElements", {data, g.x(1), updates}, {{"axis", axis}, {"reduction", std::string(reduction)}});
-          }});
+  return scatterGradient(g, {.gather =
+                                 [&](ValueId data) {
+                                   return g.op("GatherElements", {data, g.x(1)}, {{"axis", axis}});
+                                 },
+                             .scatter =
+                                 [&](ValueId data, ValueId updates, const char* reduction) {
+                                   return g.op("ScatterElements", {data, g.x(1), updates},
+                                               {{"axis", axis}, {"reduction", std::string(reduction)}});
+                                 }});
 }
 
 }  // namespace
 
 constexpr OpDef kScatterElementsOp{
     .name = "ScatterElements",
-    .doc = "x with updates[i] written (or added, multiplied, min, max) at i with indices[i] on `axis`; the last writer wins.",
+    .doc =
+        "x with updates[i] written (or added, multiplied, min, max) at i with indices[i] on `axis`; the last writer wins.",
     .inputs = {3, 3},
     .outputs = {1, 1},
     .inferShape = inferShape,

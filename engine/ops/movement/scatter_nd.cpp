@@ -31,10 +31,15 @@ Status inferShape(ShapeContext& c) {
 }
 
 Status gradient(GradientContext& g) {
-  return scatterGradient(g, {.gather = [&](ValueId data) { return g.op("GatherND", {data, g.x(1)}); },
-                             .scatter = [&](ValueId data, ValueId updates, const char* reduction) {
-                               return g.op("ScatterND", {data, g.x(1), updates}, {{"reduction", std::string(reduction)}});
-                             }});
+  return scatterGradient(g,
+                         {.gather =
+                              [&](ValueId data) {
+                                return g.op("GatherND", {data, g.x(1)});
+                              },
+                          .scatter =
+                              [&](ValueId data, ValueId updates, const char* reduction) {
+                                return g.op("ScatterND", {data, g.x(1), updates}, {{"reduction", std::string(reduction)}});
+                              }});
 }
 
 }  // namespace

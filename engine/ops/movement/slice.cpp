@@ -42,13 +42,15 @@ std::optional<Dim> slicedExtent(const Dim& extent, const Dim& rawStart, const Di
   if (step > 0) {
     const Dim end = placed(rawEnd, extent);
     Dim start = placed(rawStart, extent);
-    if (rawStart.known() && rawStart.value() > 0 && rawStart.value() < kFar && !extent.known()) start = rawStart;  // assumed inside
+    if (rawStart.known() && rawStart.value() > 0 && rawStart.value() < kFar && !extent.known())
+      start = rawStart;  // assumed inside
     const Dim span = end - start;
     if (span.known()) return Dim(span.value() > 0 ? (span.value() - 1) / step + 1 : 0);
     return Dim::ceilDiv(span, Dim(step));
   }
   // A whole reversal is the one backward slice that symbols allow.
-  if (step == -1 && rawStart.known() && rawEnd.known() && (rawStart.value() == -1 || rawStart.value() >= kFar) && rawEnd.value() <= -kFar)
+  if (step == -1 && rawStart.known() && rawEnd.known() && (rawStart.value() == -1 || rawStart.value() >= kFar) &&
+      rawEnd.value() <= -kFar)
     return extent;
   return std::nullopt;
 }
@@ -61,7 +63,8 @@ Contents slicedContents(const Contents& contents, std::int64_t start, std::int64
   step = std::clamp(step, -kFar, kFar);
   Contents picked;
   const std::int64_t stop = clamp(end);
-  for (std::int64_t i = clamp(start); step > 0 ? i < stop : i > stop; i += step) picked.push_back(contents[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = clamp(start); step > 0 ? i < stop : i > stop; i += step)
+    picked.push_back(contents[static_cast<std::size_t>(i)]);
   return picked;
 }
 
@@ -84,7 +87,8 @@ Status inferShape(ShapeContext& c) {
     c.setOutput(0, c.inputDType(0), c.freshShape(0, data->size()));
     return {};
   }
-  if ((starts && starts->size() != axes->size()) || (ends && ends->size() != axes->size()) || (steps && steps->size() != axes->size()))
+  if ((starts && starts->size() != axes->size()) || (ends && ends->size() != axes->size()) ||
+      (steps && steps->size() != axes->size()))
     return c.error("starts, ends, axes and steps of different lengths");
   SS_ASSIGN(const std::vector<std::size_t> places, uniqueAxes(c, *axes, data->size()));
   Shape shape = *data;
@@ -116,7 +120,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kSliceOp{
     .name = "Slice",
-    .doc = "Elements start, start + step, … before end along each listed axis; bounds are clamped, negative ones count from the end.",
+    .doc =
+        "Elements start, start + step, … before end along each listed axis; bounds are clamped, negative ones count from "
+        "the end.",
     .inputs = {3, 5},
     .outputs = {1, 1},
     .inferShape = inferShape,

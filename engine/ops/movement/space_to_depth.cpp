@@ -14,9 +14,11 @@ Status inferShape(ShapeContext& c) {
   if (x->size() != 4) return c.error("shape " + shapeText(*x) + "; expected [N, C, H, W]");
   for (const std::size_t a : {std::size_t{2}, std::size_t{3}})
     if ((*x)[a].known() && (*x)[a].value() % block != 0)
-      return c.error("extent " + (*x)[a].text() + " of axis " + std::to_string(a) + " does not divide by blocksize " + std::to_string(block));
-  c.setOutput(0, c.inputDType(0),
-              Shape{(*x)[0], (*x)[1] * Dim(block * block), Dim::floorDiv((*x)[2], Dim(block)), Dim::floorDiv((*x)[3], Dim(block))});
+      return c.error("extent " + (*x)[a].text() + " of axis " + std::to_string(a) + " does not divide by blocksize " +
+                     std::to_string(block));
+  c.setOutput(
+      0, c.inputDType(0),
+      Shape{(*x)[0], (*x)[1] * Dim(block * block), Dim::floorDiv((*x)[2], Dim(block)), Dim::floorDiv((*x)[3], Dim(block))});
   return {};
 }
 

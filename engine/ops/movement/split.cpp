@@ -35,7 +35,8 @@ Status inferShape(ShapeContext& c) {
   for (std::size_t i = 0; sizes && i < parts; ++i) {
     const Dim& size = (*sizes)[i];
     if (size.known() && (size.value() < 0 || (extent.known() && size.value() > extent.value())))
-      return c.error("size " + size.text() + " at position " + std::to_string(i) + " does not fit axis of extent " + extent.text());
+      return c.error("size " + size.text() + " at position " + std::to_string(i) + " does not fit axis of extent " +
+                     extent.text());
     sum = sum + size;
   }
   if (c.hasInput(1) && sizes && sum.known() && extent.known() && !(sum == extent))
@@ -52,7 +53,8 @@ Status inferShape(ShapeContext& c) {
     const std::size_t end = begin + static_cast<std::size_t>(shape[axis].value());
     numbers = end <= contents->size();
     if (numbers && c.hasOutput(i))
-      c.setContents(i, Contents(contents->begin() + static_cast<std::ptrdiff_t>(begin), contents->begin() + static_cast<std::ptrdiff_t>(end)));
+      c.setContents(i, Contents(contents->begin() + static_cast<std::ptrdiff_t>(begin),
+                                contents->begin() + static_cast<std::ptrdiff_t>(end)));
     begin = end;
   }
   return {};

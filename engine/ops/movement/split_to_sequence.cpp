@@ -23,7 +23,9 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSplitToSequenceOp{
     .name = "SplitToSequence",
-    .doc = "Parts of the input along `axis` as a sequence: of size 1 (keepdims=0 drops the axis), of one size, or of the listed sizes.",
+    .doc =
+        "Parts of the input along `axis` as a sequence: of size 1 (keepdims=0 drops the axis), of one size, or of the "
+        "listed sizes.",
     .inputs = {1, 2},
     .outputs = {1, 1},
     .inferShape = inferShape,

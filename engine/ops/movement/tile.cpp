@@ -18,7 +18,8 @@ Status inferShape(ShapeContext& c) {
     return c.error(std::to_string(repeats->size()) + " repeats; expected one for each axis of shape " + shapeText(*input));
   Shape shape;
   for (std::size_t a = 0; a < input->size(); ++a) {
-    if ((*repeats)[a].known() && (*repeats)[a].value() < 0) return c.error("repeats " + shapeText(*repeats) + " has a negative number");
+    if ((*repeats)[a].known() && (*repeats)[a].value() < 0)
+      return c.error("repeats " + shapeText(*repeats) + " has a negative number");
     shape.push_back((*input)[a] * (*repeats)[a]);
   }
   c.setOutput(0, c.inputDType(0), shape);

@@ -9,7 +9,8 @@ Status inferShape(ShapeContext& c) {
     SS_ASSIGN(const std::size_t axis, c.axis(c.attrs().integer("axis", -1), *shape));
     const auto k = knownContents(c, 1);
     if (k && k->size() != 1) return c.error(std::to_string(k->size()) + " numbers for k; expected one");
-    if (k && k->front().known() && (k->front().value() < 0 || ((*shape)[axis].known() && k->front().value() > (*shape)[axis].value())))
+    if (k && k->front().known() &&
+        (k->front().value() < 0 || ((*shape)[axis].known() && k->front().value() > (*shape)[axis].value())))
       return c.error("k " + k->front().text() + "; valid 0.." + (*shape)[axis].text());
     (*shape)[axis] = k ? k->front() : c.freshDim(0, axis);
   }
@@ -21,7 +22,8 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   if (!g.dy(0)) return {};
   const ValueId indices = g.ensureOutput(1);
-  g.setGradient(0, g.internal("GatherElementsGrad", {g.dy(0), indices, g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", -1)}}));
+  g.setGradient(
+      0, g.internal("GatherElementsGrad", {g.dy(0), indices, g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", -1)}}));
   return {};
 }
 
@@ -29,7 +31,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kTopKOp{
     .name = "TopK",
-    .doc = "The k largest (smallest) elements along `axis` in order, and their positions; equal ones keep the lower position first.",
+    .doc =
+        "The k largest (smallest) elements along `axis` in order, and their positions; equal ones keep the lower position "
+        "first.",
     .inputs = {2, 2},
     .outputs = {2, 2},
     .inferShape = inferShape,

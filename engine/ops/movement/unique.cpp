@@ -22,7 +22,8 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   const ValueId first = g.ensureOutput(1);
   if (g.attrs().has("axis")) {
-    g.setGradient(0, g.internal("GatherGrad", {g.dy(0), first, g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
+    g.setGradient(0,
+                  g.internal("GatherGrad", {g.dy(0), first, g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
     return {};
   }
   const ValueId count = g.unsqueeze(g.op("Size", {g.x(0)}), {0});
@@ -34,7 +35,9 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kUniqueOp{
     .name = "Unique",
-    .doc = "The different slices along `axis` (without it: elements), sorted or as met, with first positions, inverse and counts.",
+    .doc =
+        "The different slices along `axis` (without it: elements), sorted or as met, with first positions, inverse and "
+        "counts.",
     .inputs = {1, 1},
     .outputs = {1, 4},
     .inferShape = inferShape,

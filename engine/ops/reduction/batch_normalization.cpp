@@ -42,7 +42,8 @@ Status gradient(GradientContext& g) {
 // The same operands, then z?
 Status inferFused(ShapeContext& c) {
   SS_TRY(reduction_rules::expectSameDType(c, 0, 5));
-  if (c.hasInput(5) && c.rankKnown(0) && c.rankKnown(5)) SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(5), "x and z"));
+  if (c.hasInput(5) && c.rankKnown(0) && c.rankKnown(5))
+    SS_TRY(c.unifyShapes(*c.inputShape(0), *c.inputShape(5), "x and z"));
   return inferShape(c);
 }
 
@@ -68,12 +69,16 @@ Status inferFusedGrad(ShapeContext& c) {
 
 }  // namespace
 
-// With training_mode the outputs 1 and 2 are writes to the state of the inputs 3 and 4: whoever recomputes must not repeat them.
+// With training_mode the outputs 1 and 2 are writes to the state of the inputs 3 and 4: whoever recomputes must not repeat
+// them.
 extern const OpDef kBatchNormalizationOp{
     .name = "BatchNormalization",
-    .doc = "y = (x - mean) / sqrt(var + epsilon) * scale + b per channel. training_mode: statistics of the batch, and running = "
-           "old * momentum + batch * (1 - momentum) with the population variance, written to state and never repeated by "
-           "recompute; else the inputs mean and var, which receive no gradient. Outputs 3, 4: the mean and 1/sqrt(var + epsilon) used.",
+    .doc =
+        "y = (x - mean) / sqrt(var + epsilon) * scale + b per channel. training_mode: statistics of the batch, and running "
+        "= "
+        "old * momentum + batch * (1 - momentum) with the population variance, written to state and never repeated by "
+        "recompute; else the inputs mean and var, which receive no gradient. Outputs 3, 4: the mean and 1/sqrt(var + "
+        "epsilon) used.",
     .inputs = {5, 5},
     .outputs = {1, 5},
     .inferShape = inferShape,
@@ -88,8 +93,10 @@ extern const OpDef kBatchNormalizationOp{
 extern const OpDef kBatchNormalizationGradOp{
     .name = "BatchNormalizationGrad",
     .domain = kInternalDomain,
-    .doc = "dy, x?, scale, mean, inv_std → dx?, dscale?, dbias?; training_mode (1): mean and inv_std are those of x, so dx goes "
-           "through them; 0: they are given, and x is only needed for dscale.",
+    .doc =
+        "dy, x?, scale, mean, inv_std → dx?, dscale?, dbias?; training_mode (1): mean and inv_std are those of x, so dx "
+        "goes "
+        "through them; 0: they are given, and x is only needed for dscale.",
     .inputs = {5, 5},
     .outputs = {1, 3},
     .absentInputs = bit(1),
@@ -104,8 +111,10 @@ extern const OpDef kBatchNormalizationGradOp{
 extern const OpDef kFusedBatchNormalizationOp{
     .name = "FusedBatchNormalization",
     .domain = kInternalDomain,
-    .doc = "x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?: y = BatchNormalization + z, "
-           "then max(., 0) with attribute relu (0)",
+    .doc =
+        "x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?: y = BatchNormalization + "
+        "z, "
+        "then max(., 0) with attribute relu (0)",
     .inputs = {5, 6},
     .outputs = {1, 5},
     .inferShape = inferFused,
@@ -120,7 +129,9 @@ extern const OpDef kFusedBatchNormalizationOp{
 extern const OpDef kFusedBatchNormalizationGradOp{
     .name = "FusedBatchNormalizationGrad",
     .domain = kInternalDomain,
-    .doc = "dy, x?, scale, mean, inv_std, y → dx?, dscale?, dbias?, g?: g = ReluGrad(dy, y), the rest as BatchNormalizationGrad of g",
+    .doc =
+        "dy, x?, scale, mean, inv_std, y → dx?, dscale?, dbias?, g?: g = ReluGrad(dy, y), the rest as "
+        "BatchNormalizationGrad of g",
     .inputs = {6, 6},
     .outputs = {1, 4},
     .absentInputs = bit(1),

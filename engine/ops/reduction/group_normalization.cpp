@@ -14,7 +14,8 @@ Status inferShape(ShapeContext& c) {
     const bool instance = c.node().op == "InstanceNormalization";
     const std::int64_t groups = c.attrs().integer("num_groups", 0);
     if (!instance && groups < 1) return c.error("num_groups " + std::to_string(groups) + "; expected a positive number");
-    const bool perGroup = !instance && c.rankKnown(1) && c.inputShape(1)->size() == 1 && (*c.inputShape(1))[0] == Dim(groups);
+    const bool perGroup =
+        !instance && c.rankKnown(1) && c.inputShape(1)->size() == 1 && (*c.inputShape(1))[0] == Dim(groups);
     for (std::size_t i = 1; i <= 2; ++i)
       SS_TRY(reduction_rules::expectVector(c, i, perGroup ? Dim(groups) : x[1], i == 1 ? "scale" : "bias"));
   }

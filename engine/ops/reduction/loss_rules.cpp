@@ -26,7 +26,8 @@ Status inferLoss(ShapeContext& c) {
     return {};
   }
   if (labelType != DType::kUndefined && !isInteger(labelType))
-    return c.error("labels are " + std::string(dtypeName(labelType)) + "; expected integers, or floats of the shape of the scores");
+    return c.error("labels are " + std::string(dtypeName(labelType)) +
+                   "; expected integers, or floats of the shape of the scores");
   if (c.rankKnown(0)) {
     const Shape scores = *c.inputShape(0);
     if (scores.size() < 2) return c.error("scores have shape " + shapeText(scores) + "; expected [N, C, ...]");

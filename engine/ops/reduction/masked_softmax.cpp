@@ -9,7 +9,9 @@ Status inferShape(ShapeContext& c) {
   if (c.inputDType(1) != DType::kBool) SS_TRY(reduction_rules::expectSameDType(c, 0, 1));
   if (c.rankKnown(0) && c.rankKnown(1)) {
     SS_ASSIGN(const Shape y, c.broadcast(*c.inputShape(0), *c.inputShape(1)));
-    if (y.size() != c.inputShape(0)->size()) return c.error("mask of shape " + shapeText(*c.inputShape(1)) + " does not broadcast to " + shapeText(*c.inputShape(0)));
+    if (y.size() != c.inputShape(0)->size())
+      return c.error("mask of shape " + shapeText(*c.inputShape(1)) + " does not broadcast to " +
+                     shapeText(*c.inputShape(0)));
   }
   return shape_rules::sameAsInput0(c);
 }
@@ -19,8 +21,10 @@ Status inferShape(ShapeContext& c) {
 extern const OpDef kMaskedSoftmaxOp{
     .name = "MaskedSoftmax",
     .domain = kInternalDomain,
-    .doc = "y = softmax along the last axis of x + mask, or of x where a bool mask is not `invert` (0) and `fill` elsewhere; the mask "
-           "broadcasts to x. Written by passes after the gradient.",
+    .doc =
+        "y = softmax along the last axis of x + mask, or of x where a bool mask is not `invert` (0) and `fill` elsewhere; "
+        "the mask "
+        "broadcasts to x. Written by passes after the gradient.",
     .inputs = {2, 2},
     .outputs = {1, 1},
     .inferShape = inferShape,

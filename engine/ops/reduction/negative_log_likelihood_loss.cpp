@@ -25,8 +25,10 @@ constexpr OpDef negativeLogLikelihood(std::string_view domain, std::string_view 
   return {
       .name = name,
       .domain = domain,
-      .doc = "log probabilities [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * x[l]; `reduction` and `ignore_index` as "
-             "SoftmaxCrossEntropyLoss.",
+      .doc =
+          "log probabilities [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * x[l]; `reduction` and "
+          "`ignore_index` as "
+          "SoftmaxCrossEntropyLoss.",
       .inputs = {2, domain.empty() ? 3u : 4u},
       .outputs = {1, 1},
       .inferShape = loss_rules::inferLoss,
@@ -39,12 +41,15 @@ constexpr OpDef negativeLogLikelihood(std::string_view domain, std::string_view 
 
 extern const OpDef kNegativeLogLikelihoodLossOp = negativeLogLikelihood("", "NegativeLogLikelihoodLoss");
 // As above, with ignore_index as an optional input 3.
-extern const OpDef kNegativeLogLikelihoodLossInternalOp = negativeLogLikelihood("com.microsoft", "NegativeLogLikelihoodLossInternal");
+extern const OpDef kNegativeLogLikelihoodLossInternalOp =
+    negativeLogLikelihood("com.microsoft", "NegativeLogLikelihoodLossInternal");
 
 extern const OpDef kNegativeLogLikelihoodLossGradOp{
     .name = "NegativeLogLikelihoodLossGrad",
     .domain = kInternalDomain,
-    .doc = "dy, shape, labels, weights?, ignore_index? → dx of `shape` and type `output_type`: -dy * w / total at the label, else 0.",
+    .doc =
+        "dy, shape, labels, weights?, ignore_index? → dx of `shape` and type `output_type`: -dy * w / total at the label, "
+        "else 0.",
     .inputs = {3, 5},
     .outputs = {1, 1},
     .inferShape = inferGrad,

@@ -80,8 +80,7 @@ ValueId unreduced(GradientContext& g, ValueId v) {
 }
 
 ValueId reduceAlike(GradientContext& g, std::string_view op, ValueId v) {
-  Attributes attrs{{"keepdims", std::int64_t{1}},
-                   {"noop_with_empty_axes", g.attrs().integer("noop_with_empty_axes", 0)}};
+  Attributes attrs{{"keepdims", std::int64_t{1}}, {"noop_with_empty_axes", g.attrs().integer("noop_with_empty_axes", 0)}};
   std::vector<ValueId> inputs{v};
   if (g.x(1).valid()) inputs.push_back(g.x(1));
   return g.op(op, std::move(inputs), std::move(attrs));
@@ -96,7 +95,8 @@ Status extremeGradient(GradientContext& g) {
 
 Status expectInputs(ShapeContext& c, std::size_t inputs) {
   for (std::size_t i = 0; i < inputs; ++i)
-    if (!c.hasInput(i)) return c.error("input " + std::to_string(i) + " is absent; expected " + std::to_string(inputs) + " inputs");
+    if (!c.hasInput(i))
+      return c.error("input " + std::to_string(i) + " is absent; expected " + std::to_string(inputs) + " inputs");
   return {};
 }
 
@@ -115,8 +115,8 @@ Status expectFloat(ShapeContext& c, std::size_t input, std::string_view what) {
 Status expectSameDType(ShapeContext& c, std::size_t i, std::size_t j) {
   const DType a = c.inputDType(i), b = c.inputDType(j);
   if (!c.hasInput(i) || !c.hasInput(j) || a == b || a == DType::kUndefined || b == DType::kUndefined) return {};
-  return c.error("inputs " + std::to_string(i) + " and " + std::to_string(j) + " are " + std::string(dtypeName(a)) + " and " +
-                 std::string(dtypeName(b)) + "; expected one type");
+  return c.error("inputs " + std::to_string(i) + " and " + std::to_string(j) + " are " + std::string(dtypeName(a)) +
+                 " and " + std::string(dtypeName(b)) + "; expected one type");
 }
 
 Status expectVector(ShapeContext& c, std::size_t input, const Dim& extent, std::string_view what) {
@@ -132,9 +132,10 @@ Status expectNormalised(ShapeContext& c, std::size_t input, const Shape& x, std:
   const auto first = std::find_if(shape.begin(), shape.end(), [](const Dim& d) { return !(d == Dim(1)); });
   const auto count = static_cast<std::size_t>(shape.end() - first);
   if (count > x.size() - axis)
-    return c.error(std::string(what) + " has shape " + shapeText(shape) + "; expected the axes of " + shapeText(x) + " from " +
-                   std::to_string(axis) + " on");
-  for (std::size_t i = 0; i < count; ++i) SS_TRY(c.unify(x[x.size() - count + i], first[static_cast<std::ptrdiff_t>(i)], what));
+    return c.error(std::string(what) + " has shape " + shapeText(shape) + "; expected the axes of " + shapeText(x) +
+                   " from " + std::to_string(axis) + " on");
+  for (std::size_t i = 0; i < count; ++i)
+    SS_TRY(c.unify(x[x.size() - count + i], first[static_cast<std::ptrdiff_t>(i)], what));
   return {};
 }
 

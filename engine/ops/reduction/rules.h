@@ -54,8 +54,8 @@ void normalisationGradient(GradientContext& g, std::string_view op, std::vector<
 // What a graph that reads mean (absent of RMS norms) and inv_std of a normalisation adds to the gradient of x; invalid when
 // neither output has one.
 ValueId statisticsGradient(GradientContext& g, ValueId mean, ValueId inverse, ValueId dmean, ValueId dinverse);
-// Shape rule of such a gradient op with `inputs` inputs: output 0 like input 1, outputs 1 and 2 like input 2; dy has the dtype of
-// input `dtypeOf`.
+// Shape rule of such a gradient op with `inputs` inputs: output 0 like input 1, outputs 1 and 2 like input 2; dy has the
+// dtype of input `dtypeOf`.
 Status inferNormalisationGrad(ShapeContext& c, std::size_t inputs, std::size_t dtypeOf);
 
 // Checks `axis` (default -1) against input 0 and gives output 0 its type; a scalar is one line of one element.

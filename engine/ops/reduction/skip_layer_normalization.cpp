@@ -15,7 +15,8 @@ Status inferShape(ShapeContext& c) {
   if (c.rankKnown(0)) {
     const Shape x = *c.inputShape(0);
     if (x.empty()) return c.error("input is a scalar; expected [..., hidden]");
-    for (std::size_t i = 2; i <= kLast; ++i) SS_TRY(reduction_rules::expectVector(c, i, x.back(), "a vector of the hidden size"));
+    for (std::size_t i = 2; i <= kLast; ++i)
+      SS_TRY(reduction_rules::expectVector(c, i, x.back(), "a vector of the hidden size"));
     SS_TRY(reduction_rules::expectNormalised(c, 1, x, 0, "skip"));
     statistics = x;
     statistics->back() = 1;
@@ -37,8 +38,12 @@ Status gradient(GradientContext& g) {
     if (kCentered) inputs.push_back(g.ensureOutput(1));
     inputs.push_back(inverse);
     const bool beta = kCentered && g.x(3).valid() && g.needs(3);
-    const auto d = g.emit(kInternalDomain, kCentered ? "LayerNormalizationGrad" : "SimplifiedLayerNormalizationGrad",
-                          std::move(inputs), beta ? 3 : g.needs(2) ? 2 : 1, {{"axis", std::int64_t{-1}}});
+    const auto d =
+        g.emit(kInternalDomain, kCentered ? "LayerNormalizationGrad" : "SimplifiedLayerNormalizationGrad", std::move(inputs),
+               beta         ? 3
+               : g.needs(2) ? 2
+                            : 1,
+               {{"axis", std::int64_t{-1}}});
     if (g.needs(2)) g.setGradient(2, d[1]);
     if (beta) g.setGradient(3, d[2]);
     dsum = dsum.valid() ? g.add(dsum, d[0]) : d[0];

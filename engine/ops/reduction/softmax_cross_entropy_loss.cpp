@@ -13,7 +13,8 @@ Status gradient(GradientContext& g) {
   ValueId dx;
   if (g.dy(0).valid()) {
     const ValueId logProb = g.ensureOutput(1);
-    dx = g.internal("SoftmaxCrossEntropyLossGrad", loss_rules::gradientInputs(g, logProb), loss_rules::gradientAttributes(g));
+    dx =
+        g.internal("SoftmaxCrossEntropyLossGrad", loss_rules::gradientInputs(g, logProb), loss_rules::gradientAttributes(g));
   }
   if (g.dy(1).valid()) {  // the log probabilities themselves were used
     const ValueId direct = g.castLike(g.internal("LogSoftmaxGrad", {g.dy(1), g.y(1)}, {{"axis", std::int64_t{1}}}), g.x(0));
@@ -27,8 +28,10 @@ constexpr OpDef crossEntropy(std::string_view domain, std::string_view name) {
   return {
       .name = name,
       .domain = domain,
-      .doc = "scores [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * log softmax(scores)[l], log_prob?. `reduction` "
-             "mean divides by the sum of the weights of labels that are not `ignore_index` (NaN when there are none).",
+      .doc =
+          "scores [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * log softmax(scores)[l], log_prob?. "
+          "`reduction` "
+          "mean divides by the sum of the weights of labels that are not `ignore_index` (NaN when there are none).",
       .inputs = {2, domain.empty() ? 3u : 4u},
       .outputs = {1, 2},
       .inferShape = inferShape,
@@ -48,8 +51,10 @@ extern const OpDef kSoftmaxCrossEntropyLossInternalOp = crossEntropy("com.micros
 extern const OpDef kSoftmaxCrossEntropyLossGradOp{
     .name = "SoftmaxCrossEntropyLossGrad",
     .domain = kInternalDomain,
-    .doc = "dy, log_prob, labels, weights?, ignore_index? → dscores = dy * w / total * (exp(log_prob) - onehot(label)), zero for "
-           "labels that are ignored; attributes reduction, ignore_index, output_type.",
+    .doc =
+        "dy, log_prob, labels, weights?, ignore_index? → dscores = dy * w / total * (exp(log_prob) - onehot(label)), zero "
+        "for "
+        "labels that are ignored; attributes reduction, ignore_index, output_type.",
     .inputs = {3, 5},
     .outputs = {1, 1},
     .inferShape = loss_rules::inferLossGrad,

@@ -1,5 +1,5 @@
-// BatchNormalization forward, alone or with an addend and max(., 0): one pass for the statistics of a group of channels, one that
-// writes, the second while the group is in the cache.
+// BatchNormalization forward, alone or with an addend and max(., 0): one pass for the statistics of a group of channels, one
+// that writes, the second while the group is in the cache.
 #include <cmath>
 
 #include "kernels/cpu/channels/channels.h"
@@ -82,8 +82,12 @@ class BatchNormKernel final : public Kernel {
         threads_(spec.threads) {}
 
   Status run(const KernelCall& call) override {
-    const auto in = [&](std::size_t i) { return call.inputPresent(i) ? static_cast<const float*>(call.inputs[i].data) : nullptr; };
-    const auto out = [&](std::size_t i) { return call.outputPresent(i) ? static_cast<float*>(call.outputs[i].data) : nullptr; };
+    const auto in = [&](std::size_t i) {
+      return call.inputPresent(i) ? static_cast<const float*>(call.inputs[i].data) : nullptr;
+    };
+    const auto out = [&](std::size_t i) {
+      return call.outputPresent(i) ? static_cast<float*>(call.outputs[i].data) : nullptr;
+    };
     const float *x = in(0), *scale = in(1), *bias = in(2), *oldMean = in(3), *oldVariance = in(4), *z = in(5);
     float* y = out(0);
     const std::array<float*, 4> statistics{out(1), out(2), out(3), out(4)};
@@ -108,8 +112,9 @@ class BatchNormKernel final : public Kernel {
           if (variance < 0) variance = 0;  // rounding
         }
         const double inverse = 1 / std::sqrt(variance + epsilon_);
-        const std::array<double, 4> values{training_ ? oldMean[c] * momentum_ + mean * (1 - momentum_) : oldMean[c],
-                                           training_ ? oldVariance[c] * momentum_ + variance * (1 - momentum_) : oldVariance[c], mean, inverse};
+        const std::array<double, 4> values{
+            training_ ? oldMean[c] * momentum_ + mean * (1 - momentum_) : oldMean[c],
+            training_ ? oldVariance[c] * momentum_ + variance * (1 - momentum_) : oldVariance[c], mean, inverse};
         for (std::size_t i = 0; i < values.size(); ++i)
           if (statistics[i] != nullptr) statistics[i][c] = static_cast<float>(values[i]);
         a.mean[l] = static_cast<float>(mean);

@@ -1,5 +1,5 @@
-// Gradient of BatchNormalization, alone or behind the gradient of Relu: one pass for the two sums of a group of channels, one that
-// writes, the second while the group is in the cache.
+// Gradient of BatchNormalization, alone or behind the gradient of Relu: one pass for the two sums of a group of channels,
+// one that writes, the second while the group is in the cache.
 #include <cmath>
 
 #include "kernels/cpu/channels/channels.h"
@@ -9,7 +9,8 @@ namespace stepscope::cpu {
 namespace {
 
 template <bool kGate, bool kKeep, bool kDot>
-SS_INLINE void sumAs(const float* dy, const float* y, const float* x, float* g, std::int64_t n, const float* means, double* sums, double* dots) {
+SS_INLINE void sumAs(const float* dy, const float* y, const float* x, float* g, std::int64_t n, const float* means,
+                     double* sums, double* dots) {
   HalfDoubles s0, s1, d0, d1;
   Floats mean;
   load(sums, s0, s1);
@@ -48,15 +49,19 @@ SS_INLINE void sumAs(const float* dy, const float* y, const float* x, float* g, 
   }
 }
 
-SS_LANE_CLONES void sumPlain(const float* dy, const float* x, std::int64_t n, const float* means, double* sums, double* dots) {
+SS_LANE_CLONES void sumPlain(const float* dy, const float* x, std::int64_t n, const float* means, double* sums,
+                             double* dots) {
   x != nullptr ? sumAs<false, false, true>(dy, nullptr, x, nullptr, n, means, sums, dots)
                : sumAs<false, false, false>(dy, nullptr, x, nullptr, n, means, sums, dots);
 }
-SS_LANE_CLONES void sumGated(const float* dy, const float* y, const float* x, float* g, std::int64_t n, const float* means, double* sums, double* dots) {
+SS_LANE_CLONES void sumGated(const float* dy, const float* y, const float* x, float* g, std::int64_t n, const float* means,
+                             double* sums, double* dots) {
   if (g != nullptr)
-    x != nullptr ? sumAs<true, true, true>(dy, y, x, g, n, means, sums, dots) : sumAs<true, true, false>(dy, y, x, g, n, means, sums, dots);
+    x != nullptr ? sumAs<true, true, true>(dy, y, x, g, n, means, sums, dots)
+                 : sumAs<true, true, false>(dy, y, x, g, n, means, sums, dots);
   else
-    x != nullptr ? sumAs<true, false, true>(dy, y, x, g, n, means, sums, dots) : sumAs<true, false, false>(dy, y, x, g, n, means, sums, dots);
+    x != nullptr ? sumAs<true, false, true>(dy, y, x, g, n, means, sums, dots)
+                 : sumAs<true, false, false>(dy, y, x, g, n, means, sums, dots);
 }
 
 // dx = g factor - (x - mean) slope - shift
@@ -106,11 +111,17 @@ SS_LANE_CLONES void write(const float* dy, const float* y, const float* x, float
 class BatchNormGradKernel final : public Kernel {
  public:
   explicit BatchNormGradKernel(const KernelSpec& spec)
-      : g_(ChannelGroups::of(spec.inputs[0])), training_(spec.attrs.integer("training_mode", 1) != 0), threads_(spec.threads) {}
+      : g_(ChannelGroups::of(spec.inputs[0])),
+        training_(spec.attrs.integer("training_mode", 1) != 0),
+        threads_(spec.threads) {}
 
   Status run(const KernelCall& call) override {
-    const auto in = [&](std::size_t i) { return call.inputPresent(i) ? static_cast<const float*>(call.inputs[i].data) : nullptr; };
-    const auto out = [&](std::size_t i) { return call.outputPresent(i) ? static_cast<float*>(call.outputs[i].data) : nullptr; };
+    const auto in = [&](std::size_t i) {
+      return call.inputPresent(i) ? static_cast<const float*>(call.inputs[i].data) : nullptr;
+    };
+    const auto out = [&](std::size_t i) {
+      return call.outputPresent(i) ? static_cast<float*>(call.outputs[i].data) : nullptr;
+    };
     const float *dy = in(0), *x = in(1), *scale = in(2), *means = in(3), *inverses = in(4), *y = in(5);
     float *dx = out(0), *dscale = out(1), *dbias = out(2), *kept = out(3);
     const double count = g_.count();
@@ -124,7 +135,8 @@ class BatchNormGradKernel final : public Kernel {
         const std::int64_t at = g_.offset(n, group);
         const float* xs = x != nullptr ? x + at : nullptr;
         if (y != nullptr)
-          sumGated(dy + at, y + at, xs, kept != nullptr ? kept + at : nullptr, g_.length, s.mean.data(), sums.data(), dots.data());
+          sumGated(dy + at, y + at, xs, kept != nullptr ? kept + at : nullptr, g_.length, s.mean.data(), sums.data(),
+                   dots.data());
         else
           sumPlain(dy + at, xs, g_.length, s.mean.data(), sums.data(), dots.data());
       }
@@ -151,7 +163,8 @@ class BatchNormGradKernel final : public Kernel {
       for (std::int64_t n = 0; n < g_.batch; ++n) {
         const std::int64_t at = g_.offset(n, group);
         const float* from = kept != nullptr ? kept : dy;
-        write(from + at, y != nullptr && kept == nullptr ? y + at : nullptr, training_ ? x + at : nullptr, dx + at, g_.length, s);
+        write(from + at, y != nullptr && kept == nullptr ? y + at : nullptr, training_ ? x + at : nullptr, dx + at,
+              g_.length, s);
       }
     }
     return {};

@@ -4,13 +4,16 @@
 
 namespace stepscope::cpu {
 
-Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> fullInputs, std::initializer_list<std::size_t> fullOutputs,
-                     std::initializer_list<std::size_t> vectors) {
-  const auto refuse = [&](std::string_view what) { return unsupported(spec.op + ": " + std::string(what) + "; the reference kernel serves"); };
+Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> fullInputs,
+                     std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors) {
+  const auto refuse = [&](std::string_view what) {
+    return unsupported(spec.op + ": " + std::string(what) + "; the reference kernel serves");
+  };
   for (const auto* operands : {&spec.inputs, &spec.outputs})
     for (const OperandSpec& operand : *operands)
       if (operand.present() && operand.dtype != DType::kF32) return refuse("not float32");
-  if (!spec.inputPresent(0) || spec.inputs[0].dims.empty() || elementCount(spec.inputs[0].dims) == 0) return refuse("no elements");
+  if (!spec.inputPresent(0) || spec.inputs[0].dims.empty() || elementCount(spec.inputs[0].dims) == 0)
+    return refuse("no elements");
   const OperandSpec& x = spec.inputs[0];
   const auto like = [&](const OperandSpec& operand) { return operand.dims == x.dims && operand.layout == x.layout; };
   for (const std::size_t i : fullInputs)
@@ -19,7 +22,8 @@ Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> 
     if (spec.outputPresent(i) && !like(spec.outputs[i])) return refuse("operands that differ in extents or layout");
   const std::int64_t channels = x.dims.size() > 1 ? x.dims[1] : 1;
   for (const std::size_t i : vectors)
-    if (!spec.inputPresent(i) || elementCount(spec.inputs[i].dims) != channels) return refuse("a vector that does not have one element per channel");
+    if (!spec.inputPresent(i) || elementCount(spec.inputs[i].dims) != channels)
+      return refuse("a vector that does not have one element per channel");
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Loops over sixteen floats at a time, the same for plain tensors (sixteen neighbours of one channel) and for nChw16c (one element of
-// sixteen channels). Sums run in double, lane by lane, so that their order does not depend on the thread count.
+// Loops over sixteen floats at a time, the same for plain tensors (sixteen neighbours of one channel) and for nChw16c (one
+// element of sixteen channels). Sums run in double, lane by lane, so that their order does not depend on the thread count.
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ typedef double HalfDoubles __attribute__((vector_size(64), aligned(8), may_alias
 
 // Where the elements of a group of channels are: one channel of a plain tensor, sixteen of a blocked one.
 struct ChannelGroups {
-  std::int64_t batch = 1, groups = 1, lanes = 1, length = 1;  // length: floats of one image that belong to one group, contiguous
+  std::int64_t batch = 1, groups = 1, lanes = 1,
+               length = 1;  // length: floats of one image that belong to one group, contiguous
   std::int64_t offset(std::int64_t image, std::int64_t group) const { return (image * groups + group) * length; }
   double count() const { return static_cast<double>(batch) * static_cast<double>(length) / static_cast<double>(lanes); }
 

@@ -19,7 +19,8 @@ class ReluGradKernel final : public Kernel {
     constexpr std::int64_t kPart = 1 << 15;
     const std::int64_t n = call.outputs[0].elements(), parts = (n + kPart - 1) / kPart;
 #pragma omp parallel for schedule(static) num_threads(threads_) if (parts > 1)
-    for (std::int64_t p = 0; p < parts; ++p) gate(dy + p * kPart, y + p * kPart, dx + p * kPart, std::min(kPart, n - p * kPart));
+    for (std::int64_t p = 0; p < parts; ++p)
+      gate(dy + p * kPart, y + p * kPart, dx + p * kPart, std::min(kPart, n - p * kPart));
     return {};
   }
   std::string implementation() const override { return "vector loop"; }

@@ -10,7 +10,9 @@ class ReorderKernel final : public Kernel {
     reorderLayout(call.inputs[0].data, from_.layout, call.outputs[0].data, to_, from_.dtype, from_.dims);
     return {};
   }
-  std::string implementation() const override { return std::string(layoutName(from_.layout)) + " to " + std::string(layoutName(to_)); }
+  std::string implementation() const override {
+    return std::string(layoutName(from_.layout)) + " to " + std::string(layoutName(to_));
+  }
 
  private:
   OperandSpec from_;
@@ -21,7 +23,8 @@ class ReorderKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> makeReorder(const KernelSpec& spec) {
   const OperandSpec &x = spec.inputs[0], &y = spec.outputs[0];
-  if (x.dtype != y.dtype || x.dims != y.dims || !layoutRefusal(x.dtype, x.dims).empty()) return unsupported("Reorder: a copy; the reference kernel serves");
+  if (x.dtype != y.dtype || x.dims != y.dims || !layoutRefusal(x.dtype, x.dims).empty())
+    return unsupported("Reorder: a copy; the reference kernel serves");
   return std::make_unique<ReorderKernel>(spec);
 }
 

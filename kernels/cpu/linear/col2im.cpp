@@ -1,4 +1,5 @@
-// Col2Im and its gradient: blocks of an image are the windows of a pooling, and one element of all blocks is a row of columns.
+// Col2Im and its gradient: blocks of an image are the windows of a pooling, and one element of all blocks is a row of
+// columns.
 #include <cstring>
 
 #include "kernels/cpu/linear/linear_kernels.h"
@@ -10,7 +11,8 @@ namespace {
 
 // columns [N, C * block elements, blocks], image [N, C, extents...]; the block's extents are input 2, known at bind.
 Result<Pool> blocksOf(const KernelSpec& spec, const OperandSpec& columns, const OperandSpec& image) {
-  if (spec.inputs.size() != 3 || !takes(columns) || !takes(image) || columns.dims.size() != 3 || image.dims.size() < 3 || !spec.inputs[2].constant.valid())
+  if (spec.inputs.size() != 3 || !takes(columns) || !takes(image) || columns.dims.size() != 3 || image.dims.size() < 3 ||
+      !spec.inputs[2].constant.valid())
     return notTaken(spec, "elements other than float32, or blocks that are not constant");
   const auto block = intElements(spec.inputs[2].constant.view());
   KernelSpec pooling = spec;
@@ -56,7 +58,9 @@ Result<std::unique_ptr<Kernel>> makeCol2Im(const KernelSpec& spec) {
         const float* from = input(call, 0) + c * columns;
         float* to = output(call, 0) + c * p.inSize();
         std::fill_n(to, p.inSize(), 0.0F);
-        forEachTapRow(p, [&](std::int64_t tap, std::int64_t o, std::int64_t i, std::int64_t n) { add(from + tap * p.outSize() + o, to + i, stride, n); });
+        forEachTapRow(p, [&](std::int64_t tap, std::int64_t o, std::int64_t i, std::int64_t n) {
+          add(from + tap * p.outSize() + o, to + i, stride, n);
+        });
       }
     });
     return {};
@@ -74,7 +78,9 @@ Result<std::unique_ptr<Kernel>> makeCol2ImGrad(const KernelSpec& spec) {
         const float* from = input(call, 0) + c * p.inSize();
         float* to = output(call, 0) + c * columns;
         std::fill_n(to, columns, 0.0F);
-        forEachTapRow(p, [&](std::int64_t tap, std::int64_t o, std::int64_t i, std::int64_t n) { take(from + i, stride, to + tap * p.outSize() + o, n); });
+        forEachTapRow(p, [&](std::int64_t tap, std::int64_t o, std::int64_t i, std::int64_t n) {
+          take(from + i, stride, to + tap * p.outSize() + o, n);
+        });
       }
     });
     return {};

@@ -1,9 +1,9 @@
 // Convolution and its gradients on oneDNN, for x and y in plain or nChw16c layout and plain weights.
 //
-// 1x1 kernels without stride on plain tensors are matrix products per image and need no other layout. The rest goes through the
-// convolution primitive, which takes nChw16c as it is and chooses layouts of its own for plain operands and weights; reorders into
-// workspace memory bridge the two. The weight gradient of one channel per group is ours (depthwise.h): the primitive has no vector code
-// for most windows.
+// 1x1 kernels without stride on plain tensors are matrix products per image and need no other layout. The rest goes through
+// the convolution primitive, which takes nChw16c as it is and chooses layouts of its own for plain operands and weights;
+// reorders into workspace memory bridge the two. The weight gradient of one channel per group is ours (depthwise.h): the
+// primitive has no vector code for most windows.
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -26,7 +26,8 @@ struct Roles {
   int x = -1, w = -1, y = -1;  // input numbers; -1 = output 0
   int bias = -1;               // input number; -1 = none
   Layout xLayout = Layout::kPlain, yLayout = Layout::kPlain;
-  bool winograd = false;  // attribute `winograd` (engine/passes/choose_winograd.h): Winograd's algorithm where there is a primitive
+  bool winograd =
+      false;  // attribute `winograd` (engine/passes/choose_winograd.h): Winograd's algorithm where there is a primitive
   int threads = 1;
 };
 
@@ -51,7 +52,8 @@ void addBias16(const float* bias, float* data, std::int64_t batch, std::int64_t 
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (std::int64_t row = 0; row < batch * blocks; ++row)
     for (std::int64_t i = 0; i < size; ++i)
-      for (std::int64_t lane = 0; lane < kLayoutLanes; ++lane) data[(row * size + i) * kLayoutLanes + lane] += bias[row % blocks * kLayoutLanes + lane];
+      for (std::int64_t lane = 0; lane < kLayoutLanes; ++lane)
+        data[(row * size + i) * kLayoutLanes + lane] += bias[row % blocks * kLayoutLanes + lane];
 }
 
 class PointwiseKernel final : public Kernel {
@@ -67,7 +69,8 @@ class PointwiseKernel final : public Kernel {
     const float start = r_.bias >= 0 ? 1.0f : 0.0f;
     const bool forward = r_.pass == Pass::kForward;
     if (r_.bias >= 0)
-      spreadBias<false>(static_cast<const float*>(addressOf(call, r_.bias)), forward ? y : x, g.batch, forward ? m : c, size, r_.threads);
+      spreadBias<false>(static_cast<const float*>(addressOf(call, r_.bias)), forward ? y : x, g.batch, forward ? m : c, size,
+                        r_.threads);
     // Images of one pixel are the rows of one matrix.
     if (size == 1) {
       if (forward)
@@ -129,19 +132,22 @@ class ConvKernel final : public Kernel {
       // What the extents imply; less than the attribute says where the last window stops short, or output_padding extends x.
       padEnd.push_back((g.out[i] - 1) * a.stride + a.extent() - g.in[i] - a.padBegin);
     }
-    const auto any = [](const memory::dims& dims) { return memory::desc(dims, memory::data_type::f32, memory::format_tag::any); };
+    const auto any = [](const memory::dims& dims) {
+      return memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
+    };
     const memory::desc xGiven = descOf(r_.xLayout, x), yGiven = descOf(r_.yLayout, y);
     const memory::desc xWanted = keepLayouts && r_.xLayout != Layout::kPlain ? xGiven : any(x);
     const memory::desc yWanted = keepLayouts && r_.yLayout != Layout::kPlain ? yGiven : any(y);
-    const dnnl::algorithm algorithm = r_.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+    const dnnl::algorithm algorithm =
+        r_.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const dnnl::primitive_attr attr = userScratchpad();
     const bool biased = r_.bias >= 0 && r_.pass == Pass::kForward;
     const memory::desc biasDesc = plainDesc({g.outChannels});
     const auto forwardDesc =
-        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), biasDesc, yWanted, strides,
-                                                 dilates, padBegin, padEnd)
-               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), yWanted, strides, dilates,
-                                                 padBegin, padEnd);
+        biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), biasDesc,
+                                                 yWanted, strides, dilates, padBegin, padEnd)
+               : dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), yWanted,
+                                                 strides, dilates, padBegin, padEnd);
     const dnnl::convolution_forward::primitive_desc forward(forwardDesc, attr, dnnlEngine());
     if (r_.pass == Pass::kForward) {
       const memory xIn = bring(xGiven, forward.src_desc(), r_.x), wIn = bring(plainDesc(w), forward.weights_desc(), r_.w);
@@ -151,16 +157,16 @@ class ConvKernel final : public Kernel {
       finish(dnnl::convolution_forward(forward), forward, std::move(back));
     } else if (r_.pass == Pass::kInputGradient) {
       const dnnl::convolution_backward_data::primitive_desc desc(
-          dnnl::convolution_backward_data::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr, dnnlEngine(),
-          forward);
+          dnnl::convolution_backward_data::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd),
+          attr, dnnlEngine(), forward);
       const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), wIn = bring(plainDesc(w), desc.weights_desc(), r_.w);
       auto [xOut, back] = carry(desc.diff_src_desc(), xGiven, r_.x);
       main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DIFF_SRC, xOut}};
       finish(dnnl::convolution_backward_data(desc), desc, std::move(back));
     } else {
       const dnnl::convolution_backward_weights::primitive_desc desc(
-          dnnl::convolution_backward_weights::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd), attr,
-          dnnlEngine(), forward);
+          dnnl::convolution_backward_weights::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd),
+          attr, dnnlEngine(), forward);
       const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), xIn = bring(xGiven, desc.src_desc(), r_.x);
       auto [wOut, back] = carry(desc.diff_weights_desc(), plainDesc(w), r_.w);
       main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_SRC, xIn}, {DNNL_ARG_DIFF_WEIGHTS, wOut}};
@@ -207,7 +213,8 @@ class ConvKernel final : public Kernel {
   Launch reorder(const memory& from, const memory& to) {
     const dnnl::reorder::primitive_desc desc(from, to, userScratchpad());
     Launch launch{dnnl::reorder(desc), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}};
-    if (desc.scratchpad_desc().get_size() > 0) launch.arguments.emplace(DNNL_ARG_SCRATCHPAD, reserve(desc.scratchpad_desc()));
+    if (desc.scratchpad_desc().get_size() > 0)
+      launch.arguments.emplace(DNNL_ARG_SCRATCHPAD, reserve(desc.scratchpad_desc()));
     return launch;
   }
   // An input in the layout the primitive wants.
@@ -256,30 +263,39 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   const ConvGeometry& g = roles.geometry;
   if (g.batch == 0 || g.inChannels == 0 || g.outChannels == 0 || g.inSize() == 0 || g.outSize() == 0)
     return unsupported(spec.op + ": an extent is 0; the reference kernel serves");
-  if (roles.bias >= 0 &&
-      elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) != (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
-    return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) + "; expected one per channel");
+  if (roles.bias >= 0 && elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) !=
+                             (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
+    return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) +
+                   "; expected one per channel");
   roles.threads = spec.threads;
-  const auto layoutOf = [&](int role) { return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout; };
+  const auto layoutOf = [&](int role) {
+    return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout;
+  };
   roles.xLayout = layoutOf(roles.x);
   roles.yLayout = layoutOf(roles.y);
   roles.winograd = spec.attrs.integer("winograd", 0) != 0;
   const bool plain = roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain;
-  if (!plain && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3)) return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
+  if (!plain && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3))
+    return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
   if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
-    return makeDepthwiseWeightGrad(g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout}, roles.threads);
+    return makeDepthwiseWeightGrad(
+        g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout},
+        roles.threads);
   if (plain && isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
   if (roles.winograd) {
-    auto kernel = guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, !plain); });
+    auto kernel =
+        guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, !plain); });
     if (kernel) return kernel;
     roles.winograd = false;
   }
   if (!plain) {
     // Where only its plain loops would take the layout, the primitive works on reordered copies.
-    auto kept = guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, true); });
+    auto kept =
+        guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, true); });
     if (kept && (*kept)->implementation().find("ref") == std::string::npos) return kept;
   }
-  return guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(std::move(roles), false); });
+  return guardDnnl(
+      spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(std::move(roles), false); });
 }
 
 int biasOf(const KernelSpec& spec) { return spec.inputPresent(2) ? 2 : -1; }
@@ -302,17 +318,20 @@ Result<std::unique_ptr<Kernel>> makeConvWeightGrad(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeConvTranspose(const KernelSpec& spec) {
-  SS_ASSIGN(ConvGeometry g, convTransposeGeometry(spec.attrs, spec.inputs[0].dims, spec.inputs[1].dims, spec.outputs[0].dims));
+  SS_ASSIGN(ConvGeometry g,
+            convTransposeGeometry(spec.attrs, spec.inputs[0].dims, spec.inputs[1].dims, spec.outputs[0].dims));
   return make(spec, {.geometry = std::move(g), .pass = Pass::kInputGradient, .x = -1, .w = 1, .y = 0, .bias = biasOf(spec)});
 }
 
 Result<std::unique_ptr<Kernel>> makeConvTransposeInputGrad(const KernelSpec& spec) {
-  SS_ASSIGN(ConvGeometry g, convTransposeGeometry(spec.attrs, spec.outputs[0].dims, spec.inputs[1].dims, spec.inputs[0].dims));
+  SS_ASSIGN(ConvGeometry g,
+            convTransposeGeometry(spec.attrs, spec.outputs[0].dims, spec.inputs[1].dims, spec.inputs[0].dims));
   return make(spec, {.geometry = std::move(g), .pass = Pass::kForward, .x = 0, .w = 1, .y = -1});
 }
 
 Result<std::unique_ptr<Kernel>> makeConvTransposeWeightGrad(const KernelSpec& spec) {
-  SS_ASSIGN(ConvGeometry g, convTransposeGeometry(spec.attrs, spec.inputs[1].dims, spec.outputs[0].dims, spec.inputs[0].dims));
+  SS_ASSIGN(ConvGeometry g,
+            convTransposeGeometry(spec.attrs, spec.inputs[1].dims, spec.outputs[0].dims, spec.inputs[0].dims));
   return make(spec, {.geometry = std::move(g), .pass = Pass::kWeightGradient, .x = 0, .w = -1, .y = 1});
 }
 

@@ -47,16 +47,19 @@ struct Range {
 void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y, Range rows, Range columns) {
   const MatMulShape& s = p.shape;
   const bool transA = s.aColumn != 1, transB = s.bColumn != 1;
-  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', rows.end - rows.begin, columns.end - columns.begin, s.k, p.alpha, a + rows.begin * s.aRow,
-             transA ? s.aColumn : s.aRow, b + columns.begin * s.bColumn, transB ? s.bColumn : s.bRow, beta, y + rows.begin * s.yRow + columns.begin, s.yRow);
+  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', rows.end - rows.begin, columns.end - columns.begin, s.k, p.alpha,
+             a + rows.begin * s.aRow, transA ? s.aColumn : s.aRow, b + columns.begin * s.bColumn,
+             transB ? s.bColumn : s.bRow, beta, y + rows.begin * s.yRow + columns.begin, s.yRow);
 }
 
-// How one product is shared out: by the routine itself, or every thread computes blocks of columns (one) or of rows (two) by itself.
+// How one product is shared out: by the routine itself, or every thread computes blocks of columns (one) or of rows (two) by
+// itself.
 enum class Split { kRoutine, kColumns, kRows };
 
 class SgemmKernel final : public Kernel {
  public:
-  explicit SgemmKernel(MatMulParams params, Split split) : p_(std::move(params)), batches_(p_.shape.batches()), split_(split) {}
+  explicit SgemmKernel(MatMulParams params, Split split)
+      : p_(std::move(params)), batches_(p_.shape.batches()), split_(split) {}
 
   Status run(const KernelCall& call) override {
     const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
@@ -67,7 +70,8 @@ class SgemmKernel final : public Kernel {
     if (split_ != Split::kRoutine) {
       constexpr std::int64_t kGrain = 16;
       const bool byRows = split_ == Split::kRows;
-      const std::int64_t extent = byRows ? rows.end : columns.end, grains = (extent + kGrain - 1) / kGrain, blocks = byRows ? 2 * p_.threads : p_.threads;
+      const std::int64_t extent = byRows ? rows.end : columns.end, grains = (extent + kGrain - 1) / kGrain,
+                         blocks = byRows ? 2 * p_.threads : p_.threads;
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
       for (std::int64_t block = 0; block < blocks; ++block) {
         const Range part{grains * block / blocks * kGrain, std::min(extent, grains * (block + 1) / blocks * kGrain)};
@@ -77,7 +81,8 @@ class SgemmKernel final : public Kernel {
       sgemm(p_, a, b, beta, y, rows, columns);
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (std::int64_t i = 0; i < batches_; ++i) sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns);
+      for (std::int64_t i = 0; i < batches_; ++i)
+        sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns);
     }
     if (p_.relu) {
       const std::int64_t size = call.outputs[0].elements();
@@ -100,13 +105,14 @@ class SgemmKernel final : public Kernel {
 // Whether what is added is one row, as primitives take a bias.
 bool isBias(const MatMulParams& p) { return p.beta == 1 && p.cRow == 0 && p.cColumn == 1 && p.alpha == 1; }
 
-// One matrix product whose left operand is row-major. A row vector that is added is the primitive's bias; addend and relu are
-// done while it writes.
+// One matrix product whose left operand is row-major. A row vector that is added is the primitive's bias; addend and relu
+// are done while it writes.
 class InnerProductKernel final : public Kernel {
  public:
   explicit InnerProductKernel(const MatMulParams& params) : p_(params), stream_(dnnlEngine()) {
     const MatMulShape& s = p_.shape;
-    const memory::desc x = plainDesc({s.m, s.k}), y = plainDesc({s.m, s.n}), w({s.n, s.k}, memory::data_type::f32, {s.bColumn, s.bRow});
+    const memory::desc x = plainDesc({s.m, s.k}), y = plainDesc({s.m, s.n}),
+                       w({s.n, s.k}, memory::data_type::f32, {s.bColumn, s.bRow});
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
     bias_ = isBias(p_);
@@ -116,7 +122,8 @@ class InnerProductKernel final : public Kernel {
     attr.set_post_ops(after);
     constexpr auto kind = dnnl::prop_kind::forward_inference;
     const memory::desc biasDesc = plainDesc({s.n});
-    const auto desc = bias_ ? dnnl::inner_product_forward::desc(kind, x, w, biasDesc, y) : dnnl::inner_product_forward::desc(kind, x, w, y);
+    const auto desc = bias_ ? dnnl::inner_product_forward::desc(kind, x, w, biasDesc, y)
+                            : dnnl::inner_product_forward::desc(kind, x, w, y);
     const dnnl::inner_product_forward::primitive_desc found(desc, attr, dnnlEngine());
     implementation_ = implementationName(found.impl_info_str());
     product_ = dnnl::inner_product_forward(found);
@@ -142,7 +149,8 @@ class InnerProductKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override {
-    return implementation_ + " inner product" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") + (p_.relu ? " + relu" : "");
+    return implementation_ + " inner product" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") +
+           (p_.relu ? " + relu" : "");
   }
   bool slow() const { return implementation_.find("ref") != std::string::npos; }
 
@@ -186,7 +194,9 @@ class PrimitiveKernel final : public Kernel {
     if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(after);
     const memory::desc biasDesc = plainDesc({1, s.n});
-    const dnnl::matmul::primitive_desc desc(bias_ ? dnnl::matmul::desc(aDesc, bDesc, biasDesc, yDesc) : dnnl::matmul::desc(aDesc, bDesc, yDesc), attr, dnnlEngine());
+    const dnnl::matmul::primitive_desc desc(
+        bias_ ? dnnl::matmul::desc(aDesc, bDesc, biasDesc, yDesc) : dnnl::matmul::desc(aDesc, bDesc, yDesc), attr,
+        dnnlEngine());
     implementation_ = implementationName(desc.impl_info_str());
     product_ = dnnl::matmul(desc);
     arguments_ = {{DNNL_ARG_SRC, placeholder(aDesc)},
@@ -211,7 +221,8 @@ class PrimitiveKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override {
-    return implementation_ + " matmul" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") + (p_.relu ? " + relu" : "");
+    return implementation_ + " matmul" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") +
+           (p_.relu ? " + relu" : "");
   }
   bool slow() const { return implementation_.find("ref") != std::string::npos; }
 
@@ -240,12 +251,18 @@ void writeRows(MatMulParams& p) {
 
 // Leading dimensions of BLAS are at least the extent they step over, also where only one row makes them irrelevant.
 void settleStrides(MatMulShape& s) {
-  if (s.k == 1 && s.aRow == 1 && s.aColumn != 1) s.aColumn = std::max(s.aColumn, s.m);
-  else if (s.k == 1 || s.aColumn == 1) s.aColumn = 1, s.aRow = std::max(s.aRow, s.k);
-  else if (s.m == 1) s.aRow = 1;
-  if (s.n == 1 && s.bRow == 1) s.bColumn = std::max(s.bColumn, s.k);
-  else if (s.n == 1 || s.bColumn == 1) s.bColumn = 1, s.bRow = std::max(s.bRow, s.n);
-  else if (s.k == 1) s.bRow = 1;
+  if (s.k == 1 && s.aRow == 1 && s.aColumn != 1)
+    s.aColumn = std::max(s.aColumn, s.m);
+  else if (s.k == 1 || s.aColumn == 1)
+    s.aColumn = 1, s.aRow = std::max(s.aRow, s.k);
+  else if (s.m == 1)
+    s.aRow = 1;
+  if (s.n == 1 && s.bRow == 1)
+    s.bColumn = std::max(s.bColumn, s.k);
+  else if (s.n == 1 || s.bColumn == 1)
+    s.bColumn = 1, s.bRow = std::max(s.bRow, s.n);
+  else if (s.k == 1)
+    s.bRow = 1;
   if (s.n == 1) s.yColumn = 1;
   if (s.m == 1) s.yRow = std::max(s.yRow, s.n);
 }
@@ -294,14 +311,16 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   const bool single = s.batches() == 1, denseY = s.yColumn == 1 && s.yRow == s.n;
   if (s.yColumn != 1 || (s.aRow != 1 && s.aColumn != 1) || (s.bRow != 1 && s.bColumn != 1))
     return unsupported("matrix product: an operand has no axis of neighbouring elements; the reference kernel serves");
-  if (params.beta != 0 && !(single && denseY)) return unsupported("matrix product: an addend to products that are stored apart");
+  if (params.beta != 0 && !(single && denseY))
+    return unsupported("matrix product: an addend to products that are stored apart");
   if (params.addend && !denseRows(s)) return unsupported("matrix product: an addend to a result that is stored transposed");
   // The table of matmul.h.
   const bool rows = s.bColumn == 1, wide = s.m >= 64 && s.k * s.n >= 1 << 20;
   if (single && rows && s.aColumn == 1 && wide && s.n >= 4 * s.k && params.threads > 1)
     return std::make_unique<SgemmKernel>(std::move(params), Split::kColumns);
   const bool tall = s.m >= 2 * s.n && s.m <= 8 * s.n && s.m * s.n >= 1 << 20 && s.k >= 64;
-  if (single && rows && s.aColumn != 1 && tall && params.threads > 1) return std::make_unique<SgemmKernel>(std::move(params), Split::kRows);
+  if (single && rows && s.aColumn != 1 && tall && params.threads > 1)
+    return std::make_unique<SgemmKernel>(std::move(params), Split::kRows);
   const bool longColumns = single && !rows && wide && s.k >= 2 * s.n;
   if (!longColumns && single && denseY && s.aColumn == 1 && s.aRow == s.k && (rows ? s.bRow == s.n : s.bColumn == s.k))
     if (auto kernel = fastOrNull<InnerProductKernel>(params)) return kernel;

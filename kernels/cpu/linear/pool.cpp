@@ -1,13 +1,14 @@
-// Pooling: channels are independent, so they are split over the threads, one by one in plain layout, sixteen side by side in nChw16c.
-// Inside a channel the window is clipped to the input once per output position and axis.
+// Pooling: channels are independent, so they are split over the threads, one by one in plain layout, sixteen side by side in
+// nChw16c. Inside a channel the window is clipped to the input once per output position and axis.
 //
 // oneDNN's max pooling keeps its winners in a private workspace, not as the int64 indices of ONNX; hence own loops.
+#include "kernels/cpu/linear/pool.h"
+
 #include <algorithm>
 #include <array>
 
 #include "kernels/cpu/channels/lanes.h"
 #include "kernels/cpu/linear/linear_kernels.h"
-#include "kernels/cpu/linear/pool.h"
 
 namespace stepscope::cpu {
 
@@ -15,14 +16,17 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
   if (x.dtype != DType::kF32 || y.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
   if (x.dims.size() < 3 || x.dims.size() > 2 + kAxes || y.dims.size() != x.dims.size())
     return unsupported(spec.op + ": the fast kernel takes one to three spatial axes");
-  if (elementCount(x.dims) == 0 || elementCount(y.dims) == 0) return unsupported(spec.op + ": an extent is 0; the reference kernel serves");
-  if (spec.attrs.integer("storage_order", 0) != 0) return unsupported(spec.op + ": column-major indices are for the reference kernel");
+  if (elementCount(x.dims) == 0 || elementCount(y.dims) == 0)
+    return unsupported(spec.op + ": an extent is 0; the reference kernel serves");
+  if (spec.attrs.integer("storage_order", 0) != 0)
+    return unsupported(spec.op + ": column-major indices are for the reference kernel");
   const std::size_t rank = x.dims.size() - 2;
   const Dims in(x.dims.begin() + 2, x.dims.end()), out(y.dims.begin() + 2, y.dims.end());
   SS_ASSIGN(Window window, parseWindow(spec.attrs, rank));
   for (std::size_t i = 0; i < rank; ++i) {
     SS_ASSIGN(const std::int64_t expected, windowOutput(window, i, in[i]));
-    if (expected != out[i]) return invalid(spec.op + ": output " + dimsText(y.dims) + " does not follow from input " + dimsText(x.dims));
+    if (expected != out[i])
+      return invalid(spec.op + ": output " + dimsText(y.dims) + " does not follow from input " + dimsText(x.dims));
   }
   resolvePads(window, in, out);
   Pool p;
@@ -34,9 +38,11 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
   p.channels = x.dims[0] * x.dims[1];
   for (const auto* operands : {&spec.inputs, &spec.outputs})
     for (const OperandSpec& operand : *operands)
-      if (operand.present() && operand.dims.size() == x.dims.size() && operand.layout != x.layout) return unsupported(spec.op + ": operands in different layouts");
+      if (operand.present() && operand.dims.size() == x.dims.size() && operand.layout != x.layout)
+        return unsupported(spec.op + ": operands in different layouts");
   p.lanes = x.layout == Layout::kPlain ? 1 : kLanes;
-  if (p.lanes > 1 && p.inSize() >= std::int64_t{1} << 31) return unsupported(spec.op + ": more positions than 31 bits count");
+  if (p.lanes > 1 && p.inSize() >= std::int64_t{1} << 31)
+    return unsupported(spec.op + ": more positions than 31 bits count");
   p.countsPadding = spec.attrs.integer("count_include_pad", 0) != 0;
   p.threads = spec.threads;
   return p;
@@ -60,8 +66,8 @@ Span spanAt(const WindowAxis& a, std::int64_t in, std::int64_t o) {
   return span;
 }
 
-// body(output position, spans) for every output position of one channel. Inlined, so that it is compiled for the instruction set
-// of the caller.
+// body(output position, spans) for every output position of one channel. Inlined, so that it is compiled for the instruction
+// set of the caller.
 template <typename Body>
 SS_INLINE void forEachWindow(const Pool& p, Body&& body) {
   std::int64_t o = 0;
@@ -99,70 +105,80 @@ std::int64_t divisor(const Pool& p, const std::array<Span, kAxes>& spans) {
 
 SS_LANE_CLONES void max16(const Pool& p, const float* x, float* y, std::int64_t* indices, std::int64_t channel) {
   const std::int64_t inSize = p.inSize();
-  forEachWindow(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
-    // Lane by lane, as a loop that is asked to become vectors: the compiler peels it into scalars else, and comparisons of vector types too.
-    alignas(64) float largest[kLanes];
-    alignas(64) int best[kLanes];
-    const bool any = spans[0].count * spans[1].count * spans[2].count > 0;
-    const std::int64_t first = (spans[0].first * p.in[1] + spans[1].first) * p.in[2] + spans[2].first;
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-      largest[lane] = any ? x[first * kLanes + lane] : -__builtin_inff();
-      best[lane] = any ? static_cast<int>(first) : -1;
-    }
-    for (std::int64_t a = 0; a < spans[0].count; ++a)
-      for (std::int64_t b = 0; b < spans[1].count; ++b)
-        for (std::int64_t c = 0; c < spans[2].count; ++c) {
-          const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
-          const float* from = x + at * kLanes;
-          const int position = static_cast<int>(at);
-#pragma omp simd
-          for (std::int64_t lane = 0; lane < kLanes; ++lane) {
-            const float value = from[lane], old = largest[lane];
-            // The first of equals wins, and a NaN beats every number.
-            const bool wins = !(value <= old) & (old == old);
-            largest[lane] = wins ? value : old;
-            best[lane] = wins ? position : best[lane];
-          }
+  forEachWindow(
+      p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+        // Lane by lane, as a loop that is asked to become vectors: the compiler peels it into scalars else, and comparisons
+        // of vector types too.
+        alignas(64) float largest[kLanes];
+        alignas(64) int best[kLanes];
+        const bool any = spans[0].count * spans[1].count * spans[2].count > 0;
+        const std::int64_t first = (spans[0].first * p.in[1] + spans[1].first) * p.in[2] + spans[2].first;
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+          largest[lane] = any ? x[first * kLanes + lane] : -__builtin_inff();
+          best[lane] = any ? static_cast<int>(first) : -1;
         }
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) y[o * kLanes + lane] = largest[lane];
-    if (indices)
-      for (std::int64_t lane = 0; lane < kLanes; ++lane)
-        indices[o * kLanes + lane] = best[lane] < 0 ? -1 : (channel + lane) * inSize + best[lane];
-  });
+        for (std::int64_t a = 0; a < spans[0].count; ++a)
+          for (std::int64_t b = 0; b < spans[1].count; ++b)
+            for (std::int64_t c = 0; c < spans[2].count; ++c) {
+              const std::int64_t at =
+                  ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] +
+                  spans[2].first + c * p.axes[2].dilation;
+              const float* from = x + at * kLanes;
+              const int position = static_cast<int>(at);
+#pragma omp simd
+              for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+                const float value = from[lane], old = largest[lane];
+                // The first of equals wins, and a NaN beats every number.
+                const bool wins = !(value <= old) & (old == old);
+                largest[lane] = wins ? value : old;
+                best[lane] = wins ? position : best[lane];
+              }
+            }
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) y[o * kLanes + lane] = largest[lane];
+        if (indices)
+          for (std::int64_t lane = 0; lane < kLanes; ++lane)
+            indices[o * kLanes + lane] = best[lane] < 0 ? -1 : (channel + lane) * inSize + best[lane];
+      });
 }
 
 SS_LANE_CLONES void average16(const Pool& p, const float* x, float* y) {
-  forEachWindow(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
-    Floats sum{};
-    for (std::int64_t a = 0; a < spans[0].count; ++a)
-      for (std::int64_t b = 0; b < spans[1].count; ++b)
-        for (std::int64_t c = 0; c < spans[2].count; ++c) {
-          const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
-          Floats value;
-          load(x + at * kLanes, value);
-          sum += value;
-        }
-    const std::int64_t size = divisor(p, spans);
-    store(size == 0 ? Floats{} : sum / static_cast<float>(size), y + o * kLanes);
-  });
+  forEachWindow(
+      p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+        Floats sum{};
+        for (std::int64_t a = 0; a < spans[0].count; ++a)
+          for (std::int64_t b = 0; b < spans[1].count; ++b)
+            for (std::int64_t c = 0; c < spans[2].count; ++c) {
+              const std::int64_t at =
+                  ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] +
+                  spans[2].first + c * p.axes[2].dilation;
+              Floats value;
+              load(x + at * kLanes, value);
+              sum += value;
+            }
+        const std::int64_t size = divisor(p, spans);
+        store(size == 0 ? Floats{} : sum / static_cast<float>(size), y + o * kLanes);
+      });
 }
 
 SS_LANE_CLONES void averageGrad16(const Pool& p, const float* dy, float* dx) {
-  forEachWindow(p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
-    const std::int64_t size = divisor(p, spans);
-    Floats share;
-    load(dy + o * kLanes, share);
-    share = size == 0 ? Floats{} : share / static_cast<float>(size);
-    for (std::int64_t a = 0; a < spans[0].count; ++a)
-      for (std::int64_t b = 0; b < spans[1].count; ++b)
-        for (std::int64_t c = 0; c < spans[2].count; ++c) {
-          const std::int64_t at = ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] + spans[2].first + c * p.axes[2].dilation;
-          Floats value;
-          load(dx + at * kLanes, value);
-          value += share;
-          store(value, dx + at * kLanes);
-        }
-  });
+  forEachWindow(
+      p, [&](std::int64_t o, const std::array<Span, kAxes>& spans) __attribute__((always_inline)) {
+        const std::int64_t size = divisor(p, spans);
+        Floats share;
+        load(dy + o * kLanes, share);
+        share = size == 0 ? Floats{} : share / static_cast<float>(size);
+        for (std::int64_t a = 0; a < spans[0].count; ++a)
+          for (std::int64_t b = 0; b < spans[1].count; ++b)
+            for (std::int64_t c = 0; c < spans[2].count; ++c) {
+              const std::int64_t at =
+                  ((spans[0].first + a * p.axes[0].dilation) * p.in[1] + spans[1].first + b * p.axes[1].dilation) * p.in[2] +
+                  spans[2].first + c * p.axes[2].dilation;
+              Floats value;
+              load(dx + at * kLanes, value);
+              value += share;
+              store(value, dx + at * kLanes);
+            }
+      });
 }
 
 SS_LANE_CLONES void mean16(const float* x, float* y, std::int64_t size) {
@@ -200,7 +216,8 @@ class MaxPoolKernel final : public PoolKernel {
     const std::int64_t inSize = p_.inSize(), outSize = p_.outSize();
     if (p_.lanes > 1) {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
-      for (std::int64_t c = 0; c < p_.channels; c += kLanes) max16(p_, x + c * inSize, y + c * outSize, indices ? indices + c * outSize : nullptr, c);
+      for (std::int64_t c = 0; c < p_.channels; c += kLanes)
+        max16(p_, x + c * inSize, y + c * outSize, indices ? indices + c * outSize : nullptr, c);
       return {};
     }
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
@@ -300,7 +317,8 @@ class MaxPoolGradKernel final : public Kernel {
         }
     }
     if (strays > 0)
-      return invalid("MaxPoolGrad: " + std::to_string(strays) + " indices outside their channel; expected the indices of MaxPool");
+      return invalid("MaxPoolGrad: " + std::to_string(strays) +
+                     " indices outside their channel; expected the indices of MaxPool");
     return {};
   }
   std::string implementation() const override { return "openmp scatter"; }
@@ -367,25 +385,30 @@ Result<std::unique_ptr<Kernel>> makeAveragePoolGrad(const KernelSpec& spec) {
 Result<std::unique_ptr<Kernel>> makeMaxPoolGrad(const KernelSpec& spec) {
   const Dims &x = spec.outputs[0].dims, &y = spec.inputs[0].dims;
   if (spec.inputs[0].dtype != DType::kF32) return unsupported("MaxPoolGrad: the fast kernel takes float32");
-  if (spec.attrs.integer("storage_order", 0) != 0) return unsupported("MaxPoolGrad: column-major indices are for the reference kernel");
+  if (spec.attrs.integer("storage_order", 0) != 0)
+    return unsupported("MaxPoolGrad: column-major indices are for the reference kernel");
   if (x.size() < 3 || y.size() != x.size() || x[0] != y[0] || x[1] != y[1] || spec.inputs[1].dims != y)
     return unsupported("MaxPoolGrad: the fast kernel takes indices per channel");
   const Layout layout = spec.inputs[0].layout;
-  if (spec.inputs[1].layout != layout || spec.outputs[0].layout != layout) return unsupported("MaxPoolGrad: operands in different layouts");
+  if (spec.inputs[1].layout != layout || spec.outputs[0].layout != layout)
+    return unsupported("MaxPoolGrad: operands in different layouts");
   const std::int64_t channels = x[0] * x[1];
   if (channels == 0) return unsupported("MaxPoolGrad: an extent is 0; the reference kernel serves");
-  return std::unique_ptr<Kernel>(
-      std::make_unique<MaxPoolGradKernel>(channels, elementCount(x) / channels, elementCount(y) / channels, layout == Layout::kPlain ? 1 : kLanes, spec.threads));
+  return std::unique_ptr<Kernel>(std::make_unique<MaxPoolGradKernel>(channels, elementCount(x) / channels,
+                                                                     elementCount(y) / channels,
+                                                                     layout == Layout::kPlain ? 1 : kLanes, spec.threads));
 }
 
 Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec) {
   const Dims& x = spec.inputs[0].dims;
   if (spec.inputs[0].dtype != DType::kF32) return unsupported("GlobalAveragePool: the fast kernel takes float32");
-  if (x.size() < 2 || elementCount(x) == 0) return unsupported("GlobalAveragePool: an extent is 0; the reference kernel serves");
+  if (x.size() < 2 || elementCount(x) == 0)
+    return unsupported("GlobalAveragePool: an extent is 0; the reference kernel serves");
   const std::int64_t channels = x[0] * x[1];
   // One position per channel lies the same in both layouts.
   const std::int64_t lanes = spec.inputs[0].layout == Layout::kPlain ? 1 : kLanes;
-  return std::unique_ptr<Kernel>(std::make_unique<GlobalAveragePoolKernel>(channels, elementCount(x) / channels, lanes, spec.threads));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<GlobalAveragePoolKernel>(channels, elementCount(x) / channels, lanes, spec.threads));
 }
 
 }  // namespace stepscope::cpu

@@ -1,5 +1,5 @@
-// MaxUnpool and its gradient where the indices count the positions of the result and stay within their channel, as those of MaxPool do. Others
-// are left to the reference kernel, which names mistakes.
+// MaxUnpool and its gradient where the indices count the positions of the result and stay within their channel, as those of
+// MaxPool do. Others are left to the reference kernel, which names mistakes.
 #include <atomic>
 
 #include "kernels/cpu/linear/linear_kernels.h"
@@ -14,14 +14,15 @@ struct Places {
 };
 
 Result<Places> placesOf(const KernelSpec& spec, const OperandSpec& x, const OperandSpec& y) {
-  if (!takes(x) || !takes(y) || x.dims.size() < 3 || y.dims.size() != x.dims.size() || x.dims[0] != y.dims[0] || x.dims[1] != y.dims[1] ||
-      !takesInput(spec, 1, DType::kI64) || spec.inputs[1].dims != x.dims)
+  if (!takes(x) || !takes(y) || x.dims.size() < 3 || y.dims.size() != x.dims.size() || x.dims[0] != y.dims[0] ||
+      x.dims[1] != y.dims[1] || !takesInput(spec, 1, DType::kI64) || spec.inputs[1].dims != x.dims)
     return notTaken(spec, "elements other than float32, or indices of another size");
   const auto window = parseWindow(spec.attrs, x.dims.size() - 2);
   if (!window) return notTaken(spec, "no window");
   for (std::size_t i = 0; i + 2 < x.dims.size(); ++i) {
     const WindowAxis& a = window->axes[i];
-    if ((x.dims[i + 2] - 1) * a.stride + a.kernel - a.padBegin - a.padEnd != y.dims[i + 2]) return notTaken(spec, "a result larger than the window implies");
+    if ((x.dims[i + 2] - 1) * a.stride + a.kernel - a.padBegin - a.padEnd != y.dims[i + 2])
+      return notTaken(spec, "a result larger than the window implies");
   }
   const std::int64_t channels = x.dims[0] * x.dims[1];
   return Places{channels, elementCount(x.dims) / channels, elementCount(y.dims) / channels};
@@ -71,7 +72,8 @@ Result<std::unique_ptr<Kernel>> makeMaxUnpoolGrad(const KernelSpec& spec) {
     const float* dy = input(call, 0);
     float* dx = output(call, 0);
     const bool good = forEachPlace(
-        p, input<std::int64_t>(call, 1), threads, [](std::int64_t) {}, [&](std::int64_t i, std::int64_t place) { dx[i] = dy[place]; });
+        p, input<std::int64_t>(call, 1), threads, [](std::int64_t) {},
+        [&](std::int64_t i, std::int64_t place) { dx[i] = dy[place]; });
     return good ? Status{} : reference->run(call);
   });
 }

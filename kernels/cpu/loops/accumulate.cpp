@@ -1,5 +1,5 @@
-// Accumulate: the gradient joins the sum of its round and, where clipping asks for it, the squares of the new sum are added up in the
-// same pass over memory. Chunks are cut by the shape alone, so the sum of squares does not depend on the threads.
+// Accumulate: the gradient joins the sum of its round and, where clipping asks for it, the squares of the new sum are added
+// up in the same pass over memory. Chunks are cut by the shape alone, so the sum of squares does not depend on the threads.
 #include <array>
 
 #include "kernels/cpu/loops/support.h"
@@ -29,11 +29,12 @@ SS_CLONES double squaresOf(const float* x, std::int64_t n) {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2, DType::kBool) || !takesScalar(spec, 2) || !takesOutput(spec, 0) ||
-      !takesOptionalOutput(spec, 1, 1))
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2, DType::kBool) || !takesScalar(spec, 2) ||
+      !takesOutput(spec, 0) || !takesOptionalOutput(spec, 1, 1))
     return notTaken(spec, "operands other than float32 and a flag");
   const std::int64_t count = elementCount(spec.inputs[0].dims), chunks = (count + kChunk - 1) / kChunk;
-  if (elementCount(spec.inputs[1].dims) != count || elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "operands of other sizes");
+  if (elementCount(spec.inputs[1].dims) != count || elementCount(spec.outputs[0].dims) != count)
+    return notTaken(spec, "operands of other sizes");
   const bool squares = spec.outputPresent(1);
   const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float *sum = input(call, 0), *gradient = input(call, 1);

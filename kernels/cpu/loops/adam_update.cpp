@@ -1,5 +1,5 @@
-// AdamUpdate, of one parameter and of several, and LambUpdate in float with the factors of the step in double. Results that lie beside their operands and exceed the
-// caches are written past them: they are read next in the step after this one.
+// AdamUpdate, of one parameter and of several, and LambUpdate in float with the factors of the step in double. Results that
+// lie beside their operands and exceed the caches are written past them: they are read next in the step after this one.
 #include <array>
 #include <cmath>
 
@@ -20,8 +20,8 @@ struct Factors {
   float scale = 1, rate = 0, root = 0, eps = 0, decayed = 0;
 };
 
-SS_CLONES void adamBlock(const Factors& factors, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv,
-                         std::int64_t n) {
+SS_CLONES void adamBlock(const Factors& factors, const float* p, const float* g, const float* m, const float* v, float* np,
+                         float* nm, float* nv, std::int64_t n) {
   const Factors f = factors;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
@@ -37,7 +37,8 @@ SS_CLONES void adamBlock(const Factors& factors, const float* p, const float* g,
 struct Norms {
   double parameter = 0, update = 0;
 };
-SS_CLONES Norms lambNorms(const Factors& factors, const float* p, const float* g, const float* m, const float* v, std::int64_t n) {
+SS_CLONES Norms lambNorms(const Factors& factors, const float* p, const float* g, const float* m, const float* v,
+                          std::int64_t n) {
   const Factors f = factors;
   double parameter = 0, update = 0;
 #pragma omp simd reduction(+ : parameter, update)
@@ -50,8 +51,8 @@ SS_CLONES Norms lambNorms(const Factors& factors, const float* p, const float* g
   }
   return {parameter, update};
 }
-SS_CLONES void lambBlock(const Factors& factors, float step, const float* p, const float* g, const float* m, const float* v, float* np, float* nm, float* nv,
-                         std::int64_t n) {
+SS_CLONES void lambBlock(const Factors& factors, float step, const float* p, const float* g, const float* m, const float* v,
+                         float* np, float* nm, float* nv, std::int64_t n) {
   const Factors f = factors;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
@@ -69,7 +70,8 @@ struct Operands {
   bool beside;  // no result lies over its operand
 };
 Operands operandsOf(const KernelCall& call, std::size_t in = 0, std::size_t out = 0) {
-  Operands o{input(call, in), input(call, in + 1), input(call, in + 2), input(call, in + 3), output(call, out), output(call, out + 1), output(call, out + 2), false};
+  Operands o{input(call, in),   input(call, in + 1),   input(call, in + 2),   input(call, in + 3),
+             output(call, out), output(call, out + 1), output(call, out + 2), false};
   o.beside = o.np != o.p && o.nm != o.m && o.nv != o.v;
   return o;
 }
@@ -95,7 +97,8 @@ void updateRange(const Operands& o, std::int64_t begin, std::int64_t end, bool s
 template <typename Block>
 void update(const Operands& o, std::int64_t count, int threads, Block&& block) {
   const bool stream = o.beside && count * 4 > kStreamBytes;
-  parallelParts(count, partsOf(count, kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) { updateRange(o, begin, end, stream, block); });
+  parallelParts(count, partsOf(count, kCost, threads), 64,
+                [&](int, std::int64_t begin, std::int64_t end) { updateRange(o, begin, end, stream, block); });
 }
 
 // `shared`: the input that is the learning rate; step and scale follow it.
@@ -117,7 +120,8 @@ Factors factorsOf(const AdamParams& params, const KernelCall& call, bool lamb, s
 }
 
 Status checkShared(const KernelSpec& spec, std::size_t shared) {
-  if (!takesScalar(spec, shared) || !takesScalar(spec, shared + 1) || (spec.inputPresent(shared + 2) && !takesScalar(spec, shared + 2)))
+  if (!takesScalar(spec, shared) || !takesScalar(spec, shared + 1) ||
+      (spec.inputPresent(shared + 2) && !takesScalar(spec, shared + 2)))
     return notTaken(spec, "a learning rate, step or scale other than scalars");
   return {};
 }
@@ -129,7 +133,8 @@ Status checkOperands(const KernelSpec& spec, std::size_t in = 0, std::size_t out
   for (std::size_t i = 1; i < 4; ++i)
     if (!spec.inputPresent(in + i) || !takesOptional(spec, in + i, count)) return notTaken(spec, "states of another size");
   for (std::size_t i = 0; i < 3; ++i)
-    if (!spec.outputPresent(out + i) || !takesOptionalOutput(spec, out + i, count)) return notTaken(spec, "results of another size");
+    if (!spec.outputPresent(out + i) || !takesOptionalOutput(spec, out + i, count))
+      return notTaken(spec, "results of another size");
   return {};
 }
 
@@ -139,13 +144,16 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 4));
   SS_TRY(checkOperands(spec));
   const AdamParams params(spec.attrs);
-  return makeBodyKernel("vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
-    const Factors f = factorsOf(params, call, false);
-    const Operands o = operandsOf(call);
-    update(o, count, threads,
-           [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector loop",
+      [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
+        const Factors f = factorsOf(params, call, false);
+        const Operands o = operandsOf(call);
+        update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
+          adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
+        });
+        return {};
+      });
 }
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
@@ -159,13 +167,15 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
   const AdamParams params(spec.attrs);
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const Factors f = factorsOf(params, call, false, 0);
-    parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) {
-      members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) {
-        const Operands o = operandsOf(call, kShared + m * kInputs, m * kOutputs);
-        updateRange(o, from, to, false,
-                    [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) { adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n); });
-      });
-    });
+    parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64,
+                  [&](int, std::int64_t begin, std::int64_t end) {
+                    members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) {
+                      const Operands o = operandsOf(call, kShared + m * kInputs, m * kOutputs);
+                      updateRange(o, from, to, false, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
+                        adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
+                      });
+                    });
+                  });
     return {};
   });
 }

@@ -1,4 +1,5 @@
-// ArgMax, ArgMin, Hardmax, the gradient of GlobalMaxPool, and CumSum: one line of the axis at a time, or columns side by side.
+// ArgMax, ArgMin, Hardmax, the gradient of GlobalMaxPool, and CumSum: one line of the axis at a time, or columns side by
+// side.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -8,7 +9,8 @@
 namespace stepscope::cpu {
 namespace {
 
-constexpr std::int64_t kColumns = 64, kWideColumns = 512;  // the latter where a block's state is small enough for whole pages of memory
+constexpr std::int64_t kColumns = 64,
+                       kWideColumns = 512;  // the latter where a block's state is small enough for whole pages of memory
 
 template <bool kMax>
 SS_CLONES float bestOf(const float* x, std::int64_t count, int* nan) {
@@ -64,7 +66,8 @@ SS_CLONES void argColumns(const float* x, std::int64_t* y, std::int64_t axis, st
     for (std::int64_t j = 0; j < n; ++j) {
       const float v = x[a * step + j], old = best[j];
       const bool nan = v != v, hadNan = old != old;
-      const bool better = ((kMax ? v > old : v < old) && !hadNan) || (nan && !hadNan) || (last && (v == old || (nan && hadNan)));
+      const bool better =
+          ((kMax ? v > old : v < old) && !hadNan) || (nan && !hadNan) || (last && (v == old || (nan && hadNan)));
       place[j] = better ? static_cast<std::int32_t>(a) : place[j];
       best[j] = better ? v : old;
     }
@@ -123,7 +126,8 @@ SS_CLONES void addColumns(double* sums, const float* x, float* y, bool exclusive
 Result<std::unique_ptr<Kernel>> makeArgReduce(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0, DType::kI64)) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[0].dims, spec.attrs.integer("axis", 0)));
-  if (elementCount(spec.outputs[0].dims) != lines.outer * lines.inner || lines.axis > INT32_MAX) return notTaken(spec, "a result of another size");
+  if (elementCount(spec.outputs[0].dims) != lines.outer * lines.inner || lines.axis > INT32_MAX)
+    return notTaken(spec, "a result of another size");
   const bool last = spec.attrs.integer("select_last_index", 0) != 0, max = spec.op == "ArgMax";
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float* x = input(call, 0);
@@ -142,7 +146,8 @@ Result<std::unique_ptr<Kernel>> makeArgReduce(const KernelSpec& spec) {
 Result<std::unique_ptr<Kernel>> makeHardmax(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[0].dims, spec.attrs.integer("axis", -1)));
-  if (elementCount(spec.outputs[0].dims) != lines.total() || lines.axis > INT32_MAX) return notTaken(spec, "a result of another size");
+  if (elementCount(spec.outputs[0].dims) != lines.total() || lines.axis > INT32_MAX)
+    return notTaken(spec, "a result of another size");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     forEachBlock(lines, kWideColumns, threads, [&](int, std::int64_t outer, std::int64_t at, std::int64_t n) {
       const float* x = input(call, 0) + outer * lines.axis * lines.inner + at;
@@ -158,9 +163,12 @@ Result<std::unique_ptr<Kernel>> makeHardmax(const KernelSpec& spec) {
 
 // dy, x → dx
 Result<std::unique_ptr<Kernel>> makeGlobalMaxPoolGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0) || spec.inputs[1].dims.size() < 3) return notTaken(spec, "elements other than float32");
-  const std::int64_t channels = spec.inputs[1].dims[0] * spec.inputs[1].dims[1], size = elementCount(spec.inputs[1].dims) / channels;
-  if (elementCount(spec.inputs[0].dims) != channels || elementCount(spec.outputs[0].dims) != channels * size) return notTaken(spec, "operands of other sizes");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0) || spec.inputs[1].dims.size() < 3)
+    return notTaken(spec, "elements other than float32");
+  const std::int64_t channels = spec.inputs[1].dims[0] * spec.inputs[1].dims[1],
+                     size = elementCount(spec.inputs[1].dims) / channels;
+  if (elementCount(spec.inputs[0].dims) != channels || elementCount(spec.outputs[0].dims) != channels * size)
+    return notTaken(spec, "operands of other sizes");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float *dy = input(call, 0), *x = input(call, 1);
     float* dx = output(call, 0);
@@ -176,7 +184,8 @@ Result<std::unique_ptr<Kernel>> makeGlobalMaxPoolGrad(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeCumSum(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || spec.inputs.size() != 2 || !takesScalar(spec, 1) || !spec.inputs[1].constant.valid())
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || spec.inputs.size() != 2 || !takesScalar(spec, 1) ||
+      !spec.inputs[1].constant.valid())
     return notTaken(spec, "elements other than float32, or an axis that is not constant");
   SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[0].dims, elementAsInt(spec.inputs[1].constant.view(), 0)));
   const bool exclusive = spec.attrs.integer("exclusive", 0) != 0, reverse = spec.attrs.integer("reverse", 0) != 0;
@@ -185,8 +194,10 @@ Result<std::unique_ptr<Kernel>> makeCumSum(const KernelSpec& spec) {
     float* y = output(call, 0);
     if (lines.inner == 1) {
       parallelRows(lines.outer, lines.axis, threads, [&](std::int64_t begin, std::int64_t end) {
-        for (; begin + kBeside <= end; begin += kBeside) addLines<kBeside>(x + begin * lines.axis, y + begin * lines.axis, lines.axis, exclusive, reverse);
-        for (; begin < end; ++begin) addLines<1>(x + begin * lines.axis, y + begin * lines.axis, lines.axis, exclusive, reverse);
+        for (; begin + kBeside <= end; begin += kBeside)
+          addLines<kBeside>(x + begin * lines.axis, y + begin * lines.axis, lines.axis, exclusive, reverse);
+        for (; begin < end; ++begin)
+          addLines<1>(x + begin * lines.axis, y + begin * lines.axis, lines.axis, exclusive, reverse);
       });
       return {};
     }

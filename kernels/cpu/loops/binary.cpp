@@ -11,7 +11,8 @@ namespace stepscope::cpu {
 namespace {
 
 template <typename F, typename T, typename Y>
-SS_CLONES void pairLoop(const void* left, std::int64_t stepA, const void* right, std::int64_t stepB, void* result, std::int64_t count) {
+SS_CLONES void pairLoop(const void* left, std::int64_t stepA, const void* right, std::int64_t stepB, void* result,
+                        std::int64_t count) {
   const T *a = static_cast<const T*>(left), *b = static_cast<const T*>(right);
   Y* y = static_cast<Y*>(result);
   if (stepA == 1 && stepB == 1) {
@@ -108,8 +109,9 @@ constexpr Entry comparing(std::string_view op, DType dtype) {
   return {op, dtype, DType::kBool, pairLoop<F, T, std::uint8_t>};
 }
 
-#define SS_COMPARING(NAME) \
-  comparing<NAME, float>(#NAME, DType::kF32), comparing<NAME, std::int32_t>(#NAME, DType::kI32), comparing<NAME, std::int64_t>(#NAME, DType::kI64)
+#define SS_COMPARING(NAME)                                                                       \
+  comparing<NAME, float>(#NAME, DType::kF32), comparing<NAME, std::int32_t>(#NAME, DType::kI32), \
+      comparing<NAME, std::int64_t>(#NAME, DType::kI64)
 
 const Entry kEntries[] = {
     ofFloats<Plus>("Add"),
@@ -143,14 +145,16 @@ Result<std::unique_ptr<Kernel>> makeBinary(const KernelSpec& spec) {
   if (anyBlocked(spec)) {
     // One element per channel beside a whole operand: a chain of one step.
     const auto op = spec.domain.empty() ? pointwiseOp(spec.op == "Sum" ? "Add" : spec.op) : std::nullopt;
-    if (!op || spec.inputs.size() != 2 || infoOf(*op).arity != 2 || infoOf(*op).mask) return notTaken(spec, "operands in several layouts");
+    if (!op || spec.inputs.size() != 2 || infoOf(*op).arity != 2 || infoOf(*op).mask)
+      return notTaken(spec, "operands in several layouts");
     KernelSpec chain = spec;
     chain.attrs = {{"steps", PointwiseProgram{2, {{*op, {0, 1}}}}.text()}};
     return makePointwise(chain);
   }
   if (spec.inputs.size() == 2)
     for (const Entry& entry : kEntries)
-      if (entry.op == spec.op && takesInput(spec, 0, entry.in) && takesInput(spec, 1, entry.in) && takesOutput(spec, 0, entry.out))
+      if (entry.op == spec.op && takesInput(spec, 0, entry.in) && takesInput(spec, 1, entry.in) &&
+          takesOutput(spec, 0, entry.out))
         return makePairKernel(spec, entry.loop);
   return notTaken(spec, "operands other than two of one common type");
 }

@@ -39,14 +39,17 @@ Result<Broadcast> Broadcast::of(const KernelSpec& spec, const Dims& out, std::in
 }
 
 Result<std::unique_ptr<Kernel>> makePairKernel(const KernelSpec& spec, PairLoop loop) {
-  const auto sizes = std::array{dtypeSize(spec.inputs[0].dtype), dtypeSize(spec.inputs[1].dtype), dtypeSize(spec.outputs[0].dtype)};
-  SS_ASSIGN(const Broadcast broadcast, Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims}));
+  const auto sizes =
+      std::array{dtypeSize(spec.inputs[0].dtype), dtypeSize(spec.inputs[1].dtype), dtypeSize(spec.outputs[0].dtype)};
+  SS_ASSIGN(const Broadcast broadcast,
+            Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims}));
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const auto *a = input<std::byte>(call, 0), *b = input<std::byte>(call, 1);
     auto* y = output<std::byte>(call, 0);
     parallelElements(broadcast.elements(), threads, [&](std::int64_t begin, std::int64_t end) {
       broadcast.runs(begin, end, [&](const Broadcast::Run& run) {
-        loop(a + static_cast<std::size_t>(run.at[0]) * sizes[0], broadcast.step(0), b + static_cast<std::size_t>(run.at[1]) * sizes[1], broadcast.step(1),
+        loop(a + static_cast<std::size_t>(run.at[0]) * sizes[0], broadcast.step(0),
+             b + static_cast<std::size_t>(run.at[1]) * sizes[1], broadcast.step(1),
              y + static_cast<std::size_t>(run.out) * sizes[2], run.count);
       });
     });

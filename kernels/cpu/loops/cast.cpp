@@ -45,20 +45,21 @@ const Entry kEntries[] = {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec) {
-  if (spec.inputs.empty() || spec.outputs.empty() || spec.inputs[0].dynamic || spec.outputs[0].dynamic) return notTaken(spec, "extents that depend on data");
+  if (spec.inputs.empty() || spec.outputs.empty() || spec.inputs[0].dynamic || spec.outputs[0].dynamic)
+    return notTaken(spec, "extents that depend on data");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
   for (const Entry& entry : kEntries)
     if (entry.from == spec.inputs[0].dtype && entry.to == spec.outputs[0].dtype)
-      return makeBodyKernel(
-          "vector loop",
-          [=, loop = entry.loop, from = dtypeSize(entry.from), to = dtypeSize(entry.to), threads = spec.threads](const KernelCall& call) -> Status {
-            parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
-              loop(input<std::byte>(call, 0) + static_cast<std::size_t>(begin) * from, output<std::byte>(call, 0) + static_cast<std::size_t>(begin) * to,
-                   end - begin);
-            });
-            return {};
-          });
+      return makeBodyKernel("vector loop",
+                            [=, loop = entry.loop, from = dtypeSize(entry.from), to = dtypeSize(entry.to),
+                             threads = spec.threads](const KernelCall& call) -> Status {
+                              parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
+                                loop(input<std::byte>(call, 0) + static_cast<std::size_t>(begin) * from,
+                                     output<std::byte>(call, 0) + static_cast<std::size_t>(begin) * to, end - begin);
+                              });
+                              return {};
+                            });
   return notTaken(spec, "types whose conversion saturates");
 }
 

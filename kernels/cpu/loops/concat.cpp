@@ -28,7 +28,8 @@ Result<Runs> layoutOf(const KernelSpec& spec, const OperandSpec& whole, const st
   Runs layout{elementCount(all.first(a)), inner * static_cast<std::size_t>(whole.dims[a]), {}};
   std::size_t offset = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].dtype != whole.dtype || parts[i].dynamic || parts[i].dims.size() != whole.dims.size()) return notTaken(spec, "parts of other types or ranks");
+    if (parts[i].dtype != whole.dtype || parts[i].dynamic || parts[i].dims.size() != whole.dims.size())
+      return notTaken(spec, "parts of other types or ranks");
     for (std::size_t j = 0; j < whole.dims.size(); ++j)
       if (j != a && parts[i].dims[j] != whole.dims[j]) return notTaken(spec, "parts that do not fit");
     const std::size_t run = inner * static_cast<std::size_t>(parts[i].dims[a]);
@@ -40,7 +41,8 @@ Result<Runs> layoutOf(const KernelSpec& spec, const OperandSpec& whole, const st
 }
 
 // The same axis of operands that all lie in nChw16c. Errors (kUnsupported): others.
-Result<KernelSpec> lanesLastAlong(const KernelSpec& spec, const std::vector<OperandSpec>& inputs, const std::vector<OperandSpec>& outputs) {
+Result<KernelSpec> lanesLastAlong(const KernelSpec& spec, const std::vector<OperandSpec>& inputs,
+                                  const std::vector<OperandSpec>& outputs) {
   KernelSpec seen = spec;
   seen.inputs = inputs;
   seen.outputs = outputs;
@@ -59,9 +61,10 @@ Result<KernelSpec> lanesLastAlong(const KernelSpec& spec, const std::vector<Oper
 template <typename Copy>
 void forEachRun(const Runs& layout, int threads, Copy&& copy) {
   const auto parts = static_cast<std::int64_t>(layout.parts.size());
-  parallelRows(layout.outer * parts, static_cast<std::int64_t>(layout.whole / 4) / std::max<std::int64_t>(parts, 1) + 1, threads,
-               [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t i = begin; i < end; ++i) copy(layout.parts[static_cast<std::size_t>(i % parts)], static_cast<std::size_t>(i / parts));
+  parallelRows(layout.outer * parts, static_cast<std::int64_t>(layout.whole / 4) / std::max<std::int64_t>(parts, 1) + 1,
+               threads, [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i)
+                   copy(layout.parts[static_cast<std::size_t>(i % parts)], static_cast<std::size_t>(i / parts));
                });
 }
 
@@ -74,16 +77,18 @@ Result<std::unique_ptr<Kernel>> makeConcat(const KernelSpec& spec) {
     return makeConcat(seen);
   }
   SS_ASSIGN(Runs layout, layoutOf(spec, spec.outputs[0], spec.inputs));
-  return makeBodyKernel("row copies", [layout = std::move(layout), threads = spec.threads](const KernelCall& call) -> Status {
-    forEachRun(layout, threads, [&](const Part& part, std::size_t outer) {
-      std::memcpy(resultBytes(call, 0) + outer * layout.whole + part.offset, bytesOf(call, part.operand) + outer * part.run, part.run);
-    });
-    return {};
-  });
+  return makeBodyKernel("row copies",
+                        [layout = std::move(layout), threads = spec.threads](const KernelCall& call) -> Status {
+                          forEachRun(layout, threads, [&](const Part& part, std::size_t outer) {
+                            std::memcpy(resultBytes(call, 0) + outer * layout.whole + part.offset,
+                                        bytesOf(call, part.operand) + outer * part.run, part.run);
+                          });
+                          return {};
+                        });
 }
 
-// The sizes are an input or equal shares; the outputs' extents were inferred from them, so they are not read again unless they are
-// values that were not known then.
+// The sizes are an input or equal shares; the outputs' extents were inferred from them, so they are not read again unless
+// they are values that were not known then.
 Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec) {
   if (spec.inputs.empty() || spec.inputs[0].dynamic) return notTaken(spec, "extents that depend on data");
   if (spec.inputPresent(1) && !spec.inputs[1].constant.valid()) return notTaken(spec, "sizes that are not constant");
@@ -95,19 +100,23 @@ Result<std::unique_ptr<Kernel>> makeSplit(const KernelSpec& spec) {
   SS_ASSIGN(Runs layout, layoutOf(spec, spec.inputs[0], spec.outputs));
   if (spec.inputPresent(1)) {
     const auto sizes = intElements(spec.inputs[1].constant.view());
-    const auto axis = static_cast<std::size_t>(*normalizeAxis(spec.attrs.integer("axis", 0), static_cast<std::int64_t>(spec.inputs[0].dims.size())));
+    const auto axis = static_cast<std::size_t>(
+        *normalizeAxis(spec.attrs.integer("axis", 0), static_cast<std::int64_t>(spec.inputs[0].dims.size())));
     if (sizes.size() != spec.outputs.size()) return notTaken(spec, "sizes that do not name every part");
     for (std::size_t i = 0; i < sizes.size(); ++i)
       if (sizes[i] != spec.outputs[i].dims[axis]) return notTaken(spec, "sizes that differ from the results");
-  } else if (spec.attrs.integer("num_outputs", static_cast<std::int64_t>(spec.outputs.size())) != static_cast<std::int64_t>(spec.outputs.size())) {
+  } else if (spec.attrs.integer("num_outputs", static_cast<std::int64_t>(spec.outputs.size())) !=
+             static_cast<std::int64_t>(spec.outputs.size())) {
     return notTaken(spec, "results that are left out");
   }
-  return makeBodyKernel("row copies", [layout = std::move(layout), threads = spec.threads](const KernelCall& call) -> Status {
-    forEachRun(layout, threads, [&](const Part& part, std::size_t outer) {
-      std::memcpy(resultBytes(call, part.operand) + outer * part.run, bytesOf(call, 0) + outer * layout.whole + part.offset, part.run);
-    });
-    return {};
-  });
+  return makeBodyKernel("row copies",
+                        [layout = std::move(layout), threads = spec.threads](const KernelCall& call) -> Status {
+                          forEachRun(layout, threads, [&](const Part& part, std::size_t outer) {
+                            std::memcpy(resultBytes(call, part.operand) + outer * part.run,
+                                        bytesOf(call, 0) + outer * layout.whole + part.offset, part.run);
+                          });
+                          return {};
+                        });
 }
 
 }  // namespace stepscope::cpu

@@ -1,5 +1,5 @@
-// Cross entropy and negative log likelihood with their gradients: rows where the classes are the last axis, blocks of columns where
-// more axes follow, as in segmentation. A label out of range, which the reference kernel names, is left to it.
+// Cross entropy and negative log likelihood with their gradients: rows where the classes are the last axis, blocks of
+// columns where more axes follow, as in segmentation. A label out of range, which the reference kernel names, is left to it.
 #include <array>
 #include <atomic>
 #include <cmath>
@@ -23,11 +23,11 @@ SS_CLONES void scaledProbabilities(const float* logProbability, float factor, fl
   for (std::int64_t j = 0; j < width; ++j) y[j] = factor * expOf(logProbability[j]);
 }
 
-constexpr std::int64_t kBlock = 256;  // columns that are worked on side by side
+constexpr std::int64_t kBlock = 256;      // columns that are worked on side by side
 constexpr std::int64_t kSumClasses = 64;  // powers that are summed in float before they join a double
 
-// Classes of images are far apart, often by a power of two, so that few fit into a cache at once: they are read once, into rows of
-// kBlock.
+// Classes of images are far apart, often by a power of two, so that few fit into a cache at once: they are read once, into
+// rows of kBlock.
 void copyColumns(const float* x, std::int64_t classes, std::int64_t step, float* y, std::int64_t n) {
   for (std::int64_t c = 0; c < classes; ++c) std::copy_n(x + c * step, n, y + c * kBlock);
 }
@@ -61,7 +61,8 @@ SS_CLONES void columnSums(const float* x, std::int64_t classes, float* max, doub
   }
 }
 
-SS_CLONES void columnLogProbabilities(float* x, const float* max, const double* logSum, std::int64_t classes, std::int64_t n) {
+SS_CLONES void columnLogProbabilities(float* x, const float* max, const double* logSum, std::int64_t classes,
+                                      std::int64_t n) {
   for (std::int64_t c = 0; c < classes; ++c)
 #pragma GCC ivdep
     for (std::int64_t j = 0; j < n; ++j) x[c * kBlock + j] = x[c * kBlock + j] - max[j] - static_cast<float>(logSum[j]);
@@ -91,7 +92,8 @@ struct Checked {
   std::int64_t kept = 0, wrong = 0;
 };
 template <typename T>
-SS_CLONES Checked checkLabels(const T* labels, std::int64_t classes, bool skips, std::int64_t skip, std::int64_t* targets, std::int64_t n) {
+SS_CLONES Checked checkLabels(const T* labels, std::int64_t classes, bool skips, std::int64_t skip, std::int64_t* targets,
+                              std::int64_t n) {
   std::int64_t kept = 0, wrong = 0;
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < n; ++j) {
@@ -129,16 +131,17 @@ struct Loss {
   double weight(const KernelCall& call, std::int64_t target) const {
     return target < 0 ? 0.0 : call.inputPresent(weights) ? static_cast<double>(input(call, weights)[target]) : 1.0;
   }
-  // The labels into `targets`, -1 for those ignored; the sum of the weights of the others, nothing where a label is out of range.
-  // `sums`: one for each thread.
+  // The labels into `targets`, -1 for those ignored; the sum of the weights of the others, nothing where a label is out of
+  // range. `sums`: one for each thread.
   std::optional<double> targets(const KernelCall& call, std::int64_t* targets, double* sums) const {
     const auto skip = ignoredLabel(call);
     const int parts = partsOf(rows, 1, threads);
     std::atomic<bool> good{true};
     parallelParts(rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      const Checked found =
-          wide ? checkLabels(input<std::int64_t>(call, labels) + begin, classes, skip.has_value(), skip.value_or(0), targets + begin, end - begin)
-               : checkLabels(input<std::int32_t>(call, labels) + begin, classes, skip.has_value(), skip.value_or(0), targets + begin, end - begin);
+      const Checked found = wide ? checkLabels(input<std::int64_t>(call, labels) + begin, classes, skip.has_value(),
+                                               skip.value_or(0), targets + begin, end - begin)
+                                 : checkLabels(input<std::int32_t>(call, labels) + begin, classes, skip.has_value(),
+                                               skip.value_or(0), targets + begin, end - begin);
       sums[part] = static_cast<double>(found.kept);
       if (found.wrong > 0) good = false;
       if (found.wrong > 0 || !call.inputPresent(weights)) return;
@@ -152,7 +155,9 @@ struct Loss {
   }
   std::size_t partBytes() const { return static_cast<std::size_t>(std::max(1, threads)) * sizeof(double); }
   // Columns in rows of kBlock, for each thread.
-  std::size_t blockBytes() const { return inner > 1 ? static_cast<std::size_t>(parts() * classes * kBlock) * sizeof(float) : 0; }
+  std::size_t blockBytes() const {
+    return inner > 1 ? static_cast<std::size_t>(parts() * classes * kBlock) * sizeof(float) : 0;
+  }
   std::int64_t elements() const { return rows * classes; }
   bool streams() const { return elements() * static_cast<std::int64_t>(sizeof(float)) >= kStreamBytes; }
   // The first score of a term; the others follow `inner` apart.
@@ -170,7 +175,9 @@ struct Loss {
       finishStreams();
     });
   }
-  double share(const KernelCall& call, std::int64_t target, double total) const { return weight(call, target) / (reduction == Reduction::kMean ? total : 1.0); }
+  double share(const KernelCall& call, std::int64_t target, double total) const {
+    return weight(call, target) / (reduction == Reduction::kMean ? total : 1.0);
+  }
 };
 
 Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size_t labels) {
@@ -186,7 +193,8 @@ Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size
   if (!loss.wide && !takesInput(spec, labels, DType::kI32)) return notTaken(spec, "labels other than integers");
   if (elementCount(spec.inputs[labels].dims) != loss.rows || !takesOptional(spec, loss.weights, loss.classes))
     return notTaken(spec, "labels or weights of another size");
-  if (spec.inputPresent(loss.ignore) && !takesScalar(spec, loss.ignore)) return notTaken(spec, "an ignored label that is no scalar");
+  if (spec.inputPresent(loss.ignore) && !takesScalar(spec, loss.ignore))
+    return notTaken(spec, "an ignored label that is no scalar");
   const std::string reduction = spec.attrs.text("reduction", "mean");
   loss.reduction = reduction == "none" ? Reduction::kNone : reduction == "sum" ? Reduction::kSum : Reduction::kMean;
   if (spec.attrs.has("ignore_index")) loss.ignored = spec.attrs.integer("ignore_index", 0);
@@ -205,7 +213,8 @@ struct Room {
         sums(terms + (withTerms ? loss.rows : 0)),
         blocks(reinterpret_cast<float*>(sums + std::max(1, loss.threads))) {}
   static std::size_t bytes(const Loss& loss, bool withTerms) {
-    return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + (withTerms ? sizeof(double) : 0)) + loss.partBytes() + loss.blockBytes();
+    return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + (withTerms ? sizeof(double) : 0)) +
+           loss.partBytes() + loss.blockBytes();
   }
 };
 
@@ -219,7 +228,8 @@ void store(const Loss& loss, const KernelCall& call, const Room& room, double to
       for (std::int64_t row = begin; row < end; ++row)
         if (room.targets[row] >= 0) room.terms[row] *= loss.weight(call, room.targets[row]);
     if (loss.reduction == Reduction::kNone)
-      for (std::int64_t row = begin; row < end; ++row) y[row] = room.targets[row] < 0 ? 0.0F : static_cast<float>(-room.terms[row]);
+      for (std::int64_t row = begin; row < end; ++row)
+        y[row] = room.targets[row] < 0 ? 0.0F : static_cast<float>(-room.terms[row]);
     else
       room.sums[part] = sumOf(room.terms + begin, end - begin);
   });
@@ -230,7 +240,8 @@ void store(const Loss& loss, const KernelCall& call, const Room& room, double to
 }
 
 bool takesLoss(const KernelSpec& spec, const Loss& loss, const OperandSpec& operand) {
-  return takes(operand) && elementCount(operand.dims) == (loss.reduction == Reduction::kNone ? loss.rows : 1) && !spec.outputs.empty();
+  return takes(operand) && elementCount(operand.dims) == (loss.reduction == Reduction::kNone ? loss.rows : 1) &&
+         !spec.outputs.empty();
 }
 
 }  // namespace
@@ -238,7 +249,8 @@ bool takesLoss(const KernelSpec& spec, const Loss& loss, const OperandSpec& oper
 Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
   if (spec.inputs.size() < 2 || spec.outputs.empty()) return notTaken(spec, "too few operands");
   SS_ASSIGN(const Loss loss, lossOf(spec, spec.inputs[0], 1));
-  if (!takesLoss(spec, loss, spec.outputs[0]) || !takesOptionalOutput(spec, 1, loss.elements())) return notTaken(spec, "results other than float32");
+  if (!takesLoss(spec, loss, spec.outputs[0]) || !takesOptionalOutput(spec, 1, loss.elements()))
+    return notTaken(spec, "results other than float32");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const bool takesScores = spec.op.starts_with("Softmax");
   const auto body = [=](const KernelCall& call) -> Status {
@@ -262,7 +274,8 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
         for (std::int64_t j = 0; j < n; ++j) {
           const std::int64_t target = room.targets[first + j];
           const auto k = static_cast<std::size_t>(j);
-          room.terms[first + j] = target < 0 ? 0.0 : static_cast<double>(scores[target * step + j]) - static_cast<double>(max[k]) - logSum[k];
+          room.terms[first + j] =
+              target < 0 ? 0.0 : static_cast<double>(scores[target * step + j]) - static_cast<double>(max[k]) - logSum[k];
         }
         if (!takesScores || logProbability == nullptr) return;
         columnLogProbabilities(block, max.data(), logSum.data(), loss.classes, n);
@@ -280,7 +293,8 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
         const RowSum s = rowSum(scores, loss.classes);
         const double logSum = std::log(s.sum);
         if (target >= 0) room.terms[row] -= static_cast<double>(s.max) + logSum;
-        if (logProbability != nullptr) logProbabilities(scores, s.max, static_cast<float>(logSum), logProbability + row * loss.classes, loss.classes);
+        if (logProbability != nullptr)
+          logProbabilities(scores, s.max, static_cast<float>(logSum), logProbability + row * loss.classes, loss.classes);
       }
     });
     store(loss, call, room, *total);
@@ -294,7 +308,8 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
   if (spec.inputs.size() < 3 || spec.outputs.empty()) return notTaken(spec, "too few operands");
   SS_ASSIGN(const Loss loss, lossOf(spec, spec.outputs[0], 2));
   const bool ofScores = spec.op.starts_with("Softmax");
-  if (!takesLoss(spec, loss, spec.inputs[0]) || (ofScores && (!takesInput(spec, 1) || elementCount(spec.inputs[1].dims) != loss.elements())))
+  if (!takesLoss(spec, loss, spec.inputs[0]) ||
+      (ofScores && (!takesInput(spec, 1) || elementCount(spec.inputs[1].dims) != loss.elements())))
     return notTaken(spec, "operands of another size or type");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=](const KernelCall& call) -> Status {
@@ -313,11 +328,13 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
         for (std::int64_t j = 0; j < n; ++j) {
           const std::int64_t target = targets[first + j];
           const double weight = weighted ? loss.weight(call, target) : 1.0;
-          factors[static_cast<std::size_t>(j)] = target < 0 ? 0.0F : static_cast<float>(static_cast<double>(dy[each ? first + j : 0]) * weight * share);
+          factors[static_cast<std::size_t>(j)] =
+              target < 0 ? 0.0F : static_cast<float>(static_cast<double>(dy[each ? first + j : 0]) * weight * share);
         }
         if (ofScores) {
           copyColumns(logProbability + loss.at(first), loss.classes, loss.inner, block, n);
-          for (std::int64_t j = 0; j < n; ++j) own[static_cast<std::size_t>(j)] = block[std::max<std::int64_t>(0, targets[first + j]) * kBlock + j];
+          for (std::int64_t j = 0; j < n; ++j)
+            own[static_cast<std::size_t>(j)] = block[std::max<std::int64_t>(0, targets[first + j]) * kBlock + j];
           columnProbabilities(block, factors.data(), loss.classes, n);
           ownSlopes(own.data(), factors.data(), own.data(), n);
         } else {
@@ -338,7 +355,8 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
           std::fill_n(y, loss.classes, 0.0F);
           continue;
         }
-        const double factor = static_cast<double>(dy[loss.reduction == Reduction::kNone ? row : 0]) * loss.share(call, target, *total);
+        const double factor =
+            static_cast<double>(dy[loss.reduction == Reduction::kNone ? row : 0]) * loss.share(call, target, *total);
         if (!ofScores) {
           std::fill_n(y, loss.classes, 0.0F);
           y[target] = static_cast<float>(-factor);

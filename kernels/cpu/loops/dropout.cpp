@@ -36,7 +36,8 @@ float thresholdOf(double ratio) {
 Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
-  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count, DType::kBool)) return notTaken(spec, "results of another size");
+  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count, DType::kBool))
+    return notTaken(spec, "results of another size");
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
     if (spec.inputPresent(i) && !takesScalar(spec, i)) return notTaken(spec, "a ratio or mode that is no scalar");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
@@ -48,21 +49,22 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
     float* y = output(call, 0);
     auto* mask = call.outputPresent(1) ? output<std::uint8_t>(call, 1) : nullptr;
     constexpr std::int64_t kBlock = kDraws * 4;
-    parallelParts((count + kBlock - 1) / kBlock, partsOf(count, training ? 4 : 1, threads), 1, [&](int, std::int64_t begin, std::int64_t end) {
-      if (!training) {
-        const std::int64_t at = begin * kBlock, n = std::min(end * kBlock, count) - at;
-        if (x != y) std::copy_n(x + at, n, y + at);
-        if (mask != nullptr) std::fill_n(mask + at, n, std::uint8_t{1});
-        return;
-      }
-      std::array<std::uint8_t, kBlock> kept;
-      for (std::int64_t block = begin; block < end; ++block) {
-        const std::int64_t at = block * kBlock, n = std::min(kBlock, count - at);
-        drawMask(call.random, static_cast<std::uint64_t>(block * kDraws), threshold, kept.data());
-        maskLoop(x + at, kept.data(), scale, y + at, n);
-        if (mask != nullptr) std::copy_n(kept.begin(), n, mask + at);
-      }
-    });
+    parallelParts((count + kBlock - 1) / kBlock, partsOf(count, training ? 4 : 1, threads), 1,
+                  [&](int, std::int64_t begin, std::int64_t end) {
+                    if (!training) {
+                      const std::int64_t at = begin * kBlock, n = std::min(end * kBlock, count) - at;
+                      if (x != y) std::copy_n(x + at, n, y + at);
+                      if (mask != nullptr) std::fill_n(mask + at, n, std::uint8_t{1});
+                      return;
+                    }
+                    std::array<std::uint8_t, kBlock> kept;
+                    for (std::int64_t block = begin; block < end; ++block) {
+                      const std::int64_t at = block * kBlock, n = std::min(kBlock, count - at);
+                      drawMask(call.random, static_cast<std::uint64_t>(block * kDraws), threshold, kept.data());
+                      maskLoop(x + at, kept.data(), scale, y + at, n);
+                      if (mask != nullptr) std::copy_n(kept.begin(), n, mask + at);
+                    }
+                  });
     return {};
   });
 }

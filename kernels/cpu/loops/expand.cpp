@@ -6,10 +6,12 @@ namespace stepscope::cpu {
 namespace {
 
 std::unique_ptr<Kernel> makeCopy(const KernelSpec& spec, const StridedCopy& copy) {
-  return makeBodyKernel("strided copy", [copy, size = dtypeSize(spec.inputs[0].dtype), threads = spec.threads](const KernelCall& call) -> Status {
-    copy.run(resultBytes(call, 0), bytesOf(call, 0), size, threads);
-    return {};
-  });
+  return makeBodyKernel(
+      "strided copy",
+      [copy, size = dtypeSize(spec.inputs[0].dtype), threads = spec.threads](const KernelCall& call) -> Status {
+        copy.run(resultBytes(call, 0), bytesOf(call, 0), size, threads);
+        return {};
+      });
 }
 
 }  // namespace
@@ -18,7 +20,8 @@ Result<std::unique_ptr<Kernel>> makeExpand(const KernelSpec& spec) {
   if (!movable(spec, 0, 0)) return notTaken(spec, "elements that cannot be copied");
   if (anyBlocked(spec)) {
     const Dims& whole = spec.outputs[0].dims;
-    if (isBlocked(spec.inputs[0]) || !isChannelVector(spec.inputs[0].dims, whole)) return notTaken(spec, "other than one element per channel");
+    if (isBlocked(spec.inputs[0]) || !isChannelVector(spec.inputs[0].dims, whole))
+      return notTaken(spec, "other than one element per channel");
     KernelSpec seen = spec;
     seen.inputs[0].dims = vectorLanesLast(spec.inputs[0].dims, whole);
     seen.outputs[0] = lanesLast(spec.outputs[0]);
@@ -44,7 +47,8 @@ Result<std::unique_ptr<Kernel>> makeTile(const KernelSpec& spec) {
   const Dims own = rowMajorStrides(x), to = rowMajorStrides(y);
   StridedCopy copy;
   for (std::size_t a = 0; a < y.size(); ++a)
-    if (y[a] % x[a] != 0 || !copy.add(y[a] / x[a], to[a] * x[a], 0) || !copy.add(x[a], to[a], own[a])) return notTaken(spec, "a shape that does not tile");
+    if (y[a] % x[a] != 0 || !copy.add(y[a] / x[a], to[a] * x[a], 0) || !copy.add(x[a], to[a], own[a]))
+      return notTaken(spec, "a shape that does not tile");
   return makeCopy(spec, copy);
 }
 

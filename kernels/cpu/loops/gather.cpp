@@ -15,10 +15,12 @@ struct Extents {
 
 Result<Extents> extentsOf(const KernelSpec& spec, const Dims& data, const OperandSpec& indices, const Dims& picked) {
   const auto axis = normalizeAxis(spec.attrs.integer("axis", 0), static_cast<std::int64_t>(data.size()));
-  if (!axis || (!takes(indices, DType::kI64) && !takes(indices, DType::kI32))) return notTaken(spec, "an axis or indices out of the common");
+  if (!axis || (!takes(indices, DType::kI64) && !takes(indices, DType::kI32)))
+    return notTaken(spec, "an axis or indices out of the common");
   const auto a = static_cast<std::size_t>(*axis);
   const std::span<const std::int64_t> all(data);
-  const Extents e{elementCount(all.first(a)), data[a], elementCount(all.subspan(a + 1)), elementCount(indices.dims), indices.dtype == DType::kI64};
+  const Extents e{elementCount(all.first(a)), data[a], elementCount(all.subspan(a + 1)), elementCount(indices.dims),
+                  indices.dtype == DType::kI64};
   if (elementCount(picked) != e.outer * e.picks * e.inner) return notTaken(spec, "a result of another size");
   return e;
 }
@@ -37,7 +39,9 @@ template <typename F>
 bool withIndices(const KernelCall& call, const Extents& e, F&& f) {
   const auto typed = [&](const auto* indices) {
     if (!inRange(indices, e)) return false;
-    f([indices, &e](std::int64_t k) { return static_cast<std::int64_t>(indices[k] < 0 ? indices[k] + e.extent : indices[k]); });
+    f([indices, &e](std::int64_t k) {
+      return static_cast<std::int64_t>(indices[k] < 0 ? indices[k] + e.extent : indices[k]);
+    });
     return true;
   };
   return e.wide ? typed(input<std::int64_t>(call, 1)) : typed(input<std::int32_t>(call, 1));
@@ -55,8 +59,8 @@ SS_CLONES void addRun(float* to, const float* from, std::int64_t count) {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
-  if (spec.inputs.size() < 2 || spec.outputs.empty() || spec.inputs[0].dtype == DType::kString || !takesInput(spec, 0, spec.outputs[0].dtype) ||
-      !takesOutput(spec, 0, spec.inputs[0].dtype))
+  if (spec.inputs.size() < 2 || spec.outputs.empty() || spec.inputs[0].dtype == DType::kString ||
+      !takesInput(spec, 0, spec.outputs[0].dtype) || !takesOutput(spec, 0, spec.inputs[0].dtype))
     return notTaken(spec, "elements that cannot be copied");
   SS_ASSIGN(const Extents e, extentsOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
@@ -66,10 +70,14 @@ Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
     auto* y = output<std::byte>(call, 0);
     const bool good = withIndices(call, e, [&](const auto& index) {
       parallelRows(e.outer * e.picks, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
-        if (e.inner == 1 && size == 4) return pickElements(input<std::uint32_t>(call, 0), output<std::uint32_t>(call, 0), e, index, begin, end);
-        if (e.inner == 1 && size == 8) return pickElements(input<std::uint64_t>(call, 0), output<std::uint64_t>(call, 0), e, index, begin, end);
+        if (e.inner == 1 && size == 4)
+          return pickElements(input<std::uint32_t>(call, 0), output<std::uint32_t>(call, 0), e, index, begin, end);
+        if (e.inner == 1 && size == 8)
+          return pickElements(input<std::uint64_t>(call, 0), output<std::uint64_t>(call, 0), e, index, begin, end);
         const std::size_t run = static_cast<std::size_t>(e.inner) * size;
-        const auto row = [&](std::int64_t i) { return x + static_cast<std::size_t>(i / e.picks * e.extent + index(i % e.picks)) * run; };
+        const auto row = [&](std::int64_t i) {
+          return x + static_cast<std::size_t>(i / e.picks * e.extent + index(i % e.picks)) * run;
+        };
         for (std::int64_t i = begin; i < end; ++i) {
           if (i + kAhead < end) prefetchRow(row(i + kAhead), run);
           std::memcpy(y + static_cast<std::size_t>(i) * run, row(i), run);
@@ -80,11 +88,13 @@ Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
   });
 }
 
-// Every thread zeroes a range of the rows (or takes what they are added to) and then adds the picks that fall into it, in their order:
-// no two threads write one row.
+// Every thread zeroes a range of the rows (or takes what they are added to) and then adds the picks that fall into it, in
+// their order: no two threads write one row.
 Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
-  if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
-  if (!takesOptional(spec, 3, elementCount(spec.outputs[0].dims))) return notTaken(spec, "an addend of another size or type");
+  if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
+  if (!takesOptional(spec, 3, elementCount(spec.outputs[0].dims)))
+    return notTaken(spec, "an addend of another size or type");
   SS_ASSIGN(const Extents e, extentsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   return makeBodyKernel("row sums", [=, threads = spec.threads](const KernelCall& call) -> Status {

@@ -14,7 +14,9 @@ struct Groups {
   std::int64_t width() const { return perGroup * spatial; }
   std::int64_t total() const { return regions() * width(); }
   std::int64_t scales() const { return scalePerGroup ? groups : groups * perGroup; }
-  std::int64_t scaleIndex(std::int64_t region, std::int64_t k) const { return scalePerGroup ? region % groups : region % groups * perGroup + k; }
+  std::int64_t scaleIndex(std::int64_t region, std::int64_t k) const {
+    return scalePerGroup ? region % groups : region % groups * perGroup + k;
+  }
 };
 
 Result<Groups> groupsOf(const KernelSpec& spec, const Dims& dims, std::int64_t scales) {
@@ -59,7 +61,8 @@ SS_CLONES Dots dotsOf(const float* dy, const float* x, float rough, std::int64_t
   return {sum.total + sumOfLanes(totals), sum.dot + sumOfLanes(dots)};
 }
 
-SS_CLONES void gradientRun(const float* dy, const float* x, float rough, float rest, float scale, float shift, float slope, float* dx, std::int64_t n) {
+SS_CLONES void gradientRun(const float* dy, const float* x, float rough, float rest, float scale, float shift, float slope,
+                           float* dx, std::int64_t n) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) dx[i] = dy[i] * scale - shift - ((x[i] - rough) - rest) * slope;
 }
@@ -96,7 +99,8 @@ void gradientOfRegion(const Groups& g, double epsilon, const GradCall& c, std::i
   }
   if (c.dx == nullptr) return;
   const auto count = static_cast<double>(g.width());
-  const auto shift = static_cast<float>(s.inverse * total / count), slope = static_cast<float>(dot * s.inverse * s.inverse / count);
+  const auto shift = static_cast<float>(s.inverse * total / count),
+             slope = static_cast<float>(dot * s.inverse * s.inverse / count);
   for (std::int64_t k = 0; k < g.perGroup; ++k) {
     const std::int64_t i = begin + k * g.spatial;
     const auto scale = static_cast<float>(s.inverse * static_cast<double>(c.scale[g.scaleIndex(region, k)]));
@@ -123,9 +127,11 @@ void sumChannels(const Groups& g, const ChannelSums* channels, float* dscale, fl
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeGroupNorm(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Groups g, groupsOf(spec, spec.inputs[0].dims, elementCount(spec.inputs[1].dims)));
-  if (elementCount(spec.inputs[2].dims) != g.scales() || elementCount(spec.outputs[0].dims) != g.total()) return notTaken(spec, "operands of other sizes");
+  if (elementCount(spec.inputs[2].dims) != g.scales() || elementCount(spec.outputs[0].dims) != g.total())
+    return notTaken(spec, "operands of other sizes");
   const double epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-5F));
   return makeBodyKernel("vector rows", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float *x = input(call, 0), *scale = input(call, 1), *bias = input(call, 2);
@@ -135,7 +141,8 @@ Result<std::unique_ptr<Kernel>> makeGroupNorm(const KernelSpec& spec) {
         const RowStatistics s = rowStatistics(x + region * g.width(), g.width(), epsilon, true);
         for (std::int64_t k = 0; k < g.perGroup; ++k) {
           const std::int64_t at = region * g.width() + k * g.spatial, c = g.scaleIndex(region, k);
-          normaliseRun(x + at, s.rough, static_cast<float>(s.rest), static_cast<float>(s.inverse * static_cast<double>(scale[c])), bias[c], y + at, g.spatial);
+          normaliseRun(x + at, s.rough, static_cast<float>(s.rest),
+                       static_cast<float>(s.inverse * static_cast<double>(scale[c])), bias[c], y + at, g.spatial);
         }
       }
     });
@@ -145,10 +152,11 @@ Result<std::unique_ptr<Kernel>> makeGroupNorm(const KernelSpec& spec) {
 
 // dy, x, scale → dx?, dscale?, dbias?
 Result<std::unique_ptr<Kernel>> makeGroupNormGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2))
+    return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Groups g, groupsOf(spec, spec.inputs[1].dims, elementCount(spec.inputs[2].dims)));
-  if (elementCount(spec.inputs[0].dims) != g.total() || !takesOptionalOutput(spec, 0, g.total()) || !takesOptionalOutput(spec, 1, g.scales()) ||
-      !takesOptionalOutput(spec, 2, g.scales()))
+  if (elementCount(spec.inputs[0].dims) != g.total() || !takesOptionalOutput(spec, 0, g.total()) ||
+      !takesOptionalOutput(spec, 1, g.scales()) || !takesOptionalOutput(spec, 2, g.scales()))
     return notTaken(spec, "operands of other sizes");
   const double epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-5F));
   const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
@@ -157,7 +165,8 @@ Result<std::unique_ptr<Kernel>> makeGroupNormGrad(const KernelSpec& spec) {
     parallelRows(g.regions(), g.width(), threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t region = begin; region < end; ++region) gradientOfRegion(g, epsilon, c, region);
     });
-    sumChannels(g, c.channels, call.outputPresent(1) ? output(call, 1) : nullptr, call.outputPresent(2) ? output(call, 2) : nullptr);
+    sumChannels(g, c.channels, call.outputPresent(1) ? output(call, 1) : nullptr,
+                call.outputPresent(2) ? output(call, 2) : nullptr);
     return {};
   };
   return makeBodyKernel("vector rows", body, static_cast<std::size_t>(g.regions() * g.perGroup) * sizeof(ChannelSums));

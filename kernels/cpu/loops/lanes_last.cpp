@@ -5,7 +5,8 @@
 namespace stepscope::cpu {
 
 bool anyBlocked(const KernelSpec& spec) {
-  return std::any_of(spec.inputs.begin(), spec.inputs.end(), isBlocked) || std::any_of(spec.outputs.begin(), spec.outputs.end(), isBlocked);
+  return std::any_of(spec.inputs.begin(), spec.inputs.end(), isBlocked) ||
+         std::any_of(spec.outputs.begin(), spec.outputs.end(), isBlocked);
 }
 
 Dims lanesLast(const Dims& dims) {

@@ -1,5 +1,5 @@
-// Operands in nChw16c seen as plain ones of one more axis: [N, C, …] lies like row-major [N, C / 16, …, 16]. What copies, sums or repeats along
-// other axes than the channels serves that layout by working on these extents.
+// Operands in nChw16c seen as plain ones of one more axis: [N, C, …] lies like row-major [N, C / 16, …, 16]. What copies,
+// sums or repeats along other axes than the channels serves that layout by working on these extents.
 #pragma once
 
 #include "kernels/channel_vector.h"

@@ -1,4 +1,5 @@
-// LayerNormalization, SimplifiedLayerNormalization (RMSNormalization) and their Skip forms: one pass over memory, a row at a time.
+// LayerNormalization, SimplifiedLayerNormalization (RMSNormalization) and their Skip forms: one pass over memory, a row at a
+// time.
 #include "kernels/cpu/loops/row_statistics.h"
 #include "kernels/cpu/loops/row_sums.h"
 #include "kernels/cpu/loops/support.h"
@@ -7,7 +8,8 @@ namespace stepscope::cpu {
 namespace {
 
 // y = ((x - mean) - rest) * inverse * scale + bias: the mean in two parts, so that large means cost no digits.
-SS_CLONES void normalise(const float* x, float mean, float rest, float inverse, const float* scale, const float* bias, float* y, std::int64_t n) {
+SS_CLONES void normalise(const float* x, float mean, float rest, float inverse, const float* scale, const float* bias,
+                         float* y, std::int64_t n) {
   if (bias != nullptr) {
 #pragma GCC ivdep
     for (std::int64_t j = 0; j < n; ++j) y[j] = ((x[j] - mean) - rest) * inverse * scale[j] + bias[j];
@@ -48,11 +50,12 @@ Result<Shape> shapeOf(const KernelSpec& spec, const Dims& dims) {
 
 template <bool kCentered>
 Result<std::unique_ptr<Kernel>> makeNorm(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Shape shape, shapeOf(spec, spec.inputs[0].dims));
   const bool hasBias = kCentered && spec.inputPresent(2);
-  if (elementCount(spec.inputs[1].dims) != shape.width || (hasBias && !takesOptional(spec, 2, shape.width)) || !takesOptionalOutput(spec, 1, shape.rows) ||
-      (kCentered && !takesOptionalOutput(spec, 2, shape.rows)))
+  if (elementCount(spec.inputs[1].dims) != shape.width || (hasBias && !takesOptional(spec, 2, shape.width)) ||
+      !takesOptionalOutput(spec, 1, shape.rows) || (kCentered && !takesOptionalOutput(spec, 2, shape.rows)))
     return notTaken(spec, "parameters that repeat within the normalised axes");
   const double epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-5F));
   return makeBodyKernel("vector rows", [=, threads = spec.threads](const KernelCall& call) -> Status {
@@ -63,7 +66,8 @@ Result<std::unique_ptr<Kernel>> makeNorm(const KernelSpec& spec) {
     float* inverse = call.outputPresent(kInverse) ? output(call, kInverse) : nullptr;
     parallelRows(shape.rows, shape.width, threads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        const RowStatistics s = normRow<kCentered>(x + row * shape.width, scale, bias, y + row * shape.width, shape.width, epsilon);
+        const RowStatistics s =
+            normRow<kCentered>(x + row * shape.width, scale, bias, y + row * shape.width, shape.width, epsilon);
         if (mean != nullptr) mean[row] = static_cast<float>(s.mean());
         if (inverse != nullptr) inverse[row] = static_cast<float>(s.inverse);
       }
@@ -76,19 +80,22 @@ Result<std::unique_ptr<Kernel>> makeNorm(const KernelSpec& spec) {
 template <bool kCentered>
 Result<std::unique_ptr<Kernel>> makeSkipNorm(const KernelSpec& spec) {
   constexpr std::size_t kBias = kCentered ? 4 : 3;
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Shape shape, shapeOf(spec, spec.inputs[0].dims));
   const std::int64_t total = shape.rows * shape.width, skipTotal = elementCount(spec.inputs[1].dims);
   const bool hasBeta = kCentered && spec.inputPresent(3), hasBias = spec.inputPresent(kBias);
   if (total % skipTotal != 0 || skipTotal % shape.width != 0 || elementCount(spec.inputs[2].dims) != shape.width ||
-      (hasBeta && !takesOptional(spec, 3, shape.width)) || !takesOptional(spec, kBias, shape.width) || !takesOptionalOutput(spec, 1, shape.rows) ||
-      !takesOptionalOutput(spec, 2, shape.rows) || !takesOptionalOutput(spec, 3, total))
+      (hasBeta && !takesOptional(spec, 3, shape.width)) || !takesOptional(spec, kBias, shape.width) ||
+      !takesOptionalOutput(spec, 1, shape.rows) || !takesOptionalOutput(spec, 2, shape.rows) ||
+      !takesOptionalOutput(spec, 3, total))
     return notTaken(spec, "operands of other sizes");
   const double epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-12F));
   const std::size_t rowBytes = (static_cast<std::size_t>(shape.width) * sizeof(float) + 63) / 64 * 64;
   const int parts = partsOf(shape.rows, shape.width, spec.threads);
   const auto body = [=](const KernelCall& call) -> Status {
-    const float *x = input(call, 0), *skip = input(call, 1), *gamma = input(call, 2), *beta = hasBeta ? input(call, 3) : nullptr;
+    const float *x = input(call, 0), *skip = input(call, 1), *gamma = input(call, 2),
+                *beta = hasBeta ? input(call, 3) : nullptr;
     const float* bias = hasBias ? input(call, kBias) : nullptr;
     float* y = output(call, 0);
     float* mean = call.outputPresent(1) ? output(call, 1) : nullptr;
@@ -139,15 +146,16 @@ SS_CLONES Dots dotsOf(const float* dy, const float* x, const float* scale, float
   return {sum.total + sumOfLanes(totals), sum.dot + sumOfLanes(dots)};
 }
 
-SS_CLONES void writeGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float shift, float slope, float* dx,
-                             std::int64_t n) {
+SS_CLONES void writeGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float shift,
+                             float slope, float* dx, std::int64_t n) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < n; ++j) dx[j] = inverse * (dy[j] * scale[j] - shift - (x[j] - mean) * slope);
 }
 
 // dx = inverse * (d - (total + (x - mean) * dot * inverse^2) / width)
 template <bool kCentered>
-void inputGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float* dx, std::int64_t width) {
+void inputGradient(const float* dy, const float* x, const float* scale, float mean, float inverse, float* dx,
+                   std::int64_t width) {
   double total = 0, dot = 0;
   for (std::int64_t at = 0; at < width; at += kSumBlock) {
     const Dots dots = dotsOf<kCentered>(dy + at, x + at, scale + at, mean, std::min(kSumBlock, width - at));
@@ -155,13 +163,15 @@ void inputGradient(const float* dy, const float* x, const float* scale, float me
     dot += static_cast<double>(dots.dot);
   }
   const double i = static_cast<double>(inverse), count = static_cast<double>(width);
-  writeGradient(dy, x, scale, mean, inverse, static_cast<float>(total / count), static_cast<float>(dot * i * i / count), dx, width);
+  writeGradient(dy, x, scale, mean, inverse, static_cast<float>(total / count), static_cast<float>(dot * i * i / count), dx,
+                width);
 }
 
 // Rows are summed in float, kFlushRows at a time, and those sums in double.
 constexpr std::int64_t kFlushRows = 16;
 
-SS_CLONES void addParameters(const float* dy, const float* x, float mean, float inverse, float* dscale, float* dbias, std::int64_t width) {
+SS_CLONES void addParameters(const float* dy, const float* x, float mean, float inverse, float* dscale, float* dbias,
+                             std::int64_t width) {
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < width; ++j) {
     dscale[j] += dy[j] * ((x[j] - mean) * inverse);
@@ -189,12 +199,16 @@ SS_CLONES void sumParts(const double* sums, int parts, std::int64_t stride, floa
 template <bool kCentered>
 Result<std::unique_ptr<Kernel>> makeNormGrad(const KernelSpec& spec) {
   constexpr std::size_t kInverse = kCentered ? 4 : 3;
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesInput(spec, 2))
+    return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Shape shape, shapeOf(spec, spec.inputs[1].dims));
   const std::int64_t total = shape.rows * shape.width;
-  const auto given = [&](std::size_t i, std::int64_t elements) { return spec.inputPresent(i) && takesOptional(spec, i, elements); };
+  const auto given = [&](std::size_t i, std::int64_t elements) {
+    return spec.inputPresent(i) && takesOptional(spec, i, elements);
+  };
   if (!given(0, total) || !given(2, shape.width) || (kCentered && !given(3, shape.rows)) || !given(kInverse, shape.rows) ||
-      !takesOptionalOutput(spec, 0, total) || !takesOptionalOutput(spec, 1, shape.width) || (kCentered && !takesOptionalOutput(spec, 2, shape.width)))
+      !takesOptionalOutput(spec, 0, total) || !takesOptionalOutput(spec, 1, shape.width) ||
+      (kCentered && !takesOptionalOutput(spec, 2, shape.width)))
     return notTaken(spec, "operands of other sizes");
   const bool parameters = spec.outputPresent(1) || (kCentered && spec.outputPresent(2));
   const int parts = partsOf(shape.rows, shape.width, spec.threads);
@@ -223,7 +237,9 @@ Result<std::unique_ptr<Kernel>> makeNormGrad(const KernelSpec& spec) {
     if (kCentered && call.outputPresent(2)) sumParts(sums + shape.width, parts, stride, output(call, 2), shape.width);
     return {};
   };
-  return makeBodyKernel("vector rows", body, parameters ? static_cast<std::size_t>(parts * 2 * shape.width) * (sizeof(double) + sizeof(float)) : 0);
+  return makeBodyKernel(
+      "vector rows", body,
+      parameters ? static_cast<std::size_t>(parts * 2 * shape.width) * (sizeof(double) + sizeof(float)) : 0);
 }
 
 }  // namespace

@@ -24,12 +24,13 @@ inline Result<Lines> linesOf(const KernelSpec& spec, const Dims& dims, std::int6
 template <typename Visit>
 void forEachBlock(const Lines& lines, std::int64_t columns, int threads, Visit&& visit) {
   const std::int64_t blocks = (lines.inner + columns - 1) / columns, count = lines.outer * blocks;
-  parallelParts(count, partsOf(count, lines.axis * std::min(columns, lines.inner), threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t at = i % blocks * columns;
-      visit(part, i / blocks, at, std::min(columns, lines.inner - at));
-    }
-  });
+  parallelParts(count, partsOf(count, lines.axis * std::min(columns, lines.inner), threads), 1,
+                [&](int part, std::int64_t begin, std::int64_t end) {
+                  for (std::int64_t i = begin; i < end; ++i) {
+                    const std::int64_t at = i % blocks * columns;
+                    visit(part, i / blocks, at, std::min(columns, lines.inner - at));
+                  }
+                });
 }
 
 }  // namespace stepscope::cpu

@@ -8,7 +8,8 @@
 namespace stepscope::cpu {
 namespace {
 
-constexpr std::int64_t kColumns = 512, kGradColumns = 256;  // of the gradient, what is kept of all channels lies in the second-level cache
+constexpr std::int64_t kColumns = 512,
+                       kGradColumns = 256;  // of the gradient, what is kept of all channels lies in the second-level cache
 
 // The window of channel c reaches from c - before to c + after, cut at the ends.
 struct Window {
@@ -45,7 +46,8 @@ SS_INLINE float shrunk(float s, float beta) {
 }
 
 // scale = bias + alpha * sum of squares of the rows x, `step` apart
-SS_CLONES void scaleRow(const float* x, std::int64_t rows, std::int64_t step, float alpha, float bias, float* scale, std::int64_t n) {
+SS_CLONES void scaleRow(const float* x, std::int64_t rows, std::int64_t step, float alpha, float bias, float* scale,
+                        std::int64_t n) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) scale[i] = x[i] * x[i];
   for (std::int64_t k = 1; k < rows; ++k) {
@@ -74,8 +76,8 @@ SS_CLONES void preparedRow(const float* dy, const float* x, float* scale, float 
 }
 
 // dx = dy power - factor x * sum of the rows `inner`
-SS_CLONES void gradientRow(const float* dy, const float* x, const float* power, const float* inner, std::int64_t rows, float factor, float* dx,
-                           std::int64_t n) {
+SS_CLONES void gradientRow(const float* dy, const float* x, const float* power, const float* inner, std::int64_t rows,
+                           float factor, float* dx, std::int64_t n) {
   std::array<float, kGradColumns> sums{};
   for (std::int64_t k = 0; k < rows; ++k)
     for (std::int64_t i = 0; i < n; ++i) sums[i] += inner[k * kGradColumns + i];
@@ -86,7 +88,8 @@ SS_CLONES void gradientRow(const float* dy, const float* x, const float* power, 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeLrn(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || elementCount(spec.inputs[0].dims) != elementCount(spec.outputs[0].dims))
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) ||
+      elementCount(spec.inputs[0].dims) != elementCount(spec.outputs[0].dims))
     return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Window w, windowOf(spec, spec.inputs[0]));
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
@@ -107,7 +110,8 @@ Result<std::unique_ptr<Kernel>> makeLrn(const KernelSpec& spec) {
 
 // dy, x → dx = dy s^-beta - 2 alpha/size beta x * (sum of dy x s^(-beta - 1) over the channels whose window has this one)
 Result<std::unique_ptr<Kernel>> makeLrnGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Window w, windowOf(spec, spec.inputs[1]));
   if (elementCount(spec.inputs[0].dims) != w.lines.total() || elementCount(spec.outputs[0].dims) != w.lines.total())
     return notTaken(spec, "operands of other sizes");
@@ -123,11 +127,13 @@ Result<std::unique_ptr<Kernel>> makeLrnGrad(const KernelSpec& spec) {
       for (std::int64_t c = 0; c < w.lines.axis; ++c) {
         const std::int64_t first = w.first(c, w.before), rows = w.last(c, w.after) - first + 1;
         scaleRow(x + first * step, rows, step, w.alpha, w.bias, power + c * kGradColumns, n);
-        (w.beta == 0.75F ? preparedRow<true> : preparedRow<false>)(dy + c * step, x + c * step, power + c * kGradColumns, w.beta, inner + c * kGradColumns, n);
+        (w.beta == 0.75F ? preparedRow<true> : preparedRow<false>)(dy + c * step, x + c * step, power + c * kGradColumns,
+                                                                   w.beta, inner + c * kGradColumns, n);
       }
       for (std::int64_t c = 0; c < w.lines.axis; ++c) {
         const std::int64_t first = w.first(c, w.after), rows = w.last(c, w.before) - first + 1;
-        gradientRow(dy + c * step, x + c * step, power + c * kGradColumns, inner + first * kGradColumns, rows, factor, dx + c * step, n);
+        gradientRow(dy + c * step, x + c * step, power + c * kGradColumns, inner + first * kGradColumns, rows, factor,
+                    dx + c * step, n);
       }
     });
     return {};

@@ -63,7 +63,8 @@ double trafficPeak(std::int64_t bytes, Traffic traffic, int threads, double seco
   double best = 0;
   if (sums) {
     std::atomic<float> sink = 0;  // the sums count as used
-    best = measure([&](std::int64_t begin, std::int64_t end) { sink.store(total(a + begin, end - begin), std::memory_order_relaxed); });
+    best = measure(
+        [&](std::int64_t begin, std::int64_t end) { sink.store(total(a + begin, end - begin), std::memory_order_relaxed); });
   } else if (updates) {
     best = measure([&](std::int64_t begin, std::int64_t end) { triad(a + begin, out + begin, out + begin, end - begin); });
   } else {
@@ -115,13 +116,15 @@ MachinePeak measureMachinePeak(int threads) {
   peak.operationsPerSecond = operationsPeak(threads, 0.05);
   const std::int64_t core = cacheSize(_SC_LEVEL2_CACHE_SIZE, kMiB) * threads, shared = cacheSize(_SC_LEVEL3_CACHE_SIZE, 0);
   const std::int64_t spare = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) / 2 * sysconf(_SC_PAGESIZE);
-  const std::int64_t beyond = std::clamp(2 * std::max(shared, core), 64 * kMiB, std::max(64 * kMiB, std::min(512 * kMiB, spare)));
+  const std::int64_t beyond =
+      std::clamp(2 * std::max(shared, core), 64 * kMiB, std::max(64 * kMiB, std::min(512 * kMiB, spare)));
   peak.levels.push_back({"core caches", core, core / 2, 0});
   if (shared > core) peak.levels.push_back({"shared cache", shared, std::min(shared / 2, beyond / 2), 0});
   peak.levels.push_back({"memory", 0, beyond, 0});
   double slower = 0;
   for (auto level = peak.levels.rbegin(); level != peak.levels.rend(); ++level) {
-    for (const Traffic traffic : {Traffic::kTriad, Traffic::kUpdate}) slower = std::max(slower, trafficPeak(level->workingSet, traffic, threads, 0.02));
+    for (const Traffic traffic : {Traffic::kTriad, Traffic::kUpdate})
+      slower = std::max(slower, trafficPeak(level->workingSet, traffic, threads, 0.02));
     level->bytesPerSecond = slower;
   }
   // Once more, some time later: a neighbour on the machine may have disturbed the first try.

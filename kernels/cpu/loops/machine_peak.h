@@ -1,10 +1,12 @@
 // What this machine can do, measured: f32 operations per second, and bytes per second from its caches and its memory.
 //
-// Operations  a matrix product of 1024 x 1024 x 1024 through the list of fast kernels (oneDNN); a multiply-add counts as two.
-// Bytes       y[i] = a[i] + 3 b[i] (triad), y[i] = a[i] + 3 y[i] (update), y[i] = 3 a[i] (copy) or the sum of a[i] over a working set;
-//             results of their own memory are written past the caches where that is faster. The fork and join of a kernel are part of the time.
-// Each figure is the best round of several, so that what else the machine does takes little from it; `seconds` is how long to try
-// (at least three rounds). Not while kernels run elsewhere in the process: their time would be part of it.
+// Operations  a matrix product of 1024 x 1024 x 1024 through the list of fast kernels (oneDNN); a multiply-add counts as
+// two. Bytes       y[i] = a[i] + 3 b[i] (triad), y[i] = a[i] + 3 y[i] (update), y[i] = 3 a[i] (copy) or the sum of a[i] over
+// a working set;
+//             results of their own memory are written past the caches where that is faster. The fork and join of a kernel
+//             are part of the time.
+// Each figure is the best round of several, so that what else the machine does takes little from it; `seconds` is how long
+// to try (at least three rounds). Not while kernels run elsewhere in the process: their time would be part of it.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +24,11 @@ double trafficPeak(std::int64_t bytes, Traffic traffic, int threads, double seco
 double operationsPeak(int threads, double seconds);
 
 struct MemoryLevel {
-  std::string_view name;        // "core caches": those of one core each · "shared cache" · "memory"
-  std::int64_t capacity = 0;    // bytes that it holds; 0 = no limit
-  std::int64_t workingSet = 0;  // bytes that it was measured over: half of a cache; memory: twice the largest cache, 64 to 512 MiB
-  double bytesPerSecond = 0;    // triad or update, whichever is faster; not less than that of the levels below
+  std::string_view name;      // "core caches": those of one core each · "shared cache" · "memory"
+  std::int64_t capacity = 0;  // bytes that it holds; 0 = no limit
+  std::int64_t workingSet =
+      0;  // bytes that it was measured over: half of a cache; memory: twice the largest cache, 64 to 512 MiB
+  double bytesPerSecond = 0;  // triad or update, whichever is faster; not less than that of the levels below
 };
 
 struct MachinePeak {

@@ -1,4 +1,5 @@
-// Mod of floats: the rest of a division is exact in double while the quotient has at most 29 bits; the standard library has the others.
+// Mod of floats: the rest of a division is exact in double while the quotient has at most 29 bits; the standard library has
+// the others.
 #include <array>
 #include <cmath>
 
@@ -33,7 +34,8 @@ SS_CLONES bool restBlock(const float* a, const float* b, float* y, std::int64_t 
 }
 
 template <bool kTruncate>
-void restLoop(const void* left, std::int64_t stepA, const void* right, std::int64_t stepB, void* result, std::int64_t count) {
+void restLoop(const void* left, std::int64_t stepA, const void* right, std::int64_t stepB, void* result,
+              std::int64_t count) {
   const auto *a = static_cast<const float*>(left), *b = static_cast<const float*>(right);
   auto* y = static_cast<float*>(result);
   std::array<float, kBlock> rest;  // y may lie over an operand
@@ -54,7 +56,8 @@ void restLoop(const void* left, std::int64_t stepA, const void* right, std::int6
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeMod(const KernelSpec& spec) {
-  if (spec.inputs.size() != 2 || !takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (spec.inputs.size() != 2 || !takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   return makePairKernel(spec, spec.attrs.integer("fmod", 0) != 0 ? restLoop<true> : restLoop<false>);
 }
 

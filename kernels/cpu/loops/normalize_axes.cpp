@@ -1,5 +1,6 @@
-// MeanVarianceNormalization, LpNormalization and the gradient of ReduceProd: sums over some axes, kept in double, then every element once more.
-// Elements of one result are neighbours (a run), or results lie side by side (columns); a thread has whole results.
+// MeanVarianceNormalization, LpNormalization and the gradient of ReduceProd: sums over some axes, kept in double, then every
+// element once more. Elements of one result are neighbours (a run), or results lie side by side (columns); a thread has
+// whole results.
 #include <array>
 #include <cmath>
 
@@ -42,7 +43,9 @@ struct Blocks {
   }
 
  private:
-  bool neighbours() const { return !columns() && plan.reduced.rank > 0 && plan.reduced.strides[static_cast<std::size_t>(plan.reduced.rank - 1)] == 1; }
+  bool neighbours() const {
+    return !columns() && plan.reduced.rank > 0 && plan.reduced.strides[static_cast<std::size_t>(plan.reduced.rank - 1)] == 1;
+  }
 };
 
 enum class Term { kValue, kSquare, kSize };
@@ -79,7 +82,8 @@ void gather(const Blocks& b, std::int64_t block, const float* x, const Columns& 
 template <int kStep>
 SS_CLONES void apply(const float* x, const double* shift, const double* scale, float* y, std::int64_t n) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<float>((static_cast<double>(x[i]) - shift[i * kStep]) * scale[i * kStep]);
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<float>((static_cast<double>(x[i]) - shift[i * kStep]) * scale[i * kStep]);
 }
 
 enum class Rule { kMeanVariance, kFirst, kSecond };
@@ -98,7 +102,9 @@ void normalise(const Blocks& b, Rule rule, std::int64_t block, const float* x, f
     else
       s = s == 0 ? 0 : 1 / (rule == Rule::kSecond ? std::sqrt(s) : s);
   }
-  b.visit(block, [&](std::int64_t at) { (b.columns() ? apply<1> : apply<0>)(x + at, shift.data(), sums.data(), y + at, b.width(block)); });
+  b.visit(block, [&](std::int64_t at) {
+    (b.columns() ? apply<1> : apply<0>)(x + at, shift.data(), sums.data(), y + at, b.width(block));
+  });
 }
 
 Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, std::span<const std::int64_t> axes, Rule rule) {
@@ -142,7 +148,8 @@ template <int kStep>
 SS_CLONES void productSlope(const float* x, const double* slope, const double* zeros, float* dx, std::int64_t n) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
-    const double s = slope[i * kStep], z = zeros[i * kStep], share = s / static_cast<double>(x[i]), alone = z == 1 && x[i] == 0 ? s : 0;
+    const double s = slope[i * kStep], z = zeros[i * kStep], share = s / static_cast<double>(x[i]),
+                 alone = z == 1 && x[i] == 0 ? s : 0;
     dx[i] = static_cast<float>(z == 0 ? share : alone);
   }
 }
@@ -162,7 +169,8 @@ Result<std::unique_ptr<Kernel>> makeLpNormalization(const KernelSpec& spec) {
 
 // dy, x, axes? → dx
 Result<std::unique_ptr<Kernel>> makeReduceProdGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   if (spec.inputPresent(2) && !spec.inputs[2].constant.valid()) return notTaken(spec, "axes that are not constant");
   const Dims& dims = spec.inputs[1].dims;
   const TensorView axes = spec.inputPresent(2) ? spec.inputs[2].constant.view() : TensorView{};
@@ -171,7 +179,8 @@ Result<std::unique_ptr<Kernel>> makeReduceProdGrad(const KernelSpec& spec) {
   call.inputs = operands;
   SS_ASSIGN(const std::uint64_t mask, reference::reducedAxes(spec, call, 2, dims));
   SS_ASSIGN(const Blocks b, Blocks::of(dims, mask));
-  if (elementCount(spec.inputs[0].dims) != b.plan.outputs || elementCount(spec.outputs[0].dims) != b.plan.outputs * b.plan.count)
+  if (elementCount(spec.inputs[0].dims) != b.plan.outputs ||
+      elementCount(spec.outputs[0].dims) != b.plan.outputs * b.plan.count)
     return notTaken(spec, "operands of other sizes");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& run) -> Status {
     const float *dy = input(run, 0), *x = input(run, 1);
@@ -187,8 +196,11 @@ Result<std::unique_ptr<Kernel>> makeReduceProdGrad(const KernelSpec& spec) {
           else
             multiplyRun(x + at, product[0], zeros[0], n);
         });
-        for (std::int64_t j = 0; j < results; ++j) product[static_cast<std::size_t>(j)] *= static_cast<double>(dy[b.firstResult(block) + j]);
-        b.visit(block, [&](std::int64_t at) { (b.columns() ? productSlope<1> : productSlope<0>)(x + at, product.data(), zeros.data(), dx + at, n); });
+        for (std::int64_t j = 0; j < results; ++j)
+          product[static_cast<std::size_t>(j)] *= static_cast<double>(dy[b.firstResult(block) + j]);
+        b.visit(block, [&](std::int64_t at) {
+          (b.columns() ? productSlope<1> : productSlope<0>)(x + at, product.data(), zeros.data(), dx + at, n);
+        });
       }
     });
     return {};

@@ -1,5 +1,5 @@
-// Pad in all modes, with elements added or removed, and PadGrad: rows of the last axis that changes are copied whole, and only their ends are
-// looked up. Operands that do not fit are left to the reference kernel, which names mistakes.
+// Pad in all modes, with elements added or removed, and PadGrad: rows of the last axis that changes are copied whole, and
+// only their ends are looked up. Operands that do not fit are left to the reference kernel, which names mistakes.
 #include <cstring>
 
 #include "kernels/cpu/loops/strided.h"
@@ -12,16 +12,17 @@ namespace {
 using reference::Extents;
 using reference::PadMode;
 
-// Axes of the data and of the padded tensor, and where each position of the latter comes from. The lists lie in the workspace.
+// Axes of the data and of the padded tensor, and where each position of the latter comes from. The lists lie in the
+// workspace.
 struct Plan {
   Dims data, padded;
   PadMode mode = PadMode::kConstant;
   std::size_t padsInput = 1;
   Extents begin{};
-  std::size_t last = 0;                                      // the last axis that changes
+  std::size_t last = 0;                                     // the last axis that changes
   std::array<std::int64_t*, reference::kMaxRank> source{};  // of the axes before it, by padded position; -1 = the constant
-  std::int64_t rowUnit = 1;                                  // elements behind one position of it
-  std::int64_t whole = 0, wholeEnd = 0;                      // positions of `last` that lie in the data
+  std::int64_t rowUnit = 1;                                 // elements behind one position of it
+  std::int64_t whole = 0, wholeEnd = 0;                     // positions of `last` that lie in the data
 
   std::int64_t sourceInRow(std::int64_t i) const { return reference::padSource(mode, i - begin[last], data[last]); }
 
@@ -52,13 +53,16 @@ bool readPads(Plan& plan, const KernelCall& call) {
   plan.last = 0;
   for (std::size_t a = 0; a < plan.rank(); ++a) {
     std::int64_t extent = 0;
-    if (__builtin_add_overflow(plan.data[a], plan.begin[a], &extent) || __builtin_add_overflow(extent, end[a], &extent) || extent != plan.padded[a]) return false;
+    if (__builtin_add_overflow(plan.data[a], plan.begin[a], &extent) || __builtin_add_overflow(extent, end[a], &extent) ||
+        extent != plan.padded[a])
+      return false;
     if (plan.begin[a] != 0 || end[a] != 0) plan.last = a;
   }
   auto* lists = reinterpret_cast<std::int64_t*>(call.workspace.data());
   for (std::size_t a = 0; a < plan.last; ++a) {
     plan.source[a] = lists;
-    for (std::int64_t i = 0; i < plan.padded[a]; ++i) *lists++ = reference::padSource(plan.mode, i - plan.begin[a], plan.data[a]);
+    for (std::int64_t i = 0; i < plan.padded[a]; ++i)
+      *lists++ = reference::padSource(plan.mode, i - plan.begin[a], plan.data[a]);
   }
   plan.rowUnit = 1;
   for (std::size_t a = plan.last + 1; a < plan.rank(); ++a) plan.rowUnit *= plan.data[a];
@@ -98,7 +102,8 @@ void padRows(const Plan& plan, T* y, const T* x, T fill, int threads) {
       };
       for (std::int64_t i = 0; i < plan.whole; ++i) lookUp(i);
       if (plan.wholeEnd > plan.whole)
-        std::memcpy(to + plan.whole * unit, from + (plan.whole - plan.begin[plan.last]) * unit, static_cast<std::size_t>((plan.wholeEnd - plan.whole) * unit) * sizeof(T));
+        std::memcpy(to + plan.whole * unit, from + (plan.whole - plan.begin[plan.last]) * unit,
+                    static_cast<std::size_t>((plan.wholeEnd - plan.whole) * unit) * sizeof(T));
       for (std::int64_t i = plan.wholeEnd; i < extent; ++i) lookUp(i);
     }
   });
@@ -151,7 +156,8 @@ void gradientRows(const Plan& plan, std::int64_t* positions, float* dx, const fl
           if (const std::int64_t source = plan.sourceInRow(i); source >= 0) add(to + source * unit, values + i * unit, unit);
         };
         for (std::int64_t i = 0; i < plan.whole; ++i) collect(i);
-        add(to + (plan.whole - plan.begin[plan.last]) * unit, values + plan.whole * unit, (plan.wholeEnd - plan.whole) * unit);
+        add(to + (plan.whole - plan.begin[plan.last]) * unit, values + plan.whole * unit,
+            (plan.wholeEnd - plan.whole) * unit);
         for (std::int64_t i = plan.wholeEnd; i < plan.padded[plan.last]; ++i) collect(i);
         any = false;
         for (std::size_t a = plan.last; a-- > 0 && !any;) {
@@ -165,7 +171,8 @@ void gradientRows(const Plan& plan, std::int64_t* positions, float* dx, const fl
 
 Result<Plan> planOf(const KernelSpec& spec, const OperandSpec& data, const OperandSpec& padded, std::size_t padsInput) {
   SS_ASSIGN(const PadMode mode, reference::padMode(spec));
-  if (data.dims.size() != padded.dims.size() || data.dims.empty() || data.dims.size() > reference::kMaxRank) return notTaken(spec, "ranks");
+  if (data.dims.size() != padded.dims.size() || data.dims.empty() || data.dims.size() > reference::kMaxRank)
+    return notTaken(spec, "ranks");
   Plan plan;
   plan.data = data.dims;
   plan.padded = padded.dims;
@@ -178,7 +185,8 @@ Result<Plan> planOf(const KernelSpec& spec, const OperandSpec& data, const Opera
 
 Result<std::unique_ptr<Kernel>> makePad(const KernelSpec& spec) {
   if (!movable(spec, 0, 0) || spec.inputs.size() < 2) return notTaken(spec, "elements that cannot be copied");
-  if (spec.inputPresent(2) && !takesOptional(spec, 2, 1, spec.inputs[0].dtype)) return notTaken(spec, "a constant of another type");
+  if (spec.inputPresent(2) && !takesOptional(spec, 2, 1, spec.inputs[0].dtype))
+    return notTaken(spec, "a constant of another type");
   SS_ASSIGN(Plan plan, planOf(spec, spec.inputs[0], spec.outputs[0], 1));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const std::size_t workspace = static_cast<std::size_t>(plan.listed()) * sizeof(std::int64_t);
@@ -195,14 +203,16 @@ Result<std::unique_ptr<Kernel>> makePad(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makePadGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || spec.inputs.size() < 3) return notTaken(spec, "operands other than float32");
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || spec.inputs.size() < 3)
+    return notTaken(spec, "operands other than float32");
   SS_ASSIGN(Plan plan, planOf(spec, spec.outputs[0], spec.inputs[0], 2));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   std::int64_t numbers = 2 * plan.listed();
   for (std::size_t a = 0; a + 1 < plan.rank(); ++a) numbers += plan.data[a] + 1;
   const auto body = [=, threads = spec.threads](const KernelCall& call) mutable -> Status {
     if (!readPads(plan, call)) return reference->run(call);
-    gradientRows(plan, reinterpret_cast<std::int64_t*>(call.workspace.data()) + plan.listed(), output(call, 0), input(call, 0), threads);
+    gradientRows(plan, reinterpret_cast<std::int64_t*>(call.workspace.data()) + plan.listed(), output(call, 0),
+                 input(call, 0), threads);
     return {};
   };
   return makeBodyKernel("rows", body, static_cast<std::size_t>(numbers) * sizeof(std::int64_t));

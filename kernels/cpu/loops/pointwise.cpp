@@ -1,14 +1,14 @@
 // stepscope.Pointwise in blocks that stay in the first cache: every step runs over a block before the next block is read.
-#include "kernels/pointwise_program.h"
+#include <omp.h>
 
 #include <algorithm>
-#include <omp.h>
 #include <optional>
 
 #include "kernels/cpu/loops/lanes_last.h"
 #include "kernels/cpu/loops/loops.h"
 #include "kernels/cpu/loops/pow.h"
 #include "kernels/cpu/loops/vector_math.h"
+#include "kernels/pointwise_program.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -18,10 +18,10 @@ constexpr std::int64_t kBlock = 1024;  // floats
 // y may be any of the operands. One-operand steps get their operand three times.
 using StepLoop = void (*)(const float* a, const float* b, const float* c, float* y, std::int64_t n);
 
-#define SS_STEP(NAME, EXPRESSION)                                                                                          \
+#define SS_STEP(NAME, EXPRESSION)                                                                                        \
   SS_CLONES void NAME([[maybe_unused]] const float* a, [[maybe_unused]] const float* b, [[maybe_unused]] const float* c, \
-                      float* y, std::int64_t n) {                                                                          \
-    _Pragma("GCC ivdep") for (std::int64_t i = 0; i < n; ++i) y[i] = EXPRESSION;                                           \
+                      float* y, std::int64_t n) {                                                                        \
+    _Pragma("GCC ivdep") for (std::int64_t i = 0; i < n; ++i) y[i] = EXPRESSION;                                         \
   }
 SS_STEP(absolute, std::fabs(a[i]))
 SS_STEP(sum, a[i] + b[i])
@@ -111,14 +111,17 @@ struct Step {
 
 class PointwiseKernel final : public Kernel {
  public:
-  PointwiseKernel(const PointwiseProgram& program, std::vector<Input> inputs, std::int64_t outer, std::int64_t inner, int threads)
+  PointwiseKernel(const PointwiseProgram& program, std::vector<Input> inputs, std::int64_t outer, std::int64_t inner,
+                  int threads)
       : inputs_(std::move(inputs)), outer_(outer), inner_(inner), threads_(outer * inner > kParallelElements ? threads : 1) {
     for (Input& input : inputs_)
       if (!readInPlace(input)) input.slot = slots_++;
     placeSteps(program);
   }
 
-  std::size_t workspaceBytes() const override { return static_cast<std::size_t>(threads_) * slots_ * kBlock * sizeof(float); }
+  std::size_t workspaceBytes() const override {
+    return static_cast<std::size_t>(threads_) * slots_ * kBlock * sizeof(float);
+  }
 
   Status run(const KernelCall& call) override {
     const std::int64_t perRow = (inner_ + kBlock - 1) / kBlock, blocks = outer_ * perRow;
@@ -139,7 +142,9 @@ class PointwiseKernel final : public Kernel {
   std::string implementation() const override { return "vector loop, " + std::to_string(steps_.size()) + " steps"; }
 
  private:
-  static bool readInPlace(const Input& input) { return !input.mask && (input.form == Form::kWhole || input.form == Form::kRow); }
+  static bool readInPlace(const Input& input) {
+    return !input.mask && (input.form == Form::kWhole || input.form == Form::kRow);
+  }
 
   // Blocks of dead results are written again.
   void placeSteps(const PointwiseProgram& program) {
@@ -193,7 +198,8 @@ class PointwiseKernel final : public Kernel {
     }
     for (std::size_t s = 0; s < steps_.size(); ++s) {
       const Step& step = steps_[s];
-      float* y = s + 1 == steps_.size() ? static_cast<float*>(call.outputs[0].data) + row * inner_ + column : own + step.slot * kBlock;
+      float* y = s + 1 == steps_.size() ? static_cast<float*>(call.outputs[0].data) + row * inner_ + column
+                                        : own + step.slot * kBlock;
       step.loop(values[step.operands[0]], values[step.operands[1]], values[step.operands[2]], y, n);
       values[inputs_.size() + s] = y;
     }
@@ -206,7 +212,8 @@ class PointwiseKernel final : public Kernel {
   int threads_;
 };
 
-// Whether the operand is a run of whole trailing axes of the result (a row) or of leading ones (a column), and the row's length.
+// Whether the operand is a run of whole trailing axes of the result (a row) or of leading ones (a column), and the row's
+// length.
 std::optional<std::pair<Form, std::int64_t>> formOf(const Dims& operand, const Dims& result) {
   const std::int64_t total = elementCount(result), count = elementCount(operand);
   if (count == total) return std::pair{Form::kWhole, std::int64_t{0}};
@@ -230,7 +237,9 @@ std::optional<std::pair<Form, std::int64_t>> formOf(const Dims& operand, const D
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec) {
-  const auto refuse = [](const char* what) { return unsupported(std::string("Pointwise: ") + what + "; the reference kernel serves"); };
+  const auto refuse = [](const char* what) {
+    return unsupported(std::string("Pointwise: ") + what + "; the reference kernel serves");
+  };
   const Dims& y = spec.outputs[0].dims;
   const std::int64_t total = elementCount(y);
   if (spec.outputs[0].dtype != DType::kF32 || total == 0) return refuse("a result that is empty or no float32");
@@ -246,13 +255,15 @@ Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec) {
     if (!masks.back() && operand.dtype != DType::kF32) return refuse("an operand that is no float32");
     const std::int64_t count = elementCount(operand.dims);
     if (blocked && count != 1 && !isBlocked(operand)) {
-      if (masks.back() || !isChannelVector(operand.dims, y)) return refuse("operands that are neither whole nor one element per channel");
+      if (masks.back() || !isChannelVector(operand.dims, y))
+        return refuse("operands that are neither whole nor one element per channel");
       inputs.push_back({Form::kLanes, false, 0, count / kLayoutLanes});
       continue;
     }
     if (blocked && count != 1 && operand.dims != y) return refuse("operands of several extents");
     const auto form = formOf(operand.dims, y);
-    if (!form || (form->second != 0 && inner != 0 && form->second != inner)) return refuse("operands that broadcast along different axes");
+    if (!form || (form->second != 0 && inner != 0 && form->second != inner))
+      return refuse("operands that broadcast along different axes");
     if (form->second != 0) inner = form->second;
     inputs.push_back({form->first, masks.back(), 0, 1});
   }

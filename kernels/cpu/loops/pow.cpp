@@ -37,8 +37,10 @@ SS_POWER(PowerOne, x)
 SS_POWER(PowerTwo, x* x)
 SS_POWER(PowerThree, x* x* x)
 SS_POWER(PowerFour, (x * x) * (x * x))
-SS_POWER(PowerHalf, x < 0 && x >= -std::numeric_limits<float>::max() ? std::numeric_limits<float>::quiet_NaN() : std::sqrt(std::fabs(x)))
-SS_POWER(PowerMinusHalf, x < 0 && x >= -std::numeric_limits<float>::max() ? std::numeric_limits<float>::quiet_NaN() : 1.0F / std::sqrt(std::fabs(x)))
+SS_POWER(PowerHalf, x < 0 && x >= -std::numeric_limits<float>::max() ? std::numeric_limits<float>::quiet_NaN()
+                                                                     : std::sqrt(std::fabs(x)))
+SS_POWER(PowerMinusHalf, x < 0 && x >= -std::numeric_limits<float>::max() ? std::numeric_limits<float>::quiet_NaN()
+                                                                          : 1.0F / std::sqrt(std::fabs(x)))
 SS_POWER(PowerMinusOne, 1.0F / x)
 #undef SS_POWER
 
@@ -66,15 +68,19 @@ void powRun(const float* a, std::int64_t stepA, const float* b, std::int64_t ste
     const float *x = stepA == 0 ? base.data() : a + at, *e = stepB == 0 ? exponent.data() : b + at;
     if (!powBlock(x, e, result.data(), n))
       for (std::int64_t i = 0; i < n; ++i)
-        result[static_cast<std::size_t>(i)] = static_cast<float>(std::pow(static_cast<double>(x[i]), static_cast<double>(e[i])));
+        result[static_cast<std::size_t>(i)] =
+            static_cast<float>(std::pow(static_cast<double>(x[i]), static_cast<double>(e[i])));
     std::copy_n(result.begin(), n, y + at);
   }
 }
 
 Result<std::unique_ptr<Kernel>> makePow(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "operands other than float32");
-  SS_ASSIGN(const Broadcast broadcast, Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims}));
-  const bool full = elementCount(spec.inputs[0].dims) == broadcast.elements(), oneExponent = elementCount(spec.inputs[1].dims) == 1;
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0))
+    return notTaken(spec, "operands other than float32");
+  SS_ASSIGN(const Broadcast broadcast,
+            Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims}));
+  const bool full = elementCount(spec.inputs[0].dims) == broadcast.elements(),
+             oneExponent = elementCount(spec.inputs[1].dims) == 1;
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float *a = input(call, 0), *b = input(call, 1);
     float* y = output(call, 0);
@@ -84,7 +90,8 @@ Result<std::unique_ptr<Kernel>> makePow(const KernelSpec& spec) {
     parallelElements(broadcast.elements(), threads, [&](std::int64_t begin, std::int64_t end) {
       if (simple != nullptr) return simple(a + begin, y + begin, end - begin);
       broadcast.runs(begin, end, [&](const Broadcast::Run& run) {
-        powRun(a + run.at[0], broadcast.step(0), oneExponent ? &exponent : b + run.at[1], broadcast.step(1), y + run.out, run.count);
+        powRun(a + run.at[0], broadcast.step(0), oneExponent ? &exponent : b + run.at[1], broadcast.step(1), y + run.out,
+               run.count);
       });
     });
     return {};

@@ -1,5 +1,5 @@
-// QuantizeLinear, DequantizeLinear and FakeQuant with one scale for all elements or one per extent of an axis; the bits are those of the reference
-// kernels: a quotient of floats rounded once, and FakeQuant in double.
+// QuantizeLinear, DequantizeLinear and FakeQuant with one scale for all elements or one per extent of an axis; the bits are
+// those of the reference kernels: a quotient of floats rounded once, and FakeQuant in double.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -31,7 +31,9 @@ Result<Scales> scalesOf(const KernelSpec& spec) {
 template <typename Body>
 void forEachRun(const Scales& s, int threads, Body&& body) {
   if (s.count == 1)
-    return parallelElements(s.elements(), threads, [&](std::int64_t begin, std::int64_t end) { body(begin, end - begin, std::int64_t{0}, std::int64_t{0}); });
+    return parallelElements(s.elements(), threads, [&](std::int64_t begin, std::int64_t end) {
+      body(begin, end - begin, std::int64_t{0}, std::int64_t{0});
+    });
   const bool last = s.inner == 1;
   const std::int64_t width = last ? s.count : s.inner;
   parallelRows(s.elements() / width, width, threads, [&](std::int64_t begin, std::int64_t end) {
@@ -70,7 +72,8 @@ SS_INLINE float restored(Q x, float scale, Q zero) {
 }
 
 template <typename Q>
-SS_CLONES void dequantizeRun(const Q* x, const float* scale, const Q* zero, std::int64_t step, float* y, std::int64_t count) {
+SS_CLONES void dequantizeRun(const Q* x, const float* scale, const Q* zero, std::int64_t step, float* y,
+                             std::int64_t count) {
   if (step == 0) {
     const float one = *scale;
     const Q origin = *zero;
@@ -102,25 +105,30 @@ template <typename Q>
 Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Scales& s, DType codes) {
   if (!takesOptional(spec, 2, s.count, codes)) return notTaken(spec, "a zero point of another type");
   const bool forward = spec.op == "QuantizeLinear";
-  return makeBodyKernel("vector loop", [=, none = std::vector<Q>(static_cast<std::size_t>(s.count)), threads = spec.threads](const KernelCall& call) -> Status {
-    const float* scale = input(call, 1);
-    const Q* zero = call.inputPresent(2) ? input<Q>(call, 2) : none.data();
-    forEachRun(s, threads, [&](std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t step) {
-      if (forward)
-        quantizeRun<Q>(input(call, 0) + at, scale + first, zero + first, step, output<Q>(call, 0) + at, count);
-      else
-        dequantizeRun<Q>(input<Q>(call, 0) + at, scale + first, zero + first, step, output(call, 0) + at, count);
-    });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector loop",
+      [=, none = std::vector<Q>(static_cast<std::size_t>(s.count)),
+       threads = spec.threads](const KernelCall& call) -> Status {
+        const float* scale = input(call, 1);
+        const Q* zero = call.inputPresent(2) ? input<Q>(call, 2) : none.data();
+        forEachRun(s, threads, [&](std::int64_t at, std::int64_t count, std::int64_t first, std::int64_t step) {
+          if (forward)
+            quantizeRun<Q>(input(call, 0) + at, scale + first, zero + first, step, output<Q>(call, 0) + at, count);
+          else
+            dequantizeRun<Q>(input<Q>(call, 0) + at, scale + first, zero + first, step, output(call, 0) + at, count);
+        });
+        return {};
+      });
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeQuantize(const KernelSpec& spec) {
-  if (!spec.inputPresent(0) || !spec.outputPresent(0) || !takesInput(spec, 1)) return notTaken(spec, "scales other than float32");
+  if (!spec.inputPresent(0) || !spec.outputPresent(0) || !takesInput(spec, 1))
+    return notTaken(spec, "scales other than float32");
   const bool forward = spec.op == "QuantizeLinear";
-  const OperandSpec &floats = forward ? spec.inputs[0] : spec.outputs[0], &codes = forward ? spec.outputs[0] : spec.inputs[0];
+  const OperandSpec &floats = forward ? spec.inputs[0] : spec.outputs[0],
+                    &codes = forward ? spec.outputs[0] : spec.inputs[0];
   if (!takes(floats) || !takes(codes, codes.dtype) || elementCount(floats.dims) != elementCount(codes.dims))
     return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Scales s, scalesOf(spec));
@@ -133,11 +141,14 @@ Result<std::unique_ptr<Kernel>> makeQuantize(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeFakeQuant(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || !takesOptional(spec, 1, 1) || !takesOptional(spec, 2, 1) || !spec.inputPresent(2))
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || !takesOptional(spec, 1, 1) || !takesOptional(spec, 2, 1) ||
+      !spec.inputPresent(2))
     return notTaken(spec, "elements other than float32");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
-  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count, DType::kBool)) return notTaken(spec, "results of another size");
-  const auto low = static_cast<double>(spec.attrs.integer("quant_min", 0)), high = static_cast<double>(spec.attrs.integer("quant_max", 255));
+  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count, DType::kBool))
+    return notTaken(spec, "results of another size");
+  const auto low = static_cast<double>(spec.attrs.integer("quant_min", 0)),
+             high = static_cast<double>(spec.attrs.integer("quant_max", 255));
   if (!(low <= high)) return notTaken(spec, "an empty range");
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const FakeRule rule{static_cast<double>(*input(call, 1)), static_cast<double>(*input(call, 2)), low, high};

@@ -1,4 +1,5 @@
-// RandomUniform, RandomNormal and Bernoulli: bit for bit the numbers of the reference kernels, whatever the number of threads.
+// RandomUniform, RandomNormal and Bernoulli: bit for bit the numbers of the reference kernels, whatever the number of
+// threads.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -12,7 +13,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 256;  // elements that are drawn at once
 
-// Whether its product with a draw of 24 bits is exact in double: then a fused sum has the bits of the two steps of the reference kernel.
+// Whether its product with a draw of 24 bits is exact in double: then a fused sum has the bits of the two steps of the
+// reference kernel.
 bool exactBesideDraw(double span) {
   int exponent = 0;
   const double digits = std::ldexp(std::frexp(span, &exponent), 29);
@@ -22,7 +24,8 @@ bool exactBesideDraw(double span) {
 SS_CLONES void uniformBlock(const RandomKey& key, std::int64_t at, double low, double span, float* y) {
   std::array<std::uint32_t, kBlock> words;
   drawWords(key, static_cast<std::uint64_t>(at / 4), words);
-  for (std::size_t i = 0; i < words.size(); ++i) y[i] = static_cast<float>(low + span * static_cast<double>(uniformOf(words[i])));
+  for (std::size_t i = 0; i < words.size(); ++i)
+    y[i] = static_cast<float>(low + span * static_cast<double>(uniformOf(words[i])));
 }
 
 SS_CLONES void bernoulliBlock(const RandomKey& key, std::int64_t at, const float* x, float* y, std::int64_t count) {
@@ -31,10 +34,11 @@ SS_CLONES void bernoulliBlock(const RandomKey& key, std::int64_t at, const float
   for (std::int64_t i = 0; i < count; ++i) y[i] = uniformOf(words[static_cast<std::size_t>(i)]) < x[i] ? 1.0F : 0.0F;
 }
 
-// Box-Muller with functions that differ from those of the standard library by less than kMathError of the radius. Where that could change the
-// float, the element is counted as doubtful; returns whether any is.
+// Box-Muller with functions that differ from those of the standard library by less than kMathError of the radius. Where that
+// could change the float, the element is counted as doubtful; returns whether any is.
 constexpr double kMathError = 2e-12, kSumError = 1e-15;
-SS_CLONES bool normalBlock(const RandomKey& key, std::int64_t at, double mean, double scale, float* y, std::uint8_t* doubtful) {
+SS_CLONES bool normalBlock(const RandomKey& key, std::int64_t at, double mean, double scale, float* y,
+                           std::uint8_t* doubtful) {
   std::array<std::uint32_t, kBlock> radius, angle;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < kBlock; ++i) {
@@ -62,39 +66,47 @@ SS_CLONES bool normalBlock(const RandomKey& key, std::int64_t at, double mean, d
 // fill(element, result): kBlock elements.
 template <typename Fill>
 void forEachBlock(std::int64_t count, std::int64_t cost, float* y, int threads, Fill&& fill) {
-  parallelParts((count + kBlock - 1) / kBlock, partsOf(count, cost, threads), 1, [&](int, std::int64_t begin, std::int64_t end) {
-    std::array<float, kBlock> rest;
-    for (std::int64_t block = begin; block < end; ++block) {
-      const std::int64_t at = block * kBlock, n = std::min(kBlock, count - at);
-      fill(at, n < kBlock ? rest.data() : y + at);
-      if (n < kBlock) std::copy_n(rest.begin(), n, y + at);
-    }
-  });
+  parallelParts((count + kBlock - 1) / kBlock, partsOf(count, cost, threads), 1,
+                [&](int, std::int64_t begin, std::int64_t end) {
+                  std::array<float, kBlock> rest;
+                  for (std::int64_t block = begin; block < end; ++block) {
+                    const std::int64_t at = block * kBlock, n = std::min(kBlock, count - at);
+                    fill(at, n < kBlock ? rest.data() : y + at);
+                    if (n < kBlock) std::copy_n(rest.begin(), n, y + at);
+                  }
+                });
 }
 
 // A seed in the model tells nodes apart.
-std::uint64_t seedOf(const KernelSpec& spec) { return std::uint64_t{std::bit_cast<std::uint32_t>(spec.attrs.real("seed", 0.0F))} << 32; }
+std::uint64_t seedOf(const KernelSpec& spec) {
+  return std::uint64_t{std::bit_cast<std::uint32_t>(spec.attrs.real("seed", 0.0F))} << 32;
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeRandomUniform(const KernelSpec& spec) {
   if (!takesOutput(spec, 0)) return notTaken(spec, "a result other than float32");
-  const double low = static_cast<double>(spec.attrs.real("low", 0.0F)), span = static_cast<double>(spec.attrs.real("high", 1.0F)) - low;
+  const double low = static_cast<double>(spec.attrs.real("low", 0.0F)),
+               span = static_cast<double>(spec.attrs.real("high", 1.0F)) - low;
   if (!exactBesideDraw(span)) return notTaken(spec, "a range of so many digits");
   return makeBodyKernel("vector loop",
-                        [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
+                        [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims),
+                         threads = spec.threads](const KernelCall& call) -> Status {
                           RandomKey key = call.random;
                           key.seed ^= seed;
-                          forEachBlock(count, 4, output(call, 0), threads, [&](std::int64_t at, float* y) { uniformBlock(key, at, low, span, y); });
+                          forEachBlock(count, 4, output(call, 0), threads,
+                                       [&](std::int64_t at, float* y) { uniformBlock(key, at, low, span, y); });
                           return {};
                         });
 }
 
 Result<std::unique_ptr<Kernel>> makeRandomNormal(const KernelSpec& spec) {
   if (!takesOutput(spec, 0)) return notTaken(spec, "a result other than float32");
-  const double mean = static_cast<double>(spec.attrs.real("mean", 0.0F)), scale = static_cast<double>(spec.attrs.real("scale", 1.0F));
+  const double mean = static_cast<double>(spec.attrs.real("mean", 0.0F)),
+               scale = static_cast<double>(spec.attrs.real("scale", 1.0F));
   return makeBodyKernel("vector loop",
-                        [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
+                        [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims),
+                         threads = spec.threads](const KernelCall& call) -> Status {
                           RandomKey key = call.random;
                           key.seed ^= seed;
                           forEachBlock(count, 16, output(call, 0), threads, [&](std::int64_t at, float* y) {
@@ -115,8 +127,9 @@ Result<std::unique_ptr<Kernel>> makeBernoulli(const KernelSpec& spec) {
   return makeBodyKernel("vector loop", [=, seed = seedOf(spec), threads = spec.threads](const KernelCall& call) -> Status {
     RandomKey key = call.random;
     key.seed ^= seed;
-    forEachBlock(count, 4, output(call, 0), threads,
-                 [&](std::int64_t at, float* y) { bernoulliBlock(key, at, input(call, 0) + at, y, std::min(kBlock, count - at)); });
+    forEachBlock(count, 4, output(call, 0), threads, [&](std::int64_t at, float* y) {
+      bernoulliBlock(key, at, input(call, 0) + at, y, std::min(kBlock, count - at));
+    });
     return {};
   });
 }

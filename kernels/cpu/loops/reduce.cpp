@@ -1,5 +1,5 @@
-// Reductions of f32 along any axes, gathered in double. The elements of one result are cut into chunks whose number depends on the
-// shape alone, so the bits do not depend on the number of threads.
+// Reductions of f32 along any axes, gathered in double. The elements of one result are cut into chunks whose number depends
+// on the shape alone, so the bits do not depend on the number of threads.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ using reference::Axes;
 using reference::ReducePlan;
 
 enum class Op { kSum, kSquare, kAbsolute, kMax, kMin, kProduct, kExponential };  // the last: sums of e^(x - peak)
-constexpr std::int64_t kColumns = 256;         // results that are gathered side by side
+constexpr std::int64_t kColumns = 256;                                           // results that are gathered side by side
 constexpr std::int64_t kChunkElements = 8192;  // below this a chunk is not worth its own sum
 
 constexpr double startOf(Op op) {
@@ -118,12 +118,14 @@ struct Gather {
   Op op;
   double (*run)(const float*, std::int64_t, float peak);
   void (*row)(double*, const float*, std::int64_t, const float* peaks);
-  void (*rows)(double*, const float*, std::int64_t, std::int64_t);  // null where rows cannot be joined first: extremes, and squares, which could overflow
+  void (*rows)(double*, const float*, std::int64_t,
+               std::int64_t);  // null where rows cannot be joined first: extremes, and squares, which could overflow
   void (*join)(double*, const double*, std::int64_t);
 };
 template <Op kOp>
 constexpr Gather gatherOf() {
-  return {kOp, gatherRun<kOp>, gatherRow<kOp>, kOp == Op::kSum || kOp == Op::kAbsolute ? gatherRows<kOp> : nullptr, joinRow<kOp>};
+  return {kOp, gatherRun<kOp>, gatherRow<kOp>, kOp == Op::kSum || kOp == Op::kAbsolute ? gatherRows<kOp> : nullptr,
+          joinRow<kOp>};
 }
 
 enum class Finish { kNone, kMean, kRoot, kLogarithm, kPeak, kAbovePeak };
@@ -144,7 +146,8 @@ struct Plan {
 
 // The part of block `block` of kept position `outer` that chunk `chunk` gathers; `sums` has room for one block,
 // whose results, where a pass before this one wrote them, are `peaks`.
-void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int64_t block, std::int64_t chunk, double* sums, const float* peaks) {
+void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int64_t block, std::int64_t chunk, double* sums,
+                 const float* peaks) {
   const std::int64_t base = offsetOf(plan.axes.kept, plan.axes.kept.rank, outer) + block * kColumns;
   const std::int64_t n = std::min(kColumns, plan.axes.inner - block * kColumns);
   std::fill_n(sums, n, startOf(plan.gather.op));
@@ -155,7 +158,8 @@ void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int6
     for (std::int64_t i = total * chunk / plan.chunks; i < end;) {
       const std::int64_t step = i / plan.run, at = i - step * plan.run, count = std::min(plan.run - at, end - i);
       const int outerAxes = plan.run > 1 ? plan.axes.reduced.rank - 1 : plan.axes.reduced.rank;
-      sums[0] = join(plan.gather.op, sums[0], plan.gather.run(x + base + offsetOf(plan.axes.reduced, outerAxes, step) + at, count, peak));
+      sums[0] = join(plan.gather.op, sums[0],
+                     plan.gather.run(x + base + offsetOf(plan.axes.reduced, outerAxes, step) + at, count, peak));
       i += count;
     }
     return;
@@ -166,7 +170,8 @@ void gatherChunk(const Plan& plan, const float* x, std::int64_t outer, std::int6
     const std::int64_t stride = plan.axes.reduced.strides[0];
     for (; step + kRows <= end; step += kRows) plan.gather.rows(sums, x + base + step * stride, stride, n);
   }
-  for (; step < end; ++step) plan.gather.row(sums, x + base + offsetOf(plan.axes.reduced, plan.axes.reduced.rank, step), n, peaks);
+  for (; step < end; ++step)
+    plan.gather.row(sums, x + base + offsetOf(plan.axes.reduced, plan.axes.reduced.rank, step), n, peaks);
 }
 
 float finished(const Plan& plan, double value, float peak) {
@@ -174,7 +179,8 @@ float finished(const Plan& plan, double value, float peak) {
   if (plan.finish == Finish::kMean) return static_cast<float>(value / static_cast<double>(plan.axes.count));
   if (plan.finish == Finish::kRoot) return static_cast<float>(std::sqrt(value));
   if (plan.finish == Finish::kLogarithm) return static_cast<float>(std::log(value));
-  if (plan.finish == Finish::kPeak) return std::fabs(value) <= kLargest ? static_cast<float>(value) : 0;  // infinities must not meet in a difference
+  if (plan.finish == Finish::kPeak)
+    return std::fabs(value) <= kLargest ? static_cast<float>(value) : 0;  // infinities must not meet in a difference
   if (plan.finish == Finish::kAbovePeak) return static_cast<float>(static_cast<double>(peak) + std::log(value));
   return static_cast<float>(value);
 }
@@ -187,7 +193,9 @@ Status run(const Passes& passes, const KernelCall& call) {
   float* y = output(call, 0);
   const Plan& cut = passes.front();
   const std::int64_t results = cut.outer * cut.blocks, cost = cut.axes.count * cut.width();
-  const auto place = [&](std::int64_t item) { return y + item / cut.blocks * cut.axes.inner + item % cut.blocks * kColumns; };
+  const auto place = [&](std::int64_t item) {
+    return y + item / cut.blocks * cut.axes.inner + item % cut.blocks * kColumns;
+  };
   const auto width = [&](std::int64_t item) { return std::min(kColumns, cut.axes.inner - item % cut.blocks * kColumns); };
   const auto finish = [&](const Plan& plan, std::int64_t item, const double* sums) {
     float* to = place(item);
@@ -214,18 +222,21 @@ Status run(const Passes& passes, const KernelCall& call) {
     });
     for (std::int64_t item = 0; item < results; ++item) {
       double* own = partial + item * cut.chunks * cut.width();
-      for (std::int64_t chunk = 1; chunk < cut.chunks; ++chunk) plan.gather.join(own, own + chunk * cut.width(), width(item));
+      for (std::int64_t chunk = 1; chunk < cut.chunks; ++chunk)
+        plan.gather.join(own, own + chunk * cut.width(), width(item));
       finish(plan, item, own);
     }
   }
   return {};
 }
 
-Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims& dims, std::uint64_t mask, Gather gather, Finish finish) {
+Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims& dims, std::uint64_t mask, Gather gather,
+                                              Finish finish) {
   if (isBlocked(spec.inputs[0])) {
     // Results are plain: their channels are neighbours, or are gone.
     const std::uint64_t space = ((std::uint64_t{1} << dims.size()) - 1) & ~std::uint64_t{3};
-    if (isBlocked(spec.outputs[0]) || ((mask & 2) == 0 && (mask & space) != space)) return notTaken(spec, "channels kept beside other axes");
+    if (isBlocked(spec.outputs[0]) || ((mask & 2) == 0 && (mask & space) != space))
+      return notTaken(spec, "channels kept beside other axes");
     KernelSpec seen = spec;
     seen.inputs[0] = lanesLast(spec.inputs[0]);
     return makeReduction(seen, seen.inputs[0].dims, lanesLast(mask, dims.size()), gather, finish);
@@ -244,8 +255,11 @@ Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims
   plan.steps = plan.axes.count / plan.run;
   // Few results: their elements are shared out.
   const std::int64_t items = plan.outer * plan.blocks, elements = plan.axes.count * plan.width();
-  if (items < 16) plan.chunks = std::clamp<std::int64_t>(elements / kChunkElements, 1, plan.axes.inner == 1 ? 64 : std::min<std::int64_t>(64, plan.steps));
-  const std::size_t workspace = plan.chunks == 1 ? 0 : static_cast<std::size_t>(items * plan.chunks * plan.width()) * sizeof(double);
+  if (items < 16)
+    plan.chunks = std::clamp<std::int64_t>(elements / kChunkElements, 1,
+                                           plan.axes.inner == 1 ? 64 : std::min<std::int64_t>(64, plan.steps));
+  const std::size_t workspace =
+      plan.chunks == 1 ? 0 : static_cast<std::size_t>(items * plan.chunks * plan.width()) * sizeof(double);
   Passes passes{plan};
   if (finish == Finish::kAbovePeak) {
     passes.insert(passes.begin(), plan);
@@ -277,13 +291,17 @@ Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec) {
   }
   if (spec.op == "ReduceL1") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kAbsolute>(), Finish::kNone);
   if (spec.op == "ReduceL2") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSquare>(), Finish::kRoot);
-  if (spec.op == "ReduceLogSum") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kLogarithm);
-  if (spec.op == "ReduceLogSumExp") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kExponential>(), Finish::kAbovePeak);
+  if (spec.op == "ReduceLogSum")
+    return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kLogarithm);
+  if (spec.op == "ReduceLogSumExp")
+    return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kExponential>(), Finish::kAbovePeak);
   if (spec.op == "ReduceMax") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kMax>(), Finish::kNone);
   if (spec.op == "ReduceMean") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kMean);
   if (spec.op == "ReduceMin") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kMin>(), Finish::kNone);
-  if (spec.op == "ReduceProd") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kProduct>(), Finish::kNone);
-  if (spec.op == "ReduceSumSquare") return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSquare>(), Finish::kNone);
+  if (spec.op == "ReduceProd")
+    return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kProduct>(), Finish::kNone);
+  if (spec.op == "ReduceSumSquare")
+    return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSquare>(), Finish::kNone);
   return makeReduction(spec, spec.inputs[0].dims, mask, gatherOf<Op::kSum>(), Finish::kNone);
 }
 
@@ -333,9 +351,11 @@ Result<std::unique_ptr<Kernel>> makeTileGrad(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || elementCount(spec.outputs[0].dims) != 1 || spec.inputs[0].dims.size() > 63)
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || elementCount(spec.outputs[0].dims) != 1 ||
+      spec.inputs[0].dims.size() > 63)
     return notTaken(spec, "operands other than a float32 tensor and a scalar");
-  return makeReduction(spec, spec.inputs[0].dims, (std::uint64_t{1} << spec.inputs[0].dims.size()) - 1, gatherOf<Op::kSquare>(), Finish::kNone);
+  return makeReduction(spec, spec.inputs[0].dims, (std::uint64_t{1} << spec.inputs[0].dims.size()) - 1,
+                       gatherOf<Op::kSquare>(), Finish::kNone);
 }
 
 }  // namespace stepscope::cpu

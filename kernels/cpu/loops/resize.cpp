@@ -1,5 +1,6 @@
-// Resize and its gradient over the last two axes (or one of them), every mode: a sparse matrix per axis, from the tables of the reference
-// kernel, made once. A row of the result is a weighted sum of rows, then of columns; the gradient is the same with both matrices turned.
+// Resize and its gradient over the last two axes (or one of them), every mode: a sparse matrix per axis, from the tables of
+// the reference kernel, made once. A row of the result is a weighted sum of rows, then of columns; the gradient is the same
+// with both matrices turned.
 #include <array>
 #include <bit>
 #include <memory>
@@ -23,8 +24,8 @@ struct Taps {
   std::vector<std::int32_t> positions;  // [each, to]
   std::vector<float> weights;
 
-  // Targets at the borders have fewer. Their last tap then counts as several, whose weights are halves of it: exact, and nothing is
-  // touched that is not theirs.
+  // Targets at the borders have fewer. Their last tap then counts as several, whose weights are halves of it: exact, and
+  // nothing is touched that is not theirs.
   void evenOut() {
     std::size_t most = 0, fewest = start[1] - start[0];
     for (std::size_t t = 0; t + 1 < start.size(); ++t) {
@@ -153,13 +154,13 @@ void weighColumns(const Taps& taps, std::int64_t lanes, const float* x, float* y
 // The matrices of the last two axes; those before them stay as they are.
 struct Plan {
   std::int64_t planes = 1, lanes = 1;  // lanes: floats of one position that lie side by side
-  Taps rows, lines;  // of the last axis but one, of the last
+  Taps rows, lines;                    // of the last axis but one, of the last
   bool columnsFirst() const { return rows.from < rows.to; }
   std::int64_t roomFloats() const { return columnsFirst() ? rows.from * lines.to * lanes : lines.from * lanes; }
 };
 
-// Where the result has more rows, the columns of each row of the operand come first: their positions are picked one by one, while rows
-// are added as they lie. `room` holds roomFloats().
+// Where the result has more rows, the columns of each row of the operand come first: their positions are picked one by one,
+// while rows are added as they lie. `room` holds roomFloats().
 void resizePlane(const Plan& plan, const float* x, float* y, float* room) {
   const Taps& rows = plan.rows;
   const std::int64_t from = plan.lines.from * plan.lanes, to = plan.lines.to * plan.lanes;
@@ -169,7 +170,8 @@ void resizePlane(const Plan& plan, const float* x, float* y, float* room) {
     return;
   }
   for (std::int64_t t = 0; t < rows.to; ++t) {
-    const std::size_t first = rows.start[static_cast<std::size_t>(t)], taps = rows.start[static_cast<std::size_t>(t) + 1] - first;
+    const std::size_t first = rows.start[static_cast<std::size_t>(t)],
+                      taps = rows.start[static_cast<std::size_t>(t) + 1] - first;
     const bool asItIs = taps == 1 && rows.weight[first] == 1;
     if (!asItIs) weighRows(rows, t, x, from, room);
     weighColumns(plan.lines, plan.lanes, asItIs ? x + rows.position[first] * from : room, y + t * to);
@@ -189,7 +191,8 @@ Result<Plan> planOf(const KernelSpec& spec, const Dims& x, const Dims& y, std::s
   Plan plan;
   for (std::size_t a = 0; a < axes.axes.size(); ++a) {
     const reference::ResizeAxis& axis = axes.axes[a];
-    if (std::find(axis.outside.begin(), axis.outside.end(), true) != axis.outside.end()) return notTaken(spec, "positions outside of the operand");
+    if (std::find(axis.outside.begin(), axis.outside.end(), true) != axis.outside.end())
+      return notTaken(spec, "positions outside of the operand");
     if (axis.in > INT32_MAX || axis.out > INT32_MAX) return notTaken(spec, "extents beyond 31 bits");
     if (a + 1 == axes.axes.size()) {
       plan.lines = tapsOf(axis, turned);
@@ -207,7 +210,8 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, const Dims& x, cons
   if (!takesInput(spec, 0) || !takesOutput(spec, 0) || x.empty()) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(Plan made, planOf(spec, x, y, roi, turned));
   if (anyBlocked(spec)) {
-    if (!isBlocked(spec.inputs[0]) || !isBlocked(spec.outputs[0]) || x.size() > 4) return notTaken(spec, "operands in several layouts");
+    if (!isBlocked(spec.inputs[0]) || !isBlocked(spec.outputs[0]) || x.size() > 4)
+      return notTaken(spec, "operands in several layouts");
     // The channels are planes: with one spatial axis the matrix over them changes nothing.
     if (x.size() == 3) {
       made.planes *= x[1];
@@ -217,13 +221,15 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, const Dims& x, cons
     made.lanes = kLayoutLanes;
   }
   const auto plan = std::make_shared<const Plan>(std::move(made));
-  const std::int64_t from = plan->rows.from * plan->lines.from * plan->lanes, to = plan->rows.to * plan->lines.to * plan->lanes;
+  const std::int64_t from = plan->rows.from * plan->lines.from * plan->lanes,
+                     to = plan->rows.to * plan->lines.to * plan->lanes;
   const int parts = partsOf(plan->planes, 4 * std::max(from, to), spec.threads);
   const std::size_t roomBytes = (static_cast<std::size_t>(plan->roomFloats()) * sizeof(float) + 63) / 64 * 64;
   const auto body = [=](const KernelCall& call) -> Status {
     parallelParts(plan->planes, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
       auto* room = reinterpret_cast<float*>(call.workspace.data() + static_cast<std::size_t>(part) * roomBytes);
-      for (std::int64_t p = begin; p < end; ++p) resizePlane(*plan, input(call, 0) + p * from, output(call, 0) + p * to, room);
+      for (std::int64_t p = begin; p < end; ++p)
+        resizePlane(*plan, input(call, 0) + p * from, output(call, 0) + p * to, room);
     });
     return {};
   };
@@ -232,7 +238,11 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, const Dims& x, cons
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> makeResize(const KernelSpec& spec) { return make(spec, spec.inputs[0].dims, spec.outputs[0].dims, 1, false); }
-Result<std::unique_ptr<Kernel>> makeResizeGrad(const KernelSpec& spec) { return make(spec, spec.outputs[0].dims, spec.inputs[0].dims, 2, true); }
+Result<std::unique_ptr<Kernel>> makeResize(const KernelSpec& spec) {
+  return make(spec, spec.inputs[0].dims, spec.outputs[0].dims, 1, false);
+}
+Result<std::unique_ptr<Kernel>> makeResizeGrad(const KernelSpec& spec) {
+  return make(spec, spec.outputs[0].dims, spec.inputs[0].dims, 2, true);
+}
 
 }  // namespace stepscope::cpu

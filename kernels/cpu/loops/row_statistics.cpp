@@ -52,7 +52,8 @@ RowStatistics rowStatistics(const float* x, std::int64_t width, double epsilon, 
   const auto count = static_cast<double>(width);
   double rough = 0, sum = 0, squares = 0;
   if (centred) {
-    for (std::int64_t at = 0; at < width; at += kSumBlock) rough += static_cast<double>(sumOf(x + at, std::min(kSumBlock, width - at)));
+    for (std::int64_t at = 0; at < width; at += kSumBlock)
+      rough += static_cast<double>(sumOf(x + at, std::min(kSumBlock, width - at)));
     rough /= count;
   }
   const auto mean = static_cast<float>(rough);

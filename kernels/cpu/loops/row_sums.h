@@ -1,5 +1,5 @@
-// Sums over a row of floats in lanes of their own, four chains of them so that none waits for the one before. The order does not depend
-// on the instruction set, nor on whether the compiler makes vectors of it.
+// Sums over a row of floats in lanes of their own, four chains of them so that none waits for the one before. The order does
+// not depend on the instruction set, nor on whether the compiler makes vectors of it.
 #pragma once
 
 #include <array>

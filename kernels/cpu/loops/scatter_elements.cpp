@@ -30,7 +30,8 @@ bool inRange(const Planes& p, const std::int64_t* indices, int threads) {
   std::atomic<bool> good{true};
   parallelElements(p.outer * p.picks * p.inner, threads, [&](std::int64_t begin, std::int64_t end) {
     std::int64_t bad = 0;
-    for (std::int64_t i = begin; i < end; ++i) bad |= static_cast<std::int64_t>(indices[i] < -p.extent) | static_cast<std::int64_t>(indices[i] >= p.extent);
+    for (std::int64_t i = begin; i < end; ++i)
+      bad |= static_cast<std::int64_t>(indices[i] < -p.extent) | static_cast<std::int64_t>(indices[i] >= p.extent);
     if (bad != 0) good = false;
   });
   return good;
@@ -38,14 +39,17 @@ bool inRange(const Planes& p, const std::int64_t* indices, int threads) {
 
 // Columns [from, to) of one plane.
 template <Scatter kHow, typename T>
-void scatterPlane(const Planes& p, const T* x, const std::int64_t* indices, const T* updates, T* y, std::int64_t from, std::int64_t to) {
+void scatterPlane(const Planes& p, const T* x, const std::int64_t* indices, const T* updates, T* y, std::int64_t from,
+                  std::int64_t to) {
   if (p.inner == 1) {
     if (x != y) std::copy_n(x, p.extent, y);
-    for (std::int64_t pick = 0; pick < p.picks; ++pick) combineElement<kHow>(y[indices[pick] + (indices[pick] < 0 ? p.extent : 0)], updates[pick]);
+    for (std::int64_t pick = 0; pick < p.picks; ++pick)
+      combineElement<kHow>(y[indices[pick] + (indices[pick] < 0 ? p.extent : 0)], updates[pick]);
     return;
   }
   if (x != y)
-    for (std::int64_t row = 0; row < p.extent; ++row) std::copy(x + row * p.inner + from, x + row * p.inner + to, y + row * p.inner + from);
+    for (std::int64_t row = 0; row < p.extent; ++row)
+      std::copy(x + row * p.inner + from, x + row * p.inner + to, y + row * p.inner + from);
   for (std::int64_t pick = 0; pick < p.picks; ++pick)
     for (std::int64_t column = from, i = pick * p.inner + from; column < to; ++column, ++i)
       combineElement<kHow>(y[(indices[i] < 0 ? indices[i] + p.extent : indices[i]) * p.inner + column], updates[i]);
@@ -57,7 +61,8 @@ void scatterAll(const Planes& p, const KernelCall& call, int threads) {
   const T *x = input<T>(call, 0), *updates = input<T>(call, 2);
   T* y = output<T>(call, 0);
   const auto plane = [&](std::int64_t o, std::int64_t from, std::int64_t to) {
-    scatterPlane<kHow>(p, x + o * p.extent * p.inner, indices + o * p.picks * p.inner, updates + o * p.picks * p.inner, y + o * p.extent * p.inner, from, to);
+    scatterPlane<kHow>(p, x + o * p.extent * p.inner, indices + o * p.picks * p.inner, updates + o * p.picks * p.inner,
+                       y + o * p.extent * p.inner, from, to);
   };
   const std::int64_t height = p.extent + p.picks;
   if (p.outer >= threads)

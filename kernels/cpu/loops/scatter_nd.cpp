@@ -21,17 +21,21 @@ struct Tuples {
   std::int64_t count() const { return batches * tuples; }
 };
 
-Result<Tuples> tuplesOf(const KernelSpec& spec, const Dims& data, const OperandSpec& indices, const Dims& picked, std::int64_t batchDims) {
+Result<Tuples> tuplesOf(const KernelSpec& spec, const Dims& data, const OperandSpec& indices, const Dims& picked,
+                        std::int64_t batchDims) {
   const std::size_t rank = indices.dims.size();
-  if ((!takes(indices, DType::kI64) && !takes(indices, DType::kI32)) || rank == 0 || batchDims < 0 || static_cast<std::size_t>(batchDims) >= rank)
+  if ((!takes(indices, DType::kI64) && !takes(indices, DType::kI32)) || rank == 0 || batchDims < 0 ||
+      static_cast<std::size_t>(batchDims) >= rank)
     return notTaken(spec, "indices out of the common");
   const auto skipped = static_cast<std::size_t>(batchDims);
   Tuples t;
   t.length = static_cast<std::size_t>(indices.dims.back());
   t.wide = indices.dtype == DType::kI64;
-  if (t.length > Tuples::kAxes || t.length + skipped > data.size()) return notTaken(spec, "indices that do not fit the data");
+  if (t.length > Tuples::kAxes || t.length + skipped > data.size())
+    return notTaken(spec, "indices that do not fit the data");
   const std::span<const std::int64_t> all(data), index(indices.dims);
-  if (!std::equal(data.begin(), data.begin() + batchDims, indices.dims.begin())) return notTaken(spec, "indices that do not fit the data");
+  if (!std::equal(data.begin(), data.begin() + batchDims, indices.dims.begin()))
+    return notTaken(spec, "indices that do not fit the data");
   t.batches = elementCount(all.first(skipped));
   t.tuples = elementCount(index.subspan(skipped, rank - 1 - skipped));
   t.rows = elementCount(all.subspan(skipped, t.length));
@@ -70,7 +74,8 @@ bool findRows(const Tuples& t, const I* indices, std::int64_t* rows, int threads
 // In the workspace of the call; null where a tuple is out of range.
 const std::int64_t* rowsOf(const Tuples& t, const KernelCall& call, int threads) {
   auto* rows = reinterpret_cast<std::int64_t*>(call.workspace.data());
-  const bool good = t.wide ? findRows(t, input<std::int64_t>(call, 1), rows, threads) : findRows(t, input<std::int32_t>(call, 1), rows, threads);
+  const bool good = t.wide ? findRows(t, input<std::int64_t>(call, 1), rows, threads)
+                           : findRows(t, input<std::int32_t>(call, 1), rows, threads);
   return good ? rows : nullptr;
 }
 
@@ -115,7 +120,8 @@ std::optional<Scatter> scatterOf(std::string_view reduction) {
 
 Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec) {
   if (!movable(spec, 0, 0) || spec.inputs.size() != 2) return notTaken(spec, "elements that cannot be copied");
-  SS_ASSIGN(const Tuples t, tuplesOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims, spec.attrs.integer("batch_dims", 0)));
+  SS_ASSIGN(const Tuples t,
+            tuplesOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims, spec.attrs.integer("batch_dims", 0)));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const std::size_t bytes = static_cast<std::size_t>(t.run) * dtypeSize(spec.inputs[0].dtype);
   constexpr std::int64_t kAhead = 2;  // runs
@@ -126,7 +132,8 @@ Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec) {
     std::byte* y = resultBytes(call, 0);
     parallelRows(t.count(), t.run, threads, [&](std::int64_t begin, std::int64_t end) {
       if (bytes == sizeof(float)) {
-        for (std::int64_t i = begin; i < end; ++i) output<std::uint32_t>(call, 0)[i] = input<std::uint32_t>(call, 0)[rows[i]];
+        for (std::int64_t i = begin; i < end; ++i)
+          output<std::uint32_t>(call, 0)[i] = input<std::uint32_t>(call, 0)[rows[i]];
         return;
       }
       for (std::int64_t i = begin; i < end; ++i) {
@@ -140,15 +147,18 @@ Result<std::unique_ptr<Kernel>> makeGatherNd(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeGatherNdGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || spec.inputs.size() < 2) return notTaken(spec, "elements other than float32");
-  SS_ASSIGN(const Tuples t, tuplesOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims, spec.attrs.integer("batch_dims", 0)));
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0) || spec.inputs.size() < 2)
+    return notTaken(spec, "elements other than float32");
+  SS_ASSIGN(const Tuples t,
+            tuplesOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims, spec.attrs.integer("batch_dims", 0)));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
     const std::int64_t* rows = rowsOf(t, call, threads);
     if (rows == nullptr) return reference->run(call);
     float* dx = output(call, 0);
-    scatterRuns<Scatter::kAdd>(t, rows, input(call, 0), dx, threads,
-                               [&](std::int64_t begin, std::int64_t end) { std::fill(dx + begin * t.run, dx + end * t.run, 0.0F); });
+    scatterRuns<Scatter::kAdd>(t, rows, input(call, 0), dx, threads, [&](std::int64_t begin, std::int64_t end) {
+      std::fill(dx + begin * t.run, dx + end * t.run, 0.0F);
+    });
     return {};
   };
   return makeBodyKernel("run sums", body, workspaceOf(t));
@@ -161,7 +171,8 @@ Result<std::unique_ptr<Kernel>> makeScatterNd(const KernelSpec& spec) {
   const auto how = scatterOf(spec.attrs.text("reduction", "none"));
   const std::size_t size = dtypeSize(spec.inputs[0].dtype);
   const bool floats = spec.inputs[0].dtype == DType::kF32;
-  if (!how || (*how == Scatter::kReplace ? size < 4 : !floats)) return notTaken(spec, "elements of 1 or 2 bytes, or sums other than float32");
+  if (!how || (*how == Scatter::kReplace ? size < 4 : !floats))
+    return notTaken(spec, "elements of 1 or 2 bytes, or sums other than float32");
   SS_ASSIGN(const Tuples t, tuplesOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.inputs[2].dims, 0));
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const auto body = [=, how = *how, threads = spec.threads](const KernelCall& call) -> Status {

@@ -18,7 +18,8 @@ SS_CLONES void plainLoop(const Factors& factors, const float* p, const float* g,
   for (std::int64_t i = 0; i < n; ++i) np[i] = p[i] - f.lr * (g[i] * f.scale + f.decay * p[i]);
 }
 
-SS_CLONES void momentumLoop(const Factors& factors, const float* p, const float* g, const float* b, float* np, float* nb, std::int64_t n) {
+SS_CLONES void momentumLoop(const Factors& factors, const float* p, const float* g, const float* b, float* np, float* nb,
+                            std::int64_t n) {
   const Factors f = factors;
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < n; ++i) {
@@ -66,16 +67,19 @@ void update(const Factors& f, const KernelCall& call, std::size_t in, std::size_
 }
 
 Status checkShared(const KernelSpec& spec, std::size_t shared) {
-  if (!takesScalar(spec, shared) || (spec.inputPresent(shared + 1) && !takesScalar(spec, shared + 1)) || (spec.inputPresent(shared + 2) && !takesScalar(spec, shared + 2)))
+  if (!takesScalar(spec, shared) || (spec.inputPresent(shared + 1) && !takesScalar(spec, shared + 1)) ||
+      (spec.inputPresent(shared + 2) && !takesScalar(spec, shared + 2)))
     return notTaken(spec, "a learning rate, scale or step other than scalars");
   return {};
 }
 
 Status checkOperands(const KernelSpec& spec, std::size_t in, std::size_t out) {
-  if (!takesInput(spec, in) || !takesInput(spec, in + 1) || !takesOutput(spec, out)) return notTaken(spec, "operands other than float32");
+  if (!takesInput(spec, in) || !takesInput(spec, in + 1) || !takesOutput(spec, out))
+    return notTaken(spec, "operands other than float32");
   const std::int64_t count = elementCount(spec.inputs[in].dims);
-  if (elementCount(spec.inputs[in + 1].dims) != count || elementCount(spec.outputs[out].dims) != count || spec.inputPresent(in + 2) != spec.outputPresent(out + 1) ||
-      !takesOptional(spec, in + 2, count) || !takesOptionalOutput(spec, out + 1, count))
+  if (elementCount(spec.inputs[in + 1].dims) != count || elementCount(spec.outputs[out].dims) != count ||
+      spec.inputPresent(in + 2) != spec.outputPresent(out + 1) || !takesOptional(spec, in + 2, count) ||
+      !takesOptionalOutput(spec, out + 1, count))
     return notTaken(spec, "states of another size");
   return {};
 }
@@ -88,11 +92,14 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 3));
   SS_TRY(checkOperands(spec, 0, 0));
   const SgdParams params(spec.attrs);
-  return makeBodyKernel("vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
-    const Factors f = factorsOf(params, call, 3);
-    parallelParts(count, partsOf(count, kCost, threads), 64, [&](int, std::int64_t at, std::int64_t end) { update(f, call, 0, 0, at, end); });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector loop",
+      [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
+        const Factors f = factorsOf(params, call, 3);
+        parallelParts(count, partsOf(count, kCost, threads), 64,
+                      [&](int, std::int64_t at, std::int64_t end) { update(f, call, 0, 0, at, end); });
+        return {};
+      });
 }
 
 Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
@@ -106,9 +113,12 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
   const SgdParams params(spec.attrs);
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const Factors f = factorsOf(params, call, 0);
-    parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64, [&](int, std::int64_t begin, std::int64_t end) {
-      members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) { update(f, call, kShared + m * kInputs, m * kOutputs, from, to); });
-    });
+    parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64,
+                  [&](int, std::int64_t begin, std::int64_t end) {
+                    members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) {
+                      update(f, call, kShared + m * kInputs, m * kOutputs, from, to);
+                    });
+                  });
     return {};
   });
 }

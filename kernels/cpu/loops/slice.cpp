@@ -1,5 +1,5 @@
-// Slice and its gradient: a window of one tensor is the other. Windows that do not fit are left to the reference kernel, which names
-// mistakes.
+// Slice and its gradient: a window of one tensor is the other. Windows that do not fit are left to the reference kernel,
+// which names mistakes.
 #include <cstring>
 
 #include "kernels/cpu/loops/strided.h"
@@ -34,7 +34,8 @@ bool fits(const reference::SliceWindow& window, const Dims& dims) {
 }
 
 // The window written into its place in a tensor of shape `whole`, zeros around it.
-void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::byte* to, const std::byte* from, std::size_t size, int threads) {
+void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::byte* to, const std::byte* from,
+                 std::size_t size, int threads) {
   std::size_t axis = window.rank, narrowed = 0;
   for (std::size_t a = 0; a < window.rank; ++a)
     if (window.extents[a] != whole[a] || window.steps[a] != 1) {
@@ -50,7 +51,8 @@ void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::b
   }
   // One axis is cut: every run of the result is written once.
   const std::span<const std::int64_t> all(whole);
-  const std::int64_t outer = elementCount(all.first(axis)), inner = elementCount(all.subspan(axis + 1)), extent = whole[axis];
+  const std::int64_t outer = elementCount(all.first(axis)), inner = elementCount(all.subspan(axis + 1)),
+                     extent = whole[axis];
   const std::int64_t begin = window.starts[axis], length = window.extents[axis];
   const std::size_t unit = static_cast<std::size_t>(inner) * size;
   if (inner == 1) {
@@ -58,8 +60,10 @@ void placeWindow(const reference::SliceWindow& window, const Dims& whole, std::b
       for (std::int64_t o = first; o < last; ++o) {
         std::byte* row = to + static_cast<std::size_t>(o * extent) * size;
         std::memset(row, 0, static_cast<std::size_t>(begin) * size);
-        std::memcpy(row + static_cast<std::size_t>(begin) * size, from + static_cast<std::size_t>(o * length) * size, static_cast<std::size_t>(length) * size);
-        std::memset(row + static_cast<std::size_t>(begin + length) * size, 0, static_cast<std::size_t>(extent - begin - length) * size);
+        std::memcpy(row + static_cast<std::size_t>(begin) * size, from + static_cast<std::size_t>(o * length) * size,
+                    static_cast<std::size_t>(length) * size);
+        std::memset(row + static_cast<std::size_t>(begin + length) * size, 0,
+                    static_cast<std::size_t>(extent - begin - length) * size);
       }
     });
     return;

@@ -60,7 +60,8 @@ SS_INLINE float powersOf(const float* x, float max, float* y, std::int64_t width
 RowSum rowSum(const float* x, std::int64_t width) {
   const float max = rowMax(x, width);
   double sum = 0;
-  for (std::int64_t at = 0; at < width; at += kSumBlock) sum += static_cast<double>(sumOfPowers(x + at, max, std::min(kSumBlock, width - at)));
+  for (std::int64_t at = 0; at < width; at += kSumBlock)
+    sum += static_cast<double>(sumOfPowers(x + at, max, std::min(kSumBlock, width - at)));
   return {max, sum};
 }
 
@@ -71,7 +72,8 @@ constexpr std::int64_t kBlock = 64;  // columns that are worked on side by side
 // The row whose largest element is known; a NaN, or no finite largest element, comes out as NaN through the differences.
 SS_INLINE void softmaxBelow(const float* x, float max, float* y, std::int64_t width) {
   double sum = 0;
-  for (std::int64_t at = 0; at < width; at += kSumBlock) sum += static_cast<double>(powersOf(x + at, max, y + at, std::min(kSumBlock, width - at)));
+  for (std::int64_t at = 0; at < width; at += kSumBlock)
+    sum += static_cast<double>(powersOf(x + at, max, y + at, std::min(kSumBlock, width - at)));
   const auto scale = static_cast<float>(1 / sum);
   for (std::int64_t j = 0; j < width; ++j) y[j] *= scale;
 }
@@ -96,7 +98,8 @@ SS_CLONES void addMaskRow(const float* x, const float* mask, std::int64_t step, 
   softmaxBelow(y, maxOf(y, width), y, width);
 }
 
-SS_CLONES void fillMaskRow(const float* x, const std::uint8_t* mask, std::int64_t step, bool invert, float fill, float* y, std::int64_t width) {
+SS_CLONES void fillMaskRow(const float* x, const std::uint8_t* mask, std::int64_t step, bool invert, float fill, float* y,
+                           std::int64_t width) {
   if (step == 0) {
     const bool kept = (mask[0] != 0) != invert;
 #pragma GCC ivdep
@@ -134,7 +137,8 @@ SS_INLINE float dotOf(const float* a, const float* b, std::int64_t n) {
 
 SS_CLONES void softmaxGradRow(const float* dy, const float* y, float* dx, std::int64_t width) {
   double dot = 0;
-  for (std::int64_t at = 0; at < width; at += kSumBlock) dot += static_cast<double>(dotOf(dy + at, y + at, std::min(kSumBlock, width - at)));
+  for (std::int64_t at = 0; at < width; at += kSumBlock)
+    dot += static_cast<double>(dotOf(dy + at, y + at, std::min(kSumBlock, width - at)));
   const auto shift = static_cast<float>(dot);
 #pragma GCC ivdep
   for (std::int64_t j = 0; j < width; ++j) dx[j] = y[j] * (dy[j] - shift);
@@ -168,10 +172,12 @@ SS_CLONES void softmaxColumns(const float* x, float* y, std::int64_t axis, std::
 }
 
 template <bool kLog>
-SS_CLONES void gradColumns(const float* dy, const float* y, float* dx, std::int64_t axis, std::int64_t step, std::int64_t n) {
+SS_CLONES void gradColumns(const float* dy, const float* y, float* dx, std::int64_t axis, std::int64_t step,
+                           std::int64_t n) {
   std::array<double, kBlock> sum{};
   for (std::int64_t a = 0; a < axis; ++a)
-    for (std::int64_t j = 0; j < n; ++j) sum[j] += static_cast<double>(dy[a * step + j]) * (kLog ? 1.0 : static_cast<double>(y[a * step + j]));
+    for (std::int64_t j = 0; j < n; ++j)
+      sum[j] += static_cast<double>(dy[a * step + j]) * (kLog ? 1.0 : static_cast<double>(y[a * step + j]));
   for (std::int64_t a = 0; a < axis; ++a)
     for (std::int64_t j = 0; j < n; ++j) {
       const float d = dy[a * step + j], v = y[a * step + j];
@@ -201,12 +207,13 @@ void walk(const Lines& lines, int threads, Row&& row, Columns&& columns) {
     return;
   }
   const std::int64_t blocks = (lines.inner + kBlock - 1) / kBlock;
-  parallelRows(lines.outer * blocks, lines.axis * std::min(kBlock, lines.inner), threads, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t at = i % blocks * kBlock;
-      columns(i / blocks * lines.axis * lines.inner + at, std::min(kBlock, lines.inner - at));
-    }
-  });
+  parallelRows(lines.outer * blocks, lines.axis * std::min(kBlock, lines.inner), threads,
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t at = i % blocks * kBlock;
+                   columns(i / blocks * lines.axis * lines.inner + at, std::min(kBlock, lines.inner - at));
+                 }
+               });
 }
 
 }  // namespace
@@ -214,16 +221,21 @@ void walk(const Lines& lines, int threads, Row&& row, Columns&& columns) {
 Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[0].dims));
-  return makeBodyKernel("vector rows", [=, log = spec.op == "LogSoftmax", threads = spec.threads](const KernelCall& call) -> Status {
-    const float* x = input(call, 0);
-    float* y = output(call, 0);
-    walk(
-        lines, threads, [&](std::int64_t at) { log ? logSoftmaxRow(x + at, y + at, lines.axis) : softmaxRow(x + at, y + at, lines.axis); },
-        [&](std::int64_t at, std::int64_t n) {
-          log ? softmaxColumns<true>(x + at, y + at, lines.axis, lines.inner, n) : softmaxColumns<false>(x + at, y + at, lines.axis, lines.inner, n);
-        });
-    return {};
-  });
+  return makeBodyKernel("vector rows",
+                        [=, log = spec.op == "LogSoftmax", threads = spec.threads](const KernelCall& call) -> Status {
+                          const float* x = input(call, 0);
+                          float* y = output(call, 0);
+                          walk(
+                              lines, threads,
+                              [&](std::int64_t at) {
+                                log ? logSoftmaxRow(x + at, y + at, lines.axis) : softmaxRow(x + at, y + at, lines.axis);
+                              },
+                              [&](std::int64_t at, std::int64_t n) {
+                                log ? softmaxColumns<true>(x + at, y + at, lines.axis, lines.inner, n)
+                                    : softmaxColumns<false>(x + at, y + at, lines.axis, lines.inner, n);
+                              });
+                          return {};
+                        });
 }
 
 Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
@@ -243,7 +255,8 @@ Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
         // A run is a whole row: the mask's last axis is that of the scores, or has one element.
         broadcast.runs(row * width, (row + 1) * width, [&](const Broadcast::Run& run) {
           if (bools)
-            fillMaskRow(x + run.out, input<std::uint8_t>(call, 1) + run.at[1], broadcast.step(1), invert, fill, y + run.out, run.count);
+            fillMaskRow(x + run.out, input<std::uint8_t>(call, 1) + run.at[1], broadcast.step(1), invert, fill, y + run.out,
+                        run.count);
           else
             addMaskRow(x + run.out, input(call, 1) + run.at[1], broadcast.step(1), y + run.out, run.count);
         });
@@ -254,20 +267,22 @@ Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
   if (elementCount(spec.inputs[0].dims) != elementCount(spec.inputs[1].dims)) return notTaken(spec, "operands of two sizes");
   SS_ASSIGN(const Lines lines, linesOf(spec, spec.inputs[1].dims));
-  return makeBodyKernel("vector rows", [=, log = spec.op == "LogSoftmaxGrad", threads = spec.threads](const KernelCall& call) -> Status {
-    const float *dy = input(call, 0), *y = input(call, 1);
-    float* dx = output(call, 0);
-    walk(
-        lines, threads,
-        [&](std::int64_t at) { (log ? logSoftmaxGradRow : softmaxGradRow)(dy + at, y + at, dx + at, lines.axis); },
-        [&](std::int64_t at, std::int64_t n) {
-          (log ? gradColumns<true> : gradColumns<false>)(dy + at, y + at, dx + at, lines.axis, lines.inner, n);
-        });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector rows", [=, log = spec.op == "LogSoftmaxGrad", threads = spec.threads](const KernelCall& call) -> Status {
+        const float *dy = input(call, 0), *y = input(call, 1);
+        float* dx = output(call, 0);
+        walk(
+            lines, threads,
+            [&](std::int64_t at) { (log ? logSoftmaxGradRow : softmaxGradRow)(dy + at, y + at, dx + at, lines.axis); },
+            [&](std::int64_t at, std::int64_t n) {
+              (log ? gradColumns<true> : gradColumns<false>)(dy + at, y + at, dx + at, lines.axis, lines.inner, n);
+            });
+        return {};
+      });
 }
 
 }  // namespace stepscope::cpu

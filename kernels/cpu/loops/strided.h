@@ -8,7 +8,8 @@
 
 namespace stepscope::cpu {
 
-// Strides in elements; they may be 0 (a repeated source) or negative. Neighbouring axes that both sides walk as one are merged.
+// Strides in elements; they may be 0 (a repeated source) or negative. Neighbouring axes that both sides walk as one are
+// merged.
 class StridedCopy {
  public:
   static constexpr std::size_t kAxes = 16;
@@ -29,8 +30,12 @@ class StridedCopy {
 // Fills `count` elements of `size` bytes with copies of `value` (zeros when it is null), split over threads.
 void fillElements(std::byte* to, const std::byte* value, std::int64_t count, std::size_t size, int threads);
 
-inline const std::byte* bytesOf(const KernelCall& call, std::size_t i) { return static_cast<const std::byte*>(call.inputs[i].data); }
-inline std::byte* resultBytes(const KernelCall& call, std::size_t i) { return static_cast<std::byte*>(call.outputs[i].data); }
+inline const std::byte* bytesOf(const KernelCall& call, std::size_t i) {
+  return static_cast<const std::byte*>(call.inputs[i].data);
+}
+inline std::byte* resultBytes(const KernelCall& call, std::size_t i) {
+  return static_cast<std::byte*>(call.outputs[i].data);
+}
 
 // Whether input and output are there, of one type that is moved by memory copies, with known extents.
 inline bool movable(const KernelSpec& spec, std::size_t in, std::size_t out) {

@@ -36,7 +36,9 @@ void finishStreams() { _mm_sfence(); }
 
 #else
 
-void streamCopy(float* to, const float* from, std::int64_t count) { std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof *to); }
+void streamCopy(float* to, const float* from, std::int64_t count) {
+  std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof *to);
+}
 void streamZeros(float* to, std::int64_t count) { std::memset(to, 0, static_cast<std::size_t>(count) * sizeof *to); }
 void finishStreams() {}
 

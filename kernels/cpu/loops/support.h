@@ -1,6 +1,7 @@
 // What the loops share: the split over threads, kernels made from a function object, checks of a spec.
 //
-// A factory reads everything from the spec and answers kUnsupported for what it does not take: the reference kernel serves then.
+// A factory reads everything from the spec and answers kUnsupported for what it does not take: the reference kernel serves
+// then.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 namespace stepscope::cpu {
 
 // Parts that `count` units of `cost` elements each are split into: one when a second thread would cost more than it brings.
-inline int partsOf(std::int64_t count, std::int64_t cost, int threads) { return threads <= 1 || count <= 1 || count * cost < kParallelElements ? 1 : threads; }
+inline int partsOf(std::int64_t count, std::int64_t cost, int threads) {
+  return threads <= 1 || count <= 1 || count * cost < kParallelElements ? 1 : threads;
+}
 
 // body(part, begin, end) for the even parts of [0, count), whose borders are multiples of `grain`; one thread per part.
 template <typename Body>
@@ -32,7 +35,8 @@ void parallelParts(std::int64_t count, int parts, std::int64_t grain, Body&& bod
 // body(begin, end) over rows of `width` elements.
 template <typename Body>
 void parallelRows(std::int64_t rows, std::int64_t width, int threads, Body&& body) {
-  parallelParts(rows, partsOf(rows, width, threads), 1, [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
+  parallelParts(rows, partsOf(rows, width, threads), 1,
+                [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
 }
 
 // body(begin, end) over elements; borders are multiples of 64.
@@ -45,7 +49,8 @@ void parallelElements(std::int64_t count, int threads, Body&& body) {
 template <typename Body>
 class BodyKernel final : public Kernel {
  public:
-  BodyKernel(std::string name, std::size_t workspace, Body body) : name_(std::move(name)), workspace_(workspace), body_(std::move(body)) {}
+  BodyKernel(std::string name, std::size_t workspace, Body body)
+      : name_(std::move(name)), workspace_(workspace), body_(std::move(body)) {}
   std::size_t workspaceBytes() const override { return workspace_; }
   Status run(const KernelCall& call) override { return body_(call); }
   std::string implementation() const override { return name_; }
@@ -78,8 +83,12 @@ inline tl::unexpected<Error> notTaken(const KernelSpec& spec, std::string_view w
 inline bool takes(const OperandSpec& operand, DType dtype = DType::kF32) {
   return operand.dtype == dtype && !operand.dynamic && elementCount(operand.dims) > 0;
 }
-inline bool takesInput(const KernelSpec& spec, std::size_t i, DType dtype = DType::kF32) { return i < spec.inputs.size() && takes(spec.inputs[i], dtype); }
-inline bool takesOutput(const KernelSpec& spec, std::size_t i, DType dtype = DType::kF32) { return i < spec.outputs.size() && takes(spec.outputs[i], dtype); }
+inline bool takesInput(const KernelSpec& spec, std::size_t i, DType dtype = DType::kF32) {
+  return i < spec.inputs.size() && takes(spec.inputs[i], dtype);
+}
+inline bool takesOutput(const KernelSpec& spec, std::size_t i, DType dtype = DType::kF32) {
+  return i < spec.outputs.size() && takes(spec.outputs[i], dtype);
+}
 // As takesInput with so many elements; an absent operand passes.
 inline bool takesOptional(const KernelSpec& spec, std::size_t i, std::int64_t elements, DType dtype = DType::kF32) {
   return !spec.inputPresent(i) || (takes(spec.inputs[i], dtype) && elementCount(spec.inputs[i].dims) == elements);
@@ -89,11 +98,12 @@ inline bool takesOptionalOutput(const KernelSpec& spec, std::size_t i, std::int6
 }
 // A number that is one element, whatever its type.
 inline bool takesScalar(const KernelSpec& spec, std::size_t i) {
-  return spec.inputPresent(i) && !spec.inputs[i].dynamic && spec.inputs[i].dtype != DType::kString && elementCount(spec.inputs[i].dims) == 1;
+  return spec.inputPresent(i) && !spec.inputs[i].dynamic && spec.inputs[i].dtype != DType::kString &&
+         elementCount(spec.inputs[i].dims) == 1;
 }
 
-// Copies `count` floats past the caches where `to` is aligned: for results larger than the caches, which then are not read before
-// they are overwritten. Call finishStreams() once per thread afterwards.
+// Copies `count` floats past the caches where `to` is aligned: for results larger than the caches, which then are not read
+// before they are overwritten. Call finishStreams() once per thread afterwards.
 void streamCopy(float* to, const float* from, std::int64_t count);
 void streamZeros(float* to, std::int64_t count);
 void finishStreams();

@@ -10,7 +10,8 @@ namespace {
 
 // A key per number of x[begin * step …]; `flip` turns the order round for the largest first. The least of them.
 template <bool kContiguous>
-SS_CLONES std::uint64_t keysIn(const float* x, std::int64_t stride, std::uint32_t flip, std::int64_t begin, std::uint64_t* keys, std::int64_t count) {
+SS_CLONES std::uint64_t keysIn(const float* x, std::int64_t stride, std::uint32_t flip, std::int64_t begin,
+                               std::uint64_t* keys, std::int64_t count) {
   const std::int64_t step = kContiguous ? 1 : stride;
   std::uint64_t least = UINT64_MAX;
 #pragma omp simd reduction(min : least)
@@ -25,7 +26,8 @@ SS_CLONES std::uint64_t keysIn(const float* x, std::int64_t stride, std::uint32_
   return least;
 }
 
-std::uint64_t keysOf(const float* x, std::int64_t step, std::uint32_t flip, std::int64_t begin, std::uint64_t* keys, std::int64_t count) {
+std::uint64_t keysOf(const float* x, std::int64_t step, std::uint32_t flip, std::int64_t begin, std::uint64_t* keys,
+                     std::int64_t count) {
   return step == 1 ? keysIn<true>(x, step, flip, begin, keys, count) : keysIn<false>(x, step, flip, begin, keys, count);
 }
 
@@ -40,11 +42,12 @@ SS_CLONES std::uint64_t leastAbove(const std::uint64_t* keys, std::int64_t count
   return least;
 }
 
-// The k least keys in front of `keys`, which has room for `extent`, in order: few are found while the line is read, block by block,
-// most blocks hold none of them.
+// The k least keys in front of `keys`, which has room for `extent`, in order: few are found while the line is read, block by
+// block, most blocks hold none of them.
 constexpr std::int64_t kFew = 64;
 constexpr std::int64_t kVeryFew = 4, kShort = 512;  // so few of a short line are looked for one after the other
-void leastOf(const float* x, std::int64_t step, std::uint32_t flip, std::int64_t extent, std::int64_t k, std::uint64_t* keys) {
+void leastOf(const float* x, std::int64_t step, std::uint32_t flip, std::int64_t extent, std::int64_t k,
+             std::uint64_t* keys) {
   if (k > kFew) {
     keysOf(x, step, flip, 0, keys, extent);
     if (k < extent) std::nth_element(keys, keys + k - 1, keys + extent);
@@ -80,7 +83,8 @@ void leastOf(const float* x, std::int64_t step, std::uint32_t flip, std::int64_t
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeTopK(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesScalar(spec, 1) || spec.outputs.empty()) return notTaken(spec, "elements other than float32");
+  if (!takesInput(spec, 0) || !takesScalar(spec, 1) || spec.outputs.empty())
+    return notTaken(spec, "elements other than float32");
   const Dims& dims = spec.inputs[0].dims;
   const auto axis = normalizeAxis(spec.attrs.integer("axis", -1), static_cast<std::int64_t>(dims.size()));
   if (!axis) return notTaken(spec, "an axis out of range");
@@ -121,7 +125,9 @@ Result<std::unique_ptr<Kernel>> makeTopK(const KernelSpec& spec) {
     return {};
   };
   // The reference kernel orders the positions of one line in the same memory.
-  return makeBodyKernel("ordered keys", body, std::max(static_cast<std::size_t>(parts * extent) * sizeof(std::uint64_t), reference->workspaceBytes()));
+  return makeBodyKernel(
+      "ordered keys", body,
+      std::max(static_cast<std::size_t>(parts * extent) * sizeof(std::uint64_t), reference->workspaceBytes()));
 }
 
 }  // namespace stepscope::cpu

@@ -15,7 +15,8 @@ struct Plan {
   std::array<std::int64_t, kMaxRank> extent{}, stride{};
 };
 
-SS_CLONES void tile(const std::uint32_t* x, std::uint32_t* y, std::int64_t rows, std::int64_t columns, std::int64_t xStride, std::int64_t yStride) {
+SS_CLONES void tile(const std::uint32_t* x, std::uint32_t* y, std::int64_t rows, std::int64_t columns, std::int64_t xStride,
+                    std::int64_t yStride) {
   // y[r * yStride + c] = x[c * xStride + r]
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c) y[r * yStride + c] = x[c * xStride + r];
@@ -41,7 +42,8 @@ class TransposeKernel final : public Kernel {
       // Rows stay whole.
       const std::int64_t run = plan_.extent[last], rows = total_ / run;
 #pragma omp parallel for schedule(static) if (total_ > kParallelElements)
-      for (std::int64_t row = 0; row < rows; ++row) std::memcpy(y + row * run, x + offset(row, last), static_cast<std::size_t>(run) * sizeof *y);
+      for (std::int64_t row = 0; row < rows; ++row)
+        std::memcpy(y + row * run, x + offset(row, last), static_cast<std::size_t>(run) * sizeof *y);
       return {};
     }
     // Tiles of the plane that the input's last axis and the output's last axis span.
@@ -60,7 +62,8 @@ class TransposeKernel final : public Kernel {
         }
         const std::int64_t r = strip * kTile, height = std::min(kTile, rows - r);
         for (std::int64_t c = 0; c < columns; c += kTile)
-          tile(x + from + c * plan_.stride[last] + r, y + to + r * outStride_[unit_] + c, height, std::min(kTile, columns - c), plan_.stride[last], outStride_[unit_]);
+          tile(x + from + c * plan_.stride[last] + r, y + to + r * outStride_[unit_] + c, height,
+               std::min(kTile, columns - c), plan_.stride[last], outStride_[unit_]);
       }
     return {};
   }
@@ -87,7 +90,9 @@ class TransposeKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec) {
   const auto refuse = [] { return unsupported("tiles: takes elements of 4 bytes, rank up to 8, at least one element"); };
-  if (!spec.inputPresent(0) || !spec.outputPresent(0) || dtypeSize(spec.inputs[0].dtype) != 4 || spec.inputs[0].dtype != spec.outputs[0].dtype) return refuse();
+  if (!spec.inputPresent(0) || !spec.outputPresent(0) || dtypeSize(spec.inputs[0].dtype) != 4 ||
+      spec.inputs[0].dtype != spec.outputs[0].dtype)
+    return refuse();
   const Dims& dims = spec.inputs[0].dims;
   const std::size_t rank = dims.size();
   if (rank == 0 || rank > kMaxRank || elementCount(dims) == 0) return refuse();
@@ -97,7 +102,8 @@ Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec) {
   if (perm.size() != rank) return refuse();
   std::array<bool, kMaxRank> seen{};
   for (const std::int64_t p : perm) {
-    if (p < 0 || p >= static_cast<std::int64_t>(rank) || seen[static_cast<std::size_t>(p)]) return refuse();  // the reference names the mistake
+    if (p < 0 || p >= static_cast<std::int64_t>(rank) || seen[static_cast<std::size_t>(p)])
+      return refuse();  // the reference names the mistake
     seen[static_cast<std::size_t>(p)] = true;
   }
   const Dims strides = rowMajorStrides(dims);

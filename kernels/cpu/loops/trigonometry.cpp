@@ -36,7 +36,8 @@ void angleLoop(const float* x, float* y, std::int64_t count) {
     }
     loopOf<F>(x + at, result.data(), n);
     for (std::int64_t i = 0; i < n; ++i)
-      if (!(std::fabs(x[at + i]) <= kLargestAngle)) result[static_cast<std::size_t>(i)] = static_cast<float>(F::far(static_cast<double>(x[at + i])));
+      if (!(std::fabs(x[at + i]) <= kLargestAngle))
+        result[static_cast<std::size_t>(i)] = static_cast<float>(F::far(static_cast<double>(x[at + i])));
     std::copy_n(result.begin(), n, y + at);
   }
 }

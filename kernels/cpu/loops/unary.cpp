@@ -22,7 +22,8 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, F f, DType in = DTy
   return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const X* x = input<X>(call, 0);
     Y* y = output<Y>(call, 0);
-    parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(f, x + begin, y + begin, end - begin); });
+    parallelElements(count, threads,
+                     [&](std::int64_t begin, std::int64_t end) { unaryLoop(f, x + begin, y + begin, end - begin); });
     return {};
   });
 }
@@ -106,12 +107,14 @@ template <typename T>
 std::unique_ptr<Kernel> makeClipOf(std::int64_t count, int threads) {
   return makeBodyKernel("vector loop", [=](const KernelCall& call) -> Status {
     using Limits = std::numeric_limits<T>;
-    Bounds<T> bounds{Limits::has_infinity ? -Limits::infinity() : Limits::lowest(), Limits::has_infinity ? Limits::infinity() : Limits::max()};
+    Bounds<T> bounds{Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
+                     Limits::has_infinity ? Limits::infinity() : Limits::max()};
     if (call.inputPresent(1)) bounds.low = *input<T>(call, 1);
     if (call.inputPresent(2)) bounds.high = *input<T>(call, 2);
     const T* x = input<T>(call, 0);
     T* y = output<T>(call, 0);
-    parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) { unaryLoop(bounds, x + begin, y + begin, end - begin); });
+    parallelElements(count, threads,
+                     [&](std::int64_t begin, std::int64_t end) { unaryLoop(bounds, x + begin, y + begin, end - begin); });
     return {};
   });
 }
@@ -122,7 +125,8 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   const std::string& op = spec.op;
   if (op == "Abs") return make(spec, Absolute{});
   if (op == "Ceil") return make(spec, Ceiling{});
-  if (op == "Celu") return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.0F), 1.0F / spec.attrs.real("alpha", 1.0F), 1.0F});
+  if (op == "Celu")
+    return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.0F), 1.0F / spec.attrs.real("alpha", 1.0F), 1.0F});
   if (op == "Elu") return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.0F), 1.0F, 1.0F});
   if (op == "Erf") return make(spec, ErrorFunction{});
   if (op == "Exp") return make(spec, Exponential{});
@@ -138,7 +142,8 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec) {
   if (op == "Relu") return make(spec, Rectify{});
   if (op == "Round") return make(spec, RoundToEven{});
   if (op == "Selu")
-    return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.67326319217681884765625F), 1.0F, spec.attrs.real("gamma", 1.05070102214813232421875F)});
+    return make(spec, ExponentialUnit{spec.attrs.real("alpha", 1.67326319217681884765625F), 1.0F,
+                                      spec.attrs.real("gamma", 1.05070102214813232421875F)});
   if (op == "Shrink") return make(spec, Shrink{spec.attrs.real("bias", 0.0F), spec.attrs.real("lambd", 0.5F)});
   if (op == "Sigmoid") return make(spec, Logistic{});
   if (op == "Sign") return make(spec, SignOf{});
@@ -154,8 +159,10 @@ Result<std::unique_ptr<Kernel>> makeTest(const KernelSpec& spec) {
   if (spec.op == "Not") return make<std::uint8_t, std::uint8_t>(spec, Opposite{}, DType::kBool, DType::kBool);
   if (spec.op == "IsNaN") return make<float, std::uint8_t>(spec, NotANumber{}, DType::kF32, DType::kBool);
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNone = std::numeric_limits<float>::quiet_NaN();
-  const bool negative = spec.attrs.integer("detect_negative", 1) != 0, positive = spec.attrs.integer("detect_positive", 1) != 0;
-  return make<float, std::uint8_t>(spec, IsInfinite{negative ? -kInfinity : kNone, positive ? kInfinity : kNone}, DType::kF32, DType::kBool);
+  const bool negative = spec.attrs.integer("detect_negative", 1) != 0,
+             positive = spec.attrs.integer("detect_positive", 1) != 0;
+  return make<float, std::uint8_t>(spec, IsInfinite{negative ? -kInfinity : kNone, positive ? kInfinity : kNone},
+                                   DType::kF32, DType::kBool);
 }
 
 Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec) {
@@ -166,7 +173,8 @@ Result<std::unique_ptr<Kernel>> makeGelu(const KernelSpec& spec) {
 
 Result<std::unique_ptr<Kernel>> makeClip(const KernelSpec& spec) {
   const DType dtype = spec.inputPresent(0) ? spec.inputs[0].dtype : DType::kUndefined;
-  if (!takesInput(spec, 0, dtype) || !takesOutput(spec, 0, dtype) || !takesOptional(spec, 1, 1, dtype) || !takesOptional(spec, 2, 1, dtype))
+  if (!takesInput(spec, 0, dtype) || !takesOutput(spec, 0, dtype) || !takesOptional(spec, 1, 1, dtype) ||
+      !takesOptional(spec, 2, 1, dtype))
     return notTaken(spec, "operands of several types, or bounds that are no scalars");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");

@@ -1,10 +1,10 @@
 // Functions of one float without branches, so that a loop over them becomes vector code. Coefficients: weighted near-minimax
 // fits (Lawson iteration, rounded to float from the lowest order up) over the ranges named below.
 //
-// Largest error against the f64 function, in units of the last place of the float result, as tests/kernels/vector_math_test.cpp
-// holds it: Exp 3, Log 3, Tanh 4, Erf 4, Sigmoid 4, Elu 5, Softplus 4 (measured with FMA: 0.95, 0.78, 1.2, 0.99, 2.0, 1.4, 1.7).
-// NaN gives NaN, infinities and zeros as std::.
-// The Gelu forms are the formula in float: absolute error below 4e-7 max(1, |x|).
+// Largest error against the f64 function, in units of the last place of the float result, as
+// tests/kernels/vector_math_test.cpp holds it: Exp 3, Log 3, Tanh 4, Erf 4, Sigmoid 4, Elu 5, Softplus 4 (measured with FMA:
+// 0.95, 0.78, 1.2, 0.99, 2.0, 1.4, 1.7). NaN gives NaN, infinities and zeros as std::. The Gelu forms are the formula in
+// float: absolute error below 4e-7 max(1, |x|).
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace stepscope::cpu {
 
 // e^x = 2^n e^r, |r| <= ln(2) / 2, e^r = 1 + r + r^2 q(r).
 SS_INLINE float expOf(float value) {
-  constexpr float kRound = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
+  constexpr float kRound = 12582912.0F;         // 1.5 * 2^23: adding it rounds to an integer, which stands in the low bits
   float x = value < -104.0F ? -104.0F : value;  // a NaN passes both, and all that follows
   x = x > 89.0F ? 89.0F : x;
   const float shifted = x * 1.44269504088896341F + kRound, n = shifted - kRound;
@@ -38,7 +38,8 @@ SS_INLINE float expOf(float value) {
 SS_INLINE float logOf(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const bool tiny = x < 0x1p-126F;
-  const auto bits = std::bit_cast<std::uint32_t>(tiny ? x * 0x1p23F : x);  // unsigned: negative numbers, whose result is replaced, wrap
+  const auto bits =
+      std::bit_cast<std::uint32_t>(tiny ? x * 0x1p23F : x);  // unsigned: negative numbers, whose result is replaced, wrap
   const std::int32_t e = static_cast<std::int32_t>(bits - 0x3f3504f3U) >> 23;
   const float f = std::bit_cast<float>(bits - (static_cast<std::uint32_t>(e) << 23)) - 1.0F;
   const auto k = static_cast<float>(tiny ? e - 23 : e);

@@ -5,7 +5,8 @@ namespace stepscope::cpu {
 namespace {
 
 template <typename T>
-SS_CLONES void whereLoop(const std::uint8_t* c, std::int64_t stepC, const T* a, std::int64_t stepA, const T* b, std::int64_t stepB, T* y, std::int64_t count) {
+SS_CLONES void whereLoop(const std::uint8_t* c, std::int64_t stepC, const T* a, std::int64_t stepA, const T* b,
+                         std::int64_t stepB, T* y, std::int64_t count) {
   if (stepC == 0) {
     const T* from = *c != 0 ? a : b;
     if ((*c != 0 ? stepA : stepB) != 0) {
@@ -50,7 +51,8 @@ std::unique_ptr<Kernel> make(const Broadcast& broadcast, int threads) {
     T* y = output<T>(call, 0);
     parallelElements(broadcast.elements(), threads, [&](std::int64_t begin, std::int64_t end) {
       broadcast.runs(begin, end, [&](const Broadcast::Run& run) {
-        whereLoop(c + run.at[0], broadcast.step(0), a + run.at[1], broadcast.step(1), b + run.at[2], broadcast.step(2), y + run.out, run.count);
+        whereLoop(c + run.at[0], broadcast.step(0), a + run.at[1], broadcast.step(1), b + run.at[2], broadcast.step(2),
+                  y + run.out, run.count);
       });
     });
     return {};
@@ -62,10 +64,11 @@ std::unique_ptr<Kernel> make(const Broadcast& broadcast, int threads) {
 Result<std::unique_ptr<Kernel>> makeWhere(const KernelSpec& spec) {
   if (spec.inputs.size() != 3 || spec.outputs.size() != 1) return notTaken(spec, "other than three operands");
   const DType dtype = spec.outputs[0].dtype;
-  if (dtype == DType::kString || !takesInput(spec, 0, DType::kBool) || !takesInput(spec, 1, dtype) || !takesInput(spec, 2, dtype) ||
-      !takesOutput(spec, 0, dtype))
+  if (dtype == DType::kString || !takesInput(spec, 0, DType::kBool) || !takesInput(spec, 1, dtype) ||
+      !takesInput(spec, 2, dtype) || !takesOutput(spec, 0, dtype))
     return notTaken(spec, "a condition and two values of one type expected");
-  SS_ASSIGN(const Broadcast broadcast, Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims, &spec.inputs[2].dims}));
+  SS_ASSIGN(const Broadcast broadcast,
+            Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims, &spec.inputs[2].dims}));
   switch (dtypeSize(dtype)) {
     case 1: return make<std::uint8_t>(broadcast, spec.threads);
     case 4: return make<std::uint32_t>(broadcast, spec.threads);

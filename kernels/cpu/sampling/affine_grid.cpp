@@ -36,22 +36,25 @@ Result<std::unique_ptr<Kernel>> makeAffineGrid(const KernelSpec& spec) {
   std::vector<double> position;
   for (std::int64_t i = 0; i < extents[0]; ++i) position.push_back(positionOf(i, extents[0], alignCorners));
   const std::int64_t rows = extents[1] * extents[2], batch = grid[0];
-  return makeBodyKernel("vector rows", [=, position = std::move(position), threads = spec.threads](const KernelCall& call) -> Status {
-    parallelRows(batch * rows, extents[0] * axes, threads, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t at = row % rows;
-        const std::array<double, kMostAxes> others{0, positionOf(at % extents[1], extents[1], alignCorners),
-                                                   positionOf(at / extents[1], extents[2], alignCorners)};
-        for (std::int64_t k = 0; k < axes; ++k) {
-          const float* theta = input(call, 0) + (row / rows * axes + k) * (axes + 1);
-          auto start = static_cast<double>(theta[axes]);
-          for (std::int64_t j = 1; j < axes; ++j) start += static_cast<double>(theta[j]) * others[static_cast<std::size_t>(j)];
-          lineOf(position.data(), start, static_cast<double>(theta[0]), axes, output(call, 0) + row * extents[0] * axes + k, extents[0]);
-        }
-      }
-    });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector rows", [=, position = std::move(position), threads = spec.threads](const KernelCall& call) -> Status {
+        parallelRows(batch * rows, extents[0] * axes, threads, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t row = begin; row < end; ++row) {
+            const std::int64_t at = row % rows;
+            const std::array<double, kMostAxes> others{0, positionOf(at % extents[1], extents[1], alignCorners),
+                                                       positionOf(at / extents[1], extents[2], alignCorners)};
+            for (std::int64_t k = 0; k < axes; ++k) {
+              const float* theta = input(call, 0) + (row / rows * axes + k) * (axes + 1);
+              auto start = static_cast<double>(theta[axes]);
+              for (std::int64_t j = 1; j < axes; ++j)
+                start += static_cast<double>(theta[j]) * others[static_cast<std::size_t>(j)];
+              lineOf(position.data(), start, static_cast<double>(theta[0]), axes,
+                     output(call, 0) + row * extents[0] * axes + k, extents[0]);
+            }
+          }
+        });
+        return {};
+      });
 }
 
 }  // namespace stepscope::cpu

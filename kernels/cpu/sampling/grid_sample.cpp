@@ -1,5 +1,6 @@
-// GridSample and its two gradients, sixteen channels at a time. The taps of the points are found once for all channels of an image. A thread has
-// groups of channels of whole images (of a share of the points where those are few), or for the gradient of the grid points of whole images.
+// GridSample and its two gradients, sixteen channels at a time. The taps of the points are found once for all channels of an
+// image. A thread has groups of channels of whole images (of a share of the points where those are few), or for the gradient
+// of the grid points of whole images.
 #include <array>
 #include <cmath>
 
@@ -36,8 +37,9 @@ struct Sampling {
 Result<Sampling> samplingOf(const KernelSpec& spec, const OperandSpec& x, const OperandSpec& grid, const OperandSpec& y) {
   if (!takes(x) || !takes(grid) || !takes(y)) return notTaken(spec, "elements other than float32");
   const std::size_t rank = x.dims.size();
-  if (rank < 3 || rank > 2 + kAxes || grid.dims.size() != rank || y.dims.size() != rank || grid.dims.back() != static_cast<std::int64_t>(rank) - 2 ||
-      x.dims[0] != grid.dims[0] || y.dims[0] != x.dims[0] || y.dims[1] != x.dims[1])
+  if (rank < 3 || rank > 2 + kAxes || grid.dims.size() != rank || y.dims.size() != rank ||
+      grid.dims.back() != static_cast<std::int64_t>(rank) - 2 || x.dims[0] != grid.dims[0] || y.dims[0] != x.dims[0] ||
+      y.dims[1] != x.dims[1])
     return notTaken(spec, "operands that do not fit");
   Sampling s;
   SS_ASSIGN(s.rule, GridRule::parse(spec.attrs));
@@ -56,16 +58,18 @@ Result<Sampling> samplingOf(const KernelSpec& spec, const OperandSpec& x, const 
   return s;
 }
 
-// What gridTaps finds for the rule that nearly all models have, linear with zeros outside: taps of one axis for points whose coordinates are
-// `step` apart, into records of `perPoint`.
-SS_LANE_CLONES void linearTaps(const float* coordinates, std::int64_t step, std::int64_t points, std::int64_t extent, std::int64_t stride, bool alignCorners,
-                               std::int64_t perPoint, std::int32_t* place, float* weight, float* slope) {
+// What gridTaps finds for the rule that nearly all models have, linear with zeros outside: taps of one axis for points whose
+// coordinates are `step` apart, into records of `perPoint`.
+SS_LANE_CLONES void linearTaps(const float* coordinates, std::int64_t step, std::int64_t points, std::int64_t extent,
+                               std::int64_t stride, bool alignCorners, std::int64_t perPoint, std::int32_t* place,
+                               float* weight, float* slope) {
   const auto size = static_cast<double>(extent);
   const double scale = alignCorners ? (size - 1) / 2 : size / 2;
   for (std::int64_t p = 0; p < points; ++p) {
     const auto coordinate = static_cast<double>(coordinates[p * step]);
     const double meant = alignCorners ? (coordinate + 1) * scale : ((coordinate + 1) * size - 1) / 2;
-    const double at = std::fabs(meant) < 1e9 ? meant : -100, base = std::floor(at), t = at - base;  // far out, and NaN: left of everything
+    const double at = std::fabs(meant) < 1e9 ? meant : -100, base = std::floor(at),
+                 t = at - base;  // far out, and NaN: left of everything
     const auto low = static_cast<std::int64_t>(base);
     for (std::int64_t k = 0; k < 2; ++k) {
       const bool inside = low + k >= 0 && low + k < extent;
@@ -82,7 +86,9 @@ struct Table {
   std::int32_t* place;
   float *weight, *slope;  // slope may be null
 
-  static std::size_t bytes(const Sampling& s, std::int64_t points, bool slopes) { return static_cast<std::size_t>(s.perPoint() * points) * (slopes ? 12 : 8); }
+  static std::size_t bytes(const Sampling& s, std::int64_t points, bool slopes) {
+    return static_cast<std::size_t>(s.perPoint() * points) * (slopes ? 12 : 8);
+  }
   static Table in(const Sampling& s, std::byte* memory, std::int64_t points, bool slopes) {
     auto* place = reinterpret_cast<std::int32_t*>(memory);
     auto* weight = reinterpret_cast<float*>(place + s.perPoint() * points);
@@ -109,7 +115,11 @@ struct Table {
                    slope == nullptr ? nullptr : slope + at);
       else
         set(
-            at, points, [&](std::int64_t p) { return reference::gridTaps(s->rule, static_cast<double>(along[p * s->axes]), s->extents[k]); }, k, stride);
+            at, points,
+            [&](std::int64_t p) {
+              return reference::gridTaps(s->rule, static_cast<double>(along[p * s->axes]), s->extents[k]);
+            },
+            k, stride);
     }
   }
 
@@ -130,7 +140,8 @@ struct Table {
   }
 };
 
-// kTaps of every axis that there is; the leading ones may have one. Known to the compiler, so that the loops over taps are unrolled.
+// kTaps of every axis that there is; the leading ones may have one. Known to the compiler, so that the loops over taps are
+// unrolled.
 template <int kTaps>
 struct Walk {
   std::int64_t planes, rows;
@@ -138,7 +149,9 @@ struct Walk {
   const float *weight, *slope;
 
   SS_INLINE AxisTaps rowTaps(std::int64_t at) const { return {place + at + planes, weight + at + planes, rows}; }
-  SS_INLINE AxisTaps columnTaps(std::int64_t at) const { return {place + at + planes + rows, weight + at + planes + rows, kTaps}; }
+  SS_INLINE AxisTaps columnTaps(std::int64_t at) const {
+    return {place + at + planes + rows, weight + at + planes + rows, kTaps};
+  }
 };
 
 // y [points, 16]
@@ -160,14 +173,16 @@ SS_LANE_CLONES void samplePoints(const Walk<kTaps>& w, std::int64_t first, std::
 
 // dy [points, 16], dx [inputs, 16]
 template <int kTaps>
-SS_LANE_CLONES void scatterPoints(const Walk<kTaps>& w, std::int64_t first, std::int64_t points, const float* dy, float* dx) {
+SS_LANE_CLONES void scatterPoints(const Walk<kTaps>& w, std::int64_t first, std::int64_t points, const float* dy,
+                                  float* dx) {
   const std::int64_t perPoint = w.planes + w.rows + kTaps;
   for (std::int64_t p = 0; p < points; ++p) {
     const std::int64_t at = (first + p) * perPoint;
     Floats value;
     load(dy + p * kLanes, value);
     for (std::int64_t a = 0; a < w.planes; ++a)
-      if (w.place[at + a] >= 0) scatterTaps(w.rowTaps(at), w.columnTaps(at), w.weight[at + a] * value, dx + std::int64_t{w.place[at + a]} * kLanes);
+      if (w.place[at + a] >= 0)
+        scatterTaps(w.rowTaps(at), w.columnTaps(at), w.weight[at + a] * value, dx + std::int64_t{w.place[at + a]} * kLanes);
   }
 }
 
@@ -182,8 +197,8 @@ SS_INLINE float sumOfProducts(const Floats& a, const Floats& b) {
 
 // dgrid[p * axes …] += slopes of x at the points times dy, the last axis first
 template <int kTaps>
-SS_LANE_CLONES void slopePoints(const Walk<kTaps>& w, std::int64_t first, std::int64_t points, const float* x, const float* dy, std::int64_t axes,
-                                float* dgrid) {
+SS_LANE_CLONES void slopePoints(const Walk<kTaps>& w, std::int64_t first, std::int64_t points, const float* x,
+                                const float* dy, std::int64_t axes, float* dgrid) {
   const std::int64_t perPoint = w.planes + w.rows + kTaps;
   for (std::int64_t p = 0; p < points; ++p) {
     const std::int64_t at = (first + p) * perPoint;
@@ -241,7 +256,9 @@ struct Memory {
     const std::size_t table = (Table::bytes(s, (s.points + shares - 1) / shares, slopes) + 63) / 64 * 64;
     return {table, table + static_cast<std::size_t>(s.inputs * kLanes) * sizeof(float)};
   }
-  std::byte* of(const KernelCall& call, int part) const { return call.workspace.data() + static_cast<std::size_t>(part) * own; }
+  std::byte* of(const KernelCall& call, int part) const {
+    return call.workspace.data() + static_cast<std::size_t>(part) * own;
+  }
 };
 
 using Tile = std::array<float, kTile * kLanes>;
@@ -254,24 +271,25 @@ Result<std::unique_ptr<Kernel>> makeGridSample(const KernelSpec& spec) {
   const std::int64_t shares = s.shares(s.batch * s.groups()), items = s.batch * shares * s.groups();
   const Memory memory = Memory::of(s, shares, false);
   const auto body = [=](const KernelCall& call) -> Status {
-    parallelParts(items, partsOf(items, s.points * kLanes, s.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      const Table table = Table::in(s, memory.of(call, part), (s.points + shares - 1) / shares, false);
-      auto* lanes = reinterpret_cast<float*>(memory.of(call, part) + memory.table);
-      Tile tile;
-      for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t group = item % s.groups(), share = item / s.groups() % shares, n = item / s.groups() / shares,
-                           plane = n * s.channels + group * kLanes;
-        const std::int64_t from = s.shareBegin(share, shares), until = s.shareBegin(share + 1, shares);
-        if (item == begin || group == 0) table.find(input(call, 1) + (n * s.points + from) * s.axes, until - from);
-        lanesOfPlanes(input(call, 0) + plane * s.inputs, s.inputs, s.lanes(group), s.inputs, lanes);
-        withWalk(s, table, [&](const auto& walk) {
-          forEachTile(from, until, [&](std::int64_t at, std::int64_t count) {
-            samplePoints(walk, at - from, count, lanes, tile.data());
-            planesOfLanes(tile.data(), count, output(call, 0) + plane * s.points + at, s.points, s.lanes(group));
-          });
+    parallelParts(
+        items, partsOf(items, s.points * kLanes, s.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
+          const Table table = Table::in(s, memory.of(call, part), (s.points + shares - 1) / shares, false);
+          auto* lanes = reinterpret_cast<float*>(memory.of(call, part) + memory.table);
+          Tile tile;
+          for (std::int64_t item = begin; item < end; ++item) {
+            const std::int64_t group = item % s.groups(), share = item / s.groups() % shares, n = item / s.groups() / shares,
+                               plane = n * s.channels + group * kLanes;
+            const std::int64_t from = s.shareBegin(share, shares), until = s.shareBegin(share + 1, shares);
+            if (item == begin || group == 0) table.find(input(call, 1) + (n * s.points + from) * s.axes, until - from);
+            lanesOfPlanes(input(call, 0) + plane * s.inputs, s.inputs, s.lanes(group), s.inputs, lanes);
+            withWalk(s, table, [&](const auto& walk) {
+              forEachTile(from, until, [&](std::int64_t at, std::int64_t count) {
+                samplePoints(walk, at - from, count, lanes, tile.data());
+                planesOfLanes(tile.data(), count, output(call, 0) + plane * s.points + at, s.points, s.lanes(group));
+              });
+            });
+          }
         });
-      }
-    });
     return {};
   };
   return makeBodyKernel("taps of 16 channels", body, memory.own * static_cast<std::size_t>(s.threads));
@@ -284,23 +302,24 @@ Result<std::unique_ptr<Kernel>> makeGridSampleInputGrad(const KernelSpec& spec) 
   const Memory memory = Memory::of(s, 1, false);
   const auto body = [=](const KernelCall& call) -> Status {
     const std::int64_t items = s.batch * s.groups();
-    parallelParts(items, partsOf(items, s.points * kLanes, s.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      const Table table = Table::in(s, memory.of(call, part), s.points, false);
-      auto* lanes = reinterpret_cast<float*>(memory.of(call, part) + memory.table);
-      Tile tile;
-      for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t group = item % s.groups(), n = item / s.groups(), plane = n * s.channels + group * kLanes;
-        if (item == begin || group == 0) table.find(input(call, 1) + n * s.points * s.axes, s.points);
-        std::fill_n(lanes, s.inputs * kLanes, 0.0F);
-        withWalk(s, table, [&](const auto& walk) {
-          forEachTile(0, s.points, [&](std::int64_t at, std::int64_t count) {
-            lanesOfPlanes(input(call, 0) + plane * s.points + at, s.points, s.lanes(group), count, tile.data());
-            scatterPoints(walk, at, count, tile.data(), lanes);
-          });
+    parallelParts(
+        items, partsOf(items, s.points * kLanes, s.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
+          const Table table = Table::in(s, memory.of(call, part), s.points, false);
+          auto* lanes = reinterpret_cast<float*>(memory.of(call, part) + memory.table);
+          Tile tile;
+          for (std::int64_t item = begin; item < end; ++item) {
+            const std::int64_t group = item % s.groups(), n = item / s.groups(), plane = n * s.channels + group * kLanes;
+            if (item == begin || group == 0) table.find(input(call, 1) + n * s.points * s.axes, s.points);
+            std::fill_n(lanes, s.inputs * kLanes, 0.0F);
+            withWalk(s, table, [&](const auto& walk) {
+              forEachTile(0, s.points, [&](std::int64_t at, std::int64_t count) {
+                lanesOfPlanes(input(call, 0) + plane * s.points + at, s.points, s.lanes(group), count, tile.data());
+                scatterPoints(walk, at, count, tile.data(), lanes);
+              });
+            });
+            planesOfLanes(lanes, s.inputs, output(call, 0) + plane * s.inputs, s.inputs, s.lanes(group));
+          }
         });
-        planesOfLanes(lanes, s.inputs, output(call, 0) + plane * s.inputs, s.inputs, s.lanes(group));
-      }
-    });
     return {};
   };
   return makeBodyKernel("taps of 16 channels", body, memory.own * static_cast<std::size_t>(s.threads));
@@ -310,31 +329,34 @@ Result<std::unique_ptr<Kernel>> makeGridSampleInputGrad(const KernelSpec& spec) 
 Result<std::unique_ptr<Kernel>> makeGridSampleGridGrad(const KernelSpec& spec) {
   if (spec.inputs.size() != 3) return notTaken(spec, "other than three operands");
   SS_ASSIGN(const Sampling s, samplingOf(spec, spec.inputs[1], spec.inputs[2], spec.inputs[0]));
-  if (!takesOutput(spec, 0) || spec.outputs[0].dims != spec.inputs[2].dims) return notTaken(spec, "a result of another size");
+  if (!takesOutput(spec, 0) || spec.outputs[0].dims != spec.inputs[2].dims)
+    return notTaken(spec, "a result of another size");
   const std::int64_t shares = s.shares(s.batch), items = s.batch * shares;
   const Memory memory = Memory::of(s, shares, true);
   const auto body = [=](const KernelCall& call) -> Status {
-    parallelParts(items, partsOf(items, s.points * s.channels, s.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-      const Table table = Table::in(s, memory.of(call, part), (s.points + shares - 1) / shares, true);
-      auto* lanes = reinterpret_cast<float*>(memory.of(call, part) + memory.table);
-      Tile tile;
-      for (std::int64_t item = begin; item < end; ++item) {
-        const std::int64_t n = item / shares, from = s.shareBegin(item % shares, shares), until = s.shareBegin(item % shares + 1, shares);
-        table.find(input(call, 2) + (n * s.points + from) * s.axes, until - from);
-        float* dgrid = output(call, 0) + n * s.points * s.axes;
-        std::fill(dgrid + from * s.axes, dgrid + until * s.axes, 0.0F);
-        for (std::int64_t group = 0; group < s.groups(); ++group) {
-          const std::int64_t plane = n * s.channels + group * kLanes;
-          lanesOfPlanes(input(call, 1) + plane * s.inputs, s.inputs, s.lanes(group), s.inputs, lanes);
-          withWalk(s, table, [&](const auto& walk) {
-            forEachTile(from, until, [&](std::int64_t at, std::int64_t count) {
-              lanesOfPlanes(input(call, 0) + plane * s.points + at, s.points, s.lanes(group), count, tile.data());
-              slopePoints(walk, at - from, count, lanes, tile.data(), s.axes, dgrid + at * s.axes);
-            });
-          });
-        }
-      }
-    });
+    parallelParts(
+        items, partsOf(items, s.points * s.channels, s.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
+          const Table table = Table::in(s, memory.of(call, part), (s.points + shares - 1) / shares, true);
+          auto* lanes = reinterpret_cast<float*>(memory.of(call, part) + memory.table);
+          Tile tile;
+          for (std::int64_t item = begin; item < end; ++item) {
+            const std::int64_t n = item / shares, from = s.shareBegin(item % shares, shares),
+                               until = s.shareBegin(item % shares + 1, shares);
+            table.find(input(call, 2) + (n * s.points + from) * s.axes, until - from);
+            float* dgrid = output(call, 0) + n * s.points * s.axes;
+            std::fill(dgrid + from * s.axes, dgrid + until * s.axes, 0.0F);
+            for (std::int64_t group = 0; group < s.groups(); ++group) {
+              const std::int64_t plane = n * s.channels + group * kLanes;
+              lanesOfPlanes(input(call, 1) + plane * s.inputs, s.inputs, s.lanes(group), s.inputs, lanes);
+              withWalk(s, table, [&](const auto& walk) {
+                forEachTile(from, until, [&](std::int64_t at, std::int64_t count) {
+                  lanesOfPlanes(input(call, 0) + plane * s.points + at, s.points, s.lanes(group), count, tile.data());
+                  slopePoints(walk, at - from, count, lanes, tile.data(), s.axes, dgrid + at * s.axes);
+                });
+              });
+            }
+          }
+        });
     return {};
   };
   return makeBodyKernel("taps of 16 channels", body, memory.own * static_cast<std::size_t>(s.threads));

@@ -8,7 +8,8 @@
 namespace stepscope::cpu {
 namespace {
 
-// Of every two rows kHalf apart: the lanes that have the bit in the upper one change places with those that lack it in the lower one.
+// Of every two rows kHalf apart: the lanes that have the bit in the upper one change places with those that lack it in the
+// lower one.
 template <int kHalf, int... kLane>
 SS_INLINE void exchange(Floats (&rows)[kLanes], std::integer_sequence<int, kLane...>) {
   for (int i = 0; i < kLanes; ++i) {

@@ -1,4 +1,5 @@
-// Sixteen channels of one image side by side, [positions, 16]: as GridSample and RoiAlign walk them, so that an element of the image is one vector.
+// Sixteen channels of one image side by side, [positions, 16]: as GridSample and RoiAlign walk them, so that an element of
+// the image is one vector.
 #pragma once
 
 #include <cstdint>

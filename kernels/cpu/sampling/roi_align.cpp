@@ -1,5 +1,5 @@
-// RoiAlign (of the mean) and its gradient, sixteen channels at a time. The taps of all regions are found once; then a thread has groups of channels
-// of whole images, and walks the regions in their order.
+// RoiAlign (of the mean) and its gradient, sixteen channels at a time. The taps of all regions are found once; then a thread
+// has groups of channels of whole images, and walks the regions in their order.
 #include <array>
 
 #include "kernels/cpu/loops/support.h"
@@ -22,7 +22,9 @@ struct AxisTable {
   std::int32_t *starts, *place;
   float* weight;
 
-  SS_INLINE AxisTaps of(std::int64_t bin) const { return {place + starts[bin], weight + starts[bin], starts[bin + 1] - starts[bin]}; }
+  SS_INLINE AxisTaps of(std::int64_t bin) const {
+    return {place + starts[bin], weight + starts[bin], starts[bin + 1] - starts[bin]};
+  }
 };
 
 // One axis of the image and of the bins.
@@ -34,7 +36,9 @@ struct AxisShape {
     return {extent, bins, 2 * (rule.ratio > 0 ? bins * rule.ratio : std::max(bins, 2 * extent + 4))};
   }
   std::int64_t words() const { return bins + 1 + 2 * most; }
-  AxisTable table(std::int32_t* memory) const { return {memory, memory + bins + 1, reinterpret_cast<float*>(memory + bins + 1 + most)}; }
+  AxisTable table(std::int32_t* memory) const {
+    return {memory, memory + bins + 1, reinterpret_cast<float*>(memory + bins + 1 + most)};
+  }
 
   // Places are `step` positions apart.
   void find(const RoiAxis& axis, std::int64_t step, const AxisTable& t) const {
@@ -68,7 +72,9 @@ struct Alignment {
   // Of a region: both tables, and the share of a sample.
   std::int64_t words() const { return rows.words() + columns.words() + 1; }
   std::size_t tableBytes() const { return (static_cast<std::size_t>(regions * words()) * 4 + 63) / 64 * 64; }
-  std::size_t workspace() const { return tableBytes() + static_cast<std::size_t>(threads * plane() * kLanes) * sizeof(float); }
+  std::size_t workspace() const {
+    return tableBytes() + static_cast<std::size_t>(threads * plane() * kLanes) * sizeof(float);
+  }
 };
 
 struct Region {
@@ -89,7 +95,8 @@ void findRegions(const Alignment& a, const KernelCall& call) {
           columns(a.rule, static_cast<double>(box[0]), static_cast<double>(box[2]), a.columns.bins, a.columns.extent);
       a.rows.find(rows, a.columns.extent, region.rows);
       a.columns.find(columns, 1, region.columns);
-      *region.share = static_cast<float>(1 / static_cast<double>(std::max<std::int64_t>(rows.samples() * columns.samples(), 1)));
+      *region.share =
+          static_cast<float>(1 / static_cast<double>(std::max<std::int64_t>(rows.samples() * columns.samples(), 1)));
     }
   });
 }
@@ -97,8 +104,8 @@ void findRegions(const Alignment& a, const KernelCall& call) {
 Result<Alignment> alignmentOf(const KernelSpec& spec, const OperandSpec& x, const OperandSpec& y) {
   if (spec.inputs.size() < 3 || !takes(x) || !takes(y) || !takesInput(spec, 1) || !takesInput(spec, 2, DType::kI64))
     return notTaken(spec, "elements other than float32");
-  if (x.dims.size() != 4 || y.dims.size() != 4 || spec.inputs[1].dims != Dims{y.dims[0], 4} || elementCount(spec.inputs[2].dims) != y.dims[0] ||
-      y.dims[1] != x.dims[1])
+  if (x.dims.size() != 4 || y.dims.size() != 4 || spec.inputs[1].dims != Dims{y.dims[0], 4} ||
+      elementCount(spec.inputs[2].dims) != y.dims[0] || y.dims[1] != x.dims[1])
     return notTaken(spec, "operands that do not fit");
   Alignment a{RoiRule::of(spec.attrs), x.dims[0], x.dims[1], y.dims[0], {}, {}, spec.threads};
   if (a.rule.ratio > kMostSamples) return notTaken(spec, "so many samples");
@@ -113,14 +120,16 @@ bool imagesExist(const Alignment& a, const std::int64_t* images) {
 }
 
 // Bins [first, first + count) of a region: y [count, 16] from x [plane, 16]
-SS_LANE_CLONES void sampleBins(const Region& region, std::int64_t across, std::int64_t first, std::int64_t count, const float* x, float* y) {
+SS_LANE_CLONES void sampleBins(const Region& region, std::int64_t across, std::int64_t first, std::int64_t count,
+                               const float* x, float* y) {
   for (std::int64_t b = 0; b < count; ++b) {
     Floats sum{};
     sumTaps(region.rows.of((first + b) / across), region.columns.of((first + b) % across), x, sum);
     store(*region.share * sum, y + b * kLanes);
   }
 }
-SS_LANE_CLONES void scatterBins(const Region& region, std::int64_t across, std::int64_t first, std::int64_t count, const float* dy, float* dx) {
+SS_LANE_CLONES void scatterBins(const Region& region, std::int64_t across, std::int64_t first, std::int64_t count,
+                                const float* dy, float* dx) {
   for (std::int64_t b = 0; b < count; ++b) {
     Floats value;
     load(dy + b * kLanes, value);
@@ -132,17 +141,20 @@ SS_LANE_CLONES void scatterBins(const Region& region, std::int64_t across, std::
 template <typename Body>
 void forEachGroup(const Alignment& a, const KernelCall& call, Body&& body) {
   const std::int64_t items = a.images * a.groups();
-  parallelParts(items, partsOf(items, a.regions * a.bins() * kLanes, a.threads), 1, [&](int part, std::int64_t begin, std::int64_t end) {
-    float* lanes = reinterpret_cast<float*>(call.workspace.data() + a.tableBytes()) + part * a.plane() * kLanes;
-    for (std::int64_t item = begin; item < end; ++item) body(item / a.groups(), item % a.groups(), lanes);
-  });
+  parallelParts(items, partsOf(items, a.regions * a.bins() * kLanes, a.threads), 1,
+                [&](int part, std::int64_t begin, std::int64_t end) {
+                  float* lanes =
+                      reinterpret_cast<float*>(call.workspace.data() + a.tableBytes()) + part * a.plane() * kLanes;
+                  for (std::int64_t item = begin; item < end; ++item) body(item / a.groups(), item % a.groups(), lanes);
+                });
 }
 
 // body(region, first bin, count) for the tiles of the regions of an image.
 template <typename Body>
 void forEachTile(const Alignment& a, const std::int64_t* images, std::int64_t image, Body&& body) {
   for (std::int64_t r = 0; r < a.regions; ++r)
-    for (std::int64_t bin = 0; images[r] == image && bin < a.bins(); bin += kTile) body(r, bin, std::min(kTile, a.bins() - bin));
+    for (std::int64_t bin = 0; images[r] == image && bin < a.bins(); bin += kTile)
+      body(r, bin, std::min(kTile, a.bins() - bin));
 }
 
 using Tile = std::array<float, kTile * kLanes>;
@@ -159,11 +171,13 @@ Result<std::unique_ptr<Kernel>> makeRoiAlign(const KernelSpec& spec) {
     if (!imagesExist(a, images)) return reference->run(call);
     findRegions(a, call);
     forEachGroup(a, call, [&](std::int64_t image, std::int64_t group, float* lanes) {
-      lanesOfPlanes(input(call, 0) + (image * a.channels + group * kLanes) * a.plane(), a.plane(), a.lanes(group), a.plane(), lanes);
+      lanesOfPlanes(input(call, 0) + (image * a.channels + group * kLanes) * a.plane(), a.plane(), a.lanes(group), a.plane(),
+                    lanes);
       Tile tile;
       forEachTile(a, images, image, [&](std::int64_t r, std::int64_t bin, std::int64_t count) {
         sampleBins(regionOf(a, call, r), a.columns.bins, bin, count, lanes, tile.data());
-        planesOfLanes(tile.data(), count, output(call, 0) + (r * a.channels + group * kLanes) * a.bins() + bin, a.bins(), a.lanes(group));
+        planesOfLanes(tile.data(), count, output(call, 0) + (r * a.channels + group * kLanes) * a.bins() + bin, a.bins(),
+                      a.lanes(group));
       });
     });
     return {};
@@ -184,10 +198,12 @@ Result<std::unique_ptr<Kernel>> makeRoiAlignGrad(const KernelSpec& spec) {
       std::fill_n(lanes, a.plane() * kLanes, 0.0F);
       Tile tile;
       forEachTile(a, images, image, [&](std::int64_t r, std::int64_t bin, std::int64_t count) {
-        lanesOfPlanes(input(call, 0) + (r * a.channels + group * kLanes) * a.bins() + bin, a.bins(), a.lanes(group), count, tile.data());
+        lanesOfPlanes(input(call, 0) + (r * a.channels + group * kLanes) * a.bins() + bin, a.bins(), a.lanes(group), count,
+                      tile.data());
         scatterBins(regionOf(a, call, r), a.columns.bins, bin, count, tile.data(), lanes);
       });
-      planesOfLanes(lanes, a.plane(), output(call, 0) + (image * a.channels + group * kLanes) * a.plane(), a.plane(), a.lanes(group));
+      planesOfLanes(lanes, a.plane(), output(call, 0) + (image * a.channels + group * kLanes) * a.plane(), a.plane(),
+                    a.lanes(group));
     });
     return {};
   };

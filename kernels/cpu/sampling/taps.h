@@ -1,5 +1,5 @@
-// The elements that one point reads along each axis, and sums over them, sixteen channels at a time ([positions, 16], see lane_planes.h). Inlined,
-// so that they are compiled for the instruction set of the caller.
+// The elements that one point reads along each axis, and sums over them, sixteen channels at a time ([positions, 16], see
+// lane_planes.h). Inlined, so that they are compiled for the instruction set of the caller.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace stepscope::cpu {
 
-// Places along one axis, counted in positions of the image, and their weights. A place below 0 lies outside: nothing is read, not even to be
-// multiplied with 0.
+// Places along one axis, counted in positions of the image, and their weights. A place below 0 lies outside: nothing is
+// read, not even to be multiplied with 0.
 struct AxisTaps {
   const std::int32_t* place;
   const float* weight;

@@ -199,7 +199,8 @@ Status updates(const KernelSpec& spec, const KernelCall& call, std::size_t own, 
   for (std::size_t i = 0; i < kShared; ++i) inputs[own + i] = input(i);
   for (std::size_t in = kShared, out = 0; in < call.inputs.size(); in += own, out += results) {
     for (std::size_t i = 0; i < own; ++i) inputs[i] = input(in + i);
-    for (std::size_t o = 0; o < results; ++o) outputs[o] = out + o < call.outputs.size() ? call.outputs[out + o] : TensorView{};
+    for (std::size_t o = 0; o < results; ++o)
+      outputs[o] = out + o < call.outputs.size() ? call.outputs[out + o] : TensorView{};
     SS_TRY(one(spec, {inputs, outputs, {}, call.random, {}}));
   }
   return {};
@@ -228,8 +229,10 @@ Status accumulate(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkSameElements(spec, call, 1));
   for (const TensorView* x : {&sum, &gradient, &next})
     if (!isFloating(x->dtype)) return wrongType(spec, x->dtype);
-  if (next.elements() != sum.elements()) return invalid("Accumulate: output has shape " + dimsText(next.dims) + "; that of the sum");
-  if (call.outputPresent(1) && call.outputs[1].elements() != 1) return invalid("Accumulate: square_sum has shape " + dimsText(call.outputs[1].dims) + "; a scalar");
+  if (next.elements() != sum.elements())
+    return invalid("Accumulate: output has shape " + dimsText(next.dims) + "; that of the sum");
+  if (call.outputPresent(1) && call.outputs[1].elements() != 1)
+    return invalid("Accumulate: square_sum has shape " + dimsText(call.outputs[1].dims) + "; a scalar");
   SS_ASSIGN(const double first, scalarInput(spec, call, 2));
   double squares = 0;
   for (std::int64_t i = 0; i < sum.elements(); ++i) {
@@ -245,12 +248,9 @@ Status accumulate(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> optimizerKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"stepscope", "Accumulate", reading<1, accumulate>},
-      {"stepscope", "AdamUpdate", reading<1, adamUpdate>},
-      {"stepscope", "AdamUpdates", reading<1, adamUpdates>},
-      {"stepscope", "LambUpdate", reading<1, lambUpdate>},
-      {"stepscope", "SgdUpdate", reading<1, sgdUpdate>},
-      {"stepscope", "SgdUpdates", reading<1, sgdUpdates>},
+      {"stepscope", "Accumulate", reading<1, accumulate>},   {"stepscope", "AdamUpdate", reading<1, adamUpdate>},
+      {"stepscope", "AdamUpdates", reading<1, adamUpdates>}, {"stepscope", "LambUpdate", reading<1, lambUpdate>},
+      {"stepscope", "SgdUpdate", reading<1, sgdUpdate>},     {"stepscope", "SgdUpdates", reading<1, sgdUpdates>},
       {"stepscope", "SquareSum", reading<1, squareSum>},
   };
   return kEntries;

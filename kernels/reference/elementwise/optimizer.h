@@ -3,12 +3,15 @@
 // Attributes are float32, but PyTorch computes with the decimal number that a person wrote: 1 - 0.999f is off by 1e-5. So
 // each is read through its shortest decimal text.
 //
-// Inputs     SgdUpdate: parameter, gradient, momentum?, lr, scale?, step?.  AdamUpdate, LambUpdate: parameter, gradient, m, v, lr, step,
-//            scale?.  SgdUpdates, AdamUpdates: the last three first, then the others of each parameter. lr and scale are float scalars,
-//            step an int64 scalar that counts updates from 1.
-// Outputs    parameter', momentum' or parameter', m', v', for each parameter. Results may lie over the parameter and the states that they
+// Inputs     SgdUpdate: parameter, gradient, momentum?, lr, scale?, step?.  AdamUpdate, LambUpdate: parameter, gradient, m,
+// v, lr, step,
+//            scale?.  SgdUpdates, AdamUpdates: the last three first, then the others of each parameter. lr and scale are
+//            float scalars, step an int64 scalar that counts updates from 1.
+// Outputs    parameter', momentum' or parameter', m', v', for each parameter. Results may lie over the parameter and the
+// states that they
 //            follow.
-// Numerics   in double; every state is rounded once to its own type. The fast kernels take the factors of the step in double and
+// Numerics   in double; every state is rounded once to its own type. The fast kernels take the factors of the step in double
+// and
 //            calculate elements in float.
 #pragma once
 

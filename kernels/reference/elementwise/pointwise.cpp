@@ -27,7 +27,8 @@ Status pointwise(const KernelSpec& spec, const KernelCall& call) {
     }
     const bool last = results.size() + 1 == program.steps.size();
     const DType dtype = info.mask ? DType::kBool : spec.outputs[0].dtype;
-    if (last && dims != call.outputs[0].dims) return invalid("Pointwise: steps give " + dimsText(dims) + "; expected " + dimsText(call.outputs[0].dims));
+    if (last && dims != call.outputs[0].dims)
+      return invalid("Pointwise: steps give " + dimsText(dims) + "; expected " + dimsText(call.outputs[0].dims));
     // Also the last one goes through memory of its own: the output may be the memory of an input.
     results.emplace_back(dtype, dims);
     one.outputs.push_back({dtype, dims, false, {}});
@@ -37,7 +38,8 @@ Status pointwise(const KernelSpec& spec, const KernelCall& call) {
     SS_TRY(kernel->run({inputs, outputs, workspace, call.random, {}}));
     values.push_back(results.back().view());
   }
-  std::copy_n(static_cast<const std::byte*>(results.back().data()), results.back().bytes(), static_cast<std::byte*>(call.outputs[0].data));
+  std::copy_n(static_cast<const std::byte*>(results.back().data()), results.back().bytes(),
+              static_cast<std::byte*>(call.outputs[0].data));
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Choosing between operands: Where and ReluGrad by element, Select and Gate by one condition. And what else moves any element:
-// StringConcat.
+// Choosing between operands: Where and ReluGrad by element, Select and Gate by one condition. And what else moves any
+// element: StringConcat.
 #include <algorithm>
 
 #include "kernels/reference/elementwise/families.h"
@@ -76,7 +76,8 @@ Status reluGrad(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkOutputType(spec, call, 0, call.inputs[0].dtype));
   const bool done = dispatchNumeric(call.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
-    broadcastLoop<T, T>(call.inputs[0], call.inputs[1], call.outputs[0], [](auto dy, auto y) { return y <= 0 ? decltype(dy){} : dy; });
+    broadcastLoop<T, T>(call.inputs[0], call.inputs[1], call.outputs[0],
+                        [](auto dy, auto y) { return y <= 0 ? decltype(dy){} : dy; });
   });
   if (!done) return wrongType(spec, call.inputs[0].dtype);
   return {};
@@ -94,10 +95,8 @@ Status stringConcat(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> selectKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "StringConcat", reading<2, stringConcat>},
-      {"", "Where", reading<3, where>},
-      {"stepscope", "Gate", reading<2, gate>},
-      {"stepscope", "ReluGrad", reading<2, reluGrad>},
+      {"", "StringConcat", reading<2, stringConcat>}, {"", "Where", reading<3, where>},
+      {"stepscope", "Gate", reading<2, gate>},        {"stepscope", "ReluGrad", reading<2, reluGrad>},
       {"stepscope", "Select", reading<3, select>},
   };
   return kEntries;

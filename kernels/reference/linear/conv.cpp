@@ -12,40 +12,51 @@ Status floatsOnly(bool dispatched, const KernelSpec& spec) {
 
 template <typename T>
 auto reader(const TensorView& view) {
-  return [data = static_cast<const T*>(view.data)](std::int64_t i, std::int64_t = 0) { return static_cast<double>(data[i]); };
+  return
+      [data = static_cast<const T*>(view.data)](std::int64_t i, std::int64_t = 0) { return static_cast<double>(data[i]); };
 }
 
 // y (+ bias) where the geometry is that of a convolution from `x` to `y`.
-Status forward(const KernelSpec& spec, const ConvGeometry& g, const TensorView& x, const TensorView& w, const TensorView* bias,
-               const TensorView& y) {
-  return floatsOnly(dispatchFloat(x.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    T* out = static_cast<T*>(y.data);
-    const T* b = bias ? static_cast<const T*>(bias->data) : nullptr;
-    convForward(g, reader<T>(x), reader<T>(w), [&](std::int64_t i, std::int64_t m, double sum) {
-      out[i] = static_cast<T>(b ? sum + static_cast<double>(b[m]) : sum);
-    });
-  }), spec);
+Status forward(const KernelSpec& spec, const ConvGeometry& g, const TensorView& x, const TensorView& w,
+               const TensorView* bias, const TensorView& y) {
+  return floatsOnly(dispatchFloat(x.dtype,
+                                  [&](auto tag) {
+                                    using T = decltype(tag);
+                                    T* out = static_cast<T*>(y.data);
+                                    const T* b = bias ? static_cast<const T*>(bias->data) : nullptr;
+                                    convForward(g, reader<T>(x), reader<T>(w),
+                                                [&](std::int64_t i, std::int64_t m, double sum) {
+                                                  out[i] = static_cast<T>(b ? sum + static_cast<double>(b[m]) : sum);
+                                                });
+                                  }),
+                    spec);
 }
 
-Status inputGradient(const KernelSpec& spec, const ConvGeometry& g, const TensorView& dy, const TensorView& w, const TensorView* bias,
-                     const TensorView& dx) {
-  return floatsOnly(dispatchFloat(dy.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    T* out = static_cast<T*>(dx.data);
-    const T* b = bias ? static_cast<const T*>(bias->data) : nullptr;
-    convInputGradient(g, reader<T>(dy), reader<T>(w), [&](std::int64_t i, std::int64_t c, double sum) {
-      out[i] = static_cast<T>(b ? sum + static_cast<double>(b[c]) : sum);
-    });
-  }), spec);
+Status inputGradient(const KernelSpec& spec, const ConvGeometry& g, const TensorView& dy, const TensorView& w,
+                     const TensorView* bias, const TensorView& dx) {
+  return floatsOnly(dispatchFloat(dy.dtype,
+                                  [&](auto tag) {
+                                    using T = decltype(tag);
+                                    T* out = static_cast<T*>(dx.data);
+                                    const T* b = bias ? static_cast<const T*>(bias->data) : nullptr;
+                                    convInputGradient(g, reader<T>(dy), reader<T>(w),
+                                                      [&](std::int64_t i, std::int64_t c, double sum) {
+                                                        out[i] = static_cast<T>(b ? sum + static_cast<double>(b[c]) : sum);
+                                                      });
+                                  }),
+                    spec);
 }
 
-Status weightGradient(const KernelSpec& spec, const ConvGeometry& g, const TensorView& dy, const TensorView& x, const TensorView& dw) {
-  return floatsOnly(dispatchFloat(dy.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    T* out = static_cast<T*>(dw.data);
-    convWeightGradient(g, reader<T>(dy), reader<T>(x), [&](std::int64_t i, double sum) { out[i] = static_cast<T>(sum); });
-  }), spec);
+Status weightGradient(const KernelSpec& spec, const ConvGeometry& g, const TensorView& dy, const TensorView& x,
+                      const TensorView& dw) {
+  return floatsOnly(dispatchFloat(dy.dtype,
+                                  [&](auto tag) {
+                                    using T = decltype(tag);
+                                    T* out = static_cast<T*>(dw.data);
+                                    convWeightGradient(g, reader<T>(dy), reader<T>(x),
+                                                       [&](std::int64_t i, double sum) { out[i] = static_cast<T>(sum); });
+                                  }),
+                    spec);
 }
 
 Result<const TensorView*> biasOf(const KernelCall& call, std::int64_t channels) {

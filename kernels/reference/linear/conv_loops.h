@@ -72,7 +72,8 @@ void convWeightGradient(const ConvGeometry& g, DY&& dy, X&& x, Store&& store) {
         for (std::int64_t n = 0; n < g.batch; ++n) {
           const std::int64_t yStart = (n * g.outChannels + m) * outSize;
           const std::int64_t xStart = (n * g.inChannels + m / outGroup * inGroup + c) * inSize;
-          for (const Tap& pair : meetings[static_cast<std::size_t>(t)]) sum += dy(yStart + pair.tap) * x(xStart + pair.position);
+          for (const Tap& pair : meetings[static_cast<std::size_t>(t)])
+            sum += dy(yStart + pair.tap) * x(xStart + pair.position);
         }
         store((m * inGroup + c) * kernelSize + t, sum);
       }

@@ -10,7 +10,8 @@ bool isByte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
 }  // namespace
 
 Status convInteger(const KernelSpec& spec, const KernelCall& call) {
-  if (!isByte(spec.inputs[0].dtype) || !isByte(spec.inputs[1].dtype)) return unsupported("ConvInteger: expected int8 or uint8");
+  if (!isByte(spec.inputs[0].dtype) || !isByte(spec.inputs[1].dtype))
+    return unsupported("ConvInteger: expected int8 or uint8");
   SS_ASSIGN(const ConvGeometry g, convGeometry(spec.attrs, call.inputs[0].dims, call.inputs[1].dims, call.outputs[0].dims));
   SS_ASSIGN(const PerAxis xZero, PerAxis::read(call, 2, 1, 0));
   SS_ASSIGN(const PerAxis wZero, PerAxis::read(call, 3, g.outChannels, 0));

@@ -35,9 +35,11 @@ Result<LoopNest> makeNest(const std::vector<EinsumTerm>& terms, const std::vecto
         continue;
       }
       std::int64_t& extent = nest.extents[it->second];
-      if (extent == 1) extent = dims[i][axis];
+      if (extent == 1)
+        extent = dims[i][axis];
       else if (dims[i][axis] != 1 && dims[i][axis] != extent)
-        return invalid("Einsum: extents " + std::to_string(extent) + " and " + std::to_string(dims[i][axis]) + " of one letter differ");
+        return invalid("Einsum: extents " + std::to_string(extent) + " and " + std::to_string(dims[i][axis]) +
+                       " of one letter differ");
     }
     return {};
   };

@@ -8,9 +8,11 @@ constexpr std::int64_t kGates = 3;  // update, reset, hidden
 
 class GruCell final : public RecurrentCell {
  public:
-  GruCell(std::vector<Activation> activations, bool linearFirst) : f_(activations[0]), g_(activations[1]), linearFirst_(linearFirst) {}
+  GruCell(std::vector<Activation> activations, bool linearFirst)
+      : f_(activations[0]), g_(activations[1]), linearFirst_(linearFirst) {}
 
-  void forward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*, RecurrentStep& step) const override {
+  void forward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*,
+               RecurrentStep& step) const override {
     const std::int64_t size = s.hidden, rows = kGates * size;
     step.before.assign(w.b.begin(), w.b.begin() + rows);
     addProduct(w.w.data(), rows, s.input, step.x, step.before.data());
@@ -36,10 +38,12 @@ class GruCell final : public RecurrentCell {
     }
   }
 
-  void backward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*, const RecurrentStep& step,
-                std::vector<double>& dh, std::vector<double>&, double* dx, RecurrentWeights& d) const override {
+  void backward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*,
+                const RecurrentStep& step, std::vector<double>& dh, std::vector<double>&, double* dx,
+                RecurrentWeights& d) const override {
     const std::int64_t size = s.hidden, rows = kGates * size;
-    std::vector<double> gates(static_cast<std::size_t>(rows)), dLinear(static_cast<std::size_t>(size)), dBefore(static_cast<std::size_t>(size));
+    std::vector<double> gates(static_cast<std::size_t>(rows)), dLinear(static_cast<std::size_t>(size)),
+        dBefore(static_cast<std::size_t>(size));
     const double* matrix = w.r.data() + 2 * size * size;
     for (std::int64_t i = 0; i < size; ++i) {
       const double z = at(step.after, i), next = at(step.after, 2 * size + i), r = at(step.after, size + i);

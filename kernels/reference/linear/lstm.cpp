@@ -11,7 +11,8 @@ class LstmCell final : public RecurrentCell {
   LstmCell(std::vector<Activation> activations, bool coupled)
       : f_(activations[0]), g_(activations[1]), h_(activations[2]), coupled_(coupled) {}
 
-  void forward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double* c, RecurrentStep& step) const override {
+  void forward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double* c,
+               RecurrentStep& step) const override {
     const std::int64_t size = s.hidden, rows = kGates * size;
     step.before.assign(w.b.begin(), w.b.begin() + rows);
     for (std::int64_t i = 0; i < rows; ++i) at(step.before, i) += at(w.b, rows + i);
@@ -33,8 +34,9 @@ class LstmCell final : public RecurrentCell {
     }
   }
 
-  void backward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double* c, const RecurrentStep& step,
-                std::vector<double>& dh, std::vector<double>& dc, double* dx, RecurrentWeights& d) const override {
+  void backward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double* c,
+                const RecurrentStep& step, std::vector<double>& dh, std::vector<double>& dc, double* dx,
+                RecurrentWeights& d) const override {
     const std::int64_t size = s.hidden, rows = kGates * size;
     std::vector<double> gates(static_cast<std::size_t>(rows));
     for (std::int64_t i = 0; i < size; ++i) {
@@ -71,12 +73,15 @@ class LstmCell final : public RecurrentCell {
 
 Result<std::unique_ptr<RecurrentCell>> makeCell(const KernelSpec& spec, std::size_t direction) {
   SS_ASSIGN(auto activations, readActivations(spec.attrs, direction, {"Sigmoid", "Tanh", "Tanh"}));
-  return std::unique_ptr<RecurrentCell>(std::make_unique<LstmCell>(std::move(activations), spec.attrs.integer("input_forget", 0) != 0));
+  return std::unique_ptr<RecurrentCell>(
+      std::make_unique<LstmCell>(std::move(activations), spec.attrs.integer("input_forget", 0) != 0));
 }
 
 }  // namespace
 
 Status lstm(const KernelSpec& spec, const KernelCall& call) { return runRecurrent(spec, call, kGates, makeCell); }
-Status lstmGrad(const KernelSpec& spec, const KernelCall& call) { return runRecurrentGradient(spec, call, kGates, makeCell); }
+Status lstmGrad(const KernelSpec& spec, const KernelCall& call) {
+  return runRecurrentGradient(spec, call, kGates, makeCell);
+}
 
 }  // namespace stepscope::reference

@@ -8,7 +8,8 @@ namespace {
 Status multiply(const KernelSpec& spec, const KernelCall& call) {
   SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims, ProductForm::of(spec.attrs)));
   const double alpha = spec.attrs.real("alpha", 1.0f);
-  const bool hasBias = call.inputPresent(2), hasAddend = call.inputPresent(3), relu = spec.attrs.text("activation", "") == "Relu";
+  const bool hasBias = call.inputPresent(2), hasAddend = call.inputPresent(3),
+             relu = spec.attrs.text("activation", "") == "Relu";
   const bool known = dispatchNumeric(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     const T* left = static_cast<const T*>(call.inputs[0].data);
@@ -35,7 +36,8 @@ Status multiply(const KernelSpec& spec, const KernelCall& call) {
           });
     }
   });
-  if (!known) return unsupported(spec.op + ": dtype " + std::string(dtypeName(spec.inputs[0].dtype)) + "; expected a number");
+  if (!known)
+    return unsupported(spec.op + ": dtype " + std::string(dtypeName(spec.inputs[0].dtype)) + "; expected a number");
   return {};
 }
 

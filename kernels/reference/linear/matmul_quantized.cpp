@@ -10,8 +10,8 @@ bool isByte(DType dtype) { return dtype == DType::kI8 || dtype == DType::kU8; }
 
 // Sums are exact: products of 8-bit numbers stay far below 2^53.
 template <typename Store>
-void multiply(const KernelCall& call, std::size_t a, std::size_t b, const MatMulShape& s, const PerAxis& aZero, const PerAxis& bZero,
-              Store&& store) {
+void multiply(const KernelCall& call, std::size_t a, std::size_t b, const MatMulShape& s, const PerAxis& aZero,
+              const PerAxis& bZero, Store&& store) {
   for (std::int64_t batch = 0; batch < s.batches(); ++batch) {
     const std::int64_t aStart = s.aOffset(batch), bStart = s.bOffset(batch);
     product(
@@ -29,7 +29,8 @@ void multiply(const KernelCall& call, std::size_t a, std::size_t b, const MatMul
 }  // namespace
 
 Status matMulInteger(const KernelSpec& spec, const KernelCall& call) {
-  if (!isByte(spec.inputs[0].dtype) || !isByte(spec.inputs[1].dtype)) return unsupported("MatMulInteger: expected int8 or uint8");
+  if (!isByte(spec.inputs[0].dtype) || !isByte(spec.inputs[1].dtype))
+    return unsupported("MatMulInteger: expected int8 or uint8");
   SS_ASSIGN(const MatMulShape s, matMulShape(call.inputs[0].dims, call.inputs[1].dims));
   SS_ASSIGN(const PerAxis aZero, PerAxis::read(call, 2, s.m, 0));
   SS_ASSIGN(const PerAxis bZero, PerAxis::read(call, 3, s.n, 0));

@@ -69,7 +69,8 @@ Status maxPool(const KernelSpec& spec, const KernelCall& call) {
         std::int64_t best = -1;
         for (const Tap& tap : taps) {
           const T value = x[c * p.inSize + tap.position];
-          if (best < 0 || value > x[c * p.inSize + best] || (value != value && x[c * p.inSize + best] == x[c * p.inSize + best]))
+          if (best < 0 || value > x[c * p.inSize + best] ||
+              (value != value && x[c * p.inSize + best] == x[c * p.inSize + best]))
             best = tap.position;
         }
         T lowest;
@@ -92,7 +93,8 @@ Status maxPoolGrad(const KernelSpec& spec, const KernelCall& call) {
   const auto* indices = static_cast<const std::int64_t*>(call.inputs[1].data);
   const bool columns = spec.attrs.integer("storage_order", 0) != 0;
   if (call.inputs[1].elements() != count)
-    return invalid("MaxPoolGrad: " + std::to_string(call.inputs[1].elements()) + " indices; expected " + std::to_string(count));
+    return invalid("MaxPoolGrad: " + std::to_string(call.inputs[1].elements()) + " indices; expected " +
+                   std::to_string(count));
   Status status;
   const bool known = dispatchFloat(spec.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
@@ -202,7 +204,8 @@ Status lpPoolGrad(const KernelSpec& spec, const KernelCall& call) {
           const auto value = static_cast<double>(x[c * p.inSize + tap.position]);
           if (value == 0) continue;
           sums[static_cast<std::size_t>(c * p.inSize + tap.position)] += static_cast<double>(dy[c * p.outSize + o]) *
-                                                                         (value < 0 ? -1 : 1) * std::pow(std::fabs(value) / norm, power - 1);
+                                                                         (value < 0 ? -1 : 1) *
+                                                                         std::pow(std::fabs(value) / norm, power - 1);
         }
       }
     }
@@ -211,8 +214,8 @@ Status lpPoolGrad(const KernelSpec& spec, const KernelCall& call) {
   return known ? Status{} : unsupportedType(spec);
 }
 
-// Where an index of MaxUnpool lies in y: it counts positions of the shape the window implies, which stands in the first corner
-// of the shape that output_shape gives.
+// Where an index of MaxUnpool lies in y: it counts positions of the shape the window implies, which stands in the first
+// corner of the shape that output_shape gives.
 class UnpoolPlaces {
  public:
   static Result<UnpoolPlaces> make(const KernelSpec& spec, const Dims& x, const Dims& y) {
@@ -225,7 +228,8 @@ class UnpoolPlaces {
     for (std::size_t i = 0; i + 2 < x.size(); ++i) {
       const WindowAxis& a = window.axes[i];
       const std::int64_t extent = (x[i + 2] - 1) * a.stride + a.kernel - a.padBegin - a.padEnd;
-      if (extent < 1 || extent > y[i + 2]) return invalid(spec.op + ": output " + dimsText(y) + " is smaller than the window implies");
+      if (extent < 1 || extent > y[i + 2])
+        return invalid(spec.op + ": output " + dimsText(y) + " is smaller than the window implies");
       p.implied_[i + 2] = extent;
     }
     p.total_ = elementCount(p.implied_);

@@ -17,8 +17,8 @@ class PerAxis {
     p.view_ = call.inputs[input];
     const std::int64_t count = p.view_.elements();
     if (count != 1 && count != extent)
-      return unsupported("quantisation parameter of shape " + dimsText(p.view_.dims) + "; expected 1 or " + std::to_string(extent) +
-                         " elements");
+      return unsupported("quantisation parameter of shape " + dimsText(p.view_.dims) + "; expected 1 or " +
+                         std::to_string(extent) + " elements");
     p.step_ = count == 1 ? 0 : 1;
     return p;
   }

@@ -16,11 +16,15 @@ void storeAll(const TensorView& view, const std::vector<double>& values) {
 // Places in tensors of either layout.
 struct Places {
   const RecurrentShape& s;
-  std::int64_t x(std::int64_t t, std::int64_t n) const { return (s.batchFirst ? n * s.steps + t : t * s.batch + n) * s.input; }
+  std::int64_t x(std::int64_t t, std::int64_t n) const {
+    return (s.batchFirst ? n * s.steps + t : t * s.batch + n) * s.input;
+  }
   std::int64_t y(std::int64_t t, std::int64_t d, std::int64_t n) const {
     return (s.batchFirst ? (n * s.steps + t) * s.directions + d : (t * s.directions + d) * s.batch + n) * s.hidden;
   }
-  std::int64_t state(std::int64_t d, std::int64_t n) const { return (s.batchFirst ? n * s.directions + d : d * s.batch + n) * s.hidden; }
+  std::int64_t state(std::int64_t d, std::int64_t n) const {
+    return (s.batchFirst ? n * s.directions + d : d * s.batch + n) * s.hidden;
+  }
 };
 
 // The operands, read once; `first` is the number of input X.
@@ -37,13 +41,15 @@ Result<std::vector<double>> readShaped(const KernelCall& call, std::size_t i, co
   return readAll(call.inputs[i]);
 }
 
-Result<Operands> readOperands(const KernelSpec& spec, const KernelCall& call, std::size_t first, std::int64_t gates, CellMaker makeCell) {
+Result<Operands> readOperands(const KernelSpec& spec, const KernelCall& call, std::size_t first, std::int64_t gates,
+                              CellMaker makeCell) {
   Operands o;
   RecurrentShape& s = o.shape;
   if (call.inputs.size() < first + 3) return invalid(spec.op + ": expected X, W and R");
   const Dims &x = call.inputs[first].dims, &w = call.inputs[first + 1].dims, &r = call.inputs[first + 2].dims;
   if (x.size() != 3 || w.size() != 3 || r.size() != 3)
-    return invalid(spec.op + ": X, W, R of shapes " + dimsText(x) + ", " + dimsText(w) + ", " + dimsText(r) + "; expected rank 3");
+    return invalid(spec.op + ": X, W, R of shapes " + dimsText(x) + ", " + dimsText(w) + ", " + dimsText(r) +
+                   "; expected rank 3");
   const std::string direction = spec.attrs.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     return invalid(spec.op + ": attribute 'direction' is '" + direction + "'; expected forward, reverse or bidirectional");
@@ -68,7 +74,8 @@ Result<Operands> readOperands(const KernelSpec& spec, const KernelCall& call, st
   if (call.inputPresent(first + 4)) {
     s.lengths = intElements(call.inputs[first + 4]);
     if (static_cast<std::int64_t>(s.lengths.size()) != s.batch)
-      return invalid("sequence_lens of " + std::to_string(s.lengths.size()) + " elements; expected " + std::to_string(s.batch));
+      return invalid("sequence_lens of " + std::to_string(s.lengths.size()) + " elements; expected " +
+                     std::to_string(s.batch));
     for (const std::int64_t length : s.lengths)
       if (length < 0 || length > s.steps)
         return invalid("sequence_lens: " + std::to_string(length) + "; expected 0.." + std::to_string(s.steps));
@@ -116,18 +123,22 @@ std::vector<RecurrentStep> walk(const Operands& o, const RecurrentWeights& w, st
   return steps;
 }
 
-// What the way back can use: the results of the gates, and the cell states or the cell's own values; zeros beyond the sequence.
-void keep(const KernelCall& call, const RecurrentShape& s, std::int64_t d, std::int64_t n, const std::vector<RecurrentStep>& steps) {
+// What the way back can use: the results of the gates, and the cell states or the cell's own values; zeros beyond the
+// sequence.
+void keep(const KernelCall& call, const RecurrentShape& s, std::int64_t d, std::int64_t n,
+          const std::vector<RecurrentStep>& steps) {
   if (s.gates == 1) return;
   const bool lstm = s.gates == 4;
   const std::size_t first = lstm ? 3 : 2;
   const auto length = static_cast<std::int64_t>(steps.size());
   for (std::int64_t k = 0; k < s.steps; ++k) {
-    const std::int64_t t = k < length ? timeOf(s, d, k, length) : k, row = d * s.steps * s.batch + (s.batchFirst ? n * s.steps + t : t * s.batch + n);
+    const std::int64_t t = k < length ? timeOf(s, d, k, length) : k,
+                       row = d * s.steps * s.batch + (s.batchFirst ? n * s.steps + t : t * s.batch + n);
     const RecurrentStep* step = k < length ? &steps[static_cast<std::size_t>(k)] : nullptr;
     const auto put = [&](std::size_t output, std::int64_t width, const std::vector<double>& values) {
       if (!call.outputPresent(output)) return;
-      for (std::int64_t i = 0; i < width; ++i) storeElement(call.outputs[output], row * width + i, step ? at(values, i) : 0.0);
+      for (std::int64_t i = 0; i < width; ++i)
+        storeElement(call.outputs[output], row * width + i, step ? at(values, i) : 0.0);
     };
     static const std::vector<double> kNone;
     put(first, s.gates * s.hidden, step ? step->after : kNone);
@@ -192,7 +203,8 @@ Status runRecurrentGradient(const KernelSpec& spec, const KernelCall& call, std:
   const auto hidden = static_cast<std::size_t>(s.hidden);
   const auto arriving = [&](std::size_t input, std::int64_t start, std::vector<double>& sum) {
     if (!call.inputPresent(input)) return;
-    for (std::size_t i = 0; i < hidden; ++i) sum[i] += elementAsDouble(call.inputs[input], start + static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < hidden; ++i)
+      sum[i] += elementAsDouble(call.inputs[input], start + static_cast<std::int64_t>(i));
   };
   for (std::int64_t d = 0; d < s.directions; ++d) {
     const RecurrentWeights w = weightsOf(o, d);

@@ -72,7 +72,8 @@ double Activation::derivative(double x) const {
   return 0;
 }
 
-Result<std::vector<Activation>> readActivations(const Attributes& attrs, std::size_t direction, const std::vector<std::string>& defaults) {
+Result<std::vector<Activation>> readActivations(const Attributes& attrs, std::size_t direction,
+                                                const std::vector<std::string>& defaults) {
   std::vector<std::string> names;
   if (const AttrValue* value = attrs.find("activations"); value && std::holds_alternative<std::vector<std::string>>(*value))
     names = std::get<std::vector<std::string>>(*value);
@@ -89,7 +90,8 @@ Result<std::vector<Activation>> readActivations(const Attributes& attrs, std::si
     std::string lower = names[i];
     for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     const auto it = std::find_if(kNamed.begin(), kNamed.end(), [&](const Named& named) { return named.name == lower; });
-    if (it == kNamed.end()) return invalid("attribute 'activations': '" + names[i] + "'; expected an activation function of ONNX");
+    if (it == kNamed.end())
+      return invalid("attribute 'activations': '" + names[i] + "'; expected an activation function of ONNX");
     Activation activation{it->kind, it->alpha, it->beta, attrs.real("clip", 0.0f)};
     if (it->takesAlpha && alpha < alphas.size()) activation.alpha = alphas[alpha++];
     if (it->takesBeta && beta < betas.size()) activation.beta = betas[beta++];

@@ -10,14 +10,17 @@ namespace stepscope::reference {
 namespace {
 
 // Applies the matrix of one axis (or its transpose) to `values`, whose extents are outer x from x inner.
-std::vector<double> apply(const ResizeAxis& axis, const std::vector<double>& values, std::int64_t outer, std::int64_t inner, bool transposed) {
+std::vector<double> apply(const ResizeAxis& axis, const std::vector<double>& values, std::int64_t outer, std::int64_t inner,
+                          bool transposed) {
   const std::int64_t from = transposed ? axis.out : axis.in, to = transposed ? axis.in : axis.out;
   std::vector<double> result(static_cast<std::size_t>(outer * to * inner), 0.0);
   for (std::int64_t u = 0; u < outer; ++u)
     for (std::int64_t o = 0; o < axis.out; ++o)
-      for (std::size_t tap = axis.start[static_cast<std::size_t>(o)]; tap < axis.start[static_cast<std::size_t>(o) + 1]; ++tap) {
+      for (std::size_t tap = axis.start[static_cast<std::size_t>(o)]; tap < axis.start[static_cast<std::size_t>(o) + 1];
+           ++tap) {
         const std::int64_t position = axis.position[tap];
-        const std::int64_t source = (u * from + (transposed ? o : position)) * inner, target = (u * to + (transposed ? position : o)) * inner;
+        const std::int64_t source = (u * from + (transposed ? o : position)) * inner,
+                           target = (u * to + (transposed ? position : o)) * inner;
         for (std::int64_t i = 0; i < inner; ++i)
           result[static_cast<std::size_t>(target + i)] += axis.weight[tap] * values[static_cast<std::size_t>(source + i)];
       }
@@ -36,7 +39,8 @@ std::vector<double> applyAll(const ResizeAxes& axes, std::vector<double> values,
   for (const ResizeAxis& axis : axes.axes) extents.push_back(transposed ? axis.out : axis.in);
   for (std::size_t k = 0; k < axes.axes.size(); ++k) {
     if (!changes(axes.axes[k])) continue;
-    const std::int64_t outer = elementCount(std::span(extents).first(k)), inner = elementCount(std::span(extents).subspan(k + 1));
+    const std::int64_t outer = elementCount(std::span(extents).first(k)),
+                       inner = elementCount(std::span(extents).subspan(k + 1));
     values = apply(axes.axes[k], values, outer, inner, transposed);
     extents[k] = transposed ? axes.axes[k].in : axes.axes[k].out;
   }

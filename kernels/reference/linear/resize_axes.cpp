@@ -15,7 +15,8 @@ struct Mapping {
 };
 
 // Input coordinate of output position `o`.
-double coordinate(const Mapping& m, std::int64_t o, std::int64_t in, std::int64_t out, double scale, double roiBegin, double roiEnd) {
+double coordinate(const Mapping& m, std::int64_t o, std::int64_t in, std::int64_t out, double scale, double roiBegin,
+                  double roiEnd) {
   const auto x = static_cast<double>(o), width = static_cast<double>(in), resized = scale * width;
   if (m.transform == "align_corners") return resized == 1 ? 0 : x * (width - 1) / (resized - 1);
   if (m.transform == "asymmetric") return x / scale;
@@ -42,10 +43,14 @@ std::vector<double> weights(const Mapping& m, double ratio, double scale, std::i
   std::vector<double> w;
   if (m.mode == "nearest") {
     bool right = ratio > 0.5;
-    if (ratio == 1) right = true;
-    else if (m.nearestMode == "round_prefer_ceil") right = ratio >= 0.5;
-    else if (m.nearestMode == "floor") right = false;
-    else if (m.nearestMode == "ceil") right = true;
+    if (ratio == 1)
+      right = true;
+    else if (m.nearestMode == "round_prefer_ceil")
+      right = ratio >= 0.5;
+    else if (m.nearestMode == "floor")
+      right = false;
+    else if (m.nearestMode == "ceil")
+      right = true;
     first = right ? 1 : 0;
     return {1};
   }
@@ -109,11 +114,16 @@ bool oneOf(const std::string& text, std::initializer_list<std::string_view> allo
 
 }  // namespace
 
-Result<ResizeAxes> resizeAxes(const Attributes& attrs, const KernelCall& call, std::size_t roi, const Dims& x, const Dims& y) {
-  Mapping m{attrs.text("coordinate_transformation_mode", "half_pixel"), attrs.text("nearest_mode", "round_prefer_floor"),
-            attrs.text("mode", "nearest"), attrs.real("cubic_coeff_a", -0.75f), attrs.integer("antialias", 0) != 0,
+Result<ResizeAxes> resizeAxes(const Attributes& attrs, const KernelCall& call, std::size_t roi, const Dims& x,
+                              const Dims& y) {
+  Mapping m{attrs.text("coordinate_transformation_mode", "half_pixel"),
+            attrs.text("nearest_mode", "round_prefer_floor"),
+            attrs.text("mode", "nearest"),
+            attrs.real("cubic_coeff_a", -0.75f),
+            attrs.integer("antialias", 0) != 0,
             attrs.integer("exclude_outside", 0) != 0};
-  if (!oneOf(m.mode, {"nearest", "linear", "cubic"})) return invalid("Resize: mode '" + m.mode + "'; expected nearest, linear or cubic");
+  if (!oneOf(m.mode, {"nearest", "linear", "cubic"}))
+    return invalid("Resize: mode '" + m.mode + "'; expected nearest, linear or cubic");
   if (!oneOf(m.transform, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                            "tf_crop_and_resize", "tf_half_pixel_for_nn"}))
     return invalid("Resize: coordinate_transformation_mode '" + m.transform + "' is unknown");
@@ -122,7 +132,8 @@ Result<ResizeAxes> resizeAxes(const Attributes& attrs, const KernelCall& call, s
   std::vector<double> scales;
   std::vector<std::int64_t> sizes;
   if (call.inputPresent(roi + 1))
-    for (std::int64_t i = 0; i < call.inputs[roi + 1].elements(); ++i) scales.push_back(elementAsDouble(call.inputs[roi + 1], i));
+    for (std::int64_t i = 0; i < call.inputs[roi + 1].elements(); ++i)
+      scales.push_back(elementAsDouble(call.inputs[roi + 1], i));
   if (call.inputPresent(roi + 2)) sizes = intElements(call.inputs[roi + 2]);
   SS_ASSIGN(const ResizeShape shape, resizeShape(attrs, x, scales, sizes));
   if (shape.y != y || y.size() != x.size())

@@ -8,7 +8,8 @@ class RnnCell final : public RecurrentCell {
  public:
   explicit RnnCell(Activation activation) : f_(activation) {}
 
-  void forward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*, RecurrentStep& step) const override {
+  void forward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*,
+               RecurrentStep& step) const override {
     const auto size = static_cast<std::size_t>(s.hidden);
     step.before.assign(w.b.begin(), w.b.begin() + s.hidden);
     for (std::size_t i = 0; i < size; ++i) step.before[i] += w.b[size + i];
@@ -19,8 +20,9 @@ class RnnCell final : public RecurrentCell {
     for (std::size_t i = 0; i < size; ++i) step.h[i] = f_.value(step.before[i]);
   }
 
-  void backward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*, const RecurrentStep& step,
-                std::vector<double>& dh, std::vector<double>&, double* dx, RecurrentWeights& d) const override {
+  void backward(const RecurrentShape& s, const RecurrentWeights& w, const double* h, const double*,
+                const RecurrentStep& step, std::vector<double>& dh, std::vector<double>&, double* dx,
+                RecurrentWeights& d) const override {
     const auto size = static_cast<std::size_t>(s.hidden);
     for (std::size_t i = 0; i < size; ++i) {
       dh[i] *= f_.derivative(step.before[i]);

@@ -11,8 +11,8 @@ constexpr std::int64_t kMostSamples = 1 << 12;  // per bin: regions come with th
 }  // namespace
 
 RoiRule RoiRule::of(const Attributes& attrs) {
-  return {attrs.text("coordinate_transformation_mode", "half_pixel") == "half_pixel", static_cast<double>(attrs.real("spatial_scale", 1.0f)),
-          attrs.integer("sampling_ratio", 0)};
+  return {attrs.text("coordinate_transformation_mode", "half_pixel") == "half_pixel",
+          static_cast<double>(attrs.real("spatial_scale", 1.0f)), attrs.integer("sampling_ratio", 0)};
 }
 
 RoiAxis::RoiAxis(const RoiRule& rule, double from, double to, std::int64_t bins, std::int64_t extent) : extent_(extent) {
@@ -29,7 +29,8 @@ RoiAxis::RoiAxis(const RoiRule& rule, double from, double to, std::int64_t bins,
 }
 
 RoiTap RoiAxis::tap(std::int64_t bin, std::int64_t sample) const {
-  double at = start_ + static_cast<double>(bin) * bin_ + (static_cast<double>(sample) + 0.5) * bin_ / static_cast<double>(samples_);
+  double at =
+      start_ + static_cast<double>(bin) * bin_ + (static_cast<double>(sample) + 0.5) * bin_ / static_cast<double>(samples_);
   if (!(at >= -1 && at <= static_cast<double>(extent_))) return {};
   at = std::max(at, 0.0);
   const auto low = static_cast<std::int64_t>(at);

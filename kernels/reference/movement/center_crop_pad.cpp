@@ -14,8 +14,10 @@ Status centerCropPadKernel(const KernelSpec& spec, const KernelCall& call) {
   if (shape.elements() != static_cast<std::int64_t>(axes != nullptr ? axes->size() : rank))
     return kernelError(spec, std::to_string(shape.elements()) + " extents; expected one for each axis");
   for (std::int64_t i = 0; i < shape.elements(); ++i) {
-    const auto axis = normalizeAxis(axes != nullptr ? (*axes)[static_cast<std::size_t>(i)] : i, static_cast<std::int64_t>(rank));
-    if (!axis) return kernelError(spec, "axis at position " + std::to_string(i) + " out of range for shape " + dimsText(x.dims));
+    const auto axis =
+        normalizeAxis(axes != nullptr ? (*axes)[static_cast<std::size_t>(i)] : i, static_cast<std::int64_t>(rank));
+    if (!axis)
+      return kernelError(spec, "axis at position " + std::to_string(i) + " out of range for shape " + dimsText(x.dims));
     wished[static_cast<std::size_t>(*axis)] = elementAsInt(shape, i);
   }
   SS_TRY(checkOutput(spec, call, 0, wished.data(), rank));

@@ -30,11 +30,15 @@ Status walkBlocks(const KernelSpec& spec, const Dims& columns, const Dims& image
     if (!fits) break;
     const std::int64_t room = image[a + 2] + begin[a] + end - dilation[a] * (block[a] - 1) - 1;
     count[a] = room < 0 ? 0 : room / stride[a] + 1;
-    fits = !__builtin_mul_overflow(blockElements, block[a], &blockElements) && !__builtin_mul_overflow(blocks, count[a], &blocks);
+    fits = !__builtin_mul_overflow(blockElements, block[a], &blockElements) &&
+           !__builtin_mul_overflow(blocks, count[a], &blocks);
   }
   std::int64_t rows = 0;
-  fits = fits && columns[0] == image[0] && !__builtin_mul_overflow(blockElements, image[1], &rows) && columns[1] == rows && columns[2] == blocks;
-  if (!fits) return kernelError(spec, "columns " + dimsText(columns) + " and image " + dimsText(image) + " do not fit the block, strides, dilations and pads");
+  fits = fits && columns[0] == image[0] && !__builtin_mul_overflow(blockElements, image[1], &rows) && columns[1] == rows &&
+         columns[2] == blocks;
+  if (!fits)
+    return kernelError(spec, "columns " + dimsText(columns) + " and image " + dimsText(image) +
+                                 " do not fit the block, strides, dilations and pads");
   const std::int64_t planes = image[0] * image[1], plane = product(image, 2, image.size());
   const Extents imageStrides = stridesOf(image);
   for (std::int64_t p = 0; p < planes; ++p)

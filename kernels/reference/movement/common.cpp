@@ -37,15 +37,17 @@ Status checkIndexType(const KernelSpec& spec, const TensorView& indices) {
 }
 
 tl::unexpected<Error> indexError(const KernelSpec& spec, std::int64_t value, std::int64_t position, std::int64_t extent) {
-  return kernelError(spec, "index " + std::to_string(value) + " at position " + std::to_string(position) + " out of range; valid " +
-                               (extent == 0 ? "none, the axis is empty" : std::to_string(-extent) + ".." + std::to_string(extent - 1)));
+  return kernelError(
+      spec, "index " + std::to_string(value) + " at position " + std::to_string(position) + " out of range; valid " +
+                (extent == 0 ? "none, the axis is empty" : std::to_string(-extent) + ".." + std::to_string(extent - 1)));
 }
 
-Status checkOutput(const KernelSpec& spec, const KernelCall& call, std::size_t i, const std::int64_t* dims, std::size_t rank) {
+Status checkOutput(const KernelSpec& spec, const KernelCall& call, std::size_t i, const std::int64_t* dims,
+                   std::size_t rank) {
   const Dims& planned = call.outputs[i].dims;
   if (planned.size() == rank && std::equal(planned.begin(), planned.end(), dims)) return {};
-  return kernelError(spec, "contents at run time give shape " + dimsText(std::span(dims, rank)) + "; expected " + dimsText(planned) +
-                               " as it was planned");
+  return kernelError(spec, "contents at run time give shape " + dimsText(std::span(dims, rank)) + "; expected " +
+                               dimsText(planned) + " as it was planned");
 }
 
 Status prepareOutput(const KernelSpec& spec, const KernelCall& call, std::size_t i, Dims dims) {

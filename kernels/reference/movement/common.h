@@ -25,7 +25,8 @@ Status checkIndexType(const KernelSpec& spec, const TensorView& indices);
 // "index 9 at position 3 out of range; valid -5..4".
 tl::unexpected<Error> indexError(const KernelSpec& spec, std::int64_t value, std::int64_t position, std::int64_t extent);
 // Fails when the planned extents of output `i` are not `dims`, which the contents at run time ask for.
-Status checkOutput(const KernelSpec& spec, const KernelCall& call, std::size_t i, const std::int64_t* dims, std::size_t rank);
+Status checkOutput(const KernelSpec& spec, const KernelCall& call, std::size_t i, const std::int64_t* dims,
+                   std::size_t rank);
 // Output i of extents `dims`: memory from the call when they were not known, a check when they were.
 Status prepareOutput(const KernelSpec& spec, const KernelCall& call, std::size_t i, Dims dims);
 
@@ -91,7 +92,8 @@ void forEachOffset(std::size_t rank, const Extents& dims, const Extents& oneStri
   }
 }
 
-// to[sum i_a*toStrides[a]] = from[sum i_a*fromStrides[a]] for every index of `dims`. Strides in elements, may be 0 or negative.
+// to[sum i_a*toStrides[a]] = from[sum i_a*fromStrides[a]] for every index of `dims`. Strides in elements, may be 0 or
+// negative.
 template <typename T>
 void stridedCopy(std::size_t rank, Extents dims, T* to, Extents toStrides, const T* from, Extents fromStrides) {
   for (std::size_t a = 0; a < rank; ++a)
@@ -100,7 +102,8 @@ void stridedCopy(std::size_t rank, Extents dims, T* to, Extents toStrides, const
   std::size_t merged = 0;
   for (std::size_t a = 0; a < rank; ++a) {
     if (dims[a] == 1) continue;
-    if (merged > 0 && toStrides[merged - 1] == toStrides[a] * dims[a] && fromStrides[merged - 1] == fromStrides[a] * dims[a]) {
+    if (merged > 0 && toStrides[merged - 1] == toStrides[a] * dims[a] &&
+        fromStrides[merged - 1] == fromStrides[a] * dims[a]) {
       dims[merged - 1] *= dims[a];
       toStrides[merged - 1] = toStrides[a];
       fromStrides[merged - 1] = fromStrides[a];
@@ -171,12 +174,15 @@ Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t so
       status = f(sums, values);
       for (std::int64_t i = 0; i < count; ++i) y[i] = T(sums[i]);
     } else {
-      if (!begin) std::fill_n(y, count, T{});
-      else if (begin != y) std::copy_n(begin, count, y);
+      if (!begin)
+        std::fill_n(y, count, T{});
+      else if (begin != y)
+        std::copy_n(begin, count, y);
       status = f(y, values);
     }
   });
-  if (!known) return kernelError(spec, "type " + std::string(dtypeName(out.dtype)) + " cannot be added; expected a number type");
+  if (!known)
+    return kernelError(spec, "type " + std::string(dtypeName(out.dtype)) + " cannot be added; expected a number type");
   return status;
 }
 

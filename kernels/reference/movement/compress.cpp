@@ -5,7 +5,8 @@ namespace stepscope::reference {
 
 Status compressKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &condition = call.inputs[1];
-  if (condition.dtype != DType::kBool) return kernelError(spec, "condition of type " + std::string(dtypeName(condition.dtype)));
+  if (condition.dtype != DType::kBool)
+    return kernelError(spec, "condition of type " + std::string(dtypeName(condition.dtype)));
   std::size_t axis = 0;
   std::int64_t outer = 1, extent = x.elements(), inner = 1;
   const bool flat = !spec.attrs.has("axis");

@@ -34,14 +34,16 @@ Status concatKernel(const KernelSpec& spec, const KernelCall& call) {
     SS_TRY(checkPart(spec, x.dims, y.dims, whole.axis));
     total += x.dims[whole.axis];
   }
-  if (total != whole.extent) return kernelError(spec, "inputs fill " + std::to_string(total) + " of shape " + dimsText(y.dims));
+  if (total != whole.extent)
+    return kernelError(spec, "inputs fill " + std::to_string(total) + " of shape " + dimsText(y.dims));
   dispatchBySize(y.dtype, [&](auto tag) {
     using T = decltype(tag);
     std::int64_t offset = 0;
     for (const TensorView& x : call.inputs) {
       const std::int64_t run = x.dims[whole.axis] * whole.inner;
       for (std::int64_t o = 0; o < whole.outer; ++o)
-        copyRun(static_cast<T*>(y.data) + o * whole.extent * whole.inner + offset, static_cast<const T*>(x.data) + o * run, run);
+        copyRun(static_cast<T*>(y.data) + o * whole.extent * whole.inner + offset, static_cast<const T*>(x.data) + o * run,
+                run);
       offset += run;
     }
   });
@@ -60,19 +62,21 @@ Status splitKernel(const KernelSpec& spec, const KernelCall& call) {
     return kernelError(spec, std::to_string(call.inputs[1].elements()) + " sizes; expected one per output");
   // ONNX Split-18: ceil(extent / n) each, the last part is what is left.
   const std::int64_t count = spec.attrs.integer("num_outputs", static_cast<std::int64_t>(parts));
-  if (count < static_cast<std::int64_t>(parts) || count < 1) return kernelError(spec, "num_outputs is not the number of outputs");
+  if (count < static_cast<std::int64_t>(parts) || count < 1)
+    return kernelError(spec, "num_outputs is not the number of outputs");
   const std::int64_t chunk = whole.extent / count + (whole.extent % count != 0 ? 1 : 0);
   std::int64_t begin = 0;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::int64_t size = listed ? elementAsInt(call.inputs[1], static_cast<std::int64_t>(i))
                                      : std::clamp<std::int64_t>(whole.extent - begin, 0, chunk);
     if (size < 0 || size > whole.extent - begin)
-      return kernelError(spec, "size " + std::to_string(size) + " at position " + std::to_string(i) + " does not fit axis of extent " +
-                                   std::to_string(whole.extent));
+      return kernelError(spec, "size " + std::to_string(size) + " at position " + std::to_string(i) +
+                                   " does not fit axis of extent " + std::to_string(whole.extent));
     if (call.outputPresent(i)) {
       const TensorView& y = call.outputs[i];
       SS_TRY(checkPart(spec, y.dims, x.dims, whole.axis));
-      if (y.dims[whole.axis] != size) return kernelError(spec, "size " + std::to_string(size) + " differs from the planned shape " + dimsText(y.dims));
+      if (y.dims[whole.axis] != size)
+        return kernelError(spec, "size " + std::to_string(size) + " differs from the planned shape " + dimsText(y.dims));
       dispatchBySize(x.dtype, [&](auto tag) {
         using T = decltype(tag);
         const std::int64_t run = size * whole.inner;
@@ -83,7 +87,8 @@ Status splitKernel(const KernelSpec& spec, const KernelCall& call) {
     }
     begin += size;
   }
-  if (listed && begin != whole.extent) return kernelError(spec, "sizes add up to " + std::to_string(begin) + "; expected " + std::to_string(whole.extent));
+  if (listed && begin != whole.extent)
+    return kernelError(spec, "sizes add up to " + std::to_string(begin) + "; expected " + std::to_string(whole.extent));
   return {};
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 template <typename T>
 Status copyList(const KernelSpec& spec, const KernelCall& call, const std::vector<T>& values) {
-  if (call.outputs[0].elements() != static_cast<std::int64_t>(values.size())) return kernelError(spec, "output of another size");
+  if (call.outputs[0].elements() != static_cast<std::int64_t>(values.size()))
+    return kernelError(spec, "output of another size");
   std::copy(values.begin(), values.end(), static_cast<T*>(call.outputs[0].data));
   return {};
 }
@@ -26,9 +27,11 @@ Status constantKernel(const KernelSpec& spec, const KernelCall& call) {
     });
     return {};
   }
-  if (const AttrValue* value = spec.attrs.find("value_int")) return copyList<std::int64_t>(spec, call, {std::get<std::int64_t>(*value)});
+  if (const AttrValue* value = spec.attrs.find("value_int"))
+    return copyList<std::int64_t>(spec, call, {std::get<std::int64_t>(*value)});
   if (const AttrValue* value = spec.attrs.find("value_float")) return copyList<float>(spec, call, {std::get<float>(*value)});
-  if (const AttrValue* value = spec.attrs.find("value_string")) return copyList<std::string>(spec, call, {std::get<std::string>(*value)});
+  if (const AttrValue* value = spec.attrs.find("value_string"))
+    return copyList<std::string>(spec, call, {std::get<std::string>(*value)});
   if (spec.attrs.has("value_ints")) return copyList(spec, call, spec.attrs.integers("value_ints"));
   if (spec.attrs.has("value_floats")) return copyList(spec, call, spec.attrs.reals("value_floats"));
   if (const AttrValue* value = spec.attrs.find("value_strings"))
@@ -59,7 +62,8 @@ Status eyeLikeKernel(const KernelSpec& spec, const KernelCall& call) {
     using T = decltype(tag);
     T* out = static_cast<T*>(y.data);
     for (std::int64_t row = 0; row < y.dims[0]; ++row)
-      for (std::int64_t column = 0; column < y.dims[1]; ++column) out[row * y.dims[1] + column] = T(column - row == k ? 1 : 0);
+      for (std::int64_t column = 0; column < y.dims[1]; ++column)
+        out[row * y.dims[1] + column] = T(column - row == k ? 1 : 0);
   });
   if (!known) return kernelError(spec, "type " + std::string(dtypeName(y.dtype)) + " has no ones");
   return {};
@@ -101,12 +105,14 @@ Status melWeightMatrixKernel(const KernelSpec& spec, const KernelCall& call) {
 
 Status rangeKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &start = call.inputs[0], &limit = call.inputs[1], &delta = call.inputs[2];
-  if (start.elements() != 1 || limit.elements() != 1 || delta.elements() != 1) return kernelError(spec, "operands must be scalars");
+  if (start.elements() != 1 || limit.elements() != 1 || delta.elements() != 1)
+    return kernelError(spec, "operands must be scalars");
   std::int64_t count = 0;
   if (isFloating(start.dtype)) {
     const double step = elementAsDouble(delta, 0);
     const double steps = std::ceil((elementAsDouble(limit, 0) - elementAsDouble(start, 0)) / step);
-    if (step == 0 || !std::isfinite(steps) || steps > 1e15) return kernelError(spec, "step " + std::to_string(step) + " gives no finite range");
+    if (step == 0 || !std::isfinite(steps) || steps > 1e15)
+      return kernelError(spec, "step " + std::to_string(step) + " gives no finite range");
     count = steps > 0 ? static_cast<std::int64_t>(steps) : 0;
   } else {
     const std::int64_t step = elementAsInt(delta, 0);
@@ -124,7 +130,8 @@ Status rangeKernel(const KernelSpec& spec, const KernelCall& call) {
     using T = decltype(tag);
     T* y = static_cast<T*>(call.outputs[0].data);
     if constexpr (std::is_integral_v<T>) {
-      const auto first = static_cast<std::uint64_t>(elementAsInt(start, 0)), step = static_cast<std::uint64_t>(elementAsInt(delta, 0));
+      const auto first = static_cast<std::uint64_t>(elementAsInt(start, 0)),
+                 step = static_cast<std::uint64_t>(elementAsInt(delta, 0));
       for (std::int64_t i = 0; i < count; ++i) y[i] = static_cast<T>(first + static_cast<std::uint64_t>(i) * step);
     } else {
       const double first = elementAsDouble(start, 0), step = elementAsDouble(delta, 0);

@@ -10,10 +10,13 @@ Status moveBlocks(const KernelSpec& spec, const TensorView& deep, const TensorVi
   bool fits = b >= 1 && b <= 32768 && deep.dims.size() == 4 && wide.dims.size() == 4;
   fits = fits && deep.dims[0] == wide.dims[0] && deep.dims[1] == wide.dims[1] * b * b && deep.dims[2] * b == wide.dims[2] &&
          deep.dims[3] * b == wide.dims[3];
-  if (!fits) return kernelError(spec, "shapes " + dimsText(deep.dims) + " and " + dimsText(wide.dims) + " do not fit blocksize " + std::to_string(b));
+  if (!fits)
+    return kernelError(spec, "shapes " + dimsText(deep.dims) + " and " + dimsText(wide.dims) + " do not fit blocksize " +
+                                 std::to_string(b));
   const std::int64_t n = deep.dims[0], c = wide.dims[1], h = deep.dims[2], w = deep.dims[3];
   const Extents dims{n, c, h, b, w, b};
-  const Extents deepStrides{c * b * b * h * w, (crd ? b * b : 1) * h * w, w, (crd ? b : b * c) * h * w, 1, (crd ? 1 : c) * h * w};
+  const Extents deepStrides{c * b * b * h * w,    (crd ? b * b : 1) * h * w, w, (crd ? b : b * c) * h * w, 1,
+                            (crd ? 1 : c) * h * w};
   const Extents wideStrides{c * h * b * w * b, h * b * w * b, b * w * b, w * b, b, 1};
   dispatchBySize(deep.dtype, [&](auto tag) {
     using T = decltype(tag);

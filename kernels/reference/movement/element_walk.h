@@ -7,8 +7,8 @@
 
 namespace stepscope::reference {
 
-// Calls f(i, place) for every element i of `indices` (row-major), where place is the offset in a tensor of shape `data` of the
-// element with the same index but on attribute `axis`, where it is indices[i].
+// Calls f(i, place) for every element i of `indices` (row-major), where place is the offset in a tensor of shape `data` of
+// the element with the same index but on attribute `axis`, where it is indices[i].
 template <typename F>
 Status walkElements(const KernelSpec& spec, const Dims& data, const TensorView& indices, F&& f) {
   SS_TRY(checkIndexType(spec, indices));

@@ -7,7 +7,8 @@ Status expandKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
   const std::size_t rank = y.dims.size();
   SS_TRY(checkRank(spec, rank));
-  if (x.dims.size() > rank) return kernelError(spec, "input of rank " + std::to_string(x.dims.size()) + " above the result's");
+  if (x.dims.size() > rank)
+    return kernelError(spec, "input of rank " + std::to_string(x.dims.size()) + " above the result's");
   const Extents own = stridesOf(x.dims);
   Extents dims{}, from{};
   for (std::size_t a = 0; a < rank; ++a) {

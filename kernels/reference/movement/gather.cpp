@@ -16,7 +16,8 @@ Result<GatherExtents> extentsOf(const KernelSpec& spec, const Dims& data, const 
   const auto a = static_cast<std::size_t>(*axis);
   const GatherExtents e{product(data, 0, a), data[a], product(data, a + 1, data.size()), indices.elements()};
   if (elementCount(picked) != e.outer * e.picks * e.inner)
-    return kernelError(spec, "shape " + dimsText(picked) + " is not what indices " + dimsText(indices.dims) + " pick from " + dimsText(data));
+    return kernelError(spec, "shape " + dimsText(picked) + " is not what indices " + dimsText(indices.dims) + " pick from " +
+                                 dimsText(data));
   return e;
 }
 
@@ -52,21 +53,24 @@ Status gatherKernel(const KernelSpec& spec, const KernelCall& call) {
 Status gatherGradKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &indices = call.inputs[1], &dx = call.outputs[0];
   SS_ASSIGN(const GatherExtents e, extentsOf(spec, dx.dims, indices, dy.dims));
-  return accumulate(spec, call, 0, [&](auto* sums, const auto* values) -> Status {
-    using A = std::remove_pointer_t<decltype(sums)>;
-    Status status;
-    withIndices(indices, [&](const auto* at) {
-      status = checkIndices(spec, at, e);
-      if (!status) return;
-      for (std::int64_t o = 0; o < e.outer; ++o)
-        for (std::int64_t k = 0; k < e.picks; ++k, values += e.inner) {
-          const std::int64_t row = at[k] < 0 ? at[k] + e.extent : at[k];
-          A* to = sums + (o * e.extent + row) * e.inner;
-          for (std::int64_t i = 0; i < e.inner; ++i) to[i] = A(to[i] + A(values[i]));
-        }
-    });
-    return status;
-  }, 3);
+  return accumulate(
+      spec, call, 0,
+      [&](auto* sums, const auto* values) -> Status {
+        using A = std::remove_pointer_t<decltype(sums)>;
+        Status status;
+        withIndices(indices, [&](const auto* at) {
+          status = checkIndices(spec, at, e);
+          if (!status) return;
+          for (std::int64_t o = 0; o < e.outer; ++o)
+            for (std::int64_t k = 0; k < e.picks; ++k, values += e.inner) {
+              const std::int64_t row = at[k] < 0 ? at[k] + e.extent : at[k];
+              A* to = sums + (o * e.extent + row) * e.inner;
+              for (std::int64_t i = 0; i < e.inner; ++i) to[i] = A(to[i] + A(values[i]));
+            }
+        });
+        return status;
+      },
+      3);
 }
 
 }  // namespace stepscope::reference

@@ -1,5 +1,5 @@
-// GatherElements: y[i] = x[i with i[axis] = indices[i]]; GatherElementsGrad adds back. The walk over the indices is shared with
-// ScatterElements.
+// GatherElements: y[i] = x[i with i[axis] = indices[i]]; GatherElementsGrad adds back. The walk over the indices is shared
+// with ScatterElements.
 #include "kernels/reference/movement/element_walk.h"
 
 namespace stepscope::reference {
@@ -19,10 +19,12 @@ Status gatherElementsKernel(const KernelSpec& spec, const KernelCall& call) {
 
 Status gatherElementsGradKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &indices = call.inputs[1], &dx = call.outputs[0];
-  if (dy.dims != indices.dims) return kernelError(spec, "gradient " + dimsText(dy.dims) + " and indices " + dimsText(indices.dims) + " differ");
+  if (dy.dims != indices.dims)
+    return kernelError(spec, "gradient " + dimsText(dy.dims) + " and indices " + dimsText(indices.dims) + " differ");
   return accumulate(spec, call, 0, [&](auto* sums, const auto* values) -> Status {
     using A = std::remove_pointer_t<decltype(sums)>;
-    return walkElements(spec, dx.dims, indices, [&](std::int64_t i, std::int64_t place) { sums[place] = A(sums[place] + A(values[i])); });
+    return walkElements(spec, dx.dims, indices,
+                        [&](std::int64_t i, std::int64_t place) { sums[place] = A(sums[place] + A(values[i])); });
   });
 }
 

@@ -12,7 +12,8 @@ Result<std::int64_t> runOf(const KernelSpec& spec, const Dims& data, const Tenso
     return kernelError(spec, "indices of shape " + dimsText(indices.dims) + " do not fit shape " + dimsText(data));
   const std::int64_t run = product(data, static_cast<std::size_t>(indices.dims.back() + batchDims), data.size());
   if (product(indices.dims, 0, rank - 1) * run != elementCount(picked))
-    return kernelError(spec, "indices of shape " + dimsText(indices.dims) + " do not pick shape " + dimsText(picked) + " from " + dimsText(data));
+    return kernelError(spec, "indices of shape " + dimsText(indices.dims) + " do not pick shape " + dimsText(picked) +
+                                 " from " + dimsText(data));
   return run;
 }
 

@@ -31,10 +31,13 @@ double overlap(const Box& a, const Box& b) {
 
 Status nonMaxSuppressionKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &boxes = call.inputs[0], &scores = call.inputs[1];
-  if (boxes.dims.size() != 3 || boxes.dims[2] != 4 || scores.dims.size() != 3 || scores.dims[0] != boxes.dims[0] || scores.dims[2] != boxes.dims[1])
-    return kernelError(spec, "boxes " + dimsText(boxes.dims) + " and scores " + dimsText(scores.dims) + "; expected [N, B, 4] and [N, C, B]");
+  if (boxes.dims.size() != 3 || boxes.dims[2] != 4 || scores.dims.size() != 3 || scores.dims[0] != boxes.dims[0] ||
+      scores.dims[2] != boxes.dims[1])
+    return kernelError(spec, "boxes " + dimsText(boxes.dims) + " and scores " + dimsText(scores.dims) +
+                                 "; expected [N, B, 4] and [N, C, B]");
   for (std::size_t i = 2; i < 5; ++i)
-    if (call.inputPresent(i) && call.inputs[i].elements() != 1) return kernelError(spec, "limits and thresholds must be single numbers");
+    if (call.inputPresent(i) && call.inputs[i].elements() != 1)
+      return kernelError(spec, "limits and thresholds must be single numbers");
   const std::int64_t most = call.inputPresent(2) ? elementAsInt(call.inputs[2], 0) : 0;
   const double iou = call.inputPresent(3) ? elementAsDouble(call.inputs[3], 0) : 0;
   if (!(iou >= 0 && iou <= 1)) return kernelError(spec, "iou_threshold " + std::to_string(iou) + "; expected 0..1");

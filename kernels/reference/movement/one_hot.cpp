@@ -8,7 +8,8 @@ namespace stepscope::reference {
 Status oneHotKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &indices = call.inputs[0], &depthView = call.inputs[1], &values = call.inputs[2], &y = call.outputs[0];
   if (values.elements() != 2) return kernelError(spec, "values of shape " + dimsText(values.dims) + "; expected [2]");
-  if (depthView.elements() != 1) return kernelError(spec, "depth of shape " + dimsText(depthView.dims) + "; expected one number");
+  if (depthView.elements() != 1)
+    return kernelError(spec, "depth of shape " + dimsText(depthView.dims) + "; expected one number");
   const auto axis = normalizeAxis(spec.attrs.integer("axis", -1), static_cast<std::int64_t>(indices.dims.size()) + 1);
   if (!axis) return kernelError(spec, "axis out of range for indices of shape " + dimsText(indices.dims));
   const auto a = static_cast<std::size_t>(*axis);

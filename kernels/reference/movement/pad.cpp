@@ -33,26 +33,29 @@ struct Pads {
   Extents begin{}, end{};
 };
 
-Result<Pads> padsOf(const KernelSpec& spec, const KernelCall& call, const Dims& data, const Dims& padded, std::size_t padsInput,
-                    std::size_t axesInput) {
+Result<Pads> padsOf(const KernelSpec& spec, const KernelCall& call, const Dims& data, const Dims& padded,
+                    std::size_t padsInput, std::size_t axesInput) {
   SS_TRY(checkRank(spec, data.size()));
   Pads result;
   const TensorView& pads = call.inputs[padsInput];
   const bool hasAxes = call.inputPresent(axesInput);
   const std::int64_t count = hasAxes ? call.inputs[axesInput].elements() : static_cast<std::int64_t>(data.size());
   if (pads.elements() != 2 * count)
-    return kernelError(spec, std::to_string(pads.elements()) + " pads; expected two for each of " + std::to_string(count) + " axes");
+    return kernelError(
+        spec, std::to_string(pads.elements()) + " pads; expected two for each of " + std::to_string(count) + " axes");
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto axis = normalizeAxis(hasAxes ? elementAsInt(call.inputs[axesInput], i) : i, static_cast<std::int64_t>(data.size()));
-    if (!axis) return kernelError(spec, "axis at position " + std::to_string(i) + " out of range for shape " + dimsText(data));
+    const auto axis =
+        normalizeAxis(hasAxes ? elementAsInt(call.inputs[axesInput], i) : i, static_cast<std::int64_t>(data.size()));
+    if (!axis)
+      return kernelError(spec, "axis at position " + std::to_string(i) + " out of range for shape " + dimsText(data));
     result.begin[static_cast<std::size_t>(*axis)] = elementAsInt(pads, i);
     result.end[static_cast<std::size_t>(*axis)] = elementAsInt(pads, count + i);
   }
   bool fits = data.size() == padded.size();
   for (std::size_t a = 0; fits && a < data.size(); ++a) {
     std::int64_t extent = 0;
-    fits = !__builtin_add_overflow(data[a], result.begin[a], &extent) && !__builtin_add_overflow(extent, result.end[a], &extent) &&
-           extent == padded[a];
+    fits = !__builtin_add_overflow(data[a], result.begin[a], &extent) &&
+           !__builtin_add_overflow(extent, result.end[a], &extent) && extent == padded[a];
   }
   if (!fits) return kernelError(spec, "pads do not lead from shape " + dimsText(data) + " to " + dimsText(padded));
   return result;
@@ -99,7 +102,8 @@ Status padKernel(const KernelSpec& spec, const KernelCall& call) {
     const T fill = call.inputPresent(2) ? *static_cast<const T*>(call.inputs[2].data) : T{};
     const T* from = static_cast<const T*>(x.data);
     T* to = static_cast<T*>(y.data);
-    status = walkPadded(spec, mode, x.dims, y.dims, pads, [&](std::int64_t i, std::int64_t source) { to[i] = source < 0 ? fill : from[source]; });
+    status = walkPadded(spec, mode, x.dims, y.dims, pads,
+                        [&](std::int64_t i, std::int64_t source) { to[i] = source < 0 ? fill : from[source]; });
   });
   return status;
 }

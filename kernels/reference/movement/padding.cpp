@@ -10,7 +10,9 @@ Status walkRows(const KernelSpec& spec, const Dims& full, const Dims& rows, cons
   SS_TRY(checkIndexType(spec, indices));
   bool fits = full.size() >= 2 && rows.size() + 1 == full.size() && indices.elements() == rows[0];
   for (std::size_t a = 1; fits && a < rows.size(); ++a) fits = rows[a] == full[a + 1];
-  if (!fits) return kernelError(spec, "rows " + dimsText(rows) + " and indices " + dimsText(indices.dims) + " do not fit shape " + dimsText(full));
+  if (!fits)
+    return kernelError(
+        spec, "rows " + dimsText(rows) + " and indices " + dimsText(indices.dims) + " do not fit shape " + dimsText(full));
   const std::int64_t places = full[0] * full[1];
   Status status;
   withIndices(indices, [&](const auto* at) {
@@ -29,7 +31,8 @@ Status walkRows(const KernelSpec& spec, const Dims& full, const Dims& rows, cons
 
 Status padAndUnflattenKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &extents = call.inputs[2], &y = call.outputs[0];
-  if (extents.elements() != 2 || y.dims.size() < 2 || elementAsInt(extents, 0) != y.dims[0] || elementAsInt(extents, 1) != y.dims[1])
+  if (extents.elements() != 2 || y.dims.size() < 2 || elementAsInt(extents, 0) != y.dims[0] ||
+      elementAsInt(extents, 1) != y.dims[1])
     return kernelError(spec, "extents differ from the planned shape " + dimsText(y.dims));
   const std::int64_t run = product(y.dims, 2, y.dims.size());
   return accumulate(spec, call, 0, [&](auto* sums, const auto* values) -> Status {

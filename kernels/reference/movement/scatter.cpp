@@ -34,7 +34,8 @@ Status scatterElementsKernel(const KernelSpec& spec, const KernelCall& call) {
     copyData<T>(x, y);
     T* to = static_cast<T*>(y.data);
     const T* values = static_cast<const T*>(updates.data);
-    status = walkElements(spec, x.dims, indices, [&](std::int64_t i, std::int64_t place) { combine(reduction, to[place], values[i]); });
+    status = walkElements(spec, x.dims, indices,
+                          [&](std::int64_t i, std::int64_t place) { combine(reduction, to[place], values[i]); });
   });
   return status;
 }
@@ -47,7 +48,8 @@ Status scatterNdKernel(const KernelSpec& spec, const KernelCall& call) {
     return kernelError(spec, "indices of shape " + dimsText(indices.dims) + " do not fit shape " + dimsText(x.dims));
   const std::int64_t run = product(x.dims, static_cast<std::size_t>(indices.dims.back()), x.dims.size());
   if (product(indices.dims, 0, indices.dims.size() - 1) * run != updates.elements())
-    return kernelError(spec, "updates of shape " + dimsText(updates.dims) + " do not fill the places of indices " + dimsText(indices.dims));
+    return kernelError(
+        spec, "updates of shape " + dimsText(updates.dims) + " do not fill the places of indices " + dimsText(indices.dims));
   Status status;
   dispatchAll(x.dtype, [&](auto tag) {
     using T = decltype(tag);

@@ -15,14 +15,18 @@ Result<SliceWindow> sliceWindow(const KernelSpec& spec, const KernelCall& call, 
   const bool hasAxes = call.inputPresent(first + 2), hasSteps = call.inputPresent(first + 3);
   const std::int64_t count = starts.elements();
   if (ends.elements() != count || (hasAxes && call.inputs[first + 2].elements() != count) ||
-      (hasSteps && call.inputs[first + 3].elements() != count) || (!hasAxes && count > static_cast<std::int64_t>(data.size())))
+      (hasSteps && call.inputs[first + 3].elements() != count) ||
+      (!hasAxes && count > static_cast<std::int64_t>(data.size())))
     return kernelError(spec, "starts, ends, axes and steps of different lengths");
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto axis = normalizeAxis(hasAxes ? elementAsInt(call.inputs[first + 2], i) : i, static_cast<std::int64_t>(data.size()));
-    if (!axis) return kernelError(spec, "axis at position " + std::to_string(i) + " out of range for shape " + dimsText(data));
+    const auto axis =
+        normalizeAxis(hasAxes ? elementAsInt(call.inputs[first + 2], i) : i, static_cast<std::int64_t>(data.size()));
+    if (!axis)
+      return kernelError(spec, "axis at position " + std::to_string(i) + " out of range for shape " + dimsText(data));
     const auto a = static_cast<std::size_t>(*axis);
     const std::int64_t step = hasSteps ? elementAsInt(call.inputs[first + 3], i) : 1, extent = data[a];
-    if (step == 0 || step == INT64_MIN) return kernelError(spec, "step " + std::to_string(step) + " at position " + std::to_string(i));
+    if (step == 0 || step == INT64_MIN)
+      return kernelError(spec, "step " + std::to_string(step) + " at position " + std::to_string(i));
     const std::int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
     const auto clamp = [&](std::int64_t v) { return std::clamp(v < 0 ? v + extent : v, low, std::max(low, high)); };
     const std::int64_t start = clamp(elementAsInt(starts, i)), end = clamp(elementAsInt(ends, i));
@@ -58,7 +62,8 @@ Status sliceKernel(const KernelSpec& spec, const KernelCall& call) {
   const std::int64_t offset = place(window, from);
   dispatchBySize(x.dtype, [&](auto tag) {
     using T = decltype(tag);
-    stridedCopy(window.rank, window.extents, static_cast<T*>(y.data), stridesOf(y.dims), static_cast<const T*>(x.data) + offset, from);
+    stridedCopy(window.rank, window.extents, static_cast<T*>(y.data), stridesOf(y.dims),
+                static_cast<const T*>(x.data) + offset, from);
   });
   return {};
 }
@@ -67,14 +72,16 @@ Status sliceGradKernel(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &dy = call.inputs[0], &dx = call.outputs[0];
   SS_ASSIGN(const SliceWindow window, sliceWindow(spec, call, dx.dims, 2));
   if (dy.dims.size() != window.rank || !std::equal(dy.dims.begin(), dy.dims.end(), window.extents.begin()))
-    return kernelError(spec, "gradient of shape " + dimsText(dy.dims) + "; expected " + dimsText(std::span(window.extents).first(window.rank)));
+    return kernelError(spec, "gradient of shape " + dimsText(dy.dims) + "; expected " +
+                                 dimsText(std::span(window.extents).first(window.rank)));
   Extents to = stridesOf(dx.dims);
   const std::int64_t offset = place(window, to);
   dispatchBySize(dx.dtype, [&](auto tag) {
     using T = decltype(tag);
     std::fill_n(static_cast<T*>(dx.data), dx.elements(), T{});
     if (dy.elements() > 0)
-      stridedCopy(window.rank, window.extents, static_cast<T*>(dx.data) + offset, to, static_cast<const T*>(dy.data), stridesOf(dy.dims));
+      stridedCopy(window.rank, window.extents, static_cast<T*>(dx.data) + offset, to, static_cast<const T*>(dy.data),
+                  stridesOf(dy.dims));
   });
   return {};
 }

@@ -10,8 +10,8 @@ struct SliceWindow {
   Extents extents{}, starts{}, steps{};
 };
 
-// What (starts, ends, axes?, steps?), beginning at input `first`, cut from shape `data`. Errors: operands of different lengths, an
-// axis out of range, a step of 0, a rank above kMaxRank.
+// What (starts, ends, axes?, steps?), beginning at input `first`, cut from shape `data`. Errors: operands of different
+// lengths, an axis out of range, a step of 0, a rank above kMaxRank.
 Result<SliceWindow> sliceWindow(const KernelSpec& spec, const KernelCall& call, const Dims& data, std::size_t first);
 
 }  // namespace stepscope::reference

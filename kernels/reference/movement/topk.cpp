@@ -1,5 +1,5 @@
-// TopK: the k largest (smallest) along an axis with their positions; equal values keep the lower position first. NaN counts as
-// the largest value.
+// TopK: the k largest (smallest) along an axis with their positions; equal values keep the lower position first. NaN counts
+// as the largest value.
 #include <numeric>
 
 #include "kernels/reference/movement/common.h"
@@ -20,13 +20,16 @@ class TopKKernel final : public Kernel {
     if (!normal || kView.elements() != 1) return kernelError(spec_, "axis or k does not fit shape " + dimsText(x.dims));
     const auto axis = static_cast<std::size_t>(*normal);
     const std::int64_t extent = x.dims[axis], k = elementAsInt(kView, 0);
-    if (k < 0 || k > extent) return kernelError(spec_, "k = " + std::to_string(k) + "; expected 0.." + std::to_string(extent));
+    if (k < 0 || k > extent)
+      return kernelError(spec_, "k = " + std::to_string(k) + "; expected 0.." + std::to_string(extent));
     if (call.workspace.size() < static_cast<std::size_t>(extent) * sizeof(std::int64_t))
       return kernelError(spec_, "workspace too small for shape " + dimsText(x.dims));
     const std::int64_t outer = product(x.dims, 0, axis), inner = product(x.dims, axis + 1, x.dims.size());
     for (std::size_t i = 0; i < 2; ++i)
-      if (call.outputPresent(i) && (call.outputs[i].dims.size() != x.dims.size() || call.outputs[i].elements() != outer * k * inner))
-        return kernelError(spec_, "k = " + std::to_string(k) + " differs from the planned shape " + dimsText(call.outputs[i].dims));
+      if (call.outputPresent(i) &&
+          (call.outputs[i].dims.size() != x.dims.size() || call.outputs[i].elements() != outer * k * inner))
+        return kernelError(spec_,
+                           "k = " + std::to_string(k) + " differs from the planned shape " + dimsText(call.outputs[i].dims));
     const bool largest = spec_.attrs.integer("largest", 1) != 0;
     auto* order = reinterpret_cast<std::int64_t*>(call.workspace.data());
     const bool known = dispatchNumeric(x.dtype, [&](auto tag) {
@@ -68,7 +71,8 @@ Result<std::unique_ptr<Kernel>> makeTopKKernel(const KernelSpec& spec) {
   const Dims& dims = spec.inputs[0].dims;
   const auto axis = normalizeAxis(spec.attrs.integer("axis", -1), static_cast<std::int64_t>(dims.size()));
   if (!axis) return kernelError(spec, "axis out of range for shape " + dimsText(dims));
-  return std::make_unique<TopKKernel>(spec, static_cast<std::size_t>(dims[static_cast<std::size_t>(*axis)]) * sizeof(std::int64_t));
+  return std::make_unique<TopKKernel>(
+      spec, static_cast<std::size_t>(dims[static_cast<std::size_t>(*axis)]) * sizeof(std::int64_t));
 }
 
 }  // namespace stepscope::reference

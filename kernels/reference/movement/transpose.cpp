@@ -9,13 +9,15 @@ Status transposeKernel(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkRank(spec, rank));
   const AttrValue* attr = spec.attrs.find("perm");
   const auto* perm = attr != nullptr ? std::get_if<std::vector<std::int64_t>>(attr) : nullptr;
-  if (perm != nullptr && perm->size() != rank) return kernelError(spec, "perm of another rank than shape " + dimsText(x.dims));
+  if (perm != nullptr && perm->size() != rank)
+    return kernelError(spec, "perm of another rank than shape " + dimsText(x.dims));
   const Extents own = stridesOf(x.dims);
   Extents dims{}, from{};
   unsigned seen = 0;
   for (std::size_t a = 0; a < rank; ++a) {
     const auto source = static_cast<std::size_t>(perm != nullptr ? (*perm)[a] : static_cast<std::int64_t>(rank - 1 - a));
-    if (source >= rank || (seen >> source & 1u) != 0) return kernelError(spec, "perm is not a permutation of the axes of " + dimsText(x.dims));
+    if (source >= rank || (seen >> source & 1u) != 0)
+      return kernelError(spec, "perm is not a permutation of the axes of " + dimsText(x.dims));
     seen |= 1u << source;
     dims[a] = x.dims[source];
     from[a] = own[source];

@@ -40,7 +40,8 @@ Status uniqueKernel(const KernelSpec& spec, const KernelCall& call) {
     const auto compare = [&](std::int64_t a, std::int64_t b) {
       for (std::int64_t o = 0; o < outer; ++o)
         for (std::int64_t i = 0; i < inner; ++i)
-          if (const int order = compareElements(values[(o * extent + a) * inner + i], values[(o * extent + b) * inner + i])) return order;
+          if (const int order = compareElements(values[(o * extent + a) * inner + i], values[(o * extent + b) * inner + i]))
+            return order;
       return 0;
     };
     std::vector<std::int64_t> order(static_cast<std::size_t>(extent));
@@ -58,7 +59,9 @@ Status uniqueKernel(const KernelSpec& spec, const KernelCall& call) {
     std::vector<std::int64_t> rank(first.size());  // groups in the order of the result
     std::iota(rank.begin(), rank.end(), std::int64_t{0});
     if (!sorted)
-      std::sort(rank.begin(), rank.end(), [&](std::int64_t a, std::int64_t b) { return first[static_cast<std::size_t>(a)] < first[static_cast<std::size_t>(b)]; });
+      std::sort(rank.begin(), rank.end(), [&](std::int64_t a, std::int64_t b) {
+        return first[static_cast<std::size_t>(a)] < first[static_cast<std::size_t>(b)];
+      });
     const auto count = static_cast<std::int64_t>(first.size());
     Dims dims{count};
     if (!flat) {
@@ -67,7 +70,8 @@ Status uniqueKernel(const KernelSpec& spec, const KernelCall& call) {
     }
     status = prepareOutput(spec, call, 0, std::move(dims));
     for (std::size_t i = 1; i < 4 && status; ++i)
-      if (i < spec.outputs.size() && spec.outputs[i].present()) status = prepareOutput(spec, call, i, {i == 2 ? extent : count});
+      if (i < spec.outputs.size() && spec.outputs[i].present())
+        status = prepareOutput(spec, call, i, {i == 2 ? extent : count});
     if (!status) return;
     const auto present = [&](std::size_t i) { return i < spec.outputs.size() && spec.outputs[i].present(); };
     const auto ints = [&](std::size_t i) { return static_cast<std::int64_t*>(call.outputs[i].data); };
@@ -78,10 +82,12 @@ Status uniqueKernel(const KernelSpec& spec, const KernelCall& call) {
       if (present(1)) ints(1)[k] = first[group];
       if (present(3)) ints(3)[k] = counts[group];
       for (std::int64_t o = 0; o < outer; ++o)
-        copyRun(static_cast<T*>(call.outputs[0].data) + (o * count + k) * inner, values + (o * extent + first[group]) * inner, inner);
+        copyRun(static_cast<T*>(call.outputs[0].data) + (o * count + k) * inner,
+                values + (o * extent + first[group]) * inner, inner);
     }
     if (present(2))
-      for (std::int64_t k = 0; k < extent; ++k) ints(2)[k] = place[static_cast<std::size_t>(inverse[static_cast<std::size_t>(k)])];
+      for (std::int64_t k = 0; k < extent; ++k)
+        ints(2)[k] = place[static_cast<std::size_t>(inverse[static_cast<std::size_t>(k)])];
   });
   return status;
 }

@@ -30,7 +30,8 @@ void forEachOfChannel(const Planes& p, std::int64_t c, F&& visit) {
   }
 }
 
-// x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?; z and relu belong to the fused op.
+// x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?; z and relu belong to the fused
+// op.
 Status batchNorm(const KernelSpec& spec, const KernelCall& call) {
   const TensorView& x = call.inputs[0];
   SS_ASSIGN(const Planes p, planesOf(spec, call, x, 1, 4));
@@ -77,8 +78,8 @@ Status batchNorm(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
-// dy, x?, scale, mean, inv_std, y? → dx?, dscale?, dbias?, g?. With training_mode the statistics depend on x. y and g belong to the
-// fused op, whose dy first goes through the gradient of Relu.
+// dy, x?, scale, mean, inv_std, y? → dx?, dscale?, dbias?, g?. With training_mode the statistics depend on x. y and g belong
+// to the fused op, whose dy first goes through the gradient of Relu.
 Status batchNormGrad(const KernelSpec& spec, const KernelCall& call) {
   const TensorView& dy = call.inputs[0];
   SS_ASSIGN(const Planes p, planesOf(spec, call, dy, 2, 4));
@@ -96,7 +97,9 @@ Status batchNormGrad(const KernelSpec& spec, const KernelCall& call) {
     const T* x = readsX ? readAs<T>(call.inputs[1]) : nullptr;
     const T* y = gated ? readAs<T>(call.inputs[5]) : nullptr;
     T* gOut = call.outputPresent(3) ? writeAs<T>(call.outputs[3]) : nullptr;
-    const auto gradientAt = [&](std::int64_t i) { return y != nullptr && static_cast<double>(y[i]) <= 0 ? 0.0 : static_cast<double>(d[i]); };
+    const auto gradientAt = [&](std::int64_t i) {
+      return y != nullptr && static_cast<double>(y[i]) <= 0 ? 0.0 : static_cast<double>(d[i]);
+    };
     for (std::int64_t c = 0; c < p.channels; ++c) {
       const double mean = elementAsDouble(call.inputs[3], c), inverse = elementAsDouble(call.inputs[4], c);
       double sum = 0, dot = 0;

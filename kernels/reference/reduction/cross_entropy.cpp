@@ -1,8 +1,8 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <limits>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"

@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"
@@ -22,10 +22,10 @@ Result<Matrices> matricesOf(const KernelSpec& spec, std::span<const std::int64_t
 
 // P A Q = L U with complete pivoting, so that a singular matrix of rank r has its zeros in the last n - r rows of U.
 struct Factors {
-  double* lu;                  // n * n, L below the diagonal (its own diagonal is one), U on and above
+  double* lu;                    // n * n, L below the diagonal (its own diagonal is one), U on and above
   std::int64_t *rows, *columns;  // row i of the factors is row rows[i] of A; columns likewise
   std::int64_t n;
-  double sign = 1;             // of both permutations
+  double sign = 1;  // of both permutations
   std::int64_t rank = 0;
 
   double& at(std::int64_t i, std::int64_t j) { return lu[i * n + j]; }
@@ -141,7 +141,8 @@ class Det final : public Kernel {
       }
       const auto dy = static_cast<double>(readAs<T>(call.inputs[0])[b]);
       T* dx = writeAs<T>(call.outputs[0]) + b * n * n;
-      cofactors(f, w, w + n, [&](std::int64_t i, std::int64_t j, double value) { dx[i * n + j] = static_cast<T>(dy * value); });
+      cofactors(f, w, w + n,
+                [&](std::int64_t i, std::int64_t j, double value) { dx[i * n + j] = static_cast<T>(dy * value); });
     }
   }
 

@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <memory>
-
-#include <fmt/format.h>
 
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"
@@ -32,8 +32,8 @@ Result<Groups> groupsOf(const KernelSpec& spec, std::span<const std::int64_t> di
   g.spatial = elementCount(dims.subspan(2));
   g.scalePerGroup = scaleElements != dims[1];
   if (g.scalePerGroup && scaleElements != g.groups)
-    return invalid(fmt::format("{}: scale has {} elements; expected one per channel ({}) or per group ({})", spec.op, scaleElements,
-                               dims[1], g.groups));
+    return invalid(fmt::format("{}: scale has {} elements; expected one per channel ({}) or per group ({})", spec.op,
+                               scaleElements, dims[1], g.groups));
   return g;
 }
 
@@ -110,7 +110,8 @@ class GroupNormGrad final : public Kernel {
   template <typename T>
   void parameters(const KernelCall& call, const T* dy, const T* x, const Statistics* statistics) const {
     const std::int64_t results = g_.scalePerGroup ? g_.groups : g_.groups * g_.perGroup;
-    const std::int64_t width = g_.scalePerGroup ? g_.regionElements() : g_.spatial;  // elements that share a scale, per image
+    const std::int64_t width =
+        g_.scalePerGroup ? g_.regionElements() : g_.spatial;  // elements that share a scale, per image
     for (std::int64_t c = 0; c < results; ++c) {
       double scaleSum = 0, biasSum = 0;
       for (std::int64_t n = 0; n < g_.batch; ++n) {

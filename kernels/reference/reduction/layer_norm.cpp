@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"
@@ -46,7 +46,8 @@ Statistics statisticsOf(std::int64_t width, double epsilon, Value&& value) {
 }
 
 template <typename V, typename Value>
-void writeRow(const Rows& rows, const Statistics& s, Value&& value, const V* scale, const V* bias, std::int64_t biasPeriod, V* y) {
+void writeRow(const Rows& rows, const Statistics& s, Value&& value, const V* scale, const V* bias, std::int64_t biasPeriod,
+              V* y) {
   for (std::int64_t j = 0, k = 0, b = 0; j < rows.width; ++j) {
     const double normal = (value(j) - s.mean) * s.inverse * static_cast<double>(scale[k]);
     y[j] = static_cast<V>(bias == nullptr ? normal : normal + static_cast<double>(bias[b]));
@@ -134,8 +135,8 @@ Status skipLayerNorm(const KernelSpec& spec, const KernelCall& call) {
 
 // dscale = sum over rows of dy * xhat, dbias = sum over rows of dy; either may be null.
 template <bool kCentered, typename T, typename V>
-void parameterGradients(const Rows& rows, const V* dy, const T* x, const TensorView* mean, const TensorView& inverse, V* dscale,
-                        V* dbias) {
+void parameterGradients(const Rows& rows, const V* dy, const T* x, const TensorView* mean, const TensorView& inverse,
+                        V* dscale, V* dbias) {
   for (std::int64_t begin = 0; begin < rows.period; begin += kBlock) {
     const std::int64_t n = std::min(kBlock, rows.period - begin);
     std::array<double, kBlock> scaleSum{}, biasSum{};
@@ -156,8 +157,8 @@ void parameterGradients(const Rows& rows, const V* dy, const T* x, const TensorV
 }
 
 template <bool kCentered, typename T, typename V>
-void inputGradient(const Rows& rows, const V* dy, const T* x, const V* scale, const TensorView* mean, const TensorView& inverse,
-                   T* dx) {
+void inputGradient(const Rows& rows, const V* dy, const T* x, const V* scale, const TensorView* mean,
+                   const TensorView& inverse, T* dx) {
   const auto count = static_cast<double>(rows.width);
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     const double m = kCentered ? elementAsDouble(*mean, r) : 0, inv = elementAsDouble(inverse, r);
@@ -202,7 +203,8 @@ Status layerNormGrad(const KernelSpec& spec, const KernelCall& call) {
       if (dscale != nullptr || dbias != nullptr)
         parameterGradients<kCentered>(rows, readAs<V>(dy), readAs<T>(x), mean, inverse, dscale, dbias);
       if (call.outputPresent(0))
-        inputGradient<kCentered>(rows, readAs<V>(dy), readAs<T>(x), readAs<V>(scale), mean, inverse, writeAs<T>(call.outputs[0]));
+        inputGradient<kCentered>(rows, readAs<V>(dy), readAs<T>(x), readAs<V>(scale), mean, inverse,
+                                 writeAs<T>(call.outputs[0]));
     });
   });
   if (!known) return badType(spec, x.dtype);

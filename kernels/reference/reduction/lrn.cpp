@@ -68,7 +68,8 @@ Status lrnGrad(const KernelSpec& spec, const KernelCall& call) {
       for (std::int64_t c = 0; c < w.lines.axis; ++c) {
         double sum = 0;
         for (std::int64_t k = std::max<std::int64_t>(0, c - w.after); k <= std::min(w.lines.axis - 1, c + w.before); ++k)
-          sum += static_cast<double>(dy[k * inner]) * static_cast<double>(in[k * inner]) * std::pow(w.scale(in, k), -w.beta - 1);
+          sum += static_cast<double>(dy[k * inner]) * static_cast<double>(in[k * inner]) *
+                 std::pow(w.scale(in, k), -w.beta - 1);
         const double direct = static_cast<double>(dy[c * inner]) * std::pow(w.scale(in, c), -w.beta);
         writeAs<T>(call.outputs[0])[at + c * inner] =
             static_cast<T>(direct - 2 * w.alpha * w.beta * static_cast<double>(in[c * inner]) * sum);

@@ -1,7 +1,7 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"

@@ -139,12 +139,9 @@ Status gradient(const KernelSpec& spec, const KernelCall& call) {
 }
 
 constexpr KernelEntry kEntries[] = {
-    {"", "Hardmax", plain<unary<Unary::kHardmax>>},
-    {"", "LogSoftmax", plain<unary<Unary::kLogSoftmax>>},
-    {"", "Softmax", plain<unary<Unary::kSoftmax>>},
-    {"stepscope", "LogSoftmaxGrad", plain<gradient<true>>},
-    {"stepscope", "MaskedSoftmax", plain<masked>},
-    {"stepscope", "SoftmaxGrad", plain<gradient<false>>},
+    {"", "Hardmax", plain<unary<Unary::kHardmax>>}, {"", "LogSoftmax", plain<unary<Unary::kLogSoftmax>>},
+    {"", "Softmax", plain<unary<Unary::kSoftmax>>}, {"stepscope", "LogSoftmaxGrad", plain<gradient<true>>},
+    {"stepscope", "MaskedSoftmax", plain<masked>},  {"stepscope", "SoftmaxGrad", plain<gradient<false>>},
 };
 
 }  // namespace

@@ -27,8 +27,20 @@ const std::string kSample = SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "
 
 TEST(JsonEvents, AreThoseOfTheDesign) {
   const TemporaryFolder folder;
-  const std::vector<std::string> phases{"load",     "check",    "inline",             "infer",     "attach loss", "inspect inputs", "pre-grad passes",
-                                        "gradient", "post-grad passes", "optimizer", "specialise", "recompute", "plan",        "bind"};
+  const std::vector<std::string> phases{"load",
+                                        "check",
+                                        "inline",
+                                        "infer",
+                                        "attach loss",
+                                        "inspect inputs",
+                                        "pre-grad passes",
+                                        "gradient",
+                                        "post-grad passes",
+                                        "optimizer",
+                                        "specialise",
+                                        "recompute",
+                                        "plan",
+                                        "bind"};
   for (const std::string command : {"train ", "build "}) {
     const Events events = eventsOf(command + kSample, folder.path());
     ASSERT_FALSE(events.empty());
@@ -51,7 +63,8 @@ TEST(JsonEvents, AreThoseOfTheDesign) {
   }
 }
 
-// Time to start is what is left when the children `materialise` are taken away: reading weights, and filling those that are not there.
+// Time to start is what is left when the children `materialise` are taken away: reading weights, and filling those that are
+// not there.
 TEST(JsonEvents, ReadingAndFillingWeightsAreChildrenNamedMaterialise) {
   const TemporaryFolder folder;
   const auto counts = [&](const std::string& arguments) {
@@ -87,7 +100,8 @@ TEST(TraceReport, SaysWhatEveryOperatorWasGiven) {
   const auto json = nlohmann::json::parse(contents(trace));
   int convolutions = 0;
   for (const auto& event : json["traceEvents"]) {
-    if (event.value("cat", "") != "cpu_op" || event["name"] != "Conv" || event["args"]["module"] != "stages.0.conv") continue;
+    if (event.value("cat", "") != "cpu_op" || event["name"] != "Conv" || event["args"]["module"] != "stages.0.conv")
+      continue;
     ++convolutions;
     EXPECT_EQ(event["args"]["Input Dims"][0], nlohmann::json({32, 1, 8, 8}));
     EXPECT_EQ(event["args"]["Input type"][0], "float32");
@@ -101,7 +115,8 @@ TEST(ProjectRow, SaysHowTheRunWasStarted) {
   const std::string project = (folder.path() / "p.stepscope").string();
   ASSERT_EQ(run("train " + kSample + " --freeze 'no such, name' --project " + project, folder.path()).exitCode, 0);
   const Answer row = run("sql " + project + " 'SELECT command_line, loss_name, threads > 0 FROM runs'", folder.path());
-  EXPECT_NE(row.text.find(std::string(SS_PROGRAM) + " train " SS_SAMPLES "/digits/model.onnx --data "), std::string::npos) << row.text;
+  EXPECT_NE(row.text.find(std::string(SS_PROGRAM) + " train " SS_SAMPLES "/digits/model.onnx --data "), std::string::npos)
+      << row.text;
   EXPECT_NE(row.text.find("--freeze 'no such, name' --project " + project), std::string::npos) << row.text;
   EXPECT_NE(row.text.find("loss  "), std::string::npos) << row.text;
 }

@@ -63,21 +63,29 @@ std::vector<std::string> stepsOf(const std::string& arguments, const std::string
 TEST(StartStep, IsThePlaceInDataAndScheduleButNotTheAgeOfTheMoments) {
   const TemporaryFolder folder;
   const std::string here = folder.path().string() + "/",
-                    options = kTrain + "--optimizer adam --lr 0.01 --accumulate 2 --lr-schedule linear --warmup-steps 2 --total-steps 10 ";
+                    options =
+                        kTrain +
+                        "--optimizer adam --lr 0.01 --accumulate 2 --lr-schedule linear --warmup-steps 2 --total-steps 10 ";
   const auto whole = stepsOf(options + "--steps 12", "learning_rate", folder.path());
   ASSERT_EQ(whole.size(), 12u);
   const std::vector<std::string> rest(whole.begin() + 6, whole.end());
   EXPECT_NE(rest.front(), whole.front());
   EXPECT_EQ(stepsOf(options + "--start-step 6 --steps 6", "learning_rate", folder.path()), rest);
-  EXPECT_EQ(stepsOf(options + "--start-step 6 --steps 2 --save " + here + "half", "step", folder.path()), (std::vector<std::string>{"6", "7"}));
+  EXPECT_EQ(stepsOf(options + "--start-step 6 --steps 2 --save " + here + "half", "step", folder.path()),
+            (std::vector<std::string>{"6", "7"}));
   const std::vector<std::string> end(whole.begin() + 8, whole.end());
-  EXPECT_EQ(stepsOf(options + "--steps 4 --init-from " + here + "half --resume", "learning_rate", folder.path()), end) << "a resumed run knows where it began";
+  EXPECT_EQ(stepsOf(options + "--steps 4 --init-from " + here + "half --resume", "learning_rate", folder.path()), end)
+      << "a resumed run knows where it began";
   // Adam's correction counts the updates that made the moments: the first one moves every weight by the learning rate.
-  ASSERT_EQ(run(kTrain + "--optimizer adam --lr 0.01 --eps 1e-12 --start-step 1000 --dump-params " + here + "later", folder.path()).exitCode, 0);
+  ASSERT_EQ(
+      run(kTrain + "--optimizer adam --lr 0.01 --eps 1e-12 --start-step 1000 --dump-params " + here + "later", folder.path())
+          .exitCode,
+      0);
   ASSERT_EQ(run(kTrain + "--lr 0 --dump-params " + here + "before", folder.path()).exitCode, 0);
   const auto before = readSafetensors(here + "before"), later = readSafetensors(here + "later");
   ASSERT_TRUE(before.has_value() && later.has_value());
-  EXPECT_NEAR(std::abs(later->tensors.at("head.bias").as<float>()[0] - before->tensors.at("head.bias").as<float>()[0]), 0.01F, 1e-5F);
+  EXPECT_NEAR(std::abs(later->tensors.at("head.bias").as<float>()[0] - before->tensors.at("head.bias").as<float>()[0]),
+              0.01F, 1e-5F);
 }
 
 TEST(InitFrom, TellsWhatTheFileLacks) {
@@ -93,7 +101,8 @@ TEST(InitFrom, TellsWhatTheFileLacks) {
   ASSERT_TRUE(writeSafetensors(part, tensors, file->metadata).has_value());
   const Answer partial = run(kTrain + "--init-from " + part, folder.path());
   EXPECT_EQ(partial.exitCode, 0);
-  EXPECT_NE(partial.text.find("no parameter 'head.bias'; what the model has is trained from"), std::string::npos) << partial.text;
+  EXPECT_NE(partial.text.find("no parameter 'head.bias'; what the model has is trained from"), std::string::npos)
+      << partial.text;
   const Answer other = run(kTrain + "--optimizer adam --resume --init-from " + whole, folder.path());
   EXPECT_EQ(other.exitCode, 0);
   EXPECT_NE(other.text.find("no optimizer state '"), std::string::npos) << other.text;
@@ -105,7 +114,9 @@ TEST(Save, NeedsNoStep) {
   const std::string here = folder.path().string() + "/";
   ASSERT_EQ(run(kTrain + "--steps 0 --save " + here + "start", folder.path()).exitCode, 0);
   ASSERT_EQ(run(kTrain + "--steps 3 --dump-params " + here + "a", folder.path()).exitCode, 0);
-  ASSERT_EQ(run(kTrain + "--steps 3 --init-from " + here + "start --resume --dump-params " + here + "b", folder.path()).exitCode, 0);
+  ASSERT_EQ(
+      run(kTrain + "--steps 3 --init-from " + here + "start --resume --dump-params " + here + "b", folder.path()).exitCode,
+      0);
   EXPECT_EQ(contents(folder.path() / "a"), contents(folder.path() / "b"));
 }
 

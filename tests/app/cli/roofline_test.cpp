@@ -26,7 +26,8 @@ TEST(RooflineCommand, DoctorPrintsWhatTheMachineReaches) {
   const TemporaryFolder folder;
   const Answer answer = run("doctor", folder.path());
   EXPECT_EQ(answer.exitCode, 0) << answer.text;
-  for (const char* part : {"GF/s", "core caches", "memory", "GB/s"}) EXPECT_NE(answer.text.find(part), std::string::npos) << part << "\n" << answer.text;
+  for (const char* part : {"GF/s", "core caches", "memory", "GB/s"})
+    EXPECT_NE(answer.text.find(part), std::string::npos) << part << "\n" << answer.text;
   const Answer machine = run("doctor --json", folder.path());
   const auto json = nlohmann::json::parse(machine.text);
   EXPECT_GT(json["peak"]["operations_per_second"].get<double>(), 0);
@@ -36,13 +37,17 @@ TEST(RooflineCommand, DoctorPrintsWhatTheMachineReaches) {
 TEST(RooflineCommand, IsRecordedAskedForAndReported) {
   const TemporaryFolder folder;
   const std::string project = (folder.path() / "p.stepscope").string();
-  const std::string train = "train " + kSample + "model.onnx --data " + kSample + "batches.npz --optimizer adamw --steps 4 --project " + project;
+  const std::string train =
+      "train " + kSample + "model.onnx --data " + kSample + "batches.npz --optimizer adamw --steps 4 --project " + project;
   ASSERT_EQ(run(train + " --roofline on", folder.path()).exitCode, 0);
-  const int roofs = number(project, "SELECT count(*) FROM roofline r JOIN instructions i ON i.plan = r.plan AND i.position = r.position WHERE "
-                                    "r.executions = 3 AND r.share > 0 AND r.bytes = i.bytes_read + i.bytes_written AND "
-                                    "r.bytes = r.core_cache_bytes + r.shared_cache_bytes + r.memory_bytes");
+  const int roofs =
+      number(project,
+             "SELECT count(*) FROM roofline r JOIN instructions i ON i.plan = r.plan AND i.position = r.position WHERE "
+             "r.executions = 3 AND r.share > 0 AND r.bytes = i.bytes_read + i.bytes_written AND "
+             "r.bytes = r.core_cache_bytes + r.shared_cache_bytes + r.memory_bytes");
   EXPECT_GT(roofs, 10);
-  EXPECT_EQ(roofs, number(project, "SELECT count(*) FROM instructions WHERE is_view = 0 AND bytes_read + bytes_written > 0"));
+  EXPECT_EQ(roofs,
+            number(project, "SELECT count(*) FROM instructions WHERE is_view = 0 AND bytes_read + bytes_written > 0"));
   const std::string page = (folder.path() / "r.html").string(), table = (folder.path() / "r.roofline.csv").string();
   ASSERT_EQ(run("report " + project + " -o " + page, folder.path()).exitCode, 0);
   ASSERT_EQ(run("report " + project + " -o " + table, folder.path()).exitCode, 0);

@@ -47,7 +47,8 @@ std::vector<Usage> usages() {
       {"ResumeFromNothingInBuild", "build " + kModel + " --resume", 2, "option 'resume'"},
       {"FetchWithoutFile", kTrain + "--fetch loss", 2, "option 'fetch': found 'loss'; expected VALUE=FILE.npy"},
       {"FetchWithoutFileInRun", "run " + kModel + " --fetch loss", 2, "option 'fetch'"},
-      {"SaveIntoNoFolder", kTrain + "--save nofolder/x.safetensors", 1, "save 'nofolder/x.safetensors': no folder 'nofolder'"},
+      {"SaveIntoNoFolder", kTrain + "--save nofolder/x.safetensors", 1,
+       "save 'nofolder/x.safetensors': no folder 'nofolder'"},
       {"FetchIntoNoFolder", kTrain + "--fetch loss=nofolder/x.npy", 1, "fetch 'nofolder/x.npy': no folder 'nofolder'"},
       {"DumpOntoAFolder", kTrain + "--dump-params /tmp", 1, "dump-params '/tmp': is a folder"},
       {"GradientsOfNoStep", kTrain + "--steps 0 --dump-grads x", 2, "option 'steps': found 0; expected at least 1"},
@@ -121,7 +122,8 @@ TEST(Open, SaysThatThereIsNoDisplay) {
   ASSERT_EQ(unsetenv("DISPLAY") | unsetenv("WAYLAND_DISPLAY") | unsetenv("QT_QPA_PLATFORM"), 0);
   const Answer answer = run("open " + kModel, folder.path());
   EXPECT_EQ(answer.exitCode, 1) << answer.text;
-  EXPECT_NE(answer.text.find("error: window '"), std::string::npos) << answer.text;  // no display, or a build without the window
+  EXPECT_NE(answer.text.find("error: window '"), std::string::npos)
+      << answer.text;  // no display, or a build without the window
 }
 
 INSTANTIATE_TEST_SUITE_P(Usage, CommandLine, ::testing::ValuesIn(usages()),

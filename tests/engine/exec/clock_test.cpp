@@ -1,4 +1,5 @@
-// Two looks at a clock per kernel, one at none where nothing runs: what a span says is what the operating system's clock says.
+// Two looks at a clock per kernel, one at none where nothing runs: what a span says is what the operating system's clock
+// says.
 #include "engine/exec/clock.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ TEST(TickClock, TellsWhatTheClockOfTheSystemTells) {
     }
     clock.settle();
     const std::int64_t end = monotonicNs();
-    // How far the two clocks may be apart: the first and the last look at both, and what the system's clock is steered by meanwhile.
+    // How far the two clocks may be apart: the first and the last look at both, and what the system's clock is steered by
+    // meanwhile.
     constexpr std::int64_t kApart = 2'000;
     std::int64_t last = begin;
     for (const Look& look : looks) {
@@ -53,7 +55,8 @@ TEST(TickClock, NothingLiesOutsideOfItsInterval) {
   const std::int64_t first = now(clock), long0 = first - 1'000'000'000;
   clock.settle();
   const std::int64_t end = monotonicNs(), late = now(clock) + 1'000'000'000;
-  if (!TickClock::counterIsTrusted()) GTEST_SKIP() << "the system does not keep time with the processor's counter here, so it is not used";
+  if (!TickClock::counterIsTrusted())
+    GTEST_SKIP() << "the system does not keep time with the processor's counter here, so it is not used";
   EXPECT_GE(clock.ns(long0), begin);
   EXPECT_LE(clock.ns(late), end);
   EXPECT_LE(clock.ns(long0), clock.ns(late));
@@ -65,7 +68,8 @@ TEST_P(SpansOfModel, FollowEachOtherWithinTheRunAndLastOnlyWhereAKernelRan) {
   auto session = Session::open(GetParam().model, {}, {});
   ASSERT_TRUE(session.has_value()) << session.error().message;
   TrainOptions options;
-  for (const auto& [name, value] : {std::pair<std::string, std::string>{"data", GetParam().data.string()}, {"loss", GetParam().loss}, {"threads", "1"}})
+  for (const auto& [name, value] :
+       {std::pair<std::string, std::string>{"data", GetParam().data.string()}, {"loss", GetParam().loss}, {"threads", "1"}})
     ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
   ASSERT_TRUE((*session)->setOptions(options).has_value());
   ASSERT_TRUE((*session)->build().has_value());
@@ -83,14 +87,16 @@ TEST_P(SpansOfModel, FollowEachOtherWithinTheRunAndLastOnlyWhereAKernelRan) {
     EXPECT_EQ(span.instruction, i);
     EXPECT_GE(span.begin, last);
     EXPECT_GE(span.end, span.begin);
-    if (i > 0 && executor.plan().instructions[static_cast<std::size_t>(i)].view) EXPECT_EQ(span.begin, last) << "a clock was looked at for nothing";
+    if (i > 0 && executor.plan().instructions[static_cast<std::size_t>(i)].view)
+      EXPECT_EQ(span.begin, last) << "a clock was looked at for nothing";
     if (executor.plan().instructions[static_cast<std::size_t>(i)].view) EXPECT_EQ(span.end, span.begin);
     last = span.end;
   }
   EXPECT_LE(last, end);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SpansOfModel, ::testing::ValuesIn(testing::testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, SpansOfModel, ::testing::ValuesIn(testing::testModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

@@ -30,12 +30,15 @@ Range ranges[3];  // of libraries, by Taker
 std::atomic<bool> ready{false};
 
 int findRange(dl_phdr_info* info, std::size_t, void*) {
-  const Taker taker = std::strstr(info->dlpi_name, "libdnnl") ? Taker::kOneDnn : std::strstr(info->dlpi_name, "libgomp") ? Taker::kOpenMp : Taker::kOurs;
+  const Taker taker = std::strstr(info->dlpi_name, "libdnnl")   ? Taker::kOneDnn
+                      : std::strstr(info->dlpi_name, "libgomp") ? Taker::kOpenMp
+                                                                : Taker::kOurs;
   if (taker == Taker::kOurs) return 0;
   Range& range = ranges[static_cast<std::size_t>(taker)];
   range.begin = info->dlpi_addr;
   for (int i = 0; i < info->dlpi_phnum; ++i)
-    if (info->dlpi_phdr[i].p_type == PT_LOAD) range.end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+    if (info->dlpi_phdr[i].p_type == PT_LOAD)
+      range.end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
   return 0;
 }
 

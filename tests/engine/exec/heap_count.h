@@ -1,5 +1,5 @@
-// Counts what the process takes from the heap and by whom: the test executable brings its own malloc family and operator new, which
-// libraries use too, and the return address tells who asked.
+// Counts what the process takes from the heap and by whom: the test executable brings its own malloc family and operator
+// new, which libraries use too, and the return address tells who asked.
 #pragma once
 
 #include <array>

@@ -1,7 +1,6 @@
 // A step takes its memory from the plan: arena, workspaces, state. What the heap gives besides is counted here, per kernel.
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <map>
 
@@ -17,7 +16,8 @@ using testing::Taker;
 using testing::TestModel;
 
 // What is taken all the same, and why:
-//   oneDNN    puts the arguments of a primitive into a map of its own at every call (some hundred bytes), and its gemm packs its
+//   oneDNN    puts the arguments of a primitive into a map of its own at every call (some hundred bytes), and its gemm packs
+//   its
 //             operands into memory of its own, also where a primitive with scratchpad mode user calls it.
 //   OpenMP    keeps the team of the last parallel region only: one of another size makes a new one (1.6 KB).
 //   Einsum    that is no matrix product falls to the reference kernel, which works its loop nest out at every call.
@@ -31,8 +31,11 @@ TEST_P(HeapOnModel, AStepTakesNothingBesideItsPlan) {
   auto session = Session::open(GetParam().model, {}, {});
   ASSERT_TRUE(session.has_value()) << session.error().message;
   TrainOptions options;
-  for (const auto& [name, value] : std::map<std::string, std::string>{
-           {"data", GetParam().data.string()}, {"loss", GetParam().loss}, {"optimizer", "adamw"}, {"clip-grad-norm", "1"}, {"threads", "2"}})
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"data", GetParam().data.string()},
+                                                                      {"loss", GetParam().loss},
+                                                                      {"optimizer", "adamw"},
+                                                                      {"clip-grad-norm", "1"},
+                                                                      {"threads", "2"}})
     ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
   ASSERT_TRUE((*session)->setOptions(options).has_value());
   ASSERT_TRUE((*session)->build().has_value());
@@ -48,7 +51,9 @@ TEST_P(HeapOnModel, AStepTakesNothingBesideItsPlan) {
     const Instruction& instruction = executor.plan().instructions[static_cast<std::size_t>(i)];
     const std::string& implementation = executor.implementation(i);
     const std::string name = fmt::format("instruction {}: {}, {}", i, instruction.spec.op, implementation);
-    const auto taken = [&](Taker taker) { return after[static_cast<std::size_t>(taker)] - before[static_cast<std::size_t>(taker)]; };
+    const auto taken = [&](Taker taker) {
+      return after[static_cast<std::size_t>(taker)] - before[static_cast<std::size_t>(taker)];
+    };
     if (!explained(instruction))
       EXPECT_EQ(taken(Taker::kOurs).calls, 0) << name << " took " << taken(Taker::kOurs).bytes << " bytes";
     const auto has = [&](const char* word) { return implementation.find(word) != std::string::npos; };
@@ -57,7 +62,8 @@ TEST_P(HeapOnModel, AStepTakesNothingBesideItsPlan) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, HeapOnModel, ::testing::ValuesIn(testing::testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, HeapOnModel, ::testing::ValuesIn(testing::testModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

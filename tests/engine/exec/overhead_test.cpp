@@ -26,7 +26,11 @@ TEST_P(OverheadOnModel, AStepCostsLessThanFiftyMicrosecondsBesideItsKernels) {
   auto session = Session::open(GetParam().model, {}, {});
   ASSERT_TRUE(session.has_value()) << session.error().message;
   TrainOptions options;
-  for (const auto& [name, value] : {std::pair<std::string, std::string>{"data", GetParam().data.string()}, {"loss", GetParam().loss}, {"optimizer", "adamw"}, {"record", "instructions"}, {"threads", "1"}})
+  for (const auto& [name, value] : {std::pair<std::string, std::string>{"data", GetParam().data.string()},
+                                    {"loss", GetParam().loss},
+                                    {"optimizer", "adamw"},
+                                    {"record", "instructions"},
+                                    {"threads", "1"}})
     ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
   ASSERT_TRUE((*session)->setOptions(options).has_value());
   ASSERT_TRUE((*session)->build().has_value());
@@ -45,7 +49,8 @@ TEST_P(OverheadOnModel, AStepCostsLessThanFiftyMicrosecondsBesideItsKernels) {
       << "between kernels; around them, batch and commit included: " << median(around) << " ns";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OverheadOnModel, ::testing::ValuesIn(testing::testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, OverheadOnModel, ::testing::ValuesIn(testing::testModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

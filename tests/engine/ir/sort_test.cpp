@@ -22,7 +22,9 @@ TEST(SortTopologically, WaitsForWhatBranchesTakeFromOutside) {
   graph.renameValue(x, "early");
   graph.renameValue(graph.node(made).outputs[0], "x");
   ASSERT_TRUE(graph.sortTopologically().has_value());
-  const auto place = [&](NodeId id) { return std::find(graph.order().begin(), graph.order().end(), id) - graph.order().begin(); };
+  const auto place = [&](NodeId id) {
+    return std::find(graph.order().begin(), graph.order().end(), id) - graph.order().begin();
+  };
   EXPECT_LT(place(made), place(branching));
 }
 

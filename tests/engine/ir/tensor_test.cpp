@@ -13,7 +13,8 @@ namespace {
 TEST(Tensor, FloatsOutsideTheRangeOfAnIntegerAreDefined) {
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(integerOf<std::int32_t>(nan), 0);
-  EXPECT_EQ(integerOf<std::int64_t>(1e300), std::numeric_limits<std::int64_t>::max() | INT64_MIN);  // all bits, as from uint64
+  EXPECT_EQ(integerOf<std::int64_t>(1e300),
+            std::numeric_limits<std::int64_t>::max() | INT64_MIN);  // all bits, as from uint64
   EXPECT_EQ(integerOf<std::uint64_t>(infinity), UINT64_MAX);
   EXPECT_EQ(integerOf<std::int64_t>(-infinity), INT64_MIN);
   EXPECT_EQ(integerOf<std::uint8_t>(-1.0), 255);

@@ -204,8 +204,8 @@ TEST(OrtQuirks, Q28_FiveHundredFunctionsAreInlinedInLinearTime) {
     }
     return proto;
   };
-  // CPU time of this process alone, and a yardstick: ten times the functions may cost ten times the work (a quadratic inliner
-  // would cost a hundred times), whatever the machine. The smallest of some tries is the least disturbed one.
+  // CPU time of this process alone, and a yardstick: ten times the functions may cost ten times the work (a quadratic
+  // inliner would cost a hundred times), whatever the machine. The smallest of some tries is the least disturbed one.
   const auto cost = [&](const auto& proto, std::size_t nodes) {
     double best = 1e9;
     for (int i = 0; i < 5; ++i) {

@@ -270,7 +270,8 @@ TEST(ExternalData, IsMappedWhenTheUserAsksForThat) {
     std::ifstream maps("/proc/self/maps");
     for (std::string line; std::getline(maps, line);) {
       std::uintptr_t begin = 0, end = 0;
-      if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2 && reinterpret_cast<std::uintptr_t>(data) >= begin && reinterpret_cast<std::uintptr_t>(data) < end)
+      if (std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2 && reinterpret_cast<std::uintptr_t>(data) >= begin &&
+          reinterpret_cast<std::uintptr_t>(data) < end)
         return line.find(file.filename().string()) != std::string::npos;
     }
     return false;

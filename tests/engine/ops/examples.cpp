@@ -31,7 +31,8 @@ ExampleGraph makeGraph(const OpExample& example, DType floatType) {
     } else {
       tensor = Tensor(dtype, input.dims);
       std::uniform_real_distribution<double> real(input.low, input.high);
-      std::uniform_int_distribution<std::int64_t> whole(static_cast<std::int64_t>(input.low), static_cast<std::int64_t>(input.high));
+      std::uniform_int_distribution<std::int64_t> whole(static_cast<std::int64_t>(input.low),
+                                                        static_cast<std::int64_t>(input.high));
       for (std::int64_t k = 0; k < tensor.elements(); ++k) {
         double value = floating ? real(random) : static_cast<double>(whole(random));
         for (const double kink : input.avoid)
@@ -43,7 +44,8 @@ ExampleGraph makeGraph(const OpExample& example, DType floatType) {
     if (input.constant.valid()) {
       id = made.graph.addConstant("in" + std::to_string(i), tensor);
     } else {
-      id = made.graph.addValue("in" + std::to_string(i), {ValueKind::kTensor, tensor.dtype(), shapeOf(tensor.dims())}, ValueRole::kInput);
+      id = made.graph.addValue("in" + std::to_string(i), {ValueKind::kTensor, tensor.dtype(), shapeOf(tensor.dims())},
+                               ValueRole::kInput);
       made.graph.mutableInputs().push_back(id);
     }
     operands.push_back(id);

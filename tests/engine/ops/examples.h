@@ -12,8 +12,8 @@ namespace stepscope::testing {
 struct ExampleGraph {
   Graph graph;
   NodeId node;
-  std::vector<ValueId> inputs;    // one per example input; invalid when absent
-  std::vector<Tensor> contents;   // of each input
+  std::vector<ValueId> inputs;   // one per example input; invalid when absent
+  std::vector<Tensor> contents;  // of each input
 };
 
 std::vector<OpExample> allExamples();

@@ -107,8 +107,9 @@ void addUnary(std::vector<OpExample>& all) {
   all.push_back(example("IsInf_positive", "IsInf", {odd}, {{"detect_negative", std::int64_t{0}}}));
   all.push_back(valuesOnly(example("Relu_nan", "Relu", {odd})));
   for (const char* form : {"none", "tanh"})
-    all.push_back(inDomain("stepscope", example(std::string("GeluGrad_") + form, "GeluGrad", {In::random({2, 3, 4}), In::random({2, 3, 4}, -3, 3)},
-                                                {{"approximate", std::string(form)}})));
+    all.push_back(inDomain(
+        "stepscope", example(std::string("GeluGrad_") + form, "GeluGrad",
+                             {In::random({2, 3, 4}), In::random({2, 3, 4}, -3, 3)}, {{"approximate", std::string(form)}})));
   all.push_back({"ReluGrad", "stepscope", "ReluGrad", {In::random({2, 3, 4}), In::random({2, 3, 4})}});
   all.push_back({"ReluGrad_nan", "stepscope", "ReluGrad", {In::random({5}), odd}});
   all.push_back(valuesOnly(example("Softplus_extremes", "Softplus", {floats({4}, {-200, 200, inf, -inf})})));
@@ -255,19 +256,23 @@ void addRandom(std::vector<OpExample>& all) {
 // No gradient: the op is written after it was taken.
 void addPointwise(std::vector<OpExample>& all) {
   const auto chain = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps) {
-    OpExample added = inDomain("stepscope", example("Pointwise_" + name, "Pointwise", std::move(inputs), {{"steps", std::move(steps)}}));
+    OpExample added =
+        inDomain("stepscope", example("Pointwise_" + name, "Pointwise", std::move(inputs), {{"steps", std::move(steps)}}));
     added.differentiate = false;
     all.push_back(std::move(added));
   };
-  const In x = In::random({4, 33}), row = In::random({33}), column = In::random({4, 1}), positive = In::random({4, 33}, 0.1, 2);
+  const In x = In::random({4, 33}), row = In::random({33}), column = In::random({4, 1}),
+           positive = In::random({4, 33}, 0.1, 2);
   const In mask = In::integers({4, 33}, 0, 1, DType::kBool);
   chain("gelu_gradient", {x, x, scalar(0.5)}, {"Mul 1 2", "Erf 3", "Mul 1 1", "Neg 5", "Exp 6", "Mul 7 4", "Mul 0 8"});
   chain("rows_and_columns", {x, row, column}, {"Sub 0 2", "Mul 3 1", "Tanh 4"});
   chain("masks", {x, mask, scalar(0)}, {"Where 1 0 2", "Less 3 2", "Not 4", "Where 5 3 0"});
   chain("every_function", {positive, scalar(3)},
-        {"Log 0", "Abs 2", "Sqrt 3", "Sigmoid 4", "Relu 5", "Reciprocal 6", "Pow 7 1", "Max 8 0", "Min 9 1", "Div 10 0", "Add 11 2", "Sub 12 0"});
+        {"Log 0", "Abs 2", "Sqrt 3", "Sigmoid 4", "Relu 5", "Reciprocal 6", "Pow 7 1", "Max 8 0", "Min 9 1", "Div 10 0",
+         "Add 11 2", "Sub 12 0"});
   chain("large", {In::random({5, 40000}), In::random({40000})}, {"Add 0 1", "Mul 2 2"});
-  chain("compare", {x, positive, row}, {"Greater 0 1", "Where 3 0 1", "GreaterOrEqual 4 2", "Where 5 4 2", "LessOrEqual 6 0", "Where 7 6 0"});
+  chain("compare", {x, positive, row},
+        {"Greater 0 1", "Where 3 0 1", "GreaterOrEqual 4 2", "Where 5 4 2", "LessOrEqual 6 0", "Where 7 6 0"});
 }
 
 void addOptimizers(std::vector<OpExample>& all) {
@@ -287,10 +292,13 @@ void addOptimizers(std::vector<OpExample>& all) {
   update("AdamUpdate_decoupled", "AdamUpdate", {tensor, tensor, tensor, square, lr, first, scale}, 3,
          {{"weight_decay", 0.01f}, {"decoupled", std::int64_t{1}}});
   const In row = In::random({5}), rowSquare = In::random({5}, 0, 0.1);
-  update("AdamUpdates", "AdamUpdates", {lr, third, In::none(), tensor, tensor, tensor, square, row, row, row, rowSquare}, 6, {{"weight_decay", 0.01f}});
-  update("AdamUpdates_scaled", "AdamUpdates", {lr, first, scale, row, row, row, rowSquare}, 3, {{"decoupled", std::int64_t{1}}});
+  update("AdamUpdates", "AdamUpdates", {lr, third, In::none(), tensor, tensor, tensor, square, row, row, row, rowSquare}, 6,
+         {{"weight_decay", 0.01f}});
+  update("AdamUpdates_scaled", "AdamUpdates", {lr, first, scale, row, row, row, rowSquare}, 3,
+         {{"decoupled", std::int64_t{1}}});
   update("SgdUpdates", "SgdUpdates", {lr, scale, third, tensor, tensor, tensor, row, row, row}, 4, {{"momentum", 0.9f}});
-  update("SgdUpdates_first", "SgdUpdates", {lr, In::none(), first, tensor, tensor, tensor, row, row, row}, 4, {{"momentum", 0.9f}, {"nesterov", std::int64_t{1}}});
+  update("SgdUpdates_first", "SgdUpdates", {lr, In::none(), first, tensor, tensor, tensor, row, row, row}, 4,
+         {{"momentum", 0.9f}, {"nesterov", std::int64_t{1}}});
   update("LambUpdate", "LambUpdate", {tensor, tensor, tensor, square, lr, third, scale}, 3, {{"weight_decay", 0.01f}});
   update("Accumulate", "Accumulate", {tensor, tensor, In::scalarBool(false)}, 2);
   update("Accumulate_first", "Accumulate", {tensor, tensor, In::scalarBool(true)}, 1);

@@ -17,41 +17,68 @@ void addProducts(std::vector<OpExample>& all) {
   all.push_back({"MatMul_vector_right", "", "MatMul", {In::random({2, 3, 4}), In::random({4})}});
   all.push_back({"MatMul_weight_left", "", "MatMul", {In::random({3, 4}), In::random({2, 4, 5})}});
   all.push_back({"MatMul_no_inner", "", "MatMul", {In::random({2, 0}), In::random({0, 3})}});
-  all.push_back({"MatMul_int32", "", "MatMul", {In::integers({3, 4}, -9, 9, DType::kI32), In::integers({4, 2}, -9, 9, DType::kI32)}, 1, {},
-                 1e-6, false});  // integers carry no gradient
+  all.push_back({"MatMul_int32",
+                 "",
+                 "MatMul",
+                 {In::integers({3, 4}, -9, 9, DType::kI32), In::integers({4, 2}, -9, 9, DType::kI32)},
+                 1,
+                 {},
+                 1e-6,
+                 false});  // integers carry no gradient
   for (const std::int64_t transA : {0, 1})
     for (const std::int64_t transB : {0, 1}) {
       const std::string suffix = std::string(transA ? "_At" : "_A") + (transB ? "Bt" : "B");
       const Dims a = transA ? Dims{2, 4, 3} : Dims{2, 3, 4}, b = transB ? Dims{5, 4} : Dims{4, 5};
-      all.push_back({"BatchedMatMul" + suffix, "stepscope", "BatchedMatMul", {In::random(a), In::random(b)}, 1,
+      all.push_back({"BatchedMatMul" + suffix,
+                     "stepscope",
+                     "BatchedMatMul",
+                     {In::random(a), In::random(b)},
+                     1,
                      {{"transA", transA}, {"transB", transB}, {"alpha", 0.5f}}});
-      all.push_back({"FusedMatMul" + suffix, "com.microsoft", "FusedMatMul", {In::random(a), In::random({2, b[0], b[1]})}, 1,
+      all.push_back({"FusedMatMul" + suffix,
+                     "com.microsoft",
+                     "FusedMatMul",
+                     {In::random(a), In::random({2, b[0], b[1]})},
+                     1,
                      {{"transA", transA}, {"transB", transB}, {"alpha", 2.0f}}});
-      all.push_back({"Gemm" + suffix, "", "Gemm", {In::random(transA ? Dims{4, 3} : Dims{3, 4}), In::random(b), In::random({5})}, 1,
+      all.push_back({"Gemm" + suffix,
+                     "",
+                     "Gemm",
+                     {In::random(transA ? Dims{4, 3} : Dims{3, 4}), In::random(b), In::random({5})},
+                     1,
                      {{"transA", transA}, {"transB", transB}, {"alpha", 0.5f}, {"beta", 2.0f}}});
     }
   // No gradient: the op is written after it was taken.
   const auto product = [&](std::string name, std::vector<In> inputs, Attributes attrs) {
     all.push_back({"Product_" + name, "stepscope", "Product", std::move(inputs), 1, std::move(attrs), 1e-6, false});
   };
-  product("heads_in_place", {In::random({2, 5, 3, 4}), In::random({2, 6, 3, 4})}, {{"permA", Ints{0, 2, 1, 3}}, {"permB", Ints{0, 2, 3, 1}}, {"alpha", 0.5f}});
-  product("context_in_place", {In::random({2, 3, 5, 6}), In::random({2, 6, 3, 4})}, {{"permB", Ints{0, 2, 1, 3}}, {"permY", Ints{0, 2, 1, 3}}});
+  product("heads_in_place", {In::random({2, 5, 3, 4}), In::random({2, 6, 3, 4})},
+          {{"permA", Ints{0, 2, 1, 3}}, {"permB", Ints{0, 2, 3, 1}}, {"alpha", 0.5f}});
+  product("context_in_place", {In::random({2, 3, 5, 6}), In::random({2, 6, 3, 4})},
+          {{"permB", Ints{0, 2, 1, 3}}, {"permY", Ints{0, 2, 1, 3}}});
   product("stored_by_columns", {In::random({7, 3}), In::random({7, 5})}, {{"permA", Ints{1, 0}}, {"permY", Ints{1, 0}}});
   product("bias", {In::random({2, 3, 4}), In::random({5, 4}), In::random({5})}, {{"permB", Ints{1, 0}}});
   product("bias_and_alpha", {In::random({3, 4}), In::random({4, 5}), In::random({5})}, {{"alpha", 0.25f}});
   product("bias_of_batches", {In::random({2, 3, 4}), In::random({2, 4, 5}), In::random({5})}, {});
-  product("residual_and_relu", {In::random({2, 3, 4}), In::random({4, 5}), In::random({5}), In::random({2, 3, 5})}, {{"activation", std::string("Relu")}});
+  product("residual_and_relu", {In::random({2, 3, 4}), In::random({4, 5}), In::random({5}), In::random({2, 3, 5})},
+          {{"activation", std::string("Relu")}});
   product("addend_and_alpha", {In::random({3, 4}), In::random({4, 5}), In::none(), In::random({3, 5})}, {{"alpha", 0.5f}});
-  product("addend_of_batches", {In::random({2, 3, 4}), In::random({2, 5, 4}), In::none(), In::random({2, 3, 5})}, {{"permB", Ints{0, 2, 1}}});
-  product("no_neighbours", {In::random({3, 5, 4}), In::random({4, 5})}, {{"permA", Ints{2, 0, 1}}, {"permB", Ints{1, 0}}, {"permY", Ints{1, 2, 0}}});
+  product("addend_of_batches", {In::random({2, 3, 4}), In::random({2, 5, 4}), In::none(), In::random({2, 3, 5})},
+          {{"permB", Ints{0, 2, 1}}});
+  product("no_neighbours", {In::random({3, 5, 4}), In::random({4, 5})},
+          {{"permA", Ints{2, 0, 1}}, {"permB", Ints{1, 0}}, {"permY", Ints{1, 2, 0}}});
   all.push_back({"Gemm_no_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5})}});
   all.push_back({"Gemm_scalar_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({})}});
   all.push_back({"Gemm_column_bias", "", "Gemm", {In::random({3, 4}), In::random({4, 5}), In::random({3, 1})}});
-  all.push_back({"MatMulInteger_zero_points", "", "MatMulInteger",
+  all.push_back({"MatMulInteger_zero_points",
+                 "",
+                 "MatMulInteger",
                  {In::integers({3, 4}, 0, 255, DType::kU8), In::integers({4, 2}, -128, 127, DType::kI8),
                   In::integers({1}, 0, 255, DType::kU8), In::integers({2}, -128, 127, DType::kI8)}});
   const auto byte = [](Dims dims) { return In::integers(std::move(dims), 0, 255, DType::kU8); };
-  all.push_back({"QLinearMatMul_u8", "", "QLinearMatMul",
+  all.push_back({"QLinearMatMul_u8",
+                 "",
+                 "QLinearMatMul",
                  {byte({2, 4}), In::random({}, 0.01, 0.02), byte({}), byte({4, 3}), In::random({}, 0.01, 0.02), byte({}),
                   In::random({}, 0.5, 0.6), byte({})}});
 }
@@ -71,8 +98,14 @@ void addConvolutions(std::vector<OpExample>& all) {
   conv("2d_same_lower", {1, 2, 6, 5}, {2, 2, 2, 2}, {{"auto_pad", std::string("SAME_LOWER")}});
   conv("2d_valid", {1, 2, 5, 5}, {2, 2, 3, 3}, {{"auto_pad", std::string("VALID")}});
   conv("3d", {1, 2, 4, 4, 3}, {2, 2, 2, 3, 2}, {{"pads", Ints{0, 1, 0, 1, 1, 1}}});
-  const auto internal = [&](const std::string& op, const std::string& forward, Dims first, Dims second, Ints shape, Attributes attrs) {
-    all.push_back({op + "_" + forward, "stepscope", op, {In::random(first), In::random(second), In::ints(shape)}, 1, std::move(attrs)});
+  const auto internal = [&](const std::string& op, const std::string& forward, Dims first, Dims second, Ints shape,
+                            Attributes attrs) {
+    all.push_back({op + "_" + forward,
+                   "stepscope",
+                   op,
+                   {In::random(first), In::random(second), In::ints(shape)},
+                   1,
+                   std::move(attrs)});
   };
   const Attributes strided{{"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 0, 1}}, {"group", std::int64_t{2}}};
   internal("ConvInputGrad", "strided_groups", {1, 4, 3, 3}, {4, 2, 3, 2}, {1, 4, 6, 6}, strided);
@@ -80,19 +113,28 @@ void addConvolutions(std::vector<OpExample>& all) {
   internal("ConvTransposeInputGrad", "strided_groups", {1, 6, 6, 5}, {4, 3, 3, 2}, {1, 4, 3, 3}, strided);
   internal("ConvTransposeWeightGrad", "strided_groups", {1, 6, 6, 5}, {1, 4, 3, 3}, {4, 3, 3, 2}, strided);
   const auto transpose = [&](const std::string& name, Dims x, Dims w, std::int64_t channels, Attributes attrs) {
-    all.push_back({"ConvTranspose_" + name, "", "ConvTranspose", {In::random(x), In::random(w), In::random({channels})}, 1, std::move(attrs)});
+    all.push_back({"ConvTranspose_" + name,
+                   "",
+                   "ConvTranspose",
+                   {In::random(x), In::random(w), In::random({channels})},
+                   1,
+                   std::move(attrs)});
   };
   transpose("1d", {1, 2, 4}, {2, 3, 3}, 3, {{"strides", Ints{2}}, {"pads", Ints{1, 0}}});
   transpose("2d_output_padding", {2, 2, 3, 3}, {2, 3, 3, 3}, 3,
             {{"strides", Ints{2, 2}}, {"output_padding", Ints{1, 1}}, {"pads", Ints{1, 1, 1, 1}}});
   transpose("2d_groups_dilations", {1, 4, 3, 3}, {4, 2, 2, 2}, 4, {{"group", std::int64_t{2}}, {"dilations", Ints{2, 1}}});
   transpose("2d_output_shape", {1, 2, 3, 3}, {2, 2, 3, 3}, 2, {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}});
-  transpose("2d_same_lower", {1, 2, 3, 3}, {2, 2, 3, 3}, 2, {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_LOWER")}});
+  transpose("2d_same_lower", {1, 2, 3, 3}, {2, 2, 3, 3}, 2,
+            {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_LOWER")}});
   const auto byte = [](Dims dims) { return In::integers(std::move(dims), 0, 255, DType::kU8); };
-  all.push_back({"ConvInteger_zero_point", "", "ConvInteger", {byte({1, 2, 4, 4}), byte({3, 2, 2, 2}), byte({}), byte({3})}});
-  all.push_back({"QLinearConv_u8", "", "QLinearConv",
-                 {byte({1, 2, 4, 4}), In::random({}, 0.01, 0.02), byte({}), byte({3, 2, 2, 2}), In::random({3}, 0.01, 0.02), byte({3}),
-                  In::random({}, 0.5, 0.6), byte({}), In::integers({3}, -100, 100, DType::kI32)}});
+  all.push_back(
+      {"ConvInteger_zero_point", "", "ConvInteger", {byte({1, 2, 4, 4}), byte({3, 2, 2, 2}), byte({}), byte({3})}});
+  all.push_back({"QLinearConv_u8",
+                 "",
+                 "QLinearConv",
+                 {byte({1, 2, 4, 4}), In::random({}, 0.01, 0.02), byte({}), byte({3, 2, 2, 2}), In::random({3}, 0.01, 0.02),
+                  byte({3}), In::random({}, 0.5, 0.6), byte({}), In::integers({3}, -100, 100, DType::kI32)}});
 }
 
 void addPools(std::vector<OpExample>& all) {
@@ -100,34 +142,63 @@ void addPools(std::vector<OpExample>& all) {
     all.push_back({op + "_" + name, "", op, {In::random(std::move(x))}, outputs, std::move(attrs)});
   };
   pool("MaxPool", "1d", {2, 2, 7}, {{"kernel_shape", Ints{3}}});
-  pool("MaxPool", "2d_pads", {2, 2, 6, 5}, {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}});
+  pool("MaxPool", "2d_pads", {2, 2, 6, 5},
+       {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 1}}, {"pads", Ints{1, 0, 1, 1}}});
   pool("MaxPool", "2d_ceil", {1, 2, 6, 6}, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"ceil_mode", kOne}}, 2);
   pool("MaxPool", "2d_dilations", {1, 1, 6, 6}, {{"kernel_shape", Ints{2, 2}}, {"dilations", Ints{2, 3}}});
-  pool("MaxPool", "2d_column_major", {1, 2, 4, 6}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"storage_order", kOne}}, 2);
+  pool("MaxPool", "2d_column_major", {1, 2, 4, 6},
+       {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}, {"storage_order", kOne}}, 2);
   pool("MaxPool", "3d_same", {1, 1, 4, 3, 3}, {{"kernel_shape", Ints{2, 2, 2}}, {"auto_pad", std::string("SAME_UPPER")}});
   pool("AveragePool", "1d", {2, 2, 7}, {{"kernel_shape", Ints{3}}, {"strides", Ints{2}}});
   for (const std::int64_t counted : {0, 1})
     pool("AveragePool", counted ? "2d_ceil_counting_pads" : "2d_ceil", {1, 2, 6, 5},
-         {{"kernel_shape", Ints{3, 2}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 0, 1, 1}}, {"ceil_mode", kOne}, {"count_include_pad", counted}});
+         {{"kernel_shape", Ints{3, 2}},
+          {"strides", Ints{2, 2}},
+          {"pads", Ints{1, 0, 1, 1}},
+          {"ceil_mode", kOne},
+          {"count_include_pad", counted}});
   pool("AveragePool", "2d_dilations", {1, 1, 6, 6}, {{"kernel_shape", Ints{2, 2}}, {"dilations", Ints{2, 2}}});
   pool("AveragePool", "3d", {1, 2, 3, 4, 3}, {{"kernel_shape", Ints{2, 2, 2}}});
   pool("LpPool", "2d", {1, 2, 5, 5}, {{"kernel_shape", Ints{2, 3}}, {"p", std::int64_t{3}}, {"pads", Ints{1, 1, 0, 0}}});
   pool("GlobalAveragePool", "2d", {2, 3, 4, 5}, {});
   pool("GlobalMaxPool", "2d", {2, 3, 4, 5}, {});
   pool("GlobalLpPool", "2d", {2, 3, 3, 2}, {{"p", std::int64_t{2}}});
-  all.push_back({"MaxPoolGrad_overlapping", "stepscope", "MaxPoolGrad",
+  all.push_back({"MaxPoolGrad_overlapping",
+                 "stepscope",
+                 "MaxPoolGrad",
                  {In::random({1, 1, 3}), In::of(Tensor::of<std::int64_t>({1, 1, 3}, Ints{1, 1, 4})), In::ints({1, 1, 5})}});
-  all.push_back({"AveragePoolGrad_1d", "stepscope", "AveragePoolGrad", {In::random({1, 2, 4}), In::ints({1, 2, 5})}, 1,
+  all.push_back({"AveragePoolGrad_1d",
+                 "stepscope",
+                 "AveragePoolGrad",
+                 {In::random({1, 2, 4}), In::ints({1, 2, 5})},
+                 1,
                  {{"kernel_shape", Ints{2}}}});
-  all.push_back({"LpPoolGrad_1d", "stepscope", "LpPoolGrad", {In::random({1, 2, 4}), In::random({1, 2, 5}), In::random({1, 2, 4}, 1, 2)}, 1,
+  all.push_back({"LpPoolGrad_1d",
+                 "stepscope",
+                 "LpPoolGrad",
+                 {In::random({1, 2, 4}), In::random({1, 2, 5}), In::random({1, 2, 4}, 1, 2)},
+                 1,
                  {{"kernel_shape", Ints{2}}}});
-  all.push_back({"GlobalMaxPoolGrad_2d", "stepscope", "GlobalMaxPoolGrad", {In::random({2, 3, 1, 1}), In::random({2, 3, 2, 2})}});
+  all.push_back(
+      {"GlobalMaxPoolGrad_2d", "stepscope", "GlobalMaxPoolGrad", {In::random({2, 3, 1, 1}), In::random({2, 3, 2, 2})}});
   const In indices = In::of(Tensor::of<std::int64_t>({1, 1, 2, 2}, Ints{5, 7, 13, 15}));
-  all.push_back({"MaxUnpool_2d", "", "MaxUnpool", {In::random({1, 1, 2, 2}), indices}, 1,
+  all.push_back({"MaxUnpool_2d",
+                 "",
+                 "MaxUnpool",
+                 {In::random({1, 1, 2, 2}), indices},
+                 1,
                  {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
-  all.push_back({"MaxUnpoolGrad_2d", "stepscope", "MaxUnpoolGrad", {In::random({1, 1, 5, 5}), indices}, 1,
+  all.push_back({"MaxUnpoolGrad_2d",
+                 "stepscope",
+                 "MaxUnpoolGrad",
+                 {In::random({1, 1, 5, 5}), indices},
+                 1,
                  {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
-  all.push_back({"MaxUnpool_output_shape", "", "MaxUnpool", {In::random({1, 1, 2, 2}), indices, In::ints({1, 1, 5, 5})}, 1,
+  all.push_back({"MaxUnpool_output_shape",
+                 "",
+                 "MaxUnpool",
+                 {In::random({1, 1, 2, 2}), indices, In::ints({1, 1, 5, 5})},
+                 1,
                  {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}});
 }
 
@@ -148,7 +219,11 @@ void addEinsums(std::vector<OpExample>& all) {
   einsum("three", "i,j,k->ijk", {{2}, {3}, {2}});
   einsum("inner", "i,i", {{4}, {4}});
   einsum("broadcast_letter", "ij,jk->ik", {{3, 1}, {4, 2}});
-  all.push_back({"EinsumGrad_diagonal", "stepscope", "EinsumGrad", {In::random({3}), In::ints({3, 3})}, 1,
+  all.push_back({"EinsumGrad_diagonal",
+                 "stepscope",
+                 "EinsumGrad",
+                 {In::random({3}), In::ints({3, 3})},
+                 1,
                  {{"equation", std::string("ii->i")}, {"operand", std::int64_t{0}}}});
 }
 
@@ -156,41 +231,66 @@ void addResizes(std::vector<OpExample>& all) {
   const auto text = [](const char* value) { return std::string(value); };
   const auto scaled = [&](const std::string& name, Dims x, std::vector<float> scales, Attributes attrs) {
     const Tensor tensor = Tensor::of<float>({static_cast<std::int64_t>(scales.size())}, std::span<const float>(scales));
-    all.push_back({"Resize_" + name, "", "Resize", {In::random(std::move(x)), In::none(), In::of(tensor)}, 1, std::move(attrs)});
+    all.push_back(
+        {"Resize_" + name, "", "Resize", {In::random(std::move(x)), In::none(), In::of(tensor)}, 1, std::move(attrs)});
   };
   const auto sized = [&](const std::string& name, Dims x, Ints sizes, Attributes attrs, In roi = In::none()) {
-    all.push_back({"Resize_" + name, "", "Resize", {In::random(std::move(x)), roi, In::none(), In::ints(sizes)}, 1, std::move(attrs)});
+    all.push_back(
+        {"Resize_" + name, "", "Resize", {In::random(std::move(x)), roi, In::none(), In::ints(sizes)}, 1, std::move(attrs)});
   };
   scaled("nearest_up", {1, 1, 2, 3}, {1, 1, 2, 3}, {});
   for (const char* mode : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
-    scaled(std::string("nearest_") + mode, {1, 1, 4, 5}, {1, 1, 0.6f, 1.7f}, {{"nearest_mode", text(mode)}, {"coordinate_transformation_mode", text("asymmetric")}});
+    scaled(std::string("nearest_") + mode, {1, 1, 4, 5}, {1, 1, 0.6f, 1.7f},
+           {{"nearest_mode", text(mode)}, {"coordinate_transformation_mode", text("asymmetric")}});
   for (const char* transform : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric"})
     for (const char* mode : {"linear", "cubic"})
-      scaled(std::string(mode) + "_" + transform, {1, 1, 4, 3}, {1, 1, 0.6f, 2.3f}, {{"mode", text(mode)}, {"coordinate_transformation_mode", text(transform)}});
+      scaled(std::string(mode) + "_" + transform, {1, 1, 4, 3}, {1, 1, 0.6f, 2.3f},
+             {{"mode", text(mode)}, {"coordinate_transformation_mode", text(transform)}});
   sized("nearest_tf_half_pixel_for_nn", {1, 1, 4, 5}, {1, 1, 3, 2},
         {{"coordinate_transformation_mode", text("tf_half_pixel_for_nn")}});
   for (const char* mode : {"linear", "cubic"})
-    sized(std::string(mode) + "_antialias", {1, 1, 7, 6}, {1, 1, 3, 4}, {{"mode", text(mode)}, {"antialias", kOne}, {"exclude_outside", kOne}});
+    sized(std::string(mode) + "_antialias", {1, 1, 7, 6}, {1, 1, 3, 4},
+          {{"mode", text(mode)}, {"antialias", kOne}, {"exclude_outside", kOne}});
   const std::vector<float> roi{0.2f, 0.1f, 0.9f, 1.2f};
-  sized("crop", {1, 1, 5, 4}, {3, 4}, {{"mode", text("linear")}, {"axes", Ints{2, 3}}, {"coordinate_transformation_mode", text("tf_crop_and_resize")}, {"extrapolation_value", 2.0f}},
+  sized("crop", {1, 1, 5, 4}, {3, 4},
+        {{"mode", text("linear")},
+         {"axes", Ints{2, 3}},
+         {"coordinate_transformation_mode", text("tf_crop_and_resize")},
+         {"extrapolation_value", 2.0f}},
         In::of(Tensor::of<float>({4}, std::span<const float>(roi))));
-  sized("not_larger", {1, 1, 4, 6}, {8, 7}, {{"axes", Ints{2, 3}}, {"keep_aspect_ratio_policy", text("not_larger")}, {"mode", text("linear")}});
+  sized("not_larger", {1, 1, 4, 6}, {8, 7},
+        {{"axes", Ints{2, 3}}, {"keep_aspect_ratio_policy", text("not_larger")}, {"mode", text("linear")}});
   sized("not_smaller", {1, 1, 4, 6}, {7, 7}, {{"axes", Ints{2, 3}}, {"keep_aspect_ratio_policy", text("not_smaller")}});
-  all.push_back({"ResizeGrad_linear", "stepscope", "ResizeGrad",
-                 {In::random({1, 1, 4}), In::ints({1, 1, 2}), In::none(), In::none(), In::ints({1, 1, 4})}, 1, {{"mode", text("linear")}}});
+  all.push_back({"ResizeGrad_linear",
+                 "stepscope",
+                 "ResizeGrad",
+                 {In::random({1, 1, 4}), In::ints({1, 1, 2}), In::none(), In::none(), In::ints({1, 1, 4})},
+                 1,
+                 {{"mode", text("linear")}}});
 }
 
 // X [3, 2, 2], hidden size 3.
 void addSampling(std::vector<OpExample>& all) {
   for (const std::int64_t corners : {0, 1}) {
-    all.push_back({corners ? "AffineGrid_2d_corners" : "AffineGrid_2d", "", "AffineGrid", {In::random({2, 2, 3}), In::ints({2, 1, 3, 4})}, 1, {{"align_corners", corners}}});
-    all.push_back({corners ? "AffineGrid_3d_corners" : "AffineGrid_3d", "", "AffineGrid", {In::random({1, 3, 4}), In::ints({1, 1, 2, 1, 3})}, 1, {{"align_corners", corners}}});
+    all.push_back({corners ? "AffineGrid_2d_corners" : "AffineGrid_2d",
+                   "",
+                   "AffineGrid",
+                   {In::random({2, 2, 3}), In::ints({2, 1, 3, 4})},
+                   1,
+                   {{"align_corners", corners}}});
+    all.push_back({corners ? "AffineGrid_3d_corners" : "AffineGrid_3d",
+                   "",
+                   "AffineGrid",
+                   {In::random({1, 3, 4}), In::ints({1, 1, 2, 1, 3})},
+                   1,
+                   {{"align_corners", corners}}});
   }
   const auto text = [](const char* value) { return std::string(value); };
   for (const char* padding : {"zeros", "border", "reflection"})
     for (const char* mode : {"linear", "cubic", "nearest"}) {
       const bool corners = text(mode) == "cubic";
-      const Attributes attrs{{"mode", text(mode)}, {"padding_mode", text(padding)}, {"align_corners", std::int64_t{corners}}};
+      const Attributes attrs{
+          {"mode", text(mode)}, {"padding_mode", text(padding)}, {"align_corners", std::int64_t{corners}}};
       // Kinks lie at whole and half positions of the extents 4 and 3.
       std::vector<double> kinks;
       for (int k = -8; k <= 8; ++k)
@@ -198,24 +298,44 @@ void addSampling(std::vector<OpExample>& all) {
       const In grid = In::random({1, 2, 2, 2}, -1.4, 1.4, kinks);
       const std::string name = text("_") + mode + "_" + padding;
       all.push_back({"GridSample" + name, "", "GridSample", {In::random({1, 2, 4, 3}), grid}, 1, attrs});
-      all.push_back({"GridSampleInputGrad" + name, "stepscope", "GridSampleInputGrad", {In::random({1, 2, 2, 2}), grid, In::ints({1, 2, 4, 3})}, 1, attrs});
-      all.push_back({"GridSampleGridGrad" + name, "stepscope", "GridSampleGridGrad", {In::random({1, 2, 2, 2}), In::random({1, 2, 4, 3}), grid}, 1, attrs});
+      all.push_back({"GridSampleInputGrad" + name,
+                     "stepscope",
+                     "GridSampleInputGrad",
+                     {In::random({1, 2, 2, 2}), grid, In::ints({1, 2, 4, 3})},
+                     1,
+                     attrs});
+      all.push_back({"GridSampleGridGrad" + name,
+                     "stepscope",
+                     "GridSampleGridGrad",
+                     {In::random({1, 2, 2, 2}), In::random({1, 2, 4, 3}), grid},
+                     1,
+                     attrs});
     }
   all.push_back({"GridSample_3d", "", "GridSample", {In::random({2, 1, 2, 3, 4}), In::random({2, 1, 2, 2, 3}, 0.05, 0.2)}});
   // No gradient: there is no element to compare.
-  all.push_back({"GridSample_no_points", "", "GridSample", {In::random({2, 1, 3, 4}), In::random({2, 0, 2, 2})}, 1, {}, 1e-6, false});
+  all.push_back(
+      {"GridSample_no_points", "", "GridSample", {In::random({2, 1, 3, 4}), In::random({2, 0, 2, 2})}, 1, {}, 1e-6, false});
   const In rois = In::of(Tensor::of<float>({3, 4}, std::vector<float>{0.5f, 1, 6.5f, 7, 2, 2, 9, 8.5f, 3, 1, 3.2f, 1.1f}));
   const In images = In::of(Tensor::of<std::int64_t>({3}, Ints{1, 0, 1}));
   for (const char* transformation : {"half_pixel", "output_half_pixel"})
     for (const std::int64_t ratio : {0, 2}) {
-      const Attributes attrs{{"coordinate_transformation_mode", text(transformation)}, {"output_height", std::int64_t{2}}, {"output_width", std::int64_t{3}},
-                             {"sampling_ratio", ratio}, {"spatial_scale", 0.5f}};
+      const Attributes attrs{{"coordinate_transformation_mode", text(transformation)},
+                             {"output_height", std::int64_t{2}},
+                             {"output_width", std::int64_t{3}},
+                             {"sampling_ratio", ratio},
+                             {"spatial_scale", 0.5f}};
       const std::string name = text("_") + transformation + (ratio ? "_2" : "_adaptive");
       all.push_back({"RoiAlign" + name, "", "RoiAlign", {In::random({2, 2, 5, 4}), rois, images}, 1, attrs});
-      all.push_back({"RoiAlignGrad" + name, "stepscope", "RoiAlignGrad", {In::random({3, 2, 2, 3}), rois, images, In::ints({2, 2, 5, 4})}, 1, attrs});
+      all.push_back({"RoiAlignGrad" + name,
+                     "stepscope",
+                     "RoiAlignGrad",
+                     {In::random({3, 2, 2, 3}), rois, images, In::ints({2, 2, 5, 4})},
+                     1,
+                     attrs});
     }
   // No gradient: the rule refuses mode max.
-  all.push_back({"RoiAlign_max", "", "RoiAlign", {In::random({2, 2, 5, 4}), rois, images}, 1, {{"mode", text("max")}}, 1e-6, false});
+  all.push_back(
+      {"RoiAlign_max", "", "RoiAlign", {In::random({2, 2, 5, 4}), rois, images}, 1, {{"mode", text("max")}}, 1e-6, false});
 }
 
 void addRecurrent(std::vector<OpExample>& all) {
@@ -224,7 +344,8 @@ void addRecurrent(std::vector<OpExample>& all) {
     const std::int64_t d = attrs.text("direction", "forward") == "bidirectional" ? 2 : 1;
     const bool lstm = op == "LSTM", batchFirst = attrs.integer("layout", 0) != 0;
     attrs.set("hidden_size", std::int64_t{3});
-    std::vector<In> inputs{In::random(batchFirst ? Dims{2, 3, 2} : Dims{3, 2, 2}), In::random({d, gates * 3, 2}), In::random({d, gates * 3, 3})};
+    std::vector<In> inputs{In::random(batchFirst ? Dims{2, 3, 2} : Dims{3, 2, 2}), In::random({d, gates * 3, 2}),
+                           In::random({d, gates * 3, 3})};
     if (full) {
       const Dims state = batchFirst ? Dims{2, d, 3} : Dims{d, 2, 3};
       const std::vector<std::int32_t> lengths{3, 2};
@@ -245,10 +366,18 @@ void addRecurrent(std::vector<OpExample>& all) {
     add(op, "bidirectional", gates, {{"direction", text("bidirectional")}}, true);
     std::vector<std::string> names{"Softsign", "ScaledTanh", "Elu"};
     names.resize(op == "LSTM" ? 3 : op == "GRU" ? 2 : 1);
-    add(op, "other_activations", gates, {{"activations", names}, {"activation_alpha", std::vector<float>{0.7f, 0.5f}}, {"activation_beta", std::vector<float>{1.2f}}}, true);
+    add(op, "other_activations", gates,
+        {{"activations", names},
+         {"activation_alpha", std::vector<float>{0.7f, 0.5f}},
+         {"activation_beta", std::vector<float>{1.2f}}},
+        true);
     const Dims y{3, 1, 2, 3}, w{1, gates * 3, 2}, r{1, gates * 3, 3};
-    all.push_back({op + "Grad_forward", "stepscope", op + "Grad",
-                   {In::random(y), In::none(), In::none(), In::random({3, 2, 2}), In::random(w), In::random(r)}, 7, {{"hidden_size", std::int64_t{3}}}});
+    all.push_back({op + "Grad_forward",
+                   "stepscope",
+                   op + "Grad",
+                   {In::random(y), In::none(), In::none(), In::random({3, 2, 2}), In::random(w), In::random(r)},
+                   7,
+                   {{"hidden_size", std::int64_t{3}}}});
   }
   add("LSTM", "coupled_gates", 4, {{"input_forget", kOne}}, true);
   add("GRU", "linear_before_reset", 3, {{"linear_before_reset", kOne}}, true);

@@ -33,19 +33,21 @@ struct ExampleInput {
   static ExampleInput of(Tensor tensor) { return {tensor.dtype(), tensor.dims(), 0, 0, tensor, false, {}}; }
   static ExampleInput ints(std::vector<std::int64_t> values) { return of(Tensor::ints(values)); }
   static ExampleInput scalarBool(bool value) { return of(Tensor::scalar(DType::kBool, value ? 1 : 0)); }
-  static ExampleInput scalarInt(std::int64_t value) { return of(Tensor::of<std::int64_t>({}, std::span<const std::int64_t>(&value, 1))); }
+  static ExampleInput scalarInt(std::int64_t value) {
+    return of(Tensor::of<std::int64_t>({}, std::span<const std::int64_t>(&value, 1)));
+  }
   static ExampleInput none() { return {DType::kUndefined, {}, 0, 0, {}, true, {}}; }
 };
 
 struct OpExample {
-  std::string name;     // unique: "Softmax_axis1"
+  std::string name;  // unique: "Softmax_axis1"
   std::string domain;
   std::string op;
   std::vector<ExampleInput> inputs;
   std::size_t outputs = 1;
   Attributes attrs;
-  double tolerance = 1e-6;       // relative, of gradients in f64 against central differences
-  bool differentiate = true;     // false: the example exists for shapes and values only (say why in a comment)
+  double tolerance = 1e-6;    // relative, of gradients in f64 against central differences
+  bool differentiate = true;  // false: the example exists for shapes and values only (say why in a comment)
 
   // GoogleTest prints the parameter of each of thousands of tests at every start.
   friend void PrintTo(const OpExample& example, std::ostream* os) { *os << example.name; }

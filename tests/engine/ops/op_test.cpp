@@ -83,15 +83,18 @@ TEST_P(OpExamples, GradientAgreesWithFiniteDifferences) {
 
   bool checked = false;
   for (std::size_t o = 0; o < outputs->size(); ++o) {
-    if (!maskHas(op->differentiableOutputs, o) || !isFloating((*outputs)[o].dtype()) || (*outputs)[o].elements() == 0) continue;
+    if (!maskHas(op->differentiableOutputs, o) || !isFloating((*outputs)[o].dtype()) || (*outputs)[o].elements() == 0)
+      continue;
     Tensor weights(DType::kF64, (*outputs)[o].dims());
-    for (std::int64_t k = 0; k < weights.elements(); ++k) storeElement(weights.view(), k, std::sin(1.0 + 1.7 * static_cast<double>(k)));
+    for (std::int64_t k = 0; k < weights.elements(); ++k)
+      storeElement(weights.view(), k, std::sin(1.0 + 1.7 * static_cast<double>(k)));
     // loss = ReduceSum(out * weights)
     Graph graph = example.graph;
     const ValueId out = graph.node(example.node).outputs[o];
     const ValueId w = graph.addConstant("weights", weights);
     const NodeId product = graph.addNode("product", "", "Mul", {out, w}, {"weighted"});
-    const NodeId sum = graph.addNode("sum", "", "ReduceSum", {graph.node(product).outputs[0]}, {"loss"}, {{"keepdims", std::int64_t{0}}});
+    const NodeId sum =
+        graph.addNode("sum", "", "ReduceSum", {graph.node(product).outputs[0]}, {"loss"}, {{"keepdims", std::int64_t{0}}});
     const ValueId loss = graph.node(sum).outputs[0];
     graph.mutableOutputs() = {loss};
     Inference inference(graph, {.foldElements = -1});
@@ -163,7 +166,8 @@ TEST_P(OpExamples, CpuKernelAgreesWithReferenceInF64) {
     for (std::int64_t k = 0; k < a.elements(); ++k) {
       const double x = elementAsDouble(a.view(), k), y = elementAsDouble(b.view(), k);
       if (std::isnan(y) || std::isinf(y)) {
-        EXPECT_TRUE(std::isnan(y) ? std::isnan(x) : x == y) << "output " << o << " element " << k << " found " << x << " expected " << y;
+        EXPECT_TRUE(std::isnan(y) ? std::isnan(x) : x == y)
+            << "output " << o << " element " << k << " found " << x << " expected " << y;
         continue;
       }
       EXPECT_NEAR(x, y, 2e-5 * (1 + std::abs(y))) << "output " << o << " element " << k;
@@ -180,23 +184,28 @@ TEST_P(OpExamples, ItsOperandsAreAsManyAsTheOpTakes) {
     Graph graph = example.graph;
     change(graph.mutableNode(example.node));
     std::vector<OperandProblem> found;
-    checkOperands(graph, kInternalOpset, [](const Node&) { return false; }, found);
+    checkOperands(
+        graph, kInternalOpset, [](const Node&) { return false; }, found);
     return found;
   };
   for (const OperandProblem& problem : problems([](Node&) {})) ADD_FAILURE() << problem.where << ": " << problem.message;
   for (std::size_t i = 0; i < op->inputs.least; ++i) {
     EXPECT_EQ(problems([&](Node& node) { node.inputs.resize(i); }).size(), 1u) << "cut to " << i << " inputs";
-    if (!maskHas(op->absentInputs, i)) EXPECT_EQ(problems([&](Node& node) { node.inputs[i] = {}; }).size(), 1u) << "without input " << i;
+    if (!maskHas(op->absentInputs, i))
+      EXPECT_EQ(problems([&](Node& node) { node.inputs[i] = {}; }).size(), 1u) << "without input " << i;
   }
   const ValueId any = example.graph.node(example.node).outputs.front();
-  if (op->inputs.most != kMany) EXPECT_EQ(problems([&](Node& node) { node.inputs.resize(op->inputs.most + 1, any); }).size(), 1u);
-  if (op->outputs.most != kMany) EXPECT_EQ(problems([&](Node& node) { node.outputs.resize(op->outputs.most + 1); }).size(), 1u);
+  if (op->inputs.most != kMany)
+    EXPECT_EQ(problems([&](Node& node) { node.inputs.resize(op->inputs.most + 1, any); }).size(), 1u);
+  if (op->outputs.most != kMany)
+    EXPECT_EQ(problems([&](Node& node) { node.outputs.resize(op->outputs.most + 1); }).size(), 1u);
   if (op->outputs.least > 0) EXPECT_EQ(problems([&](Node& node) { node.outputs.resize(op->outputs.least - 1); }).size(), 1u);
 }
 
 TEST_P(OpExamples, SecondRunGivesTheSameBits) {
   const ExampleGraph example = makeGraph(GetParam(), DType::kF32);
-  const auto first = evaluate(example, example.contents, Backend::kCpu), second = evaluate(example, example.contents, Backend::kCpu);
+  const auto first = evaluate(example, example.contents, Backend::kCpu),
+             second = evaluate(example, example.contents, Backend::kCpu);
   ASSERT_TRUE(first.has_value() && second.has_value());
   for (std::size_t o = 0; o < first->size(); ++o)
     if ((*first)[o].dtype() != DType::kString && (*first)[o].bytes() > 0)
@@ -209,7 +218,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, OpExamples, ::testing::ValuesIn(allExamples()),
 TEST(OpList, NamesAreUnique) {
   std::set<std::string> names;
   for (const OpDef* op : allOps())
-    EXPECT_TRUE(names.insert(std::string(op->domain) + "." + std::string(op->name)).second) << op->name << " is listed twice";
+    EXPECT_TRUE(names.insert(std::string(op->domain) + "." + std::string(op->name)).second)
+        << op->name << " is listed twice";
 }
 
 TEST(OpList, EveryInternalOpStandsInTheReadme) {
@@ -231,7 +241,8 @@ TEST(OpList, EveryOpHasAnExample) {
   std::set<std::string> covered;
   for (const OpExample& example : allExamples()) covered.insert(example.domain + "." + example.op);
   for (const OpDef* op : allOps())
-    if (!op->sequences) EXPECT_TRUE(covered.contains(std::string(op->domain) + "." + std::string(op->name))) << op->domain << "." << op->name;
+    if (!op->sequences)
+      EXPECT_TRUE(covered.contains(std::string(op->domain) + "." + std::string(op->name))) << op->domain << "." << op->name;
 }
 
 TEST(OpList, EveryOpSaysHowManyOperandsItTakes) {
@@ -240,7 +251,9 @@ TEST(OpList, EveryOpSaysHowManyOperandsItTakes) {
     EXPECT_GE(op->outputs.most, 1u) << op->name;
     EXPECT_LE(op->outputs.least, op->outputs.most) << op->name;
     // What it says about single operands is about operands that it has.
-    const auto within = [](std::uint32_t mask, std::uint32_t most) { return mask == kAllInputs || most >= 31 || (mask >> most) == 0; };
+    const auto within = [](std::uint32_t mask, std::uint32_t most) {
+      return mask == kAllInputs || most >= 31 || (mask >> most) == 0;
+    };
     EXPECT_TRUE(within(op->differentiableInputs, op->inputs.most)) << op->name;
     EXPECT_TRUE(within(op->differentiableOutputs, op->outputs.most)) << op->name;
     EXPECT_TRUE(within(op->inPlaceInputs, op->inputs.most)) << op->name;
@@ -251,7 +264,8 @@ TEST(OpList, EveryOpSaysHowManyOperandsItTakes) {
 // Finite differences cover the whole table: every (output, input) of every op stands in an example that differentiates it.
 TEST(OpList, EveryPairOfTheDifferentiabilityTableIsChecked) {
   const auto pair = [](const OpDef& op, std::size_t output, std::size_t input) {
-    return std::string(op.domain) + "." + std::string(op.name) + ": output " + std::to_string(output) + ", input " + std::to_string(input);
+    return std::string(op.domain) + "." + std::string(op.name) + ": output " + std::to_string(output) + ", input " +
+           std::to_string(input);
   };
   std::set<std::string> covered{
       "com.microsoft.FakeQuant: output 0, input 0",  // straight through on purpose: not the slope of the steps
@@ -278,10 +292,12 @@ TEST(OpList, EveryPairOfTheDifferentiabilityTableIsChecked) {
   for (const OpDef* op : allOps()) {
     if (!op->gradient || op->sequences) continue;
     // Of a variadic list the first two stand for the rest.
-    const std::size_t inputs = op->inputs.most == kMany ? 2 : op->inputs.most, outputs = op->outputs.most == kMany ? 2 : op->outputs.most;
+    const std::size_t inputs = op->inputs.most == kMany ? 2 : op->inputs.most,
+                      outputs = op->outputs.most == kMany ? 2 : op->outputs.most;
     for (std::size_t o = 0; o < outputs; ++o)
       for (std::size_t i = 0; i < inputs; ++i)
-        if (maskHas(op->differentiableOutputs, o) && maskHas(op->differentiableInputs, i)) EXPECT_TRUE(covered.contains(pair(*op, o, i))) << pair(*op, o, i);
+        if (maskHas(op->differentiableOutputs, o) && maskHas(op->differentiableInputs, i))
+          EXPECT_TRUE(covered.contains(pair(*op, o, i))) << pair(*op, o, i);
   }
 }
 

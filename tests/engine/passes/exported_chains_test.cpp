@@ -118,7 +118,8 @@ TEST(ExportedChains, UnknownOpsAreNamedBeforeTheLossIs) {
 
 TEST(ExportedChains, AConvolutionWithoutBiasMayBringZerosOfAnyShape) {
   // Expand(CastLike(0, x), [C, 2]) is what the dynamo exporter writes for a Conv3d without bias.
-  const std::string zeros = node("Constant", "", "nought", realAttribute("value_float", 0)) + node("CastLike", "nought w", "zero") + ints("shape", {2}, {2, 2}) +
+  const std::string zeros = node("Constant", "", "nought", realAttribute("value_float", 0)) +
+                            node("CastLike", "nought w", "zero") + ints("shape", {2}, {2, 2}) +
                             node("Expand", "zero shape", "bias");
   const std::string x = floats("x", {1, 1, 1, 1, 2}, {3, 4}), w = floats("w", {2, 1, 1, 1, 1}, {1, 2});
   const auto step = smallStep(x + w + zeros + node("Conv", "x w bias", "y") + sum("y"), 18, {"w"});
@@ -129,8 +130,9 @@ TEST(ExportedChains, AConvolutionWithoutBiasMayBringZerosOfAnyShape) {
 
 TEST(ExportedChains, LayerNormalizationOfHalvesWithFloatScaleGivesHalves) {
   // Autocast leaves the scale in float32; what follows is a product of two bfloat16 operands.
-  const std::string graph = floats("w", {1, 2}, {1, 3}) + floats("scale", {2}, {1, 1}) + floats("v", {2, 1}, {2, 5}) + node("Cast", "w", "h", attribute("to", 16)) +
-                            node("LayerNormalization", "h scale", "n") + node("Cast", "v", "vh", attribute("to", 16)) + node("MatMul", "n vh", "m") +
+  const std::string graph = floats("w", {1, 2}, {1, 3}) + floats("scale", {2}, {1, 1}) + floats("v", {2, 1}, {2, 5}) +
+                            node("Cast", "w", "h", attribute("to", 16)) + node("LayerNormalization", "h scale", "n") +
+                            node("Cast", "v", "vh", attribute("to", 16)) + node("MatMul", "n vh", "m") +
                             node("Cast", "m", "y", attribute("to", 1)) + sum("y");
   const auto step = smallStep(graph, 18, {"w", "v"});
   ASSERT_TRUE(step.has_value()) << step.error().message;
@@ -139,11 +141,13 @@ TEST(ExportedChains, LayerNormalizationOfHalvesWithFloatScaleGivesHalves) {
 }
 
 TEST(ExportedChains, OperandsOfAProductThatDifferInTypeAreNamed) {
-  const std::string mixed = floats("w", {1, 2}, {1, 3}) + floats("v", {2, 1}, {2, 5}) + node("Cast", "v", "vh", attribute("to", 10));
+  const std::string mixed =
+      floats("w", {1, 2}, {1, 3}) + floats("v", {2, 1}, {2, 5}) + node("Cast", "v", "vh", attribute("to", 10));
   for (const char* op : {"MatMul", "Gemm"}) {
     const auto step = smallStep(mixed + node(op, "w vh", "y") + sum("y"), 17, {"w"});
     ASSERT_FALSE(step.has_value());
-    EXPECT_NE(step.error().message.find("input 1 is float16; expected float32 as the others"), std::string::npos) << step.error().message;
+    EXPECT_NE(step.error().message.find("input 1 is float16; expected float32 as the others"), std::string::npos)
+        << step.error().message;
   }
 }
 

@@ -46,9 +46,12 @@ TEST_P(GroupUpdates, LeavesTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, GroupUpdates,
-                         ::testing::Values(Settings{{"optimizer", "adamw"}}, Settings{{"optimizer", "adam"}, {"clip-grad-norm", "0.5"}, {"accumulate", "2"}},
-                                           Settings{{"optimizer", "sgd"}}, Settings{{"optimizer", "sgd"}, {"momentum", "0.9"}, {"nesterov", "on"}, {"clip-grad-norm", "1"}}));
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, GroupUpdates,
+    ::testing::Values(Settings{{"optimizer", "adamw"}},
+                      Settings{{"optimizer", "adam"}, {"clip-grad-norm", "0.5"}, {"accumulate", "2"}},
+                      Settings{{"optimizer", "sgd"}},
+                      Settings{{"optimizer", "sgd"}, {"momentum", "0.9"}, {"nesterov", "on"}, {"clip-grad-norm", "1"}}));
 
 TEST(GroupUpdates, ParametersOfAnotherGroupHaveAnUpdateOfTheirOwn) {
   auto session = openSession(digits(), {{"optimizer", "adamw"}, {"group", "bias:lr=0.01,weight_decay=0"}});
@@ -93,7 +96,8 @@ struct Updates {
       const std::string name = "layer." + std::to_string(i);
       const Shape shape{sizes[i]};
       std::vector<ValueId> operands;
-      for (const char* part : {".weight", ".gradient", ".exp_avg", ".exp_avg_sq"}) operands.push_back(input(name + part, DType::kF32, shape));
+      for (const char* part : {".weight", ".gradient", ".exp_avg", ".exp_avg_sq"})
+        operands.push_back(input(name + part, DType::kF32, shape));
       operands.insert(operands.end(), {rate, update, ValueId{}});
       nodes.push_back(graph.addNode(name, "stepscope", "AdamUpdate", operands, {name + ".next", name + ".m", name + ".v"}));
       Node& node = graph.mutableNode(nodes.back());
@@ -125,7 +129,8 @@ TEST(GroupUpdates, WhatFillsTheThreadsStaysAloneAndSaysSo) {
   EXPECT_EQ(together.provenance.modulePath, "layer");
   EXPECT_EQ(together.provenance.sources, (std::vector{updates.nodes[0], updates.nodes[2], updates.nodes[3]}));
   ASSERT_TRUE(inference.inferNode(together.id));
-  for (const StateUpdate& update : updates.graph.stateUpdates) EXPECT_EQ(updates.graph.value(update.next).type.shape, updates.graph.value(update.state).type.shape);
+  for (const StateUpdate& update : updates.graph.stateUpdates)
+    EXPECT_EQ(updates.graph.value(update.next).type.shape, updates.graph.value(update.state).type.shape);
 }
 
 TEST(GroupUpdates, OneAloneIsLeftAsItIs) {

@@ -1,5 +1,6 @@
-// Attention and RotaryEmbedding of opset 23 and later against loops in double precision, their gradients against differences of those loops;
-// and what else newer opsets write. All of ONNX's own node tests of these operators pass too (tests/golden, with data of onnx 1.23).
+// Attention and RotaryEmbedding of opset 23 and later against loops in double precision, their gradients against differences
+// of those loops; and what else newer opsets write. All of ONNX's own node tests of these operators pass too (tests/golden,
+// with data of onnx 1.23).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,17 +19,21 @@ using Extents = std::vector<std::int64_t>;
 // Even numbers without a pattern, never 0.
 Numbers wave(const Extents& dims, double phase) {
   Numbers values(static_cast<std::size_t>(std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>())));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(std::sin(1.7 * static_cast<double>(i) + phase) + 0.3 * std::cos(0.9 * static_cast<double>(i)));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] =
+        static_cast<float>(std::sin(1.7 * static_cast<double>(i) + phase) + 0.3 * std::cos(0.9 * static_cast<double>(i)));
   return values;
 }
 
 // loss = Σ y·c
 std::string weighed(const std::string& y, const Extents& dims) {
-  return floats("c", dims, wave(dims, 2)) + node("Mul", y + " c", "yc") + node("ReduceSum", "yc", "loss", attribute("keepdims", 0));
+  return floats("c", dims, wave(dims, 2)) + node("Mul", y + " c", "yc") +
+         node("ReduceSum", "yc", "loss", attribute("keepdims", 0));
 }
 
 // What a parameter's gradient should be, by central differences of `loss`.
-void expectSlopes(const std::vector<double>& gradient, const Numbers& at, const std::function<double(const Numbers&)>& loss) {
+void expectSlopes(const std::vector<double>& gradient, const Numbers& at,
+                  const std::function<double(const Numbers&)>& loss) {
   ASSERT_EQ(gradient.size(), at.size());
   constexpr float kStep = 1.0F / 128;
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -54,14 +59,19 @@ void PrintTo(const Attention& attention, std::ostream* out) { *out << attention.
 constexpr std::int64_t kBatch = 2, kSize = 4, kValueSize = 3;
 
 // Element (b, h, t, d) of an operand that is packed or not.
-std::size_t place(const Attention& a, std::int64_t heads, std::int64_t length, std::int64_t size, std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t d) {
-  return static_cast<std::size_t>(a.packed ? ((b * length + t) * heads + h) * size + d : ((b * heads + h) * length + t) * size + d);
+std::size_t place(const Attention& a, std::int64_t heads, std::int64_t length, std::int64_t size, std::int64_t b,
+                  std::int64_t h, std::int64_t t, std::int64_t d) {
+  return static_cast<std::size_t>(a.packed ? ((b * length + t) * heads + h) * size + d
+                                           : ((b * heads + h) * length + t) * size + d);
 }
 
-bool truthAt(std::int64_t b, std::int64_t i, std::int64_t j) { return (b + 2 * i + 3 * j) % 4 != 0 && !(b == 1 && i == 1); }  // one row of nothing
+bool truthAt(std::int64_t b, std::int64_t i, std::int64_t j) {
+  return (b + 2 * i + 3 * j) % 4 != 0 && !(b == 1 && i == 1);
+}  // one row of nothing
 double numberAt(std::int64_t i, std::int64_t j) { return 0.5 * std::sin(static_cast<double>(3 * i + j)); }
 
-double lossOf(const Attention& a, const Numbers& q, const Numbers& k, const Numbers& v, const Numbers& pastK, const Numbers& pastV) {
+double lossOf(const Attention& a, const Numbers& q, const Numbers& k, const Numbers& v, const Numbers& pastK,
+              const Numbers& pastV) {
   const std::int64_t all = a.past + a.keys, masked = a.masked ? a.masked : all;
   const Numbers c = wave({static_cast<std::int64_t>(kBatch * a.queryHeads * a.queries * kValueSize)}, 2);
   Attention unpacked = a;
@@ -73,22 +83,26 @@ double lossOf(const Attention& a, const Numbers& q, const Numbers& k, const Numb
       for (std::int64_t i = 0; i < a.queries; ++i) {
         const std::int64_t g = h / (a.queryHeads / a.keyHeads);
         const auto key = [&](std::int64_t j, std::int64_t d) -> double {
-          return j < a.past ? pastK[place(unpacked, a.keyHeads, a.past, kSize, b, g, j, d)] : k[place(a, a.keyHeads, a.keys, kSize, b, g, j - a.past, d)];
+          return j < a.past ? pastK[place(unpacked, a.keyHeads, a.past, kSize, b, g, j, d)]
+                            : k[place(a, a.keyHeads, a.keys, kSize, b, g, j - a.past, d)];
         };
         const auto value = [&](std::int64_t j, std::int64_t d) -> double {
-          return j < a.past ? pastV[place(unpacked, a.keyHeads, a.past, kValueSize, b, g, j, d)] : v[place(a, a.keyHeads, a.keys, kValueSize, b, g, j - a.past, d)];
+          return j < a.past ? pastV[place(unpacked, a.keyHeads, a.past, kValueSize, b, g, j, d)]
+                            : v[place(a, a.keyHeads, a.keys, kValueSize, b, g, j - a.past, d)];
         };
         const std::int64_t filled = a.filled.empty() ? all : a.filled[static_cast<std::size_t>(b)];
         const std::int64_t offset = a.past > 0 ? a.past : a.filled.empty() ? 0 : filled - a.queries;
         std::vector<double> weight(static_cast<std::size_t>(all), 0);
         double sum = 0;
         for (std::int64_t j = 0; j < all; ++j) {
-          bool allowed = j < filled && (!a.causal || j <= i + offset) && (a.left < 0 || j >= i + offset - a.left) && (a.right < 0 || j <= i + offset + a.right);
+          bool allowed = j < filled && (!a.causal || j <= i + offset) && (a.left < 0 || j >= i + offset - a.left) &&
+                         (a.right < 0 || j <= i + offset + a.right);
           if ((a.truths || a.numbers) && j >= masked) allowed = false;
           if (a.truths && !truthAt(b, i, j)) allowed = false;
           if (!allowed) continue;
           double score = 0;
-          for (std::int64_t d = 0; d < kSize; ++d) score += scale * q[place(a, a.queryHeads, a.queries, kSize, b, h, i, d)] * key(j, d);
+          for (std::int64_t d = 0; d < kSize; ++d)
+            score += scale * q[place(a, a.queryHeads, a.queries, kSize, b, h, i, d)] * key(j, d);
           if (a.softcap != 0) score = a.softcap * std::tanh(score / a.softcap);
           if (a.numbers) score += numberAt(i, j);
           sum += weight[static_cast<std::size_t>(j)] = std::exp(score);
@@ -123,9 +137,11 @@ TEST_P(AttentionForms, ComputesWhatOnnxSaysWithItsGradients) {
   const auto dims = [&](std::int64_t heads, std::int64_t length, std::int64_t size) -> Extents {
     return a.packed ? Extents{kBatch, length, heads * size} : Extents{kBatch, heads, length, size};
   };
-  const Extents qDims = dims(a.queryHeads, a.queries, kSize), kDims = dims(a.keyHeads, a.keys, kSize), vDims = dims(a.keyHeads, a.keys, kValueSize);
+  const Extents qDims = dims(a.queryHeads, a.queries, kSize), kDims = dims(a.keyHeads, a.keys, kSize),
+                vDims = dims(a.keyHeads, a.keys, kValueSize);
   const Extents pastKDims{kBatch, a.keyHeads, a.past, kSize}, pastVDims{kBatch, a.keyHeads, a.past, kValueSize};
-  const Numbers q = wave(qDims, 0), k = wave(kDims, 1), v = wave(vDims, 3), pastK = wave(pastKDims, 4), pastV = wave(pastVDims, 5);
+  const Numbers q = wave(qDims, 0), k = wave(kDims, 1), v = wave(vDims, 3), pastK = wave(pastKDims, 4),
+                pastV = wave(pastVDims, 5);
   std::string graph = floats("q", qDims, q) + floats("k", kDims, k) + floats("v", vDims, v), inputs = "q k v", more;
   if (a.truths || a.numbers) graph += maskOf(a);
   inputs += a.truths || a.numbers ? " mask" : " _";
@@ -144,7 +160,9 @@ TEST_P(AttentionForms, ComputesWhatOnnxSaysWithItsGradients) {
   if (a.softcap != 0) more += realAttribute("softcap", a.softcap);
   if (a.scale != 0) more += realAttribute("scale", a.scale);
   const int opset = a.left >= 0 || a.right >= 0 ? 25 : a.filled.empty() ? 23 : 24;
-  const auto step = smallStep(graph + node("Attention", inputs, "y", more) + weighed("y", dims(a.queryHeads, a.queries, kValueSize)), opset, {"q", "k", "v"});
+  const auto step =
+      smallStep(graph + node("Attention", inputs, "y", more) + weighed("y", dims(a.queryHeads, a.queries, kValueSize)),
+                opset, {"q", "k", "v"});
   ASSERT_TRUE(step.has_value()) << step.error().message;
   EXPECT_NEAR(step->loss, lossOf(a, q, k, v, pastK, pastV), 1e-4);
   expectSlopes(step->gradients.at("q"), q, [&](const Numbers& x) { return lossOf(a, x, k, v, pastK, pastV); });
@@ -152,30 +170,39 @@ TEST_P(AttentionForms, ComputesWhatOnnxSaysWithItsGradients) {
   expectSlopes(step->gradients.at("v"), v, [&](const Numbers& x) { return lossOf(a, q, k, x, pastK, pastV); });
 }
 
-INSTANTIATE_TEST_SUITE_P(LowerAttention, AttentionForms,
-                         ::testing::Values(Attention{.name = "plain"}, Attention{.name = "packed", .packed = true}, Attention{.name = "causal", .causal = true},
-                                           Attention{.name = "cross", .queries = 2, .keys = 5}, Attention{.name = "grouped", .queryHeads = 4, .keyHeads = 2},
-                                           Attention{.name = "packed_one_key_head", .packed = true, .queryHeads = 3, .keyHeads = 1, .softcap = 0.7, .scale = 0.4},
-                                           Attention{.name = "truths", .truths = true}, Attention{.name = "numbers", .numbers = true},
-                                           Attention{.name = "short_truths", .keys = 5, .truths = true, .masked = 3},
-                                           Attention{.name = "short_numbers", .keys = 4, .numbers = true, .masked = 2},
-                                           Attention{.name = "causal_numbers", .causal = true, .numbers = true},
-                                           Attention{.name = "past", .causal = true, .queries = 2, .keys = 2, .past = 3},
-                                           Attention{.name = "filled", .causal = true, .queries = 2, .keys = 5, .filled = {4, 1}},
-                                           Attention{.name = "window", .queries = 4, .keys = 4, .left = 1, .right = 1},
-                                           Attention{.name = "window_behind_the_keys", .causal = true, .queries = 5, .keys = 2, .left = 1}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    LowerAttention, AttentionForms,
+    ::testing::Values(
+        Attention{.name = "plain"}, Attention{.name = "packed", .packed = true}, Attention{.name = "causal", .causal = true},
+        Attention{.name = "cross", .queries = 2, .keys = 5}, Attention{.name = "grouped", .queryHeads = 4, .keyHeads = 2},
+        Attention{
+            .name = "packed_one_key_head", .packed = true, .queryHeads = 3, .keyHeads = 1, .softcap = 0.7, .scale = 0.4},
+        Attention{.name = "truths", .truths = true}, Attention{.name = "numbers", .numbers = true},
+        Attention{.name = "short_truths", .keys = 5, .truths = true, .masked = 3},
+        Attention{.name = "short_numbers", .keys = 4, .numbers = true, .masked = 2},
+        Attention{.name = "causal_numbers", .causal = true, .numbers = true},
+        Attention{.name = "past", .causal = true, .queries = 2, .keys = 2, .past = 3},
+        Attention{.name = "filled", .causal = true, .queries = 2, .keys = 5, .filled = {4, 1}},
+        Attention{.name = "window", .queries = 4, .keys = 4, .left = 1, .right = 1},
+        Attention{.name = "window_behind_the_keys", .causal = true, .queries = 5, .keys = 2, .left = 1}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(LowerAttention, NamesWhatItCannotLower) {
   const std::string operands = floats("q", {1, 2, 4}, wave({8}, 0)) + floats("k", {1, 2, 4}, wave({8}, 1));
   const auto blocked = [&](const std::string& inputs, const std::string& more) {
-    const auto step = smallStep(operands + node("Attention", inputs, "y", more) + node("ReduceSum", "y", "loss", attribute("keepdims", 0)), 23, {"q"});
+    const auto step =
+        smallStep(operands + node("Attention", inputs, "y", more) + node("ReduceSum", "y", "loss", attribute("keepdims", 0)),
+                  23, {"q"});
     EXPECT_FALSE(step.has_value());
     return step.has_value() ? std::string() : step.error().message;
   };
   EXPECT_NE(blocked("q k k", "").find("q_num_heads 0 and kv_num_heads 0; expected numbers from 1"), std::string::npos);
-  EXPECT_NE(blocked("q k k", attribute("q_num_heads", 2) + attribute("kv_num_heads", 4)).find("2 heads of queries and 4 of keys"), std::string::npos);
-  EXPECT_NE(blocked("q k k _ k", attribute("q_num_heads", 2) + attribute("kv_num_heads", 2)).find("one of past_key and past_value is absent"), std::string::npos);
+  EXPECT_NE(
+      blocked("q k k", attribute("q_num_heads", 2) + attribute("kv_num_heads", 4)).find("2 heads of queries and 4 of keys"),
+      std::string::npos);
+  EXPECT_NE(blocked("q k k _ k", attribute("q_num_heads", 2) + attribute("kv_num_heads", 2))
+                .find("one of past_key and past_value is absent"),
+            std::string::npos);
 }
 
 // --- RotaryEmbedding
@@ -228,8 +255,10 @@ TEST_P(RotaryForms, TurnsPairsWithItsGradients) {
   if (r.packed) more += attribute("num_heads", kHeads);
   if (r.interleaved) more += attribute("interleaved", 1);
   if (r.turned) more += attribute("rotary_embedding_dim", r.turned);
-  const auto step = smallStep(floats("x", dims, x) + floats("cos", table, cosines) + floats("sin", table, sines) + ints("positions", {kBatch, kLength}, kPositions) +
-                                  node("RotaryEmbedding", r.positions ? "x cos sin positions" : "x cos sin", "y", more) + weighed("y", dims),
+  const auto step = smallStep(floats("x", dims, x) + floats("cos", table, cosines) + floats("sin", table, sines) +
+                                  ints("positions", {kBatch, kLength}, kPositions) +
+                                  node("RotaryEmbedding", r.positions ? "x cos sin positions" : "x cos sin", "y", more) +
+                                  weighed("y", dims),
                               23, {"x", "cos"});
   ASSERT_TRUE(step.has_value()) << step.error().message;
   EXPECT_NEAR(step->loss, lossOf(r, x, cosines, sines), 1e-4);
@@ -238,8 +267,10 @@ TEST_P(RotaryForms, TurnsPairsWithItsGradients) {
 }
 
 INSTANTIATE_TEST_SUITE_P(LowerAttention, RotaryForms,
-                         ::testing::Values(Rotary{.name = "halves"}, Rotary{.name = "packed", .packed = true}, Rotary{.name = "interleaved", .interleaved = true},
-                                           Rotary{.name = "positions", .positions = true}, Rotary{.name = "part", .packed = true, .positions = true, .turned = 2},
+                         ::testing::Values(Rotary{.name = "halves"}, Rotary{.name = "packed", .packed = true},
+                                           Rotary{.name = "interleaved", .interleaved = true},
+                                           Rotary{.name = "positions", .positions = true},
+                                           Rotary{.name = "part", .packed = true, .positions = true, .turned = 2},
                                            Rotary{.name = "interleaved_part", .interleaved = true, .turned = 2}),
                          [](const auto& info) { return std::string(info.param.name); });
 
@@ -248,8 +279,11 @@ INSTANTIATE_TEST_SUITE_P(LowerAttention, RotaryForms,
 TEST(NewerOpset, SwishAndSwiGluAreProducts) {
   const Numbers a = wave({6}, 0), b = wave({6}, 1);
   const auto swish = [](double x) { return x / (1 + std::exp(-1.5 * x)); };
-  const auto one = smallStep(floats("a", {6}, a) + node("Swish", "a", "y", realAttribute("alpha", 1.5)) + weighed("y", {6}), 24, {"a"});
-  const auto two = smallStep(floats("a", {6}, a) + floats("b", {6}, b) + node("SwiGLU", "a b", "y", realAttribute("alpha", 1.5)) + weighed("y", {6}), 28, {"a", "b"});
+  const auto one =
+      smallStep(floats("a", {6}, a) + node("Swish", "a", "y", realAttribute("alpha", 1.5)) + weighed("y", {6}), 24, {"a"});
+  const auto two = smallStep(floats("a", {6}, a) + floats("b", {6}, b) +
+                                 node("SwiGLU", "a b", "y", realAttribute("alpha", 1.5)) + weighed("y", {6}),
+                             28, {"a", "b"});
   ASSERT_TRUE(one.has_value()) << one.error().message;
   ASSERT_TRUE(two.has_value()) << two.error().message;
   const Numbers c = wave({6}, 2);
@@ -273,15 +307,22 @@ TEST(NewerOpset, SwishAndSwiGluAreProducts) {
 TEST(NewerOpset, BlocksOfSpaceCountFastestByColumns) {
   const Extents dims{1, 2, 2, 4}, result{1, 8, 1, 2};
   const Numbers x = wave(dims, 0), c = wave(result, 2);
-  const auto step = smallStep(floats("x", dims, x) + node("SpaceToDepth", "x", "y", attribute("blocksize", 2) + textAttribute("mode", "CRD")) + weighed("y", result), 28, {"x"});
+  const auto step = smallStep(floats("x", dims, x) +
+                                  node("SpaceToDepth", "x", "y", attribute("blocksize", 2) + textAttribute("mode", "CRD")) +
+                                  weighed("y", result),
+                              28, {"x"});
   ASSERT_TRUE(step.has_value()) << step.error().message;
   for (int channel = 0; channel < 2; ++channel)
     for (int row = 0; row < 2; ++row)
       for (int column = 0; column < 4; ++column) {
         const int to = ((channel * 2 + row) * 2 + column % 2) * 2 + column / 2;
-        EXPECT_NEAR(step->gradients.at("x")[static_cast<std::size_t>((channel * 2 + row) * 4 + column)], c[static_cast<std::size_t>(to)], 1e-5);  // the text of the model has six digits
+        EXPECT_NEAR(step->gradients.at("x")[static_cast<std::size_t>((channel * 2 + row) * 4 + column)],
+                    c[static_cast<std::size_t>(to)], 1e-5);  // the text of the model has six digits
       }
-  const auto wrong = smallStep(floats("x", dims, x) + node("SpaceToDepth", "x", "y", attribute("blocksize", 2) + textAttribute("mode", "RCD")) + weighed("y", result), 28, {"x"});
+  const auto wrong = smallStep(floats("x", dims, x) +
+                                   node("SpaceToDepth", "x", "y", attribute("blocksize", 2) + textAttribute("mode", "RCD")) +
+                                   weighed("y", result),
+                               28, {"x"});
   ASSERT_FALSE(wrong.has_value());
   EXPECT_NE(wrong.error().message.find("mode 'RCD'; expected DCR or CRD"), std::string::npos) << wrong.error().message;
 }

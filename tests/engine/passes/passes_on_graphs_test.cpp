@@ -14,7 +14,8 @@ using testing::Sketch;
 TEST(FoldTransposes, AttentionMovesNoHeads) {
   Sketch s;
   const ValueId q = s.input("q", {2, 5, 3, 4}), k = s.input("k", {2, 6, 3, 4}), v = s.input("v", {2, 6, 3, 4});
-  const ValueId scores = s.op("MatMul", {s.op("Transpose", {q}, {{"perm", Ints{0, 2, 1, 3}}}), s.op("Transpose", {k}, {{"perm", Ints{0, 2, 3, 1}}})});
+  const ValueId scores = s.op("MatMul", {s.op("Transpose", {q}, {{"perm", Ints{0, 2, 1, 3}}}),
+                                         s.op("Transpose", {k}, {{"perm", Ints{0, 2, 3, 1}}})});
   const ValueId context = s.op("MatMul", {scores, s.op("Transpose", {v}, {{"perm", Ints{0, 2, 1, 3}}})});
   s.finish({s.op("Transpose", {context}, {{"perm", Ints{0, 2, 1, 3}}})});
   const PassResult result = s.apply("fold_transposes");
@@ -34,7 +35,8 @@ TEST(FoldTransposes, WeightsAreReadAsTheyLie) {
 TEST(FoldTransposes, LeavesWhatOthersReadAndNamesWhatHasNoNeighbours) {
   Sketch s;
   const ValueId x = s.input("x", {3, 4, 5}), w = s.input("w", {3, 6});
-  const ValueId moved = s.op("Transpose", {x}, {{"perm", Ints{2, 1, 0}}});  // [5, 4, 3]: its rows and columns are both strided
+  const ValueId moved =
+      s.op("Transpose", {x}, {{"perm", Ints{2, 1, 0}}});  // [5, 4, 3]: its rows and columns are both strided
   s.finish({s.op("MatMul", {moved, w})});
   const PassResult result = s.apply("fold_transposes");
   EXPECT_EQ(result.matches, 0u);
@@ -49,7 +51,8 @@ TEST(FoldTransposes, LeavesOneThatMakesRowsOfManyBatchesOneMatrix) {
   const PassResult result = s.apply("fold_transposes");
   EXPECT_EQ(result.matches, 0u);
   ASSERT_EQ(result.nearMisses.size(), 1u);
-  EXPECT_NE(result.nearMisses[0].condition.find("2 products of few rows instead of 1"), std::string::npos) << result.nearMisses[0].condition;
+  EXPECT_NE(result.nearMisses[0].condition.find("2 products of few rows instead of 1"), std::string::npos)
+      << result.nearMisses[0].condition;
 }
 
 TEST(FoldScales, BeforeAndAfterAProduct) {
@@ -63,7 +66,8 @@ TEST(FoldScales, BeforeAndAfterAProduct) {
 
 TEST(FuseEpilogue, BiasResidualAndRelu) {
   Sketch s;
-  const ValueId x = s.input("x", {2, 3, 4}), w = s.input("w", {4, 5}), bias = s.input("bias", {5}), residual = s.input("r", {2, 3, 5});
+  const ValueId x = s.input("x", {2, 3, 4}), w = s.input("w", {4, 5}), bias = s.input("bias", {5}),
+                residual = s.input("r", {2, 3, 5});
   const ValueId sum = s.op("Add", {s.op("Add", {bias, s.op("MatMul", {x, w})}), residual});
   s.finish({s.op("Relu", {sum})});
   s.apply("fuse_epilogue");
@@ -95,8 +99,10 @@ TEST(HoistSlices, RowsAreKeptBeforeTheProduct) {
 TEST(HoistSlices, ColumnsAndWholeReadersAreNearMisses) {
   Sketch s;
   const ValueId x = s.input("x", {4, 3}), w = s.input("w", {3, 7});
-  const ValueId first = s.op("MatMul", {x, w}), second = s.op("MatMul", {first, s.op("Transpose", {w}, {{"perm", Ints{1, 0}}})});
-  s.finish({s.op("Slice", {first, s.ints({0}), s.ints({2}), s.ints({0})}), s.op("Slice", {second, s.ints({0}), s.ints({2}), s.ints({1})})});
+  const ValueId first = s.op("MatMul", {x, w}),
+                second = s.op("MatMul", {first, s.op("Transpose", {w}, {{"perm", Ints{1, 0}}})});
+  s.finish({s.op("Slice", {first, s.ints({0}), s.ints({2}), s.ints({0})}),
+            s.op("Slice", {second, s.ints({0}), s.ints({2}), s.ints({1})})});
   const PassResult result = s.apply("hoist_slices");
   EXPECT_EQ(result.matches, 0u);
   ASSERT_EQ(result.nearMisses.size(), 2u);
@@ -108,7 +114,9 @@ TEST(FuseGelu, BothFormsHoweverTheFactorsAreGrouped) {
   Sketch s;
   const ValueId x = s.input("x", {4, 7});
   const ValueId one = s.constant(1), half = s.constant(0.5);
-  const auto erf = [&](ValueId of) { return s.op("Add", {s.op("Erf", {s.op("Div", {of, s.constant(std::sqrt(2.0))})}), one}); };
+  const auto erf = [&](ValueId of) {
+    return s.op("Add", {s.op("Erf", {s.op("Div", {of, s.constant(std::sqrt(2.0))})}), one});
+  };
   const ValueId first = s.op("Mul", {s.op("Mul", {x, erf(x)}), half});
   const ValueId second = s.op("Mul", {s.op("Mul", {half, first}), erf(first)});
   const ValueId cube = s.op("Mul", {s.constant(0.044715), s.op("Pow", {second, s.constant(3)})});
@@ -180,7 +188,9 @@ TEST(FuseNormalization, LayerAndRootMeanSquare) {
   Sketch s;
   const ValueId x = s.input("x", {2, 3, 8}), w = s.input("w", {8}), b = s.input("b", {8});
   const auto mean = [&](ValueId of) { return s.op("ReduceMean", {of, s.ints({-1})}, {{"keepdims", std::int64_t{1}}}); };
-  const auto root = [&](ValueId of) { return s.op("Sqrt", {s.op("Add", {mean(s.op("Pow", {of, s.constant(2)})), s.constant(1e-5)})}); };
+  const auto root = [&](ValueId of) {
+    return s.op("Sqrt", {s.op("Add", {mean(s.op("Pow", {of, s.constant(2)})), s.constant(1e-5)})});
+  };
   const ValueId centred = s.op("Sub", {x, mean(x)});
   const ValueId layer = s.op("Add", {s.op("Mul", {s.op("Div", {centred, root(centred)}), w}), b});
   s.finish({s.op("Mul", {w, s.op("Mul", {layer, s.op("Reciprocal", {root(layer)})})})});
@@ -193,7 +203,8 @@ TEST(FuseNormalization, LayerAndRootMeanSquare) {
 TEST(FuseNormalization, AScaleOfOtherExtentsIsANearMiss) {
   Sketch s;
   const ValueId x = s.input("x", {3, 8}), w = s.input("w", {3, 1});
-  const ValueId root = s.op("Sqrt", {s.op("Add", {s.op("ReduceMean", {s.op("Mul", {x, x}), s.ints({1})}), s.constant(1e-5)})});
+  const ValueId root =
+      s.op("Sqrt", {s.op("Add", {s.op("ReduceMean", {s.op("Mul", {x, x}), s.ints({1})}), s.constant(1e-5)})});
   s.finish({s.op("Mul", {s.op("Div", {x, root}), w})});
   const PassResult result = s.apply("fuse_normalization");
   EXPECT_EQ(result.matches, 0u);
@@ -230,7 +241,8 @@ TEST(FuseReluGradient, MaskAndChoiceAreOneNode) {
   Sketch s;
   const ValueId y = s.input("y", {4, 5}), dy = s.input("dy", {4, 5}), row = s.input("row", {5});
   const ValueId mask = s.op("LessOrEqual", {y, s.constant(0)}), ones = s.op("LessOrEqual", {y, s.constant(1)});
-  s.finish({s.op("Where", {mask, s.constant(0), dy}), s.op("Where", {mask, s.constant(0), row}), s.op("Where", {ones, s.constant(0), dy})});
+  s.finish({s.op("Where", {mask, s.constant(0), dy}), s.op("Where", {mask, s.constant(0), row}),
+            s.op("Where", {ones, s.constant(0), dy})});
   const PassResult result = s.apply("fuse_relu_gradient");
   EXPECT_EQ(result.matches, 1u);
   EXPECT_EQ(s.count("ReluGrad"), 1u);
@@ -242,16 +254,20 @@ struct Norm {
   ValueId scale, bias, mean, variance;
 };
 Norm normOf(Sketch& s, std::int64_t channels) {
-  const ValueId scale = s.input("scale", {channels}), bias = s.input("bias", {channels}), mean = s.input("mean", {channels}), raw = s.input("variance", {channels});
+  const ValueId scale = s.input("scale", {channels}), bias = s.input("bias", {channels}), mean = s.input("mean", {channels}),
+                raw = s.input("variance", {channels});
   return {scale, bias, mean, s.op("Abs", {raw})};
 }
-ValueId normalise(Sketch& s, ValueId x, const Norm& n) { return s.op("BatchNormalization", {x, n.scale, n.bias, n.mean, n.variance}, {{"training_mode", std::int64_t{0}}}); }
+ValueId normalise(Sketch& s, ValueId x, const Norm& n) {
+  return s.op("BatchNormalization", {x, n.scale, n.bias, n.mean, n.variance}, {{"training_mode", std::int64_t{0}}});
+}
 
 TEST(FuseBatchNorm, TakesAddendAndRelu) {
   Sketch s;
   const ValueId x = s.input("x", {2, 3, 4}), z = s.input("z", {2, 3, 4});
   const Norm n = normOf(s, 3);
-  s.finish({s.op("Relu", {normalise(s, x, n)}), s.op("Relu", {s.op("Add", {z, normalise(s, x, n)})}), s.op("Relu", {s.op("Add", {normalise(s, z, n), normalise(s, x, n)})})});
+  s.finish({s.op("Relu", {normalise(s, x, n)}), s.op("Relu", {s.op("Add", {z, normalise(s, x, n)})}),
+            s.op("Relu", {s.op("Add", {normalise(s, z, n), normalise(s, x, n)})})});
   const PassResult result = s.apply("fuse_batch_norm");
   EXPECT_EQ(result.matches, 3u);
   EXPECT_EQ(s.count("FusedBatchNormalization"), 3u);
@@ -282,7 +298,8 @@ TEST(FuseBatchNorm, TheGradientBehindReluKeepsWhatOthersRead) {
     return out;
   };
   const ValueId alone = own("ReluGrad", {dy, y}), shared = own("ReluGrad", {dy, x});
-  s.finish({own("BatchNormalizationGrad", {alone, x, n.scale, n.mean, n.variance}), own("BatchNormalizationGrad", {shared, x, n.scale, n.mean, n.variance}), s.op("Neg", {shared})});
+  s.finish({own("BatchNormalizationGrad", {alone, x, n.scale, n.mean, n.variance}),
+            own("BatchNormalizationGrad", {shared, x, n.scale, n.mean, n.variance}), s.op("Neg", {shared})});
   EXPECT_EQ(s.apply("fuse_batch_norm").matches, 2u);
   EXPECT_EQ(s.count("FusedBatchNormalizationGrad"), 2u);
   EXPECT_EQ(s.count("ReluGrad"), 0u);
@@ -299,7 +316,8 @@ TEST(AssignLayouts, ConvolutionsAndWhatLiesBetweenThem) {
   for (const ValueId id : {first, relu}) EXPECT_EQ(s.graph.value(id).layout, Layout::kChannels16);
   for (const ValueId id : {x, w, second, flat}) EXPECT_EQ(s.graph.value(id).layout, Layout::kPlain);
   ASSERT_EQ(result.nearMisses.size(), 1u);
-  EXPECT_EQ(result.nearMisses[0].condition.substr(0, 70), "1 convolutions would gain 4096 bytes of reorders, 1 other uses would c");
+  EXPECT_EQ(result.nearMisses[0].condition.substr(0, 70),
+            "1 convolutions would gain 4096 bytes of reorders, 1 other uses would c");
 }
 
 TEST(AssignLayouts, EdgesAreReorderNodes) {
@@ -318,21 +336,28 @@ TEST(AssignLayouts, EdgesAreReorderNodes) {
 
 TEST(AssignLayouts, GatesConcatenationsAndSumsOfChannelsNeedNoReorder) {
   Sketch s;
-  const ValueId x = s.input("x", {2, 3, 8, 8}), stem = s.input("w0", {16, 3, 3, 3}), w = s.input("w1", {32, 32, 1, 1}), scales = s.constant(2);
-  const ValueId first = s.op("Conv", {x, stem}), second = s.op("Conv", {x, stem}), joined = s.op("Concat", {first, second}, {{"axis", std::int64_t{1}}});
-  const ValueId gate = s.op("Sigmoid", {s.op("Conv", {s.op("ReduceMean", {joined, s.ints({2, 3})}), w})}), gated = s.op("Mul", {joined, gate});
-  const ValueId more = s.op("Conv", {gated, w}), spread = s.op("Add", {more, s.op("Expand", {s.op("GlobalAveragePool", {more}), s.ints({2, 32, 6, 6})})});
-  s.finish({s.op("ReduceSum", {spread, s.ints({0, 2, 3})}, {{"keepdims", std::int64_t{0}}}), s.op("GlobalAveragePool", {s.op("Conv", {spread, w})}), scales});
+  const ValueId x = s.input("x", {2, 3, 8, 8}), stem = s.input("w0", {16, 3, 3, 3}), w = s.input("w1", {32, 32, 1, 1}),
+                scales = s.constant(2);
+  const ValueId first = s.op("Conv", {x, stem}), second = s.op("Conv", {x, stem}),
+                joined = s.op("Concat", {first, second}, {{"axis", std::int64_t{1}}});
+  const ValueId gate = s.op("Sigmoid", {s.op("Conv", {s.op("ReduceMean", {joined, s.ints({2, 3})}), w})}),
+                gated = s.op("Mul", {joined, gate});
+  const ValueId more = s.op("Conv", {gated, w}),
+                spread = s.op("Add", {more, s.op("Expand", {s.op("GlobalAveragePool", {more}), s.ints({2, 32, 6, 6})})});
+  s.finish({s.op("ReduceSum", {spread, s.ints({0, 2, 3})}, {{"keepdims", std::int64_t{0}}}),
+            s.op("GlobalAveragePool", {s.op("Conv", {spread, w})}), scales});
   s.apply("assign_layouts");
   EXPECT_EQ(s.count("Reorder"), 0u);
-  for (const ValueId id : {first, second, joined, gated, more, spread}) EXPECT_EQ(s.graph.value(id).layout, Layout::kChannels16) << s.graph.value(id).name;
+  for (const ValueId id : {first, second, joined, gated, more, spread})
+    EXPECT_EQ(s.graph.value(id).layout, Layout::kChannels16) << s.graph.value(id).name;
   EXPECT_EQ(s.graph.value(gate).layout, Layout::kPlain);
 }
 
 // What is decided about a node stays so when its operands were replaced by their copies.
 TEST(AssignLayouts, GroupsOfOtherWidthsStayPlainBetweenReorders) {
   Sketch s;
-  const ValueId x = s.input("x", {1, 32, 12, 12}), w = s.input("w", {32, 32, 3, 3}), g = s.input("g", {32, 8, 3, 3}), last = s.input("last", {32, 32, 3, 3});
+  const ValueId x = s.input("x", {1, 32, 12, 12}), w = s.input("w", {32, 32, 3, 3}), g = s.input("g", {32, 8, 3, 3}),
+                last = s.input("last", {32, 32, 3, 3});
   const Attributes padded{{"pads", Ints{1, 1, 1, 1}}};
   Attributes grouped = padded;
   grouped.set("group", std::int64_t{4});
@@ -342,28 +367,33 @@ TEST(AssignLayouts, GroupsOfOtherWidthsStayPlainBetweenReorders) {
   for (const NodeId id : s.graph.order()) {
     const Node& node = s.graph.node(id);
     if (node.attrs.integer("group", 1) == 1) continue;
-    for (const ValueId value : {node.input(0), node.input(1), node.output(0)}) EXPECT_EQ(s.graph.value(value).layout, Layout::kPlain) << s.graph.value(value).name;
+    for (const ValueId value : {node.input(0), node.input(1), node.output(0)})
+      EXPECT_EQ(s.graph.value(value).layout, Layout::kPlain) << s.graph.value(value).name;
   }
   EXPECT_GE(s.count("Reorder"), 2u);
 }
 
 TEST(AssignLayouts, OtherChannelsStayPlainWithAReason) {
   Sketch s;
-  const ValueId x = s.input("x", {2, 16, 8}), w = s.input("w", {24, 16, 3}), v = s.input("v", {16, 24, 3}), u = s.input("u", {16, 4, 1});
+  const ValueId x = s.input("x", {2, 16, 8}), w = s.input("w", {24, 16, 3}), v = s.input("v", {16, 24, 3}),
+                u = s.input("u", {16, 4, 1});
   const ValueId odd = s.op("Relu", {s.op("Conv", {x, w})}), back = s.op("Conv", {odd, v});
   s.finish({s.op("Conv", {back, u}, {{"group", std::int64_t{4}}})});
   const PassResult result = s.apply("assign_layouts");
   EXPECT_EQ(s.graph.value(odd).layout, Layout::kPlain);
   const auto named = [&](std::string_view reason) {
-    return std::any_of(result.nearMisses.begin(), result.nearMisses.end(), [&](const NearMiss& miss) { return miss.condition.find(reason) != std::string::npos; });
+    return std::any_of(result.nearMisses.begin(), result.nearMisses.end(),
+                       [&](const NearMiss& miss) { return miss.condition.find(reason) != std::string::npos; });
   };
   EXPECT_TRUE(named("24 channels; expected a multiple of 16"));
 }
 
 TEST(ChooseWinograd, LargeEnoughWindowsOfThreeOnBlockedMaps) {
   Sketch s;
-  const ValueId x = s.input("x", {2, 3, 33, 33}), stem = s.input("w0", {64, 3, 3, 3}), w = s.input("w1", {64, 64, 3, 3}), narrow = s.input("w2", {16, 64, 3, 3});
-  const Attributes padded{{"pads", Ints{1, 1, 1, 1}}}, wide{{"pads", Ints{2, 2, 2, 2}}, {"dilations", Ints{2, 2}}}, coarse{{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{8, 8}}};
+  const ValueId x = s.input("x", {2, 3, 33, 33}), stem = s.input("w0", {64, 3, 3, 3}), w = s.input("w1", {64, 64, 3, 3}),
+                narrow = s.input("w2", {16, 64, 3, 3});
+  const Attributes padded{{"pads", Ints{1, 1, 1, 1}}}, wide{{"pads", Ints{2, 2, 2, 2}}, {"dilations", Ints{2, 2}}},
+      coarse{{"pads", Ints{1, 1, 1, 1}}, {"strides", Ints{8, 8}}};
   const ValueId first = s.op("Conv", {x, stem}, padded), taken = s.op("Conv", {first, w}, padded);
   const ValueId dilated = s.op("Conv", {taken, w}, wide), few = s.op("Conv", {dilated, narrow}, padded);
   const ValueId small = s.op("Conv", {s.op("Conv", {dilated, w}, coarse), w}, padded);
@@ -376,7 +406,8 @@ TEST(ChooseWinograd, LargeEnoughWindowsOfThreeOnBlockedMaps) {
     EXPECT_EQ(node.attrs.integer("winograd", 0), node.output(0) == taken ? 1 : 0) << node.label();
   }
   const auto named = [&](std::string_view reason) {
-    return std::count_if(result.nearMisses.begin(), result.nearMisses.end(), [&](const NearMiss& miss) { return miss.condition.find(reason) != std::string::npos; });
+    return std::count_if(result.nearMisses.begin(), result.nearMisses.end(),
+                         [&](const NearMiss& miss) { return miss.condition.find(reason) != std::string::npos; });
   };
   EXPECT_EQ(named("'x' does not lie in nChw16c"), 1);
   EXPECT_EQ(named("dilations of 2; expected 1"), 1);

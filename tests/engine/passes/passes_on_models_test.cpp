@@ -24,7 +24,8 @@ Outcome train(const TestModel& model, const std::string& passOff) {
   if (!session) return outcome;
   TrainOptions options;
   // Plain descent: Adam divides by gradients that are almost zero, which makes rounding visible in single parameters.
-  for (const auto& [name, value] : std::map<std::string, std::string>{{"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "sgd"}, {"lr", "0.01"}, {"threads", "2"}})
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "sgd"}, {"lr", "0.01"}, {"threads", "2"}})
     EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
   if (!passOff.empty()) EXPECT_TRUE(applySetting(options, "pass." + passOff, "off", "test").has_value());
   EXPECT_TRUE((*session)->setOptions(options).has_value());
@@ -35,7 +36,8 @@ Outcome train(const TestModel& model, const std::string& passOff) {
     EXPECT_TRUE(record.has_value()) << record.error().message;
     if (record) outcome.losses.push_back(record->loss());
   }
-  for (const auto& [name, view] : (*session)->namedState(false)) outcome.parameters[name] = Tensor(view.dtype, view.dims, nullptr, view.data).clone();
+  for (const auto& [name, view] : (*session)->namedState(false))
+    outcome.parameters[name] = Tensor(view.dtype, view.dims, nullptr, view.data).clone();
   return outcome;
 }
 
@@ -62,18 +64,21 @@ TEST_P(PassesOnModel, NumbersAreTheSameWithEachPassOff) {
   for (const std::string& name : passNames()) {
     const Outcome without = train(GetParam(), name);
     ASSERT_EQ(without.losses.size(), 2u) << name;
-    for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(without.losses[i], all.losses[i], 2e-5 * (1 + std::abs(all.losses[i]))) << name;
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_NEAR(without.losses[i], all.losses[i], 2e-5 * (1 + std::abs(all.losses[i]))) << name;
     for (const auto& [parameter, tensor] : all.parameters) {
       const Tensor& other = without.parameters.at(parameter);
       double worst = 0;
       for (std::int64_t k = 0; k < tensor.elements(); ++k)
-        worst = std::max(worst, std::abs(elementAsDouble(tensor.view(), k) - elementAsDouble(other.view(), k)) / (1 + std::abs(elementAsDouble(tensor.view(), k))));
+        worst = std::max(worst, std::abs(elementAsDouble(tensor.view(), k) - elementAsDouble(other.view(), k)) /
+                                    (1 + std::abs(elementAsDouble(tensor.view(), k))));
       EXPECT_LE(worst, 2e-5) << name << " changes " << parameter;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, PassesOnModel, ::testing::ValuesIn(smallModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, PassesOnModel, ::testing::ValuesIn(smallModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

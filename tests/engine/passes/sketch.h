@@ -19,14 +19,16 @@ using Ints = std::vector<std::int64_t>;
 class Sketch {
  public:
   ValueId input(std::string name, Shape shape) {
-    const ValueId id = graph.addValue(std::move(name), {ValueKind::kTensor, DType::kF32, std::move(shape)}, ValueRole::kInput);
+    const ValueId id =
+        graph.addValue(std::move(name), {ValueKind::kTensor, DType::kF32, std::move(shape)}, ValueRole::kInput);
     graph.mutableInputs().push_back(id);
     return id;
   }
   ValueId constant(double value) { return graph.addConstant("c", Tensor::scalar(DType::kF32, value)); }
   ValueId ints(Ints values) { return graph.addConstant("i", Tensor::ints(values)); }
   ValueId op(std::string name, std::vector<ValueId> inputs, Attributes attrs = {}) {
-    const NodeId node = graph.addNode("", "", std::move(name), std::move(inputs), {std::string("v") + std::to_string(graph.valueCapacity())}, std::move(attrs));
+    const NodeId node = graph.addNode("", "", std::move(name), std::move(inputs),
+                                      {std::string("v") + std::to_string(graph.valueCapacity())}, std::move(attrs));
     return graph.node(node).output(0);
   }
   void finish(std::vector<ValueId> outputs) {
@@ -48,7 +50,8 @@ class Sketch {
     const Status status = interpreter.run();
     EXPECT_TRUE(status.has_value()) << status.error().message;
     std::vector<Tensor> results;
-    for (const ValueId id : graph.outputs()) results.push_back(interpreter.value(id) ? interpreter.value(id)->clone() : Tensor());
+    for (const ValueId id : graph.outputs())
+      results.push_back(interpreter.value(id) ? interpreter.value(id)->clone() : Tensor());
     return results;
   }
 
@@ -67,7 +70,8 @@ class Sketch {
           for (std::size_t o = 0; o < before.size(); ++o) {
             EXPECT_EQ(after[o].dims(), before[o].dims());
             for (std::int64_t k = 0; k < before[o].elements(); ++k)
-              EXPECT_NEAR(elementAsDouble(after[o].view(), k), elementAsDouble(before[o].view(), k), 1e-5) << name << " output " << o << " element " << k;
+              EXPECT_NEAR(elementAsDouble(after[o].view(), k), elementAsDouble(before[o].view(), k), 1e-5)
+                  << name << " output " << o << " element " << k;
           }
           return result;
         }

@@ -23,9 +23,10 @@ struct SmallStepOptions {
   std::vector<std::string> keep;
 };
 
-// `graph` is the text of an onnx.GraphProto with an output named "loss", or with its outputs and a setting "loss-fn". Errors: what
-// opening, building or stepping answers.
-Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters, const SmallStepOptions& options = {});
+// `graph` is the text of an onnx.GraphProto with an output named "loss", or with its outputs and a setting "loss-fn".
+// Errors: what opening, building or stepping answers.
+Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vector<std::string>& parameters,
+                            const SmallStepOptions& options = {});
 
 // A float initializer: floats("w", {2}, {1, 2}).
 std::string floats(const std::string& name, const std::vector<std::int64_t>& dims, const std::vector<float>& values);

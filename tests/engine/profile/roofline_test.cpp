@@ -29,7 +29,9 @@ class Sketch {
     if (role == ValueRole::kInput) graph.mutableInputs().push_back(id);
     return id;
   }
-  ValueId input(std::string name, Ints dims, DType dtype = DType::kF32) { return value(std::move(name), std::move(dims), ValueRole::kInput, dtype); }
+  ValueId input(std::string name, Ints dims, DType dtype = DType::kF32) {
+    return value(std::move(name), std::move(dims), ValueRole::kInput, dtype);
+  }
   ValueId parameter(std::string name, Ints dims) { return value(std::move(name), std::move(dims), ValueRole::kInitializer); }
   ValueId ints(Ints values) { return graph.addConstant("i", Tensor::ints(values)); }
   ValueId op(std::string name, std::vector<ValueId> inputs, Attributes attrs = {}, std::string domain = "") {
@@ -63,13 +65,15 @@ TEST(InstructionCost, OfAMatrixProduct) {
 
 TEST(InstructionCost, OfATransposedProductSumsOverTheOtherAxis) {
   Sketch s;
-  const ValueId y = s.op("FusedMatMul", {s.input("a", {7, 5}), s.input("b", {7, 3})}, {{"transA", std::int64_t{1}}}, "com.microsoft");
+  const ValueId y =
+      s.op("FusedMatMul", {s.input("a", {7, 5}), s.input("b", {7, 3})}, {{"transA", std::int64_t{1}}}, "com.microsoft");
   EXPECT_EQ(s.plan({y}).instructions[0].flops, 2.0 * 5 * 3 * 7);
 }
 
 TEST(InstructionCost, OfAConvolutionCountsTheChannelsOfItsGroup) {
   Sketch s;
-  const ValueId y = s.op("Conv", {s.input("x", {2, 6, 9, 9}), s.parameter("w", {4, 3, 3, 3})}, {{"group", std::int64_t{2}}, {"strides", Ints{2, 2}}});
+  const ValueId y = s.op("Conv", {s.input("x", {2, 6, 9, 9}), s.parameter("w", {4, 3, 3, 3})},
+                         {{"group", std::int64_t{2}}, {"strides", Ints{2, 2}}});
   const ExecutionPlan plan = s.plan({y});
   // 2 images of 4 channels of 4 x 4 places, each a product of 3 x 3 x 3.
   EXPECT_EQ(plan.instructions[0].flops, 2.0 * (2 * 4 * 4 * 4) * (3 * 3 * 3));
@@ -79,7 +83,8 @@ TEST(InstructionCost, OfAConvolutionCountsTheChannelsOfItsGroup) {
 
 TEST(InstructionCost, OfAWinogradConvolutionCountsTheProductsOfItsTiles) {
   Sketch s;
-  const ValueId y = s.op("Conv", {s.input("x", {2, 32, 9, 8}), s.parameter("w", {16, 32, 3, 3})}, {{"pads", Ints{1, 1, 1, 1}}, {"winograd", std::int64_t{1}}});
+  const ValueId y = s.op("Conv", {s.input("x", {2, 32, 9, 8}), s.parameter("w", {16, 32, 3, 3})},
+                         {{"pads", Ints{1, 1, 1, 1}}, {"winograd", std::int64_t{1}}});
   // 2 images of 3 x 2 tiles, the last row of tiles cut off.
   EXPECT_EQ(s.plan({y}).instructions[0].flops, 2.0 * 36 * (2 * 3 * 2) * 16 * 32);
 }
@@ -88,7 +93,8 @@ TEST(InstructionCost, OfElementwiseWorkIsOnePerStepAndElement) {
   Sketch s;
   const ValueId a = s.input("a", {4, 6}), b = s.input("b", {6});
   const ValueId sum = s.op("Add", {a, b});
-  const ValueId chain = s.op("Pointwise", {sum, b}, {{"steps", std::vector<std::string>{"Mul 0 1", "Tanh 2"}}}, std::string(kInternalDomain));
+  const ValueId chain =
+      s.op("Pointwise", {sum, b}, {{"steps", std::vector<std::string>{"Mul 0 1", "Tanh 2"}}}, std::string(kInternalDomain));
   const ExecutionPlan plan = s.plan({chain});
   EXPECT_EQ(plan.instructions[0].flops, 24);
   EXPECT_EQ(plan.instructions[1].flops, 48);

@@ -1,7 +1,6 @@
 // Which stashes are found and taken, on small graphs.
-#include <gtest/gtest.h>
-
 #include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
 
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -11,18 +10,22 @@ namespace {
 
 // y = Gelu(x · w) `layers` times over 64 rows of 64, then its mean; node names carry the module `block.<i>`.
 std::string gelus(int layers) {
-  std::string text = "ir_version: 10 opset_import { version: 20 } graph { name: \"g\" "
-                     "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 64 } dim { dim_value: 64 } } } } } ";
+  std::string text =
+      "ir_version: 10 opset_import { version: 20 } graph { name: \"g\" "
+      "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 64 } dim { dim_value: 64 } } } } } ";
   std::string value = "x";
   for (int i = 0; i < layers; ++i) {
     const std::string n = std::to_string(i);
-    text += "initializer { name: \"w" + n + "\" data_type: 1 dims: 64 dims: 64 raw_data: \"" + std::string(std::size_t{4} * 64 * 64, '=') + "\" } ";
-    text += "node { op_type: \"MatMul\" name: \"/block." + n + "/MatMul\" input: \"" + value + "\" input: \"w" + n + "\" output: \"h" + n + "\" } ";
+    text += "initializer { name: \"w" + n + "\" data_type: 1 dims: 64 dims: 64 raw_data: \"" +
+            std::string(std::size_t{4} * 64 * 64, '=') + "\" } ";
+    text += "node { op_type: \"MatMul\" name: \"/block." + n + "/MatMul\" input: \"" + value + "\" input: \"w" + n +
+            "\" output: \"h" + n + "\" } ";
     text += "node { op_type: \"Gelu\" name: \"/block." + n + "/Gelu\" input: \"h" + n + "\" output: \"y" + n + "\" } ";
     value = "y" + n;
   }
-  return text + "node { op_type: \"ReduceMean\" name: \"mean\" input: \"" + value + "\" output: \"loss\" attribute { name: \"keepdims\" type: INT i: 0 } } "
-                "output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }";
+  return text + "node { op_type: \"ReduceMean\" name: \"mean\" input: \"" + value +
+         "\" output: \"loss\" attribute { name: \"keepdims\" type: INT i: 0 } } "
+         "output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }";
 }
 
 struct Built {
@@ -30,7 +33,8 @@ struct Built {
   std::unique_ptr<Session> session;
 };
 
-std::unique_ptr<Built> build(const std::string& text, const std::vector<std::pair<std::string, std::string>>& settings, const std::vector<std::string>& pinned = {}) {
+std::unique_ptr<Built> build(const std::string& text, const std::vector<std::pair<std::string, std::string>>& settings,
+                             const std::vector<std::string>& pinned = {}) {
   auto built = std::make_unique<Built>();
   onnx::ModelProto model;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model));
@@ -67,22 +71,27 @@ const snapshot::PassReport& reportOf(const Session& session) {
 }
 
 bool mentions(const snapshot::PassReport& report, const std::string& text) {
-  return std::any_of(report.notes().begin(), report.notes().end(), [&](const std::string& note) { return note.find(text) != std::string::npos; });
+  return std::any_of(report.notes().begin(), report.notes().end(),
+                     [&](const std::string& note) { return note.find(text) != std::string::npos; });
 }
 
 TEST(RecomputeChoice, RepeatsNothingUnasked) {
   const auto built = build(gelus(4), {});
   ASSERT_TRUE(built->session);
   EXPECT_TRUE(repeated(*built->session).empty());
-  EXPECT_TRUE(mentions(reportOf(*built->session), "pattern 'Gelu+': 3 occurrences, 49152 bytes"));  // the last one is read by the mean alone
+  EXPECT_TRUE(mentions(reportOf(*built->session),
+                       "pattern 'Gelu+': 3 occurrences, 49152 bytes"));  // the last one is read by the mean alone
 }
 
 // ORT's counter stays at 1, so that every count from 1 on means all: reference/ort_graph.md §5.8, quirk 1; Q19.
 TEST(RecomputeChoice, HonoursCountsFromTheFrontOfTheModel) {
   const auto two = build(gelus(4), {{"recompute.plan", "Gelu+:1:2"}});
   ASSERT_TRUE(two->session);
-  EXPECT_EQ(repeated(*two->session), (std::vector<std::string>{"/block.1/Gelu_recompute", "/block.0/Gelu_recompute"}));  // in the order of the backward phase
-  const auto none = build(gelus(4), {{"recompute.plan", "Gelu+:1:0"}}), all = build(gelus(4), {{"recompute.plan", "Gelu+:1:-1"}});
+  EXPECT_EQ(repeated(*two->session),
+            (std::vector<std::string>{"/block.1/Gelu_recompute",
+                                      "/block.0/Gelu_recompute"}));  // in the order of the backward phase
+  const auto none = build(gelus(4), {{"recompute.plan", "Gelu+:1:0"}}),
+             all = build(gelus(4), {{"recompute.plan", "Gelu+:1:-1"}});
   ASSERT_TRUE(none->session && all->session);
   EXPECT_TRUE(repeated(*none->session).empty());
   EXPECT_EQ(repeated(*all->session).size(), 3u);
@@ -97,7 +106,8 @@ TEST(RecomputeChoice, PutsClonesRightBeforeTheirFirstReader) {
     const Node& node = graph.node(graph.order()[i]);
     if (node.phase != Phase::kRecompute) continue;
     const Node& next = graph.node(graph.order()[i + 1]);
-    EXPECT_TRUE(std::find(next.inputs.begin(), next.inputs.end(), node.outputs[0]) != next.inputs.end()) << node.name << " before " << next.name;
+    EXPECT_TRUE(std::find(next.inputs.begin(), next.inputs.end(), node.outputs[0]) != next.inputs.end())
+        << node.name << " before " << next.name;
   }
 }
 
@@ -121,11 +131,13 @@ TEST(RecomputeChoice, TakesNoMoreThanTheBudgetNeeds) {
 }
 
 TEST(RecomputeChoice, RunsBlocksAgainWhereSingleStashesAreNotEnough) {
-  const auto cheap = build(gelus(12), {{"recompute.plan", "Gelu+:1:-1"}}), low = build(gelus(12), {{"recompute.budget", "1"}});
+  const auto cheap = build(gelus(12), {{"recompute.plan", "Gelu+:1:-1"}}),
+             low = build(gelus(12), {{"recompute.budget", "1"}});
   ASSERT_TRUE(cheap->session && low->session);
   EXPECT_LT(low->session->planSnapshot()->lower_bound_bytes(), cheap->session->planSnapshot()->lower_bound_bytes());
   const auto names = repeated(*low->session);
-  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.find("MatMul_recompute") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(),
+                          [](const std::string& name) { return name.find("MatMul_recompute") != std::string::npos; }));
 }
 
 TEST(RecomputeChoice, LeavesFetchedValuesAlone) {
@@ -133,7 +145,9 @@ TEST(RecomputeChoice, LeavesFetchedValuesAlone) {
   ASSERT_TRUE(built->session);
   EXPECT_EQ(repeated(*built->session).size(), 2u);
   const auto& misses = reportOf(*built->session).near_misses();
-  EXPECT_TRUE(std::any_of(misses.begin(), misses.end(), [](const auto& miss) { return miss.condition().find("fetched, pinned or an output") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(misses.begin(), misses.end(), [](const auto& miss) {
+    return miss.condition().find("fetched, pinned or an output") != std::string::npos;
+  }));
 }
 
 // What the report calls costly stays unless its block is chosen.
@@ -141,23 +155,28 @@ TEST(RecomputeChoice, NamesWhyAStashStays) {
   const auto built = build(gelus(3), {});
   ASSERT_TRUE(built->session);
   const auto& misses = reportOf(*built->session).near_misses();
-  EXPECT_TRUE(std::any_of(misses.begin(), misses.end(), [](const auto& miss) { return miss.condition().find("which is costly") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(misses.begin(), misses.end(),
+                          [](const auto& miss) { return miss.condition().find("which is costly") != std::string::npos; }));
 }
 
 // ORT counts the last output only: reference/ort_graph.md §5.8, quirk 2; Q20.
 TEST(RecomputeChoice, CountsAllStashesOfOneNode) {
   const std::string text =
-      "ir_version: 10 opset_import { version: 20 } graph { name: \"g\" input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_value: 4 } "
+      "ir_version: 10 opset_import { version: 20 } graph { name: \"g\" input { name: \"x\" type { tensor_type { elem_type: "
+      "1 shape { dim { dim_value: 2 } dim { dim_value: 4 } "
       "dim { dim_value: 64 } dim { dim_value: 64 } } } } } initializer { name: \"w\" data_type: 1 dims: 1 float_data: 2 } "
       "node { op_type: \"Mul\" name: \"scale\" input: \"x\" input: \"w\" output: \"s\" } "
-      "node { op_type: \"MaxPool\" name: \"pool\" input: \"s\" output: \"p\" attribute { name: \"kernel_shape\" type: INTS ints: 2 ints: 2 } attribute { name: \"strides\" type: INTS ints: 2 ints: 2 } } "
+      "node { op_type: \"MaxPool\" name: \"pool\" input: \"s\" output: \"p\" attribute { name: \"kernel_shape\" type: INTS "
+      "ints: 2 ints: 2 } attribute { name: \"strides\" type: INTS ints: 2 ints: 2 } } "
       "node { op_type: \"Mul\" name: \"square\" input: \"p\" input: \"p\" output: \"q\" } "
-      "node { op_type: \"ReduceMean\" name: \"mean\" input: \"q\" output: \"loss\" attribute { name: \"keepdims\" type: INT i: 0 } } "
+      "node { op_type: \"ReduceMean\" name: \"mean\" input: \"q\" output: \"loss\" attribute { name: \"keepdims\" type: INT "
+      "i: 0 } } "
       "output { name: \"loss\" type { tensor_type { elem_type: 1 shape { } } } } }";
   const auto built = build(text, {});
   ASSERT_TRUE(built->session);
   // float32[2, 4, 32, 32] and its int64 indices, which the gradient asks for.
-  EXPECT_TRUE(mentions(reportOf(*built->session), "pattern 'Mul+MaxPool+': 1 occurrence, 98304 bytes")) << reportOf(*built->session).DebugString();
+  EXPECT_TRUE(mentions(reportOf(*built->session), "pattern 'Mul+MaxPool+': 1 occurrence, 98304 bytes"))
+      << reportOf(*built->session).DebugString();
 }
 
 }  // namespace

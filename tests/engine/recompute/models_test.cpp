@@ -42,7 +42,8 @@ TEST_P(Recompute, ChangesNoBitOfParametersAndOptimizerState) {
     ASSERT_TRUE(session);
     const auto state = stateAfter(*session, 2);
     ASSERT_EQ(state.size(), expected.size());
-    for (const auto& [name, bits] : expected) EXPECT_TRUE(state.at(name) == bits) << name << " with " << option << "=" << value;
+    for (const auto& [name, bits] : expected)
+      EXPECT_TRUE(state.at(name) == bits) << name << " with " << option << "=" << value;
   }
 }
 
@@ -103,7 +104,8 @@ TEST_P(Recompute, IsSteppedBackOver) {
   EXPECT_EQ(stateAfter(*session, 0), stateAfter(*plain, 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Recompute, ::testing::ValuesIn(testing::testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, Recompute, ::testing::ValuesIn(testing::testModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

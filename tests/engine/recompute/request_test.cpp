@@ -32,7 +32,8 @@ TEST(RecomputePlanText, IsEmptyForNoText) {
 }
 
 TEST(RecomputePlanText, NamesTheEntryThatIsWrong) {
-  for (const char* text : {"Gelu+", "Gelu+:1", ":1:1", "Gelu+:2:1", "Gelu+:1:-2", "Gelu+:1:many", "Gelu+:1:1,,", "Gelu+:1:99999999999999999999"}) {
+  for (const char* text : {"Gelu+", "Gelu+:1", ":1:1", "Gelu+:2:1", "Gelu+:1:-2", "Gelu+:1:many", "Gelu+:1:1,,",
+                           "Gelu+:1:99999999999999999999"}) {
     const auto plan = parseRecomputePlan(text);
     ASSERT_FALSE(plan.has_value()) << text;
     EXPECT_NE(plan.error().message.find("option 'recompute.plan': entry '"), std::string::npos) << plan.error().message;

@@ -56,7 +56,8 @@ TEST(Session, TellsOfAPredicateOnAValueThatIsNotThere) {
   EXPECT_TRUE(told.empty());
   predicate.set_predicate("los max > 10");
   ASSERT_TRUE(session->setBreakpoints({predicate}).has_value());
-  EXPECT_EQ(told, std::vector<std::string>{"breakpoint 1: 'los max > 10' stops nowhere: the step that runs has no value 'los'"});
+  EXPECT_EQ(told,
+            std::vector<std::string>{"breakpoint 1: 'los max > 10' stops nowhere: the step that runs has no value 'los'"});
 }
 
 TEST(Session, BreaksOnNodeOpPhaseAndPredicateBothWays) {

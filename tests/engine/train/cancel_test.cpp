@@ -11,7 +11,9 @@ namespace {
 
 using testing::stateBits;
 
-std::unique_ptr<Session> open() { return testing::openSession(testing::testModels().at(1), {{"clip-grad-norm", "1"}, {"accumulate", "2"}}); }
+std::unique_ptr<Session> open() {
+  return testing::openSession(testing::testModels().at(1), {{"clip-grad-norm", "1"}, {"accumulate", "2"}});
+}
 
 int instructions(const Session& session) { return session.planSnapshot()->instructions_size(); }
 
@@ -79,7 +81,8 @@ TEST(Cancel, ALongWayBackEndsAndKeepsTheEditsAhead) {
     ASSERT_TRUE((*s)->edit(value, {}, 0.25, true).has_value());
     ASSERT_TRUE((*s)->runTo(count).has_value());
   }
-  ASSERT_TRUE(session->edit(session->lossValue(), {}, 0, true).has_value());  // the undo log begins here, so the way back is a replay
+  ASSERT_TRUE(session->edit(session->lossValue(), {}, 0, true)
+                  .has_value());  // the undo log begins here, so the way back is a replay
   session->cancel();
   const auto stop = session->runTo(place + 1);
   ASSERT_TRUE(stop.has_value());

@@ -1,11 +1,11 @@
 // The rule of numbers, values beside files and each other, what a row adds to the loss, densities.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <unistd.h>
 
 #include "engine/data/npy.h"
 #include "engine/snapshot/number_rule.h"
@@ -22,9 +22,19 @@ const double kNan = std::nan("");
 TEST(NumberRule, NanEqualsNanAndAnInfinityItsEqual) {
   const struct {
     double a, b, distance, relative;
-  } table[] = {{1, 1, 0, 0},          {0.0, -0.0, 0, 0},       {kNan, kNan, 0, 0},      {kInf, kInf, 0, 0},         {-kInf, -kInf, 0, 0},
-               {1, 3, 2, 2.0 / 3},    {-1, 1, 2, 2},           {kNan, 1, kInf, kInf},   {1, kNan, kInf, kInf},      {kInf, 1, kInf, kInf},
-               {kInf, -kInf, kInf, kInf}, {kNan, kInf, kInf, kInf}, {1e308, -1e308, kInf, kInf}};
+  } table[] = {{1, 1, 0, 0},
+               {0.0, -0.0, 0, 0},
+               {kNan, kNan, 0, 0},
+               {kInf, kInf, 0, 0},
+               {-kInf, -kInf, 0, 0},
+               {1, 3, 2, 2.0 / 3},
+               {-1, 1, 2, 2},
+               {kNan, 1, kInf, kInf},
+               {1, kNan, kInf, kInf},
+               {kInf, 1, kInf, kInf},
+               {kInf, -kInf, kInf, kInf},
+               {kNan, kInf, kInf, kInf},
+               {1e308, -1e308, kInf, kInf}};
   for (const auto& row : table) {
     EXPECT_EQ(sameNumber(row.a, row.b), row.distance == 0) << row.a << ' ' << row.b;
     EXPECT_EQ(numberDistance(row.a, row.b), row.distance) << row.a << ' ' << row.b;
@@ -61,7 +71,9 @@ TEST(ConvertExactly, RefusesWhatTheTypeCannotHold) {
   EXPECT_EQ(held->as<float>()[1], -2);
   const auto refused = convertExactly("array 'x'", Tensor::of<double>({2}, tenth).view(), DType::kF32);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().message, "array 'x': element [1] is 0.1 of type float64; expected float32, which cannot hold it exactly; convert the file");
+  EXPECT_EQ(
+      refused.error().message,
+      "array 'x': element [1] is 0.1 of type float64; expected float32, which cannot hold it exactly; convert the file");
   EXPECT_FALSE(convertExactly("x", Tensor::of<double>({4}, good).view(), DType::kI64).has_value());
   const std::vector<std::int64_t> large = {(std::int64_t{1} << 53) + 1}, negative = {-1};
   EXPECT_FALSE(convertExactly("x", Tensor::of<std::int64_t>({1}, large).view(), DType::kF64).has_value());
@@ -78,7 +90,8 @@ TEST_P(CompareOnModel, AValueIsComparedWithItsFileAndTakesItsContentsBack) {
     if (p.trained && !parameter) parameter = session->findValue(session->imported().value(p.value).name);
   ASSERT_TRUE(parameter);
   ASSERT_TRUE(session->beginStep().has_value());
-  const std::filesystem::path file = std::filesystem::temp_directory_path() / ("stepscope-compare-" + std::to_string(::getpid()) + ".npy");
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("stepscope-compare-" + std::to_string(::getpid()) + ".npy");
   const auto view = session->value(parameter);
   ASSERT_TRUE(view.has_value()) << view.error().message;
   const Tensor before = Tensor(view->dtype, view->dims, nullptr, view->data).clone();
@@ -104,7 +117,8 @@ TEST_P(CompareOnModel, AValueIsComparedWithItsFileAndTakesItsContentsBack) {
   ASSERT_TRUE(writeNpy(file, Tensor(DType::kF32, {3, 1, 4, 1, 5}).view()).has_value());
   const auto refused = session->compareWithFile(parameter, file);
   ASSERT_FALSE(refused.has_value());
-  EXPECT_NE(refused.error().message.find("found float32[3, 1, 4, 1, 5]; expected float32["), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("found float32[3, 1, 4, 1, 5]; expected float32["), std::string::npos)
+      << refused.error().message;
   EXPECT_FALSE(session->editFromFile(parameter, file).has_value());
   std::ofstream(file) << "no array";
   EXPECT_FALSE(session->compareWithFile(parameter, file).has_value());
@@ -158,7 +172,8 @@ TEST_P(CompareOnModel, DensitiesStandInEveryStep) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, CompareOnModel, ::testing::ValuesIn(testing::testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, CompareOnModel, ::testing::ValuesIn(testing::testModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

@@ -1,10 +1,11 @@
 // Synthetic extents and what files may hold.
+#include "engine/train/data.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "engine/data/safetensors.h"
-#include "engine/train/data.h"
 #include "engine/train/synthetic_dims.h"
 #include "tests/engine/onnx/model_builder.h"
 
@@ -43,7 +44,8 @@ TEST(SyntheticDims, ASymbolIsOneNumberWhereverItStands) {
 }
 
 TEST(SyntheticDims, ExpressionsFollowFromTheirSymbols) {
-  const auto graph = graphWith({{"x", {Dim(2) * kBatch, kSequence + 1, Dim(3) * kSequence}}, {"y", {kBatch, kSequence - 1}}});
+  const auto graph =
+      graphWith({{"x", {Dim(2) * kBatch, kSequence + 1, Dim(3) * kSequence}}, {"y", {kBatch, kSequence - 1}}});
   EXPECT_EQ(extents(graph).at("x"), (Dims{4, 129, 384}));
   EXPECT_EQ(extents(graph, {{"sequence", 6}, {"batch", 3}}).at("x"), (Dims{6, 7, 18}));
   EXPECT_EQ(extents(graph, {{"sequence", 6}}).at("y"), (Dims{2, 5}));
@@ -61,7 +63,8 @@ TEST(SyntheticDims, WhatIsBelowZeroOrUnknownIsNamed) {
   options.dims = {{"sequence", 3}};
   const auto below = openData(graphWith({{"x", {kBatch, kSequence - 8}}}), options, nullptr);
   ASSERT_FALSE(below.has_value());
-  EXPECT_EQ(below.error().message, "input 'x': extent sequence-8 is -5 with sequence = 3; expected 0 or more; hint: --dim NAME=N");
+  EXPECT_EQ(below.error().message,
+            "input 'x': extent sequence-8 is -5 with sequence = 3; expected 0 or more; hint: --dim NAME=N");
   const auto unknown = openData(graphWith({{"x", {kBatch}}}), options, nullptr);
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().message, "option 'dim': no input has a dimension 'sequence'");
@@ -90,7 +93,9 @@ TEST(DataFile, IntegersThatTheInputCannotHoldAreRefused) {
   EXPECT_EQ((*fits)->batch(0)->arrays.at("ids").as<std::int32_t>()[2], std::numeric_limits<std::int32_t>::max());
   const auto wraps = open({1, (std::int64_t{1} << 32) + 3});
   ASSERT_FALSE(wraps.has_value()) << "it would train with 3";
-  EXPECT_NE(wraps.error().message.find("array 'ids': element [1] is 4294967299 of type int64; expected int32"), std::string::npos) << wraps.error().message;
+  EXPECT_NE(wraps.error().message.find("array 'ids': element [1] is 4294967299 of type int64; expected int32"),
+            std::string::npos)
+      << wraps.error().message;
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ ValueId addTable(Graph& graph, const std::string& name, const Dims& dims) {
 }
 
 ValueId emit(Graph& graph, const std::string& op, std::vector<ValueId> inputs, Attributes attrs = {}) {
-  const NodeId id = graph.addNode(op + "_" + std::to_string(graph.order().size()), "", op, std::move(inputs), {}, std::move(attrs));
+  const NodeId id =
+      graph.addNode(op + "_" + std::to_string(graph.order().size()), "", op, std::move(inputs), {}, std::move(attrs));
   return graph.node(id).output(0) ? graph.node(id).output(0) : graph.addOutput(id, graph.node(id).name + "_out");
 }
 
@@ -48,7 +49,9 @@ Graph positioned() {
   const ValueId x = addInput(graph, "x", {kBatch, kSequence});
   const ValueId shape = emit(graph, "Shape", {x});
   const ValueId length = emit(graph, "Gather", {shape, graph.addConstant("one", Tensor::scalar(DType::kI64, 1))});
-  const ValueId positions = emit(graph, "Range", {graph.addConstant("zero", Tensor::scalar(DType::kI64, 0)), length, graph.addConstant("step", Tensor::scalar(DType::kI64, 1))});
+  const ValueId positions = emit(graph, "Range",
+                                 {graph.addConstant("zero", Tensor::scalar(DType::kI64, 0)), length,
+                                  graph.addConstant("step", Tensor::scalar(DType::kI64, 1))});
   emit(graph, "Gather", {addTable(graph, "table", {48, 4}), positions});
   return graph;
 }
@@ -65,7 +68,8 @@ TEST(FitDims, AMaskOfTheFileSaysHowLongASequenceIs) {
   const auto found = fitted(masked());
   EXPECT_EQ(found.at("sequence").extent, 64);
   EXPECT_TRUE(found.at("sequence").fixed);
-  EXPECT_NE(found.at("sequence").reason.find("128 does not fit: Add 'Add_0': shapes"), std::string::npos) << found.at("sequence").reason;
+  EXPECT_NE(found.at("sequence").reason.find("128 does not fit: Add 'Add_0': shapes"), std::string::npos)
+      << found.at("sequence").reason;
   EXPECT_EQ(found.at("batch").extent, 2);
   EXPECT_FALSE(found.at("batch").fixed);
 }
@@ -73,7 +77,8 @@ TEST(FitDims, AMaskOfTheFileSaysHowLongASequenceIs) {
 TEST(FitDims, ATableOfPositionsSaysHowLongASequenceMayBe) {
   const auto found = fitted(positioned());
   EXPECT_EQ(found.at("sequence").extent, 48);
-  EXPECT_NE(found.at("sequence").reason.find("index 127 for a table of 48 rows"), std::string::npos) << found.at("sequence").reason;
+  EXPECT_NE(found.at("sequence").reason.find("index 127 for a table of 48 rows"), std::string::npos)
+      << found.at("sequence").reason;
 }
 
 TEST(FitDims, WhatFitsKeepsItsDefault) {
@@ -89,7 +94,9 @@ TEST(FitDims, WhatTheUserSetIsNotChanged) {
   EXPECT_EQ(fitted(masked(), {{"batch", 3}}).at("sequence").extent, 64);
   TrainOptions options;
   options.dims = {{"sequence", 100}};
-  EXPECT_NE(dimHint(masked(), options).find("dimension 'sequence' of the synthetic data is 100 (--dim) and the model needs 64: --dim sequence=64"), std::string::npos)
+  EXPECT_NE(dimHint(masked(), options)
+                .find("dimension 'sequence' of the synthetic data is 100 (--dim) and the model needs 64: --dim sequence=64"),
+            std::string::npos)
       << dimHint(masked(), options);
   options.data = "batches.npz";
   EXPECT_EQ(dimHint(masked(), options), "");
@@ -121,13 +128,16 @@ TEST(FitDims, EveryModelOfTheCorpusRunsOnSyntheticData) {
   }
 }
 
-std::filesystem::path writeNpz(const std::filesystem::path& path, const std::vector<std::pair<std::string, Dims>>& arrays, DType dtype = DType::kF32) {
+std::filesystem::path writeNpz(const std::filesystem::path& path, const std::vector<std::pair<std::string, Dims>>& arrays,
+                               DType dtype = DType::kF32) {
   zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, nullptr);
   std::vector<std::string> contents;
   contents.reserve(arrays.size());
   for (const auto& [name, dims] : arrays) {
-    contents.push_back(npyHeaderText(dtype, dims) + std::string(static_cast<std::size_t>(elementCount(dims)) * dtypeSize(dtype), '\0'));
-    zip_file_add(archive, (name + ".npy").c_str(), zip_source_buffer(archive, contents.back().data(), contents.back().size(), 0), ZIP_FL_ENC_UTF_8);
+    contents.push_back(npyHeaderText(dtype, dims) +
+                       std::string(static_cast<std::size_t>(elementCount(dims)) * dtypeSize(dtype), '\0'));
+    zip_file_add(archive, (name + ".npy").c_str(),
+                 zip_source_buffer(archive, contents.back().data(), contents.back().size(), 0), ZIP_FL_ENC_UTF_8);
   }
   SS_CHECK(zip_close(archive) == 0);
   return path;
@@ -138,7 +148,8 @@ Graph twoInputs(bool loss = true) {
   Graph graph;
   addInput(graph, "a", {kBatch, Dim(3)});
   addInput(graph, "b", {kBatch});
-  graph.mutableOutputs().push_back(graph.addValue("loss", {ValueKind::kTensor, DType::kF32, loss ? Shape{} : Shape{kBatch, Dim(3)}}, ValueRole::kNodeOutput));
+  graph.mutableOutputs().push_back(graph.addValue(
+      "loss", {ValueKind::kTensor, DType::kF32, loss ? Shape{} : Shape{kBatch, Dim(3)}}, ValueRole::kNodeOutput));
   return graph;
 }
 
@@ -149,16 +160,19 @@ TEST(ProposedData, IsTheArchiveBesideTheModelThatFeedsEveryInput) {
   EXPECT_EQ(proposeData(model, twoInputs()).reason, "");
   const auto other = writeNpz(folder.path() / "a_first.npz", {{"a", {5, 2, 3}}, {"b", {5, 2}}, {"more", {7}}});
   EXPECT_EQ(proposeData(model, twoInputs()).path, other.string());
-  EXPECT_EQ(proposeData(model, twoInputs()).reason, "'a_first.npz' lies beside the model; its arrays feed all 2 inputs: 5 batches");
+  EXPECT_EQ(proposeData(model, twoInputs()).reason,
+            "'a_first.npz' lies beside the model; its arrays feed all 2 inputs: 5 batches");
   const auto captured = writeNpz(folder.path() / "batches.npz", {{"a", {2, 3}}, {"b", {2}}});
   EXPECT_EQ(proposeData(model, twoInputs()).path, captured.string()) << "the name that captures use comes first";
-  EXPECT_EQ(proposeData(model, twoInputs()).reason, "'batches.npz' lies beside the model, as captures have it; its arrays feed all 2 inputs: one batch");
+  EXPECT_EQ(proposeData(model, twoInputs()).reason,
+            "'batches.npz' lies beside the model, as captures have it; its arrays feed all 2 inputs: one batch");
 }
 
 TEST(ProposedData, WhatDoesNotFitIsNamedAndNotProposed) {
   const TemporaryFolder folder;
   const auto model = folder.path() / "model.onnx";
-  const auto reason = [&](const std::vector<std::pair<std::string, Dims>>& arrays, DType dtype = DType::kF32, bool loss = true) {
+  const auto reason = [&](const std::vector<std::pair<std::string, Dims>>& arrays, DType dtype = DType::kF32,
+                          bool loss = true) {
     writeNpz(folder.path() / "batches.npz", arrays, dtype);
     const ProposedData found = proposeData(model, twoInputs(loss));
     EXPECT_EQ(found.path, "");
@@ -167,7 +181,8 @@ TEST(ProposedData, WhatDoesNotFitIsNamedAndNotProposed) {
   EXPECT_NE(reason({{"a", {2, 3}}}).find("no array 'b'; found a"), std::string::npos);
   EXPECT_NE(reason({{"a", {2, 4}}, {"b", {2}}}).find("array 'a' has shape [2, 4]"), std::string::npos);
   EXPECT_NE(reason({{"a", {5, 2, 3}}, {"b", {4, 2}}}).find("'a' has 5; expected as many"), std::string::npos);
-  EXPECT_NE(reason({{"a", {2, 3}}, {"b", {2}}}, DType::kI64).find("array 'a' is int64; expected float32"), std::string::npos);
+  EXPECT_NE(reason({{"a", {2, 3}}, {"b", {2}}}, DType::kI64).find("array 'a' is int64; expected float32"),
+            std::string::npos);
   EXPECT_NE(reason({{"a", {2, 3}}, {"b", {2}}}, DType::kF32, false).find("no array 'labels'"), std::string::npos);
   std::ofstream(folder.path() / "batches.npz") << "no archive";
   const ProposedData broken = proposeData(model, twoInputs());

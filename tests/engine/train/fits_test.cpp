@@ -1,9 +1,10 @@
 // What does not fit is refused before the run, and before memory is taken for it.
+#include "engine/plan/fits.h"
+
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "engine/plan/fits.h"
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
 
@@ -15,8 +16,12 @@ std::string expanded(const std::string& shape, const std::string& weight) {
   return "ir_version: 8 opset_import { version: 17 } graph { name: \"wide\" "
          "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 1 } } } } } "
          "output { name: \"loss\" type { tensor_type { elem_type: 1 shape {} } } } "
-         "initializer { name: \"w\" data_type: 1 " + weight + " } "
-         "initializer { name: \"shape\" data_type: 7 dims: 2 " + shape + " } "
+         "initializer { name: \"w\" data_type: 1 " +
+         weight +
+         " } "
+         "initializer { name: \"shape\" data_type: 7 dims: 2 " +
+         shape +
+         " } "
          "node { op_type: \"Mul\" input: \"w\" input: \"x\" output: \"p\" } "
          "node { op_type: \"Expand\" input: \"p\" input: \"shape\" output: \"wide\" } "
          "node { op_type: \"Exp\" input: \"wide\" output: \"y\" } "
@@ -82,8 +87,10 @@ TEST(Fits, AForwardRunIsRefusedLikewise) {
 
 TEST(Fits, WeightsThatAreNotThereAreNotFilledWhereTheyDoNotFit) {
   const TemporaryFolder folder;
-  const auto session = open(folder, expanded("int64_data: 1 int64_data: 1",
-                                             "dims: 8796093022208 data_location: EXTERNAL external_data { key: \"location\" value: \"absent.bin\" }"));
+  const auto session = open(
+      folder,
+      expanded("int64_data: 1 int64_data: 1",
+               "dims: 8796093022208 data_location: EXTERNAL external_data { key: \"location\" value: \"absent.bin\" }"));
   ASSERT_NE(session, nullptr);
   const std::int64_t before = peakBytes();
   const Status built = session->build();
@@ -101,7 +108,8 @@ TEST(Fits, TheOptionSetsAnotherLimit) {
   ASSERT_TRUE(session->setOptions(options).has_value());
   const Status built = session->build();
   ASSERT_FALSE(built.has_value());
-  EXPECT_NE(built.error().message.find("expected at most 20000, the option memory.limit"), std::string::npos) << built.error().message;
+  EXPECT_NE(built.error().message.find("expected at most 20000, the option memory.limit"), std::string::npos)
+      << built.error().message;
   EXPECT_GT(machineMemoryBytes(), 1 << 20);
 }
 

@@ -40,7 +40,9 @@ std::map<std::string, Tensor> everyValue(Session& session) {
     for (const auto& out : plan->instructions(i).outputs()) {
       if (out.value() < 0) continue;
       const auto view = session.value(ValueId{out.value()});
-      if (view && isFloating(view->dtype)) seen[session.runningGraph().value(ValueId{out.value()}).name] = Tensor(view->dtype, view->dims, nullptr, view->data).clone();
+      if (view && isFloating(view->dtype))
+        seen[session.runningGraph().value(ValueId{out.value()}).name] =
+            Tensor(view->dtype, view->dims, nullptr, view->data).clone();
     }
   }
   EXPECT_TRUE(session.abandonStep().has_value());
@@ -59,9 +61,11 @@ TEST_P(Layouts, ChangeNoValueThatCanBeSeen) {
     ASSERT_NE(found, a.end()) << name;
     ASSERT_EQ(found->second.dims(), expected.dims()) << name;
     double scale = 1e-3;
-    for (std::int64_t k = 0; k < expected.elements(); ++k) scale = std::max(scale, std::abs(elementAsDouble(expected.view(), k)));
     for (std::int64_t k = 0; k < expected.elements(); ++k)
-      ASSERT_NEAR(elementAsDouble(found->second.view(), k), elementAsDouble(expected.view(), k), 1e-3 * scale) << name << " element " << k;
+      scale = std::max(scale, std::abs(elementAsDouble(expected.view(), k)));
+    for (std::int64_t k = 0; k < expected.elements(); ++k)
+      ASSERT_NEAR(elementAsDouble(found->second.view(), k), elementAsDouble(expected.view(), k), 1e-3 * scale)
+          << name << " element " << k;
     ++compared;
   }
   EXPECT_GT(compared, 30u);
@@ -116,7 +120,8 @@ TEST_P(Layouts, FetchEditAndStepBackInLogicalOrder) {
     const auto after = session->value(value);
     ASSERT_TRUE(after.has_value()) << when;
     for (std::int64_t k = 0; k < original.elements(); ++k)
-      ASSERT_EQ(elementAsDouble(*after, k), k == offset ? 123.5 : elementAsDouble(original.view(), k)) << when << ", element " << k;
+      ASSERT_EQ(elementAsDouble(*after, k), k == offset ? 123.5 : elementAsDouble(original.view(), k))
+          << when << ", element " << k;
   };
   check("edited");
   ASSERT_TRUE(session->runTo(plan->instructions_size()).has_value());
@@ -145,7 +150,8 @@ std::vector<TestModel> convolutionModels() {
   return models;
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Layouts, ::testing::ValuesIn(convolutionModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, Layouts, ::testing::ValuesIn(convolutionModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

@@ -87,7 +87,8 @@ TEST_P(SessionOnModel, RunTwiceComparesBitEqual) {
 }
 
 TEST_P(SessionOnModel, InPlaceAndReuseChangeNoBit) {
-  auto shared = openSession(GetParam()), apart = openSession(GetParam(), {{"memory.inplace", "off"}, {"memory.reuse", "off"}});
+  auto shared = openSession(GetParam()),
+       apart = openSession(GetParam(), {{"memory.inplace", "off"}, {"memory.reuse", "off"}});
   ASSERT_TRUE(shared && apart);
   for (int step = 0; step < 2; ++step) {
     ASSERT_TRUE(shared->step().has_value());
@@ -107,7 +108,8 @@ TEST_P(SessionOnModel, ArenaIsWithinTenPercentOfTheLowerBound) {
   for (int i = 0; i < plan->instructions_size(); ++i) {
     std::int64_t live = 0;
     for (const auto& buffer : plan->buffers())
-      if (buffer.in_arena() && buffer.shares() < 0 && buffer.first() <= i && i <= buffer.last()) live += (buffer.bytes() + 63) / 64 * 64;
+      if (buffer.in_arena() && buffer.shares() < 0 && buffer.first() <= i && i <= buffer.last())
+        live += (buffer.bytes() + 63) / 64 * 64;
     bound = std::max(bound, live);
   }
   EXPECT_LE(static_cast<double>(plan->arena_bytes()), 1.10 * static_cast<double>(bound));
@@ -124,7 +126,8 @@ TEST_P(SessionOnModel, BuffersThatAreAliveTogetherDoNotOverlap) {
   for (std::size_t a = 0; a < roots.size(); ++a)
     for (std::size_t b = a + 1; b < roots.size(); ++b) {
       const bool together = roots[a]->first() <= roots[b]->last() && roots[b]->first() <= roots[a]->last();
-      const bool overlap = roots[a]->offset() < roots[b]->offset() + roots[b]->bytes() && roots[b]->offset() < roots[a]->offset() + roots[a]->bytes();
+      const bool overlap = roots[a]->offset() < roots[b]->offset() + roots[b]->bytes() &&
+                           roots[b]->offset() < roots[a]->offset() + roots[a]->bytes();
       if (GetParam().name == "branching") continue;  // branches of one If share memory as alternatives
       EXPECT_FALSE(together && overlap) << roots[a]->name() << " and " << roots[b]->name();
     }
@@ -135,8 +138,10 @@ TEST_P(SessionOnModel, PlannedPeakIsWhatIsTouched) {
   ASSERT_NE(session, nullptr);
   const auto record = session->step();
   ASSERT_TRUE(record.has_value());
-  if (session->planSnapshot()->arena_bytes() < (1 << 20)) GTEST_SKIP() << "the arena is smaller than what pages can resolve to 2 %";
-  EXPECT_NEAR(static_cast<double>(record->peak_bytes()), static_cast<double>(record->planned_bytes()), 0.02 * static_cast<double>(record->planned_bytes()));
+  if (session->planSnapshot()->arena_bytes() < (1 << 20))
+    GTEST_SKIP() << "the arena is smaller than what pages can resolve to 2 %";
+  EXPECT_NEAR(static_cast<double>(record->peak_bytes()), static_cast<double>(record->planned_bytes()),
+              0.02 * static_cast<double>(record->planned_bytes()));
 }
 
 TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
@@ -148,7 +153,8 @@ TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
   std::set<std::string> names;
   for (const auto& span : session->phases())
     if (span.depth() == 0) names.insert(span.name());
-  for (const char* name : {"load", "check", "inline", "infer", "attach loss", "inspect inputs", "pre-grad passes", "gradient", "post-grad passes", "optimizer", "specialise", "plan", "bind"})
+  for (const char* name : {"load", "check", "inline", "infer", "attach loss", "inspect inputs", "pre-grad passes",
+                           "gradient", "post-grad passes", "optimizer", "specialise", "plan", "bind"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
@@ -158,7 +164,8 @@ TEST_P(SessionOnModel, EveryNodeOfTheStepKnowsWhereItCameFrom) {
   for (const NodeId id : session->runningGraph().order()) {
     const Node& node = session->runningGraph().node(id);
     EXPECT_FALSE(node.provenance.pass.empty()) << node.label();
-    if (node.phase == Phase::kBackward && node.provenance.pass == "gradient") EXPECT_TRUE(node.provenance.forward.valid()) << node.label();
+    if (node.phase == Phase::kBackward && node.provenance.pass == "gradient")
+      EXPECT_TRUE(node.provenance.forward.valid()) << node.label();
   }
 }
 
@@ -169,7 +176,8 @@ std::map<std::string, std::string> readable(Session& session) {
   for (const auto& buffer : plan->buffers()) {
     if (buffer.value() < 0) continue;
     const auto view = session.value(ValueId{buffer.value()});
-    if (view && view->dtype != DType::kString) values[buffer.name()] = std::string(static_cast<const char*>(view->data), view->bytes());
+    if (view && view->dtype != DType::kString)
+      values[buffer.name()] = std::string(static_cast<const char*>(view->data), view->bytes());
   }
   return values;
 }
@@ -187,10 +195,14 @@ TEST_P(SessionOnModel, UndoReplayAndEditsMixedLeaveTheBitsOfAStraightRun) {
   std::map<int, std::pair<ValueId, double>> edits;  // by the instruction that comes next
   int place = 0;
   for (int move = 0; move < 9; ++move) {
-    if (move == 5) place = count;  // the optimizer writes state in place
-    else if (move % 3 == 1) place = std::max(1, place - 1 - static_cast<int>(random() % 40));
-    else if (move == 8) place = std::max(1, place - 100);
-    else place = std::min(count, place + 1 + static_cast<int>(random() % static_cast<unsigned>(std::max(2, count / 4))));
+    if (move == 5)
+      place = count;  // the optimizer writes state in place
+    else if (move % 3 == 1)
+      place = std::max(1, place - 1 - static_cast<int>(random() % 40));
+    else if (move == 8)
+      place = std::max(1, place - 100);
+    else
+      place = std::min(count, place + 1 + static_cast<int>(random() % static_cast<unsigned>(std::max(2, count / 4))));
     ASSERT_TRUE(walker->runTo(place).has_value());
     edits.erase(edits.upper_bound(place), edits.end());
     const auto& last = plan->instructions(place - 1);
@@ -210,8 +222,10 @@ TEST_P(SessionOnModel, UndoReplayAndEditsMixedLeaveTheBitsOfAStraightRun) {
   EXPECT_EQ(stateBits(*walker) == stateBits(*straight), true);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, SessionOnModel, ::testing::ValuesIn(testModels()), [](const auto& info) { return info.param.name; });
-INSTANTIATE_TEST_SUITE_P(Further, SessionOnModel, ::testing::ValuesIn(testing::furtherModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, SessionOnModel, ::testing::ValuesIn(testModels()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Further, SessionOnModel, ::testing::ValuesIn(testing::furtherModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

@@ -38,7 +38,8 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
   int first = 0;
   while (first < plan->instructions_size() && !writesState(plan->instructions(first))) ++first;
   ASSERT_EQ(first + sums, plan->first_optimizer());
-  for (int i = first; i < plan->first_optimizer(); ++i) EXPECT_TRUE(writesState(plan->instructions(i))) << "instruction " << i;
+  for (int i = first; i < plan->first_optimizer(); ++i)
+    EXPECT_TRUE(writesState(plan->instructions(i))) << "instruction " << i;
   // A round: the second micro step adds to what the first one left, the third starts anew whatever the sums hold.
   const auto sumOf = [&] {
     for (const auto& [name, view] : session->namedState(true))
@@ -57,7 +58,8 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
 
 // Nothing of an earlier step stays in a record whose memory is used again.
 TEST(Session, ARecordThatIsUsedAgainHoldsTheLastStepOnly) {
-  auto session = openSession(digits(), {{"record", "instructions"}}), other = openSession(digits(), {{"record", "instructions"}});
+  auto session = openSession(digits(), {{"record", "instructions"}}),
+       other = openSession(digits(), {{"record", "instructions"}});
   ASSERT_TRUE(session && other);
   snapshot::StepRecord used;
   for (int i = 0; i < 3; ++i) {
@@ -148,7 +150,8 @@ TEST(Session, AnotherPlanIsMeasuredAnew) {
 
 TEST(Session, APassThatIsOffByDefaultRunsWhenAskedFor) {
   const auto runs = [](const std::unique_ptr<Session>& session) {
-    return std::any_of(session->phases().begin(), session->phases().end(), [](const snapshot::PhaseSpan& span) { return span.name() == "choose_winograd"; });
+    return std::any_of(session->phases().begin(), session->phases().end(),
+                       [](const snapshot::PhaseSpan& span) { return span.name() == "choose_winograd"; });
   };
   const auto plain = openSession(digits()), asked = openSession(digits(), {{"pass.choose_winograd", "on"}});
   ASSERT_TRUE(plain && asked);
@@ -157,15 +160,18 @@ TEST(Session, APassThatIsOffByDefaultRunsWhenAskedFor) {
 }
 
 TEST(Session, NamesTheInstructionsThatCancellingWaitsFor) {
-  auto session = openSession(digits(), {{"long.ms", "0"}, {"record", "off"}}), quick = openSession(digits(), {{"long.ms", "1000000"}});
+  auto session = openSession(digits(), {{"long.ms", "0"}, {"record", "off"}}),
+       quick = openSession(digits(), {{"long.ms", "1000000"}});
   ASSERT_TRUE(session && quick);
   ASSERT_TRUE(session->step() && session->step() && quick->step());
   const auto count = [](const Session& s) {
-    return std::count_if(s.alerts().begin(), s.alerts().end(), [](const snapshot::Alert& a) { return a.code() == "long_instruction"; });
+    return std::count_if(s.alerts().begin(), s.alerts().end(),
+                         [](const snapshot::Alert& a) { return a.code() == "long_instruction"; });
   };
   EXPECT_EQ(count(*session), 1);  // once per variant
   EXPECT_EQ(count(*quick), 0);
-  const auto& alert = *std::find_if(session->alerts().begin(), session->alerts().end(), [](const auto& a) { return a.code() == "long_instruction"; });
+  const auto& alert = *std::find_if(session->alerts().begin(), session->alerts().end(),
+                                    [](const auto& a) { return a.code() == "long_instruction"; });
   EXPECT_NE(alert.message().find("cancelling waits"), std::string::npos) << alert.message();
   EXPECT_GE(alert.node(), 0);
 }

@@ -1,6 +1,5 @@
 // What a step notes of its numbers: the same as looking at them afterwards would show, without changing any.
 #include <gtest/gtest.h>
-
 #include <omp.h>
 
 #include <cmath>
@@ -24,7 +23,8 @@ std::unique_ptr<Session> open(const TestModel& model, const Settings& settings, 
   EXPECT_TRUE(session.has_value()) << session.error().message;
   if (!session) return nullptr;
   TrainOptions options;
-  Settings all{{"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "adamw"}, {"threads", "2"}, {"record.batch", "1"}, {"record.statistics", "1"}};
+  Settings all{{"data", model.data.string()}, {"loss", model.loss},      {"optimizer", "adamw"}, {"threads", "2"},
+               {"record.batch", "1"},         {"record.statistics", "1"}};
   all.insert(all.end(), settings.begin(), settings.end());
   for (const auto& [name, value] : all) EXPECT_TRUE(applySetting(options, name, value, "test").has_value()) << name;
   EXPECT_TRUE((*session)->setOptions(options).has_value());
@@ -151,7 +151,9 @@ TEST_P(StepNotesOnModel, AreWhatTheStepComputed) {
   ASSERT_TRUE(session->step().has_value());
   std::map<std::string, snapshot::TensorStatistics> before;
   for (const ParameterChoice& p : session->parameters())
-    if (p.trained) before[session->imported().value(p.value).name] = tensorStatistics(session->namedState(false).at(session->imported().value(p.value).name));
+    if (p.trained)
+      before[session->imported().value(p.value).name] =
+          tensorStatistics(session->namedState(false).at(session->imported().value(p.value).name));
   const auto record = session->step();
   ASSERT_TRUE(record.has_value()) << record.error().message;
   std::size_t parameters = 0, gradients = 0, outputs = 0;
@@ -250,7 +252,8 @@ TEST_P(StepNotesOnModel, AreTheSameWhenTheStepIsWalkedThroughAndBack) {
   const auto b = walked->finishStep();
   ASSERT_TRUE(a.has_value() && b.has_value());
   ASSERT_EQ(a->statistics_size(), b->statistics_size());
-  for (int i = 0; i < a->statistics_size(); ++i) EXPECT_EQ(a->statistics(i).SerializeAsString() == b->statistics(i).SerializeAsString(), true) << a->statistics(i).name();
+  for (int i = 0; i < a->statistics_size(); ++i)
+    EXPECT_EQ(a->statistics(i).SerializeAsString() == b->statistics(i).SerializeAsString(), true) << a->statistics(i).name();
   EXPECT_EQ(a->row_losses().SerializeAsString() == b->row_losses().SerializeAsString(), true);
   EXPECT_TRUE(a->warm_up());
   EXPECT_TRUE(b->warm_up());
@@ -259,7 +262,8 @@ TEST_P(StepNotesOnModel, AreTheSameWhenTheStepIsWalkedThroughAndBack) {
   EXPECT_FALSE(next->warm_up());
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, StepNotesOnModel, ::testing::ValuesIn(testing::testModels()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Models, StepNotesOnModel, ::testing::ValuesIn(testing::testModels()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace stepscope

@@ -1,17 +1,18 @@
 // The worker under hostile input: truncated, oversized and random messages, requests in the wrong order.
+#include "engine/wire/server.h"
+
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
-#include <fcntl.h>
 #include <random>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include "engine/snapshot/worker.pb.h"
 #include "engine/wire/framing.h"
-#include "engine/wire/server.h"
 #include "tests/support/models.h"
 
 namespace stepscope {
@@ -141,7 +142,8 @@ TEST(Worker, SurvivesDamagedConversations) {
   bytes += request(6, [](auto& r) { r.mutable_fetch()->set_value(3); });
   bytes += request(7, [](auto& r) { r.mutable_step()->set_count(-2); });
   const Conversation sound = talk(bytes);
-  for (const auto& response : sound.responses) EXPECT_FALSE(response.has_error() && response.id() <= 5) << response.error().message();
+  for (const auto& response : sound.responses)
+    EXPECT_FALSE(response.has_error() && response.id() <= 5) << response.error().message();
   std::mt19937 random(5);
   for (int round = 0; round < 150; ++round) {
     std::string damaged = bytes;
@@ -209,7 +211,9 @@ bool hasPhase(const snapshot::BuildReply& reply, std::string_view name) {
   return std::any_of(reply.phases().begin(), reply.phases().end(), [&](const auto& span) { return span.name() == name; });
 }
 
-bool hasStage(const snapshot::BuildReply& reply, std::string_view name) { return std::find(reply.stages().begin(), reply.stages().end(), name) != reply.stages().end(); }
+bool hasStage(const snapshot::BuildReply& reply, std::string_view name) {
+  return std::find(reply.stages().begin(), reply.stages().end(), name) != reply.stages().end();
+}
 
 TEST(Worker, TellsEveryBuildBeforeTheAnswerThatItBelongsTo) {
   const auto set = [](std::uint64_t id, const char* value) {
@@ -219,7 +223,7 @@ TEST(Worker, TellsEveryBuildBeforeTheAnswerThatItBelongsTo) {
     });
   };
   std::string bytes = openedAndBuilt();
-  bytes += set(5, "block:1:-1");                                                   // between steps: at once
+  bytes += set(5, "block:1:-1");                                              // between steps: at once
   bytes += request(6, [](auto& r) { r.mutable_begin_step(); }) + set(7, "");  // in a step: with the next one
   bytes += request(8, [](auto& r) { r.mutable_finish_step(); });
   bytes += request(9, [](auto& r) { r.mutable_train()->set_steps(1); });
@@ -238,8 +242,11 @@ TEST(Worker, TellsEveryBuildBeforeTheAnswerThatItBelongsTo) {
   for (const auto& [id, reply] : told) {
     EXPECT_FALSE(hasPhase(*reply, "load")) << "was not read again";
     EXPECT_TRUE(hasPhase(*reply, "attach loss") && hasPhase(*reply, "bind"));
-    EXPECT_EQ(std::count_if(reply->phases().begin(), reply->phases().end(), [](const auto& span) { return span.name() == "bind"; }), 1);
-    for (int i = 0; i < reply->phases_size(); ++i) EXPECT_LT(reply->phases(i).parent(), i) << "parents count within the build";
+    EXPECT_EQ(std::count_if(reply->phases().begin(), reply->phases().end(),
+                            [](const auto& span) { return span.name() == "bind"; }),
+              1);
+    for (int i = 0; i < reply->phases_size(); ++i)
+      EXPECT_LT(reply->phases(i).parent(), i) << "parents count within the build";
     EXPECT_TRUE(hasStage(*reply, "load") && hasStage(*reply, "specialise"));
   }
   EXPECT_TRUE(hasStage(*told[0].second, "recompute"));
