@@ -140,6 +140,15 @@ TensorView Executor::view(ValueId id) const {
   return view;
 }
 
+Result<Tensor> Executor::read(ValueId id) const {
+  const TensorView found = view(id);
+  if (!found.present()) {
+    const bool known = id && at(id) < graph_.valueCapacity();
+    return fail(ErrorCode::kNotFound, fmt::format("value '{}': it has no memory now", known ? graph_.value(id).name : ""));
+  }
+  return Tensor(found.dtype, found.dims, nullptr, found.data);
+}
+
 bool Executor::staysInPlace(ValueId id) const {
   const int index = plan_.bufferOfValue[at(id)];
   return index >= 0 && plan_.buffers[at(index)].layout == Layout::kPlain &&

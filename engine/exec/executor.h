@@ -78,6 +78,10 @@ class Executor {
   // there: ask `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a
   // copy, good until the next instruction runs; `write` is the way to change contents.
   TensorView view(ValueId id) const;
+  // The same for host code, on any device: borrowed where the host can reach the memory, else a copy. Good until the next
+  // instruction runs or the value is written. Contents of another layout are a row-major copy. Error kNotFound: the value
+  // has no memory, with its name. As with view(), ask `unavailable` first.
+  Result<Tensor> read(ValueId id) const;
   // Whether view() answers the same memory in every step.
   bool staysInPlace(ValueId id) const;
   // Overwrites a value's buffer with row-major contents of the same type. Error: it has no memory now.
