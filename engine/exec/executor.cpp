@@ -171,32 +171,16 @@ std::string Executor::unavailable(ValueId id, int position) const {
   const int index = plan_.bufferOfValue[at(id)];
   const Value& value = graph_.value(id);
   if (value.role != ValueRole::kNodeOutput) return {};
-  int producer = -1;
-  for (std::size_t i = 0; i < plan_.instructions.size() && producer < 0; ++i)
-    if (plan_.instructions[i].node == value.producer) producer = static_cast<int>(i);
+  const int producer = plan_.instructionOf(value.producer);
   if (position <= producer) return fmt::format("not computed yet: instruction {} makes it", producer);
   if (!conditionsHold(producer)) return "its branch of If did not run";
-  // Somebody else's memory by now?
-  const int root = plan_.root(index);
-  for (int i = producer + 1; i < position; ++i) {
-    const Instruction& instruction = plan_.instructions[at(i)];
-    if (instruction.view) continue;
-    const auto clobbers = [&](int b) {
-      if (b < 0 || b == index) return false;
-      const Buffer& other = plan_.buffers[at(b)];
-      const Buffer& mine = plan_.buffers[at(index)];
-      if (plan_.root(b) == root) return true;  // in place of it
-      return other.home == Home::kArena && mine.home == Home::kArena && other.offset < mine.offset + mine.bytes &&
-             mine.offset < other.offset + other.bytes;
-    };
-    for (const int b : instruction.outputs)
-      if (clobbers(b))
-        return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", plan_.buffers[at(b)].name,
-                           i);
-    if (clobbers(instruction.workspace))
-      return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", i);
-  }
-  return {};
+  if (overwritten_.empty()) overwritten_ = overwritten(plan_);
+  const Overwritten& lost = overwritten_[at(index)];
+  if (lost.instruction < 0 || lost.instruction >= position) return {};
+  const Buffer& by = plan_.buffers[at(lost.by)];
+  if (by.bufferClass == BufferClass::kWorkspace)
+    return fmt::format("its memory was reused as workspace by instruction {}; pin it to keep it", lost.instruction);
+  return fmt::format("its memory was reused by '{}' at instruction {}; pin it to keep it", by.name, lost.instruction);
 }
 
 Status Executor::setInput(ValueId id, const TensorView& view) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/plan/plan.h"
+#include "engine/plan/reuse.h"
 #include "kernels/kernel.h"
 
 namespace stepscope {
@@ -136,7 +137,8 @@ class Executor {
   std::unique_ptr<Inference> dynamicInference_;
   std::int64_t dynamicPeak_ = 0;
   std::vector<BoundKernel> bound_;
-  mutable std::map<int, Tensor> logical_;  // row-major copies by buffer, until the next instruction
+  mutable std::vector<Overwritten> overwritten_;  // by buffer; found when it is first asked for
+  mutable std::map<int, Tensor> logical_;         // row-major copies by buffer, until the next instruction
 };
 
 }  // namespace stepscope

@@ -39,6 +39,18 @@ const PartialWrite* partialWrite(const ExecutionPlan& plan, const Instruction& i
   return nullptr;
 }
 
+// Of an operand that comes once.
+std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
+  const int buffer = instruction.inputs[input];
+  const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
+  if (const PartialWrite* rule = partialWrite(plan, instruction); rule && rule->base == input)
+    return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes);
+  const bool picks =
+      input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
+  if (!picks || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
+  return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.outputs[0])].bytes);
+}
+
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -52,7 +64,13 @@ class Planner {
     orderInstructions();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
     collectUses();
+    rootLast_.resize(plan_.buffers.size());
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) rootLast_[b] = plan_.buffers[b].last;
+    stateOfNext_.assign(graph_.valueCapacity(), {});
+    for (const StateUpdate& update : graph_.stateUpdates)
+      if (!stateOfNext_[at(update.next)]) stateOfNext_[at(update.next)] = update.state;
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) share(i);
+    describedAt_.assign(plan_.buffers.size(), -1);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) describe(i);
     finishLifetimes();
     classify();
@@ -79,6 +97,9 @@ class Planner {
       }
     }
     const int count = static_cast<int>(plan_.instructions.size());
+    plan_.instructionOfNode.assign(graph_.nodeCapacity(), -1);
+    for (int i = 0; i < count; ++i)
+      plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[at(i)].node.index)] = i;
     plan_.firstBackward = plan_.firstOptimizer = plan_.firstStateWrite = count;
     for (int i = count; i-- > 0;) {
       const Phase phase = plan_.instructions[at(i)].phase;
@@ -220,7 +241,7 @@ class Planner {
     if (in.home != Home::kArena) return "its memory outlives the instruction (parameter, constant or batch)";
     if (plan_.buffers[at(input)].bytes != out.bytes || in.bytes != out.bytes)
       return fmt::format("{} bytes; expected {}", in.bytes, out.bytes);
-    const int last = lastUseOfRoot(root);
+    const int last = rootLast_[at(root)];
     if (last > static_cast<int>(i)) {
       if (last >= static_cast<int>(plan_.instructions.size())) return "kept until the end of the step";
       return fmt::format("read again by instruction {} ({})", last, graph_.node(plan_.instructions[at(last)].node).label());
@@ -240,15 +261,16 @@ class Planner {
   bool updateInPlace(std::size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     bool any = false;
+    readBy_.resize(plan_.buffers.size(), -1);
+    for (const int in : instruction.inputs)
+      if (in >= 0) readBy_[at(in)] = static_cast<int>(i);
     for (const int out : instruction.outputs) {
       if (out < 0) continue;
-      const ValueId next = plan_.buffers[at(out)].value;
-      const auto update = std::find_if(graph_.stateUpdates.begin(), graph_.stateUpdates.end(),
-                                       [&](const StateUpdate& u) { return u.next == next; });
-      if (update == graph_.stateUpdates.end()) continue;
-      const int state = plan_.bufferOfValue[at(update->state)];
-      if (std::find(instruction.inputs.begin(), instruction.inputs.end(), state) == instruction.inputs.end()) continue;
-      const int last = lastUseOfRoot(state);
+      const ValueId updated = stateOfNext_[at(plan_.buffers[at(out)].value)];
+      if (!updated) continue;
+      const int state = plan_.bufferOfValue[at(updated)];
+      if (state < 0 || readBy_[at(state)] != static_cast<int>(i)) continue;
+      const int last = rootLast_[at(state)];
       if (last > static_cast<int>(i)) {
         plan_.buffers[at(out)].refusals.push_back(
             fmt::format("'{}' is read again by instruction {}", plan_.buffers[at(state)].name, last));
@@ -261,19 +283,12 @@ class Planner {
     return any;
   }
 
-  int lastUseOfRoot(int root) const {
-    int last = plan_.buffers[at(root)].last;
-    if (at(root) < members_.size())
-      for (const int member : members_[at(root)]) last = std::max(last, plan_.buffers[at(member)].last);
-    return last;
-  }
-
   void makeShared(int buffer, int with, std::string decision) {
     const int root = plan_.root(with);
-    if (members_.size() < plan_.buffers.size()) members_.resize(plan_.buffers.size());
-    members_[at(root)].push_back(buffer);
     Buffer& b = plan_.buffers[at(buffer)];
+    rootLast_[at(root)] = std::max(rootLast_[at(root)], b.last);
     b.shares = with;
+    b.owner = root;
     b.home = plan_.buffers[at(root)].home;
     b.decision = std::move(decision);
   }
@@ -308,7 +323,12 @@ class Planner {
     for (const OperandSpec& o : spec.inputs) inputDims.emplace_back(o.dims);
     for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
     if (instruction.view || instruction.dynamic) return;
-    for (std::size_t k = 0; k < instruction.inputs.size(); ++k) instruction.bytesRead += bytesReadOf(plan_, instruction, k);
+    for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
+      const int in = instruction.inputs[k];
+      if (in < 0 || describedAt_[at(in)] == static_cast<int>(i)) continue;  // an operand that comes twice is read once
+      describedAt_[at(in)] = static_cast<int>(i);
+      instruction.bytesRead += bytesOfOperand(plan_, instruction, k);
+    }
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k)
       instruction.bytesWritten += bytesWrittenOf(plan_, instruction, k);
     if (op && op->flops)
@@ -395,7 +415,10 @@ class Planner {
   const Inference& inference_;
   const PlanOptions& options_;
   ExecutionPlan plan_;
-  std::vector<std::vector<int>> members_;  // buffers that share a root
+  std::vector<int> rootLast_;         // by buffer that owns its memory: last use of it, by whatever name
+  std::vector<ValueId> stateOfNext_;  // by value: the state whose next version it is
+  std::vector<int> readBy_;           // by buffer: the last instruction that was found to read it
+  std::vector<int> describedAt_;      // by buffer: the last instruction whose reads counted it
 };
 
 }  // namespace
@@ -411,13 +434,7 @@ std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instructi
   const auto end = instruction.inputs.begin() + static_cast<std::ptrdiff_t>(input);
   if (buffer < 0 || std::find(instruction.inputs.begin(), end, buffer) != end)
     return 0;  // an operand that comes twice is read once
-  const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
-  if (const PartialWrite* rule = partialWrite(plan, instruction); rule && rule->base == input)
-    return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes);
-  const bool picks =
-      input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
-  if (!picks || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
-  return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.outputs[0])].bytes);
+  return bytesOfOperand(plan, instruction, input);
 }
 
 std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output) {

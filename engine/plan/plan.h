@@ -47,6 +47,7 @@ struct Buffer {
   std::int64_t bytes = 0;     // exact; offsets are multiples of kArenaAlignment
   int first = -1, last = -1;  // instructions that touch it or a buffer that shares it
   int shares = -1;            // buffer whose memory it is (view or in place); -1 = own
+  int owner = -1;             // the buffer at the end of the chain of `shares`; -1 = itself
   Layout layout = Layout::kPlain;
   std::string decision;
   std::vector<std::string> refusals;  // why it did not go in place, one per candidate input
@@ -71,7 +72,8 @@ inline constexpr std::int64_t kArenaAlignment = 64;
 struct ExecutionPlan {
   std::vector<Instruction> instructions;
   std::vector<Buffer> buffers;
-  std::vector<int> bufferOfValue;  // by value id; -1 = none
+  std::vector<int> bufferOfValue;      // by value id; -1 = none
+  std::vector<int> instructionOfNode;  // by node id; -1 = none
   std::int64_t arenaBytes = 0;
   std::int64_t lowerBoundBytes = 0;  // largest sum of live arena bytes in this order, each rounded up to the alignment
   std::int64_t persistentBytes = 0;  // state, constants and batch
@@ -82,8 +84,13 @@ struct ExecutionPlan {
   std::string signature, reason;  // of the variant
 
   int root(int buffer) const {  // the buffer that owns the memory
-    while (buffers[static_cast<std::size_t>(buffer)].shares >= 0) buffer = buffers[static_cast<std::size_t>(buffer)].shares;
-    return buffer;
+    const int owner = buffers[static_cast<std::size_t>(buffer)].owner;
+    return owner < 0 ? buffer : owner;
+  }
+  // The instruction that computes the node's outputs; -1 = none.
+  int instructionOf(NodeId node) const {
+    const auto index = static_cast<std::size_t>(node.index);
+    return node && index < instructionOfNode.size() ? instructionOfNode[index] : -1;
   }
 };
 
