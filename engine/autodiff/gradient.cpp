@@ -68,11 +68,15 @@ class Context final : public GradientContext {
                             Attributes attrs) override;
   ValueId constantTensor(Tensor data) override;
 
+  // Nodes emitted since the last call belong to the gradient of input i, numbered in the order of emission.
+  void claim(std::size_t i);
+
   Status firstError;  // of an emitted node's shape rule: a bug in a rule, or a graph that contradicts itself
 
  private:
   Builder& builder_;
   NodeId node_;
+  std::map<std::size_t, std::int32_t> claimed_;  // how many nodes, by input
 };
 
 class Builder {
@@ -99,6 +103,7 @@ class Builder {
   std::vector<bool> active_;                         // on a way from a trained value to the loss
   std::vector<std::vector<ValueId>> contributions_;  // by value
   std::map<std::string, ValueId> constants_;         // by dtype, dims and bytes
+  std::vector<NodeId> unclaimed_;                    // emitted, and not yet said for the gradient of which input
 };
 
 const Node& Context::node() const { return builder_.graph_.node(node_); }
@@ -115,6 +120,8 @@ ValueId Context::ensureOutput(std::size_t i) {
     out = builder_.graph_.addValue(name, {}, ValueRole::kNodeOutput);
     builder_.graph_.mutableValue(out).producer = node_;
     builder_.graph_.mutableValue(out).outputIndex = static_cast<int>(i);
+    builder_.graph_.mutableValue(out).madeBy = node_;
+    builder_.graph_.mutableValue(out).madeAs = static_cast<int>(i);
     builder_.graph_.mutableNode(node_).outputs[i] = out;
     builder_.graph_.logChange(node_);
   }
@@ -144,6 +151,20 @@ bool Context::needs(std::size_t i) const {
 
 void Context::setGradient(std::size_t i, ValueId gradient) {
   if (gradient && needs(i)) builder_.contribute(node(), x(i), gradient);
+  claim(i);
+}
+
+void Context::claim(std::size_t i) {
+  const Births& births = builder_.graph_.births();
+  const auto at = static_cast<std::size_t>(node_.index);
+  const bool changed = at < births.ops.size() && !births.ops[at].empty() && births.ops[at].view() != node().op;
+  for (const NodeId id : builder_.unclaimed_)
+    builder_.graph_.mutableNode(id).origin = {.kind = Origin::Kind::kGradient,
+                                              .input = static_cast<std::int16_t>(i),
+                                              .ordinal = claimed_[i]++,
+                                              .node = node_,
+                                              .detail = changed ? InternedText(node().op) : InternedText()};
+  builder_.unclaimed_.clear();
 }
 
 const ValueType& Context::typeOf(ValueId v) const { return builder_.graph_.value(v).type; }
@@ -190,6 +211,7 @@ Result<NodeId> Builder::emitNode(const Node& forward, const std::vector<Predicat
   node.provenance.forward = forwardId;
   node.provenance.pass = graph_.pass();
   contributions_.resize(graph_.valueCapacity());
+  unclaimed_.push_back(id);
   SS_TRY(inference_.inferNode(id));
   return id;
 }
@@ -228,6 +250,8 @@ Result<ValueId> Builder::gradientOf(ValueId value) {
     SS_ASSIGN(const NodeId sum,
               emitNode(graph_.node(owner), predicates, "", inputs.size() == 2 ? "Add" : "Sum", inputs, 1, {}));
     contributions_[at(value)] = {graph_.node(sum).output(0)};
+    unclaimed_.pop_back();
+    graph_.mutableNode(sum).origin = {.kind = Origin::Kind::kSum, .value = value};
   }
   return contributions_[at(value)].front();
 }
@@ -238,6 +262,7 @@ Status Builder::differentiate(NodeId id) {
     const ValueId out = graph_.node(id).outputs[o];
     if (!out || !active_[at(out)] || at(out) >= contributions_.size() || contributions_[at(out)].empty()) continue;
     SS_ASSIGN(const ValueId gradient, gradientOf(out));
+    graph_.gradients.push_back({out, gradient});
     const Value& g = graph_.value(gradient);
     if (g.role == ValueRole::kNodeOutput && graph_.node(g.producer).phase == Phase::kBackward)
       graph_.renameValue(gradient, graph_.value(out).name + "_grad");
@@ -249,6 +274,7 @@ Status Builder::differentiate(NodeId id) {
   if (!op || !op->gradient) return {};
   Context context(*this, id);
   SS_TRY(op->gradient(context));
+  context.claim(0);  // what no gradient followed
   return context.firstError;
 }
 
@@ -292,10 +318,12 @@ Result<GradientReport> Builder::build() {
   }
   for (const ValueId trained : request_.trained) {
     SS_ASSIGN(const ValueId gradient, gradientOf(trained));
+    if (gradient) graph_.gradients.push_back({trained, gradient});
     if (gradient && graph_.value(gradient).role == ValueRole::kNodeOutput)
       graph_.renameValue(gradient, graph_.value(trained).name + "_grad");
     report.gradients.push_back(gradient);
   }
+  graph_.recordBirths();
   return report;
 }
 

@@ -78,6 +78,8 @@ NodeId Graph::addNode(std::string name, std::string domain, std::string op, std:
     const ValueId out = addValue(outputNames[i], {}, ValueRole::kNodeOutput);
     values_[static_cast<std::size_t>(out.index)].producer = id;
     values_[static_cast<std::size_t>(out.index)].outputIndex = static_cast<int>(i);
+    values_[static_cast<std::size_t>(out.index)].madeBy = id;
+    values_[static_cast<std::size_t>(out.index)].madeAs = static_cast<int>(i);
     node.outputs.push_back(out);
   }
   nodes_.push_back(std::move(node));
@@ -91,6 +93,8 @@ ValueId Graph::addOutput(NodeId nodeId, std::string name) {
   Node& node = mutableNode(nodeId);
   mutableValue(out).producer = nodeId;
   mutableValue(out).outputIndex = static_cast<int>(node.outputs.size());
+  mutableValue(out).madeBy = nodeId;
+  mutableValue(out).madeAs = static_cast<int>(node.outputs.size());
   node.outputs.push_back(out);
   logChange(nodeId);
   return out;
@@ -284,6 +288,39 @@ std::size_t Graph::removeDeadNodes(const std::vector<ValueId>& keep) {
   order_ = std::move(kept);
   for (const NodeId id : dead) kill(id);
   return dead.size();
+}
+
+void Graph::markImported() {
+  for (Value& value : values_) {
+    value.madeBy = value.alive ? value.producer : NodeId{};
+    value.madeAs = value.outputIndex;
+  }
+  births_ = std::make_shared<const Births>(Births{.importedNodes = nodes_.size(),
+                                                  .importedValues = values_.size(),
+                                                  .importedEdits = edits_.size(),
+                                                  .ops = {},
+                                                  .first = {0},
+                                                  .inputs = {}});
+  recordBirths();
+}
+
+void Graph::recordBirths() {
+  if (!births_ || births_->ops.size() == nodes_.size()) return;
+  auto births = std::make_shared<Births>(*births_);
+  births->ops.reserve(nodes_.size());
+  births->first.reserve(nodes_.size() + 1);
+  for (std::size_t i = births->ops.size(); i < nodes_.size(); ++i) {
+    const Node& node = this->node({static_cast<std::int32_t>(i)});
+    births->ops.push_back(node.alive ? InternedText(node.op) : InternedText());
+    if (node.alive) births->inputs.insert(births->inputs.end(), node.inputs.begin(), node.inputs.end());
+    births->first.push_back(static_cast<std::uint32_t>(births->inputs.size()));
+  }
+  births_ = std::move(births);
+}
+
+const Births& Graph::births() const {
+  static const Births none{.first = {0}};
+  return births_ ? *births_ : none;
 }
 
 }  // namespace stepscope

@@ -55,8 +55,10 @@ struct Value {
   std::string name;
   ValueType type;
   ValueRole role = ValueRole::kNodeOutput;
-  NodeId producer;                     // for kNodeOutput
-  int outputIndex = 0;                 // which output of the producer
+  NodeId producer;      // for kNodeOutput
+  int outputIndex = 0;  // which output of the producer
+  NodeId madeBy;        // the node that made it first, and as which output; passes do not change them
+  int madeAs = 0;
   std::shared_ptr<const Tensor> data;  // for kInitializer, kState, kConstant; null while weights are not materialised
   Layout layout = Layout::kPlain;      // how a plan stores it (pass assign_layouts); dims and contents stay the logical ones
   bool alive = true;
@@ -83,6 +85,7 @@ struct Node {
       attributeReferences;  // inside functions: attribute name → name of the function's attribute
   Phase phase = Phase::kForward;
   Provenance provenance;
+  Origin origin;
   std::vector<Predicate> predicates;
   bool alive = true;
 
@@ -112,11 +115,17 @@ struct StateUpdate {
   friend bool operator==(const StateUpdate&, const StateUpdate&) = default;
 };
 
+// d loss / d `value` is `gradient`.
+struct ValueGradient {
+  ValueId value, gradient;
+};
+
 class Graph {
  public:
   std::string name;
   std::map<std::string, int> opsets;      // domain → version the file was written in
   std::vector<StateUpdate> stateUpdates;  // roots, like the graph outputs
+  std::vector<ValueGradient> gradients;   // that phase gradient found; `gradient` as it was then, see KeyIndex
 
   // --- building. Names that are taken get a suffix "_1", "_2" …; an empty name is made from the op.
   ValueId addValue(std::string name, ValueType type, ValueRole role);
@@ -165,6 +174,11 @@ class Graph {
   const std::string& pass() const { return pass_; }
   const std::vector<Edit>& edits() const { return edits_; }
   std::uint64_t version() const { return edits_.size(); }  // unchanged graph = unchanged version
+  // The end of phase infer: the live nodes and values are the imported ones, with the same ids in every build of a session.
+  void markImported();
+  // Remembers what the nodes made since the last call are, before passes rewrite them. Each phase that makes nodes calls it.
+  void recordBirths();
+  const Births& births() const;  // empty before markImported
   void logChange(NodeId node) { edits_.push_back({Edit::Kind::kChangeNode, node, {}, {}, pass_}); }
 
  private:
@@ -180,6 +194,7 @@ class Graph {
   std::unordered_map<std::string, NodeId> nodeNames_;
   std::string pass_ = "import";
   std::vector<Edit> edits_;
+  std::shared_ptr<const Births> births_;  // shared by the copies of the graph
 };
 
 }  // namespace stepscope

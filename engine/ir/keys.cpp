@@ -142,10 +142,6 @@ std::optional<NodeKey> readNode(std::string_view text) {
     const auto parameter = rest.find(' ') == std::string_view::npos ? unescaped(rest) : std::nullopt;
     return part && parameter ? std::optional(NodeKey::update(*parameter, *part)) : std::nullopt;
   }
-  if (word == "sum") {
-    const auto value = readValue(rest);
-    return value ? std::optional(NodeKey::sum(*value)) : std::nullopt;
-  }
   if (word == "grad" || word.starts_with("grad:")) {
     const auto merged = word == "grad" ? std::optional<std::string>("") : detailAfter(word, "grad:");
     const auto value = readValue(rest);
@@ -216,7 +212,6 @@ NodeKey NodeKey::gradient(const NodeKey& forward, int input, int ordinal, std::s
           .input = static_cast<std::int16_t>(input),
           .role = NodeRole::kGradient};
 }
-NodeKey NodeKey::sum(const ValueKey& value) { return {.subject = InternedText(value.text()), .role = NodeRole::kSum}; }
 NodeKey NodeKey::valueGradient(const ValueKey& value, std::string_view merged) {
   return {.subject = InternedText(value.text()), .detail = InternedText(escaped(merged)), .role = NodeRole::kValueGradient};
 }
@@ -245,7 +240,6 @@ std::string NodeKey::text() const {
       text += fmt::format(" {}{}", kPartial, input);
       return ordinal == 0 ? text : fmt::format("{}.{}", text, ordinal);
     }
-    case NodeRole::kSum: return fmt::format("{} sum", of);
     case NodeRole::kValueGradient: return more.empty() ? fmt::format("{} grad", of) : fmt::format("{} grad:{}", of, more);
     case NodeRole::kRecomputed: return fmt::format("{} again", of);
     case NodeRole::kUpdate: return more.empty() ? fmt::format("{} update", of) : fmt::format("{} update:{}", of, more);

@@ -12,8 +12,8 @@
 //           =loss/Sub, =clip/total         a node that a phase adds for the whole step: loss, clipping, later collectives
 //           h.0/mlp/MatMul ∂1              first node of the gradient of its input 1; "∂1.2" the third
 //           h.0/mlp/Mul as:Gelu ∂0         the same, where a pass had made Gelu of the imported node before the gradient
-//           h.0/x sum                      adds up the contributions to d loss / d value h.0/x
-//           h.0/x grad                     makes d loss / d value h.0/x, whichever node that is
+//           h.0/x grad                     makes d loss / d value h.0/x, whichever node that is; "grad:cse" where cse had
+//                                          merged another value into it
 //           h.0/mlp/Gelu again             its copy that recompute runs
 //           w update, w update:accumulate  the optimizer's update of parameter w, and what belongs to it
 //           h.0/Slice by:hoist_slices.0    first node that this pass set beside it; in plans with that pass alone
@@ -43,7 +43,6 @@ enum class NodeRole : std::uint8_t {
   kForward,        // subject: name of the imported node
   kRoot,           // subject: name that the phase gave it; ordinal counts equal ones
   kGradient,       // subject: text of the forward node's key; detail: its op where a pass had changed it; input, ordinal
-  kSum,            // subject: text of the value's key
   kValueGradient,  // subject: text of the value's key; detail: the pass that had merged another value into it
   kRecomputed,     // subject: text of the key of the node that it repeats
   kUpdate,         // subject: name of the parameter; detail: empty, or "accumulate" …
@@ -60,7 +59,6 @@ struct NodeKey {
   static NodeKey forward(std::string_view nodeName);
   static NodeKey root(std::string_view name, int ordinal = 0);
   static NodeKey gradient(const NodeKey& forward, int input, int ordinal, std::string_view as = {});
-  static NodeKey sum(const ValueKey& value);
   static NodeKey valueGradient(const ValueKey& value, std::string_view merged = {});
   static NodeKey recomputed(const NodeKey& original);
   static NodeKey update(std::string_view parameter, std::string_view part = {});

@@ -66,6 +66,7 @@ class Rewriter {
     node.provenance.sources = {producer};
     node.provenance.pass = graph_.pass();
     node.provenance.forward = producer;
+    node.origin = {.kind = Origin::Kind::kRecomputed, .node = producer};
     for (std::size_t i = 0; i < original.outputs.size(); ++i) {
       if (!node.outputs[i]) continue;
       Value& copy = graph_.mutableValue(node.outputs[i]);

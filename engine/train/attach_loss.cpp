@@ -100,6 +100,7 @@ class Attacher {
     node.sinceVersion = kInternalOpset;
     node.provenance.imported = id;
     node.provenance.modulePath = "loss";
+    node.origin = {.kind = Origin::Kind::kRoot, .detail = InternedText(fmt::format("loss/{}", op))};
     SS_TRY(inference_.inferNode(id));
     return node.output(0);
   }
@@ -140,6 +141,7 @@ Result<LossChoice> attachLoss(Graph& graph, Inference& inference, const TrainOpt
     SS_ASSIGN(const ValueId loss,
               Attacher(graph, inference).attach(o.lossFn, logits, o.labels.empty() ? "labels" : o.labels));
     graph.renameValue(loss, "loss");
+    graph.recordBirths();
     return LossChoice{loss, fmt::format("{} attached to '{}'", o.lossFn, graph.value(logits).name)};
   }
   if (!o.loss.empty()) {

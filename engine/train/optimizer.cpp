@@ -47,7 +47,12 @@ class Emitter {
     Node& node = graph_.mutableNode(id);
     node.phase = phase;
     node.sinceVersion = kInternalOpset;
+    node.origin = {.kind = Origin::Kind::kRoot, .detail = InternedText(name)};
     if (owner) {
+      const std::string part = name.substr(name.rfind('/') + 1);
+      node.origin = {.kind = Origin::Kind::kUpdate,
+                     .value = owner,
+                     .detail = InternedText(part == o_.optimizer ? std::string() : part)};
       // The module of a parameter is its name without the last part: "h.0.attn.weight" belongs to "h.0.attn".
       const std::string& parameter = graph_.value(owner).name;
       if (const auto dot = parameter.rfind('.'); dot != std::string::npos)
@@ -183,7 +188,9 @@ class Emitter {
 
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
                                      const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) {
-  return Emitter(graph, inference, options).run(trained, gradients);
+  auto report = Emitter(graph, inference, options).run(trained, gradients);
+  graph.recordBirths();
+  return report;
 }
 
 }  // namespace stepscope

@@ -146,6 +146,7 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
     }
     phase.count(static_cast<std::int64_t>(imported_.order().size()));
   }
+  imported_.markImported();
   keepStage("infer", imported_);
   loadedStages_ = stages_.size();
   return {};
