@@ -24,12 +24,16 @@ struct Group {
 
 class LayoutAssigner {
  public:
-  LayoutAssigner(Graph& graph, const Inference& inference)
-      : graph_(graph), inference_(inference), parent_(graph.valueCapacity()), refusal_(graph.valueCapacity()) {
+  LayoutAssigner(Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        inference_(context.inference),
+        parent_(graph.valueCapacity()),
+        refusal_(graph.valueCapacity()) {
     std::iota(parent_.begin(), parent_.end(), 0);
   }
 
-  PassResult run() {
+  Status run() {
     // Without a convolution there is nothing to gain.
     if (std::none_of(graph_.order().begin(), graph_.order().end(), [&](NodeId id) { return gains(graph_.node(id)); }))
       return {};
@@ -43,10 +47,10 @@ class LayoutAssigner {
       const auto group = groups_.find(root(i));
       if (group == groups_.end() || !group->second.refusal.empty()) continue;
       value.layout = Layout::kChannels16;
-      ++result_.matches;
+      context_.match();
     }
-    if (result_.matches > 0) insertReorders();
-    return std::move(result_);
+    if (context_.result.matches > 0) insertReorders();
+    return {};
   }
 
  private:
@@ -184,9 +188,8 @@ class LayoutAssigner {
     const OpDef* op = findOp(node.domain, node.op);
     const bool gaining = gains(node);
     if (op && op->layout.gains && !gaining)
-      result_.nearMisses.push_back(
-          {node.id, fmt::format("{} groups; expected one, one per channel, or groups of a multiple of 16 channels",
-                                node.attrs.integer("group", 1))});
+      context_.miss(node.id, fmt::format("{} groups; expected one, one per channel, or groups of a multiple of 16 channels",
+                                         node.attrs.integer("group", 1)));
     forEachOperand(node, [&](ValueId id, bool fits) {
       Group& group = groups_[root(at(id))];
       if (!refusal_[at(id)].empty()) {
@@ -221,7 +224,7 @@ class LayoutAssigner {
       group.refusal =
           fmt::format("{} convolutions would gain {:.0f} bytes of reorders, {} other uses would cost {:.0f}, the first {}",
                       group.convolutions, group.gain, group.reorders, group.cost, group.costly);
-    if (!group.refusal.empty()) result_.nearMisses.push_back({group.first, group.refusal});
+    if (!group.refusal.empty()) context_.miss(group.first, group.refusal);
   }
 
   // Operands that cannot be read or written in the layout of their value get a Reorder beside the node.
@@ -278,13 +281,13 @@ class LayoutAssigner {
     out.type = graph_.value(value).type;
     out.layout = to;
     refusal_.resize(graph_.valueCapacity());  // decided like what it copies
-    result_.notes.push_back(fmt::format("{}: '{}' is reordered to {}", neighbour.label(), name, layoutName(to)));
+    context_.note(fmt::format("{}: '{}' is reordered to {}", neighbour.label(), name, layoutName(to)));
     return id;
   }
 
   Graph& graph_;
+  PassContext& context_;
   const Inference& inference_;
-  PassResult result_;
   std::vector<std::size_t> parent_;   // union-find over values
   std::vector<std::string> refusal_;  // by value; empty = may lie in nChw16c
   std::map<std::size_t, Group> groups_;
@@ -292,6 +295,6 @@ class LayoutAssigner {
 
 }  // namespace
 
-Result<PassResult> assignLayouts(Graph& graph, Inference& inference) { return LayoutAssigner(graph, inference).run(); }
+Status assignLayouts(Graph& graph, PassContext& context) { return LayoutAssigner(graph, context).run(); }
 
 }  // namespace stepscope

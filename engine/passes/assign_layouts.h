@@ -9,6 +9,6 @@
 
 namespace stepscope {
 
-Result<PassResult> assignLayouts(Graph& graph, Inference& inference);
+Status assignLayouts(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -25,23 +25,23 @@ std::optional<Roles> rolesOf(const Node& node) {
 
 class Chooser {
  public:
-  explicit Chooser(Graph& graph) : graph_(graph) {}
+  Chooser(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  PassResult run() {
+  Status run() {
     for (const NodeId id : graph_.order()) {
       const Node& node = graph_.node(id);
       const auto roles = rolesOf(node);
       if (!roles || !isSmallWindow(node, *roles)) continue;
       if (std::string condition = refusal(node, *roles); !condition.empty()) {
-        result_.nearMisses.push_back({id, std::move(condition)});
+        context_.miss(id, std::move(condition));
         continue;
       }
       Node& chosen = graph_.mutableNode(id);
       chosen.attrs.set("winograd", std::int64_t{1});
       graph_.logChange(id);
-      ++result_.matches;
+      context_.match();
     }
-    return std::move(result_);
+    return {};
   }
 
  private:
@@ -82,11 +82,11 @@ class Chooser {
   }
 
   Graph& graph_;
-  PassResult result_;
+  PassContext& context_;
 };
 
 }  // namespace
 
-Result<PassResult> chooseWinograd(Graph& graph, Inference&) { return Chooser(graph).run(); }
+Status chooseWinograd(Graph& graph, PassContext& context) { return Chooser(graph, context).run(); }
 
 }  // namespace stepscope

@@ -27,6 +27,6 @@
 
 namespace stepscope {
 
-Result<PassResult> chooseWinograd(Graph& graph, Inference& inference);
+Status chooseWinograd(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

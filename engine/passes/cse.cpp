@@ -37,9 +37,8 @@ void appendAttribute(std::string& key, const AttrValue& value) {
 
 }  // namespace
 
-Result<PassResult> eliminateCommonSubexpressions(Graph& graph, Inference&) {
+Status eliminateCommonSubexpressions(Graph& graph, PassContext& context) {
   constexpr std::size_t kLargestConstant = 4096;
-  PassResult result;
   std::unordered_map<ValueId, ValueId> replacements;
   const auto now = [&](ValueId id) {
     const auto it = replacements.find(id);
@@ -81,17 +80,17 @@ Result<PassResult> eliminateCommonSubexpressions(Graph& graph, Inference&) {
         mergeable = false;
     }
     if (!mergeable) {
-      result.nearMisses.push_back({id, fmt::format("equals {}, but its result is an output of the graph", first.label())});
+      context.miss(id, fmt::format("equals {}, but its result is an output of the graph", first.label()));
       continue;
     }
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
       if (node.outputs[o]) replacements[node.outputs[o]] = first.outputs[o];
     dead.push_back(id);
-    ++result.matches;
+    context.match();
   }
   graph.replaceAllUses(replacements);
   graph.removeNodes(dead);
-  return result;
+  return {};
 }
 
 }  // namespace stepscope

@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> eliminateCommonSubexpressions(Graph& graph, Inference& inference);
+Status eliminateCommonSubexpressions(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -28,17 +28,17 @@ bool isZeros(const Graph& graph, const Inference& inference, ValueId bias) {
 
 }  // namespace
 
-std::size_t dropZeroBias(Graph& graph, const Inference& inference) {
-  std::size_t dropped = 0;
+Status dropZeroBias(Graph& graph, PassContext& context) {
   for (const NodeId id : std::vector<NodeId>(graph.order())) {
     const Node& node = graph.node(id);
-    if ((!isOp(node, "Conv") && !isOp(node, "ConvTranspose")) || !node.input(2) || !isZeros(graph, inference, node.input(2)))
+    if ((!isOp(node, "Conv") && !isOp(node, "ConvTranspose")) || !node.input(2) ||
+        !isZeros(graph, context.inference, node.input(2)))
       continue;
     graph.mutableNode(id).inputs.resize(2);
     graph.logChange(id);
-    ++dropped;
+    context.match();
   }
-  return dropped;
+  return {};
 }
 
 }  // namespace stepscope

@@ -5,13 +5,11 @@
 // initializer stays: it may be trained.
 #pragma once
 
-#include <cstddef>
-
-#include "engine/passes/infer.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// Returns how many convolutions lost their bias.
-std::size_t dropZeroBias(Graph& graph, const Inference& inference);
+// Matches are convolutions that lost their bias.
+Status dropZeroBias(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -58,8 +58,8 @@ bool handsOn(const Graph& graph, const Node& node, const Inference& inference) {
 
 }  // namespace
 
-Result<PassResult> eliminateNoOps(Graph& graph, Inference& inference) {
-  PassResult result;
+Status eliminateNoOps(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   std::vector<bool> isOutput(graph.valueCapacity(), false);
   for (const ValueId out : graph.outputs()) isOutput[static_cast<std::size_t>(out.index)] = true;
   std::unordered_map<ValueId, ValueId> replacements;
@@ -68,23 +68,23 @@ Result<PassResult> eliminateNoOps(Graph& graph, Inference& inference) {
     const Node& node = graph.node(id);
     if (!handsOn(graph, node, inference)) continue;
     if (isOutput[static_cast<std::size_t>(node.output(0).index)]) {
-      result.nearMisses.push_back({id, "its result is an output of the graph"});
+      context.miss(id, "its result is an output of the graph");
       continue;
     }
     // A node of a branch hands on a value that may not exist when the branch did not run; only equal predicates are safe.
     const NodeId producer = graph.value(node.input(0)).producer;
     if (!node.predicates.empty() && (!producer || graph.node(producer).predicates != node.predicates)) {
-      result.nearMisses.push_back({id, "it belongs to a branch of If, its input does not"});
+      context.miss(id, "it belongs to a branch of If, its input does not");
       continue;
     }
     replacements[node.output(0)] = node.input(0);
     dead.push_back(id);
-    ++result.matches;
+    context.match();
   }
   graph.replaceAllUses(replacements);
   graph.removeNodes(dead);
-  if (result.matches > 0) graph.removeDeadNodes();
-  return result;
+  if (context.result.matches > 0) graph.removeDeadNodes();
+  return {};
 }
 
 }  // namespace stepscope

@@ -8,6 +8,6 @@
 
 namespace stepscope {
 
-Result<PassResult> eliminateNoOps(Graph& graph, Inference& inference);
+Status eliminateNoOps(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -32,9 +32,9 @@ std::size_t resolvePredicates(Graph& graph, const Inference& inference) {
 
 }  // namespace
 
-Result<PassResult> foldConstants(Graph& graph, Inference& inference) {
-  PassResult result;
-  result.matches += resolvePredicates(graph, inference);
+Status foldConstants(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
+  context.result.matches += resolvePredicates(graph, inference);
   std::unordered_map<ValueId, ValueId> replacements;
   std::vector<std::pair<ValueId, std::string>> names;
   for (const NodeId id : graph.order()) {
@@ -47,15 +47,15 @@ Result<PassResult> foldConstants(Graph& graph, Inference& inference) {
       const ValueId constant = graph.addConstant(graph.value(out).name + "_folded", *tensor);
       replacements[out] = constant;
       names.emplace_back(constant, graph.value(out).name);
-      ++result.matches;
+      context.match();
     }
   }
   graph.replaceAllUses(replacements);
-  if (result.matches > 0) graph.removeDeadNodes();
+  if (context.result.matches > 0) graph.removeDeadNodes();
   // The constant takes over the name that users know.
   for (const auto& [constant, name] : names)
     if (!graph.findValue(name)) graph.renameValue(constant, name);
-  return result;
+  return {};
 }
 
 }  // namespace stepscope

@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> foldConstants(Graph& graph, Inference& inference);
+Status foldConstants(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -8,8 +8,8 @@
 
 namespace stepscope {
 
-Result<PassResult> foldScales(Graph& graph, Inference& inference) {
-  PassResult result;
+Status foldScales(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
@@ -25,10 +25,10 @@ Result<PassResult> foldScales(Graph& graph, Inference& inference) {
         before->alpha = static_cast<float>(before->alpha * scale->factor);
         writeProduct(graph, id, Node(graph.node(producer)), *before);
         gone.push_back(producer);
-        ++result.matches;
+        context.match();
         continue;
       }
-      result.nearMisses.push_back({id, "the product before it is read unscaled too"});
+      context.miss(id, "the product before it is read unscaled too");
     }
     // Before products that alone read it.
     const auto& uses = readers.of(node.output(0));
@@ -39,7 +39,7 @@ Result<PassResult> foldScales(Graph& graph, Inference& inference) {
     };
     if (uses.empty() || !std::any_of(uses.begin(), uses.end(), foldable)) continue;
     if (readers.isKept(node.output(0)) || !std::all_of(uses.begin(), uses.end(), foldable)) {
-      result.nearMisses.push_back({id, "something else than matrix products reads it"});
+      context.miss(id, "something else than matrix products reads it");
       continue;
     }
     const ValueId scaled = node.output(0);
@@ -51,11 +51,11 @@ Result<PassResult> foldScales(Graph& graph, Inference& inference) {
       product->alpha = static_cast<float>(product->alpha * scale->factor);
       writeProduct(graph, use.node, Node(graph.node(use.node)), *product);
     }
-    ++result.matches;
+    context.match();
   }
   graph.removeNodes(gone);
-  if (result.matches > 0) graph.removeDeadNodes();
-  return result;
+  if (context.result.matches > 0) graph.removeDeadNodes();
+  return {};
 }
 
 }  // namespace stepscope

@@ -6,6 +6,6 @@
 
 namespace stepscope {
 
-Result<PassResult> foldScales(Graph& graph, Inference& inference);
+Status foldScales(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -13,9 +13,9 @@ namespace {
 
 class Folder {
  public:
-  explicit Folder(Graph& graph) : graph_(graph), readers_(graph) {}
+  Folder(Graph& graph, PassContext& context) : graph_(graph), context_(context), readers_(graph) {}
 
-  Result<PassResult> run() {
+  Status run() {
     const std::vector<NodeId> order = graph_.order();
     for (const NodeId id : order) {
       auto product = readProduct(graph_, graph_.node(id));
@@ -28,8 +28,8 @@ class Folder {
       if (target != id) gone_.push_back(id);
     }
     graph_.removeNodes(gone_);
-    if (result_.matches > 0) graph_.removeDeadNodes();
-    return std::move(result_);
+    if (context_.result.matches > 0) graph_.removeDeadNodes();
+    return {};
   }
 
  private:
@@ -47,7 +47,7 @@ class Folder {
     return perm;
   }
 
-  void miss(NodeId id, std::string condition) { result_.nearMisses.push_back({id, std::move(condition)}); }
+  void miss(NodeId id, std::string condition) { context_.miss(id, std::move(condition)); }
 
   // How many products are computed one after the other: batches of rows that share their right operand are one matrix where
   // they lie evenly. 0 when the extents are not known.
@@ -91,7 +91,7 @@ class Folder {
       (left ? next.permA : next.permB) = std::move(whole);
       if (splits(id, product, next, fmt::format("operand '{}'", graph_.value(transpose->output(0)).name))) break;
       product = std::move(next);
-      ++result_.matches;
+      context_.match();
       any = true;
     }
     return any;
@@ -120,18 +120,18 @@ class Folder {
     next.permY = std::move(whole);
     if (splits(id, product, next, "its result is transposed")) return id;
     product = std::move(next);
-    ++result_.matches;
+    context_.match();
     return reader->id;
   }
 
   Graph& graph_;
+  PassContext& context_;
   Readers readers_;
   std::vector<NodeId> gone_;
-  PassResult result_;
 };
 
 }  // namespace
 
-Result<PassResult> foldTransposes(Graph& graph, Inference&) { return Folder(graph).run(); }
+Status foldTransposes(Graph& graph, PassContext& context) { return Folder(graph, context).run(); }
 
 }  // namespace stepscope

@@ -8,6 +8,6 @@
 
 namespace stepscope {
 
-Result<PassResult> foldTransposes(Graph& graph, Inference& inference);
+Status foldTransposes(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

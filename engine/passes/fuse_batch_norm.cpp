@@ -14,26 +14,30 @@ std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph)
-      : graph_(graph), uses_(graph.uses()), kept_(graph.valueCapacity(), false), place_(graph.nodeCapacity(), -1) {
+  Fuser(Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        uses_(graph.uses()),
+        kept_(graph.valueCapacity(), false),
+        place_(graph.nodeCapacity(), -1) {
     for (const ValueId out : graph.outputs()) kept_[at(out)] = true;
     for (const StateUpdate& update : graph.stateUpdates) kept_[at(update.next)] = true;
     for (std::size_t i = 0; i < graph.order().size(); ++i) place_[at(graph.order()[i])] = static_cast<int>(i);
     order_ = graph.order();
   }
 
-  PassResult run() {
+  Status run() {
     const std::vector<NodeId> order = graph_.order();
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
       if (node.domain.empty() && node.op == "Relu") forward(id);
       if (node.domain == kInternalDomain && node.op == "ReluGrad") backward(id);
     }
-    if (result_.matches > 0) {
+    if (context_.result.matches > 0) {
       graph_.setOrder(std::move(order_));
       graph_.removeNodes(gone_);
     }
-    return std::move(result_);
+    return {};
   }
 
  private:
@@ -50,7 +54,7 @@ class Fuser {
       if (use.node != reader) return graph_.node(use.node).label();
     return uses_[at(id)].size() == 1 ? "" : graph_.node(reader).label() + ", twice";
   }
-  void miss(NodeId node, std::string condition) { result_.nearMisses.push_back({node, std::move(condition)}); }
+  void miss(NodeId node, std::string condition) { context_.miss(node, std::move(condition)); }
 
   // `survivor` takes the place of `replaced` in the order.
   void take(NodeId survivor, NodeId replaced, std::vector<NodeId> sources) {
@@ -63,7 +67,7 @@ class Fuser {
     std::swap(place_[at(survivor)], place_[at(replaced)]);
     gone_.insert(gone_.end(), sources.begin(), sources.end());
     graph_.logChange(survivor);
-    ++result_.matches;
+    context_.match();
   }
 
   void forward(NodeId relu) {
@@ -143,7 +147,7 @@ class Fuser {
   }
 
   Graph& graph_;
-  PassResult result_;
+  PassContext& context_;
   std::vector<std::vector<Use>> uses_;  // as they were when the pass began
   std::vector<bool> kept_;
   std::vector<int> place_;  // in the order, by node
@@ -152,6 +156,6 @@ class Fuser {
 
 }  // namespace
 
-Result<PassResult> fuseBatchNorm(Graph& graph, Inference&) { return Fuser(graph).run(); }
+Status fuseBatchNorm(Graph& graph, PassContext& context) { return Fuser(graph, context).run(); }
 
 }  // namespace stepscope

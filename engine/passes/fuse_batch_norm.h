@@ -8,6 +8,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseBatchNorm(Graph& graph, Inference& inference);
+Status fuseBatchNorm(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -8,11 +8,12 @@ namespace {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph) : graph_(graph), readers_(graph), position_(graph.nodeCapacity(), 0) {
+  Fuser(Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), readers_(graph), position_(graph.nodeCapacity(), 0) {
     for (std::size_t i = 0; i < graph.order().size(); ++i) position_[static_cast<std::size_t>(graph.order()[i].index)] = i;
   }
 
-  Result<PassResult> run() {
+  Status run() {
     const std::vector<NodeId> order = graph_.order();
     for (const NodeId id : order) {
       const Node& node = graph_.node(id);
@@ -23,7 +24,7 @@ class Fuser {
         fuseRelu(node);
     }
     graph_.removeNodes(gone_);
-    return std::move(result_);
+    return {};
   }
 
  private:
@@ -48,7 +49,7 @@ class Fuser {
     const NodeId producer = graph_.value(y).producer;
     writeProduct(graph_, reader.id, Node(graph_.node(producer)), product);
     gone_.push_back(producer);
-    ++result_.matches;
+    context_.match();
   }
 
   bool isRow(ValueId bias, ValueId y) const {
@@ -73,7 +74,7 @@ class Fuser {
       if (condition.empty() && row && product->bias) condition = "the product has a bias already";
       if (condition.empty() && row && !oneMatrix) condition = "the product has batches or a transposed left operand";
       if (!condition.empty()) {
-        result_.nearMisses.push_back({add.id, condition});
+        context_.miss(add.id, condition);
         continue;
       }
       (row ? product->bias : product->addend) = other;
@@ -92,7 +93,7 @@ class Fuser {
     const std::string condition = refuse(*product, y, relu);
     product->addend = addend;
     if (!condition.empty()) {
-      result_.nearMisses.push_back({relu.id, condition});
+      context_.miss(relu.id, condition);
       return;
     }
     product->activation = "Relu";
@@ -102,14 +103,14 @@ class Fuser {
   std::size_t place(ValueId y) const { return position_[static_cast<std::size_t>(graph_.value(y).producer.index)]; }
 
   Graph& graph_;
+  PassContext& context_;
   Readers readers_;
   std::vector<std::size_t> position_;
   std::vector<NodeId> gone_;
-  PassResult result_;
 };
 
 }  // namespace
 
-Result<PassResult> fuseEpilogue(Graph& graph, Inference&) { return Fuser(graph).run(); }
+Status fuseEpilogue(Graph& graph, PassContext& context) { return Fuser(graph, context).run(); }
 
 }  // namespace stepscope

@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseEpilogue(Graph& graph, Inference& inference);
+Status fuseEpilogue(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

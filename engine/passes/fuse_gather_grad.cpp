@@ -4,8 +4,7 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
-  PassResult result;
+Status fuseGatherGrad(Graph& graph, PassContext& context) {
   const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
@@ -27,7 +26,7 @@ Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
       else if (graph.value(addend).type.shape != graph.value(gradient).type.shape || addend == gradient)
         condition = "what it is added to has other extents";
       if (!condition.empty()) {
-        result.nearMisses.push_back({id, condition});
+        context.miss(id, condition);
         continue;
       }
       Node& target = graph.mutableNode(id);
@@ -39,12 +38,12 @@ Result<PassResult> fuseGatherGrad(Graph& graph, Inference&) {
       target.provenance.pass = graph.pass();
       graph.logChange(id);
       gone.push_back(producer);
-      ++result.matches;
+      context.match();
       break;
     }
   }
   graph.removeNodes(gone);
-  return result;
+  return {};
 }
 
 }  // namespace stepscope

@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseGatherGrad(Graph& graph, Inference& inference);
+Status fuseGatherGrad(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

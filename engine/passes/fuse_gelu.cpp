@@ -116,8 +116,8 @@ class Matcher {
 
 }  // namespace
 
-Result<PassResult> fuseGelu(Graph& graph, Inference& inference) {
-  PassResult result;
+Status fuseGelu(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   const Matcher matcher(graph, inference);
   struct Match {
     NodeId last, function;
@@ -135,7 +135,7 @@ Result<PassResult> fuseGelu(Graph& graph, Inference& inference) {
         graph.value(*x).type.shape == graph.value(graph.node(last).output(0)).type.shape)
       matches.push_back({last, id, *x});
     else
-      result.nearMisses.push_back({id, last ? "its extents or its branch of If are not those of the result" : why});
+      context.miss(id, last ? "its extents or its branch of If are not those of the result" : why);
   }
   for (const Match& match : matches) {
     Node& node = graph.mutableNode(match.last);
@@ -146,10 +146,10 @@ Result<PassResult> fuseGelu(Graph& graph, Inference& inference) {
     node.provenance.sources.push_back(match.function);
     node.provenance.pass = graph.pass();
     graph.logChange(match.last);
-    ++result.matches;
+    context.match();
   }
-  if (result.matches > 0) graph.removeDeadNodes();
-  return result;
+  if (context.result.matches > 0) graph.removeDeadNodes();
+  return {};
 }
 
 }  // namespace stepscope

@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseGelu(Graph& graph, Inference& inference);
+Status fuseGelu(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

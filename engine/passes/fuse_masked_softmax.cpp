@@ -30,8 +30,8 @@ std::optional<Masked> readMasked(const Graph& graph, const Inference& inference,
 
 }  // namespace
 
-Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference) {
-  PassResult result;
+Status fuseMaskedSoftmax(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
@@ -54,7 +54,7 @@ Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference) {
     else if (graph.node(producer).predicates != softmax.predicates || graph.node(producer).phase != softmax.phase)
       condition = "the mask belongs to another phase or branch of If";
     if (!condition.empty()) {
-      result.nearMisses.push_back({id, condition});
+      context.miss(id, condition);
       continue;
     }
     Node& target = graph.mutableNode(id);
@@ -68,10 +68,10 @@ Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference) {
     target.provenance.pass = graph.pass();
     graph.logChange(id);
     gone.push_back(producer);
-    ++result.matches;
+    context.match();
   }
   graph.removeNodes(gone);
-  return result;
+  return {};
 }
 
 }  // namespace stepscope

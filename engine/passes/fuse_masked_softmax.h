@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseMaskedSoftmax(Graph& graph, Inference& inference);
+Status fuseMaskedSoftmax(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -122,8 +122,8 @@ class Matcher {
 
 }  // namespace
 
-Result<PassResult> fuseNormalization(Graph& graph, Inference& inference) {
-  PassResult result;
+Status fuseNormalization(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   const Matcher matcher(graph, inference);
   std::vector<Match> matches;
   for (const NodeId id : graph.order()) {
@@ -133,7 +133,7 @@ Result<PassResult> fuseNormalization(Graph& graph, Inference& inference) {
     if (auto match = matcher.match(node, &why))
       matches.push_back(std::move(*match));
     else if (!why.empty())
-      result.nearMisses.push_back({id, why});
+      context.miss(id, why);
   }
   for (const Match& match : matches) {
     Node& node = graph.mutableNode(match.last);
@@ -144,10 +144,10 @@ Result<PassResult> fuseNormalization(Graph& graph, Inference& inference) {
     node.provenance.sources.insert(node.provenance.sources.end(), match.sources.begin(), match.sources.end());
     node.provenance.pass = graph.pass();
     graph.logChange(match.last);
-    ++result.matches;
+    context.match();
   }
-  if (result.matches > 0) graph.removeDeadNodes();
-  return result;
+  if (context.result.matches > 0) graph.removeDeadNodes();
+  return {};
 }
 
 }  // namespace stepscope

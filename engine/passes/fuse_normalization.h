@@ -8,6 +8,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseNormalization(Graph& graph, Inference& inference);
+Status fuseNormalization(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

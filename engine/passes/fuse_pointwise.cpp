@@ -42,12 +42,16 @@ std::optional<Walk> walkOf(const Dims& operand, const Dims& result) {
 
 class Fuser {
  public:
-  explicit Fuser(Graph& graph)
-      : graph_(graph), readers_(graph), position_(graph.nodeCapacity(), -1), grouped_(graph.nodeCapacity(), false) {
+  Fuser(Graph& graph, PassContext& context)
+      : graph_(graph),
+        context_(context),
+        readers_(graph),
+        position_(graph.nodeCapacity(), -1),
+        grouped_(graph.nodeCapacity(), false) {
     for (std::size_t i = 0; i < graph.order().size(); ++i) position_[at(graph.order()[i])] = static_cast<int>(i);
   }
 
-  Result<PassResult> run() {
+  Status run() {
     const std::vector<NodeId> order = graph_.order();
     for (std::size_t i = order.size(); i-- > 0;) {
       const Node& sink = graph_.node(order[i]);
@@ -58,7 +62,7 @@ class Fuser {
       if (group.nodes.size() > 1) write(group);
     }
     graph_.removeNodes(gone_);
-    return std::move(result_);
+    return {};
   }
 
  private:
@@ -153,7 +157,7 @@ class Fuser {
     }
   }
 
-  void miss(NodeId node, std::string condition) { result_.nearMisses.push_back({node, std::move(condition)}); }
+  void miss(NodeId node, std::string condition) { context_.miss(node, std::move(condition)); }
 
   void write(Group& group) {
     std::sort(group.nodes.begin(), group.nodes.end(),
@@ -193,19 +197,19 @@ class Fuser {
     sink.provenance.sources.insert(sink.provenance.sources.end(), sources.begin(), sources.end());
     sink.provenance.pass = graph_.pass();
     graph_.logChange(group.sink);
-    ++result_.matches;
+    context_.match();
   }
 
   Graph& graph_;
+  PassContext& context_;
   Readers readers_;
   std::vector<int> position_;
   std::vector<bool> grouped_;
   std::vector<NodeId> gone_;
-  PassResult result_;
 };
 
 }  // namespace
 
-Result<PassResult> fusePointwise(Graph& graph, Inference&) { return Fuser(graph).run(); }
+Status fusePointwise(Graph& graph, PassContext& context) { return Fuser(graph, context).run(); }
 
 }  // namespace stepscope

@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fusePointwise(Graph& graph, Inference& inference);
+Status fusePointwise(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

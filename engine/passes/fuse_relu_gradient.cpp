@@ -14,8 +14,8 @@ bool isZero(const Inference& inference, ValueId id) {
 
 }  // namespace
 
-Result<PassResult> fuseReluGradient(Graph& graph, Inference& inference) {
-  PassResult result;
+Status fuseReluGradient(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   for (const NodeId id : graph.order()) {
     const Node& where = graph.node(id);
     if (!where.domain.empty() || where.op != "Where" || !isZero(inference, where.input(1))) continue;
@@ -30,7 +30,7 @@ Result<PassResult> fuseReluGradient(Graph& graph, Inference& inference) {
     else if (y.dtype != dy.dtype || !y.shape || y.shape != dy.shape)
       condition = "y is " + y.text() + ", dy is " + dy.text() + "; expected the same";
     if (!condition.empty()) {
-      result.nearMisses.push_back({id, condition});
+      context.miss(id, condition);
       continue;
     }
     Node& node = graph.mutableNode(id);
@@ -41,10 +41,10 @@ Result<PassResult> fuseReluGradient(Graph& graph, Inference& inference) {
     node.inputs = {where.input(2), mask.input(0)};
     node.attrs = {};
     graph.logChange(id);
-    ++result.matches;
+    context.match();
   }
-  if (result.matches > 0) graph.removeDeadNodes();
-  return result;
+  if (context.result.matches > 0) graph.removeDeadNodes();
+  return {};
 }
 
 }  // namespace stepscope

@@ -6,6 +6,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseReluGradient(Graph& graph, Inference& inference);
+Status fuseReluGradient(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -5,8 +5,8 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseSwish(Graph& graph, Inference& inference) {
-  PassResult result;
+Status fuseSwish(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   const Readers readers(graph);
   struct Match {
     NodeId product, sigmoid;
@@ -31,9 +31,9 @@ Result<PassResult> fuseSwish(Graph& graph, Inference& inference) {
     }
     if (!product) continue;
     if (!readers.single(gate))
-      result.nearMisses.push_back({id, "'" + graph.value(gate).name + "' is read elsewhere too"});
+      context.miss(id, "'" + graph.value(gate).name + "' is read elsewhere too");
     else if (product->predicates != sigmoid.predicates)
-      result.nearMisses.push_back({id, "the product belongs to another branch of If"});
+      context.miss(id, "the product belongs to another branch of If");
     else
       matches.push_back({product->id, id, x, x == sigmoid.input(0) ? 1.0 : scale->factor});
   }
@@ -46,10 +46,10 @@ Result<PassResult> fuseSwish(Graph& graph, Inference& inference) {
     node.provenance.sources.push_back(match.sigmoid);
     node.provenance.pass = graph.pass();
     graph.logChange(match.product);
-    ++result.matches;
+    context.match();
   }
-  if (result.matches > 0) graph.removeDeadNodes();
-  return result;
+  if (context.result.matches > 0) graph.removeDeadNodes();
+  return {};
 }
 
 }  // namespace stepscope

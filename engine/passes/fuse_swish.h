@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> fuseSwish(Graph& graph, Inference& inference);
+Status fuseSwish(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

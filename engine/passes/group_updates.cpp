@@ -90,8 +90,7 @@ void join(Graph& graph, const Group& group) {
 
 }  // namespace
 
-Result<PassResult> groupUpdates(Graph& graph, Inference&) {
-  PassResult result;
+Status groupUpdates(Graph& graph, PassContext& context) {
   std::vector<Group> groups;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
@@ -100,14 +99,13 @@ Result<PassResult> groupUpdates(Graph& graph, Inference&) {
     const auto& shape = graph.value(node.input(0)).type.shape;
     const auto dims = shape ? knownDims(*shape) : std::nullopt;
     if (!dims) {
-      result.nearMisses.push_back({id, "the extents of the parameter are not known"});
+      context.miss(id, "the extents of the parameter are not known");
       continue;
     }
     const std::int64_t elements = elementCount(*dims);
     if (elements == 0) continue;
     if (elements > kGroupedElements) {
-      result.nearMisses.push_back(
-          {id, fmt::format("{} elements fill the threads alone; expected at most {}", elements, kGroupedElements)});
+      context.miss(id, fmt::format("{} elements fill the threads alone; expected at most {}", elements, kGroupedElements));
       continue;
     }
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
@@ -120,15 +118,15 @@ Result<PassResult> groupUpdates(Graph& graph, Inference&) {
   }
   for (const Group& group : groups) {
     if (group.members.size() < 2) {
-      result.nearMisses.push_back(
-          {group.members.front(), "no other update of a small parameter has its attributes, types and learning rate"});
+      context.miss(group.members.front(),
+                   "no other update of a small parameter has its attributes, types and learning rate");
       continue;
     }
     join(graph, group);
-    ++result.matches;
-    result.notes.push_back(fmt::format("{} of {} parameters", group.kind->together, group.members.size()));
+    context.match();
+    context.note(fmt::format("{} of {} parameters", group.kind->together, group.members.size()));
   }
-  return result;
+  return {};
 }
 
 }  // namespace stepscope

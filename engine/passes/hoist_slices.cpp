@@ -24,8 +24,8 @@ std::string refuse(const Graph& graph, const Inference& inference, const Node& s
 
 }  // namespace
 
-Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
-  PassResult result;
+Status hoistSlices(Graph& graph, PassContext& context) {
+  Inference& inference = context.inference;
   const Readers readers(graph);
   std::vector<NodeId> gone;
   const std::vector<NodeId> order = graph.order();
@@ -38,7 +38,7 @@ Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
     if (!matmul) continue;
     const Node product = *matmul;
     if (const std::string condition = refuse(graph, inference, slice, product, !readers.single(y)); !condition.empty()) {
-      result.nearMisses.push_back({id, condition});
+      context.miss(id, condition);
       continue;
     }
     std::vector<ValueId> inputs = slice.inputs;
@@ -60,12 +60,12 @@ Result<PassResult> hoistSlices(Graph& graph, Inference& inference) {
     graph.logChange(id);
     sorted.insert(sorted.end() - 1, rows);
     gone.push_back(product.id);
-    ++result.matches;
+    context.match();
   }
-  if (result.matches == 0) return result;
+  if (context.result.matches == 0) return {};
   graph.setOrder(std::move(sorted));
   graph.removeNodes(gone);
-  return result;
+  return {};
 }
 
 }  // namespace stepscope

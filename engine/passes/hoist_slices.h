@@ -7,6 +7,6 @@
 
 namespace stepscope {
 
-Result<PassResult> hoistSlices(Graph& graph, Inference& inference);
+Status hoistSlices(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

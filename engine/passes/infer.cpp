@@ -285,6 +285,7 @@ Status Inference::run() {
   facts_.assign(graph_->valueCapacity(), {});
   for (const NodeId id : graph_->order()) SS_TRY(inferNode(id));
   applySubstitutions();
+  inferred_ = graph_->version();
   return {};
 }
 

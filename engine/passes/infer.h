@@ -32,8 +32,12 @@ class Inference {
   // What is known of a graph holds for a copy of it, whose ids are the same: points a copied Inference at the copied graph.
   void rebind(Graph& graph) { graph_ = &graph; }
 
+  const InferOptions& options() const { return options_; }
+
   // All nodes in order. Error: the first contradiction, naming the node.
   Status run();
+  // Whether run() came to its end and the graph was not edited since.
+  bool isCurrent() const { return inferred_ == graph_->version(); }
   // One node whose inputs are inferred already.
   Status inferNode(NodeId id);
 
@@ -68,6 +72,7 @@ class Inference {
   InferOptions options_;
   std::vector<Facts> facts_;
   std::map<std::string, Dim> substitutions_;
+  std::optional<std::uint64_t> inferred_;  // version of the graph when run() ended
 };
 
 }  // namespace stepscope

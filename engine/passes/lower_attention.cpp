@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/ir/pass_scope.h"
 #include "engine/passes/beside.h"
 
 namespace stepscope {
@@ -15,9 +14,9 @@ using Integers = std::vector<std::int64_t>;
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const KnownFacts& facts) : graph_(graph), facts_(facts) {}
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  Result<LowerReport> run() {
+  Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
       results_.clear();
@@ -27,7 +26,7 @@ class Lowering {
         attention();
       else if (node().domain.empty() && node().op == "RotaryEmbedding")
         rotaryEmbedding();
-      if (!reason_.empty() && report_.blocked.empty()) report_.blocked = node().label() + ": " + reason_;
+      if (!reason_.empty()) context_.block(node().label() + ": " + reason_);
       if (results_.empty()) {
         order_.push_back(id);
         continue;
@@ -41,10 +40,10 @@ class Lowering {
       graph_.removeNode(id);
       for (std::size_t o = 0; o < results_.size(); ++o)
         if (!names[o].empty()) graph_.renameValue(results_[o], names[o]);
-      ++report_.lowered;
+      context_.match();
     }
-    if (report_.lowered > 0) graph_.setOrder(std::move(order_));
-    return report_;
+    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    return {};
   }
 
  private:
@@ -187,7 +186,7 @@ class Lowering {
 
   // A mask may be shorter than there are keys; those that it does not name are masked.
   ValueId padded(ValueId mask, ValueId columns, bool truth) {
-    const auto shape = facts_.knownShape(mask), key = shapeOf(1);
+    const auto shape = context_.inference.shape(mask), key = shapeOf(1);
     if (!shape || shape->empty() || node().input(4)) return mask;
     const Dim &last = shape->back(), &keys = (*key)[key->size() - 2];
     if (!last.known() || !keys.known() || last.value() >= keys.value()) return mask;
@@ -265,7 +264,7 @@ class Lowering {
   // --- writing
 
   std::optional<Shape> shapeOf(std::size_t input) const {
-    return node().input(input) ? facts_.knownShape(node().input(input)) : std::nullopt;
+    return node().input(input) ? context_.inference.shape(node().input(input)) : std::nullopt;
   }
   double lowest() const {
     return type_ == DType::kF16 ? -65504.0 : static_cast<double>(std::numeric_limits<float>::lowest());
@@ -298,20 +297,16 @@ class Lowering {
   }
 
   Graph& graph_;
-  const KnownFacts& facts_;
+  PassContext& context_;
   NodeId node_;
   DType type_ = DType::kF32;  // of the node's operands
   std::vector<ValueId> results_;
   std::string reason_;
   std::vector<NodeId> order_;
-  LowerReport report_;
 };
 
 }  // namespace
 
-Result<LowerReport> lowerAttention(Graph& graph, const KnownFacts& facts) {
-  const PassScope scope(graph, "lower_attention");
-  return Lowering(graph, facts).run();
-}
+Status lowerAttention(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
 
 }  // namespace stepscope

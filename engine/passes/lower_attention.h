@@ -13,11 +13,10 @@
 // causal masks are aligned at the bottom right).
 #pragma once
 
-#include "engine/passes/lower_report.h"
-#include "engine/passes/lower_sequences.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-Result<LowerReport> lowerAttention(Graph& graph, const KnownFacts& facts);
+Status lowerAttention(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -34,9 +34,9 @@ struct Term {
 
 class Lowering {
  public:
-  Lowering(Graph& graph, Inference& inference) : graph_(graph), inference_(inference) {}
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context), inference_(context.inference) {}
 
-  Result<PassResult> run() {
+  Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
       const Node& node = graph_.node(id);
@@ -45,7 +45,7 @@ class Lowering {
         continue;
       }
       if (const std::string condition = read(); !condition.empty()) {
-        result_.nearMisses.push_back({id, condition});
+        context_.miss(id, condition);
         order_.push_back(id);
         continue;
       }
@@ -56,10 +56,10 @@ class Lowering {
       graph_.mutableValue(graph_.node(last).outputs[0]).producer = last;
       graph_.mutableValue(lowered).producer = id;
       graph_.removeNode(id);
-      ++result_.matches;
+      context_.match();
     }
-    if (result_.matches > 0) graph_.setOrder(std::move(order_));
-    return std::move(result_);
+    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    return {};
   }
 
  private:
@@ -229,8 +229,8 @@ class Lowering {
   }
 
   Graph& graph_;
+  PassContext& context_;
   Inference& inference_;
-  PassResult result_;
   std::vector<NodeId> order_;
   NodeId node_;
   std::vector<Term> terms_;
@@ -240,6 +240,6 @@ class Lowering {
 
 }  // namespace
 
-Result<PassResult> lowerEinsum(Graph& graph, Inference& inference) { return Lowering(graph, inference).run(); }
+Status lowerEinsum(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
 
 }  // namespace stepscope

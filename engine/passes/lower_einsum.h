@@ -11,6 +11,6 @@
 
 namespace stepscope {
 
-Result<PassResult> lowerEinsum(Graph& graph, Inference& inference);
+Status lowerEinsum(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

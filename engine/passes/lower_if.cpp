@@ -10,9 +10,9 @@ namespace {
 
 class Lowering {
  public:
-  explicit Lowering(Graph& graph) : graph_(graph) {}
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  Result<std::size_t> run() {
+  Status run() {
     std::vector<NodeId> order;
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       const Node& node = graph_.node(id);
@@ -21,8 +21,8 @@ class Lowering {
       else
         order.push_back(id);
     }
-    if (lowered_ > 0) graph_.setOrder(std::move(order));
-    return lowered_;
+    if (context_.result.matches > 0) graph_.setOrder(std::move(order));
+    return {};
   }
 
  private:
@@ -62,7 +62,7 @@ class Lowering {
     graph_.removeNode(id);
     for (std::size_t o = 0; o < outputs.size(); ++o)
       if (outputs[o]) graph_.renameValue(replacements[outputs[o]], names[o]);
-    ++lowered_;
+    context_.match();
     return {};
   }
 
@@ -161,12 +161,12 @@ class Lowering {
   }
 
   Graph& graph_;
+  PassContext& context_;
   std::vector<std::unordered_map<std::string, ValueId>> scopes_;
-  std::size_t lowered_ = 0;
 };
 
 }  // namespace
 
-Result<std::size_t> lowerIf(Graph& graph) { return Lowering(graph).run(); }
+Status lowerIf(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
 
 }  // namespace stepscope

@@ -7,11 +7,11 @@
 // Errors: an If without two branches of equal output count.
 #pragma once
 
-#include "engine/ir/graph.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// Returns the number of If nodes that were lowered.
-Result<std::size_t> lowerIf(Graph& graph);
+// Matches are nodes of If.
+Status lowerIf(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

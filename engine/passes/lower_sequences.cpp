@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
 
@@ -23,9 +22,9 @@ struct Elements {
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const KnownFacts& facts) : graph_(graph), facts_(facts) {}
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  Result<std::size_t> run() {
+  Status run() {
     for (const ValueId in : graph_.inputs())
       if (graph_.value(in).type.kind != ValueKind::kTensor)
         return unsupported(fmt::format("graph input '{}': type {}; expected a tensor", graph_.value(in).name,
@@ -44,11 +43,11 @@ class Lowering {
       if (out && elements_.contains(out))
         return unsupported(
             fmt::format("graph output '{}': a sequence or optional; expected a tensor", graph_.value(out).name));
-    if (count_ == 0) return count_;
+    if (context_.result.matches == 0) return {};
     graph_.setOrder(std::move(order));
     for (const ValueId gone : replaced_) graph_.mutableValue(gone).alive = false;
     graph_.removeNodes(removed_);
-    return count_;
+    return {};
   }
 
  private:
@@ -88,14 +87,14 @@ class Lowering {
     changed.attrs = std::move(attributes);
     changed.sinceVersion = kInternalOpset;
     graph_.logChange(node_);
-    ++count_;
+    context_.match();
   }
 
   // The node only built a sequence or optional: it goes, what it built is remembered.
   Status build(Elements elements) {
     elements_[node().output(0)] = std::move(elements);
     removed_.push_back(node_);
-    ++count_;
+    context_.match();
     return {};
   }
 
@@ -109,7 +108,7 @@ class Lowering {
   // Position from an operand, `fallback` when it is absent; valid -size..size-1 (last = size for insertion).
   Result<std::size_t> position(std::size_t input, std::size_t size, std::size_t last, std::size_t fallback) const {
     if (!node().input(input)) return fallback;
-    const auto known = facts_.knownInts(node().input(input));
+    const auto known = context_.inference.integers(node().input(input));
     if (!known || known->size() != 1) return refuse("the position is not known before the step; expected a constant");
     const auto count = static_cast<std::int64_t>(size), high = static_cast<std::int64_t>(last);
     if (known->front() < -count || known->front() > high)
@@ -122,13 +121,13 @@ class Lowering {
 
   // The sizes of the parts.
   Result<std::vector<std::int64_t>> partSizes(std::int64_t axis) const {
-    const auto listed = node().input(1) ? facts_.knownInts(node().input(1)) : std::nullopt;
+    const auto listed = node().input(1) ? context_.inference.integers(node().input(1)) : std::nullopt;
     if (node().input(1) && !listed)
       return refuse("the sizes of the parts are not known before the step; expected constants");
-    const auto splitShape = node().input(1) ? facts_.knownShape(node().input(1)) : std::nullopt;
+    const auto splitShape = node().input(1) ? context_.inference.shape(node().input(1)) : std::nullopt;
     if (listed && splitShape && splitShape->size() == 1) return *listed;
     const std::int64_t chunk = listed && listed->size() == 1 ? listed->front() : 1;
-    const auto shape = facts_.knownShape(node().input(0));
+    const auto shape = context_.inference.shape(node().input(0));
     if (!shape) return refuse("the shape of the input is not known; expected a known number of parts");
     const auto normal = normalizeAxis(axis, static_cast<std::int64_t>(shape->size()));
     if (!normal)
@@ -273,19 +272,15 @@ class Lowering {
   }
 
   Graph& graph_;
-  const KnownFacts& facts_;
+  PassContext& context_;
   NodeId node_;
   std::unordered_map<ValueId, Elements> elements_;  // looked up, never iterated
   std::vector<NodeId> before_, after_, removed_;
   std::vector<ValueId> replaced_;
-  std::size_t count_ = 0;
 };
 
 }  // namespace
 
-Result<std::size_t> lowerSequences(Graph& graph, const KnownFacts& facts) {
-  const PassScope scope(graph, "lower_sequences");
-  return Lowering(graph, facts).run();
-}
+Status lowerSequences(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
 
 }  // namespace stepscope

@@ -9,25 +9,11 @@
 // a sequence, or where the graph takes or gives one; kInvalidArgument for a position outside the sequence.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <vector>
-
-#include "engine/ir/graph.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// What inference found out; the first two answer nothing when they do not know. `infer` finds out about a node that a pass
-// adds.
-struct KnownFacts {
-  std::function<std::optional<std::vector<std::int64_t>>(ValueId)> knownInts;
-  std::function<std::optional<Shape>(ValueId)> knownShape;
-  std::function<Status(NodeId)> infer = {};
-};
-
-// Returns how many nodes were rewritten or removed; a graph without sequences keeps its version.
-Result<std::size_t> lowerSequences(Graph& graph, const KnownFacts& facts);
+// Matches are nodes that were rewritten or removed; a graph without sequences keeps its version.
+Status lowerSequences(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

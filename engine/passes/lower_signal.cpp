@@ -7,7 +7,6 @@
 #include <numbers>
 #include <numeric>
 
-#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
 
@@ -26,9 +25,9 @@ struct Extent {
 
 class Lowering {
  public:
-  Lowering(Graph& graph, const KnownFacts& facts) : graph_(graph), facts_(facts) {}
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  Result<LowerReport> run() {
+  Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
       const std::string op = node().domain.empty() ? node().op : "";
@@ -52,17 +51,17 @@ class Lowering {
       graph_.replaceAllUses(output, result);
       graph_.removeNode(id);
       graph_.renameValue(result, name);
-      ++report_.lowered;
+      context_.match();
     }
-    if (report_.lowered > 0) graph_.setOrder(std::move(order_));
-    return report_;
+    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    return {};
   }
 
  private:
   const Node& node() const { return graph_.node(node_); }
 
   ValueId stay(std::string reason) {
-    if (report_.blocked.empty()) report_.blocked = node().label() + ": " + std::move(reason);
+    context_.block(node().label() + ": " + std::move(reason));
     return {};
   }
 
@@ -88,10 +87,10 @@ class Lowering {
     const bool inverse = node().attrs.integer("inverse", 0) != 0, onesided = node().attrs.integer("onesided", 0) != 0;
     const auto components = parts(node().input(0));
     if (components.empty()) return {};
-    const auto rank = static_cast<std::int64_t>(facts_.knownShape(node().input(0))->size());
+    const auto rank = static_cast<std::int64_t>(context_.inference.shape(node().input(0))->size());
     std::int64_t axis = -2;
     if (node().input(2)) {
-      const auto known = facts_.knownInts(node().input(2));
+      const auto known = context_.inference.integers(node().input(2));
       if (!known || known->size() != 1) return stay("its axis is not known before the step; expected a constant");
       axis = known->front();
     }
@@ -149,7 +148,7 @@ class Lowering {
 
   // signal [B, L] or [B, L, 1 or 2], step, window?, length? → [B, frames, K, 2]
   ValueId stft() {
-    const auto rank = facts_.knownShape(node().input(0));
+    const auto rank = context_.inference.shape(node().input(0));
     if (!rank) return stay("the rank of its signal is unknown");
     std::vector<ValueId> x = rank->size() == 2 ? std::vector<ValueId>{node().input(0)} : parts(node().input(0));
     if (x.empty()) return {};
@@ -158,7 +157,7 @@ class Lowering {
     Extent length;
     if (node().input(3))
       length = scalarOf(node().input(3));
-    else if (node().input(2) && facts_.knownShape(node().input(2)))
+    else if (node().input(2) && context_.inference.shape(node().input(2)))
       length = extentOf(node().input(2), 0);
     else
       return stay("neither frame_length nor a window of known rank; expected one");
@@ -229,7 +228,7 @@ class Lowering {
 
   // The components of a signal whose last axis holds real and perhaps imaginary part; none, and blocked, when not known.
   std::vector<ValueId> parts(ValueId signal) {
-    const auto shape = signal ? facts_.knownShape(signal) : std::nullopt;
+    const auto shape = signal ? context_.inference.shape(signal) : std::nullopt;
     if (!shape || shape->size() < 2 || !isFloating(graph_.value(signal).type.dtype)) {
       stay("the type or rank of its signal is unknown, or not that of one; expected a float signal of rank 2 or more");
       return {};
@@ -249,14 +248,14 @@ class Lowering {
   Extent known(std::int64_t n) { return {n, integer(n)}; }
 
   Extent extentOf(ValueId v, std::size_t axis) {
-    const auto shape = facts_.knownShape(v);
+    const auto shape = context_.inference.shape(v);
     if (shape && axis < shape->size() && (*shape)[axis].known()) return known((*shape)[axis].value());
     const auto begin = static_cast<std::int64_t>(axis);
     return {{}, emit("Reshape", {emit("Shape", {v}, {{"start", begin}, {"end", begin + 1}}), this->shape({})})};
   }
 
   Extent scalarOf(ValueId v) {
-    const auto ints = facts_.knownInts(v);
+    const auto ints = context_.inference.integers(v);
     if (ints && ints->size() == 1) return known(ints->front());
     return {{}, emit("Cast", {emit("Reshape", {v, shape({})})}, to(DType::kI64))};
   }
@@ -278,17 +277,13 @@ class Lowering {
   }
 
   Graph& graph_;
-  const KnownFacts& facts_;
+  PassContext& context_;
   NodeId node_;
   std::vector<NodeId> order_;
-  LowerReport report_;
 };
 
 }  // namespace
 
-Result<LowerReport> lowerSignal(Graph& graph, const KnownFacts& facts) {
-  const PassScope scope(graph, "lower_signal");
-  return Lowering(graph, facts).run();
-}
+Status lowerSignal(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
 
 }  // namespace stepscope

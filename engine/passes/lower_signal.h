@@ -10,11 +10,10 @@
 // extent of its input is unknown, or the extent of a onesided transform to be inverted.
 #pragma once
 
-#include "engine/passes/lower_report.h"
-#include "engine/passes/lower_sequences.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-Result<LowerReport> lowerSignal(Graph& graph, const KnownFacts& facts);
+Status lowerSignal(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

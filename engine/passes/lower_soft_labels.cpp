@@ -1,6 +1,5 @@
 #include "engine/passes/lower_soft_labels.h"
 
-#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
 
@@ -9,9 +8,9 @@ namespace {
 
 class Lowering {
  public:
-  explicit Lowering(Graph& graph) : graph_(graph) {}
+  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  Result<LowerReport> run() {
+  Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       node_ = id;
       if (!applies() || !node().output(0)) {
@@ -19,9 +18,8 @@ class Lowering {
         continue;
       }
       if (node().output(1)) {
-        if (report_.blocked.empty())
-          report_.blocked =
-              node().label() + ": labels are probabilities and its log-probabilities are read; expected the loss alone";
+        context_.block(node().label() +
+                       ": labels are probabilities and its log-probabilities are read; expected the loss alone");
         order_.push_back(id);
         continue;
       }
@@ -30,10 +28,10 @@ class Lowering {
       graph_.replaceAllUses(node().output(0), loss);
       graph_.removeNode(id);
       graph_.renameValue(loss, name);
-      ++report_.lowered;
+      context_.match();
     }
-    if (report_.lowered > 0) graph_.setOrder(std::move(order_));
-    return report_;
+    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    return {};
   }
 
  private:
@@ -67,16 +65,13 @@ class Lowering {
   }
 
   Graph& graph_;
+  PassContext& context_;
   NodeId node_;
   std::vector<NodeId> order_;
-  LowerReport report_;
 };
 
 }  // namespace
 
-Result<LowerReport> lowerSoftLabels(Graph& graph) {
-  const PassScope scope(graph, "lower_soft_labels");
-  return Lowering(graph).run();
-}
+Status lowerSoftLabels(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
 
 }  // namespace stepscope

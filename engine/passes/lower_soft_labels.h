@@ -5,11 +5,10 @@
 // does. A node is blocked where its second output is read.
 #pragma once
 
-#include "engine/ir/graph.h"
-#include "engine/passes/lower_report.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-Result<LowerReport> lowerSoftLabels(Graph& graph);
+Status lowerSoftLabels(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

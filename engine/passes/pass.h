@@ -1,10 +1,18 @@
-// What a pass reports, and what the pipeline knows about one. One pass = one .h + one .cpp with one exported function.
+// What a pass is, what it is told, and what it reports. One pass = one .h + one .cpp with one exported function. Import,
+// lowering and optimisation share the signature; pipeline.h lists all of them, run_passes.h runs them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/onnx/function.h"
 #include "engine/passes/infer.h"
 
 namespace stepscope {
@@ -14,25 +22,75 @@ struct NearMiss {
   std::string condition;  // the first condition that failed, in words
 };
 
+// What a pass expects to save in every step; negative numbers are costs.
+struct PassEstimate {
+  double ns = 0;
+  std::int64_t bytes = 0;  // of memory traffic
+};
+
 struct PassResult {
   std::size_t matches = 0;
   std::vector<NearMiss> nearMisses;
   std::vector<std::string> notes;
+  std::vector<std::string> warnings;  // what a user should know without looking at the pass
+  std::string blocked;                // why the first node that a lowering had to leave could not be lowered; empty: none
+  std::optional<PassEstimate> estimate;
 };
 
-// A pass that changes nothing leaves the graph's version as it was. It never fails the build because it does not apply.
-using PassFunction = Result<PassResult> (*)(Graph& graph, Inference& inference);
+// What the step will run on.
+struct PassTarget {
+  std::string device = "cpu";
+  int threads = 0;  // 0: not known yet
+};
+
+// How much of an input of the batch at hand counts: labels that are not ignored, tokens that are no padding.
+struct InputDensity {
+  std::string input;
+  std::int64_t valid = 0, elements = 0;
+};
+
+// What a pass is told, and where it leaves its report. The runner empties `result` before every pass.
+struct PassContext {
+  explicit PassContext(Inference& facts) : inference(facts) {}
+
+  Inference& inference;  // of the graph that is passed with it; before the pass `infer` it knows nothing
+  PassTarget target;
+  std::map<std::string, std::string, std::less<>> options;  // name → value, of those that were set
+  std::vector<InputDensity> batch;                          // empty before a batch is there
+  int opset = kInternalOpset;                               // of nodes that do not tell theirs; import passes
+  const std::vector<Function>* functions = nullptr;         // model-local functions; import passes
+  PassResult result;
+
+  void match(std::size_t count = 1) { result.matches += count; }
+  void miss(NodeId node, std::string condition) { result.nearMisses.push_back({node, std::move(condition)}); }
+  void note(std::string text) { result.notes.push_back(std::move(text)); }
+  void warn(std::string text) { result.warnings.push_back(std::move(text)); }
+  // Only the first reason is kept.
+  void block(std::string reason) {
+    if (result.blocked.empty()) result.blocked = std::move(reason);
+  }
+  // The value of an option, `fallback` where it was not set.
+  std::string_view option(std::string_view name, std::string_view fallback) const {
+    const auto it = options.find(name);
+    return it == options.end() ? fallback : std::string_view(it->second);
+  }
+};
+
+// A pass that changes nothing leaves the graph's version as it was. It never fails the build because it does not apply;
+// its errors are those of a graph that contradicts itself or cannot be lowered.
+using PassFunction = Status (*)(Graph& graph, PassContext& context);
+
+enum class PassSwitch : std::uint8_t {
+  kOn,         // the option "pass.<name>" switches it off
+  kOff,        // a person switches it on, because results differ by more than their rounding
+  kMandatory,  // import and lowering: what follows cannot do without it, so there is no option
+};
 
 struct Pass {
-  std::string_view name;  // also the name of the option that switches it: "pass.<name>"
+  std::string_view name;  // edits, spans and reports bear it
   std::string_view doc;
   PassFunction run;
-  bool byDefault = true;  // off: a person decides, because results differ by more than their rounding
+  PassSwitch enabled = PassSwitch::kOn;
 };
-
-// The ordered lists of DESIGN §3; the order is explained in each pass's header.
-const std::vector<Pass>& preGradientPasses();
-const std::vector<Pass>& postGradientPasses();
-const std::vector<Pass>& specialisePasses();
 
 }  // namespace stepscope

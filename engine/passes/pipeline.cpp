@@ -1,6 +1,11 @@
+#include "engine/passes/pipeline.h"
+
+#include <algorithm>
+
 #include "engine/passes/assign_layouts.h"
 #include "engine/passes/choose_winograd.h"
 #include "engine/passes/cse.h"
+#include "engine/passes/drop_zero_bias.h"
 #include "engine/passes/eliminate_no_ops.h"
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_scales.h"
@@ -16,55 +21,120 @@
 #include "engine/passes/fuse_swish.h"
 #include "engine/passes/group_updates.h"
 #include "engine/passes/hoist_slices.h"
+#include "engine/passes/infer_types.h"
+#include "engine/passes/inline_calls.h"
+#include "engine/passes/lower_attention.h"
 #include "engine/passes/lower_einsum.h"
-#include "engine/passes/pass.h"
+#include "engine/passes/lower_if.h"
+#include "engine/passes/lower_sequences.h"
+#include "engine/passes/lower_signal.h"
+#include "engine/passes/lower_soft_labels.h"
+#include "engine/passes/raise_microsoft.h"
+#include "engine/passes/raise_opset.h"
+#include "engine/passes/settle_norm_types.h"
+#include "engine/passes/straight_through.h"
+#include "engine/passes/unroll_loops.h"
 
 namespace stepscope {
+namespace {
 
-const std::vector<Pass>& preGradientPasses() {
-  static const std::vector<Pass> passes{
-      {"fold_constants", "computes what depends on constants only", foldConstants},
-      {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
-      {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
-      {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
-      {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
-      {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it", fuseSwish},
-      {"fuse_normalization", "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
-       fuseNormalization},
-  };
-  return passes;
+constexpr PassSwitch kOff = PassSwitch::kOff, kMandatory = PassSwitch::kMandatory;
+
+constexpr Pass kInfer{"infer_types", "types, symbolic shapes and known contents of all values", inferTypes, kMandatory};
+
+PassList inlining() {
+  return {
+      "inline",
+      {
+          {"inline_calls", "puts the bodies of model-local functions where they are called", inlineCalls, kMandatory},
+          {"raise_microsoft", "writes operators of com.microsoft as the public ops they mean", raiseMicrosoft, kMandatory},
+          {"raise_opset", "brings every node to the internal opset", raiseOpset, kMandatory},
+          {"lower_if", "puts both branches of If into the graph, under predicates", lowerIf, kMandatory},
+      }};
 }
 
-const std::vector<Pass>& postGradientPasses() {
-  static const std::vector<Pass> passes{
-      {"fold_constants", "computes what depends on constants only", foldConstants},
-      {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
-      {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
-      {"fuse_relu_gradient", "turns the gradient of Relu into one node", fuseReluGradient},
-      {"fuse_batch_norm", "joins BatchNormalization, the addend and Relu, and their gradients", fuseBatchNorm},
-  };
-  return passes;
+PassList inferring() {
+  return {"infer",
+          {
+              kInfer,
+              {"unroll_loops", "writes out Loop and Scan of a known number of iterations", unrollLoops, kMandatory},
+              {"lower_signal", "computes Fourier transforms and windows with products", lowerSignal, kMandatory},
+              {"lower_attention", "writes Attention and RotaryEmbedding as the public ops they mean", lowerAttention,
+               kMandatory},
+              {"lower_soft_labels", "computes cross entropy with probabilities as labels", lowerSoftLabels, kMandatory},
+              {"straight_through", "gives quantisation in training its gradient", straightThrough, kMandatory},
+              {"drop_zero_bias", "takes constant zeros from convolutions", dropZeroBias, kMandatory},
+              {"settle_norm_types", "casts where a normalisation mixes types", settleNormTypes, kMandatory},
+              {"lower_if", "puts both branches of If into the graph that stood in a loop", lowerIf, kMandatory},
+              {"lower_sequences", "writes sequences of known length as plain values", lowerSequences, kMandatory},
+              kInfer,
+          },
+          9};
 }
 
-const std::vector<Pass>& specialisePasses() {
-  static const std::vector<Pass> passes{
-      {"fold_constants", "computes what the batch's shapes made constant", foldConstants},
-      {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
-      {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
-      {"lower_einsum", "computes Einsum with matrix products", lowerEinsum},
-      {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
-      {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
-      {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
-      {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
-      {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
-      {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
-      {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},
-      {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},
-      {"choose_winograd",
-       "computes convolutions of 3 x 3 windows with a quarter of the products; results differ by some 4e-6 of the largest",
-       chooseWinograd, false},
-  };
-  return passes;
+PassList beforeGradient() {
+  return {"pre-grad passes",
+          {
+              {"fold_constants", "computes what depends on constants only", foldConstants},
+              {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+              {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+              {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
+              {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
+              {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it",
+               fuseSwish},
+              {"fuse_normalization",
+               "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
+               fuseNormalization},
+          }};
+}
+
+PassList afterGradient() {
+  return {"post-grad passes",
+          {
+              {"fold_constants", "computes what depends on constants only", foldConstants},
+              {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+              {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+              {"fuse_relu_gradient", "turns the gradient of Relu into one node", fuseReluGradient},
+              {"fuse_batch_norm", "joins BatchNormalization, the addend and Relu, and their gradients", fuseBatchNorm},
+          }};
+}
+
+// Of phase `specialise`, once the batch has bound the dims.
+PassList specialising() {
+  return {
+      "fold",
+      {
+          {"fold_constants", "computes what the batch's shapes made constant", foldConstants},
+          {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+          {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+          {"lower_einsum", "computes Einsum with matrix products", lowerEinsum},
+          {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
+          {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
+          {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
+          {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
+          {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
+          {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
+          {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},
+          {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},
+          {"choose_winograd",
+           "computes convolutions of 3 x 3 windows with a quarter of the products; results differ by some 4e-6 of the "
+           "largest",
+           chooseWinograd, kOff},
+      }};
+}
+
+}  // namespace
+
+const std::vector<PassList>& pipeline() {
+  static const std::vector<PassList> lists{inlining(), inferring(), beforeGradient(), afterGradient(), specialising()};
+  return lists;
+}
+
+const PassList& passesOf(std::string_view phase) {
+  const auto& lists = pipeline();
+  const auto it = std::find_if(lists.begin(), lists.end(), [&](const PassList& list) { return list.phase == phase; });
+  SS_CHECK(it != lists.end());
+  return *it;
 }
 
 }  // namespace stepscope

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
 
@@ -40,6 +39,7 @@ class Raiser {
   };
 
   Status raiseSubgraphs(NodeId id) {
+    if (graph_.node(id).subgraphs.empty()) return {};
     for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs) {
       if (!subgraph) continue;
       auto copy = std::make_shared<Graph>(*subgraph);
@@ -170,9 +170,9 @@ class Raiser {
 
 }  // namespace
 
-Result<std::size_t> raiseMicrosoft(Graph& graph) {
-  const PassScope scope(graph, "raise_microsoft");
-  return Raiser(graph).run();
+Status raiseMicrosoft(Graph& graph, PassContext& context) {
+  SS_ASSIGN(context.result.matches, Raiser(graph).run());
+  return {};
 }
 
 }  // namespace stepscope

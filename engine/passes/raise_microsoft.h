@@ -6,13 +6,11 @@
 // nodes have the node as their source, its module path and predicates. Source: onnxruntime/docs/ContribOperators.md.
 #pragma once
 
-#include <cstddef>
-
-#include "engine/ir/graph.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// Returns how many nodes were rewritten; without any the graph keeps its version.
-Result<std::size_t> raiseMicrosoft(Graph& graph);
+// Matches are nodes that were rewritten; without any the graph keeps its version.
+Status raiseMicrosoft(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

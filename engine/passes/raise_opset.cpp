@@ -6,7 +6,6 @@
 #include <limits>
 #include <memory>
 
-#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
 
@@ -17,8 +16,8 @@ constexpr int kOldestOpset = 7, kNewestOpset = 28;
 
 class Raiser {
  public:
-  Raiser(Graph& graph, int fromOpset, std::vector<std::string>* notes)
-      : graph_(graph), fromOpset_(fromOpset), notes_(notes) {}
+  Raiser(Graph& graph, int fromOpset, std::vector<std::string>& warnings)
+      : graph_(graph), fromOpset_(fromOpset), warnings_(warnings) {}
 
   Result<std::size_t> run() {
     std::vector<NodeId> order;
@@ -48,11 +47,12 @@ class Raiser {
   };
 
   Status raiseSubgraphs(NodeId id) {
+    if (graph_.node(id).subgraphs.empty()) return {};
     for (auto& [name, subgraph] : graph_.mutableNode(id).subgraphs) {
       if (!subgraph) continue;
       auto copy = std::make_shared<Graph>(*subgraph);
       copy->setPass(graph_.pass());
-      SS_ASSIGN(const std::size_t raised, Raiser(*copy, fromOpset_, notes_).run());
+      SS_ASSIGN(const std::size_t raised, Raiser(*copy, fromOpset_, warnings_).run());
       subgraph = std::move(copy);
       if (raised > 0) graph_.logChange(id);
       raised_ += raised;
@@ -74,7 +74,7 @@ class Raiser {
       for (const NewerEntry& entry : newerRules())
         if (entry.op == node().op) SS_TRY((this->*entry.rule)());
     if (graph_.version() != before) ++raised_;
-    graph_.mutableNode(id).sinceVersion = kInternalOpset;
+    if (node().sinceVersion != kInternalOpset) graph_.mutableNode(id).sinceVersion = kInternalOpset;
     return {};
   }
 
@@ -97,9 +97,7 @@ class Raiser {
     graph_.logChange(node_);
   }
   tl::unexpected<Error> error(std::string message) const { return unsupported(node().label() + ": " + std::move(message)); }
-  void note(std::string message) {
-    if (notes_ != nullptr) notes_->push_back(node().label() + ": " + std::move(message));
-  }
+  void warn(std::string message) { warnings_.push_back(node().label() + ": " + std::move(message)); }
 
   ValueId constant(const char* what, Tensor tensor) {
     return graph_.addConstant(node().name + "/" + what, std::move(tensor));
@@ -176,7 +174,7 @@ class Raiser {
   Status dropout() {
     eraseAttribute("ratio");
     graph_.logChange(node_);
-    note("before opset 12 Dropout is in test mode and hands its input on; export with opset 12 or later to train with it");
+    warn("before opset 12 Dropout is in test mode and hands its input on; export with opset 12 or later to train with it");
     return {};
   }
 
@@ -387,7 +385,7 @@ class Raiser {
 
   Graph& graph_;
   int fromOpset_;
-  std::vector<std::string>* notes_;
+  std::vector<std::string>& warnings_;
   NodeId node_;
   int version_ = 0;
   std::vector<NodeId> before_, after_;
@@ -449,9 +447,9 @@ std::span<const Raiser::NewerEntry> Raiser::newerRules() {
 
 }  // namespace
 
-Result<std::size_t> raiseOpset(Graph& graph, int fromOpset, std::vector<std::string>* notes) {
-  const PassScope scope(graph, "raise_opset");
-  return Raiser(graph, fromOpset, notes).run();
+Status raiseOpset(Graph& graph, PassContext& context) {
+  SS_ASSIGN(context.result.matches, Raiser(graph, context.opset, context.result.warnings).run());
+  return {};
 }
 
 }  // namespace stepscope

@@ -9,17 +9,13 @@
 // Source: the version notes of the ONNX operator schemas (onnx/docs/Changelog.md).
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "engine/ir/graph.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// Returns how many nodes were rewritten; a graph that is in the internal form keeps its version. A node without sinceVersion
-// is taken to be of `fromOpset`. What a user should know (Dropout in test mode) is appended to `notes` when it is given.
+// Matches are nodes that were rewritten; a graph that is in the internal form keeps its version. A node without sinceVersion
+// is taken to be of PassContext::opset. What a user should know (Dropout in test mode) is a warning.
 // Errors: an opset outside 7..28; a form that opset 21 cannot say, naming the node.
-Result<std::size_t> raiseOpset(Graph& graph, int fromOpset, std::vector<std::string>* notes = nullptr);
+Status raiseOpset(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -18,9 +18,8 @@ NodeId addCast(Graph& graph, NodeId of, ValueId x, DType to) {
 
 }  // namespace
 
-std::size_t settleNormTypes(Graph& graph) {
+Status settleNormTypes(Graph& graph, PassContext& context) {
   std::vector<NodeId> order;
-  std::size_t settled = 0;
   for (const NodeId id : std::vector<NodeId>(graph.order())) {
     if (!isMixed(graph, graph.node(id))) {
       order.push_back(id);
@@ -33,10 +32,10 @@ std::size_t settleNormTypes(Graph& graph) {
     const NodeId behind = addCast(graph, id, y, graph.value(x).type.dtype);
     putBehind(graph, y, behind, "wide");
     for (const NodeId next : {before, id, behind}) order.push_back(next);
-    ++settled;
+    context.match();
   }
-  if (settled > 0) graph.setOrder(std::move(order));
-  return settled;
+  if (context.result.matches > 0) graph.setOrder(std::move(order));
+  return {};
 }
 
 }  // namespace stepscope

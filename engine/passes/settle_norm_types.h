@@ -5,11 +5,11 @@
 // after an `infer`, which tells the types, and before the next one.
 #pragma once
 
-#include "engine/ir/graph.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// Returns how many nodes were settled.
-std::size_t settleNormTypes(Graph& graph);
+// Matches are normalisations of mixed types.
+Status settleNormTypes(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -65,14 +65,13 @@ bool hasOne(const Graph& graph, const Readers& readers, ValueId y) {
 
 }  // namespace
 
-std::size_t straightThrough(Graph& graph, const Inference& inference) {
+Status straightThrough(Graph& graph, PassContext& context) {
   const Readers readers(graph);
   std::vector<NodeId> order;
-  std::size_t made = 0;
   for (const NodeId id : std::vector<NodeId>(graph.order())) {
     order.push_back(id);
     const Node node = graph.node(id);
-    const auto pair = pairOf(graph, inference, node);
+    const auto pair = pairOf(graph, context.inference, node);
     if (!pair || hasOne(graph, readers, node.output(0))) continue;
     const ValueId y = node.output(0);
     std::vector<ValueId> inputs{y, pair->quantize->input(0), node.input(1)};
@@ -81,10 +80,10 @@ std::size_t straightThrough(Graph& graph, const Inference& inference) {
     const NodeId behind = graph.value(emitBeside(graph, id, "StraightThrough", inputs, attrs, kInternalDomain)).producer;
     putBehind(graph, y, behind, "quantised");
     order.push_back(behind);
-    ++made;
+    context.match();
   }
-  if (made > 0) graph.setOrder(std::move(order));
-  return made;
+  if (context.result.matches > 0) graph.setOrder(std::move(order));
+  return {};
 }
 
 }  // namespace stepscope

@@ -6,14 +6,11 @@
 // Runs after an `infer`, which tells the types, and before the next one. Blocks of scales are left as they are.
 #pragma once
 
-#include <cstddef>
-
-#include "engine/ir/graph.h"
-#include "engine/passes/infer.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
-// Returns how many pairs were given one.
-std::size_t straightThrough(Graph& graph, const Inference& inference);
+// Matches are pairs that were given one.
+Status straightThrough(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

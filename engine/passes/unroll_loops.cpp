@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/ir/pass_scope.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
 #include "engine/passes/captures.h"
@@ -16,9 +15,9 @@ using Integers = std::vector<std::int64_t>;
 
 class Unroller {
  public:
-  Unroller(Graph& graph, const KnownFacts& facts) : graph_(graph), facts_(facts) {}
+  Unroller(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
 
-  Result<LowerReport> run() {
+  Status run() {
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       const Node& node = graph_.node(id);
       if (node.domain.empty() && (node.op == "Loop" || node.op == "Scan"))
@@ -26,8 +25,8 @@ class Unroller {
       else
         order_.push_back(id);
     }
-    if (report_.lowered > 0) graph_.setOrder(std::move(order_));
-    return report_;
+    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    return {};
   }
 
  private:
@@ -42,11 +41,10 @@ class Unroller {
   tl::unexpected<Error> malformed(std::string message) const { return invalid(node().label() + ": " + std::move(message)); }
 
   Status stay(std::string reason) {
-    if (report_.blocked.empty())
-      report_.blocked = fmt::format(
-          "{}: {}; expected a number of iterations that is known before the step; hint: export with fixed shapes or with "
-          "the loop unrolled",
-          node().label(), reason);
+    context_.block(fmt::format(
+        "{}: {}; expected a number of iterations that is known before the step; hint: export with fixed shapes or "
+        "with the loop unrolled",
+        node().label(), reason));
     order_.push_back(loop_);
     return {};
   }
@@ -74,7 +72,7 @@ class Unroller {
     const bool stays = conditionStays(*inner);
     std::optional<std::int64_t> limit;
     if (node().input(0)) {
-      const auto known = facts_.knownInts(node().input(0));
+      const auto known = context_.inference.integers(node().input(0));
       if (!known || known->size() != 1) return stay("the number of iterations is computed");
       limit = std::max<std::int64_t>(0, known->front());
       if (stays)
@@ -103,7 +101,7 @@ class Unroller {
       for (std::size_t k = 0; k < carried; ++k) state[k] = results[k + 1];
       for (std::size_t s = 0; s < collected.size(); ++s) collected[s].parts.push_back(results[s + 1 + carried]);
       if (stays) continue;
-      for (std::size_t n = first; n < order_.size(); ++n) SS_TRY(facts_.infer(order_[n]));
+      for (std::size_t n = first; n < order_.size(); ++n) SS_TRY(context_.inference.inferNode(order_[n]));
       const auto condition = knownBool(results[0]);
       if (!condition) return takeBack(before, "its condition follows from values that are computed");
       goesOn = *condition;
@@ -127,7 +125,7 @@ class Unroller {
   }
 
   std::optional<bool> knownBool(ValueId id) const {
-    const auto known = facts_.knownInts(id);
+    const auto known = context_.inference.integers(id);
     if (!known || known->size() != 1) return std::nullopt;
     return known->front() != 0;
   }
@@ -180,7 +178,7 @@ class Unroller {
     std::int64_t count = -1;
     Integers along;
     for (std::size_t s = states; s < inputs; ++s) {
-      const auto shape = node().input(s) ? facts_.knownShape(node().input(s)) : std::nullopt;
+      const auto shape = node().input(s) ? context_.inference.shape(node().input(s)) : std::nullopt;
       if (!shape) return stay("the shape of a sequence it scans is not known");
       const auto rank = static_cast<std::int64_t>(shape->size());
       const std::int64_t axis = axes[s - states] < 0 ? axes[s - states] + rank : axes[s - states];
@@ -334,23 +332,19 @@ class Unroller {
     graph_.replaceAllUses(replacements);
     graph_.removeNode(loop_);
     for (auto& [value, name] : names) graph_.renameValue(value, std::move(name));
-    ++report_.lowered;
+    context_.match();
     return {};
   }
 
   Graph& graph_;
-  const KnownFacts& facts_;
+  PassContext& context_;
   NodeId loop_;
   std::vector<NodeId> order_;
   std::unordered_map<ValueId, ValueId> base_;  // what the body at hand holds itself, copied once
-  LowerReport report_;
 };
 
 }  // namespace
 
-Result<LowerReport> unrollLoops(Graph& graph, const KnownFacts& facts) {
-  const PassScope scope(graph, "unroll_loops");
-  return Unroller(graph, facts).run();
-}
+Status unrollLoops(Graph& graph, PassContext& context) { return Unroller(graph, context).run(); }
 
 }  // namespace stepscope

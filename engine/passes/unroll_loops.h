@@ -9,13 +9,12 @@
 // node.
 #pragma once
 
-#include "engine/passes/lower_report.h"
-#include "engine/passes/lower_sequences.h"
+#include "engine/passes/pass.h"
 
 namespace stepscope {
 
 inline constexpr std::size_t kMostUnrolledNodes = 1 << 16;
 
-Result<LowerReport> unrollLoops(Graph& graph, const KnownFacts& facts);
+Status unrollLoops(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

@@ -8,7 +8,7 @@
 #include <functional>
 #include <regex>
 
-#include "engine/passes/pass.h"
+#include "engine/passes/pipeline.h"
 
 namespace stepscope {
 namespace {
@@ -85,12 +85,13 @@ Result<ParameterGroup> parseGroup(std::string_view text) {
 
 constexpr double kHuge = 1e30;
 
-// Every pass once, in the order of the pipeline.
+// Every pass that has a switch once, in the order of the pipeline.
 std::vector<Pass> allPasses() {
   std::vector<Pass> all;
-  for (const auto* passes : {&preGradientPasses(), &postGradientPasses(), &specialisePasses()})
-    for (const Pass& pass : *passes)
-      if (std::none_of(all.begin(), all.end(), [&](const Pass& other) { return other.name == pass.name; }))
+  for (const PassList& list : pipeline())
+    for (const Pass& pass : list.passes)
+      if (pass.enabled != PassSwitch::kMandatory &&
+          std::none_of(all.begin(), all.end(), [&](const Pass& other) { return other.name == pass.name; }))
         all.push_back(pass);
   return all;
 }
@@ -171,7 +172,7 @@ std::vector<OptionInfo> makeTable() {
     return all;
   }();
   for (std::size_t i = 0; i < passes.size(); ++i)
-    table.push_back({names[i], passes[i].byDefault ? "on" : "off", passes[i].doc, {"on", "off"}});
+    table.push_back({names[i], passes[i].enabled == PassSwitch::kOn ? "on" : "off", passes[i].doc, {"on", "off"}});
   return table;
 }
 

@@ -7,20 +7,9 @@
 #include <set>
 
 #include "engine/onnx/function_calls.h"
-#include "engine/onnx/inliner.h"
 #include "engine/onnx/problem.h"
 #include "engine/passes/check_operands.h"
-#include "engine/passes/drop_zero_bias.h"
-#include "engine/passes/lower_attention.h"
-#include "engine/passes/lower_if.h"
-#include "engine/passes/lower_sequences.h"
-#include "engine/passes/lower_signal.h"
-#include "engine/passes/lower_soft_labels.h"
-#include "engine/passes/raise_microsoft.h"
-#include "engine/passes/raise_opset.h"
-#include "engine/passes/settle_norm_types.h"
-#include "engine/passes/straight_through.h"
-#include "engine/passes/unroll_loops.h"
+#include "engine/passes/pipeline.h"
 #include "engine/profile/roofline.h"
 #include "engine/train/phase_scope.h"
 #include "engine/train/session_parts.h"
@@ -88,62 +77,16 @@ Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions&
   imported_ = std::move(model_.graph);
   {
     PhaseScope phase(*this, "inline");
-    imported_.setPass("inline");
-    auto report = inlineFunctions(imported_, model_.functions);
-    if (!report) return phase.fail(report.error());
-    if (auto contributed = raiseMicrosoft(imported_); !contributed) return phase.fail(contributed.error());
-    const auto opset = model_.opsets.find("");
-    std::vector<std::string> notes;
-    auto raised = raiseOpset(imported_, opset == model_.opsets.end() ? kInternalOpset : opset->second, &notes);
-    if (!raised) return phase.fail(raised.error());
-    for (const std::string& note : notes) {
-      snapshot::Alert alert;
-      alert.set_severity(snapshot::Alert::WARNING);
-      alert.set_code("raise_opset");
-      alert.set_message(note);
-      alert.set_node(-1);
-      raise(alert);
-    }
-    auto lowered = lowerIf(imported_);
-    if (!lowered) return phase.fail(lowered.error());
-    if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());
+    importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
+    PassContext context = passContext(*importedInference_);
+    if (Status status = runPhasePasses(passesOf("inline"), imported_, context); !status) return phase.fail(status.error());
     phase.count(static_cast<std::int64_t>(imported_.order().size()));
   }
   keepStage("inline", imported_);
   {
     PhaseScope phase(*this, "infer");
-    imported_.setPass("infer");
-    const KnownFacts facts{[&](ValueId id) { return importedInference_->integers(id); },
-                           [&](ValueId id) { return importedInference_->shape(id); },
-                           [&](NodeId id) { return importedInference_->inferNode(id); }};
-    for (;;) {
-      importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
-      if (Status status = importedInference_->run(); !status) return phase.fail(status.error());
-      auto loops = unrollLoops(imported_, facts);
-      if (!loops) return phase.fail(loops.error());
-      auto signals = lowerSignal(imported_, facts);
-      if (!signals) return phase.fail(signals.error());
-      auto attention = lowerAttention(imported_, facts);
-      if (!attention) return phase.fail(attention.error());
-      auto labels = lowerSoftLabels(imported_);
-      if (!labels) return phase.fail(labels.error());
-      std::size_t repaired = straightThrough(imported_, *importedInference_);
-      repaired += dropZeroBias(imported_, *importedInference_) + settleNormTypes(imported_);
-      if (loops->lowered + signals->lowered + attention->lowered + labels->lowered + repaired == 0) {
-        for (const LowerReport* report : {&*loops, &*signals, &*attention, &*labels})
-          if (!report->blocked.empty()) return phase.fail({ErrorCode::kUnsupported, report->blocked});
-        break;
-      }
-      if (auto lowered = lowerIf(imported_); !lowered) return phase.fail(lowered.error());
-      if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());
-    }
-    auto sequences = lowerSequences(imported_, facts);
-    if (!sequences) return phase.fail(sequences.error());
-    if (*sequences > 0) {
-      if (Status sorted = imported_.sortTopologically(); !sorted) return phase.fail(sorted.error());
-      importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
-      if (Status status = importedInference_->run(); !status) return phase.fail(status.error());
-    }
+    PassContext context = passContext(*importedInference_);
+    if (Status status = runPhasePasses(passesOf("infer"), imported_, context); !status) return phase.fail(status.error());
     phase.count(static_cast<std::int64_t>(imported_.order().size()));
   }
   imported_.markImported();

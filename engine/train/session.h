@@ -216,7 +216,10 @@ class Session {
   Status materialise();
   void tellWhatTheFileLacks();
   Status buildGraph();
-  Status optimise(std::string_view phase, const std::vector<struct Pass>& passes, Graph& graph, Inference& inference);
+  // What passes are told, and one span with its report for each.
+  struct PassContext passContext(Inference& inference) const;
+  Status runPhasePasses(const struct PassList& list, Graph& graph, struct PassContext& context);
+  Status optimise(std::string_view phase, Graph& graph, Inference& inference);
   Status chooseRecompute(Graph& graph, Inference& inference, const PlanOptions& planOptions);
   Result<std::unique_ptr<Variant>> specialise(const Batch& batch, std::string reason);
   void dropVariants();

@@ -9,7 +9,7 @@
 
 #include "engine/autodiff/gradient.h"
 #include "engine/ops/op_def.h"
-#include "engine/passes/pass.h"
+#include "engine/passes/run_passes.h"
 #include "engine/plan/fits.h"
 #include "engine/profile/roofline.h"
 #include "engine/recompute/choose.h"
@@ -127,23 +127,52 @@ Status Session::materialise() {
   return {};
 }
 
-Status Session::optimise(std::string_view name, const std::vector<Pass>& passes, Graph& graph, Inference& inference) {
-  PhaseScope phase(*this, std::string(name));
-  for (const Pass& pass : passes) {
+PassContext Session::passContext(Inference& inference) const {
+  PassContext context(inference);
+  context.target.threads = omp_get_max_threads();
+  for (const auto& [name, origin] : options_.origins) context.options[name] = origin.value;
+  const auto opset = model_.opsets.find("");
+  if (opset != model_.opsets.end()) context.opset = opset->second;
+  context.functions = &model_.functions;
+  return context;
+}
+
+// Every pass is a span below the phase that is open, with its report.
+Status Session::runPhasePasses(const PassList& list, Graph& graph, PassContext& context) {
+  std::optional<PhaseScope> child;
+  RunOptions run;
+  run.enabled = [this](const Pass& pass) {
     const auto it = options_.passes.find(std::string(pass.name));
-    if (!(it != options_.passes.end() ? it->second : pass.byDefault)) continue;
-    PhaseScope child(*this, std::string(pass.name));
-    graph.setPass(std::string(pass.name));
-    const std::size_t before = graph.order().size();
-    auto result = pass.run(graph, inference);
-    if (!result) return child.fail(result.error());
-    report(child.pass(), pass.name, *result, before, graph.order().size());
-    child.count(static_cast<std::int64_t>(result->matches));
-    auto& effect = optionEffects_["pass." + std::string(pass.name)];
-    const std::size_t after = graph.order().size();
-    effect += fmt::format("{}{}: {} matches, {} nodes {}", effect.empty() ? "" : "; ", name, result->matches,
+    return it != options_.passes.end() ? it->second : pass.enabled == PassSwitch::kOn;
+  };
+  run.begin = [&](const Pass& pass) { child.emplace(*this, std::string(pass.name)); };
+  run.end = [&](const PassRun& ran) {
+    const PassResult& result = ran.result;
+    report(child->pass(), ran.pass.name, result, ran.nodesBefore, ran.nodesAfter);
+    child->count(static_cast<std::int64_t>(result.matches));
+    if (ran.error) child->fail(*ran.error);
+    child.reset();
+    for (const std::string& warning : result.warnings) {
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code(std::string(ran.pass.name));
+      alert.set_message(warning);
+      alert.set_node(-1);
+      raise(alert);
+    }
+    if (ran.error || ran.pass.enabled == PassSwitch::kMandatory) return;
+    auto& effect = optionEffects_["pass." + std::string(ran.pass.name)];
+    const std::size_t before = ran.nodesBefore, after = ran.nodesAfter;
+    effect += fmt::format("{}{}: {} matches, {} nodes {}", effect.empty() ? "" : "; ", list.phase, result.matches,
                           after > before ? after - before : before - after, after > before ? "more" : "fewer");
-  }
+  };
+  return runPasses(list, graph, context, run);
+}
+
+Status Session::optimise(std::string_view phaseName, Graph& graph, Inference& inference) {
+  PhaseScope phase(*this, std::string(phaseName));
+  PassContext context = passContext(inference);
+  SS_TRY(runPhasePasses(passesOf(phaseName), graph, context));
   phase.count(static_cast<std::int64_t>(graph.order().size()));
   return {};
 }
@@ -278,7 +307,7 @@ Status Session::buildGraph() {
     for (const snapshot::InputDensity& density : density_.measure(*batch)) report.add_notes(densityText(density));
     phase.count(static_cast<std::int64_t>(batch->arrays.size()));
   }
-  SS_TRY(optimise("pre-grad passes", preGradientPasses(), graph, inference));
+  SS_TRY(optimise("pre-grad passes", graph, inference));
   keepStage("pre-grad passes", graph);
   {
     PhaseScope phase(*this, "gradient");
@@ -305,7 +334,7 @@ Status Session::buildGraph() {
       if (gradients_[i]) graph.mutableOutputs().push_back(gradients_[i]);
   }
   keepStage("gradient", graph);
-  SS_TRY(optimise("post-grad passes", postGradientPasses(), graph, inference));
+  SS_TRY(optimise("post-grad passes", graph, inference));
   keepStage("post-grad passes", graph);
   {
     PhaseScope phase(*this, "optimizer");
@@ -417,7 +446,7 @@ Result<std::unique_ptr<Variant>> Session::specialise(const Batch& batch, std::st
     constexpr std::int64_t kFoldElements = 1 << 20;
     variant->inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = kFoldElements});
     if (Status status = variant->inference->run(); !status) return phase.fail(withDimHint(status.error()));
-    SS_TRY(optimise("fold", specialisePasses(), graph, *variant->inference));
+    SS_TRY(optimise("fold", graph, *variant->inference));
     phase.count(static_cast<std::int64_t>(graph.order().size()));
   }
   keepStage("specialise", graph);
@@ -530,7 +559,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
       data_ = std::move(*data);
     }
   }
-  SS_TRY(optimise("pre-grad passes", preGradientPasses(), graph, inference));
+  SS_TRY(optimise("pre-grad passes", graph, inference));
   keepStage("pre-grad passes", graph);
   if (const std::string kernels = missingKernels(graph); !kernels.empty()) return unsupported(kernels);
   symbolic_ = std::move(graph);

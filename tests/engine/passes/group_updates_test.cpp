@@ -113,13 +113,14 @@ TEST(GroupUpdates, WhatFillsTheThreadsStaysAloneAndSaysSo) {
   Inference inference(updates.graph, InferOptions{});
   ASSERT_TRUE(inference.run());
   updates.graph.setPass("group_updates");
-  const auto result = groupUpdates(updates.graph, inference);
-  ASSERT_TRUE(result);
-  EXPECT_EQ(result->matches, 1U);
-  ASSERT_EQ(result->nearMisses.size(), 1U);
-  EXPECT_EQ(result->nearMisses[0].node, updates.nodes[1]);
-  EXPECT_EQ(result->nearMisses[0].condition, "262145 elements fill the threads alone; expected at most 262144");
-  EXPECT_EQ(result->notes, std::vector<std::string>{"AdamUpdates of 3 parameters"});
+  PassContext context(inference);
+  ASSERT_TRUE(groupUpdates(updates.graph, context));
+  const PassResult& result = context.result;
+  EXPECT_EQ(result.matches, 1U);
+  ASSERT_EQ(result.nearMisses.size(), 1U);
+  EXPECT_EQ(result.nearMisses[0].node, updates.nodes[1]);
+  EXPECT_EQ(result.nearMisses[0].condition, "262145 elements fill the threads alone; expected at most 262144");
+  EXPECT_EQ(result.notes, std::vector<std::string>{"AdamUpdates of 3 parameters"});
   ASSERT_EQ(updates.graph.order().size(), 2U);
   EXPECT_TRUE(updates.graph.verify().empty()) << updates.graph.verify().front();
   const Node& together = updates.graph.node(updates.graph.order().back());
@@ -138,10 +139,11 @@ TEST(GroupUpdates, OneAloneIsLeftAsItIs) {
   Inference inference(updates.graph, InferOptions{});
   ASSERT_TRUE(inference.run());
   const std::uint64_t version = updates.graph.version();
-  const auto result = groupUpdates(updates.graph, inference);
-  ASSERT_TRUE(result);
-  EXPECT_EQ(result->matches, 0U);
-  EXPECT_EQ(result->nearMisses.size(), 2U);
+  PassContext context(inference);
+  ASSERT_TRUE(groupUpdates(updates.graph, context));
+  const PassResult& result = context.result;
+  EXPECT_EQ(result.matches, 0U);
+  EXPECT_EQ(result.nearMisses.size(), 2U);
   EXPECT_EQ(updates.graph.version(), version);
 }
 

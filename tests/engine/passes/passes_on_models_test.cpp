@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/passes/pass.h"
+#include "engine/passes/pipeline.h"
 #include "engine/train/session.h"
 #include "tests/support/models.h"
 
@@ -43,9 +43,10 @@ Outcome train(const TestModel& model, const std::string& passOff) {
 
 std::vector<std::string> passNames() {
   std::vector<std::string> names;
-  for (const auto* passes : {&preGradientPasses(), &postGradientPasses(), &specialisePasses()})
-    for (const Pass& pass : *passes)
-      if (std::find(names.begin(), names.end(), pass.name) == names.end()) names.emplace_back(pass.name);
+  for (const PassList& list : pipeline())
+    for (const Pass& pass : list.passes)
+      if (pass.enabled != PassSwitch::kMandatory && std::find(names.begin(), names.end(), pass.name) == names.end())
+        names.emplace_back(pass.name);
   return names;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/exec/interpreter.h"
-#include "engine/passes/pass.h"
+#include "engine/passes/pipeline.h"
 
 namespace stepscope::testing {
 
@@ -59,12 +59,12 @@ class Sketch {
   PassResult apply(std::string_view name) {
     const std::vector<Tensor> before = run();
     PassResult result;
-    for (const auto* passes : {&preGradientPasses(), &postGradientPasses(), &specialisePasses()})
-      for (const Pass& pass : *passes)
+    for (const PassList& list : pipeline())
+      for (const Pass& pass : list.passes)
         if (pass.name == name) {
-          auto done = pass.run(graph, *inference);
-          EXPECT_TRUE(done.has_value());
-          result = std::move(*done);
+          PassContext context(*inference);
+          EXPECT_TRUE(pass.run(graph, context).has_value());
+          result = std::move(context.result);
           EXPECT_TRUE(graph.verify().empty());
           const std::vector<Tensor> after = run();
           for (std::size_t o = 0; o < before.size(); ++o) {
