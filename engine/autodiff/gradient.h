@@ -3,6 +3,9 @@
 // One edge predicate (differentiableEdge) decides everywhere: forward reach from the trained values, backward reach from the
 // loss, which inputs a rule is asked for, and the report of cut edges. Rules come from the op files; contributions to one
 // value are summed by one node in the order in which they were emitted, so the result is the same on every run.
+//
+// Keys (engine/ir/keys.h): what a rule emits up to setGradient(i), and since the call before, counts as the gradient of
+// input i, in the order of emission; Graph::gradients lists d loss / d value for every value that has one.
 #pragma once
 
 #include <string>

@@ -30,27 +30,39 @@ enum class Rank : std::uint8_t {
   kOtherByPass,
 };
 
-// The keys of all nodes, or all values: sorted by id and rank.
 template <typename Key>
 struct Owned {
-  std::int32_t id;
+  std::int32_t id;  // of the node or value that has the key
   Rank rank;
-  std::int32_t from;
+  std::int32_t from;  // id of what the key is about; decides between equal ranks
   Key key;
-  friend bool operator<(const Owned& a, const Owned& b) {
-    return std::tie(a.id, a.rank, a.from) < std::tie(b.id, b.rank, b.from);
-  }
 };
 
+// The keys of all nodes, or all values; each one's in the order of their ranks.
 template <typename Key>
 class Table {
  public:
-  void add(std::int32_t id, Rank rank, std::int32_t from, const Key& key) { rows_.push_back({id, rank, from, key}); }
-  void sort() { std::sort(rows_.begin(), rows_.end()); }
+  void add(std::int32_t id, Rank rank, std::int32_t from, const Key& key) { added_.push_back({id, rank, from, key}); }
+
+  // Afterwards of() may be asked for ids below `capacity`.
+  void finish(std::size_t capacity) {
+    first_.assign(capacity + 1, 0);
+    for (const Owned<Key>& row : added_) ++first_[static_cast<std::size_t>(row.id) + 1];
+    for (std::size_t i = 1; i < first_.size(); ++i) first_[i] += first_[i - 1];
+    rows_.resize(added_.size());
+    std::vector<std::uint32_t> next = first_;
+    for (const Owned<Key>& row : added_) rows_[next[static_cast<std::size_t>(row.id)]++] = row;
+    added_ = {};
+    for (std::size_t i = 0; i < capacity; ++i)
+      if (first_[i + 1] - first_[i] > 1)
+        std::sort(rows_.begin() + first_[i], rows_.begin() + first_[i + 1], [](const Owned<Key>& a, const Owned<Key>& b) {
+          return std::tie(a.rank, a.from) < std::tie(b.rank, b.from);
+        });
+  }
+
   std::span<const Owned<Key>> of(std::int32_t id) const {
-    const auto less = [](const Owned<Key>& row, std::int32_t wanted) { return row.id < wanted; };
-    const auto begin = std::lower_bound(rows_.begin(), rows_.end(), id, less);
-    return {begin, std::lower_bound(begin, rows_.end(), id + 1, less)};
+    const auto i = static_cast<std::size_t>(id);
+    return {rows_.data() + first_[i], rows_.data() + first_[i + 1]};
   }
   Key first(std::int32_t id) const {
     const auto rows = of(id);
@@ -58,7 +70,8 @@ class Table {
   }
 
  private:
-  std::vector<Owned<Key>> rows_;
+  std::vector<Owned<Key>> added_, rows_;
+  std::vector<std::uint32_t> first_;  // by id, and one more
 };
 
 }  // namespace
@@ -130,8 +143,9 @@ struct KeyIndex::Impl {
     }
     if (lineage.imported(node.id)) return setNode(node.id, NodeKey::forward(node.name));
     if (at(node.id) < graph.births().importedNodes) return;
-    const auto& sources = node.provenance.sources;
-    const NodeKey beside = sources.empty() ? NodeKey{} : nodeKey[at(sources.front())];
+    NodeKey beside;
+    for (const NodeId source : node.provenance.sources)
+      if (!beside) beside = nodeKey[at(source)];
     setNode(node.id, NodeKey::madeByPass(beside ? beside : NodeKey::root(node.name), lineage.addedBy(node.id), 0));
   }
 
@@ -190,8 +204,8 @@ struct KeyIndex::Impl {
         values.emplace(ValueKey::next(state), update.next);
         valueTable.add(update.next.index, Rank::kNext, update.state.index, ValueKey::next(state));
       }
-    nodeTable.sort();
-    valueTable.sort();
+    nodeTable.finish(nodeKey.size());
+    valueTable.finish(valueKey.size());
   }
 
   NodeId live(NodeId id) const { return id && graph.node(id).alive ? id : NodeId{}; }

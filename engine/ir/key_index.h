@@ -7,8 +7,9 @@
 // replaces it with replaceAllUses, and the edit log names what was changed.
 //
 // A node has several keys where it computes what several nodes computed elsewhere; the first is its own, or else that of the
-// earliest. Keys are unique: no two nodes, and no two values, of a graph share one. O(n log n) once; look-ups are O(1),
-// absence and carrier O(n) for the first question. Not thread-safe before the first call of carrier or absence returned.
+// earliest. Keys are unique: no two nodes, and no two values, of a graph share one. Making it costs O(n log n), as does the
+// first call of absence or carrier; a look-up is O(1). Several threads may read it once that first
+// call has returned.
 #pragma once
 
 #include <memory>

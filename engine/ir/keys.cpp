@@ -53,6 +53,20 @@ std::string escaped(std::string_view name) {
   return text;
 }
 
+// Most names are written as they are.
+InternedText nameText(std::string_view name) {
+  const bool plain = !name.starts_with('=') && std::all_of(name.begin(), name.end(), [](char byte) {
+    return byte > ' ' && byte < 0x7f && byte != '\\';
+  });
+  return plain ? InternedText(name) : InternedText(escaped(name));
+}
+
+// The text of a key is its subject where it has no words.
+InternedText keyText(const NodeKey& key) { return key.role == NodeRole::kForward ? key.subject : InternedText(key.text()); }
+InternedText keyText(const ValueKey& key) {
+  return key.kind == ValueKeyKind::kNamed ? key.subject : InternedText(key.text());
+}
+
 // What `escaped` wrote; nothing when it is not of that form. Whether it is the form that `escaped` chooses, the caller sees
 // by writing the key again.
 std::optional<std::string> unescaped(std::string_view text) {
@@ -199,33 +213,28 @@ Result<Key> parsed(std::string_view text, std::optional<Key> (*read)(std::string
 
 }  // namespace
 
-NodeKey NodeKey::forward(std::string_view nodeName) {
-  return {.subject = InternedText(escaped(nodeName)), .role = NodeRole::kForward};
-}
+NodeKey NodeKey::forward(std::string_view nodeName) { return {.subject = nameText(nodeName), .role = NodeRole::kForward}; }
 NodeKey NodeKey::root(std::string_view name, int ordinal) {
-  return {.subject = InternedText(escaped(name)), .ordinal = ordinal, .role = NodeRole::kRoot};
+  return {.subject = nameText(name), .ordinal = ordinal, .role = NodeRole::kRoot};
 }
 NodeKey NodeKey::gradient(const NodeKey& forward, int input, int ordinal, std::string_view as) {
-  return {.subject = InternedText(forward.text()),
-          .detail = InternedText(escaped(as)),
+  return {.subject = keyText(forward),
+          .detail = nameText(as),
           .ordinal = ordinal,
           .input = static_cast<std::int16_t>(input),
           .role = NodeRole::kGradient};
 }
 NodeKey NodeKey::valueGradient(const ValueKey& value, std::string_view merged) {
-  return {.subject = InternedText(value.text()), .detail = InternedText(escaped(merged)), .role = NodeRole::kValueGradient};
+  return {.subject = keyText(value), .detail = nameText(merged), .role = NodeRole::kValueGradient};
 }
 NodeKey NodeKey::recomputed(const NodeKey& original) {
-  return {.subject = InternedText(original.text()), .role = NodeRole::kRecomputed};
+  return {.subject = keyText(original), .role = NodeRole::kRecomputed};
 }
 NodeKey NodeKey::update(std::string_view parameter, std::string_view part) {
-  return {.subject = InternedText(escaped(parameter)), .detail = InternedText(escaped(part)), .role = NodeRole::kUpdate};
+  return {.subject = nameText(parameter), .detail = nameText(part), .role = NodeRole::kUpdate};
 }
 NodeKey NodeKey::madeByPass(const NodeKey& beside, std::string_view pass, int ordinal) {
-  return {.subject = InternedText(beside.text()),
-          .detail = InternedText(escaped(pass)),
-          .ordinal = ordinal,
-          .role = NodeRole::kPass};
+  return {.subject = keyText(beside), .detail = nameText(pass), .ordinal = ordinal, .role = NodeRole::kPass};
 }
 
 std::string NodeKey::text() const {
@@ -252,20 +261,16 @@ Result<NodeKey> NodeKey::parse(std::string_view text) {
   return parsed<NodeKey>(text, readNode, "node", "'h.0/MatMul', 'h.0/MatMul ∂1', 'h.0/MatMul again' or 'w update'");
 }
 
-ValueKey ValueKey::named(std::string_view name) {
-  return {.subject = InternedText(escaped(name)), .kind = ValueKeyKind::kNamed};
-}
+ValueKey ValueKey::named(std::string_view name) { return {.subject = nameText(name), .kind = ValueKeyKind::kNamed}; }
 ValueKey ValueKey::gradient(const ValueKey& value, std::string_view merged) {
-  return {.subject = InternedText(value.text()), .detail = InternedText(escaped(merged)), .kind = ValueKeyKind::kGradient};
+  return {.subject = keyText(value), .detail = nameText(merged), .kind = ValueKeyKind::kGradient};
 }
-ValueKey ValueKey::next(const ValueKey& state) {
-  return {.subject = InternedText(state.text()), .kind = ValueKeyKind::kNext};
-}
+ValueKey ValueKey::next(const ValueKey& state) { return {.subject = keyText(state), .kind = ValueKeyKind::kNext}; }
 ValueKey ValueKey::recomputed(const ValueKey& original) {
-  return {.subject = InternedText(original.text()), .kind = ValueKeyKind::kRecomputed};
+  return {.subject = keyText(original), .kind = ValueKeyKind::kRecomputed};
 }
 ValueKey ValueKey::of(const NodeKey& node, int output) {
-  return {.subject = InternedText(node.text()), .output = output, .kind = ValueKeyKind::kOutput};
+  return {.subject = keyText(node), .output = output, .kind = ValueKeyKind::kOutput};
 }
 
 std::string ValueKey::text() const {
