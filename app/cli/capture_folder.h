@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "engine/train/options.h"
+#include "engine/build/options.h"
 
 namespace stepscope::cli {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/train/options.h"
+#include "engine/build/options.h"
 #include "kernels/status.h"
 
 namespace stepscope::cli {

@@ -8,9 +8,9 @@
 #include "app/cli/places.h"
 #include "engine/data/npy.h"
 #include "engine/onnx/tensor_pb.h"
+#include "engine/profile/tensor_data.h"
 #include "engine/snapshot/number_rule.h"
 #include "engine/train/forward.h"
-#include "engine/train/snapshots.h"
 
 namespace stepscope::cli {
 namespace {

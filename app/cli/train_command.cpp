@@ -16,6 +16,7 @@
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
 #include "engine/ops/op_def.h"
+#include "engine/step/values.h"
 #include "storage/recorder.h"
 
 namespace stepscope::cli {
@@ -56,7 +57,7 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
     if (!id)
       return fail(ErrorCode::kNotFound,
                   fmt::format("fetch '{}': the step does not compute it; expected a value of the graph", value));
-    SS_ASSIGN(const TensorView view, session.value(id));
+    SS_ASSIGN(const TensorView view, session.stepper().value(id));
     SS_TRY(writeNpy(file, view));
   }
   if (!a.save.empty()) SS_TRY(session.saveState(a.save));

@@ -149,6 +149,13 @@ Result<Tensor> Executor::read(ValueId id) const {
   return Tensor(found.dtype, found.dims, nullptr, found.data);
 }
 
+int Executor::instructionOf(ValueId id) const {
+  const NodeId producer = id ? graph_.value(id).producer : NodeId{};
+  for (std::size_t i = 0; producer && i < plan_.instructions.size(); ++i)
+    if (plan_.instructions[i].node == producer) return static_cast<int>(i);
+  return -1;
+}
+
 bool Executor::staysInPlace(ValueId id) const {
   const int index = plan_.bufferOfValue[at(id)];
   return index >= 0 && plan_.buffers[at(index)].layout == Layout::kPlain &&

@@ -83,6 +83,8 @@ class Executor {
   // instruction runs or the value is written. Contents of another layout are a row-major copy. Error kNotFound: the value
   // has no memory, with its name. As with view(), ask `unavailable` first.
   Result<Tensor> read(ValueId id) const;
+  // The instruction that computes a value; -1 for none.
+  int instructionOf(ValueId id) const;
   // Whether view() answers the same memory in every step.
   bool staysInPlace(ValueId id) const;
   // Overwrites a value's buffer with row-major contents of the same type. Error: it has no memory now.

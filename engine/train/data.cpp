@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/train/compare_tensors.h"
+#include "engine/profile/compare_tensors.h"
 #include "engine/train/data_files.h"
 #include "engine/train/synthetic_dims.h"
 #include "kernels/random.h"
@@ -186,70 +186,6 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
     entriesFrom = input.name;
   }
   return layout;
-}
-
-InputRole inferRole(const Graph& graph, ValueId input) {
-  const Value& value = graph.value(input);
-  const auto uses = graph.uses();
-  if (isInteger(value.type.dtype)) {
-    // Follows the value through nodes that keep its elements, to the first use that bounds them.
-    std::vector<ValueId> front{input};
-    std::vector<bool> seen(graph.valueCapacity(), false);
-    for (std::size_t i = 0; i < front.size(); ++i) {
-      for (const Use& use : uses[static_cast<std::size_t>(front[i].index)]) {
-        if (use.input > 100) continue;
-        const Node& node = graph.node(use.node);
-        const auto extent = [&](ValueId of, std::size_t axis) -> std::int64_t {
-          const auto& shape = graph.value(of).type.shape;
-          if (!shape || axis >= shape->size() || !(*shape)[axis].known()) return 0;
-          return (*shape)[axis].value();
-        };
-        if (node.op == "Gather" && use.input == 1) {
-          const std::int64_t axis = node.attrs.integer("axis", 0);
-          const std::int64_t rows = extent(node.input(0), static_cast<std::size_t>(std::max<std::int64_t>(axis, 0)));
-          if (rows > 0 && graph.value(node.input(0)).role == ValueRole::kInitializer)
-            return {InputRole::Kind::kTokens, rows, fmt::format("token ids below {}", rows),
-                    fmt::format("indexes '{}' ({} rows) through {}", graph.value(node.input(0)).name, rows, node.label())};
-        }
-        if ((node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss" ||
-             node.op.starts_with("SoftmaxCrossEntropyLossInternal")) &&
-            use.input == 1) {
-          const std::int64_t classes = extent(node.input(0), 1);
-          return {InputRole::Kind::kLabels, classes, fmt::format("class labels below {}", classes),
-                  fmt::format("labels of {}", node.label())};
-        }
-        if (node.op == "OneHot" && use.input == 0 && graph.value(node.input(1)).data) {
-          const std::int64_t depth = elementAsInt(graph.value(node.input(1)).data->view(), 0);
-          return {InputRole::Kind::kLabels, depth, fmt::format("class labels below {}", depth),
-                  fmt::format("expanded by {}", node.label())};
-        }
-        if ((node.op == "GatherElements" || node.op == "GatherND") && use.input == 1) {
-          const std::int64_t axis =
-              node.attrs.integer("axis", node.op == "GatherND" ? node.attrs.integer("batch_dims", 0) : 0);
-          const auto& shape = graph.value(node.input(0)).type.shape;
-          const std::int64_t rank = shape ? static_cast<std::int64_t>(shape->size()) : 0;
-          const std::int64_t rows = extent(node.input(0), static_cast<std::size_t>(axis < 0 ? axis + rank : axis));
-          if (rows > 0)
-            return {InputRole::Kind::kLabels, rows, fmt::format("indices below {}", rows),
-                    fmt::format("indices of {}", node.label())};
-        }
-        const bool keeps = node.op == "Cast" || node.op == "Identity" || node.op == "Reshape" || node.op == "Squeeze" ||
-                           node.op == "Unsqueeze" || node.op == "Slice" || node.op == "Flatten" || node.op == "Transpose" ||
-                           node.op == "Concat" || node.op == "Gather" || node.op == "Expand";
-        if (keeps && use.input == 0 && node.output(0) && !seen[static_cast<std::size_t>(node.output(0).index)]) {
-          seen[static_cast<std::size_t>(node.output(0).index)] = true;
-          front.push_back(node.output(0));
-        }
-      }
-    }
-  }
-  const auto contains = [&](const char* part) { return value.name.find(part) != std::string::npos; };
-  if (contains("mask") || value.type.dtype == DType::kBool)
-    return {InputRole::Kind::kMask, 2, "mask of ones and zeros", "by its name or type"};
-  if (isInteger(value.type.dtype) && contains("position"))
-    return {InputRole::Kind::kPositions, 0, "positions", "by its name"};
-  return {InputRole::Kind::kData, 0, isFloating(value.type.dtype) ? "standard normal" : "zeros and ones",
-          "no use bounds its values"};
 }
 
 Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,

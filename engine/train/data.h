@@ -8,32 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "engine/build/batch.h"
+#include "engine/build/input_role.h"
+#include "engine/build/options.h"
 #include "engine/ir/graph.h"
-#include "engine/train/options.h"
+#include "engine/train/synthetic_dims.h"
 
 namespace stepscope {
-
-// A symbol of the inputs' shapes and its extent in synthetic data.
-struct DimChoice {
-  std::string name;
-  std::int64_t extent = 0;
-  std::string reason;
-  bool fixed = false;  // the graph needs this extent
-};
-
-struct Batch {
-  std::map<std::string, Tensor> arrays;  // by graph input
-  std::string label;                     // "entry 3 of 8", "synthetic"
-};
-
-// What an integer or mask input holds, found from how the graph uses it.
-struct InputRole {
-  enum class Kind { kTokens, kLabels, kMask, kPositions, kData } kind = Kind::kData;
-  std::int64_t below = 0;  // exclusive upper end of token ids, labels and positions; 0 unknown
-  std::string text;        // "token ids below 384"
-  std::string reason;      // "indexes 'wte.weight' (384 rows) through Gather 'wte/Gather'"
-};
-InputRole inferRole(const Graph& graph, ValueId input);
 
 class DataSource {
  public:

@@ -109,6 +109,24 @@ std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOption
   return std::nullopt;
 }
 
+std::string dimHint(const Graph& graph, const TrainOptions& options) {
+  if (!options.data.empty()) return {};
+  std::string hint;
+  TrainOptions free = options;
+  free.dims.clear();
+  const std::vector<DimChoice> wanted = fitDims(graph, free);
+  for (const DimChoice& need : wanted) {
+    const auto given = options.dims.find(need.name);
+    const std::int64_t extent = given == options.dims.end() ? need.extent : given->second;
+    hint += fmt::format("{}dimension '{}' of the synthetic data is {} ({})", hint.empty() ? "" : ", ", need.name, extent,
+                        given == options.dims.end() ? need.fixed ? "derived" : "default" : "--dim");
+    if (need.fixed && extent != need.extent)
+      hint += fmt::format(" and the model needs {}: --dim {}={}", need.extent, need.name, need.extent);
+  }
+  if (hint.empty()) return {};
+  return "; hint: " + hint + (hint.find("--dim ") == std::string::npos ? "; --dim NAME=N sets one" : "");
+}
+
 }  // namespace
 
 std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) {
@@ -170,22 +188,11 @@ std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) 
   return open;
 }
 
-std::string dimHint(const Graph& graph, const TrainOptions& options) {
-  if (!options.data.empty()) return {};
-  std::string hint;
-  TrainOptions free = options;
-  free.dims.clear();
-  const std::vector<DimChoice> wanted = fitDims(graph, free);
-  for (const DimChoice& need : wanted) {
-    const auto given = options.dims.find(need.name);
-    const std::int64_t extent = given == options.dims.end() ? need.extent : given->second;
-    hint += fmt::format("{}dimension '{}' of the synthetic data is {} ({})", hint.empty() ? "" : ", ", need.name, extent,
-                        given == options.dims.end() ? need.fixed ? "derived" : "default" : "--dim");
-    if (need.fixed && extent != need.extent)
-      hint += fmt::format(" and the model needs {}: --dim {}={}", need.extent, need.name, need.extent);
-  }
-  if (hint.empty()) return {};
-  return "; hint: " + hint + (hint.find("--dim ") == std::string::npos ? "; --dim NAME=N sets one" : "");
+Error withDimHint(Error error, const Graph& graph, const TrainOptions& options) {
+  if (error.code == ErrorCode::kInvalidArgument && options.data.empty() &&
+      error.message.find("; hint: ") == std::string::npos)
+    error.message += dimHint(graph, options);
+  return error;
 }
 
 }  // namespace stepscope

@@ -7,17 +7,18 @@
 
 #include <vector>
 
+#include "engine/build/options.h"
 #include "engine/ir/graph.h"
 #include "engine/train/data.h"
-#include "engine/train/options.h"
+#include "engine/train/synthetic_dims.h"
 
 namespace stepscope {
 
 // Every symbol of the inputs that the options leave open, with the reason for its extent. Where nothing fits, the defaults.
 std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options);
 
-// For the error of a build with synthetic data that failed: what each symbol was set to, what the model needs where that is
-// known, and how to set it. Empty when the inputs have no symbols or data was given.
-std::string dimHint(const Graph& graph, const TrainOptions& options);
+// An error of shapes may come from synthetic data: adds what each symbol was set to, what the model needs where that is
+// known, and how to set it. Other errors, and those of a model without symbols or with data of its own, stay as they are.
+Error withDimHint(Error error, const Graph& graph, const TrainOptions& options);
 
 }  // namespace stepscope

@@ -1,8 +1,6 @@
 #include "engine/train/forward.h"
 
-#include <omp.h>
-
-#include "engine/train/data.h"
+#include "engine/step/stepper.h"
 
 namespace stepscope {
 
@@ -10,9 +8,9 @@ Result<std::vector<std::pair<std::string, Tensor>>> runForward(Session& session,
   SS_TRY(session.buildForward(fetch));
   SS_TRY(session.step());
   std::vector<std::pair<std::string, Tensor>> results;
-  for (const ValueId id : session.forwardOutputs()) {
+  for (const ValueId id : session.runningGraph().outputs()) {
     const std::string& name = session.runningGraph().value(id).name;
-    const auto view = session.value(id);
+    const auto view = session.stepper().value(id);
     if (!view) return tl::make_unexpected(view.error());
     results.emplace_back(name, Tensor(view->dtype, view->dims, nullptr, view->data).clone());
   }

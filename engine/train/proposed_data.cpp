@@ -7,7 +7,7 @@
 
 #include "engine/data/npy.h"
 #include "engine/data/shown_name.h"
-#include "engine/train/attach_loss.h"
+#include "engine/build/attach_loss.h"
 #include "engine/train/data.h"
 
 namespace stepscope {

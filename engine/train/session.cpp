@@ -1,139 +1,181 @@
+// Opening, building, and what is shown of it.
 #include "engine/train/session.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <fstream>
-#include <set>
-
-#include "engine/onnx/function_calls.h"
-#include "engine/onnx/problem.h"
-#include "engine/passes/check_operands.h"
-#include "engine/passes/pipeline.h"
+#include "engine/build/builder.h"
+#include "engine/build/snapshots.h"
+#include "engine/ops/op_def.h"
 #include "engine/profile/roofline.h"
-#include "engine/train/phase_scope.h"
-#include "engine/train/session_parts.h"
-#include "engine/train/snapshots.h"
-#include "engine/train/utf8.h"
+#include "engine/snapshot/utf8.h"
+#include "engine/train/fit_dims.h"
+#include "engine/train/proposed_data.h"
+#include "engine/train/running.h"
 
 namespace stepscope {
-namespace {
 
-ProblemList operandProblems(const LoadedModel& model) {
-  std::set<FunctionKey> functions;
-  for (const Function& function : model.functions) functions.insert(keyOf(function));
-  const auto isCall = [&](const Node& node) { return functions.contains(keyOf(node)); };
-  const auto imported = model.opsets.find("");
-  const int opset = imported == model.opsets.end() ? kInternalOpset : imported->second;
-  std::vector<OperandProblem> found;
-  checkOperands(model.graph, opset, isCall, found);
-  for (const Function& function : model.functions) checkOperands(function.body, opset, isCall, found);
-  ProblemList list;
-  for (OperandProblem& problem : found)
-    list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
-  return list;
-}
-
-}  // namespace
-
-Session::Session(Observer observer) : observer_(std::move(observer)) {}
+Session::Session(Observer observer) : context_(std::move(observer)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
                                                std::vector<Problem>* problems) {
   std::unique_ptr<Session> session(new Session(std::move(observer)));
-  session->path_ = path;
-  SS_TRY(session->loadPhases(path, load, problems));
+  SS_ASSIGN(session->model_, importModel(path, load, session->context_.log, problems));
+  session->stages_ = session->model_->stages;
   return session;
 }
 
-Status Session::loadPhases(const std::filesystem::path& path, const LoadOptions& load, std::vector<Problem>* problems) {
-  {
-    PhaseScope phase(*this, "load");
-    auto model = loadModel(path, load, problems);
-    if (!model) return phase.fail(model.error());
-    model_ = std::move(*model);
-    phase.child("materialise", model_.weightsBegan, model_.weightsNs, model_.weightsRead);
-    phase.count(static_cast<std::int64_t>(model_.graph.order().size()));
-  }
-  {
-    PhaseScope phase(*this, "check");
-    for (const LoadWarning& warning : model_.warnings) {
-      snapshot::Alert alert;
-      alert.set_severity(snapshot::Alert::WARNING);
-      alert.set_code("shared_initializer");
-      alert.set_node(-1);
-      alert.set_message(warning.where + ": " + warning.message);
-      raise(alert);
+const std::vector<DimChoice>& Session::dimensions() const {
+  if (!dimensions_ || dimensions_->first != options_.dims)
+    dimensions_.emplace(options_.dims, fitDims(model_->graph, options_));
+  return dimensions_->second;
+}
+
+BuildRequest Session::buildRequest() {
+  BuildRequest request;
+  request.options = options_;
+  request.keep = keep_;
+  request.pinned = pinned_;
+  request.keepGradients = keepGradients_;
+  request.threads = threadsOf(options_);
+  request.explain = [this](Error error) { return withDimHint(std::move(error), model_->graph, options_); };
+  request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
+    if (!data_) {
+      const bool synthetic = options_.data.empty();
+      SS_ASSIGN(data_, openData(graph, options_, notes, synthetic ? dimensions() : std::vector<DimChoice>{}));
+      if (synthetic)
+        if (const ProposedData proposed = proposeData(model_->path, model_->graph); !proposed.path.empty())
+          notes->push_back(
+              toUtf8(fmt::format("data: synthetic; --data {} is there to be used: {}", proposed.path, proposed.reason)));
     }
-    for (const std::string& problem : model_.graph.verify()) return phase.fail({ErrorCode::kInvalidArgument, problem});
-    if (const ProblemList wrong = operandProblems(model_); !wrong.empty()) {
-      if (problems) *problems = wrong.problems();
-      return phase.fail(wrong.toError());
-    }
-    phase.count(static_cast<std::int64_t>(model_.graph.nodeCapacity()));
-  }
-  keepStage("load", model_.graph);
-  imported_ = std::move(model_.graph);
-  {
-    PhaseScope phase(*this, "inline");
-    importedInference_ = std::make_unique<Inference>(imported_, InferOptions{.declared = &model_.valueInfo});
-    PassContext context = passContext(*importedInference_);
-    if (Status status = runPhasePasses(passesOf("inline"), imported_, context); !status) return phase.fail(status.error());
-    phase.count(static_cast<std::int64_t>(imported_.order().size()));
-  }
-  keepStage("inline", imported_);
-  {
-    PhaseScope phase(*this, "infer");
-    PassContext context = passContext(*importedInference_);
-    if (Status status = runPhasePasses(passesOf("infer"), imported_, context); !status) return phase.fail(status.error());
-    phase.count(static_cast<std::int64_t>(imported_.order().size()));
-  }
-  imported_.markImported();
-  keepStage("infer", imported_);
-  loadedStages_ = stages_.size();
+    return data_->batch(context_.state.counters.step);
+  };
+  return request;
+}
+
+Status Session::build() {
+  SS_TRY(abandonStep());
+  takePending();
+  SS_TRY(checkOptions(options_));
+  context_.log.beginBuild();
+  context_.notes = StepNotes(options_);
+  SS_TRY(makePlans(buildRequest(), true));
+  context_.log.built();
+  tellWhatTheFileLacks();
+  tellOfIdlePredicates();
+  if (ring_.empty()) ring_.remember(context_.state, options_.ringBytes);
   return {};
 }
 
-std::vector<snapshot::PhaseSpan> Session::phasesOf(std::size_t build) const {
-  const std::size_t first = builds_[build], end = build + 1 < builds_.size() ? builds_[build + 1] : spans_.size();
-  std::vector<snapshot::PhaseSpan> spans(spans_.begin() + static_cast<std::ptrdiff_t>(first),
-                                         spans_.begin() + static_cast<std::ptrdiff_t>(end));
-  for (snapshot::PhaseSpan& span : spans)
-    if (span.parent() >= 0) span.set_parent(span.parent() - static_cast<int>(first));
-  return spans;
+Status Session::buildForward(const std::vector<std::string>& fetch) {
+  SS_TRY(abandonStep());
+  takePending();
+  context_.log.beginBuild();
+  context_.notes = {};
+  keep_ = fetch;
+  BuildRequest request = buildRequest();
+  request.pinned.clear();
+  request.forwardOnly = true;
+  return makePlans(std::move(request), true);
 }
 
-void Session::keepStage(std::string phase, const Graph& graph) {
-  std::erase_if(stages_, [&](const Stage& stage) { return stage.phase == phase; });
-  stages_.push_back({std::move(phase), std::make_shared<const Graph>(graph)});
+// `dropFirst`: the plans of before give their memory back before the new one takes any.
+Status Session::makePlans(BuildRequest request, bool dropFirst) {
+  const std::int64_t startStep = request.forwardOnly ? 0 : options_.startStep;
+  stages_ = model_->stages;
+  SS_ASSIGN(auto step, Builder(model_, context_.log).build(std::move(request), stages_));
+  symbolicStages_ = stages_;
+  StateCounters& counters = context_.state.counters;
+  if (startStep > 0 && counters.step == 0) {
+    counters.step = startStep;
+    counters.updatesBefore = startStep / options_.accumulate;
+    context_.log.setStep(startStep);
+  }
+  SS_ASSIGN(const Batch batch, data_->batch(counters.step));
+  if (dropFirst) {
+    running_ = nullptr;
+    variants_.clear();
+  }
+  SS_ASSIGN(auto running, makeRunning(step, batch, "first batch"));
+  variants_.clear();
+  step_ = std::move(step);
+  parameters_ = step_->parameters;
+  variants_.push_back(std::move(running));
+  show(*variants_.back());
+  return {};
 }
 
-void Session::raise(snapshot::Alert alert) {
-  // No alert of the engine is about one value or one instruction, and 0 would be the first.
-  alert.set_value(-1);
-  alert.set_instruction(-1);
-  if (alert.step() == 0) alert.set_step(state_.step);
-  // An alert is told once, not once per step.
-  if (!alerted_.insert(alert.code() + alert.message()).second) return;
-  alert.set_message(toUtf8(alert.message()));
-  alerts_.push_back(alert);
-  if (observer_.alert) observer_.alert(alert);
+Result<std::unique_ptr<Session::Running>> Session::makeRunning(std::shared_ptr<const SymbolicStep> step, const Batch& batch,
+                                                               std::string why) {
+  SS_ASSIGN(auto variant,
+            Builder(model_, context_.log).specialise(std::move(step), signatureOf(batch), std::move(why), stages_));
+  auto running = std::make_unique<Running>();
+  SS_ASSIGN(running->stepper, Stepper::bind(std::move(variant), context_));
+  running->build = context_.log.builds() - 1;
+  return running;
 }
+
+// Makes it the plan that runs, with the graphs that led to it.
+void Session::show(Running& running) {
+  running_ = &running;
+  running.stepper->forgetTouchedBytes();
+  stages_ = symbolicStages_;
+  const std::vector<Stage>& bound = running.stepper->variant().stages;
+  stages_.insert(stages_.end(), bound.begin(), bound.end());
+}
+
+Status Session::useVariantFor(const Batch& batch) {
+  if (running_ && fits(running_->stepper->variant().signature, batch)) return {};
+  for (const auto& variant : variants_)
+    if (fits(variant->stepper->variant().signature, batch)) {
+      show(*variant);
+      return {};
+    }
+  context_.log.beginBuild();
+  stages_ = symbolicStages_;
+  SS_ASSIGN(auto running, makeRunning(step_, batch, "a batch with other shapes: " + signatureOf(batch).text()));
+  variants_.push_back(std::move(running));
+  show(*variants_.back());
+  return {};
+}
+
+Status Session::pin(ValueId id, bool pinned) {
+  if (!running_ || !id || static_cast<std::size_t>(id.index) >= runningGraph().valueCapacity())
+    return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
+  const std::string& name = runningGraph().value(id).name;
+  if (pinned)
+    pinned_.insert(name);
+  else
+    pinned_.erase(name);
+  return build();
+}
+
+Stepper& Session::stepper() const {
+  SS_CHECK(running_ != nullptr);
+  return *running_->stepper;
+}
+
+std::size_t Session::runningBuild() const { return running_ ? running_->build : builds() == 0 ? 0 : builds() - 1; }
+std::string Session::runningSignature() const { return running_ ? stepper().plan().signature : std::string(); }
+const Graph& Session::runningGraph() const { return running_ ? stepper().graph() : model_->graph; }
+ValueId Session::findValue(std::string_view name) const { return runningGraph().findValue(name); }
+ValueId Session::lossValue() const { return step_ ? step_->loss : ValueId{}; }
 
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
   for (const OptionInfo& info : optionTable()) {
     snapshot::Option option;
-    option.set_name(std::string(info.name));
+    const std::string name(info.name);
+    option.set_name(name);
     option.set_default_value(std::string(info.defaultValue));
     option.set_doc(std::string(info.doc));
     for (const std::string_view choice : info.choices) option.add_choices(std::string(choice));
-    const auto origin = options().origins.find(std::string(info.name));
+    const auto origin = options().origins.find(name);
     option.set_value(origin == options().origins.end() ? std::string(info.defaultValue) : origin->second.value);
     option.set_set_by(origin == options().origins.end() ? "default" : origin->second.setBy);
-    if (const auto effect = optionEffects_.find(std::string(info.name)); effect != optionEffects_.end())
-      option.set_effect(effect->second);
+    if (running_)
+      if (const auto effect = stepper().effects().find(name); effect != stepper().effects().end())
+        option.set_effect(effect->second);
     list.push_back(std::move(option));
   }
   return list;
@@ -143,52 +185,48 @@ Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
   if (stages_.empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
   for (const Stage& stage : stages_)
     if (stage.phase == phase || (phase.empty() && &stage == &stages_.back()))
-      return toSnapshot(*stage.graph, stage.phase, parameters_, loss_);
+      return toSnapshot(*stage.graph, stage.phase, parameters_, lossValue());
   std::string names;
   for (const Stage& stage : stages_) names += (names.empty() ? "" : ", ") + stage.phase;
   return fail(ErrorCode::kNotFound, fmt::format("graph: no phase '{}'; kept are {}", phase, names));
 }
 
 Result<snapshot::Plan> Session::planSnapshot() const {
-  if (!variant_) return fail(ErrorCode::kNotFound, "plan: nothing was built yet");
-  snapshot::Plan plan = toSnapshot(*variant_->executor);
-  if (variant_->peak) addRoofline(variant_->executor->plan(), *variant_->peak, plan);
+  if (!running_) return fail(ErrorCode::kNotFound, "plan: nothing was built yet");
+  snapshot::Plan plan = toSnapshot(stepper().executor());
+  if (stepper().peak()) addRoofline(stepper().plan(), *stepper().peak(), plan);
   return plan;
 }
 
 std::vector<snapshot::Determinism> Session::determinism() const {
-  std::vector<snapshot::Determinism> verdicts;
-  if (!variant_) return verdicts;
-  const Executor& executor = *variant_->executor;
-  for (std::size_t i = 0; i < executor.plan().instructions.size(); ++i) {
-    const NodeId id = executor.plan().instructions[i].node;
-    const Node& node = variant_->graph.node(id);
-    const OpDef* op = findOp(node.domain, node.op);
-    const std::string& implementation = executor.implementation(static_cast<int>(i));
-    snapshot::Determinism verdict;
-    verdict.set_node(id.index);
-    if (op && op->determinism == Determinism::kRandomKeyed) {
-      verdict.set_verdict("deterministic, keyed random");
-      verdict.set_reason("numbers depend on seed, micro step, imported node and element only");
-    } else if (implementation.starts_with("onednn")) {
-      verdict.set_verdict("depends on thread count");
-      verdict.set_reason(implementation +
-                         ": the library may split sums by the number of threads; equal bits for an equal number");
-    } else {
-      verdict.set_verdict("deterministic");
-      verdict.set_reason("every element is computed by one thread in a fixed order");
-    }
-    verdicts.push_back(std::move(verdict));
-  }
-  return verdicts;
+  return running_ ? determinismOf(stepper().executor()) : std::vector<snapshot::Determinism>{};
 }
 
-std::int64_t residentPeakBytes() {
-  // Not getrusage(): a child of a large program (the window, Python) begins with that program's peak.
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
-  return 0;
+Result<snapshot::RecomputeReport> Session::recomputeReport(const std::optional<RecomputeQuestion>& question) {
+  if (!running_) return invalid("recompute: nothing was built; build first");
+  const Variant& variant = stepper().variant();
+  if (step_->request.forwardOnly)
+    return invalid("recompute: the model was built without a backward phase; nothing is kept for one");
+  if (!running_->analysis) {
+    const auto before = [this](std::int64_t done, std::int64_t total) -> Status {
+      if (context_.cancelled.exchange(false)) return fail(ErrorCode::kCancelled, "recompute: cancelled");
+      const Observer& observer = context_.log.observer();
+      if (observer.progress && total > 0) observer.progress("judging what may be computed again", done, total);
+      return {};
+    };
+    running_->analysis =
+        std::make_unique<RecomputeAnalysis>(*variant.stages.front().graph, *variant.inference, variant.planOptions,
+                                            options_.recomputePlan, options_.recomputeBudget, before);
+  }
+  SS_TRY(running_->analysis->prepare());
+  const NodeTimes times = nodeTimes(stepper());
+  snapshot::RecomputeReport report = running_->analysis->report(times);
+  report.set_signature(stepper().plan().signature);
+  if (question) {
+    SS_ASSIGN(*report.mutable_what_if(), running_->analysis->whatIf(question->plan, question->budget, times));
+  }
+  recomputeHistory_.addRuns(stepper(), report);
+  return report;
 }
 
 }  // namespace stepscope

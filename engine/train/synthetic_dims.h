@@ -11,10 +11,17 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
-#include "engine/train/data.h"
 #include "kernels/status.h"
 
 namespace stepscope {
+
+// A symbol of the inputs' shapes and its extent in synthetic data.
+struct DimChoice {
+  std::string name;
+  std::int64_t extent = 0;
+  std::string reason;
+  bool fixed = false;  // the graph needs this extent
+};
 
 class SyntheticDims {
  public:

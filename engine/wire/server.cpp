@@ -8,9 +8,11 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/build/options.h"
 #include "engine/data/npy.h"
+#include "engine/snapshot/utf8.h"
+#include "engine/step/values.h"
 #include "engine/train/session.h"
-#include "engine/train/utf8.h"
 #include "engine/wire/framing.h"
 
 namespace stepscope {
@@ -182,6 +184,12 @@ class Server : public std::enable_shared_from_this<Server> {
     return {};
   }
 
+  Status needPlan() const {
+    SS_TRY(needSession());
+    if (!session_->built()) return invalid("value: nothing was built; build first");
+    return {};
+  }
+
   Status answerPosition(std::uint64_t id, Result<snapshot::Position> position) {
     if (!position) return tl::make_unexpected(position.error());
     snapshot::Response response;
@@ -316,42 +324,44 @@ class Server : public std::enable_shared_from_this<Server> {
   }
 
   Status fetch(const snapshot::Request& request) {
-    SS_TRY(needSession());
+    SS_TRY(needPlan());
     const snapshot::FetchTensor& f = request.fetch();
     const std::vector<std::int64_t> begin(f.begin().begin(), f.begin().end()), extent(f.extent().begin(), f.extent().end());
     constexpr std::int64_t kWindowElements = 1 << 16, kAll = std::int64_t{1} << 27;
-    SS_ASSIGN(snapshot::TensorData data, session_->fetch(valueOf(f.value(), f.name()), begin, extent, f.statistics(),
-                                                         f.whole() ? kAll : kWindowElements));
+    SS_ASSIGN(snapshot::TensorData data, fetchValue(session_->stepper(), valueOf(f.value(), f.name()), begin, extent,
+                                                    f.statistics(), f.whole() ? kAll : kWindowElements));
     snapshot::Response response;
     *response.mutable_tensor() = std::move(data);
     answer(request.id(), std::move(response), true);
     return {};
   }
 
-  Status editValue(const snapshot::Request& request) {
-    SS_TRY(needSession());
+  Status edit(const snapshot::Request& request) {
+    SS_TRY(needPlan());
+    Stepper& stepper = session_->stepper();
     const snapshot::EditTensor& e = request.edit();
     const ValueId id{e.value()};
     if (!e.path().empty()) {
-      SS_TRY(session_->editFromFile(id, e.path()));
+      SS_TRY(editFromFile(stepper, id, e.path()));
     } else if (!e.data().empty()) {
-      SS_ASSIGN(const TensorView view, session_->value(id));
+      SS_ASSIGN(const TensorView view, stepper.value(id));
       if (view.bytes() != e.data().size())
         return invalid(fmt::format("edit: found {} bytes; expected {}", e.data().size(), view.bytes()));
       std::string bytes = e.data();
-      SS_TRY(session_->editData(id, {bytes.data(), view.dtype, view.dims}));
+      SS_TRY(editData(stepper, id, {bytes.data(), view.dtype, view.dims}));
     } else {
-      SS_TRY(session_->edit(id, {e.index().begin(), e.index().end()}, e.number(), e.fill()));
+      SS_TRY(editValue(stepper, id, {e.index().begin(), e.index().end()}, e.number(), e.fill()));
     }
     return answerPosition(request.id(), session_->position());
   }
 
   Status compareTensor(const snapshot::Request& request) {
-    SS_TRY(needSession());
+    SS_TRY(needPlan());
+    const Stepper& stepper = session_->stepper();
     const snapshot::CompareTensor& c = request.compare_tensor();
     const ValueId id{c.value()};
-    SS_ASSIGN(snapshot::ComparisonResult result, c.path().empty() ? session_->compareWithValue(id, ValueId{c.other()})
-                                                                  : session_->compareWithFile(id, c.path()));
+    SS_ASSIGN(snapshot::ComparisonResult result,
+              c.path().empty() ? compareWithValue(stepper, id, ValueId{c.other()}) : compareWithFile(stepper, id, c.path()));
     snapshot::Response response;
     response.mutable_compare()->set_equal(result.equal_bits());
     *response.mutable_compare()->add_values() = std::move(result);
@@ -441,7 +451,7 @@ class Server : public std::enable_shared_from_this<Server> {
         break;
       }
       case R::kFetch: return fetch(request);
-      case R::kEdit: return editValue(request);
+      case R::kEdit: return edit(request);
       case R::kPin:
         SS_TRY(needSession());
         SS_TRY(session_->pin(ValueId{request.pin().value()}, request.pin().pinned()));
@@ -460,15 +470,15 @@ class Server : public std::enable_shared_from_this<Server> {
         break;
       }
       case R::kSaveTensor: {
-        SS_TRY(needSession());
-        SS_ASSIGN(const TensorView view, session_->value(ValueId{request.save_tensor().value()}));
+        SS_TRY(needPlan());
+        SS_ASSIGN(const TensorView view, session_->stepper().value(ValueId{request.save_tensor().value()}));
         SS_TRY(writeNpy(request.save_tensor().path(), view));
         return state(id);
       }
       case R::kCompareTensor: return compareTensor(request);
       case R::kRowLosses:
-        SS_TRY(needSession());
-        *response.mutable_row_losses() = session_->rowLosses();
+        SS_TRY(needPlan());
+        *response.mutable_row_losses() = rowLossesNow(session_->stepper());
         break;
       case R::kRecompute: return recompute(request);
       case R::kSaveState:

@@ -21,7 +21,7 @@ TOP = {
     "plugins", "tests", "scripts", ".ci", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".clangd", ".editorconfig",
 }  # fmt: skip
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
-ENGINE_PARTS = "ir|onnx|ops|passes|autodiff|recompute|plan|exec|train|profile|plugin|wire|data"
+ENGINE_PARTS = "ir|onnx|ops|passes|autodiff|recompute|plan|exec|state|build|step|lab|train|profile|plugin|wire|data"
 
 # (folders, what their files must not include): the arrows of the design.
 ARROWS = [

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "engine/step/stepper.h"
 #include "engine/train/session.h"
 #include "tests/support/models.h"
 
@@ -73,7 +74,7 @@ TEST_P(SpansOfModel, FollowEachOtherWithinTheRunAndLastOnlyWhereAKernelRan) {
     ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
   ASSERT_TRUE((*session)->setOptions(options).has_value());
   ASSERT_TRUE((*session)->build().has_value());
-  Executor& executor = *(*session)->executor();
+  Executor& executor = (*session)->stepper().executor();
   const int count = static_cast<int>(executor.plan().instructions.size());
   std::vector<Span> spans;
   const Executor::RunOptions run{.spans = &spans};

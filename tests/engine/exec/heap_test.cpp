@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "engine/step/stepper.h"
 #include "engine/train/session.h"
 #include "tests/engine/exec/heap_count.h"
 #include "tests/support/models.h"
@@ -40,7 +41,7 @@ TEST_P(HeapOnModel, AStepTakesNothingBesideItsPlan) {
   ASSERT_TRUE((*session)->setOptions(options).has_value());
   ASSERT_TRUE((*session)->build().has_value());
   ASSERT_TRUE((*session)->step().has_value());  // libraries and threads make their lasting things in the first step
-  Executor& executor = *(*session)->executor();
+  Executor& executor = (*session)->stepper().executor();
   const int count = static_cast<int>(executor.plan().instructions.size());
   std::vector<Span> spans;
   spans.reserve(static_cast<std::size_t>(count));

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "engine/step/stepper.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -73,7 +74,7 @@ TEST(GroupUpdates, IsSteppedOverAndBack) {
   ASSERT_TRUE(session->step());
   const auto before = stateBits(*session);
   ASSERT_TRUE(session->beginStep());
-  const int count = static_cast<int>(session->executor()->plan().instructions.size());
+  const int count = static_cast<int>(session->stepper().executor().plan().instructions.size());
   ASSERT_TRUE(session->runTo(count));
   EXPECT_FALSE(stateBits(*session) == before);
   ASSERT_TRUE(session->runTo(0));

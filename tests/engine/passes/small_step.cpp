@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "engine/step/stepper.h"
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
 
@@ -51,7 +52,7 @@ Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vect
   }
   for (const auto& [name, view] : session->namedState(false)) result.state[name] = elementsOf(view);
   for (const std::string& name : wanted.keep) {
-    SS_ASSIGN(const TensorView view, session->value(session->findValue(name)));
+    SS_ASSIGN(const TensorView view, session->stepper().value(session->findValue(name)));
     result.values[name] = elementsOf(view);
   }
   for (const snapshot::Alert& alert : session->alerts()) result.warnings.push_back(alert.message());

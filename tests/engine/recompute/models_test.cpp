@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "engine/step/stepper.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -65,7 +66,7 @@ TEST_P(Recompute, ComputesTheSameBitsAgain) {
   auto session = openSession(GetParam(), {{"recompute.budget", "1"}});
   ASSERT_TRUE(session);
   ASSERT_TRUE(session->beginStep().has_value());
-  const ExecutionPlan& plan = session->executor()->plan();
+  const ExecutionPlan& plan = session->stepper().executor().plan();
   const Graph& graph = session->runningGraph();
   std::map<std::int32_t, std::string> originals;
   int compared = 0;
@@ -74,7 +75,7 @@ TEST_P(Recompute, ComputesTheSameBitsAgain) {
     const Node& node = graph.node(instruction.node);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (!node.outputs[i]) continue;
-      const auto view = session->value(node.outputs[i]);
+      const auto view = session->stepper().value(node.outputs[i]);
       if (!view) continue;
       if (node.phase == Phase::kForward) originals[node.outputs[i].index] = bitsOf(*view);
       if (node.phase != Phase::kRecompute) continue;
@@ -91,10 +92,10 @@ TEST_P(Recompute, IsSteppedBackOver) {
   auto session = openSession(GetParam(), {{"recompute.budget", "1"}});
   ASSERT_TRUE(session);
   ASSERT_TRUE(session->beginStep().has_value());
-  const int count = static_cast<int>(session->executor()->plan().instructions.size());
+  const int count = static_cast<int>(session->stepper().executor().plan().instructions.size());
   ASSERT_TRUE(session->runTo(count).has_value());
   const auto there = session->position();
-  ASSERT_TRUE(session->runTo(session->executor()->plan().firstBackward).has_value());
+  ASSERT_TRUE(session->runTo(session->stepper().executor().plan().firstBackward).has_value());
   ASSERT_TRUE(session->runTo(count).has_value());
   EXPECT_EQ(session->position().loss(), there.loss());
   auto record = session->finishStep();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -30,7 +31,7 @@ TEST(Session, BreaksOnNaNFromAPoisonedBatchAndNotOnTheMask) {
   ASSERT_TRUE(session->runTo(0).has_value());
   const ValueId weight = session->findValue("wte.weight");
   ASSERT_TRUE(weight.valid());
-  ASSERT_TRUE(session->edit(weight, {}, std::numeric_limits<double>::quiet_NaN(), true).has_value());
+  ASSERT_TRUE(editValue(session->stepper(), weight, {}, std::numeric_limits<double>::quiet_NaN(), true).has_value());
   stop = session->runToBreak(false);
   ASSERT_TRUE(stop.has_value());
   EXPECT_NE(stop->stopped_by().find("NaN in"), std::string::npos) << stop->stopped_by();

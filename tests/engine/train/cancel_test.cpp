@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -78,10 +79,10 @@ TEST(Cancel, ALongWayBackEndsAndKeepsTheEditsAhead) {
   const ValueId value{plan->instructions(place - 1).outputs(0).value()};
   for (const auto* s : {&session, &other}) {
     ASSERT_TRUE((*s)->runTo(place).has_value());
-    ASSERT_TRUE((*s)->edit(value, {}, 0.25, true).has_value());
+    ASSERT_TRUE(editValue((*s)->stepper(), value, {}, 0.25, true).has_value());
     ASSERT_TRUE((*s)->runTo(count).has_value());
   }
-  ASSERT_TRUE(session->edit(session->lossValue(), {}, 0, true)
+  ASSERT_TRUE(editValue(session->stepper(), session->lossValue(), {}, 0, true)
                   .has_value());  // the undo log begins here, so the way back is a replay
   session->cancel();
   const auto stop = session->runTo(place + 1);
@@ -99,7 +100,7 @@ TEST(Cancel, ARunBackwardsKeepsTheEdits) {
   ASSERT_TRUE(session->beginStep().has_value());
   ASSERT_TRUE(session->runTo(3).has_value());
   const ValueId value{session->planSnapshot()->instructions(2).outputs(0).value()};
-  ASSERT_TRUE(session->edit(value, {}, 0.25, true).has_value());
+  ASSERT_TRUE(editValue(session->stepper(), value, {}, 0.25, true).has_value());
   ASSERT_TRUE(session->runTo(4).has_value());
   snapshot::Breakpoint at;
   at.set_instruction(4);
@@ -107,7 +108,7 @@ TEST(Cancel, ARunBackwardsKeepsTheEdits) {
   ASSERT_TRUE(session->setBreakpoints({at}).has_value());
   const auto after = [&] {
     const auto plan = session->planSnapshot();
-    const auto view = session->value(ValueId{plan->instructions(3).outputs(0).value()});
+    const auto view = session->stepper().value(ValueId{plan->instructions(3).outputs(0).value()});
     return view ? std::string(static_cast<const char*>(view->data), view->bytes()) : std::string();
   };
   const std::string edited = after();

@@ -7,10 +7,11 @@
 #include <fstream>
 #include <limits>
 
+#include "engine/build/density.h"
 #include "engine/data/npy.h"
+#include "engine/profile/compare_tensors.h"
 #include "engine/snapshot/number_rule.h"
-#include "engine/train/compare_tensors.h"
-#include "engine/train/density.h"
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -92,39 +93,39 @@ TEST_P(CompareOnModel, AValueIsComparedWithItsFileAndTakesItsContentsBack) {
   ASSERT_TRUE(session->beginStep().has_value());
   const std::filesystem::path file =
       std::filesystem::temp_directory_path() / ("stepscope-compare-" + std::to_string(::getpid()) + ".npy");
-  const auto view = session->value(parameter);
+  const auto view = session->stepper().value(parameter);
   ASSERT_TRUE(view.has_value()) << view.error().message;
   const Tensor before = Tensor(view->dtype, view->dims, nullptr, view->data).clone();
   ASSERT_TRUE(writeNpy(file, *view).has_value());
-  auto same = session->compareWithFile(parameter, file);
+  auto same = compareWithFile(session->stepper(), parameter, file);
   ASSERT_TRUE(same.has_value()) << same.error().message;
   EXPECT_TRUE(same->equal_bits());
   EXPECT_EQ(same->elements(), before.elements());
 
   std::vector<std::int64_t> last;
   for (const std::int64_t dim : before.dims()) last.push_back(dim - 1);
-  ASSERT_TRUE(session->edit(parameter, last, 1000, false).has_value());
-  auto differs = session->compareWithFile(parameter, file);
+  ASSERT_TRUE(editValue(session->stepper(), parameter, last, 1000, false).has_value());
+  auto differs = compareWithFile(session->stepper(), parameter, file);
   ASSERT_TRUE(differs.has_value()) << differs.error().message;
   EXPECT_EQ(differs->differing(), 1);
   EXPECT_EQ(std::vector<std::int64_t>(differs->worst_index().begin(), differs->worst_index().end()), last);
   EXPECT_EQ(differs->a(), 1000);
   EXPECT_EQ(differs->b(), elementAsDouble(before.view(), before.elements() - 1));
 
-  ASSERT_TRUE(session->editFromFile(parameter, file).has_value());
-  EXPECT_TRUE(session->compareWithFile(parameter, file)->equal_bits());
+  ASSERT_TRUE(editFromFile(session->stepper(), parameter, file).has_value());
+  EXPECT_TRUE(compareWithFile(session->stepper(), parameter, file)->equal_bits());
 
   ASSERT_TRUE(writeNpy(file, Tensor(DType::kF32, {3, 1, 4, 1, 5}).view()).has_value());
-  const auto refused = session->compareWithFile(parameter, file);
+  const auto refused = compareWithFile(session->stepper(), parameter, file);
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error().message.find("found float32[3, 1, 4, 1, 5]; expected float32["), std::string::npos)
       << refused.error().message;
-  EXPECT_FALSE(session->editFromFile(parameter, file).has_value());
+  EXPECT_FALSE(editFromFile(session->stepper(), parameter, file).has_value());
   std::ofstream(file) << "no array";
-  EXPECT_FALSE(session->compareWithFile(parameter, file).has_value());
-  EXPECT_FALSE(session->editFromFile(parameter, file).has_value());
-  EXPECT_TRUE(session->compareWithValue(parameter, parameter)->equal_bits());
-  EXPECT_FALSE(session->compareWithValue(parameter, ValueId{1 << 28}).has_value());
+  EXPECT_FALSE(compareWithFile(session->stepper(), parameter, file).has_value());
+  EXPECT_FALSE(editFromFile(session->stepper(), parameter, file).has_value());
+  EXPECT_TRUE(compareWithValue(session->stepper(), parameter, parameter)->equal_bits());
+  EXPECT_FALSE(compareWithValue(session->stepper(), parameter, ValueId{1 << 28}).has_value());
   std::filesystem::remove(file);
 }
 
@@ -132,12 +133,12 @@ TEST_P(CompareOnModel, RowLossesReduceToTheLoss) {
   auto session = testing::openSession(GetParam());
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->beginStep().has_value());
-  const snapshot::RowLosses early = session->rowLosses();
+  const snapshot::RowLosses early = rowLossesNow(session->stepper());
   EXPECT_EQ(early.values_size(), 0);
   EXPECT_FALSE(early.unavailable().empty());
   ASSERT_GE(early.instruction(), 0) << early.unavailable();
   ASSERT_TRUE(session->runTo(early.instruction() + 1).has_value());
-  const snapshot::RowLosses rows = session->rowLosses();
+  const snapshot::RowLosses rows = rowLossesNow(session->stepper());
   ASSERT_GT(rows.values_size(), 0) << rows.unavailable();
   double sum = 0;
   int counted = 0;
@@ -146,7 +147,7 @@ TEST_P(CompareOnModel, RowLossesReduceToTheLoss) {
     sum += rows.values(i);
     ++counted;
   }
-  const auto loss = session->value(session->lossValue());
+  const auto loss = session->stepper().value(session->lossValue());
   ASSERT_TRUE(loss.has_value()) << loss.error().message;
   // The losses of the corpus are means or sums over their rows.
   const double whole = elementAsDouble(*loss, 0), mean = sum / counted;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -39,7 +40,7 @@ std::map<std::string, Tensor> everyValue(Session& session) {
     EXPECT_TRUE(session.stepInstructions(1).has_value());
     for (const auto& out : plan->instructions(i).outputs()) {
       if (out.value() < 0) continue;
-      const auto view = session.value(ValueId{out.value()});
+      const auto view = session.stepper().value(ValueId{out.value()});
       if (view && isFloating(view->dtype))
         seen[session.runningGraph().value(ValueId{out.value()}).name] =
             Tensor(view->dtype, view->dims, nullptr, view->data).clone();
@@ -104,7 +105,7 @@ TEST_P(Layouts, FetchEditAndStepBackInLogicalOrder) {
       }
   ASSERT_GE(made, 0);
   ASSERT_TRUE(session->runTo(made + 1).has_value());
-  const auto before = session->value(value);
+  const auto before = session->stepper().value(value);
   ASSERT_TRUE(before.has_value());
   const Tensor original = Tensor(before->dtype, before->dims, nullptr, before->data).clone();
   ASSERT_EQ(original.dims().size(), 4u);
@@ -115,9 +116,9 @@ TEST_P(Layouts, FetchEditAndStepBackInLogicalOrder) {
   const Dims strides = rowMajorStrides(original.dims());
   std::int64_t offset = 0;
   for (std::size_t axis = 0; axis < 4; ++axis) offset += index[axis] * strides[axis];
-  ASSERT_TRUE(session->edit(value, index, 123.5, false).has_value());
+  ASSERT_TRUE(editValue(session->stepper(), value, index, 123.5, false).has_value());
   const auto check = [&](const char* when) {
-    const auto after = session->value(value);
+    const auto after = session->stepper().value(value);
     ASSERT_TRUE(after.has_value()) << when;
     for (std::int64_t k = 0; k < original.elements(); ++k)
       ASSERT_EQ(elementAsDouble(*after, k), k == offset ? 123.5 : elementAsDouble(original.view(), k))
@@ -127,7 +128,7 @@ TEST_P(Layouts, FetchEditAndStepBackInLogicalOrder) {
   ASSERT_TRUE(session->runTo(plan->instructions_size()).has_value());
   ASSERT_TRUE(session->runTo(made + 1).has_value());
   check("after stepping there and back");
-  const auto fetched = session->fetch(value, index, {1, 1, 1, 1}, true, 1);
+  const auto fetched = fetchValue(session->stepper(), value, index, {1, 1, 1, 1}, true, 1);
   ASSERT_TRUE(fetched.has_value());
   float element = 0;
   ASSERT_EQ(fetched->data().size(), sizeof element);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -23,7 +24,7 @@ std::string outputBits(Session& session, int i) {
   std::string bits;
   for (const auto& out : plan->instructions(i).outputs()) {
     if (out.value() < 0) continue;
-    const auto view = session.value(ValueId{out.value()});
+    const auto view = session.stepper().value(ValueId{out.value()});
     if (view && view->dtype != DType::kString) bits.append(static_cast<const char*>(view->data), view->bytes());
   }
   return bits;
@@ -175,7 +176,7 @@ std::map<std::string, std::string> readable(Session& session) {
   const auto plan = session.planSnapshot();
   for (const auto& buffer : plan->buffers()) {
     if (buffer.value() < 0) continue;
-    const auto view = session.value(ValueId{buffer.value()});
+    const auto view = session.stepper().value(ValueId{buffer.value()});
     if (view && view->dtype != DType::kString)
       values[buffer.name()] = std::string(static_cast<const char*>(view->data), view->bytes());
   }
@@ -208,12 +209,12 @@ TEST_P(SessionOnModel, UndoReplayAndEditsMixedLeaveTheBitsOfAStraightRun) {
     const auto& last = plan->instructions(place - 1);
     if (move % 4 == 2 && last.outputs_size() > 0 && last.outputs(0).value() >= 0) {
       const ValueId value{last.outputs(0).value()};
-      if (walker->edit(value, {}, 0.125 * move, true).has_value()) edits[place] = {value, 0.125 * move};
+      if (editValue(walker->stepper(), value, {}, 0.125 * move, true).has_value()) edits[place] = {value, 0.125 * move};
     }
     ASSERT_TRUE(straight->beginStep().has_value());
     for (const auto& [position, edit] : edits) {
       ASSERT_TRUE(straight->runTo(position).has_value());
-      ASSERT_TRUE(straight->edit(edit.first, {}, edit.second, true).has_value());
+      ASSERT_TRUE(editValue(straight->stepper(), edit.first, {}, edit.second, true).has_value());
     }
     ASSERT_TRUE(straight->runTo(place).has_value());
     EXPECT_EQ(readable(*walker) == readable(*straight), true) << "move " << move << " at instruction " << place;

@@ -6,10 +6,11 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/profile/sampler.h"
+#include "engine/profile/tensor_data.h"
 #include "engine/profile/tensor_summary.h"
-#include "engine/train/sampler.h"
+#include "engine/step/values.h"
 #include "engine/train/session.h"
-#include "engine/train/snapshots.h"
 #include "tests/support/models.h"
 
 namespace stepscope {
@@ -203,7 +204,7 @@ TEST_P(StepNotesOnModel, RowsReduceToTheLossAndInputsAreTheBatch) {
   }
   ASSERT_GT(record->inputs_size(), 0);
   for (const auto& input : record->inputs()) {
-    const auto fetched = session->fetch(ValueId{input.value()}, {}, {}, true, std::int64_t{1} << 27);
+    const auto fetched = fetchValue(session->stepper(), ValueId{input.value()}, {}, {}, true, std::int64_t{1} << 27);
     ASSERT_TRUE(fetched.has_value());
     EXPECT_EQ(input.data() == fetched->data(), true) << input.name();
     expectSame(input.statistics(), fetched->statistics(), input.name());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -24,11 +25,11 @@ TEST(Session, EditsAreReplayedWhenSteppingBackOverThem) {
   ASSERT_TRUE(session->runTo(3).has_value());
   const auto plan = session->planSnapshot();
   const ValueId value{plan->instructions(2).outputs(0).value()};
-  ASSERT_TRUE(session->edit(value, {}, 0.25, true).has_value());
+  ASSERT_TRUE(editValue(session->stepper(), value, {}, 0.25, true).has_value());
   ASSERT_TRUE(session->runTo(12).has_value());
   ASSERT_TRUE(session->runTo(4).has_value());
   ASSERT_TRUE(session->runTo(3).has_value());
-  const auto view = session->value(value);
+  const auto view = session->stepper().value(value);
   ASSERT_TRUE(view.has_value()) << view.error().message;
   EXPECT_FLOAT_EQ(static_cast<float>(elementAsDouble(*view, 0)), 0.25F);
 }
@@ -58,7 +59,9 @@ TEST(Session, AnEditIsABarrierForTheUndoLog) {
   auto session = openSession(digits());
   ASSERT_NE(session, nullptr);
   ASSERT_TRUE(session->runTo(6).has_value());
-  ASSERT_TRUE(session->edit(ValueId{session->planSnapshot()->instructions(5).outputs(0).value()}, {}, 1, true).has_value());
+  ASSERT_TRUE(
+      editValue(session->stepper(), ValueId{session->planSnapshot()->instructions(5).outputs(0).value()}, {}, 1, true)
+          .has_value());
   ASSERT_TRUE(session->runTo(9).has_value());
   ASSERT_TRUE(session->runTo(6).has_value());
   EXPECT_EQ(session->replayedInstructions(), 0);
@@ -72,19 +75,19 @@ TEST(Session, AnEditOfAnIntegerIsAWholeNumberThatItCanHold) {
   ASSERT_TRUE(session->beginStep().has_value());
   const ValueId labels = session->findValue("label");
   ASSERT_TRUE(labels.valid());
-  const auto before = session->value(labels);
+  const auto before = session->stepper().value(labels);
   ASSERT_TRUE(before.has_value());
   ASSERT_EQ(before->dtype, DType::kI64);
   const double first = elementAsDouble(*before, 0);
   for (const double number :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 0.5, 1e19, -1e19}) {
-    const auto refused = session->edit(labels, {0}, number, false);
+    const auto refused = editValue(session->stepper(), labels, {0}, number, false);
     ASSERT_FALSE(refused.has_value()) << number;
     EXPECT_NE(refused.error().message.find("int64; expected a whole number"), std::string::npos) << refused.error().message;
-    EXPECT_EQ(elementAsDouble(*session->value(labels), 0), first) << number;
+    EXPECT_EQ(elementAsDouble(*session->stepper().value(labels), 0), first) << number;
   }
-  EXPECT_TRUE(session->edit(labels, {0}, 9 - first, false).has_value());
-  EXPECT_EQ(elementAsDouble(*session->value(labels), 0), 9 - first);
+  EXPECT_TRUE(editValue(session->stepper(), labels, {0}, 9 - first, false).has_value());
+  EXPECT_EQ(elementAsDouble(*session->stepper().value(labels), 0), 9 - first);
 }
 
 TEST(UndoLog, DropsTheOldestAboveItsBytesAndStopsAtWhatDoesNotFit) {

@@ -1,0 +1,91 @@
+#include "engine/build/build_log.h"
+
+#include <cstdlib>
+#include <fstream>
+
+#include "engine/exec/executor.h"
+#include "engine/snapshot/utf8.h"
+
+namespace stepscope {
+
+void BuildLog::beginBuild() {
+  if (firstSpans_.empty())
+    firstSpans_.push_back(0);  // what reading the file took belongs to the first build
+  else if (built_)
+    firstSpans_.push_back(spans_.size());
+}
+
+std::vector<snapshot::PhaseSpan> BuildLog::spansOf(std::size_t build) const {
+  const std::size_t first = firstSpans_[build];
+  const std::size_t end = build + 1 < firstSpans_.size() ? firstSpans_[build + 1] : spans_.size();
+  std::vector<snapshot::PhaseSpan> spans(spans_.begin() + static_cast<std::ptrdiff_t>(first),
+                                         spans_.begin() + static_cast<std::ptrdiff_t>(end));
+  for (snapshot::PhaseSpan& span : spans)
+    if (span.parent() >= 0) span.set_parent(span.parent() - static_cast<int>(first));
+  return spans;
+}
+
+void BuildLog::raise(snapshot::Alert alert) {
+  // No alert of the engine is about one value or one instruction, and 0 would be the first.
+  alert.set_value(-1);
+  alert.set_instruction(-1);
+  if (alert.step() == 0) alert.set_step(step_);
+  if (!told_.insert(alert.code() + alert.message()).second) return;
+  alert.set_message(toUtf8(alert.message()));
+  alerts_.push_back(alert);
+  if (observer_.alert) observer_.alert(alert);
+}
+
+void BuildLog::warn(std::string code, std::string message) {
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code(std::move(code));
+  alert.set_message(std::move(message));
+  alert.set_node(-1);
+  raise(std::move(alert));
+}
+
+BuildLog::Scope::Scope(BuildLog& log, std::string name) : log_(log), index_(static_cast<int>(log.spans_.size())) {
+  snapshot::PhaseSpan span;
+  span.set_name(std::move(name));
+  span.set_depth(static_cast<int>(log.open_.size()));
+  span.set_parent(log.open_.empty() ? -1 : log.open_.back());
+  span.set_begin_ns(monotonicNs());
+  log.spans_.push_back(std::move(span));
+  log.open_.push_back(index_);
+}
+
+BuildLog::Scope::~Scope() {
+  span().set_ns(monotonicNs() - span().begin_ns());
+  span().set_peak_bytes(residentPeakBytes());
+  log_.open_.pop_back();
+  if (log_.observer_.phase) log_.observer_.phase(span());
+}
+
+void BuildLog::Scope::child(std::string name, std::int64_t beginNs, std::int64_t ns, std::int64_t count) {
+  snapshot::PhaseSpan child;
+  child.set_name(std::move(name));
+  child.set_depth(span().depth() + 1);
+  child.set_parent(index_);
+  child.set_begin_ns(beginNs);
+  child.set_ns(ns);
+  child.set_count(count);
+  child.set_peak_bytes(residentPeakBytes());
+  log_.spans_.push_back(std::move(child));
+  if (log_.observer_.phase) log_.observer_.phase(log_.spans_.back());
+}
+
+tl::unexpected<Error> BuildLog::Scope::fail(Error error) {
+  span().set_error(toUtf8(error.message));
+  return tl::make_unexpected(std::move(error));
+}
+
+std::int64_t residentPeakBytes() {
+  // Not getrusage(): a child of a large program (the window, Python) begins with that program's peak.
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+  return 0;
+}
+
+}  // namespace stepscope

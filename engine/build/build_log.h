@@ -1,0 +1,82 @@
+// What a build tells while it runs: spans of phases and passes, and alerts. One log for the life of a session.
+//
+// Spans form a tree: a Scope opens one by construction and closes it by destruction. Those of one build follow each other;
+// beginBuild() says where the next one starts. Nanoseconds of the monotonic clock.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/snapshot/run.pb.h"
+#include "kernels/status.h"
+
+namespace stepscope {
+
+// Told about what happens while a call runs. Calls come on the session's thread; all are optional.
+struct Observer {
+  std::function<void(const snapshot::PhaseSpan&)> phase;  // a phase or a child of it has ended
+  std::function<void(const snapshot::Alert&)> alert;
+  std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
+};
+
+class BuildLog {
+ public:
+  explicit BuildLog(Observer observer) : observer_(std::move(observer)) {}
+  BuildLog(const BuildLog&) = delete;
+  BuildLog& operator=(const BuildLog&) = delete;
+  class Scope;
+
+  const Observer& observer() const { return observer_; }
+  const std::vector<snapshot::PhaseSpan>& spans() const { return spans_; }
+
+  // Spans from here on belong to another build. One that failed before anything was built counts with the next attempt.
+  void beginBuild();
+  void built() { built_ = true; }  // a build has succeeded
+  std::size_t builds() const { return firstSpans_.size(); }
+  std::vector<snapshot::PhaseSpan> spansOf(std::size_t build) const;  // below builds(); parents count within it
+
+  // An alert is told once, not once per step. One without a step gets that of the session.
+  void raise(snapshot::Alert alert);
+  void warn(std::string code, std::string message);
+  const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
+  void setStep(std::int64_t step) { step_ = step; }
+
+ private:
+  Observer observer_;
+  std::vector<snapshot::PhaseSpan> spans_;
+  std::vector<int> open_;
+  std::vector<std::size_t> firstSpans_;  // of each build
+  bool built_ = false;
+  std::vector<snapshot::Alert> alerts_;
+  std::set<std::string> told_;
+  std::int64_t step_ = 0;
+};
+
+// A span of the tree, with what its phase counts and reports.
+class BuildLog::Scope {
+ public:
+  Scope(BuildLog& log, std::string name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+  // A child that someone without a log has timed; its end is now or before now.
+  void child(std::string name, std::int64_t beginNs, std::int64_t ns, std::int64_t count);
+  void count(std::size_t items) { span().set_count(static_cast<std::int64_t>(items)); }
+  snapshot::PassReport& pass() { return *span().mutable_pass(); }
+  // Stores the message with the span and hands the error on.
+  tl::unexpected<Error> fail(Error error);
+
+ private:
+  snapshot::PhaseSpan& span() { return log_.spans_[static_cast<std::size_t>(index_)]; }
+  BuildLog& log_;
+  int index_;
+};
+
+// Largest resident set of the process so far, in bytes.
+std::int64_t residentPeakBytes();
+
+}  // namespace stepscope

@@ -1,0 +1,226 @@
+// Phases attach loss … optimizer.
+#include "engine/build/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/autodiff/gradient.h"
+#include "engine/build/attach_loss.h"
+#include "engine/build/blocked_nodes.h"
+#include "engine/build/phase_passes.h"
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+
+struct Builder::Work {
+  Graph graph;
+  Inference inference;
+  std::vector<Stage>& stages;
+  std::vector<ValueId> gradients;  // by trained value; invalid where the loss does not depend on it
+
+  Work(const ImportedModel& model, std::vector<Stage>& kept)
+      : graph(model.graph), inference(*model.inference), stages(kept) {
+    inference.rebind(graph);
+  }
+  std::size_t gradientCount() const {
+    return static_cast<std::size_t>(std::count_if(gradients.begin(), gradients.end(), [](ValueId g) { return g.valid(); }));
+  }
+};
+
+namespace {
+
+void addOutput(std::vector<ValueId>& outputs, const Graph& graph, const std::string& name) {
+  const ValueId id = graph.findValue(name);
+  if (id && graph.value(id).role == ValueRole::kNodeOutput && std::find(outputs.begin(), outputs.end(), id) == outputs.end())
+    outputs.push_back(id);
+}
+
+// Statistics that a training BatchNormalization writes.
+void addStatisticsUpdates(Graph& graph) {
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (!node.domain.empty() || node.op != "BatchNormalization" || node.attrs.integer("training_mode", 0) == 0) continue;
+    for (const std::size_t slot : {1u, 2u})
+      if (node.output(slot) && node.input(slot + 2) && graph.value(node.input(slot + 2)).role == ValueRole::kInitializer)
+        graph.stateUpdates.push_back({node.input(slot + 2), node.output(slot)});
+  }
+}
+
+// What else stands in the way is told with the operators that nobody knows.
+std::string withMissingRules(std::string unknown, const Graph& graph, const Result<LossChoice>& choice,
+                             const TrainOptions& options) {
+  const auto chosen = choice ? chooseTrained(graph, choice->loss, options) : Result<std::vector<ParameterChoice>>();
+  GradientRequest request{choice ? choice->loss : ValueId{}, {}};
+  if (chosen)
+    for (const ParameterChoice& parameter : *chosen)
+      if (parameter.trained) request.trained.push_back(parameter.value);
+  auto missing = request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request);
+  std::erase_if(missing, [&](const MissingRule& rule) {
+    return findOp(graph.node(rule.node).domain, graph.node(rule.node).op) == nullptr;
+  });
+  return missing.empty() ? unknown : unknown + "\n" + missingRules(graph, missing);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request, std::vector<Stage>& stages) const {
+  auto step = std::make_shared<SymbolicStep>();
+  step->model = model_;
+  step->request = std::move(request);
+  for (const auto& [name, origin] : step->request.options.origins) {
+    if (name == "recompute.plan")
+      step->recomputePlan = origin.value;
+    else if (name != "recompute.budget")
+      step->settings += name + "=" + origin.value + "\n";
+  }
+  Work work(*model_, stages);
+  const auto passes = [&](std::string_view phase) -> Status {
+    SS_TRY(optimise(phase, step->request, work.graph, work.inference, step->effects));
+    keepStage(stages, std::string(phase), work.graph);
+    return {};
+  };
+  SS_TRY(attachLoss(*step, work));
+  SS_TRY(inspectInputs(*step, work));
+  SS_TRY(passes("pre-grad passes"));
+  if (step->request.forwardOnly) {
+    if (std::string kernels = missingKernels(work.graph); !kernels.empty()) return unsupported(std::move(kernels));
+  } else {
+    SS_TRY(gradient(*step, work));
+    SS_TRY(passes("post-grad passes"));
+    SS_TRY(optimizer(*step, work));
+  }
+  step->graph = std::move(work.graph);
+  return step;
+}
+
+Status Builder::attachLoss(SymbolicStep& step, Work& work) const {
+  const BuildRequest& request = step.request;
+  Graph& graph = work.graph;
+  if (request.forwardOnly) {
+    for (const std::string& name : request.keep) {
+      const ValueId id = graph.findValue(name);
+      if (!id) return fail(ErrorCode::kNotFound, fmt::format("value '{}': not in the model; expected a value's name", name));
+      if (std::find(graph.outputs().begin(), graph.outputs().end(), id) == graph.outputs().end())
+        graph.mutableOutputs().push_back(id);
+    }
+    return {};
+  }
+  {
+    BuildLog::Scope phase(log_, "attach loss");
+    graph.setPass("attach loss");
+    auto choice = stepscope::attachLoss(graph, work.inference, request.options);
+    const std::vector<ValueId> roots = choice ? std::vector<ValueId>{choice->loss} : graph.outputs();
+    if (std::string unknown = unknownOperators(graph, roots); !unknown.empty())
+      return phase.fail({ErrorCode::kUnsupported, withMissingRules(std::move(unknown), graph, choice, request.options)});
+    if (!choice) return phase.fail(choice.error());
+    step.loss = choice->loss;
+    auto& report = phase.pass();
+    report.set_name("attach loss");
+    report.add_notes(fmt::format("loss '{}': {}", graph.value(step.loss).name, choice->reason));
+    // Only the loss and what the user wants to see keeps the step alive; other outputs of the model are not computed for it.
+    std::vector<ValueId> outputs{step.loss};
+    for (const std::string& name : request.keep) addOutput(outputs, graph, name);
+    for (const std::string& name : request.pinned) addOutput(outputs, graph, name);
+    graph.mutableOutputs() = outputs;
+    auto chosen = chooseTrained(graph, step.loss, request.options);
+    if (!chosen) return phase.fail(chosen.error());
+    step.parameters = std::move(*chosen);
+    for (std::string& pattern : patternsWithoutMatch(graph, step.parameters, request.options))
+      log_.warn("option_without_effect", std::move(pattern));
+    for (const ParameterChoice& parameter : step.parameters)
+      if (parameter.trained) step.trained.push_back(parameter.value);
+    if (step.trained.empty())
+      return phase.fail({ErrorCode::kInvalidArgument,
+                         fmt::format("loss '{}': no initializer that is trained reaches it; expected at least one; "
+                                     "`stepscope inspect` lists why each is not trained",
+                                     graph.value(step.loss).name)});
+    addStatisticsUpdates(graph);
+    graph.removeDeadNodes();
+    phase.count(step.trained.size());
+  }
+  keepStage(work.stages, "attach loss", graph);
+  return {};
+}
+
+Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
+  BuildLog::Scope phase(log_, "inspect inputs");
+  std::vector<std::string> notes;
+  auto batch = step.request.firstBatch(work.graph, &notes);
+  if (!batch) return phase.fail(batch.error());
+  if (step.request.forwardOnly) return {};
+  auto& report = phase.pass();
+  report.set_name("inspect inputs");
+  for (std::string& note : notes) report.add_notes(std::move(note));
+  step.density = DensityProbe(work.graph, *batch, step.request.options);
+  for (const snapshot::InputDensity& density : step.density.measure(*batch)) report.add_notes(densityText(density));
+  phase.count(batch->arrays.size());
+  return {};
+}
+
+Status Builder::optimise(std::string_view name, const BuildRequest& request, Graph& graph, Inference& inference,
+                         std::map<std::string, std::string>& effects) const {
+  BuildLog::Scope phase(log_, std::string(name));
+  PassContext context = passContext(model_->file, request.options, request.threads, inference);
+  SS_TRY(runPhasePasses(passesOf(name), request.options, graph, context, log_, effects));
+  phase.count(graph.order().size());
+  return {};
+}
+
+Status Builder::gradient(SymbolicStep& step, Work& work) const {
+  Graph& graph = work.graph;
+  {
+    BuildLog::Scope phase(log_, "gradient");
+    graph.setPass("gradient");
+    // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
+    const GradientRequest request{step.loss, step.trained, 1.0 / static_cast<double>(step.request.options.accumulate)};
+    const auto missing = checkGradientRules(graph, request);
+    const std::string kernels = missingKernels(graph);
+    if (!missing.empty())
+      return phase.fail({ErrorCode::kUnsupported, missingRules(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
+    if (!kernels.empty()) return phase.fail({ErrorCode::kUnsupported, kernels});
+    auto report = buildGradient(graph, work.inference, request);
+    if (!report) return phase.fail(report.error());
+    work.gradients = report->gradients;
+    auto& pass = phase.pass();
+    pass.set_name("gradient");
+    for (const CutEdge& cut : report->cuts) {
+      auto& miss = *pass.add_near_misses();
+      miss.set_node(cut.node.index);
+      miss.set_condition(fmt::format("input {}: {}", cut.input, cut.reason));
+    }
+    phase.count(graph.order().size());
+    for (const ValueId gradient : work.gradients)
+      if (gradient) graph.mutableOutputs().push_back(gradient);
+  }
+  keepStage(work.stages, "gradient", graph);
+  return {};
+}
+
+Status Builder::optimizer(SymbolicStep& step, Work& work) const {
+  Graph& graph = work.graph;
+  {
+    BuildLog::Scope phase(log_, "optimizer");
+    graph.setPass("optimizer");
+    // Passes may have merged gradients (tied parameters that are used alike); the outputs know the present ones.
+    const std::size_t first = graph.outputs().size() - work.gradientCount();
+    std::size_t next = first;
+    for (ValueId& gradient : work.gradients)
+      if (gradient) gradient = graph.outputs()[next++];
+    auto report = addOptimizer(graph, work.inference, step.request.options, step.trained, work.gradients);
+    if (!report) return phase.fail(report.error());
+    step.optimizer = std::move(*report);
+    std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(first));
+    if (step.optimizer.gradientNorm) outputs.push_back(step.optimizer.gradientNorm);
+    // Outputs keep their ids through the passes of every variant, and their memory until the end of the step.
+    for (const ValueId gradient : step.optimizer.accumulated)
+      if (gradient && step.request.keepGradients && std::find(outputs.begin(), outputs.end(), gradient) == outputs.end())
+        outputs.push_back(gradient);
+    graph.mutableOutputs() = outputs;
+    phase.count(step.trained.size());
+  }
+  keepStage(work.stages, "optimizer", graph);
+  return {};
+}
+
+}  // namespace stepscope

@@ -1,0 +1,93 @@
+// The build: from an imported model and options to the step's graph and, for one signature of a batch, its plan.
+//
+// Pure: a Builder changes nothing but the log that it tells its phases to, so two plans of one model can exist side by side.
+// Phases attach loss … optimizer make a SymbolicStep, whose extents are symbols; specialise, recompute and plan make a
+// Variant of it. Making kernels and finding memory (phase bind) belongs to what runs the plan, engine/step.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/build/batch.h"
+#include "engine/build/density.h"
+#include "engine/build/import.h"
+#include "engine/build/optimizer.h"
+#include "engine/build/options.h"
+#include "engine/build/trained_set.h"
+#include "engine/plan/plan.h"
+
+namespace stepscope {
+
+struct BuildRequest {
+  TrainOptions options;
+  std::vector<std::string> keep;  // values to keep until the end of the step, by name
+  std::set<std::string> pinned;   // the same, chosen by a person
+  bool keepGradients = false;     // of trained parameters, as accumulated
+  bool forwardOnly = false;       // without loss, gradient and optimizer
+  int threads = 1;
+  // Adds to an error of a batch's shapes what would help.
+  std::function<Error(Error)> explain;
+  // Opens the data for the inputs of the graph and gives its next batch; what is worth telling goes to `notes`. Only what
+  // the batch says of its arrays decides anything here.
+  std::function<Result<Batch>(const Graph& graph, std::vector<std::string>* notes)> firstBatch;
+};
+
+// The step before a batch binds its extents.
+struct SymbolicStep {
+  std::shared_ptr<const ImportedModel> model;
+  BuildRequest request;
+  Graph graph;
+  ValueId loss;
+  OptimizerReport optimizer;
+  std::vector<ValueId> trained;
+  std::vector<ParameterChoice> parameters;
+  DensityProbe density;
+  std::map<std::string, std::string> effects;  // of the options
+  std::string settings, recomputePlan;         // what was set but recompute.*, and that: runs of one choice are compared
+};
+
+// The step for batches of one signature: specialised graph and plan.
+struct Variant {
+  std::shared_ptr<const SymbolicStep> step;
+  Signature signature;
+  Graph graph;
+  std::unique_ptr<Inference> inference;
+  PlanOptions planOptions;
+  ExecutionPlan plan;               // without workspaces and offsets: those come with the kernels
+  std::vector<Stage> stages;        // specialise, and recompute where it changed something
+  std::optional<Error> doesNotFit;  // why no step of it may run
+  std::map<std::string, std::string> effects;
+};
+
+class Builder {
+ public:
+  Builder(std::shared_ptr<const ImportedModel> model, BuildLog& log) : model_(std::move(model)), log_(log) {}
+
+  // Phases attach loss … optimizer; forward only: inspect inputs and pre-grad passes. `stages` gets the graph after each
+  // phase that succeeded, on an error too. Errors name every node that has no gradient or kernel, at once.
+  Result<std::shared_ptr<const SymbolicStep>> build(BuildRequest request, std::vector<Stage>& stages) const;
+  // Phases specialise, recompute, plan. `reason`: why there is a variant, for people. `stages` as above.
+  Result<std::shared_ptr<const Variant>> specialise(std::shared_ptr<const SymbolicStep> step, const Signature& signature,
+                                                    std::string reason, std::vector<Stage>& stages) const;
+
+ private:
+  struct Work;  // the graph on its way through the phases
+  Status attachLoss(SymbolicStep& step, Work& work) const;
+  Status inspectInputs(SymbolicStep& step, Work& work) const;
+  Status optimise(std::string_view phase, const BuildRequest& request, Graph& graph, Inference& inference,
+                  std::map<std::string, std::string>& effects) const;
+  Status gradient(SymbolicStep& step, Work& work) const;
+  Status optimizer(SymbolicStep& step, Work& work) const;
+  Status recompute(Variant& variant) const;
+  Status plan(Variant& variant, std::string reason) const;
+
+  std::shared_ptr<const ImportedModel> model_;
+  BuildLog& log_;
+};
+
+}  // namespace stepscope

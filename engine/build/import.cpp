@@ -1,0 +1,82 @@
+#include "engine/build/import.h"
+
+#include <set>
+
+#include "engine/build/phase_passes.h"
+#include "engine/onnx/function_calls.h"
+#include "engine/onnx/problem.h"
+#include "engine/passes/check_operands.h"
+
+namespace stepscope {
+namespace {
+
+ProblemList operandProblems(const LoadedModel& model) {
+  std::set<FunctionKey> functions;
+  for (const Function& function : model.functions) functions.insert(keyOf(function));
+  const auto isCall = [&](const Node& node) { return functions.contains(keyOf(node)); };
+  const auto imported = model.opsets.find("");
+  const int opset = imported == model.opsets.end() ? kInternalOpset : imported->second;
+  std::vector<OperandProblem> found;
+  checkOperands(model.graph, opset, isCall, found);
+  for (const Function& function : model.functions) checkOperands(function.body, opset, isCall, found);
+  ProblemList list;
+  for (OperandProblem& problem : found)
+    list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
+  return list;
+}
+
+Status loadPhase(ImportedModel& model, const LoadOptions& load, BuildLog& log, std::vector<Problem>* problems) {
+  BuildLog::Scope phase(log, "load");
+  auto file = loadModel(model.path, load, problems);
+  if (!file) return phase.fail(file.error());
+  model.file = std::move(*file);
+  phase.child("materialise", model.file.weightsBegan, model.file.weightsNs, model.file.weightsRead);
+  phase.count(model.file.graph.order().size());
+  return {};
+}
+
+Status checkPhase(ImportedModel& model, BuildLog& log, std::vector<Problem>* problems) {
+  BuildLog::Scope phase(log, "check");
+  for (const LoadWarning& warning : model.file.warnings)
+    log.warn("shared_initializer", warning.where + ": " + warning.message);
+  for (const std::string& problem : model.file.graph.verify()) return phase.fail({ErrorCode::kInvalidArgument, problem});
+  if (const ProblemList wrong = operandProblems(model.file); !wrong.empty()) {
+    if (problems) *problems = wrong.problems();
+    return phase.fail(wrong.toError());
+  }
+  phase.count(model.file.graph.nodeCapacity());
+  return {};
+}
+
+// The passes of phase inline or infer.
+Status importPasses(std::string_view name, ImportedModel& model, BuildLog& log) {
+  BuildLog::Scope phase(log, std::string(name));
+  const TrainOptions options;  // a file is opened before anything is set
+  std::map<std::string, std::string> effects;
+  PassContext context = passContext(model.file, options, threadsOf(options), *model.inference);
+  if (Status status = runPhasePasses(passesOf(name), options, model.graph, context, log, effects); !status)
+    return phase.fail(status.error());
+  phase.count(model.graph.order().size());
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ImportedModel>> importModel(const std::filesystem::path& path, const LoadOptions& load,
+                                                         BuildLog& log, std::vector<Problem>* problems) {
+  auto model = std::make_shared<ImportedModel>();
+  model->path = path;
+  SS_TRY(loadPhase(*model, load, log, problems));
+  SS_TRY(checkPhase(*model, log, problems));
+  keepStage(model->stages, "load", model->file.graph);
+  model->graph = std::move(model->file.graph);
+  model->inference = std::make_unique<Inference>(model->graph, InferOptions{.declared = &model->file.valueInfo});
+  SS_TRY(importPasses("inline", *model, log));
+  keepStage(model->stages, "inline", model->graph);
+  SS_TRY(importPasses("infer", *model, log));
+  model->graph.markImported();
+  keepStage(model->stages, "infer", model->graph);
+  return model;
+}
+
+}  // namespace stepscope

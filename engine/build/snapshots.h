@@ -1,0 +1,21 @@
+// Engine structures as snapshot messages.
+#pragma once
+
+#include "engine/exec/executor.h"
+#include "engine/ir/graph.h"
+#include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/plan.pb.h"
+#include "engine/snapshot/run.pb.h"
+#include "engine/build/trained_set.h"
+
+namespace stepscope {
+
+snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters,
+                           ValueId loss);
+snapshot::Plan toSnapshot(const Executor& executor);
+// By instruction: whether its bits depend on anything but seed and inputs.
+std::vector<snapshot::Determinism> determinismOf(const Executor& executor);
+// Colour group of a node: "matmul", "normalization", … as graph.proto says.
+std::string nodeCategory(const Node& node);
+
+}  // namespace stepscope

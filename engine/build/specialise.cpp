@@ -1,0 +1,98 @@
+// Phases specialise, recompute, plan: a batch's shapes bind the extents of the step.
+#include <fmt/format.h>
+
+#include "engine/build/builder.h"
+#include "engine/build/phase_passes.h"
+#include "engine/plan/fits.h"
+#include "engine/recompute/choose.h"
+
+namespace stepscope {
+
+Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const SymbolicStep> step,
+                                                           const Signature& signature, std::string reason,
+                                                           std::vector<Stage>& stages) const {
+  auto variant = std::make_shared<Variant>();
+  variant->signature = signature;
+  variant->graph = step->graph;
+  variant->effects = step->effects;
+  variant->step = std::move(step);
+  const BuildRequest& request = variant->step->request;
+  Graph& graph = variant->graph;
+  {
+    BuildLog::Scope phase(log_, "specialise");
+    graph.setPass("specialise");
+    for (const ValueId id : graph.inputs()) {
+      Value& value = graph.mutableValue(id);
+      if (const auto it = signature.arrays.find(value.name); it != signature.arrays.end())
+        value.type.shape = shapeOf(it->second.second);
+    }
+    constexpr std::int64_t kFoldElements = 1 << 20;
+    variant->inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = kFoldElements});
+    if (Status status = variant->inference->run(); !status) return phase.fail(request.explain(status.error()));
+    SS_TRY(optimise("fold", request, graph, *variant->inference, variant->effects));
+    phase.count(graph.order().size());
+  }
+  keepStage(variant->stages, "specialise", graph);
+  stages.push_back(variant->stages.back());
+  PlanOptions& planOptions = variant->planOptions;
+  planOptions.inPlace = request.options.inPlace;
+  planOptions.reuse = request.options.reuse;
+  planOptions.trained = variant->step->trained;
+  planOptions.threads = request.threads;
+  for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
+  for (const std::string& name : request.pinned) planOptions.pinned.push_back(graph.findValue(name));
+  std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
+  if (!request.forwardOnly) SS_TRY(recompute(*variant));
+  if (variant->stages.size() > 1) stages.push_back(variant->stages.back());
+  SS_TRY(plan(*variant, std::move(reason)));
+  return variant;
+}
+
+Status Builder::recompute(Variant& variant) const {
+  const TrainOptions& options = variant.step->request.options;
+  BuildLog::Scope phase(log_, "recompute");
+  Graph& graph = variant.graph;
+  graph.setPass("recompute");
+  const std::size_t before = graph.order().size();
+  auto outcome =
+      stepscope::recompute(graph, *variant.inference, {options.recomputeBudget, options.recomputePlan, variant.planOptions});
+  if (!outcome) return phase.fail(outcome.error());
+  writePassReport(phase.pass(), "recompute", outcome->result, before, graph.order().size());
+  phase.count(outcome->result.matches);
+  if (outcome->peakBefore > 0)
+    variant.effects[options.recomputeBudget > 0 ? "recompute.budget" : "recompute.plan"] =
+        fmt::format("{} nodes run again; live activations {} → {} bytes", outcome->result.matches, outcome->peakBefore,
+                    outcome->peakAfter);
+  if (outcome->overBudget)
+    log_.warn("recompute_budget",
+              fmt::format("option 'recompute.budget': {} bytes of live activations are left; expected at most {}; hint: a "
+                          "smaller batch, or a larger budget",
+                          outcome->peakAfter, options.recomputeBudget));
+  if (outcome->result.matches > 0) keepStage(variant.stages, "recompute", graph);
+  return {};
+}
+
+Status Builder::plan(Variant& variant, std::string reason) const {
+  const TrainOptions& options = variant.step->request.options;
+  BuildLog::Scope phase(log_, "plan");
+  auto made = makePlan(variant.graph, *variant.inference, variant.planOptions);
+  if (!made) return phase.fail(made.error());
+  ExecutionPlan& plan = variant.plan = std::move(*made);
+  plan.signature = variant.signature.text();
+  plan.reason = std::move(reason);
+  measureLiveBytes(plan);
+  if (Status fits = checkFits(plan, options.memoryLimit); !fits) {
+    // State is allocated by the build. The arena is only touched by a step, so what does not fit can still be looked at.
+    if (options.memoryLimit > 0 || plan.persistentBytes > machineMemoryBytes()) return phase.fail(fits.error());
+    variant.doesNotFit = fits.error();
+    log_.warn("does_not_fit", fits.error().message);
+  }
+  phase.count(plan.instructions.size());
+  std::int64_t inPlace = 0;
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.shares >= 0 && buffer.decision.starts_with("in place")) inPlace += buffer.bytes;
+  variant.effects["memory.inplace"] = fmt::format("{} bytes of values take over the memory of an input", inPlace);
+  return {};
+}
+
+}  // namespace stepscope

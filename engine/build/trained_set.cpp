@@ -1,0 +1,134 @@
+#include "engine/build/trained_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <regex>
+
+#include "engine/autodiff/gradient.h"
+
+namespace stepscope {
+namespace {
+
+// Buffers that exporters store as float initializers beside the parameters.
+constexpr std::array<std::string_view, 10> kBufferNames = {
+    "inv_freq",    "original_inv_freq",       "position_ids", "token_type_ids", "running_mean",
+    "running_var", "relative_position_index", "attn_mask",    "freqs_cis",      "relative_coords_table"};
+
+bool isBufferName(const std::string& name) {
+  const auto dot = name.rfind('.');
+  const std::string_view last = dot == std::string::npos ? std::string_view(name) : std::string_view(name).substr(dot + 1);
+  for (const std::string_view buffer : kBufferNames)
+    if (last == buffer) return true;
+  // What torch.export lifts out of the code: tensors that forward() writes down.
+  static const std::regex lifted(R"(^(c_)?(lifted_tensor_|_tensor_constant)\d+$)");
+  return std::regex_match(last.begin(), last.end(), lifted);
+}
+
+// Names that exporters give to scalar constants: "val_12", "onnx::Mul_7", "/layer/Constant_output_0",
+// "scalar_tensor_default". A scalar parameter ("logit_scale") has the name that its module gave it.
+bool isGeneratedName(const std::string& name) {
+  static const std::regex pattern(R"(^(onnx::.*|/.*|_.*|val_\d+|const.*|scalar.*|.*Constant.*|\d+)$)");
+  return std::regex_match(name, pattern);
+}
+
+// Whether all that a value does is to bound Clips: limits that a model writes down are no parameters.
+// A learned range has the path of its module in its name ("act.alpha").
+std::vector<bool> boundsOnly(const Graph& graph) {
+  std::vector<bool> bounds(graph.valueCapacity(), false), other(graph.valueCapacity(), false);
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.input(i))
+        (node.op == "Clip" && node.domain.empty() && i > 0 ? bounds : other)[static_cast<std::size_t>(node.input(i).index)] =
+            true;
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = bounds[i] && !other[i];
+  return bounds;
+}
+
+Result<std::optional<std::regex>> compile(const char* option, const std::string& text) {
+  if (text.empty()) return std::optional<std::regex>{};
+  try {
+    return std::optional<std::regex>(std::regex(text));
+  } catch (const std::regex_error& error) {
+    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option,
+                               text, error.what()));
+  }
+}
+
+}  // namespace
+
+Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId loss, const TrainOptions& options) {
+  SS_ASSIGN(const auto train, compile("train", options.train));
+  SS_ASSIGN(const auto freeze, compile("freeze", options.freeze));
+  std::vector<bool> statistics(graph.valueCapacity(), false);
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (node.op != "BatchNormalization") continue;
+    for (const std::size_t slot : {3u, 4u})
+      if (node.input(slot)) statistics[static_cast<std::size_t>(node.input(slot).index)] = true;
+  }
+  const std::vector<bool> bounds = boundsOnly(graph);
+  std::vector<ValueId> candidates;
+  for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
+    const Value& value = graph.value({static_cast<std::int32_t>(i)});
+    if (value.alive && value.role == ValueRole::kInitializer) candidates.push_back(value.id);
+  }
+  const std::vector<bool> reaches = reachesLoss(graph, loss, candidates);
+  std::vector<ParameterChoice> choices;
+  bool trainMatched = false;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Value& value = graph.value(candidates[i]);
+    const bool selected = train && std::regex_search(value.name, *train),
+               frozen = freeze && std::regex_search(value.name, *freeze);
+    trainMatched |= selected;
+    ParameterChoice choice{value.id, false, ""};
+    if (!isFloating(value.type.dtype))
+      choice.reason = fmt::format("{} cannot carry a gradient", dtypeName(value.type.dtype));
+    else if (statistics[static_cast<std::size_t>(value.id.index)])
+      choice.reason = "running statistic of BatchNormalization";
+    else if (!reaches[i])
+      choice.reason = "does not reach the loss";
+    else if (frozen)
+      choice.reason = fmt::format("matched by --freeze '{}'", options.freeze);
+    else if (train && !selected)
+      choice.reason = fmt::format("not matched by --train '{}'", options.train);
+    else if (!selected && isBufferName(value.name))
+      choice.reason = "a buffer by its name; --train selects it";
+    else if (!selected && value.type.shape && value.type.shape->empty() && isGeneratedName(value.name))
+      choice.reason = "a scalar constant of the exporter; --train selects it";
+    else if (!selected && bounds[static_cast<std::size_t>(value.id.index)] && value.name.find('.') == std::string::npos)
+      choice.reason = "a bound of Clip; --train selects it";
+    else {
+      choice.trained = true;
+      choice.reason = selected ? fmt::format("matched by --train '{}'", options.train) : "reaches the loss";
+    }
+    choices.push_back(std::move(choice));
+  }
+  if (train && !trainMatched)
+    return invalid(
+        fmt::format("option 'train': '{}' matches no initializer; `stepscope inspect` lists them", options.train));
+  return choices;
+}
+
+std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vector<ParameterChoice>& choices,
+                                              const TrainOptions& options) {
+  const auto matches = [&](const std::string& text, bool trainedOnly) {
+    const auto pattern = compile("freeze", text);
+    return pattern && *pattern && std::any_of(choices.begin(), choices.end(), [&](const ParameterChoice& choice) {
+             return (choice.trained || !trainedOnly) && std::regex_search(graph.value(choice.value).name, **pattern);
+           });
+  };
+  std::vector<std::string> texts;
+  if (!options.freeze.empty() && !matches(options.freeze, false))
+    texts.push_back(
+        fmt::format("option 'freeze': '{}' matches no initializer; `stepscope inspect` lists them", options.freeze));
+  for (const ParameterGroup& group : options.groups)
+    if (!matches(group.regex, true))
+      texts.push_back(fmt::format("option 'group': '{}' matches no trained parameter", group.regex));
+  return texts;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,58 @@
+#include "engine/lab/option_proof.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "engine/profile/compare_tensors.h"
+
+namespace stepscope {
+
+bool isOptimisation(std::string_view name) {
+  return name.starts_with("pass.") || name.starts_with("memory.") || name.starts_with("recompute.") || name == "kernels" ||
+         name == "threads";
+}
+
+std::string optionValue(const TrainOptions& options, const std::string& name) {
+  const auto it = options.origins.find(name);
+  if (it != options.origins.end()) return it->second.value;
+  const auto& table = optionTable();
+  const auto info = std::find_if(table.begin(), table.end(), [&](const OptionInfo& o) { return o.name == name; });
+  return info == table.end() ? std::string() : std::string(info->defaultValue);
+}
+
+std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOptions& b) {
+  std::set<std::string> names;
+  for (const auto* options : {&a, &b})
+    for (const auto& [name, origin] : options->origins)
+      if (optionValue(a, name) != optionValue(b, name)) names.insert(name);
+  return {names.begin(), names.end()};
+}
+
+void addComparison(const snapshot::ComparisonResult& result, snapshot::OptionProof& proof) {
+  proof.set_values(proof.values() + 1);
+  if (result.equal_bits()) return;
+  proof.set_differing(proof.differing() + 1);
+  if (proof.worst().empty() || result.max_abs() > proof.max_abs()) {
+    proof.set_worst(result.name());
+    proof.set_max_abs(result.max_abs());
+  }
+}
+
+void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof) {
+  proof.set_before_ns(before.ns);
+  proof.set_after_ns(after.ns);
+  const Tensor a = Tensor::scalar(DType::kF64, before.loss), b = Tensor::scalar(DType::kF64, after.loss);
+  addComparison(compareTensors("loss", a.view(), b.view()), proof);
+  for (const auto& [name, tensor] : before.state.tensors)
+    if (const auto it = after.state.tensors.find(name); it != after.state.tensors.end())
+      addComparison(compareTensors(name, tensor.view(), it->second.view()), proof);
+  proof.set_equal(proof.differing() == 0);
+}
+
+std::int64_t freeMemoryBytes() {
+  return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,32 @@
+// What a change of options did to the numbers and the time of a step: the same step under the old and the new plan.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/build/options.h"
+#include "engine/snapshot/worker.pb.h"
+#include "engine/step/stepper.h"
+
+namespace stepscope {
+
+// How a step is run, not what it computes: two plans that differ in these leave the same numbers behind, or nearly.
+bool isOptimisation(std::string_view option);
+
+// Options whose values differ, by name.
+std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOptions& b);
+
+// The value that was set, or the default.
+std::string optionValue(const TrainOptions& options, const std::string& name);
+
+// Compares loss and state by bits, and tells both times.
+void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof);
+
+// Adds one value to the proof.
+void addComparison(const snapshot::ComparisonResult& result, snapshot::OptionProof& proof);
+
+// Bytes that the machine has free now.
+std::int64_t freeMemoryBytes();
+
+}  // namespace stepscope

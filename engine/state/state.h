@@ -1,0 +1,70 @@
+// What training changes: parameters, running statistics, optimizer state, counters. Keyed by imported name, in logical layout.
+//
+// A micro step is a transaction. Between begin and commit, keep() saves what the step is about to write over; rollback() puts
+// all of it back, bit for bit. Counters change only in commit(). Plans borrow the tensors: their addresses stay the same for
+// the life of the State. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/ir/graph.h"
+
+namespace stepscope {
+
+// Where a run stands, besides the contents of its tensors.
+struct StateCounters {
+  std::int64_t step = 0;     // micro step that comes next
+  std::int64_t updates = 0;  // updates done; the optimizer's moments know of as many
+  std::int64_t updatesBefore = 0;  // counted by the schedule besides: --start-step begins in its middle, with moments of zero
+  std::int64_t micro = 0;          // micro steps done in the present round of accumulation
+
+  std::int64_t scheduledUpdates() const { return updatesBefore + updates; }
+};
+
+// A copy of the state at the start of a micro step; the ring holds some.
+struct StateSnapshot {
+  StateCounters counters;
+  std::map<std::string, Tensor> tensors;
+  std::int64_t bytes() const;
+};
+
+class State {
+ public:
+  StateCounters counters;
+
+  // The tensor of an initializer or state value, made with its initial contents when the name is new or its type is another.
+  // Initial contents are taken over, not copied. Errors: an extent that is not a number; more elements than fit.
+  Result<Tensor> obtain(const Value& value);
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
+  const Tensor* find(std::string_view name) const;
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  void set(std::string name, Tensor tensor) { tensors_[std::move(name)] = std::move(tensor); }
+  std::int64_t bytes() const;
+
+  // --- the running step
+  // Saves the contents of `name` unless this step has saved them before. The copy belongs to the State; it is shared, so that
+  // the undo log need not make another one.
+  const Tensor& keep(const std::string& name);
+  // How many names are kept; entries from `first` on are those that keep() has added since there were `first`.
+  std::size_t keptCount() const { return kept_.size(); }
+  const std::pair<std::string, Tensor>& kept(std::size_t i) const { return kept_[i]; }
+  // Puts back what was kept, and forgets it. Counters have not changed.
+  void rollback();
+  // The step is done. `updated`: the optimizer ran, so a round of accumulation ends.
+  void commit(bool updated);
+
+  // --- whole copies
+  StateSnapshot copy() const;
+  // Contents and counters of the copy; tensors that it lacks become zeros. Kept contents are forgotten.
+  void restore(const StateSnapshot& snapshot);
+
+ private:
+  std::map<std::string, Tensor> tensors_;
+  std::vector<std::pair<std::string, Tensor>> kept_;  // in the order of the writes
+};
+
+}  // namespace stepscope

@@ -1,0 +1,99 @@
+#include "engine/state/state_file.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "engine/data/safetensors.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::int64_t kStateVersion = 1;  // a file without one is of version 1
+
+Result<StateCounters> countersOf(const std::filesystem::path& path, const std::map<std::string, std::string>& metadata) {
+  const auto number = [&](const char* key, std::int64_t& target) -> Status {
+    const auto it = metadata.find(key);
+    if (it == metadata.end())
+      return invalid(
+          fmt::format("state '{}': no '{}' in its metadata; expected a file written by --save", path.string(), key));
+    const std::string& text = it->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), target);
+    if (error != std::errc() || end != text.data() + text.size() || target < 0)
+      return invalid(fmt::format("state '{}': '{}' is '{}'; expected a number", path.string(), key, text));
+    return {};
+  };
+  std::int64_t version = kStateVersion;
+  if (metadata.contains("stepscope.version")) SS_TRY(number("stepscope.version", version));
+  if (version > kStateVersion)
+    return unsupported(
+        fmt::format("state '{}': version {}; this build reads up to {}", path.string(), version, kStateVersion));
+  StateCounters counters;
+  SS_TRY(number("stepscope.step", counters.step));
+  SS_TRY(number("stepscope.updates", counters.updates));
+  SS_TRY(number("stepscope.micro", counters.micro));
+  if (metadata.contains("stepscope.updates_before")) SS_TRY(number("stepscope.updates_before", counters.updatesBefore));
+  return counters;
+}
+
+Status fitsState(const std::string& name, const Tensor& tensor, const Graph& imported, const State& state) {
+  if (const Tensor* present = state.find(name)) {
+    if (present->dtype() == tensor.dtype() && present->dims() == tensor.dims()) return {};
+    return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype()),
+                               dimsText(tensor.dims()), dtypeName(present->dtype()), dimsText(present->dims())));
+  }
+  const ValueId id = imported.findValue(name);
+  if (!id || imported.value(id).role != ValueRole::kInitializer) return {};
+  const Value& value = imported.value(id);
+  const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
+  if (value.type.dtype == tensor.dtype() && (!dims || *dims == tensor.dims())) return {};
+  return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype()),
+                             dimsText(tensor.dims()), value.type.text()));
+}
+
+}  // namespace
+
+Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
+                     const StateCounters& counters) {
+  return writeSafetensors(path, tensors,
+                          {{"stepscope.version", std::to_string(kStateVersion)},
+                           {"stepscope.step", std::to_string(counters.step)},
+                           {"stepscope.updates", std::to_string(counters.updates)},
+                           {"stepscope.updates_before", std::to_string(counters.updatesBefore)},
+                           {"stepscope.micro", std::to_string(counters.micro)}});
+}
+
+Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
+                                            State& state) {
+  SS_ASSIGN(const auto file, readSafetensors(path));
+  const auto taken = [&](const std::string& name) {
+    const ValueId id = imported.findValue(name);
+    return resume || (id && imported.value(id).role == ValueRole::kInitializer);  // else optimizer state of another run
+  };
+  std::size_t used = 0;
+  for (const auto& [name, tensor] : file.tensors) {
+    if (!taken(name)) continue;
+    SS_TRY(fitsState(name, tensor, imported, state));
+    ++used;
+  }
+  if (used == 0)
+    return fail(ErrorCode::kNotFound,
+                fmt::format("state '{}': no tensor has the name of a parameter of the model", path.string()));
+  if (resume) {
+    SS_ASSIGN(state.counters, countersOf(path, file.metadata));
+  }
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : file.tensors) {
+    names.insert(name);
+    if (!taken(name)) continue;
+    if (const Tensor* present = state.find(name)) {
+      if (tensor.bytes() > 0) std::memcpy(present->data(), tensor.data(), tensor.bytes());
+    } else {
+      state.set(name, tensor.clone());
+    }
+  }
+  return names;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,23 @@
+// The state as a .safetensors file: parameters, optimizer state, counters.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+
+#include "engine/state/state.h"
+
+namespace stepscope {
+
+// Tensors under their names, counters in the metadata ("stepscope.step", "stepscope.updates" …).
+Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
+                     const StateCounters& counters);
+
+// Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Returns every name that the
+// file holds. Nothing is changed on an error: a type that differs from the state's or the parameter's, counters that are
+// missing or no numbers (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound).
+Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
+                                            State& state);
+
+}  // namespace stepscope

@@ -1,0 +1,175 @@
+#include "engine/step/breakpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "engine/exec/executor.h"
+#include "engine/profile/tensor_data.h"
+#include "kernels/dispatch.h"
+
+namespace stepscope {
+namespace {
+
+struct Found {
+  bool nan = false, inf = false;
+};
+
+Found scan(const TensorView& view) {
+  Found found;
+  dispatchFloat(view.dtype, [&](auto tag) {
+    using T = decltype(tag);
+    const T* data = static_cast<const T*>(view.data);
+    for (std::int64_t i = 0; i < view.elements(); ++i) {
+      const double x = static_cast<double>(data[i]);
+      found.nan |= std::isnan(x);
+      found.inf |= std::isinf(x);
+    }
+  });
+  return found;
+}
+
+constexpr std::array<std::string_view, 9> kFields = {"min", "max", "mean", "std", "norm", "zeros", "nan", "inf", "value"};
+
+double fieldOf(const ValuePredicate& predicate, const TensorView& view) {
+  if (predicate.field == "value") return view.elements() > 0 ? elementAsDouble(view, 0) : 0;
+  const snapshot::TensorStatistics s = tensorStatistics(view);
+  if (predicate.field == "min") return s.min();
+  if (predicate.field == "max") return s.max();
+  if (predicate.field == "mean") return s.mean();
+  if (predicate.field == "std") return s.std();
+  if (predicate.field == "norm") return s.norm();
+  if (predicate.field == "zeros") return static_cast<double>(s.zeros());
+  if (predicate.field == "nan") return static_cast<double>(s.nan());
+  return static_cast<double>(s.inf());
+}
+
+bool holds(double a, const std::string& op, double b) {
+  if (op == ">") return a > b;
+  if (op == "<") return a < b;
+  if (op == ">=") return a >= b;
+  if (op == "<=") return a <= b;
+  if (op == "==") return a == b;
+  return a != b;
+}
+
+}  // namespace
+
+Result<ValuePredicate> parsePredicate(const std::string& text) {
+  // Names may hold spaces, so the three last words are split off from the right.
+  std::vector<std::string> words;
+  std::string rest = text;
+  for (int i = 0; i < 3; ++i) {
+    while (!rest.empty() && rest.back() == ' ') rest.pop_back();
+    const auto space = rest.rfind(' ');
+    if (space == std::string::npos)
+      return invalid(fmt::format("predicate '{}': expected VALUE FIELD OP NUMBER, such as 'loss max > 10'", text));
+    words.push_back(rest.substr(space + 1));
+    rest.resize(space);
+  }
+  while (!rest.empty() && rest.back() == ' ') rest.pop_back();
+  ValuePredicate predicate{rest, words[2], words[1], 0};
+  const auto [end, error] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), predicate.number);
+  if (error != std::errc() || end != words[0].data() + words[0].size())
+    return invalid(fmt::format("predicate '{}': found '{}'; expected a number at the end", text, words[0]));
+  if (std::find(kFields.begin(), kFields.end(), predicate.field) == kFields.end())
+    return invalid(
+        fmt::format("predicate '{}': found field '{}'; expected min, max, mean, std, norm, zeros, nan, inf or value", text,
+                    predicate.field));
+  constexpr std::array<std::string_view, 6> ops = {">", "<", ">=", "<=", "==", "!="};
+  if (std::find(ops.begin(), ops.end(), predicate.op) == ops.end())
+    return invalid(fmt::format("predicate '{}': found '{}'; expected one of > < >= <= == !=", text, predicate.op));
+  return predicate;
+}
+
+std::string breakBefore(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int index, int* id) {
+  const ExecutionPlan& plan = executor.plan();
+  const Instruction& instruction = plan.instructions[static_cast<std::size_t>(index)];
+  const Node& node = executor.graph().node(instruction.node);
+  for (const snapshot::Breakpoint& b : breakpoints) {
+    if (!b.enabled()) continue;
+    *id = b.id();
+    using B = snapshot::Breakpoint;
+    switch (b.condition_case()) {
+      case B::kNode:
+        if (b.node() == instruction.node.index) return fmt::format("breakpoint {}: {}", b.id(), node.label());
+        break;
+      case B::kOp:
+        if (b.op() == node.op) return fmt::format("breakpoint {}: op {}", b.id(), node.op);
+        break;
+      case B::kInstruction:
+        if (b.instruction() == index) return fmt::format("breakpoint {}: instruction {}", b.id(), index);
+        break;
+      case B::kPhase: {
+        const auto phase = static_cast<snapshot::Phase>(instruction.phase);
+        // Recomputed nodes lie between backward ones: they do not make the backward phase begin again.
+        int before = index - 1;
+        while (before >= 0 && phase != snapshot::RECOMPUTE &&
+               plan.instructions[static_cast<std::size_t>(before)].phase == Phase::kRecompute)
+          --before;
+        const bool begins = before < 0 || plan.instructions[static_cast<std::size_t>(before)].phase != instruction.phase;
+        if (b.phase() == phase && begins)
+          return fmt::format("breakpoint {}: phase {} begins", b.id(), phaseName(instruction.phase));
+        break;
+      }
+      default: break;
+    }
+  }
+  *id = 0;
+  return {};
+}
+
+std::string breakAfter(const Executor& executor, const std::vector<snapshot::Breakpoint>& breakpoints, int index,
+                       std::vector<bool>& expectedInf, int* id) {
+  const ExecutionPlan& plan = executor.plan();
+  const Instruction& instruction = plan.instructions[static_cast<std::size_t>(index)];
+  const bool numbers = std::any_of(breakpoints.begin(), breakpoints.end(),
+                                   [](const auto& b) { return b.enabled() && (b.nan() || b.new_inf()); });
+  if (numbers) {
+    // An infinity is expected when it was already in an expected input or a constant.
+    bool excused = false;
+    for (const int b : instruction.inputs) {
+      if (b < 0) continue;
+      const Buffer& buffer = plan.buffers[static_cast<std::size_t>(b)];
+      if (buffer.home == Home::kConstant) {
+        if (const auto& data = executor.graph().value(buffer.value).data; data && data->elements() < (1 << 20))
+          excused |= scan(data->view()).inf;
+      }
+      excused |= expectedInf[static_cast<std::size_t>(buffer.value.index)];
+    }
+    for (const int out : instruction.outputs) {
+      if (out < 0) continue;
+      const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
+      const Found found = scan(executor.view(value));
+      expectedInf[static_cast<std::size_t>(value.index)] = found.inf && excused;
+      for (const snapshot::Breakpoint& b : breakpoints) {
+        if (!b.enabled()) continue;
+        *id = b.id();
+        if (b.nan() && found.nan) return fmt::format("breakpoint {}: NaN in '{}'", b.id(), executor.graph().value(value).name);
+        if (b.new_inf() && found.inf && !excused)
+          return fmt::format("breakpoint {}: new Inf in '{}'", b.id(), executor.graph().value(value).name);
+      }
+    }
+  }
+  for (const snapshot::Breakpoint& b : breakpoints) {
+    if (!b.enabled() || b.condition_case() != snapshot::Breakpoint::kPredicate) continue;
+    const auto predicate = parsePredicate(b.predicate());
+    if (!predicate) continue;
+    for (const int out : instruction.outputs) {
+      if (out < 0) continue;
+      const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
+      if (executor.graph().value(value).name != predicate->value) continue;
+      const double found = fieldOf(*predicate, executor.view(value));
+      *id = b.id();
+      if (holds(found, predicate->op, predicate->number))
+        return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), predicate->field, found);
+    }
+  }
+  *id = 0;
+  return {};
+}
+
+}  // namespace stepscope

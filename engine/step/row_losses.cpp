@@ -1,0 +1,167 @@
+#include "engine/step/row_losses.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "engine/snapshot/utf8.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::int64_t kMostRows = 1 << 20;
+
+snapshot::RowLosses never(std::string reason) {
+  snapshot::RowLosses losses;
+  losses.set_instruction(-1);
+  losses.set_unavailable(toUtf8(reason));
+  return losses;
+}
+
+const Node* producerOf(const Graph& graph, ValueId id) {
+  if (!id) return nullptr;
+  const Value& value = graph.value(id);
+  return value.role == ValueRole::kNodeOutput && value.producer ? &graph.node(value.producer) : nullptr;
+}
+
+bool onlyReshapes(const Node& node) {
+  return node.domain.empty() && (node.op == "Identity" || node.op == "Cast" || node.op == "Reshape" ||
+                                 node.op == "Squeeze" || node.op == "Unsqueeze");
+}
+
+// What `loss` is a cast or another shape of.
+const Node* reducingNode(const Graph& graph, ValueId loss) {
+  const Node* node = producerOf(graph, loss);
+  while (node && onlyReshapes(*node)) node = producerOf(graph, node->input(0));
+  return node;
+}
+
+bool isEntropy(const Node& node) {
+  return node.domain.empty() && (node.op == "SoftmaxCrossEntropyLoss" || node.op == "NegativeLogLikelihoodLoss");
+}
+bool isReduction(const Node& node) { return node.domain.empty() && (node.op == "ReduceMean" || node.op == "ReduceSum"); }
+
+// Of one row whose classes lie `stride` apart.
+double logSumExp(const TensorView& scores, std::int64_t first, std::int64_t classes, std::int64_t stride) {
+  double most = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (std::int64_t c = 0; c < classes; ++c) {
+    const double x = elementAsDouble(scores, first + c * stride);
+    if (std::isnan(x)) return x;
+    most = std::max(most, x);
+  }
+  if (std::isinf(most)) return most;
+  for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(elementAsDouble(scores, first + c * stride) - most);
+  return most + std::log(sum);
+}
+
+struct CrossEntropy {
+  TensorView scores, labels, weights;  // weights absent: all 1
+  std::optional<std::int64_t> ignored;
+  bool normalised = false;  // scores are log-probabilities
+
+  std::string problem() const {
+    if (scores.dims.size() < 2 || labels.dims.size() + 1 != scores.dims.size() || !isInteger(labels.dtype))
+      return "the labels are no class numbers";
+    if (scores.dims[0] * scores.dims[1] == 0 || labels.elements() != scores.elements() / scores.dims[1])
+      return "scores and labels differ in shape";
+    if (weights.present() && weights.elements() != scores.dims[1]) return "the weights do not fit the classes";
+    return labels.elements() > kMostRows ? "too many rows" : "";
+  }
+
+  void measure(snapshot::RowLosses& out) const {
+    const std::int64_t classes = scores.dims[1], stride = elementCount(scores.dims) / (scores.dims[0] * classes);
+    bool any = false;
+    for (std::int64_t row = 0; row < labels.elements(); ++row) {
+      const std::int64_t label = elementAsInt(labels, row), first = row / stride * classes * stride + row % stride;
+      const bool ignore = ignored && label == *ignored;
+      any = any || ignore;
+      out.add_ignored(ignore);
+      if (ignore) {
+        out.add_values(0);
+      } else if (label < 0 || label >= classes) {
+        out.add_values(std::numeric_limits<double>::quiet_NaN());
+      } else {
+        const double score = elementAsDouble(scores, first + label * stride);
+        const double weight = weights.present() ? elementAsDouble(weights, label) : 1;
+        out.add_values(weight * ((normalised ? 0 : logSumExp(scores, first, classes, stride)) - score));
+      }
+    }
+    if (!any) out.clear_ignored();
+  }
+};
+
+snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node,
+                                   const std::function<Result<TensorView>(ValueId)>& read) {
+  CrossEntropy entropy;
+  if (node.attrs.has("ignore_index")) entropy.ignored = node.attrs.integer("ignore_index", -100);
+  entropy.normalised = node.op == "NegativeLogLikelihoodLoss";
+  auto scores = read(node.input(0));
+  if (!scores && node.output(1)) {
+    scores = read(node.output(1));
+    entropy.normalised = true;
+  }
+  auto labels = read(node.input(1));
+  snapshot::RowLosses out;
+  out.set_quantity(toUtf8(
+      fmt::format("cross entropy of '{}' at '{}'", graph.value(node.input(0)).name, graph.value(node.input(1)).name)));
+  if (!scores || !labels) {
+    out.set_unavailable(toUtf8((scores ? labels : scores).error().message));
+    return out;
+  }
+  entropy.scores = *scores;
+  entropy.labels = *labels;
+  if (node.input(2)) {
+    const auto weights = read(node.input(2));
+    if (!weights) {
+      out.set_unavailable(toUtf8(weights.error().message));
+      return out;
+    }
+    entropy.weights = *weights;
+  }
+  if (std::string problem = entropy.problem(); !problem.empty()) return never(std::move(problem));
+  entropy.measure(out);
+  return out;
+}
+
+snapshot::RowLosses ofReduction(const Graph& graph, const Node& node,
+                                const std::function<Result<TensorView>(ValueId)>& read) {
+  const bool mean = node.op == "ReduceMean";
+  snapshot::RowLosses out;
+  out.set_quantity(toUtf8(fmt::format("{} of '{}' over each row", mean ? "mean" : "sum", graph.value(node.input(0)).name)));
+  const auto view = read(node.input(0));
+  if (!view) {
+    out.set_unavailable(toUtf8(view.error().message));
+    return out;
+  }
+  if (view->dims.empty() || view->elements() == 0 || view->dims[0] > kMostRows)
+    return never("what the loss reduces has no rows");
+  const std::int64_t rows = view->dims[0], length = view->elements() / rows;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < length; ++i) sum += elementAsDouble(*view, row * length + i);
+    out.add_values(mean ? sum / static_cast<double>(length) : sum);
+  }
+  return out;
+}
+
+}  // namespace
+
+const Node* rowLossNode(const Graph& graph, ValueId loss) {
+  const Node* node = reducingNode(graph, loss);
+  return node && (isEntropy(*node) || isReduction(*node)) ? node : nullptr;
+}
+
+snapshot::RowLosses rowLosses(const Graph& graph, ValueId loss, const std::function<Result<TensorView>(ValueId)>& read,
+                              const std::function<int(NodeId)>& instructionOf) {
+  const Node* node = reducingNode(graph, loss);
+  if (!node) return never("the loss is computed by no node");
+  if (!isEntropy(*node) && !isReduction(*node))
+    return never(fmt::format("the loss comes from {}, which has no value per row", node->label()));
+  snapshot::RowLosses out = isEntropy(*node) ? ofCrossEntropy(graph, *node, read) : ofReduction(graph, *node, read);
+  if (out.instruction() == 0) out.set_instruction(instructionOf(node->id));
+  return out;
+}
+
+}  // namespace stepscope

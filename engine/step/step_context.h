@@ -1,0 +1,29 @@
+// What outlives a plan: state, log, recording, and what a person asked the stepper to watch. Owned by the session; every
+// stepper of it works on the same one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "engine/build/build_log.h"
+#include "engine/snapshot/worker.pb.h"
+#include "engine/state/state.h"
+#include "engine/step/step_notes.h"
+
+namespace stepscope {
+
+struct StepContext {
+  explicit StepContext(Observer observer) : log(std::move(observer)) {}
+
+  BuildLog log;
+  State state;
+  StepNotes notes;                       // what the steps of a run note, and how often
+  std::atomic<bool> cancelled = false;   // set by another thread, taken back by what it ends
+  std::vector<snapshot::Breakpoint> breakpoints;
+  std::vector<ValueId> watched;          // of the plan that runs
+  bool resumed = false;                  // the state came from a file that a run wrote
+  std::int64_t replayed = 0;             // instructions that were run again to go back
+};
+
+}  // namespace stepscope

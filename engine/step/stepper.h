@@ -1,0 +1,140 @@
+// One plan and one state: runs micro steps at full speed or instruction by instruction, both ways.
+//
+// bind() makes the kernels and finds the memory (phase bind). A micro step begins with a batch; what its instructions write
+// over is kept by the state until the step is committed or thrown away. Going back is undone where the undo log reaches,
+// else the step is replayed from its start: the same batch, the same random keys, the edits of the user. Values are read and
+// written through the stepper alone. Not thread-safe; StepContext::cancelled may be set from any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/build/builder.h"
+#include "engine/exec/executor.h"
+#include "engine/profile/roofline.h"
+#include "engine/profile/step_times.h"
+#include "engine/state/undo_log.h"
+#include "engine/step/step_context.h"
+
+namespace stepscope {
+
+// An edit of a value by a person: logged with its place in the step, and replayed there.
+struct StepEdit {
+  int position = 0;  // the instruction that would run next
+  ValueId value;
+  Tensor contents;  // the whole value after the edit
+};
+
+// What a step would leave behind.
+struct StepOutcome {
+  double loss = 0, ns = 0;  // ns: sum over the instructions
+  StateSnapshot state;
+};
+
+class Stepper {
+ public:
+  // Phase bind. Errors: no kernel for a node, no memory, an extent that is not a number.
+  static Result<std::unique_ptr<Stepper>> bind(std::shared_ptr<const Variant> variant, StepContext& context);
+  ~Stepper();
+
+  const Variant& variant() const { return *variant_; }
+  const SymbolicStep& step() const { return *variant_->step; }
+  const Graph& graph() const { return variant_->graph; }
+  Executor& executor() { return *executor_; }
+  const Executor& executor() const { return *executor_; }
+  const ExecutionPlan& plan() const { return executor_->plan(); }
+  const std::map<std::string, std::string>& effects() const { return effects_; }  // of the options, in this plan
+  const cpu::MachinePeak* peak() const { return peak_; }  // of this machine, where the option roofline asks for it
+  const StepTimes& times() const { return times_; }
+  const std::vector<Span>& lastSpans() const { return lastSpans_; }  // of the newest step, as far as it ran
+  std::int64_t touchedBytes() const { return touched_; }
+  void forgetTouchedBytes() { touched_ = 0; }  // they are measured anew with the next step
+
+  // --- one micro step at full speed; commits at its end. The record's memory is used again.
+  Status run(Batch batch, snapshot::StepRecord& record);
+  // Runs the step and puts the state back.
+  Result<StepOutcome> trial(const Batch& batch);
+
+  // --- one micro step by hand
+  Status begin(Batch batch);  // at instruction 0
+  bool inStep() const { return inStep_; }
+  int count() const { return static_cast<int>(plan().instructions.size()); }
+  int next() const { return position_; }              // the instruction that would run next
+  Result<snapshot::Position> runTo(int instruction);  // either way
+  Result<snapshot::Position> runToBreak(bool backwards);
+  Result<snapshot::Position> stepPhase(bool backwards);
+  // Runs what is left and commits; cancelled, it stays where it came to.
+  Status finish(snapshot::StepRecord& record);
+  void abandon();  // throws the begun step away
+  snapshot::Position position() const;
+  // The step whose numbers value() gives: between two steps those of the one before.
+  std::int64_t shownStep() const { return context_.state.counters.step - (inStep_ ? 0 : 1); }
+  const Batch& batch() const { return batch_; }
+
+  // --- values. What is not there now is an error that says why.
+  Result<TensorView> value(ValueId id) const;            // valid until the next call that runs something
+  Status write(ValueId id, const TensorView& contents);  // an edit: it is replayed when the step is
+  const std::vector<StepEdit>& edits() const { return edits_; }
+  void addEdit(StepEdit edit) { edits_.push_back(std::move(edit)); }  // replayed by the next run over its position
+
+  // --- for those who run the plan themselves
+  Status feed(const Batch& batch);
+  Executor::RunOptions runOptions() const;
+
+ private:
+  Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
+  const TrainOptions& options() const { return step().request.options; }
+  Status makeExecutor();
+  void planCopies();
+  void writeNextState(bool updated, bool counted);
+  Status commit();
+
+  Status saveBeforeWrite(int instruction, bool undoable);
+  Status applyEdits(int instruction);
+  Status writeValue(ValueId id, const TensorView& contents);
+  Result<snapshot::Position> runRange(int end, bool breaks, bool undoable = true);
+  Result<snapshot::Position> replayTo(int instruction);
+
+  void beginNotes();
+  void noteAfter(int instruction);
+  void nameLongInstructions(const std::vector<Span>& spans);
+  void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
+
+  // State whose next version has memory of its own: copied when the step is committed.
+  struct Copied {
+    StateUpdate update;
+    std::span<std::byte> from, to;  // where both lie for good; empty where that is not known before the step
+    int instruction = -1;           // that computes it; -1 none
+    bool byOptimizer = false;
+  };
+
+  std::shared_ptr<const Variant> variant_;
+  StepContext& context_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<Copied> copied_;
+  std::map<std::string, std::string> effects_;
+  const cpu::MachinePeak* peak_ = nullptr;
+  std::optional<NotePlan> notes_;  // what a step may note of its values
+  StepTimes times_;
+  std::int64_t touched_ = 0;  // bytes of the arena; 0: not measured yet
+  bool stepped_ = false;      // a step of it was committed
+  bool timed_ = false;        // its first step has named the instructions that cancelling waits for
+
+  bool inStep_ = false;
+  int position_ = 0;
+  Batch batch_;
+  UndoLog undo_;
+  std::vector<std::span<std::byte>> written_;  // of one instruction; kept to spare allocations
+  std::vector<StepEdit> edits_;
+  std::string stoppedBy_;
+  int stoppedAt_ = 0;  // id of the breakpoint
+  std::vector<Span> lastSpans_;
+  std::vector<bool> expectedInf_;  // by value id: infinities explained by infinite constants
+  std::int64_t stepBegin_ = 0;     // nanoseconds
+};
+
+}  // namespace stepscope

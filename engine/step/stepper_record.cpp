@@ -1,0 +1,90 @@
+// What a step tells of itself.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/build/schedule.h"
+#include "engine/step/stepper.h"
+
+namespace stepscope {
+
+void Stepper::beginNotes() {
+  const std::int64_t number = context_.state.counters.step;
+  if (!notes_ && context_.notes.due(number))
+    notes_ = planNotes(*executor_, step().trained, step().optimizer.accumulated, step().loss);
+  context_.notes.begin(*executor_, notes_ ? &*notes_ : nullptr, batch_, step().loss, number);
+}
+
+void Stepper::noteAfter(int instruction) {
+  if (!context_.notes.listens()) return;
+  const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
+  context_.notes.after(instruction, update && executor_->conditionsHold(instruction));
+}
+
+// A cancel waits for the instruction that runs, so the user is told of those that keep it waiting: once per plan.
+void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
+  timed_ = true;
+  std::vector<Span> longest;
+  for (const Span& span : spans)
+    if (span.end - span.begin > options().longMs * 1'000'000) longest.push_back(span);
+  if (longest.empty()) return;
+  std::sort(longest.begin(), longest.end(), [](const Span& a, const Span& b) { return a.end - a.begin > b.end - b.begin; });
+  std::string text;
+  const auto nodeOf = [&](const Span& span) -> const Node& {
+    return graph().node(plan().instructions[static_cast<std::size_t>(span.instruction)].node);
+  };
+  for (std::size_t i = 0; i < longest.size() && i < 5; ++i)
+    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction, nodeOf(longest[i]).label(),
+                        (longest[i].end - longest[i].begin) / 1'000'000);
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::INFO);
+  alert.set_code("long_instruction");
+  alert.set_message(
+      fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}", longest.size(),
+                  longest.size() == 1 ? "" : "s", options().longMs, text, longest.size() > 5 ? " …" : ""));
+  alert.set_node(nodeOf(longest.front()).id.index);
+  context_.log.raise(alert);
+}
+
+void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) {
+  const StateCounters& counters = context_.state.counters;
+  const ValueId loss = step().loss, norm = step().optimizer.gradientNorm;
+  record.Clear();
+  record.set_step(counters.step);
+  record.set_begin_ns(begin);
+  record.set_ns(end - begin);
+  if (loss) {
+    record.set_loss(elementAsDouble(executor_->view(loss), 0));
+    record.set_has_loss(true);
+  }
+  record.set_learning_rate(options().lr * scheduleFactor(options(), counters.scheduledUpdates()));
+  record.set_updated(runOptions().update);
+  if (norm && record.updated()) {
+    record.set_gradient_norm(elementAsDouble(executor_->view(norm), 0));
+    record.set_has_gradient_norm(true);
+  }
+  if (!graph().inputs().empty()) {
+    const Value& first = graph().value(graph().inputs().front());
+    if (const auto it = batch_.arrays.find(first.name); it != batch_.arrays.end() && !it->second.dims().empty()) {
+      record.set_samples(it->second.dims()[0]);
+      if (isInteger(it->second.dtype()) && it->second.dims().size() == 2) record.set_tokens(it->second.elements());
+    }
+  }
+  record.set_planned_bytes(executor_->plannedBytes());
+  // Pages stay touched, so they are counted while they can still grow, and now and then after that.
+  if (touched_ == 0 || counters.step % 64 < 2) touched_ = executor_->touchedBytes();
+  record.set_peak_bytes(plan().persistentBytes + touched_ + executor_->dynamicBytes());
+  record.set_batch(batch_.label);
+  record.set_warm_up(!stepped_);
+  for (snapshot::InputDensity& density : step().density.measure(batch_)) *record.add_densities() = std::move(density);
+  record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
+  for (const Span& span : lastSpans_) {
+    auto& s = *record.add_spans();
+    s.set_instruction(span.instruction);
+    s.set_node(plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
+    s.set_begin_ns(span.begin);
+    s.set_end_ns(span.end);
+  }
+}
+
+}  // namespace stepscope

@@ -1,0 +1,255 @@
+// One micro step by hand: breakpoints, the undo log, replay.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/snapshot/utf8.h"
+#include "engine/step/breakpoint.h"
+#include "engine/step/stepper.h"
+#include "engine/step/values.h"
+
+namespace stepscope {
+namespace {
+
+constexpr const char* kCancelled = "cancelled";  // why a run stopped
+
+}  // namespace
+
+Status Stepper::begin(Batch batch) {
+  abandon();
+  SS_TRY(feed(batch));
+  batch_ = std::move(batch);
+  inStep_ = true;
+  undo_.clear();
+  position_ = 0;
+  stepBegin_ = monotonicNs();
+  beginNotes();
+  lastSpans_.clear();
+  stoppedBy_ = "step";
+  stoppedAt_ = 0;
+  expectedInf_.assign(graph().valueCapacity(), false);
+  return {};
+}
+
+void Stepper::abandon() {
+  if (!inStep_) return;
+  context_.state.rollback();
+  undo_.clear();
+  edits_.clear();
+  inStep_ = false;
+  position_ = 0;
+}
+
+// State that is written over for the first time in this step is kept for the whole step; the undo log shares that copy.
+Status Stepper::saveBeforeWrite(int instruction, bool undoable) {
+  State& state = context_.state;
+  const Instruction& runs = plan().instructions[static_cast<std::size_t>(instruction)];
+  const std::size_t known = state.keptCount();
+  for (const int b : runs.outputs) {
+    if (b < 0) continue;
+    const Buffer& root = plan().buffers[static_cast<std::size_t>(plan().root(b))];
+    if (root.home == Home::kState) state.keep(graph().value(root.value).name);
+  }
+  if (!undoable) return {};
+  if (!executor_->conditionsHold(instruction) || (runs.updateEntry && !runOptions().update)) {
+    undo_.record(instruction, {}, {});
+  } else if (executor_->writtenMemory(instruction, written_)) {
+    std::vector<UndoLog::Kept> kept;
+    for (std::size_t k = known; k < state.keptCount(); ++k)
+      kept.push_back({state.find(state.kept(k).first)->data(), state.kept(k).second});
+    undo_.record(instruction, written_, kept);
+  } else {
+    undo_.clear();
+  }
+  return {};
+}
+
+// Applies the edits that the user made when the next instruction was `instruction`; doing so twice changes nothing.
+Status Stepper::applyEdits(int instruction) {
+  for (const StepEdit& edit : edits_)
+    if (edit.position == instruction) SS_TRY(writeValue(edit.value, edit.contents.view()));
+  return {};
+}
+
+Status Stepper::writeValue(ValueId id, const TensorView& contents) {
+  undo_.clear();
+  // State is put back when the step is thrown away, like everything a step writes.
+  const Value& named = graph().value(id);
+  if (inStep_ && (named.role == ValueRole::kInitializer || named.role == ValueRole::kState)) context_.state.keep(named.name);
+  return executor_->write(id, contents);
+}
+
+Status Stepper::write(ValueId id, const TensorView& contents) {
+  SS_TRY(writeValue(id, contents));
+  if (inStep_) edits_.push_back({position_, id, Tensor(contents.dtype, contents.dims, nullptr, contents.data).clone()});
+  return {};
+}
+
+Result<TensorView> Stepper::value(ValueId id) const {
+  if (!id || static_cast<std::size_t>(id.index) >= graph().valueCapacity())
+    return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
+  return contentsAt(*executor_, id, position_);
+}
+
+Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable) {
+  Executor::RunOptions run = runOptions();
+  run.cancel = &context_.cancelled;
+  std::vector<Span> spans;
+  spans.reserve(static_cast<std::size_t>(std::max(0, end - position_)));
+  run.spans = &spans;
+  std::string reason;
+  Status edited;
+  int breakpointId = 0;
+  const int start = position_;
+  const auto& breakpoints = context_.breakpoints;
+  // Numbers are followed without stopping too: what is expected to be infinite later depends on what was before.
+  const bool follow = breaks || std::any_of(breakpoints.begin(), breakpoints.end(),
+                                            [](const auto& b) { return b.enabled() && b.new_inf(); });
+  run.before = [&](int i) {
+    if (!reason.empty()) return false;
+    if (breaks && i != start) {
+      reason = breakBefore(*executor_, breakpoints, i, &breakpointId);
+      if (!reason.empty()) return false;
+    }
+    edited = applyEdits(i);
+    if (!edited) return false;
+    // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
+    return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
+  };
+  run.after = [&](int i) -> Status {
+    noteAfter(i);
+    if (!follow) return {};
+    int id = 0;
+    std::string found = breakAfter(*executor_, breakpoints, i, expectedInf_, &id);
+    if (!breaks) return {};
+    reason = std::move(found);
+    breakpointId = id;
+    return {};
+  };
+  auto next = executor_->run(position_, end, run);
+  if (!next) {
+    // The instruction that failed or was cancelled has not been counted; what ran before it stands.
+    position_ = start + static_cast<int>(spans.size());
+    if (undo_.reaches(position_, position_ + 1)) undo_.undoTo(position_);
+    if (next.error().code != ErrorCode::kCancelled) return tl::make_unexpected(step().request.explain(next.error()));
+    reason = kCancelled;
+    next = position_;
+  }
+  position_ = *next;
+  SS_TRY(edited);
+  lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(start)));
+  lastSpans_.insert(lastSpans_.end(), spans.begin(), spans.end());
+  stoppedBy_ = !reason.empty() ? reason : position_ == count() ? "end of step" : "step";
+  stoppedAt_ = breakpointId;
+  snapshot::Position answer = position();
+  for (const Span& span : spans) {
+    auto& s = *answer.add_spans();
+    s.set_instruction(span.instruction);
+    s.set_node(plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
+    s.set_begin_ns(span.begin);
+    s.set_end_ns(span.end);
+  }
+  return answer;
+}
+
+// A short way back is undone. A long one is forward from the start of the step: parameters as they were, the same batch, the
+// same random keys, the user's edits.
+Result<snapshot::Position> Stepper::replayTo(int instruction) {
+  if (undo_.reaches(instruction, position_)) {
+    undo_.undoTo(instruction);
+    position_ = instruction;
+    lastSpans_.resize(std::min(lastSpans_.size(), static_cast<std::size_t>(instruction)));
+    std::erase_if(edits_, [&](const StepEdit& edit) { return edit.position > instruction; });
+    stoppedBy_ = "step";
+    stoppedAt_ = 0;
+    return position();
+  }
+  context_.state.rollback();
+  undo_.clear();
+  SS_TRY(feed(batch_));
+  context_.replayed += instruction;
+  std::fill(expectedInf_.begin(), expectedInf_.end(), false);
+  std::erase_if(edits_, [&](const StepEdit& edit) { return edit.position > instruction; });
+  position_ = 0;
+  if (instruction > 0) {
+    SS_ASSIGN(const snapshot::Position there, runRange(instruction, false));
+    if (there.stopped_by() == kCancelled) return there;
+  }
+  SS_TRY(applyEdits(instruction));
+  stoppedBy_ = "step";
+  return position();
+}
+
+Result<snapshot::Position> Stepper::runTo(int instruction) {
+  const int target = std::clamp(instruction, 0, count());
+  if (target < position_) return replayTo(target);
+  return runRange(target, false);
+}
+
+Result<snapshot::Position> Stepper::runToBreak(bool backwards) {
+  if (!backwards) return runRange(count(), true);
+  // The last break before the present place: replayed once to find it, once more to stand there.
+  const int limit = position_;
+  int found = 0;
+  std::string reason;
+  int id = 0;
+  const std::vector<StepEdit> edits = edits_;  // they belong to the way forward too
+  SS_TRY(replayTo(0));
+  edits_ = edits;
+  context_.replayed += limit;
+  while (position_ < limit) {
+    SS_ASSIGN(const snapshot::Position stop, runRange(limit, true));
+    if (stop.stopped_by() == kCancelled) return stop;
+    if (position_ < limit && stop.stopped_by() != "step" && stop.stopped_by() != "end of step") {
+      found = position_;
+      reason = stop.stopped_by();
+      id = stop.breakpoint();
+    } else if (position_ >= limit) {
+      break;
+    }
+  }
+  SS_ASSIGN(const snapshot::Position there, replayTo(found));
+  if (there.stopped_by() == kCancelled) return there;
+  stoppedBy_ = reason.empty() ? "start of step" : reason;
+  stoppedAt_ = id;
+  return position();
+}
+
+Result<snapshot::Position> Stepper::stepPhase(bool backwards) {
+  int target = backwards ? 0 : count();
+  for (const int boundary : {0, plan().firstBackward, plan().firstOptimizer, count()}) {
+    if (backwards && boundary < position_) target = std::max(target, boundary);
+    if (!backwards && boundary > position_) target = std::min(target, boundary);
+  }
+  return runTo(target);
+}
+
+Status Stepper::finish(snapshot::StepRecord& record) {
+  SS_CHECK(inStep_);
+  SS_ASSIGN(const snapshot::Position end, runRange(count(), false, false));
+  if (end.stopped_by() == kCancelled)
+    return fail(ErrorCode::kCancelled,
+                fmt::format("step: cancelled before instruction {}; it stands there and can go on", position_));
+  fillRecord(record, stepBegin_, monotonicNs());
+  context_.notes.finish(record);
+  return commit();
+}
+
+snapshot::Position Stepper::position() const {
+  snapshot::Position p;
+  p.set_in_step(inStep_);
+  p.set_step(context_.state.counters.step);
+  p.set_instruction(inStep_ ? position_ : 0);
+  p.set_stopped_by(stoppedBy_);
+  p.set_breakpoint(stoppedAt_);
+  const ValueId loss = step().loss;
+  if (inStep_ && loss && executor_->unavailable(loss, position_).empty()) {
+    p.set_loss(elementAsDouble(executor_->view(loss), 0));
+    p.set_has_loss(true);
+  }
+  for (const ValueId id : context_.watched)
+    if (auto data = fetchValue(*this, id, {}, {}, true, 0)) *p.add_watched() = std::move(*data);
+  return p;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,108 @@
+// What the file is.
+#include <algorithm>
+#include <map>
+
+#include "engine/build/attach_loss.h"
+#include "engine/build/input_role.h"
+#include "engine/ops/op_def.h"
+#include "engine/snapshot/utf8.h"
+#include "engine/train/proposed_data.h"
+#include "engine/train/running.h"
+#include "kernels/kernel.h"
+
+namespace stepscope {
+
+snapshot::ModelInfo Session::inspect() const {
+  snapshot::ModelInfo info;
+  info.set_path(model_->path.string());
+  info.set_file_bytes(model_->file.fileBytes);
+  info.set_producer(toUtf8(model_->file.producer));
+  info.set_ir_version(model_->file.irVersion);
+  for (const auto& [domain, version] : model_->file.opsets) (*info.mutable_opsets())[domain] = version;
+  info.set_node_count(static_cast<int>(stages_.front().graph->order().size()));
+  info.set_function_count(static_cast<int>(model_->file.functions.size()));
+  const auto addInput = [&](snapshot::InputInfo& i, ValueId id, bool withRole) {
+    const Value& value = model_->graph.value(id);
+    i.set_name(toUtf8(value.name));
+    i.set_dtype(std::string(dtypeName(value.type.dtype)));
+    if (value.type.shape)
+      for (const Dim& dim : *value.type.shape) i.add_dims(dim.text());
+    if (!withRole) return;
+    const InputRole role = inferRole(model_->graph, id);
+    i.set_role(role.text);
+    i.set_reason(toUtf8(role.reason));
+  };
+  for (const ValueId id : model_->graph.inputs()) addInput(*info.add_inputs(), id, true);
+  for (const ValueId id : model_->graph.outputs()) {
+    addInput(*info.add_outputs(), id, false);
+    const ValueType& type = model_->graph.value(id).type;
+    if (isFloating(type.dtype) && (!type.shape || !type.shape->empty()))
+      info.add_loss_candidates(toUtf8(model_->graph.value(id).name));
+  }
+  const LossChoice loss = proposeLoss(model_->graph);
+  if (loss.loss) info.set_proposed_loss(model_->graph.value(loss.loss).name);
+  info.set_loss_reason(loss.reason);
+  std::vector<ParameterChoice> choices = parameters_;
+  if (choices.empty() && loss.loss)
+    if (auto chosen = chooseTrained(model_->graph, loss.loss, options_)) choices = std::move(*chosen);
+  std::map<ValueId, const ParameterChoice*> reasons;
+  for (const ParameterChoice& choice : choices) reasons[choice.value] = &choice;
+  std::int64_t elements = 0;
+  for (std::size_t k = 0; k < model_->graph.valueCapacity(); ++k) {
+    const Value& value = model_->graph.value({static_cast<std::int32_t>(k)});
+    if (!value.alive || value.role != ValueRole::kInitializer) continue;
+    auto& p = *info.add_parameters();
+    p.set_name(toUtf8(value.name));
+    p.set_dtype(std::string(dtypeName(value.type.dtype)));
+    std::int64_t count = 1;
+    if (value.type.shape)
+      for (const Dim& dim : *value.type.shape) {
+        p.add_dims(dim.known() ? dim.value() : -1);
+        count *= dim.known() ? dim.value() : 0;
+      }
+    p.set_bytes(count * static_cast<std::int64_t>(dtypeSize(value.type.dtype)));
+    if (isFloating(value.type.dtype)) elements += count;
+    p.set_missing(std::find(model_->file.missingWeights.begin(), model_->file.missingWeights.end(), value.name) !=
+                  model_->file.missingWeights.end());
+    if (const auto it = reasons.find(value.id); it != reasons.end()) {
+      p.set_trained(it->second->trained);
+      p.set_reason(it->second->reason);
+    }
+  }
+  info.set_parameter_count(elements);
+  std::map<std::pair<std::string, std::string>, int> counts;
+  for (const NodeId id : model_->graph.order()) ++counts[{model_->graph.node(id).domain, model_->graph.node(id).op}];
+  for (const auto& [key, count] : counts) {
+    auto& c = *info.add_ops();
+    const OpDef* op = findOp(key.first, key.second);
+    c.set_domain(toUtf8(key.first));
+    c.set_op(toUtf8(key.second));
+    c.set_count(count);
+    c.set_has_gradient(op && op->gradient);
+    c.set_has_kernel(hasKernel(Backend::kReference, key.first, key.second));
+    const auto fast = cpuKernels();
+    c.set_has_fast_kernel((op && op->view) || std::any_of(fast.begin(), fast.end(), [&](const KernelEntry& e) {
+                            return e.domain == key.first && e.op == key.second;
+                          }));
+    if (!op)
+      c.set_note("unknown operator: no shape rule, gradient or kernel");
+    else if (!op->gradient)
+      c.set_note(std::string(op->noGradientReason));
+    else if (op->view)
+      c.set_note("a view of its input: no kernel runs");
+  }
+  for (const snapshot::Alert& alert : alerts()) *info.add_alerts() = alert;
+  const ProposedData data = proposeData(model_->path, model_->graph);
+  info.set_proposed_data(toUtf8(data.path));
+  info.set_data_reason(toUtf8(data.reason));
+  for (const DimChoice& choice : dimensions()) {
+    auto& dimension = *info.add_dimensions();
+    dimension.set_name(toUtf8(choice.name));
+    dimension.set_extent(choice.extent);
+    dimension.set_reason(toUtf8(choice.reason));
+    dimension.set_fixed(choice.fixed);
+  }
+  return info;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,89 @@
+// Parameters and optimizer state as named tensors, and their files.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/snapshot/utf8.h"
+#include "engine/state/state_file.h"
+#include "engine/train/running.h"
+
+namespace stepscope {
+
+Result<Tensor> Session::gradient(const std::string& parameter) const {
+  if (!running_) return invalid("gradient: nothing was built; build first");
+  for (std::size_t i = 0; i < step_->trained.size(); ++i) {
+    if (step_->graph.value(step_->trained[i]).name != parameter) continue;
+    const ValueId id = step_->optimizer.accumulated[i];
+    if (!id) {
+      // The loss does not depend on it through what ran: its gradient is zero.
+      const Tensor& state = *context_.state.find(parameter);
+      return Tensor(state.dtype(), state.dims());
+    }
+    const TensorView view = stepper().executor().view(id);
+    if (!keepGradients_ || !view.data)
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
+    return Tensor(view.dtype, view.dims, nullptr, view.data).clone();
+  }
+  return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
+}
+
+std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
+  std::map<std::string, TensorView> named;
+  for (const ParameterChoice& parameter : parameters_) {
+    const Value& value = model_->graph.value(parameter.value);
+    if (!isFloating(value.type.dtype)) continue;
+    if (const Tensor* tensor = context_.state.find(value.name))
+      named[value.name] = tensor->view();
+    else if (value.data)
+      named[value.name] = value.data->view();
+  }
+  if (optimizer)
+    for (const auto& [name, tensor] : context_.state.tensors())
+      if (tensor.dtype() != DType::kString) named[name] = tensor.view();
+  return named;
+}
+
+Status Session::saveState(const std::filesystem::path& path) const {
+  return saveStateFile(path, namedState(true), context_.state.counters);
+}
+
+Status Session::loadState(const std::filesystem::path& path, bool resume) {
+  SS_TRY(abandonStep());
+  SS_ASSIGN(auto names, loadStateFile(path, resume, model_->graph, context_.state));
+  fromFile_.emplace(path.string(), std::move(names));
+  optimizerFromFile_ = resume;
+  if (running_) tellWhatTheFileLacks();
+  ring_.clear();
+  context_.resumed = true;
+  context_.log.setStep(nextStep());
+  return {};
+}
+
+// What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not
+// what its user believes, unless it is told.
+void Session::tellWhatTheFileLacks() {
+  if (!fromFile_) return;
+  const auto [path, inFile] = std::move(*fromFile_);
+  fromFile_.reset();
+  std::vector<std::string> parameters, states;
+  for (const ValueId id : step_->trained)
+    if (!inFile.contains(step_->graph.value(id).name)) parameters.push_back(step_->graph.value(id).name);
+  if (optimizerFromFile_)
+    for (const StateUpdate& update : step_->graph.stateUpdates) {
+      const Value& value = step_->graph.value(update.state);
+      if (value.role == ValueRole::kState && !inFile.contains(value.name)) states.push_back(value.name);
+    }
+  const auto tell = [&](const std::vector<std::string>& names, std::string_view what, std::string_view instead) {
+    if (names.empty()) return;
+    constexpr std::size_t kShown = 3;
+    std::string shown;
+    for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) shown += fmt::format("{}'{}'", i ? ", " : "", names[i]);
+    if (names.size() > kShown) shown += fmt::format(" and {} more", names.size() - kShown);
+    context_.log.warn("state_incomplete", toUtf8(fmt::format("state '{}': no {} {}; {}", path, what, shown, instead)));
+  };
+  tell(parameters, "parameter", "what the model has is trained from");
+  tell(states, "optimizer state", "it begins with zeros");
+}
+
+}  // namespace stepscope
