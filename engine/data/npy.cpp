@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/data/file.h"
+#include "engine/data/limits.h"
 #include "engine/data/npy_header.h"
 #include "engine/data/shown_name.h"
-#include "engine/onnx/limits.h"
 
 namespace stepscope {
 namespace {

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "engine/data/limits.h"
 #include "engine/data/shown_name.h"
-#include "engine/onnx/limits.h"
 
 namespace stepscope {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "engine/data/file.h"
+#include "engine/data/limits.h"
 #include "engine/data/safetensors_header.h"
 #include "engine/data/shown_name.h"
-#include "engine/onnx/limits.h"
 
 namespace stepscope {
 namespace {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "engine/data/limits.h"
 #include "engine/data/shown_name.h"
-#include "engine/onnx/limits.h"
 
 namespace stepscope {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 #include "engine/onnx/tensor_reader.h"
 
 namespace stepscope {

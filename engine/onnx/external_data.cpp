@@ -11,7 +11,7 @@
 #include <cstring>
 #include <new>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 #include "engine/onnx/problem.h"
 
 namespace stepscope {

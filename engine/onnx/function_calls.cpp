@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 #include "engine/onnx/problem.h"
 
 namespace stepscope {

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "engine/data/limits.h"
 #include "engine/onnx/attribute_reader.h"
 #include "engine/onnx/function_calls.h"
-#include "engine/onnx/limits.h"
 #include "engine/onnx/module_path.h"
 #include "engine/onnx/node_metadata.h"
 #include "engine/onnx/type_reader.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/data/limits.h"
 #include "engine/ir/pass_scope.h"
 #include "engine/onnx/attribute_reader.h"
 #include "engine/onnx/function_calls.h"
-#include "engine/onnx/limits.h"
 #include "engine/onnx/problem.h"
 
 namespace stepscope {

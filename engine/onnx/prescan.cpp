@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 
 namespace stepscope {
 namespace {

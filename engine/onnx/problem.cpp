@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 
 namespace stepscope {
 namespace {

@@ -11,10 +11,10 @@
 #include <set>
 
 #include "engine/data/file.h"
+#include "engine/data/limits.h"
 #include "engine/onnx/attribute_reader.h"
 #include "engine/onnx/function_calls.h"
 #include "engine/onnx/graph_reader.h"
-#include "engine/onnx/limits.h"
 #include "engine/onnx/node_metadata.h"
 #include "engine/onnx/prescan.h"
 #include "engine/onnx/shared_initializers.h"

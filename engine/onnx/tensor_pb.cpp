@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/data/file.h"
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 #include "engine/onnx/problem.h"
 #include "engine/onnx/tensor_reader.h"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 
 namespace stepscope {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cctype>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 
 namespace stepscope {
 namespace {

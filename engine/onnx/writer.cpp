@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "engine/data/file.h"
+#include "engine/data/limits.h"
 #include "engine/onnx/function_calls.h"
-#include "engine/onnx/limits.h"
 #include "engine/onnx/node_metadata.h"
 #include "engine/onnx/problem.h"
 #include "engine/onnx/tensor_pb.h"

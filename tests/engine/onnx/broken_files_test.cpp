@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "engine/onnx/limits.h"
+#include "engine/data/limits.h"
 #include "tests/engine/onnx/broken_models.h"
 #include "tests/support/yardstick.h"
 
