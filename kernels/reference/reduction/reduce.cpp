@@ -3,101 +3,74 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
+#include "kernels/reference/numbers.h"
 #include "kernels/reference/reduction/kernels.h"
 #include "kernels/reference/reduction/loops.h"
 
 namespace stepscope::reference {
 namespace {
 
-// Integer sums and products are exact modulo 2^64, so their cast is exact modulo the width of T; unsigned, to wrap defined.
-template <typename T>
-using Accumulator = std::conditional_t<kIsFloat<T>, double, std::uint64_t>;
+// Integer sums and products are exact modulo 2^64, so cutting one is exact modulo the width of the type; unsigned, to wrap
+// defined.
+template <typename W>
+using Accumulator = std::conditional_t<std::is_same_v<W, double>, double, std::uint64_t>;
 
-template <typename T>
-Accumulator<T> wide(T v) {
-  return static_cast<Accumulator<T>>(v);
-}
-
-template <typename T>
-T narrow(double v) {
-  if constexpr (kIsFloat<T>) {
-    return static_cast<T>(v);
-  } else {
-    if (std::isnan(v)) return T{0};
-    if (v <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-    if (v >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
-    return static_cast<T>(v);
-  }
-}
-
-template <typename T>
+template <typename W>
 struct Sum {
-  using State = Accumulator<T>;
-  static State init() { return 0; }
-  static void step(State& s, T v) { s += wide(v); }
-  static T finish(State s, std::int64_t) { return static_cast<T>(s); }
+  using State = Accumulator<W>;
+  static State init(const Numbers<W>&) { return 0; }
+  static void step(State& s, W v) { s += static_cast<State>(v); }
+  static W finish(State s, std::int64_t) { return static_cast<W>(s); }
 };
 
-template <typename T>
-struct Mean : Sum<T> {
-  static T finish(Accumulator<T> s, std::int64_t count) {
-    if constexpr (kIsFloat<T>)
-      return static_cast<T>(s / static_cast<double>(count));
-    else if (count == 0)
-      return T{0};
-    else if constexpr (std::is_signed_v<T>)
-      return static_cast<T>(static_cast<std::int64_t>(s) / count);
+template <typename W>
+struct Mean : Sum<W> {
+  static W finish(Accumulator<W> s, std::int64_t count) {
+    if constexpr (std::is_same_v<W, double>)
+      return s / static_cast<double>(count);
     else
-      return static_cast<T>(s / static_cast<std::uint64_t>(count));
+      return count == 0 ? W{0} : static_cast<W>(s) / static_cast<W>(count);
   }
 };
 
-template <typename T>
-struct Prod : Sum<T> {
-  static Accumulator<T> init() { return 1; }
-  static void step(Accumulator<T>& s, T v) { s *= wide(v); }
+template <typename W>
+struct Prod : Sum<W> {
+  static Accumulator<W> init(const Numbers<W>&) { return 1; }
+  static void step(Accumulator<W>& s, W v) { s *= static_cast<Accumulator<W>>(v); }
 };
 
-template <typename T>
-struct SumSquare : Sum<T> {
-  static void step(Accumulator<T>& s, T v) { s += wide(v) * wide(v); }
+template <typename W>
+struct SumSquare : Sum<W> {
+  static void step(Accumulator<W>& s, W v) { s += static_cast<Accumulator<W>>(v) * static_cast<Accumulator<W>>(v); }
 };
 
-template <typename T>
-struct L1 : Sum<T> {
-  static void step(Accumulator<T>& s, T v) {
-    if constexpr (kIsFloat<T>)
-      s += std::fabs(wide(v));
+template <typename W>
+struct L1 : Sum<W> {
+  static void step(Accumulator<W>& s, W v) {
+    if constexpr (std::is_same_v<W, double>)
+      s += std::fabs(v);
     else
-      s += v < T{0} ? 0 - wide(v) : wide(v);
+      s += v < W{0} ? 0 - static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v);
   }
 };
 
-template <typename T>
-struct L2 {
-  using State = double;
-  static State init() { return 0; }
-  static void step(State& s, T v) { s += static_cast<double>(v) * static_cast<double>(v); }
-  static T finish(State s, std::int64_t) { return narrow<T>(std::sqrt(s)); }
+struct L2 : Sum<double> {
+  static void step(double& s, double v) { s += v * v; }
+  static double finish(double s, std::int64_t) { return std::sqrt(s); }
 };
 
-template <typename T>
-struct LogSum {
-  using State = double;
-  static State init() { return 0; }
-  static void step(State& s, T v) { s += static_cast<double>(v); }
-  static T finish(State s, std::int64_t) { return narrow<T>(std::log(s)); }
+struct LogSum : Sum<double> {
+  static double finish(double s, std::int64_t) { return std::log(s); }
 };
 
-template <typename T>
 struct LogSumExp {
   struct State {
     double max, sum;
   };
-  static State init() { return {-std::numeric_limits<double>::infinity(), 0}; }
-  static void step(State& s, T element) {
-    const auto v = static_cast<double>(element);
+  static State init(const Numbers<double>&) { return {-std::numeric_limits<double>::infinity(), 0}; }
+  static void step(State& s, double v) {
     if (v == s.max) {  // also for equal infinities, whose difference is NaN
       s.sum += std::isinf(v) && v < 0 ? 0 : 1;
     } else if (v > s.max) {
@@ -107,68 +80,97 @@ struct LogSumExp {
       s.sum += std::exp(v - s.max);
     }
   }
-  static T finish(State s, std::int64_t) { return narrow<T>(s.max + std::log(s.sum)); }
+  static double finish(State s, std::int64_t) { return s.max + std::log(s.sum); }
 };
 
-template <typename T, bool kMax>
+template <typename W, bool kMax>
 struct Extreme {
-  using State = std::conditional_t<kIsFloat<T>, double, T>;
-  static State init() {
-    if constexpr (kIsFloat<T>)
-      return kMax ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
-    else
-      return kMax ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
-  }
-  static void step(State& s, T element) {
-    const auto v = static_cast<State>(element);
+  using State = W;
+  static State init(const Numbers<W>& numbers) { return kMax ? numbers.lowest : numbers.highest; }
+  static void step(State& s, W v) {
     if ((kMax ? v > s : v < s) || v != v) s = v;
   }
-  static T finish(State s, std::int64_t) { return static_cast<T>(s); }
+  static W finish(State s, std::int64_t) { return s; }
 };
-template <typename T>
-using Max = Extreme<T, true>;
-template <typename T>
-using Min = Extreme<T, false>;
+template <typename W>
+using Max = Extreme<W, true>;
+template <typename W>
+using Min = Extreme<W, false>;
 
-// x in the layout of the plan, y: one element per result.
-template <typename T, typename Policy>
-void run(const ReducePlan& plan, const T* x, T* y) {
-  if (plan.inner == 1) {
-    forEachResultBlock(plan, [&](std::int64_t result, std::int64_t, std::int64_t at) {
-      auto state = Policy::init();
-      forEachOffset(plan.reduced, at, [&](std::int64_t i) { Policy::step(state, x[i]); });
-      y[result] = Policy::finish(state, plan.count);
-    });
-    return;
-  }
-  forEachResultBlock(plan, [&](std::int64_t result, std::int64_t n, std::int64_t at) {
-    std::array<typename Policy::State, kBlock> states;
-    std::fill_n(states.begin(), n, Policy::init());
-    if (plan.count > 0)
-      forEachOffset(plan.reduced, at, [&](std::int64_t i) {
-        for (std::int64_t j = 0; j < n; ++j) Policy::step(states[static_cast<std::size_t>(j)], x[i + j]);
-      });
-    for (std::int64_t j = 0; j < n; ++j) y[result + j] = Policy::finish(states[static_cast<std::size_t>(j)], plan.count);
+// Calls visit(offset of the first, stride, count), count <= kBlock, for runs that cover `axes` in row-major order.
+template <typename F>
+void forEachRun(const Axes& axes, std::int64_t base, F&& visit) {
+  if (axes.rank == 0) return visit(base, 1, 1);
+  Axes outer = axes;
+  --outer.rank;
+  const auto last = static_cast<std::size_t>(outer.rank);
+  forEachOffset(outer, base, [&](std::int64_t line) {
+    for (std::int64_t i = 0; i < axes.extents[last]; i += kBlock)
+      visit(line + i * axes.strides[last], axes.strides[last], std::min(kBlock, axes.extents[last] - i));
   });
 }
 
+// x in the layout of the plan, y: one element per result.
+template <typename W, typename Policy>
+void run(const ReducePlan& plan, DType dtype, const TensorView& x, const TensorView& y) {
+  const Numbers<W> numbers = numbersOf<W>(dtype);
+  std::array<W, kBlock> elements, results;
+  std::array<typename Policy::State, kBlock> states;
+  forEachResultBlock(plan, [&](std::int64_t result, std::int64_t n, std::int64_t at) {
+    std::fill_n(states.begin(), n, Policy::init(numbers));
+    if (plan.inner == 1)
+      forEachRun(plan.reduced, at, [&](std::int64_t first, std::int64_t stride, std::int64_t count) {
+        numbers.load(x.data, first, stride, count, elements.data());
+        for (std::int64_t j = 0; j < count; ++j) Policy::step(states[0], elements[static_cast<std::size_t>(j)]);
+      });
+    else if (plan.count > 0)
+      forEachOffset(plan.reduced, at, [&](std::int64_t first) {
+        numbers.load(x.data, first, 1, n, elements.data());
+        for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) Policy::step(states[j], elements[j]);
+      });
+    for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j) results[j] = Policy::finish(states[j], plan.count);
+    numbers.store(results.data(), n, y.data, result);
+  });
+}
+
+// Computes in what the type of x is computed in; false for what is no number.
 template <template <typename> class Policy>
-Status reduce(const KernelSpec& spec, const KernelCall& call) {
+bool runInItsNumbers(const ReducePlan& plan, const TensorView& x, const TensorView& y) {
+  const auto number = numberOf(x.dtype);
+  if (!number) return false;
+  switch (*number) {
+    case Number::kReal: run<double, Policy<double>>(plan, x.dtype, x, y); break;
+    case Number::kSigned: run<std::int64_t, Policy<std::int64_t>>(plan, x.dtype, x, y); break;
+    case Number::kUnsigned: run<std::uint64_t, Policy<std::uint64_t>>(plan, x.dtype, x, y); break;
+  }
+  return true;
+}
+
+Result<ReducePlan> planOf(const KernelSpec& spec, const KernelCall& call) {
   const TensorView& x = call.inputs[0];
   SS_ASSIGN(const std::uint64_t mask, reducedAxes(spec, call, 1, x.dims));
-  SS_ASSIGN(const ReducePlan plan, planReduction(x.dims, mask));
+  SS_ASSIGN(ReducePlan plan, planReduction(x.dims, mask));
   SS_TRY(expectElements(spec, "output", call.outputs[0], plan.outputs));
-  const auto body = [&](auto tag) {
-    using T = decltype(tag);
-    run<T, Policy<T>>(plan, readAs<T>(x), writeAs<T>(call.outputs[0]));
-  };
-  if (dispatchNumeric(x.dtype, body)) return {};
-  if constexpr (std::is_same_v<Policy<float>, Max<float>> || std::is_same_v<Policy<float>, Min<float>>)
-    if (x.dtype == DType::kBool) {
-      body(bool{});
-      return {};
-    }
-  return badType(spec, x.dtype);
+  return plan;
+}
+
+template <template <typename> class Policy, bool kTakesBool = false>
+Status reduce(const KernelSpec& spec, const KernelCall& call) {
+  SS_ASSIGN(const ReducePlan plan, planOf(spec, call));
+  const TensorView& x = call.inputs[0];
+  if ((x.dtype == DType::kBool && !kTakesBool) || !runInItsNumbers<Policy>(plan, x, call.outputs[0]))
+    return badType(spec, x.dtype);
+  return {};
+}
+
+// Integers too are computed in double.
+template <typename Policy>
+Status reduceInDouble(const KernelSpec& spec, const KernelCall& call) {
+  SS_ASSIGN(const ReducePlan plan, planOf(spec, call));
+  const TensorView& x = call.inputs[0];
+  if (x.dtype == DType::kBool || !numberOf(x.dtype)) return badType(spec, x.dtype);
+  run<double, Policy>(plan, x.dtype, x, call.outputs[0]);
+  return {};
 }
 
 Status reduceToShape(const KernelSpec& spec, const KernelCall& call) {
@@ -186,11 +188,7 @@ Status reduceToShape(const KernelSpec& spec, const KernelCall& call) {
       return invalid(fmt::format("{}: shape {} does not broadcast to {}", spec.op, dimsText(target), dimsText(x.dims)));
   }
   SS_ASSIGN(const ReducePlan plan, planReduction(x.dims, mask));
-  const bool known = dispatchNumeric(x.dtype, [&](auto tag) {
-    using T = decltype(tag);
-    run<T, Sum<T>>(plan, readAs<T>(x), writeAs<T>(call.outputs[0]));
-  });
-  if (!known) return badType(spec, x.dtype);
+  if (x.dtype == DType::kBool || !runInItsNumbers<Sum>(plan, x, call.outputs[0])) return badType(spec, x.dtype);
   return {};
 }
 
@@ -243,12 +241,12 @@ Status reduceProdGrad(const KernelSpec& spec, const KernelCall& call) {
 
 constexpr KernelEntry kEntries[] = {
     {"", "ReduceL1", plain<reduce<L1>>},
-    {"", "ReduceL2", plain<reduce<L2>>},
-    {"", "ReduceLogSum", plain<reduce<LogSum>>},
-    {"", "ReduceLogSumExp", plain<reduce<LogSumExp>>},
-    {"", "ReduceMax", plain<reduce<Max>>},
+    {"", "ReduceL2", plain<reduceInDouble<L2>>},
+    {"", "ReduceLogSum", plain<reduceInDouble<LogSum>>},
+    {"", "ReduceLogSumExp", plain<reduceInDouble<LogSumExp>>},
+    {"", "ReduceMax", plain<reduce<Max, true>>},
     {"", "ReduceMean", plain<reduce<Mean>>},
-    {"", "ReduceMin", plain<reduce<Min>>},
+    {"", "ReduceMin", plain<reduce<Min, true>>},
     {"", "ReduceProd", plain<reduce<Prod>>},
     {"", "ReduceSum", plain<reduce<Sum>>},
     {"", "ReduceSumSquare", plain<reduce<SumSquare>>},
