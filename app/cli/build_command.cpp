@@ -4,25 +4,26 @@
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/save_graphs.h"
+#include "app/cli/shared_options.h"
 
 namespace stepscope::cli {
 
-Run addBuild(CLI::App& parent) {
-  auto* app = parent.add_subcommand("build", "build the training step, phases load to bind; print the phase table");
+Command buildCommand() {
   struct Arguments {
     std::string model, saveGraphs;
     bool json = false, recompute = false;
     SharedOptions shared;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
-  app->add_flag("--recompute", a->recompute,
-                "judge what may be computed again: what each pattern saves and costs, and what budgets give");
-  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")
-      ->type_name("DIR");
-  app->add_flag("--json", a->json, "one JSON object per line");
-  a->shared.add(*app);
-  return [a] {
+  Command command{"build",
+                  "build the training step, phases load to bind; print the phase table",
+                  {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
+                   {"--recompute", &a->recompute,
+                    "judge what may be computed again: what each pattern saves and costs, and what budgets give"},
+                   {"--save-graphs", &a->saveGraphs, "write the graph after each phase as .onnx into this folder", "DIR"},
+                   {"--json", &a->json, "one JSON object per line"}}};
+  a->shared.addTo(command);
+  command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared)) return *wrong;
     auto options = a->shared.apply();
@@ -52,6 +53,7 @@ Run addBuild(CLI::App& parent) {
     output.finished(0, 0);
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

@@ -1,57 +1,54 @@
-// One subcommand of `stepscope`: declares its options on the CLI11 parser and returns what runs when it was chosen.
+// What one subcommand of `stepscope` is: its options as data, and what runs when it was chosen.
 // Exit codes: 0 success, 1 the work failed, 2 wrong usage. Errors go to stderr as "error: <what> '<name>': …".
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "engine/build/options.h"
 #include "kernels/status.h"
 
 namespace stepscope::cli {
 
 inline constexpr int kSuccess = 0, kFailed = 1, kUsage = 2;
 
-using Run = std::function<int()>;
+// Where the value of an option is written; it keeps what it holds when the option is not given. bool: a switch without a
+// value. A list: the option may be given several times, one value each.
+using Target = std::variant<bool*, std::string*, double*, std::int64_t*, std::vector<std::string>*>;
 
-Run addBuild(CLI::App& parent);
-Run addTrain(CLI::App& parent);
-Run addRun(CLI::App& parent);
-Run addInspect(CLI::App& parent);
-Run addReport(CLI::App& parent);
-Run addCompare(CLI::App& parent);
-Run addSql(CLI::App& parent);
-Run addOptions(CLI::App& parent);
-Run addDoctor(CLI::App& parent);
-Run addWorker(CLI::App& parent);
-Run addOpen(CLI::App& parent);
+struct Option {
+  std::string names;  // "--json"; "-o,--output"; "MODEL": an argument that is told by its place
+  Target target;      // what it points to lives as long as the command's `run`
+  std::string help;   // what it does, its default in brackets
+  std::string type;   // the word for the value in the help: FILE, X …; empty: the one of the target
+  bool required = false;
+};
+
+struct Command {
+  std::string name, help;
+  std::vector<Option> options;  // in the order of the help
+  std::function<int()> run;     // returns the exit code
+};
+
+// Parses, runs the command that was chosen and returns its exit code. Without arguments: prints the help.
+int runCommandLine(int argc, char** argv, const std::vector<Command>& commands);
+
+// The subcommands, one file each.
+Command openCommand();
+Command buildCommand();
+Command trainCommand();
+Command runCommand();
+Command inspectCommand();
+Command reportCommand();
+Command compareCommand();
+Command sqlCommand();
+Command optionsCommand();
+Command doctorCommand();
+Command workerCommand();
 
 // Prints "error: …" and returns the exit code that fits it.
 int report(const Error& error);
-
-// --fetch VALUE=FILE.npy, split at the last '=': names of values may hold one.
-Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std::vector<std::string>& items);
-
-// The settings of DESIGN §8 that `build`, `train` and `run` share. add() declares the flags, apply() sets the options.
-class SharedOptions {
- public:
-  void add(CLI::App& app);
-  Result<TrainOptions> apply() const;
-  bool resume = false;
-  std::string initFrom;
-  bool mapWeights = false;
-
- private:
-  std::vector<std::pair<std::string, std::shared_ptr<std::vector<std::string>>>> values_;
-  std::shared_ptr<std::vector<std::string>> set_ = std::make_shared<std::vector<std::string>>();
-  bool nesterov_ = false;
-};
-
-// Prints what is wrong with the flags and returns the exit code: wrong usage, or failed where this build lacks what was
-// asked for.
-std::optional<int> usageError(const SharedOptions& shared, const std::vector<std::string>& fetches = {});
 
 }  // namespace stepscope::cli

@@ -137,9 +137,7 @@ void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
 
 }  // namespace
 
-Run addCompare(CLI::App& parent) {
-  auto* app =
-      parent.add_subcommand("compare", "two runs, of one project or of two: first divergence, options, time, memory");
+Command compareCommand() {
   struct Arguments {
     std::string project, other;
     std::int64_t a = 0, b = 0;
@@ -147,15 +145,17 @@ Run addCompare(CLI::App& parent) {
     bool json = false, check = false;
   };
   auto args = std::make_shared<Arguments>();
-  app->add_option("PROJECT", args->project, "project file")->required();
-  app->add_option("RUN_A", args->a, "number of a run (stepscope inspect PROJECT lists them)")->required();
-  app->add_option("RUN_B", args->b, "number of the run beside it")->required();
-  app->add_option("--other", args->other, "project that RUN_B is in, when it is another one")->type_name("PROJECT");
-  app->add_option("--rtol", args->tolerance.rtol, "relative tolerance of losses and gradient norms [1e-5]")->type_name("X");
-  app->add_option("--atol", args->tolerance.atol, "absolute tolerance [1e-8]")->type_name("X");
-  app->add_flag("--check", args->check, "exit code 1 when the runs diverge or share no step");
-  app->add_flag("--json", args->json, "one JSON object");
-  return [args] {
+  Command command{"compare",
+                  "two runs, of one project or of two: first divergence, options, time, memory",
+                  {{"PROJECT", &args->project, "project file", {}, true},
+                   {"RUN_A", &args->a, "number of a run (stepscope inspect PROJECT lists them)", {}, true},
+                   {"RUN_B", &args->b, "number of the run that is compared with it", {}, true},
+                   {"--other", &args->other, "project that RUN_B is in, when it is another one", "PROJECT"},
+                   {"--rtol", &args->tolerance.rtol, "relative tolerance of losses and gradient norms [1e-5]", "X"},
+                   {"--atol", &args->tolerance.atol, "absolute tolerance [1e-8]", "X"},
+                   {"--check", &args->check, "exit code 1 when the runs diverge or share no step"},
+                   {"--json", &args->json, "one JSON object"}}};
+  command.run = [args] {
     auto project = storage::Project::openReadOnly(args->project);
     if (!project) return fmt::print(stderr, "error: {}\n", project.error().message), kFailed;
     auto other = args->other.empty() ? std::nullopt : std::optional(storage::Project::openReadOnly(args->other));
@@ -171,6 +171,7 @@ Run addCompare(CLI::App& parent) {
       printText(*result, args->tolerance);
     return args->check && (result->steps.tolerance || result->steps.both == 0) ? kFailed : kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

@@ -10,12 +10,12 @@
 
 namespace stepscope::cli {
 
-Run addDoctor(CLI::App& parent) {
-  auto* app = parent.add_subcommand(
-      "doctor", "what this machine has and reaches: CPU features, memory, GPU, measured peaks, libraries");
+Command doctorCommand() {
   auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "machine-readable");
-  return [json] {
+  Command command{"doctor",
+                  "what this machine has and reaches: CPU features, memory, GPU, measured peaks, libraries",
+                  {{"--json", json.get(), "machine-readable"}}};
+  command.run = [json] {
     snapshot::MachineInfo info = machineInfo();
     *info.mutable_peak() = toSnapshot(cpu::machinePeak(std::max(1, info.cores())));
     if (*json) {
@@ -39,6 +39,7 @@ Run addDoctor(CLI::App& parent) {
     for (const std::string& library : info.libraries()) fmt::print("library    {}\n", library);
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

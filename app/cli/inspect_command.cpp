@@ -80,19 +80,18 @@ int inspectProject(const std::string& path, bool json) {
 
 }  // namespace
 
-Run addInspect(CLI::App& parent) {
-  auto* app =
-      parent.add_subcommand("inspect", "inputs, outputs, parameters, operators and coverage of a model; runs of a project");
+Command inspectCommand() {
   struct Arguments {
     std::string path;
     bool json = false;
     SharedOptions shared;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_option("MODEL", a->path, "ONNX file or project file")->required();
-  app->add_flag("--json", a->json, "machine-readable");
-  a->shared.add(*app);
-  return [a] {
+  Command command{"inspect",
+                  "inputs, outputs, parameters, operators and coverage of a model; runs of a project",
+                  {{"MODEL", &a->path, "ONNX file or project file", {}, true}, {"--json", &a->json, "machine-readable"}}};
+  a->shared.addTo(command);
+  command.run = [a] {
     if (a->path.ends_with(".stepscope")) return inspectProject(a->path, a->json);
     const Output output(false);
     auto options = a->shared.apply();
@@ -110,6 +109,7 @@ Run addInspect(CLI::App& parent) {
     fmt::print("{}\n", text);
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

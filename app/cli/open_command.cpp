@@ -8,11 +8,10 @@
 
 namespace stepscope::cli {
 
-Run addOpen(CLI::App& parent) {
-  auto* app = parent.add_subcommand("open", "the window, on a model or a project");
+Command openCommand() {
   auto path = std::make_shared<std::string>();
-  app->add_option("PATH", *path, "ONNX file or project file");
-  return [path] {
+  Command command{"open", "the window, on a model or a project", {{"PATH", path.get(), "ONNX file or project file"}}};
+  command.run = [path] {
     std::error_code error;
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     const std::string workbench = (self.parent_path() / "stepscope-workbench").string();
@@ -40,6 +39,7 @@ Run addOpen(CLI::App& parent) {
     fmt::print(stderr, "error: window '{}': could not be started\n", workbench);
     return kFailed;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

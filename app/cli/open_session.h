@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/shared_options.h"
 #include "engine/train/session.h"
 
 namespace stepscope::cli {

@@ -4,19 +4,21 @@
 
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/shared_options.h"
 
 namespace stepscope::cli {
 
-Run addOptions(CLI::App& parent) {
-  auto* app = parent.add_subcommand("options", "every option: value, default, who set it, what it does");
+Command optionsCommand() {
   struct Arguments {
     bool json = false;
     SharedOptions shared;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_flag("--json", a->json, "one JSON object per line");
-  a->shared.add(*app);
-  return [a] {
+  Command command{"options",
+                  "every option: value, default, who set it, what it does",
+                  {{"--json", &a->json, "one JSON object per line"}}};
+  a->shared.addTo(command);
+  command.run = [a] {
     const auto options = a->shared.apply();
     if (!options) return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
     std::vector<std::vector<std::string>> rows;
@@ -35,6 +37,7 @@ Run addOptions(CLI::App& parent) {
     if (!a->json) fmt::print("{}", table({"option", "value", "default", "set by", "effect"}, rows, 5));
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

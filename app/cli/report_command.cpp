@@ -6,17 +6,18 @@
 
 namespace stepscope::cli {
 
-Run addReport(CLI::App& parent) {
-  auto* app = parent.add_subcommand("report", "write a report of a run: .html .json .csv .trace.json by extension");
+Command reportCommand() {
   struct Arguments {
     std::string project, output;
     std::int64_t run = 0;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_option("PROJECT", a->project, "project file")->required();
-  app->add_option("--run", a->run, "number of the run; 0 = the newest")->type_name("R");
-  app->add_option("-o,--output", a->output, "file to write")->type_name("FILE")->required();
-  return [a] {
+  Command command{"report",
+                  "write a report of a run: .html .json .csv .trace.json by extension",
+                  {{"PROJECT", &a->project, "project file", {}, true},
+                   {"--run", &a->run, "number of the run; 0 = the newest", "R"},
+                   {"-o,--output", &a->output, "file to write", "FILE", true}}};
+  command.run = [a] {
     auto project = storage::Project::openReadOnly(a->project);
     if (!project) return fmt::print(stderr, "error: {}\n", project.error().message), kFailed;
     if (auto written = storage::writeReport(*project, a->run, a->output); !written) {
@@ -26,6 +27,7 @@ Run addReport(CLI::App& parent) {
     fmt::print("{}\n", a->output);
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

@@ -6,6 +6,7 @@
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
+#include "app/cli/shared_options.h"
 #include "engine/data/npy.h"
 #include "engine/onnx/tensor_pb.h"
 #include "engine/profile/tensor_data.h"
@@ -122,22 +123,24 @@ Status run(const Arguments& a, const Output& output) {
 
 }  // namespace
 
-Run addRun(CLI::App& parent) {
-  auto* app = parent.add_subcommand("run", "forward only; --expect compares with stored outputs");
+Command runCommand() {
   auto a = std::make_shared<Arguments>();
-  app->add_option("MODEL", a->model, "ONNX file")->required();
-  app->add_option("--expect", a->expect, "directory of output_*.pb to agree with")->type_name("DIR");
-  app->add_option("--rtol", a->rtol, "relative tolerance [1e-3]")->type_name("X");
-  app->add_option("--atol", a->atol, "absolute tolerance [1e-5]")->type_name("X");
-  app->add_option("--fetch", a->fetch, "VALUE=FILE.npy: any value")->type_name("")->expected(1)->take_all();
-  app->add_flag("--json", a->json, "one JSON object per line");
-  a->shared.add(*app);
-  return [a] {
+  Command command{"run",
+                  "forward only; --expect compares with stored outputs",
+                  {{"MODEL", &a->model, "ONNX file", {}, true},
+                   {"--expect", &a->expect, "directory of output_*.pb to agree with", "DIR"},
+                   {"--rtol", &a->rtol, "relative tolerance [1e-3]", "X"},
+                   {"--atol", &a->atol, "absolute tolerance [1e-5]", "X"},
+                   {"--fetch", &a->fetch, "VALUE=FILE.npy: any value"},
+                   {"--json", &a->json, "one JSON object per line"}}};
+  a->shared.addTo(command);
+  command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared, a->fetch)) return *wrong;
     if (Status status = run(*a, output); !status) return output.failed(status.error().message), report(status.error());
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

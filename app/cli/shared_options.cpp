@@ -1,16 +1,15 @@
-#include <fmt/format.h>
+#include "app/cli/shared_options.h"
 
-#include "app/cli/command.h"
+#include <fmt/format.h>
 
 namespace stepscope::cli {
 
-void SharedOptions::add(CLI::App& app) {
+void SharedOptions::addTo(Command& command) {
   for (const OptionInfo& info : optionTable()) {
     // Dotted names have no flag of their own, and a switch takes no value.
     if (info.name.find('.') != std::string_view::npos || info.name == "nesterov" || info.name == "kernels" ||
         info.name == "record")
       continue;
-    auto values = std::make_shared<std::vector<std::string>>();
     std::string doc(info.doc);
     if (!info.choices.empty()) {
       doc += " (";
@@ -18,24 +17,25 @@ void SharedOptions::add(CLI::App& app) {
       doc += ")";
     }
     if (!info.defaultValue.empty()) doc += fmt::format(" [{}]", info.defaultValue);
-    app.add_option("--" + std::string(info.name), *values, doc)->type_name("")->expected(1)->take_all();
-    values_.emplace_back(std::string(info.name), std::move(values));
+    auto& [name, values] = values_.emplace_back(std::string(info.name), std::vector<std::string>{});
+    command.options.push_back({"--" + name, &values, doc});
   }
-  app.add_flag("--nesterov", nesterov_, "Nesterov momentum of sgd");
-  app.add_option("--set", *set_, "NAME=VALUE: any option of `stepscope options`")->type_name("")->expected(1)->take_all();
-  app.add_option("--init-from", initFrom, "parameters from a .safetensors file")->type_name("FILE");
-  app.add_flag("--map-weights", mapWeights,
-               "map weights that lie in files beside the model instead of copying them: what is not trained stays in the "
-               "file cache; the files must stay as they are");
-  app.add_flag("--resume", resume, "with --init-from: optimizer state and step number too");
+  command.options.push_back({"--nesterov", &nesterov_, "Nesterov momentum of sgd"});
+  command.options.push_back({"--set", &set_, "NAME=VALUE: any option of `stepscope options`"});
+  command.options.push_back({"--init-from", &initFrom, "parameters from a .safetensors file", "FILE"});
+  command.options.push_back(
+      {"--map-weights", &mapWeights,
+       "map weights that lie in files beside the model instead of copying them: what is not trained stays in the "
+       "file cache; the files must stay as they are"});
+  command.options.push_back({"--resume", &resume, "with --init-from: optimizer state and step number too"});
 }
 
 Result<TrainOptions> SharedOptions::apply() const {
   TrainOptions options;
   for (const auto& [name, values] : values_)
-    for (const std::string& value : *values) SS_TRY(applySetting(options, name, value, "command line"));
+    for (const std::string& value : values) SS_TRY(applySetting(options, name, value, "command line"));
   if (nesterov_) SS_TRY(applySetting(options, "nesterov", "on", "command line"));
-  for (const std::string& assignment : *set_) {
+  for (const std::string& assignment : set_) {
     const auto equals = assignment.find('=');
     if (equals == std::string::npos)
       return invalid(fmt::format("option 'set': found '{}'; expected NAME=VALUE", assignment));

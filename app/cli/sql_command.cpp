@@ -9,17 +9,18 @@
 
 namespace stepscope::cli {
 
-Run addSql(CLI::App& parent) {
-  auto* app = parent.add_subcommand("sql", "a reading SQL statement over a project file");
+Command sqlCommand() {
   struct Arguments {
     std::string project, sql;
     bool json = false;
   };
   auto a = std::make_shared<Arguments>();
-  app->add_option("PROJECT", a->project, "project file")->required();
-  app->add_option("SQL", a->sql, "SELECT …")->required();
-  app->add_flag("--json", a->json, "one JSON array per row, the first with the column names");
-  return [a] {
+  Command command{"sql",
+                  "a reading SQL statement over a project file",
+                  {{"PROJECT", &a->project, "project file", {}, true},
+                   {"SQL", &a->sql, "SELECT …", {}, true},
+                   {"--json", &a->json, "one JSON array per row, the first with the column names"}}};
+  command.run = [a] {
     auto project = storage::Project::openReadOnly(a->project);
     if (!project) return fmt::print(stderr, "error: {}\n", project.error().message), kFailed;
     auto result = storage::runSql(*project, a->sql);
@@ -41,6 +42,7 @@ Run addSql(CLI::App& parent) {
     }
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

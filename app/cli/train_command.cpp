@@ -13,6 +13,7 @@
 #include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/save_graphs.h"
+#include "app/cli/shared_options.h"
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
 #include "engine/ops/op_def.h"
@@ -223,30 +224,27 @@ std::optional<int> wrongUsage(const Arguments& a) {
 
 }  // namespace
 
-Run addTrain(CLI::App& parent) {
-  auto* app = parent.add_subcommand("train", "build, then run training steps; print the loss of each");
+Command trainCommand() {
   auto a = std::make_shared<Arguments>();
-  app->add_option("MODEL", a->model, "ONNX file, or a folder of stepscope_capture")->required();
-  app->add_option("--project", a->project, "record into this project file")->type_name("FILE");
-  app->add_option("--save-graphs", a->saveGraphs, "write the graph after each phase as .onnx into this folder")
-      ->type_name("DIR");
-  app->add_option("--save", a->save, "parameters and optimizer state after the last step")->type_name("FILE.safetensors");
-  app->add_option("--dump-grads", a->dumpGrads, "gradients at the last step, as accumulated, before clipping")
-      ->type_name("FILE.safetensors");
-  app->add_option("--dump-params", a->dumpParams, "parameters and running statistics after the last step")
-      ->type_name("FILE.safetensors");
-  app->add_option("--fetch", a->fetch, "VALUE=FILE.npy: any intermediate value of the last step")
-      ->type_name("")
-      ->expected(1)
-      ->take_all();
-  app->add_flag("--json", a->json, "one JSON object per line");
-  a->shared.add(*app);
-  return [a] {
+  Command command{
+      "train",
+      "build, then run training steps; print the loss of each",
+      {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
+       {"--project", &a->project, "record into this project file", "FILE"},
+       {"--save-graphs", &a->saveGraphs, "write the graph after each phase as .onnx into this folder", "DIR"},
+       {"--save", &a->save, "parameters and optimizer state after the last step", "FILE.safetensors"},
+       {"--dump-grads", &a->dumpGrads, "gradients at the last step, as accumulated, before clipping", "FILE.safetensors"},
+       {"--dump-params", &a->dumpParams, "parameters and running statistics after the last step", "FILE.safetensors"},
+       {"--fetch", &a->fetch, "VALUE=FILE.npy: any intermediate value of the last step"},
+       {"--json", &a->json, "one JSON object per line"}}};
+  a->shared.addTo(command);
+  command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = wrongUsage(*a)) return *wrong;
     if (Status status = train(*a, output); !status) return output.failed(status.error().message), report(status.error());
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

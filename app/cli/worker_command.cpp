@@ -9,9 +9,9 @@
 
 namespace stepscope::cli {
 
-Run addWorker(CLI::App& parent) {
-  parent.add_subcommand("worker", "the protocol on stdin and stdout; started by the window, or behind ssh");
-  return [] {
+Command workerCommand() {
+  Command command{"worker", "the protocol on stdin and stdout; started by the window, or behind ssh"};
+  command.run = [] {
     std::signal(SIGPIPE, SIG_IGN);
     // Whatever a library prints must not get between the frames.
     const int out = dup(STDOUT_FILENO);
@@ -23,6 +23,7 @@ Run addWorker(CLI::App& parent) {
     }
     return kSuccess;
   };
+  return command;
 }
 
 }  // namespace stepscope::cli

@@ -1,0 +1,41 @@
+// The settings of DESIGN §8 that `build`, `train`, `run`, `inspect` and `options` share.
+#pragma once
+
+#include <list>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/cli/command.h"
+#include "engine/build/options.h"
+
+namespace stepscope::cli {
+
+// Declares the options, then makes TrainOptions of what was given. Must not move after addTo().
+class SharedOptions {
+ public:
+  SharedOptions() = default;
+  SharedOptions(const SharedOptions&) = delete;
+  SharedOptions& operator=(const SharedOptions&) = delete;
+  void addTo(Command& command);
+  // Errors: a value that an option does not take; options that exclude each other.
+  Result<TrainOptions> apply() const;
+  bool resume = false;
+  std::string initFrom;  // --init-from; empty: parameters of the model
+  bool mapWeights = false;
+
+ private:
+  std::list<std::pair<std::string, std::vector<std::string>>> values_;  // name of an option and what was given for it
+  std::vector<std::string> set_;
+  bool nesterov_ = false;
+};
+
+// --fetch VALUE=FILE.npy, split at the last '=': names of values may hold one.
+Result<std::vector<std::pair<std::string, std::string>>> parseFetches(const std::vector<std::string>& items);
+
+// Prints what is wrong with the flags and returns the exit code: wrong usage, or failed where this build lacks what was
+// asked for.
+std::optional<int> usageError(const SharedOptions& shared, const std::vector<std::string>& fetches = {});
+
+}  // namespace stepscope::cli
