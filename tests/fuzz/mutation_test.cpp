@@ -119,7 +119,7 @@ TEST(Mutation, ModelsMadeHereNeverCrash) {
   EXPECT_EQ(outcome.sound + outcome.refused, 2'500);
   EXPECT_GT(outcome.refused, 1'000);
   EXPECT_GT(outcome.sound, 50);  // damage that leaves a model sound is judged too
-  EXPECT_LT(outcome.slowest, 10.0);
+  EXPECT_LT(outcome.slowest, 10 * slowness());
 }
 
 TEST(Mutation, ExportedModelsNeverCrash) {
@@ -132,7 +132,7 @@ TEST(Mutation, ExportedModelsNeverCrash) {
     for (std::uint64_t seed = 0; seed < 40; ++seed) tryModel(damaged(bytes, seed * 1'000 + bytes.size()), outcome);
   }
   EXPECT_GT(outcome.sound + outcome.refused, 600);
-  EXPECT_LT(outcome.slowest, 10.0);
+  EXPECT_LT(outcome.slowest, 10 * slowness());
 }
 
 TEST(Mutation, DataFilesNeverCrash) {

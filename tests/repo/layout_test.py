@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layout of the house: format, top level, include arrows, sizes, READMEs, licence lines, the list of views.
+"""The layout of the house: what STYLE.md calls enforced, one check each.
 
     layout_test.py SOURCE_ROOT [CHECK…]        without names: all checks
 
@@ -14,6 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+from arrows import check_arrows
+from clocks import check_clocks
+from names import check_licences, check_names
+from readmes import check_readmes
+
 CLANG_FORMAT = "clang-format-16"
 LARGEST_FILE = 2 * 1024 * 1024  # bytes
 TOP = {
@@ -21,24 +26,6 @@ TOP = {
     "plugins", "tests", "scripts", ".ci", ".gitignore", ".gitattributes", ".clang-format", ".clang-tidy", ".clangd", ".editorconfig",
 }  # fmt: skip
 SOURCES = {".h", ".cpp", ".cu", ".cuh"}
-ENGINE_PARTS = "ir|onnx|ops|passes|autodiff|recompute|plan|exec|state|build|step|lab|train|profile|plugin|wire|data"
-
-# (folders, what their files must not include): the arrows of the design.
-ARROWS = [
-    (("views",), rf'"(engine/({ENGINE_PARTS})|kernels|storage|app)/'),
-    (("engine",), r'"(app|views|storage)/'),
-    (("storage",), rf'"(app|views|kernels|engine/({ENGINE_PARTS}))/'),
-    (("kernels",), r'"(app|views|storage|engine)/'),
-    (("plugins/abi",), r'"(app|views|storage|engine|kernels)/'),
-    (("engine", "kernels", "storage", "app/cli"), r"<Q[A-Z]"),
-    (("engine", "kernels", "views", "app"), r"<sqlite3"),
-    (("engine", "storage", "views", "app", "kernels/cpu", "kernels/reference"), r"<(cuda|cublas|cudnn|cupti|nvtx)"),
-]
-# Folders whose sources link Qt and are GPL; the others are Apache-2.0.
-GPL_FOLDERS = ("views", "app/workbench")
-GPL_LINE = "SPDX-License-Identifier: GPL-3.0-or-later"
-# A README stands in each of these, and in each folder directly below those that end in a slash.
-README_FOLDERS = (".", "app/", "engine", "engine/", "kernels", "kernels/", "plugins/", "storage", "views")
 
 
 def tracked_files(root):
@@ -51,25 +38,9 @@ def tracked_files(root):
     return sorted(n for n in names if (root / n).is_file())
 
 
-def inside(name, folders):
-    return any(name.startswith(folder + "/") for folder in folders)
-
-
 def check_top_level(root, files):
     for name in sorted({f.split("/")[0] for f in files} - TOP):
         yield f"{name}: at the top level; expected one of the design's folders"
-
-
-def check_arrows(root, files):
-    for name in files:
-        if pathlib.Path(name).suffix not in SOURCES:
-            continue
-        forbidden = [re.compile(r"#\s*include\s*" + pattern) for folders, pattern in ARROWS if inside(name, folders)]
-        if not forbidden:
-            continue
-        for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), start=1):
-            if any(pattern.match(line.strip()) for pattern in forbidden):
-                yield f"{name}:{number}: {line.strip()}; against the arrows of the design"
 
 
 def check_sizes(root, files):
@@ -77,25 +48,6 @@ def check_sizes(root, files):
         size = (root / name).stat().st_size
         if size > LARGEST_FILE:
             yield f"{name}: {size} bytes; expected at most {LARGEST_FILE}"
-
-
-def check_readmes(root, files):
-    folders = {str(parent) for name in files for parent in pathlib.PurePosixPath(name).parents}
-    wanted = {f for f in README_FOLDERS if not f.endswith("/")}
-    for parent in (f[:-1] for f in README_FOLDERS if f.endswith("/")):
-        wanted |= {f for f in folders if str(pathlib.PurePosixPath(f).parent) == parent}
-    for folder in sorted(wanted & folders):
-        readme = "README.md" if folder == "." else f"{folder}/README.md"
-        if readme not in files and not (root / readme).is_file():
-            yield f"{readme}: missing; expected what it is, what it may include, how to add one, map of files"
-
-
-def check_licences(root, files):
-    for name in files:
-        if pathlib.Path(name).suffix in SOURCES and inside(name, GPL_FOLDERS):
-            head = (root / name).read_text(encoding="utf-8").splitlines()[:3]
-            if not any(GPL_LINE in line for line in head):
-                yield f"{name}: no line '{GPL_LINE}' at its head"
 
 
 def check_views(root, files):
@@ -151,9 +103,11 @@ CHECKS = {
     "format": check_format,
     "top_level": check_top_level,
     "arrows": check_arrows,
-    "sizes": check_sizes,
-    "readmes": check_readmes,
+    "clocks": check_clocks,
     "licences": check_licences,
+    "names": check_names,
+    "readmes": check_readmes,
+    "sizes": check_sizes,
     "views": check_views,
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QtTest>
 #include <algorithm>
-#include <ctime>
 #include <random>
 #include <set>
 
+#include "tests/support/yardstick.h"
 #include "tests/views_drawing/generated_graph.h"
 #include "views/graph/edge_router.h"
 #include "views/graph/graph_search.h"
@@ -240,12 +240,12 @@ class LayoutTest : public QObject {
 
   void tenThousandNodesAreFast() {
     const auto model = modelOf(generated::step({.blocks = generated::blocksFor(10'000)}));
-    const std::clock_t start = std::clock();  // CPU time of this process: other tests run beside it
+    const double start = testing::cpuSeconds();
     const auto scene = layoutOf(model, allGroups(*model));
-    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    const double seconds = testing::cpuSeconds() - start;
     QVERIFY(scene != nullptr);
-    // The goal is 0.3 s on a quiet core (bench views_bench); slow and instrumented machines get ten times that.
-    QVERIFY2(seconds < 3, qPrintable(QString::number(seconds)));
+    // The goal is 0.3 s on a quiet core (bench views_bench); ten times that, and more on a slow or instrumented machine.
+    QVERIFY2(seconds < 3 * testing::slowness(), qPrintable(QString::number(seconds)));
   }
 
   void anythingGoesWithoutACrash() {
