@@ -5,9 +5,9 @@
 // 0) - x t + log(1 + exp(-|x|)). The labels input is added when the model has none of that name.
 #pragma once
 
+#include "engine/build/options.h"
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
-#include "engine/build/options.h"
 
 namespace stepscope {
 

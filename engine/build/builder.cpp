@@ -9,6 +9,7 @@
 #include "engine/build/attach_loss.h"
 #include "engine/build/blocked_nodes.h"
 #include "engine/build/phase_passes.h"
+#include "engine/ir/key_index.h"
 #include "engine/ops/op_def.h"
 
 namespace stepscope {
@@ -30,8 +31,7 @@ struct Builder::Work {
 
 namespace {
 
-void addOutput(std::vector<ValueId>& outputs, const Graph& graph, const std::string& name) {
-  const ValueId id = graph.findValue(name);
+void addOutput(std::vector<ValueId>& outputs, const Graph& graph, ValueId id) {
   if (id && graph.value(id).role == ValueRole::kNodeOutput && std::find(outputs.begin(), outputs.end(), id) == outputs.end())
     outputs.push_back(id);
 }
@@ -120,8 +120,11 @@ Status Builder::attachLoss(SymbolicStep& step, Work& work) const {
     report.add_notes(fmt::format("loss '{}': {}", graph.value(step.loss).name, choice->reason));
     // Only the loss and what the user wants to see keeps the step alive; other outputs of the model are not computed for it.
     std::vector<ValueId> outputs{step.loss};
-    for (const std::string& name : request.keep) addOutput(outputs, graph, name);
-    for (const std::string& name : request.pinned) addOutput(outputs, graph, name);
+    for (const std::string& name : request.keep) addOutput(outputs, graph, graph.findValue(name));
+    if (!request.pinned.empty()) {
+      const KeyIndex keys(graph);
+      for (const ValueKey& key : request.pinned) addOutput(outputs, graph, keys.find(key));
+    }
     graph.mutableOutputs() = outputs;
     auto chosen = chooseTrained(graph, step.loss, request.options);
     if (!chosen) return phase.fail(chosen.error());

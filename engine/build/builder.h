@@ -19,6 +19,7 @@
 #include "engine/build/optimizer.h"
 #include "engine/build/options.h"
 #include "engine/build/trained_set.h"
+#include "engine/ir/keys.h"
 #include "engine/plan/plan.h"
 
 namespace stepscope {
@@ -26,7 +27,7 @@ namespace stepscope {
 struct BuildRequest {
   TrainOptions options;
   std::vector<std::string> keep;  // values to keep until the end of the step, by name
-  std::set<std::string> pinned;   // the same, chosen by a person
+  std::set<ValueKey> pinned;      // the same, chosen by a person
   bool keepGradients = false;     // of trained parameters, as accumulated
   bool forwardOnly = false;       // without loss, gradient and optimizer
   int threads = 1;

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/ir/graph.h"
-#include "engine/snapshot/run.pb.h"
 #include "engine/build/batch.h"
 #include "engine/build/options.h"
+#include "engine/ir/graph.h"
+#include "engine/snapshot/run.pb.h"
 
 namespace stepscope {
 

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/build/options.h"
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
-#include "engine/build/options.h"
 
 namespace stepscope {
 

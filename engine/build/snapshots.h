@@ -1,12 +1,12 @@
 // Engine structures as snapshot messages.
 #pragma once
 
+#include "engine/build/trained_set.h"
 #include "engine/exec/executor.h"
 #include "engine/ir/graph.h"
 #include "engine/snapshot/graph.pb.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/run.pb.h"
-#include "engine/build/trained_set.h"
 
 namespace stepscope {
 

@@ -3,6 +3,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/build/phase_passes.h"
+#include "engine/ir/key_index.h"
 #include "engine/plan/fits.h"
 #include "engine/recompute/choose.h"
 
@@ -40,7 +41,10 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   planOptions.trained = variant->step->trained;
   planOptions.threads = request.threads;
   for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
-  for (const std::string& name : request.pinned) planOptions.pinned.push_back(graph.findValue(name));
+  if (!request.pinned.empty()) {
+    const KeyIndex keys(graph);
+    for (const ValueKey& key : request.pinned) planOptions.pinned.push_back(keys.find(key));
+  }
   std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
   if (!request.forwardOnly) SS_TRY(recompute(*variant));
   if (variant->stages.size() > 1) stages.push_back(variant->stages.back());

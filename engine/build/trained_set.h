@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/ir/graph.h"
 #include "engine/build/options.h"
+#include "engine/ir/graph.h"
 
 namespace stepscope {
 

@@ -51,8 +51,30 @@ void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapsh
   proof.set_equal(proof.differing() == 0);
 }
 
-std::int64_t freeMemoryBytes() {
-  return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+void compareSteppers(const Stepper& old, int position, const Stepper& next, snapshot::OptionProof& proof) {
+  const auto sum = [](const std::vector<Span>& spans) {
+    double ns = 0;
+    for (const Span& span : spans) ns += static_cast<double>(span.end - span.begin);
+    return ns;
+  };
+  proof.set_before_ns(sum(old.lastSpans()));
+  proof.set_after_ns(sum(next.lastSpans()));
+  proof.set_before_peak_bytes(old.variant().plan.lowerBoundBytes);
+  proof.set_after_peak_bytes(next.variant().plan.lowerBoundBytes);
+  const ExecutionPlan& plan = old.plan();
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    const ValueId id = plan.buffers[b].value;
+    if (!id || old.graph().value(id).role != ValueRole::kNodeOutput) continue;
+    if (plan.buffers[static_cast<std::size_t>(plan.root(static_cast<int>(b)))].home == Home::kState) continue;
+    if (!old.executor().unavailable(id, position).empty()) continue;
+    const ValueId same = next.keys().find(old.keys().keyOf(id));
+    if (!same || !next.executor().unavailable(same, next.next()).empty()) continue;
+    const auto before = old.executor().read(id), after = next.executor().read(same);
+    if (before && after) addComparison(compareTensors(old.graph().value(id).name, before->view(), after->view()), proof);
+  }
+  proof.set_equal(proof.differing() == 0);
 }
+
+std::int64_t freeMemoryBytes() { return static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE); }
 
 }  // namespace stepscope

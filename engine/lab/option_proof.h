@@ -23,6 +23,10 @@ std::string optionValue(const TrainOptions& options, const std::string& name);
 // Compares loss and state by bits, and tells both times.
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof);
 
+// Compares what two steppers of one step hold where they stand: every computed value that both plans have in memory now.
+// `position`: where `old` stood; what it wrote of the state was taken back since and is left out.
+void compareSteppers(const Stepper& old, int position, const Stepper& next, snapshot::OptionProof& proof);
+
 // Adds one value to the proof.
 void addComparison(const snapshot::ComparisonResult& result, snapshot::OptionProof& proof);
 

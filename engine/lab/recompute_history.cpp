@@ -54,8 +54,14 @@ void RecomputeHistory::add(const Stepper& stepper) {
   if (run == runs_.end() || !sameBuild(*run, stepper)) {
     if (run != runs_.end()) runs_.erase(run);
     if (runs_.size() >= kMost) runs_.erase(runs_.begin());
-    runs_.push_back({stepper.plan().signature, step.settings, step.recomputePlan, step.request.options.recomputeBudget,
-                     stepper.variant().plan.lowerBoundBytes, 0, stepper.variant().step, {}});
+    runs_.push_back({stepper.plan().signature,
+                     step.settings,
+                     step.recomputePlan,
+                     step.request.options.recomputeBudget,
+                     stepper.variant().plan.lowerBoundBytes,
+                     0,
+                     stepper.variant().step,
+                     {}});
     run = runs_.end() - 1;
   }
   run->times.add(stepper.lastSpans(), stepper.plan().instructions.size());

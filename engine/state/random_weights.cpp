@@ -16,7 +16,8 @@ void fill(const Tensor& tensor, const std::string& name, const RandomKey& key, i
   const auto rank = tensor.dims().size();
   const bool scale = rank == 1 && (name.ends_with("weight") || name.ends_with("running_var") || name.ends_with("gamma"));
   const double fan =
-      rank >= 2 ? static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(1, tensor.dims()[0])) : 1;
+      rank >= 2 ? static_cast<double>(tensor.elements()) / static_cast<double>(std::max<std::int64_t>(1, tensor.dims()[0]))
+                : 1;
   const double deviation = rank >= 2 ? std::min(0.02, 1 / std::sqrt(std::max(1.0, fan))) : 0;
   if (tensor.dtype() != DType::kF32 || rank < 2) {
     if (!isFloating(tensor.dtype())) return;

@@ -1,4 +1,5 @@
-// Contents for initializers whose data is not there, by role from a seed, so that a model can be profiled without its weights.
+// Contents for initializers whose data is not there, by role from a seed, so that a model can be profiled without its
+// weights.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
-// What training changes: parameters, running statistics, optimizer state, counters. Keyed by imported name, in logical layout.
+// What training changes: parameters, running statistics, optimizer state, counters. Keyed by imported name, in logical
+// layout.
 //
-// A micro step is a transaction. Between begin and commit, keep() saves what the step is about to write over; rollback() puts
-// all of it back, bit for bit. Counters change only in commit(). Plans borrow the tensors: their addresses stay the same for
-// the life of the State. Not thread-safe.
+// A micro step is a transaction. Between begin and commit, keep() saves what the step is about to write over; rollback()
+// puts all of it back, bit for bit. Counters change only in commit(). Plans borrow the tensors: their addresses stay the
+// same for the life of the State. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,9 @@ namespace stepscope {
 struct StateCounters {
   std::int64_t step = 0;     // micro step that comes next
   std::int64_t updates = 0;  // updates done; the optimizer's moments know of as many
-  std::int64_t updatesBefore = 0;  // counted by the schedule besides: --start-step begins in its middle, with moments of zero
-  std::int64_t micro = 0;          // micro steps done in the present round of accumulation
+  std::int64_t updatesBefore =
+      0;                   // counted by the schedule besides: --start-step begins in its middle, with moments of zero
+  std::int64_t micro = 0;  // micro steps done in the present round of accumulation
 
   std::int64_t scheduledUpdates() const { return updatesBefore + updates; }
 };
@@ -46,8 +48,8 @@ class State {
   std::int64_t bytes() const;
 
   // --- the running step
-  // Saves the contents of `name` unless this step has saved them before. The copy belongs to the State; it is shared, so that
-  // the undo log need not make another one.
+  // Saves the contents of `name` unless this step has saved them before. The copy belongs to the State; it is shared, so
+  // that the undo log need not make another one.
   const Tensor& keep(const std::string& name);
   // How many names are kept; entries from `first` on are those that keep() has added since there were `first`.
   std::size_t keptCount() const { return kept_.size(); }

@@ -14,8 +14,8 @@ namespace stepscope {
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
                      const StateCounters& counters);
 
-// Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Returns every name that the
-// file holds. Nothing is changed on an error: a type that differs from the state's or the parameter's, counters that are
+// Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Returns every name that
+// the file holds. Nothing is changed on an error: a type that differs from the state's or the parameter's, counters that are
 // missing or no numbers (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound).
 Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
                                             State& state);

@@ -29,12 +29,13 @@ std::vector<std::int64_t> StateRing::steps() const {
 }
 
 Status StateRing::rewind(std::int64_t step, State& state) {
-  const auto it = std::find_if(copies_.begin(), copies_.end(), [&](const StateSnapshot& s) { return s.counters.step == step; });
+  const auto it =
+      std::find_if(copies_.begin(), copies_.end(), [&](const StateSnapshot& s) { return s.counters.step == step; });
   if (it == copies_.end()) {
     std::string known;
     for (const std::int64_t k : steps()) known += fmt::format("{}{}", known.empty() ? "" : ", ", k);
-    return fail(ErrorCode::kNotFound, fmt::format("rewind: no state is kept for step {}; kept are {}", step,
-                                                  known.empty() ? "none" : known));
+    return fail(ErrorCode::kNotFound,
+                fmt::format("rewind: no state is kept for step {}; kept are {}", step, known.empty() ? "none" : known));
   }
   state.restore(*it);
   while (copies_.size() > static_cast<std::size_t>(it - copies_.begin()) + 1) {

@@ -148,7 +148,8 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
       for (const snapshot::Breakpoint& b : breakpoints) {
         if (!b.enabled()) continue;
         *id = b.id();
-        if (b.nan() && found.nan) return fmt::format("breakpoint {}: NaN in '{}'", b.id(), executor.graph().value(value).name);
+        if (b.nan() && found.nan)
+          return fmt::format("breakpoint {}: NaN in '{}'", b.id(), executor.graph().value(value).name);
         if (b.new_inf() && found.inf && !excused)
           return fmt::format("breakpoint {}: new Inf in '{}'", b.id(), executor.graph().value(value).name);
       }

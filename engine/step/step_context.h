@@ -18,12 +18,12 @@ struct StepContext {
 
   BuildLog log;
   State state;
-  StepNotes notes;                       // what the steps of a run note, and how often
-  std::atomic<bool> cancelled = false;   // set by another thread, taken back by what it ends
+  StepNotes notes;                      // what the steps of a run note, and how often
+  std::atomic<bool> cancelled = false;  // set by another thread, taken back by what it ends
   std::vector<snapshot::Breakpoint> breakpoints;
-  std::vector<ValueId> watched;          // of the plan that runs
-  bool resumed = false;                  // the state came from a file that a run wrote
-  std::int64_t replayed = 0;             // instructions that were run again to go back
+  std::vector<ValueId> watched;  // of the plan that runs
+  bool resumed = false;          // the state came from a file that a run wrote
+  std::int64_t replayed = 0;     // instructions that were run again to go back
 };
 
 }  // namespace stepscope

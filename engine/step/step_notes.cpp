@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/profile/tensor_summary.h"
-#include "engine/step/row_losses.h"
 #include "engine/profile/tensor_data.h"
+#include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
+#include "engine/step/row_losses.h"
 
 namespace stepscope {
 namespace {

@@ -9,11 +9,11 @@
 #include <map>
 #include <vector>
 
-#include "engine/exec/executor.h"
-#include "engine/snapshot/run.pb.h"
 #include "engine/build/batch.h"
 #include "engine/build/options.h"
+#include "engine/exec/executor.h"
 #include "engine/profile/sampler.h"
+#include "engine/snapshot/run.pb.h"
 
 namespace stepscope {
 

@@ -24,6 +24,11 @@ Result<std::unique_ptr<Stepper>> Stepper::bind(std::shared_ptr<const Variant> va
   return stepper;
 }
 
+const KeyIndex& Stepper::keys() const {
+  if (!keys_) keys_ = std::make_unique<KeyIndex>(graph());
+  return *keys_;
+}
+
 Status Stepper::makeExecutor() {
   BuildLog::Scope phase(context_.log, "bind");
   State& state = context_.state;

@@ -15,6 +15,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/exec/executor.h"
+#include "engine/ir/key_index.h"
 #include "engine/profile/roofline.h"
 #include "engine/profile/step_times.h"
 #include "engine/state/undo_log.h"
@@ -47,6 +48,7 @@ class Stepper {
   Executor& executor() { return *executor_; }
   const Executor& executor() const { return *executor_; }
   const ExecutionPlan& plan() const { return executor_->plan(); }
+  const KeyIndex& keys() const;                                                   // of graph(), made when it is asked for
   const std::map<std::string, std::string>& effects() const { return effects_; }  // of the options, in this plan
   const cpu::MachinePeak* peak() const { return peak_; }  // of this machine, where the option roofline asks for it
   const StepTimes& times() const { return times_; }
@@ -69,7 +71,8 @@ class Stepper {
   Result<snapshot::Position> stepPhase(bool backwards);
   // Runs what is left and commits; cancelled, it stays where it came to.
   Status finish(snapshot::StepRecord& record);
-  void abandon();  // throws the begun step away
+  void abandon();                    // throws the begun step away
+  void leave() { inStep_ = false; }  // another plan went on with the step
   snapshot::Position position() const;
   // The step whose numbers value() gives: between two steps those of the one before.
   std::int64_t shownStep() const { return context_.state.counters.step - (inStep_ ? 0 : 1); }
@@ -79,7 +82,11 @@ class Stepper {
   Result<TensorView> value(ValueId id) const;            // valid until the next call that runs something
   Status write(ValueId id, const TensorView& contents);  // an edit: it is replayed when the step is
   const std::vector<StepEdit>& edits() const { return edits_; }
-  void addEdit(StepEdit edit) { edits_.push_back(std::move(edit)); }  // replayed by the next run over its position
+  // Begins the step of `other` anew under this plan: its batch, its edits as far as they have a value here, up to
+  // `instruction`. The state is that of the step's start; `other` has lost what it wrote there and can only replay().
+  Result<snapshot::Position> takeOver(const Stepper& other, std::vector<StepEdit> edits, int instruction);
+  // Runs the step from its start to `instruction` again, with its edits.
+  Result<snapshot::Position> replay(int instruction);
 
   // --- for those who run the plan themselves
   Status feed(const Batch& batch);
@@ -115,6 +122,7 @@ class Stepper {
   std::shared_ptr<const Variant> variant_;
   StepContext& context_;
   std::unique_ptr<Executor> executor_;
+  mutable std::unique_ptr<KeyIndex> keys_;
   std::vector<Copied> copied_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;

@@ -39,9 +39,9 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::INFO);
   alert.set_code("long_instruction");
-  alert.set_message(
-      fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}", longest.size(),
-                  longest.size() == 1 ? "" : "s", options().longMs, text, longest.size() > 5 ? " …" : ""));
+  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
+                                longest.size(), longest.size() == 1 ? "" : "s", options().longMs, text,
+                                longest.size() > 5 ? " …" : ""));
   alert.set_node(nodeOf(longest.front()).id.index);
   context_.log.raise(alert);
 }

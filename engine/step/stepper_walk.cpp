@@ -180,6 +180,22 @@ Result<snapshot::Position> Stepper::replayTo(int instruction) {
   return position();
 }
 
+Result<snapshot::Position> Stepper::replay(int instruction) {
+  undo_.clear();
+  return replayTo(instruction);
+}
+
+Result<snapshot::Position> Stepper::takeOver(const Stepper& other, std::vector<StepEdit> edits, int instruction) {
+  context_.state.rollback();
+  SS_TRY(begin(other.batch_));
+  stepBegin_ = other.stepBegin_;
+  edits_ = std::move(edits);
+  SS_ASSIGN(snapshot::Position there, runTo(instruction));
+  if (there.stopped_by() == kCancelled) return there;
+  SS_TRY(applyEdits(position_));
+  return position();
+}
+
 Result<snapshot::Position> Stepper::runTo(int instruction) {
   const int target = std::clamp(instruction, 0, count());
   if (target < position_) return replayTo(target);

@@ -2,8 +2,8 @@
 //
 // The TorchScript exporter traces a model in training mode on its sample batch, so the statistics that it writes count that
 // batch once. Where the file's statistics are the defaults (mean 0, variance 1) moved by exactly the first batch, for every
-// channel of every BatchNormalization (with PyTorch's sample variance or ONNX's population variance), counting it again would
-// leave PyTorch's result: the first update then starts from the defaults.
+// channel of every BatchNormalization (with PyTorch's sample variance or ONNX's population variance), counting it again
+// would leave PyTorch's result: the first update then starts from the defaults.
 #pragma once
 
 #include "engine/exec/executor.h"

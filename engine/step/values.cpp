@@ -99,8 +99,8 @@ Result<snapshot::TensorData> fetchValue(const Stepper& stepper, ValueId id, cons
 Status editValue(Stepper& stepper, ValueId id, const std::vector<std::int64_t>& index, double number, bool fill) {
   SS_ASSIGN(const Tensor contents, editable(stepper, id));
   if (!holdsNumber(contents.dtype(), number))
-    return invalid(fmt::format("value '{}': {} is not a number of type {}; expected {}", stepper.graph().value(id).name, number,
-                               dtypeName(contents.dtype()),
+    return invalid(fmt::format("value '{}': {} is not a number of type {}; expected {}", stepper.graph().value(id).name,
+                               number, dtypeName(contents.dtype()),
                                contents.dtype() == DType::kBool ? "0 or 1" : "a whole number that the type can hold"));
   if (fill) {
     for (std::int64_t k = 0; k < contents.elements(); ++k) storeElement(contents.view(), k, number);
@@ -156,7 +156,8 @@ snapshot::RowLosses rowLossesNow(const Stepper& stepper) {
       if (instructions[i].node == node) return static_cast<int>(i);
     return -1;
   };
-  losses = rowLosses(stepper.graph(), loss, [&](ValueId id) { return stepper.value(id); }, instruction);
+  losses = rowLosses(
+      stepper.graph(), loss, [&](ValueId id) { return stepper.value(id); }, instruction);
   losses.set_step(stepper.shownStep());
   return losses;
 }

@@ -1,7 +1,7 @@
 // Looking at values of the step that runs, and changing them.
 //
-// Shapes and types are those of the value; a slice is given by its begin and extent on every axis. Errors name the value, what
-// was found and what was expected; why a value is not there now is told by the message itself (fetchValue) or an error.
+// Shapes and types are those of the value; a slice is given by its begin and extent on every axis. Errors name the value,
+// what was found and what was expected; why a value is not there now is told by the message itself (fetchValue) or an error.
 #pragma once
 
 #include <cstdint>

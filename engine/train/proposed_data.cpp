@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/build/attach_loss.h"
 #include "engine/data/npy.h"
 #include "engine/data/shown_name.h"
-#include "engine/build/attach_loss.h"
 #include "engine/train/data.h"
 
 namespace stepscope {

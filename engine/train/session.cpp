@@ -31,13 +31,13 @@ const std::vector<DimChoice>& Session::dimensions() const {
   return dimensions_->second;
 }
 
-BuildRequest Session::buildRequest() {
+BuildRequest Session::buildRequest(const TrainOptions& options) {
   BuildRequest request;
-  request.options = options_;
+  request.options = options;
   request.keep = keep_;
   request.pinned = pinned_;
   request.keepGradients = keepGradients_;
-  request.threads = threadsOf(options_);
+  request.threads = threadsOf(options);
   request.explain = [this](Error error) { return withDimHint(std::move(error), model_->graph, options_); };
   request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
     if (!data_) {
@@ -59,7 +59,7 @@ Status Session::build() {
   SS_TRY(checkOptions(options_));
   context_.log.beginBuild();
   context_.notes = StepNotes(options_);
-  SS_TRY(makePlans(buildRequest(), true));
+  SS_TRY(makePlans(buildRequest(options_)));
   context_.log.built();
   tellWhatTheFileLacks();
   tellOfIdlePredicates();
@@ -73,14 +73,13 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   context_.log.beginBuild();
   context_.notes = {};
   keep_ = fetch;
-  BuildRequest request = buildRequest();
+  BuildRequest request = buildRequest(options_);
   request.pinned.clear();
   request.forwardOnly = true;
-  return makePlans(std::move(request), true);
+  return makePlans(std::move(request));
 }
 
-// `dropFirst`: the plans of before give their memory back before the new one takes any.
-Status Session::makePlans(BuildRequest request, bool dropFirst) {
+Status Session::makePlans(BuildRequest request) {
   const std::int64_t startStep = request.forwardOnly ? 0 : options_.startStep;
   stages_ = model_->stages;
   SS_ASSIGN(auto step, Builder(model_, context_.log).build(std::move(request), stages_));
@@ -92,12 +91,10 @@ Status Session::makePlans(BuildRequest request, bool dropFirst) {
     context_.log.setStep(startStep);
   }
   SS_ASSIGN(const Batch batch, data_->batch(counters.step));
-  if (dropFirst) {
-    running_ = nullptr;
-    variants_.clear();
-  }
-  SS_ASSIGN(auto running, makeRunning(step, batch, "first batch"));
+  // The plans of before give their memory back before the new one takes any.
+  running_ = nullptr;
   variants_.clear();
+  SS_ASSIGN(auto running, makeRunning(step, signatureOf(batch), "first batch"));
   step_ = std::move(step);
   parameters_ = step_->parameters;
   variants_.push_back(std::move(running));
@@ -105,10 +102,9 @@ Status Session::makePlans(BuildRequest request, bool dropFirst) {
   return {};
 }
 
-Result<std::unique_ptr<Session::Running>> Session::makeRunning(std::shared_ptr<const SymbolicStep> step, const Batch& batch,
-                                                               std::string why) {
-  SS_ASSIGN(auto variant,
-            Builder(model_, context_.log).specialise(std::move(step), signatureOf(batch), std::move(why), stages_));
+Result<std::unique_ptr<Session::Running>> Session::makeRunning(std::shared_ptr<const SymbolicStep> step,
+                                                               const Signature& signature, std::string why) {
+  SS_ASSIGN(auto variant, Builder(model_, context_.log).specialise(std::move(step), signature, std::move(why), stages_));
   auto running = std::make_unique<Running>();
   SS_ASSIGN(running->stepper, Stepper::bind(std::move(variant), context_));
   running->build = context_.log.builds() - 1;
@@ -122,6 +118,8 @@ void Session::show(Running& running) {
   stages_ = symbolicStages_;
   const std::vector<Stage>& bound = running.stepper->variant().stages;
   stages_.insert(stages_.end(), bound.begin(), bound.end());
+  for (std::string& nowhere : pointed_.resolve(*running.stepper, context_))
+    context_.log.warn("breakpoint_without_node", std::move(nowhere));
 }
 
 Status Session::useVariantFor(const Batch& batch) {
@@ -133,7 +131,7 @@ Status Session::useVariantFor(const Batch& batch) {
     }
   context_.log.beginBuild();
   stages_ = symbolicStages_;
-  SS_ASSIGN(auto running, makeRunning(step_, batch, "a batch with other shapes: " + signatureOf(batch).text()));
+  SS_ASSIGN(auto running, makeRunning(step_, signatureOf(batch), "a batch with other shapes: " + signatureOf(batch).text()));
   variants_.push_back(std::move(running));
   show(*variants_.back());
   return {};
@@ -142,12 +140,20 @@ Status Session::useVariantFor(const Batch& batch) {
 Status Session::pin(ValueId id, bool pinned) {
   if (!running_ || !id || static_cast<std::size_t>(id.index) >= runningGraph().valueCapacity())
     return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
-  const std::string& name = runningGraph().value(id).name;
+  const ValueKey key = stepper().keys().keyOf(id);
+  if (!key)
+    return invalid(fmt::format("value '{}': a constant of the build; expected a value of the model or the step",
+                               runningGraph().value(id).name));
+  const std::set<ValueKey> before = pinned_;
   if (pinned)
-    pinned_.insert(name);
+    pinned_.insert(key);
   else
-    pinned_.erase(name);
-  return build();
+    pinned_.erase(key);
+  if (!inStep()) return build();
+  snapshot::OptionProof proof;
+  Status done = goOnUnder(buildRequest(options_), proof);
+  if (!done) pinned_ = before;
+  return done;
 }
 
 Stepper& Session::stepper() const {

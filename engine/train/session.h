@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/build/import.h"
 #include "engine/build/trained_set.h"
 #include "engine/lab/recompute_history.h"
 #include "engine/snapshot/graph.pb.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/worker.pb.h"
 #include "engine/state/state_ring.h"
+#include "engine/step/pointed_places.h"
 #include "engine/step/step_context.h"
 #include "engine/train/data.h"
 
@@ -42,17 +42,16 @@ class Session {
   snapshot::ModelInfo inspect() const;
   const Graph& imported() const { return model_->graph; }
 
-  // --- options. Before the build they take effect with it; after it at the next step boundary, which keeps parameters,
-  // optimizer state and random state: applyOptions() does it at once when no step has begun, and beginning a step does it
-  // otherwise.
+  // --- options. Before the build they take effect with it; after it applyOptions() takes them. What decides only how a step
+  // is run is taken at once; other settings wait for a begun step to end. Parameters, optimizer and random state are kept.
   const TrainOptions& options() const { return pending_ ? *pending_ : options_; }
   Status setOptions(TrainOptions options);
-  // Builds beside the plan that runs, and runs the coming step under both from one state to compare what they leave behind;
-  // it commits nothing. When the build fails, the old options and plan stay, and the error says why.
+  // Between steps the coming step runs under both plans from one state to compare what they leave; nothing is committed. In
+  // a begun step the new plan is built beside the old one, the step is replayed to the same place with its edits, and what
+  // both hold there is compared. When it fails, the old options, plan and place stay, and the error says why.
   Status applyOptions();
-  const snapshot::OptionProof* optionProof() const {
-    return proof_ ? &*proof_ : nullptr;
-  }  // of the last change; may be null
+  bool optionsWait() const { return pending_.has_value(); }
+  const snapshot::OptionProof* optionProof() const { return proof_ ? &*proof_ : nullptr; }  // of the last change
   std::vector<snapshot::Option> optionList() const;
 
   // --- building. Phases attach loss … bind, for the batch of the next step; state carries over by name.
@@ -64,8 +63,7 @@ class Session {
   // Batches from here instead of where the options say, until options change; they fit the graph as those of openData() do.
   void feedFrom(std::unique_ptr<DataSource> data) { data_ = std::move(data); }
   bool built() const { return running_ != nullptr; }
-  // How many times phases ran to make a plan: the first build, then one for each change of options and each batch with other
-  // shapes; which of them made the plan that runs, and for what.
+  // How many times phases ran to make a plan; which of them made the one that runs, and for what batches.
   std::size_t builds() const { return context_.log.builds(); }
   std::size_t runningBuild() const;
   std::string runningSignature() const;
@@ -84,8 +82,7 @@ class Session {
   Result<snapshot::StepRecord> step();
   Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return context_.state.counters.step; }
-  // From any thread: ends what runs now, or else what runs next, at an instruction's boundary. A step that already writes
-  // state is finished first. clearCancel() takes back one that came too late to end anything.
+  // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
   void cancel() { context_.cancelled = true; }
   void clearCancel() { context_.cancelled = false; }
 
@@ -101,7 +98,7 @@ class Session {
   std::int64_t replayedInstructions() const { return context_.replayed; }  // to go back, since the session began
   Status setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return context_.breakpoints; }
-  void watch(std::vector<ValueId> values) { context_.watched = std::move(values); }
+  void watch(std::vector<ValueId> values);
   std::vector<std::int64_t> ring() const { return ring_.steps(); }  // micro steps to whose start rewind() can go
   Status rewind(std::int64_t step);
   // Runs the coming micro step twice from one state and compares every value that the plan keeps; commits nothing.
@@ -125,9 +122,10 @@ class Session {
   struct Running;  // a plan with its stepper
   explicit Session(Observer observer);
   const std::vector<DimChoice>& dimensions() const;
-  BuildRequest buildRequest();
-  Status makePlans(BuildRequest request, bool dropFirst);
-  Result<std::unique_ptr<Running>> makeRunning(std::shared_ptr<const SymbolicStep> step, const Batch& batch,
+  BuildRequest buildRequest(const TrainOptions& options);
+  Status makePlans(BuildRequest request);
+  Status goOnUnder(BuildRequest request, snapshot::OptionProof& proof);
+  Result<std::unique_ptr<Running>> makeRunning(std::shared_ptr<const SymbolicStep> step, const Signature& signature,
                                                std::string why);
   void show(Running& running);
   Status useVariantFor(const Batch& batch);
@@ -147,7 +145,9 @@ class Session {
   mutable std::optional<std::pair<std::map<std::string, std::int64_t>, std::vector<DimChoice>>> dimensions_;  // given, open
   std::vector<std::string> keep_;
   bool keepGradients_ = false;
-  std::set<std::string> pinned_;
+  std::set<ValueKey> pinned_;
+  PointedPlaces pointed_;                           // breakpoints and watches, for every plan
+  std::optional<std::pair<PlaceKey, int>> anchor_;  // where the person stopped, and which position that is in this plan
   std::shared_ptr<const SymbolicStep> step_;        // of the newest build
   std::vector<std::unique_ptr<Running>> variants_;  // its plans, one for each signature
   Running* running_ = nullptr;

@@ -29,16 +29,25 @@ void Session::takePending() {
 }
 
 Status Session::applyOptions() {
-  if (!pending_ || inStep() || !running_ || !data_ || step_->request.forwardOnly) return {};
+  if (!pending_ || !running_ || !data_ || step_->request.forwardOnly) return {};
   const TrainOptions before = options_;
   const std::vector<std::string> changed = changedOptions(before, *pending_);
   snapshot::OptionProof proof;
   proof.set_step(nextStep());
   for (const std::string& name : changed)
-    proof.set_change(toUtf8(fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name,
-                                        optionValue(*pending_, name))));
+    proof.set_change(toUtf8(
+        fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name, optionValue(*pending_, name))));
   const bool optimisation = !changed.empty() && std::all_of(changed.begin(), changed.end(),
                                                             [](const std::string& name) { return isOptimisation(name); });
+  if (inStep()) {
+    if (!optimisation) return {};
+    TrainOptions wanted = std::move(*pending_);
+    pending_.reset();
+    SS_TRY(goOnUnder(buildRequest(wanted), proof));
+    options_ = std::move(wanted);
+    proof_ = std::move(proof);
+    return {};
+  }
   const auto trial = [&]() -> Result<StepOutcome> {
     SS_ASSIGN(const Batch batch, data_->batch(nextStep()));
     SS_TRY(useVariantFor(batch));
@@ -72,6 +81,65 @@ Status Session::applyOptions() {
     }
   }
   proof_ = std::move(proof);
+  return {};
+}
+
+// The begun step goes on under another plan, at the same place. On an error it stands where it stood.
+Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
+  Stepper& old = stepper();
+  const int position = old.next();
+  const std::vector<NodeId> oldOrder = nodesOf(old.plan());
+  if (!anchor_ || anchor_->second != position) anchor_.emplace(placeOf(old.keys(), oldOrder, position), position);
+
+  const std::vector<Stage> shown = stages_;
+  const auto failed = [&](Error error) {
+    stages_ = shown;
+    return tl::make_unexpected(std::move(error));
+  };
+  context_.log.beginBuild();
+  stages_ = model_->stages;
+  auto step = Builder(model_, context_.log).build(std::move(request), stages_);
+  if (!step) return failed(std::move(step.error()));
+  std::vector<Stage> symbolic = stages_;
+  auto made = makeRunning(*step, old.variant().signature, "options changed in the middle of a step");
+  if (!made) return failed(std::move(made.error()));
+  Stepper& next = *(*made)->stepper;
+
+  const std::vector<NodeId> order = nodesOf(next.plan());
+  int place = findPlace(anchor_->first, next.keys(), order);
+  std::vector<StepEdit> edits;
+  for (const StepEdit& edit : old.edits()) {
+    const ValueKey key = old.keys().keyOf(edit.value);
+    const ValueId value = next.keys().find(key);
+    if (!value)
+      return failed({ErrorCode::kUnsupported,
+                     fmt::format("value '{}': it was edited in this step, and the new plan does not compute it ({}); hint: "
+                                 "finish the step first",
+                                 old.graph().value(edit.value).name, next.keys().absence(key))});
+    // An edit comes after what computes the value, or it would be written over.
+    const int at = std::max(findPlace(placeOf(old.keys(), oldOrder, edit.position), next.keys(), order),
+                            next.executor().instructionOf(value) + 1);
+    edits.push_back({at, value, edit.contents});
+    place = std::max(place, at);
+  }
+  auto there = next.takeOver(old, std::move(edits), place);
+  if (!there || there->stopped_by() == "cancelled") {
+    next.abandon();
+    Error why = there ? Error{ErrorCode::kCancelled, "options: cancelled; the step stands where it stood"} : there.error();
+    SS_TRY(old.replay(position));
+    return failed(std::move(why));
+  }
+  compareSteppers(old, position, next, proof);
+  anchor_->second = next.next();
+  step_ = std::move(*step);
+  parameters_ = step_->parameters;
+  symbolicStages_ = std::move(symbolic);
+  old.leave();
+  running_ = nullptr;
+  variants_.clear();
+  variants_.push_back(std::move(*made));
+  show(*variants_.back());
+  tellOfIdlePredicates();
   return {};
 }
 

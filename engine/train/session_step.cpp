@@ -31,14 +31,17 @@ Status Session::step(snapshot::StepRecord& record) {
 }
 
 void Session::stepDone() {
+  anchor_.reset();
   recomputeHistory_.add(stepper());
-  if (!step_->request.forwardOnly && options_.ringBytes > 0 && ringWanted_) ring_.remember(context_.state, options_.ringBytes);
+  if (!step_->request.forwardOnly && options_.ringBytes > 0 && ringWanted_)
+    ring_.remember(context_.state, options_.ringBytes);
 }
 
 Status Session::beginStep() {
   if (!running_ || !data_) return invalid("step: nothing was built; build first");
   SS_TRY(abandonStep());
   SS_TRY(applyOptions());
+  anchor_.reset();
   ringWanted_ = true;
   SS_ASSIGN(Batch batch, data_->batch(nextStep()));
   SS_TRY(useVariantFor(batch));
@@ -108,8 +111,14 @@ Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
       return invalid(fmt::format("breakpoint {}: no condition; expected one", b.id()));
   }
   context_.breakpoints = std::move(breakpoints);
+  if (running_) pointed_.setBreakpoints(context_.breakpoints, stepper(), stages_);
   tellOfIdlePredicates();
   return {};
+}
+
+void Session::watch(std::vector<ValueId> values) {
+  context_.watched = std::move(values);
+  if (running_) pointed_.setWatched(context_.watched, stepper());
 }
 
 // Not an error: another variant, or an option that a pass obeys, may bring the value back.

@@ -151,6 +151,18 @@ class Server : public std::enable_shared_from_this<Server> {
     send(0, std::move(again), false);
   }
 
+  // In another plan the paused step and the breakpoints have other numbers.
+  void tellPlaces() {
+    if (!session_->position().in_step()) return;
+    tellBuilds();
+    snapshot::Response position, breakpoints;
+    *position.mutable_position() = session_->position();
+    send(0, std::move(position), false);
+    breakpoints.mutable_breakpoints();
+    for (const snapshot::Breakpoint& b : session_->breakpoints()) *breakpoints.mutable_breakpoints()->add_breakpoints() = b;
+    send(0, std::move(breakpoints), false);
+  }
+
   // An answer of the thread that serves.
   void answer(std::uint64_t id, snapshot::Response response, bool done) {
     tellBuilds();
@@ -261,7 +273,9 @@ class Server : public std::enable_shared_from_this<Server> {
     for (const snapshot::Setting& setting : request.set_option().more())
       SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
     SS_TRY(session_->setOptions(std::move(options)));
+    const std::size_t build = session_->runningBuild();
     SS_TRY(session_->applyOptions());
+    if (session_->runningBuild() != build) tellPlaces();
     return answerOptions(request.id());
   }
 
@@ -288,6 +302,7 @@ class Server : public std::enable_shared_from_this<Server> {
     auto& list = *response.mutable_options();
     for (snapshot::Option& option : session_->optionList()) *list.add_options() = std::move(option);
     if (const auto* proof = session_->optionProof()) *list.mutable_proof() = *proof;
+    list.set_waits(session_->optionsWait());
     answer(id, std::move(response), true);
     return {};
   }
@@ -455,6 +470,7 @@ class Server : public std::enable_shared_from_this<Server> {
       case R::kPin:
         SS_TRY(needSession());
         SS_TRY(session_->pin(ValueId{request.pin().value()}, request.pin().pinned()));
+        tellPlaces();
         return answerPosition(id, session_->position());
       case R::kWatch: {
         SS_TRY(needSession());
