@@ -18,6 +18,7 @@ bool dispatchFloat(DType dtype, F&& f) {
   }
 }
 
+// The eight integers, not bool.
 template <typename F>
 bool dispatchInteger(DType dtype, F&& f) {
   switch (dtype) {

@@ -29,6 +29,7 @@ struct BFloat16 {
   }
 };
 
+// IEEE 754 binary16 to binary32, exact.
 inline float Float16::toFloat(std::uint16_t half) {
   const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   const std::uint32_t exponent = (half >> 10) & 0x1fu;

@@ -75,6 +75,7 @@ struct KernelEntry {
   bool layouts = false;  // takes operands in any layout, or answers kUnsupported
 };
 
+// Which list is looked at first.
 enum class Backend { kReference, kCpu };
 
 // Explicit lists, one line per kernel: kernels/reference/kernel_list.cpp and kernels/cpu/kernel_list.cpp.

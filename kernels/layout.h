@@ -18,6 +18,7 @@ namespace stepscope {
 
 enum class Layout : std::uint8_t { kPlain, kChannels16 };
 
+// Channels that lie side by side in kChannels16.
 inline constexpr std::int64_t kLayoutLanes = 16;
 
 std::string_view layoutName(Layout layout);  // "plain", "nChw16c"

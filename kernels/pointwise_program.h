@@ -56,6 +56,7 @@ struct PointwiseStep {
   std::array<std::size_t, 3> operands{};  // below the number of inputs: an input; else the result of a step before
 };
 
+// More is refused: kernels keep a pointer per input and step on the stack.
 inline constexpr std::size_t kMostPointwiseSteps = 48, kMostPointwiseInputs = 24;
 
 struct PointwiseProgram {

@@ -17,6 +17,7 @@ struct RandomKey {
   std::uint32_t node = 0;
 };
 
+// Four random words of a counter and a key, in ten rounds.
 inline std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * counter[0];

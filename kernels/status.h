@@ -26,18 +26,22 @@ enum class ErrorCode {
 // Stable lower-case name used on the wire and in JSON, e.g. "invalid_argument".
 std::string_view errorCodeName(ErrorCode code);
 
+// Why something failed: for programs, and for people.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
 };
 
+// A value or an error; success or an error.
 template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// Errors to return, of any code and of the two most frequent ones.
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::make_unexpected(Error{code, std::move(message)});
 }
+// kInvalidArgument and kUnsupported.
 inline tl::unexpected<Error> invalid(std::string message) { return fail(ErrorCode::kInvalidArgument, std::move(message)); }
 inline tl::unexpected<Error> unsupported(std::string message) { return fail(ErrorCode::kUnsupported, std::move(message)); }
 

@@ -64,6 +64,7 @@ class Tensor {
   std::shared_ptr<const void> owner_;
 };
 
+// The DType of a C++ type.
 template <typename T>
 struct DTypeOf;
 template <>
@@ -119,6 +120,7 @@ struct DTypeOf<bool> {
   static constexpr DType value = DType::kBool;
 };
 
+// Copies; SS_CHECKs that dims and number of values agree.
 template <typename T>
 Tensor Tensor::of(Dims dims, std::span<const T> values) {
   Tensor tensor(DTypeOf<T>::value, std::move(dims));

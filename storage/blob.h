@@ -15,6 +15,7 @@ namespace stepscope::storage {
 
 inline constexpr std::uint64_t kMaxBlobBytes = std::uint64_t{512} << 20;  // after decompression
 
+// A zstd frame.
 std::string compress(std::string_view bytes);
 
 // Errors: kCorrupt (not a zstd frame, or damaged), kLimitExceeded (announces more than kMaxBlobBytes).

@@ -50,6 +50,7 @@ struct RunComparison {
   std::vector<MemoryDifference> memory;
 };
 
+// Runs of one project. Error: no such run.
 Result<RunComparison> compareRuns(const Project& project, std::int64_t runA, std::int64_t runB,
                                   const Tolerance& tolerance = {});
 // Runs of two projects.

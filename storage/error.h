@@ -35,10 +35,12 @@ struct Error {
   std::string message;
 };
 
+// A value or an error; success or an error.
 template <typename T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
+// An error to return.
 inline tl::unexpected<Error> fail(ErrorCode code, std::string message) {
   return tl::make_unexpected(Error{code, std::move(message)});
 }

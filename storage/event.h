@@ -70,6 +70,7 @@ struct Lost {
   std::string reason, advice;
 };
 
+// What the recorder was told, one alternative per kind of event.
 using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
                                PlanResumed, VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
 

@@ -1,5 +1,5 @@
 // The one definition of which steps say how fast a step is: nobody stopped in them, and they are not warm-up as long as the
-// run has steps after it. Whatever judges steps.ns reads these: reports, runs beside each other, and the user's SQL.
+// run has steps after it. Whatever judges steps.ns reads these: reports, comparisons of runs, and the user's SQL.
 //
 // A project file holds no views (a foreign one could hide anything in one), so every connection makes it for itself, as the
 // table `judged_steps` with the columns of `steps`.

@@ -30,6 +30,7 @@ struct RunRow {
   std::optional<double> firstLoss, lastLoss;
 };
 
+// One option of a run, as set.
 struct OptionRow {
   std::string name, value, defaultValue, setBy, doc, effect;
   std::vector<std::string> choices;
@@ -45,6 +46,7 @@ struct PhaseRow {
   std::string error;
 };
 
+// A place where a pass almost applied; and what a pass did.
 struct NearMissRow {
   std::int32_t node = -1;
   std::string nodeName, condition;
@@ -69,6 +71,7 @@ struct StepRow {
   std::int64_t recordingNs = 0;  // of ns
 };
 
+// Rows of the tables alerts, lost, plans and graphs; -1 = of no node, value, instruction or step.
 struct AlertRow {
   std::string severity, code, message;
   std::int32_t node = -1, value = -1, instruction = -1;
@@ -117,9 +120,11 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 // In order of execution. A step that was executed again appears once, as last executed, unless `all`.
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all = false);
 
+// In the order in which they were recorded.
 Result<std::vector<AlertRow>> readAlerts(const Project& project, std::int64_t run);
 Result<std::vector<LostRow>> readLost(const Project& project, std::int64_t run);
 
+// The graphs of a run without their contents, oldest first.
 Result<std::vector<GraphRow>> listGraphs(const Project& project, std::int64_t run);
 // The newest graph taken after `phase` (of any phase when empty).
 Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, const std::string& phase = {});

@@ -8,7 +8,7 @@
 // counted and becomes a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each
 // second; after any other failure of the file it stops for good. Training goes on in every case, and state() tells.
 //
-// Cost on the calling thread: about 15 ns per recorded instruction.
+// Cost on the calling thread: one copy per recorded instruction (tests/bench/RESULTS.md).
 // Thread: every function may be called from any thread. Times are nanoseconds, sizes bytes.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Instructions beside what the machine allows: the tables machine_peaks and roofline.
+// Instructions compared with what the machine allows: the tables machine_peaks and roofline.
 #pragma once
 
 #include <cstdint>

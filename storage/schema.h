@@ -32,6 +32,7 @@ struct Table {
   bool withoutRowId = false;
 };
 
+// Every table of the file, in an order in which they can be created.
 const std::vector<Table>& tables();
 
 // CREATE TABLE and CREATE INDEX statements of one table.

@@ -20,6 +20,7 @@ struct Span {
   std::int32_t thread = 0;
 };
 
+// The spans of a step, packed as the head of this file says.
 std::string encodeSpans(const snapshot::StepRecord& step);
 
 // Errors: kCorrupt when the numbers end early, leave their range, or there are more than `limit`.

@@ -38,6 +38,7 @@ struct SqlResult {
   std::chrono::nanoseconds time{0};
 };
 
+// Runs one statement that only reads. Errors: it writes, takes longer than the limits allow, or was cancelled.
 Result<SqlResult> runSql(const Project& project, const std::string& sql, const SqlLimits& limits = {},
                          const std::atomic<bool>* cancel = nullptr);
 

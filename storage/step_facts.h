@@ -32,6 +32,7 @@ Result<std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>> readRe
                                                                                                  std::int64_t run,
                                                                                                  std::int64_t most);
 
+// Statistics of a watched value in one step.
 struct WatchedStatistics {
   std::int64_t step = 0;
   std::int32_t value = -1;

@@ -65,6 +65,7 @@ struct Timing {
 inline constexpr std::int64_t kMostStepTimes = 200'000;
 Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project);
 
+// Times of a run by instruction, node and operator. Error: no such run.
 Result<Timing> readTiming(const Project& project, std::int64_t run);
 
 // Spans of one row of `steps`, in order of execution; empty when none were recorded.

@@ -2,7 +2,7 @@
 // Reads what a build leaves behind so that it can be recorded: the verdicts on its nodes, then the graph of every phase,
 // from the last to the first.
 //
-// Beside the user's work: one quiet request at a time, and none is sent while something moves the session. The next build,
+// While the user works: one quiet request at a time, and none is sent while something moves the session. The next build,
 // and a session without one, end it.
 #pragma once
 

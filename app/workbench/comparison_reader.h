@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reads two runs beside each other, and the start-ups of a project, into what the views show. Any thread; files are opened
+// Reads two runs that are compared, and the start-ups of a project, into what the views show. Any thread; files are opened
 // read-only and treated as hostile.
 #pragma once
 

@@ -92,7 +92,7 @@ class MainWindow : public QMainWindow {
   void selectNextAlert();
   void moveSelection(int by);
   void focusOrFit();
-  View* viewWithGroups() const;  // the active one, or one beside it: all show the same selection
+  View* viewWithGroups() const;  // the active one, or one next to it: all show the same selection
   void setBreakOn(bool nan, bool inf);
   void switchTheme();
   void scaleText(double factor);

@@ -14,7 +14,7 @@ struct Place {
 // A file; of a folder its model: model.onnx, or the only .onnx in it, as captures have it. Looks at the file system: short.
 Place placeToOpen(const QString& path);
 
-// A copy in `folder` of a project with what its writer left beside it, which nobody can read in a folder that cannot be
+// A copy in `folder` of a project with what its writer left next to it, which nobody can read in a folder that cannot be
 // written. Empty where nothing was left or the copy fails.
 QString copyWithRest(const QString& project, const QString& folder);
 

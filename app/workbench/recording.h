@@ -25,7 +25,7 @@ class Recording : public QObject {
   ~Recording() override;  // commits what waits
 
   // A new run in this project, which is created when it is not there. A project that another window writes is left alone:
-  // the run goes into a file beside it. Where nothing can be written it goes into a folder for temporary files, and stays
+  // the run goes into a file next to it. Where nothing can be written it goes into a folder for temporary files, and stays
   // there.
   void begin(const QString& projectPath, storage::RunInfo info);
   // What the store holds of the newest build: first its phases, then graph, plan and options. What is read of it later

@@ -8,7 +8,7 @@
 
 namespace stepscope {
 
-// A bar that the page has as an image of this name: parts of a whole beside each other, or a share and what it leaves free.
+// A bar that the page has as an image of this name: parts of a whole next to each other, or a share and what it leaves free.
 // "bar:SHARE,COLOUR" is as wide as a column of shares; "stack:SHARE,COLOUR;…" as wide as the page.
 struct PrintedBar {
   bool wide = false;

@@ -9,7 +9,7 @@ class QPagedPaintDevice;
 namespace stepscope {
 
 // Lays the document out on the pages of this device and breaks them so that a heading and the line under it stand on the
-// page of their chart, of their table where it is short, else of its first rows; charts beside each other stay so, and a
+// page of their chart, of their table where it is short, else of its first rows; charts next to each other stay so, and a
 // legend stays under its chart. A row of a table stands on one page. What is higher than a page breaks where it may.
 void layOutPages(QTextDocument& document, QPagedPaintDevice& device);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where a window stands, in a file beside the others: what a window that did not end as it should is brought back from.
+// Where a window stands, in a file next to the others: what a window that did not end as it should is brought back from.
 #pragma once
 
 #include <QByteArray>

@@ -26,7 +26,7 @@ class WorkerClient : public QObject {
   explicit WorkerClient(QObject* parent = nullptr);
   ~WorkerClient() override;
 
-  // Program and arguments; the default is "stepscope worker" beside this program, STEPSCOPE_WORKER overrides it.
+  // Program and arguments; the default is "stepscope worker" next to this program, STEPSCOPE_WORKER overrides it.
   void setCommand(const QString& program, const QStringList& arguments);
   void start();  // also after a death; open requests were answered by then
   void kill();   // at once

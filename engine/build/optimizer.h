@@ -7,10 +7,9 @@
 // Passes over memory: an update reads parameter, gradient and moments once and writes the results over them; the factor of
 // clipping is one of its inputs, so nothing scales the gradients. Accumulating joins a gradient to the sum of its round and
 // adds up the squares for clipping in one pass; the first micro step of a round replaces the sum, so nothing clears it.
-// Every parameter has nodes of its own (they can be stepped, watched and edited) and is shared out over all threads:
-// AdamUpdate moves 59 GB/s on BERT-base, where a triad of that size moves 33, and the 126 of its 202 updates that are small
-// take 0.3 of 870 ms together, so one instruction for all of them would bring nothing but a node that cannot be looked into.
-// Source: PyTorch's SGD, Adam, AdamW, clip_grad_norm_ (max_norm / (norm + 1e-6), at most 1); LAMB arXiv:1904.00962.
+// Every parameter has nodes of its own (they can be stepped, watched and edited) and is shared out over all threads; the
+// pass group_updates joins small ones. Source: PyTorch's SGD, Adam, AdamW, clip_grad_norm_ (max_norm / (norm + 1e-6), at
+// most 1); LAMB arXiv:1904.00962.
 #pragma once
 
 #include <string>

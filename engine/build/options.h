@@ -64,11 +64,13 @@ struct TrainOptions {
   std::map<std::string, Origin> origins;  // what was set, and by whom
 };
 
+// One option as users see it; `choices` is empty where any value of its kind goes.
 struct OptionInfo {
   std::string_view name, defaultValue, doc;
   std::vector<std::string_view> choices;
 };
 
+// Every option, in the order in which they are shown.
 const std::vector<OptionInfo>& optionTable();
 
 // Errors name the option, what was found and what was expected.

@@ -20,6 +20,7 @@ PassContext passContext(const LoadedModel& file, const TrainOptions& options, in
 Status runPhasePasses(const PassList& list, const TrainOptions& options, Graph& graph, PassContext& context, BuildLog& log,
                       std::map<std::string, std::string>& effects);
 
+// Fills `report` with what a pass found and how many nodes it made of how many.
 void writePassReport(snapshot::PassReport& report, std::string_view name, const PassResult& result, std::size_t nodesBefore,
                      std::size_t nodesAfter);
 

@@ -15,7 +15,7 @@ namespace stepscope {
 // Errors: kNotFound, kIo, kInvalidArgument (a folder, pipe or device), kLimitExceeded, kOutOfMemory.
 Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit, const std::string& what);
 
-// A file that appears under its name whole or not at all: written beside it, synced, renamed. A link at the path is
+// A file that appears under its name whole or not at all: written next to it, synced, renamed. A link at the path is
 // replaced, not followed. Without commit() nothing stays.
 class AtomicFile {
  public:

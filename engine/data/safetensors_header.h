@@ -22,6 +22,7 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
+// Reads the JSON of a header. Error: kCorrupt where it is not exactly what the format allows.
 Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view json);
 
 // "F32" …; empty for types that the format lacks.

@@ -40,6 +40,7 @@ struct Span {  // of one instruction; nanoseconds of the monotonic clock
   std::int64_t begin = 0, end = 0;
 };
 
+// Nanoseconds of the monotonic clock; only differences mean something.
 std::int64_t monotonicNs();
 
 class Executor {

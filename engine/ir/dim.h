@@ -53,6 +53,7 @@ class Dim {
   std::shared_ptr<const Terms> terms_;  // null for a plain number
 };
 
+// Extents of a tensor, outermost first; each may be symbolic.
 using Shape = std::vector<Dim>;
 
 std::string shapeText(const Shape& shape);                               // "[batch, 8]"

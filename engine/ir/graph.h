@@ -31,6 +31,7 @@ class Graph;
 enum class Phase : std::uint8_t { kForward, kBackward, kRecompute, kOptimizer };
 std::string_view phaseName(Phase phase);  // "forward" …
 
+// What a value holds.
 enum class ValueKind : std::uint8_t { kTensor, kSequence, kOptional };
 
 // dtype of the elements (of a sequence or optional: of the tensors inside); no shape = unknown rank.
@@ -103,6 +104,7 @@ struct Edit {
   std::string pass;  // the pass that was current
 };
 
+// One place where a node reads a value.
 struct Use {
   NodeId node;
   std::size_t input = 0;

@@ -16,11 +16,13 @@ struct Id {
   friend auto operator<=>(const Id&, const Id&) = default;
 };
 
+// Ids of nodes and of values: two types, so that one is never taken for the other.
 using NodeId = Id<struct NodeTag>;
 using ValueId = Id<struct ValueTag>;
 
 }  // namespace stepscope
 
+// Ids as keys of hash maps.
 template <typename Tag>
 struct std::hash<stepscope::Id<Tag>> {
   std::size_t operator()(stepscope::Id<Tag> id) const noexcept { return std::hash<std::int32_t>{}(id.index); }

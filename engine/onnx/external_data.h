@@ -1,4 +1,4 @@
-// Weights kept in files beside the model. A model names them; it decides nothing about where they may lie.
+// Weights kept in files next to the model. A model names them; it decides nothing about where they may lie.
 #pragma once
 
 #include <cstddef>

@@ -16,6 +16,7 @@ namespace stepscope {
 using FunctionKey = std::tuple<std::string, std::string, std::string>;  // domain, name, overload
 inline constexpr const char* kOverloadAttribute = "stepscope.overload";
 
+// The function that is declared, and the one that a node calls.
 FunctionKey keyOf(const Function& function);
 FunctionKey keyOf(const Node& node);
 

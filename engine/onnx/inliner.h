@@ -29,6 +29,7 @@ struct InlineReport {
   int depth = 0;          // levels of calls
 };
 
+// Replaces every call by the body of its function. Errors: see the head of this file.
 Result<InlineReport> inlineFunctions(Graph& graph, const std::vector<Function>& functions);
 
 }  // namespace stepscope

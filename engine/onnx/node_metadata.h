@@ -29,6 +29,7 @@ struct NamedPredicate {
 // The id that a saved node had; nothing for nodes of other origin.
 std::optional<std::int32_t> savedNodeId(const Metadata& metadata);
 
+// Writes phase, provenance, sinceVersion and predicates of a node into its metadata.
 void writeNodeMetadata(const Graph& graph, const Node& node, onnx::NodeProto& proto);
 
 // Fills phase, provenance and sinceVersion from a saved node's metadata; ids outside 0..capacity-1 are dropped. Nodes of

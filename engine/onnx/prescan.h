@@ -20,6 +20,7 @@ struct PrescanReport {
   std::int64_t functions = 0;
 };
 
+// Walks the bytes of a model file. Error: the first count or length above its limit.
 Result<PrescanReport> prescanModel(std::span<const std::byte> bytes);
 
 }  // namespace stepscope

@@ -39,6 +39,7 @@ struct LoadOptions {
   std::vector<std::filesystem::path> searchPaths;
 };
 
+// Something odd in the file that does not stop the load: where it is, and what.
 struct LoadWarning {
   std::string where;
   std::string message;

@@ -20,6 +20,7 @@ inline constexpr int kFunctionValueInfoField = 12;
 inline constexpr int kFunctionOverloadField = 13;
 inline constexpr int kFunctionMetadataField = 14;
 
+// Keys and values of metadata_props.
 using Metadata = std::map<std::string, std::string>;
 
 // metadata_props kept in unknown field `number` as StringStringEntryProto messages; entries that do not parse are left out.

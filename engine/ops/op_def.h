@@ -22,6 +22,7 @@ inline constexpr std::string_view kInternalDomain = "stepscope";
 class ShapeContext;     // ops/shape_context.h
 class GradientContext;  // ops/gradient_context.h
 
+// Reads the inputs of one node and sets shapes and types of its outputs.
 using ShapeRule = Status (*)(ShapeContext&);
 // Emits the gradient of one node: reads dy(i), calls setGradient(i, value) for the inputs that need one.
 using GradientRule = Status (*)(GradientContext&);
@@ -41,6 +42,7 @@ struct LayoutRule {
   bool gains = false;  // runs faster on nChw16c: a reason to leave the plain layout
 };
 
+// Whether an op draws random numbers; they are keyed by seed, node and step.
 enum class Determinism : std::uint8_t { kDeterministic, kRandomKeyed };
 
 // How many operands a node lists, absent ones counted. Those before `least` must be there, later ones may be absent.
@@ -83,6 +85,7 @@ struct OpShapes {
   const Attributes* attrs = nullptr;
 };
 
+// The parts of a mask of operands: one operand, those from 31 on, all.
 constexpr std::uint32_t bit(int i) { return 1u << i; }
 inline constexpr std::uint32_t kVariadicTail = 1u << 31;
 inline constexpr std::uint32_t kAllInputs = 0xffffffffu;

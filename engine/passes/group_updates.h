@@ -9,7 +9,7 @@
 
 namespace stepscope {
 
-// At so many elements starting the threads costs about 2 % of the update (4 us of 7 streams at 30 GB/s).
+// From so many elements on, starting the threads costs little compared with the update (tests/bench/RESULTS.md).
 inline constexpr std::int64_t kGroupedElements = 1 << 18;
 
 Status groupUpdates(Graph& graph, PassContext& context);

@@ -28,6 +28,7 @@ struct PassEstimate {
   std::int64_t bytes = 0;  // of memory traffic
 };
 
+// What a pass found and changed.
 struct PassResult {
   std::size_t matches = 0;
   std::vector<NearMiss> nearMisses;

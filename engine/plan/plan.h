@@ -67,6 +67,7 @@ struct Instruction {
   KernelSpec spec;  // empty for views
 };
 
+// Bytes: every buffer begins at a multiple of it, a cache line.
 inline constexpr std::int64_t kArenaAlignment = 64;
 
 struct ExecutionPlan {

@@ -31,6 +31,7 @@ struct InstructionRoof {
 // One entry per instruction.
 std::vector<InstructionRoof> rooflineOf(const ExecutionPlan& plan, const cpu::MachinePeak& peak);
 
+// The peak as a message.
 snapshot::MachinePeak toSnapshot(const cpu::MachinePeak& peak);
 // Gives `out`, the snapshot of `plan`, its peak and the roofs of its instructions.
 void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapshot::Plan& out);

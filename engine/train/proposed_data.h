@@ -1,4 +1,4 @@
-// Data that lies beside a model: `batches.npz`, as captures have it, or another .npz whose arrays fit the inputs.
+// Data that lies next to a model: `batches.npz`, as captures have it, or another .npz whose arrays fit the inputs.
 #pragma once
 
 #include <filesystem>

@@ -18,7 +18,8 @@ namespace stepscope::cpu {
 // The process-wide CPU engine. Thread-safe.
 const dnnl::engine& dnnlEngine();
 
-// Runs `make`, which may throw dnnl::error, and turns what it throws into kUnsupported, so that the reference kernel serves.
+// Runs `make`, which may throw dnnl::error, and turns what it throws into kUnsupported, which falls back to the reference
+// kernel.
 template <typename Make>
 auto guardDnnl(std::string_view op, Make&& make) -> decltype(make()) {
   try {

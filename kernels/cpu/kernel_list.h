@@ -1,5 +1,5 @@
 // The fast CPU kernels, in groups as the ops are. A factory answers kUnsupported for what it does not take (other dtypes,
-// empty operands), and the reference kernel serves then.
+// empty operands), and the node falls back to the reference kernel.
 #pragma once
 
 #include "kernels/kernel.h"

@@ -22,6 +22,7 @@ struct LineChart {
   std::function<std::string(double)> text;  // of a y
 };
 
+// The chart as <svg>.
 std::string lineChart(const LineChart& chart);
 
 // Round ticks (1, 2, 5 × 10ⁿ) within [low, high]; at least one.

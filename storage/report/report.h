@@ -2,7 +2,7 @@
 //
 //   .html            one file to read: summary, curves, start-up, passes, operators, roofline, memory map, options; no
 //   network, no script .json            everything, for programs; keys are documented in json_report.h .csv             one
-//   line per step; .ops.csv operators, .instructions.csv instructions, .roofline.csv instructions beside what the
+//   line per step; .ops.csv operators, .instructions.csv instructions, .roofline.csv instructions compared with what the
 //                    machine allows, .phases.csv start-up phases
 //   .trace.json      Chrome / Kineto trace, opens in Perfetto, chrome://tracing and HTA
 //

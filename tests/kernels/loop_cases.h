@@ -1,4 +1,4 @@
-// The table of vectorised loops: one line is one kernel, which loops_table_test sets beside its reference kernel.
+// The table of vectorised loops: one line is one kernel, which loops_table_test compares with its reference kernel.
 #pragma once
 
 #include <cstdint>

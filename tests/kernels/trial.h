@@ -1,4 +1,4 @@
-// One run of a kernel beside its reference kernel in f64.
+// One run of a kernel and of its reference kernel in f64.
 #pragma once
 
 #include <gtest/gtest.h>

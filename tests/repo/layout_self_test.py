@@ -77,6 +77,25 @@ class Clocks(Tree):
         self.reports_time("  QElapsedTimer t;\n  while (t.elapsed() < 500) turn();\n  EXPECT_EQ(count, 3);\n")
 
 
+class Declarations(Tree):
+    def reports_header(self, body, *expected):
+        text = "// What the file is about.\n#pragma once\n\nnamespace stepscope {\n\n// One.\nint one();\n\n" + body + "\n}  // namespace stepscope\n"
+        self.reports("declarations", {"engine/ir/a.h": text}, *expected)
+
+    def test_nothing_said(self):
+        self.reports_header("struct Bare {\n  int x = 0;\n};\n", "a.h:9: struct Bare")
+        self.reports_header("int two(int a,\n        int b);\n", "a.h:9: int two")
+        self.reports_header("template <typename T>\nT* three();\n", "a.h:9: template")
+        self.reports_header("using Four = int;\n\nenum class Five { kA };\n", "a.h:9:", "a.h:11:")
+
+    def test_said(self):
+        self.reports_header("// Two.\nint two();\nint three();\n\nclass Graph;\n\nint four();  // four\n\nstruct Five {\n  int x = 0;  // bytes\n};\n")
+        self.reports_header("#define SS_A(x) \\\n  f(x)\n\n// A.\nclass A {\n public:\n  A();\n\n  int b();\n};\n")
+
+    def test_head_of_the_file(self):
+        self.reports("declarations", {"storage/b.h": "// A list.\n#pragma once\n\nint a();\nint b();\n\nclass B {};\n\nint c();\n"}, "b.h:9: int c")
+
+
 class Names(Tree):
     def test_snake_case(self):
         self.reports("names", {"engine/ir/Graph.h": "", "views/newView/a.cpp": "", "engine/ir/edit_log2.h": "", "README.md": ""}, "Graph.h", "newView")

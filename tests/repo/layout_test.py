@@ -16,6 +16,7 @@ import tempfile
 
 from arrows import check_arrows
 from clocks import check_clocks
+from declarations import check_declarations
 from names import check_licences, check_names
 from readmes import check_readmes
 
@@ -104,6 +105,7 @@ CHECKS = {
     "top_level": check_top_level,
     "arrows": check_arrows,
     "clocks": check_clocks,
+    "declarations": check_declarations,
     "licences": check_licences,
     "names": check_names,
     "readmes": check_readmes,

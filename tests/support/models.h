@@ -1,4 +1,4 @@
-// Models that tests run: the bundled samples, and the corpus where it lies beside the source tree.
+// Models that tests run: the bundled samples, and the corpus where it lies next to the source tree.
 #pragma once
 
 #include <cstdlib>

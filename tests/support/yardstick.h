@@ -10,7 +10,7 @@
 
 namespace stepscope::testing {
 
-// CPU time of this process alone, in seconds: other tests run beside it.
+// CPU time of this process alone, in seconds: other tests run at the same time.
 inline double cpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 // Sorts 200,000 numbers, which took 14 ms there (-O2), and takes the best of three.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The data of a step, the present one or one that was recorded, as people think of it: every input with its meaning and
-// range; samples, lengths and densities as gauges over the steps, and what the build made of them; tokens beside their mask,
+// range; samples, lengths and densities as gauges over the steps, and what the build made of them; tokens with their mask,
 // images as pictures; the row that did worst.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One input of the batch as people think of it: integers beside their mask, images as pictures with their labels.
+// One input of the batch as people think of it: integers with their mask, images as pictures with their labels.
 #pragma once
 
 #include <QStackedWidget>

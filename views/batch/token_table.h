@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Integers of a batch, a row per sample, beside their mask: what the mask leaves out stands in brackets.
+// Integers of a batch, a row per sample, with their mask: what the mask leaves out stands in brackets.
 #pragma once
 
 #include <QAbstractTableModel>

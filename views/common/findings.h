@@ -14,7 +14,7 @@
 
 namespace stepscope {
 
-// A value beside something else, by the rule of engine/snapshot/number_rule.h.
+// A value compared with something else, by the rule of engine/snapshot/number_rule.h.
 struct TensorComparison {
   int value = -1;   // value id; -1: nothing was compared
   QString with;     // path of a file, or "value:ID"

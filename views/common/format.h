@@ -50,7 +50,7 @@ QString shapeOf(const Repeated& dims) {
 QString visible(const std::string& name);
 QString visible(const QString& name);
 // Elided to at most `width` pixels. A name keeps its beginning and whole words of its end, "SoftmaxCross…LossGrad",
-// "h.1…proj"; a sentence, or a word that has no room beside anything, its beginning.
+// "h.1…proj"; a sentence, or a word that has no room next to anything, its beginning.
 QString elided(const QString& text, const QFontMetrics& metrics, int width);
 // The same for words measured in other ways: `wide` tells how wide a text is.
 QString elided(const QString& text, const std::function<double(const QString&)>& wide, double width);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the window knows besides the open model: recent files, samples, the runs of the project and two of them beside each
-// other, the last SQL answer.
-// Written by the workbench, read by views. GUI thread only.
+// What the window knows besides the open model: recent files, samples, the runs of the project and two of them compared with
+// each other, the last SQL answer. Written by the workbench, read by views. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -49,7 +48,7 @@ class ProjectFacts : public QObject {
   const QString& projectPath() const { return projectPath_; }  // empty: nothing is recorded
   const QString& sqlText() const { return sqlText_; }          // put into the editor by another view
 
-  // Two runs beside each other. `compareRequest` is what was asked for last; the answer may still be that of the one before.
+  // Two runs compared. `compareRequest` is what was asked for last; the answer may still be that of the one before.
   const CompareRequest& compareRequest() const { return compareRequest_; }
   bool comparing() const { return comparing_; }
   const RunComparisonPtr& runComparison() const { return runComparison_; }  // nullptr: none yet, or it failed

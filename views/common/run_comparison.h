@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs of a project as views show them: one in a list, two beside each other, and the start-up of all of them. Plain values,
+// Runs of a project as views show them: one in a list, two compared, and the start-up of all of them. Plain values,
 // made off the GUI thread; texts are hostile.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gives each edge of a laid-out graph its way: a straight curve where nothing is in between, a bracket beside the boxes in
+// Gives each edge of a laid-out graph its way: a straight curve where nothing is in between, a bracket next to the boxes in
 // between where that is short, else a stub. Forward → gradient edges are always stubs.
 //
 // Needs boxes and leaves of the scene; fills kind, straight and path of the edges, and `lines`. Deterministic; O(edges ×

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is known about the nodes of a graph beside the graph itself: what ran, what is marked, what differs. Values by model
+// What is known about the nodes of a graph besides the graph itself: what ran, what is marked, what differs. Values by model
 // node.
 #pragma once
 

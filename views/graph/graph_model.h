@@ -6,8 +6,8 @@
 // O(nodes + edges).
 //
 // Lane: where a node stands. Forward nodes make the left column; gradient and recomputed nodes the right one; weight
-// gradients (nodes that only the optimizer or nobody reads) and optimizer nodes stand beside the main line of the right
-// column; constants and shape-only sources stand beside their consumer.
+// gradients (nodes that only the optimizer or nobody reads) and optimizer nodes stand next to the main line of the right
+// column; constants and shape-only sources stand next to their consumer.
 //
 // Anchor: the forward node whose rank a node takes. A gradient node's anchor is its provenance's forward node; where that is
 // unknown, the earliest anchor among its producers, then the latest among its consumers. An optimizer node's anchor is the

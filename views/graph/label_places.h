@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the words beside lines stand: shapes at the middle of straight edges, names at stubs. A stub's name keeps clear of
+// Where the words next to lines stand: shapes at the middle of straight edges, names at stubs. A stub's name keeps clear of
 // boxes, lines, shapes and the name of a stub that faces it; where there is no room its dot alone says that there is more.
 // GUI thread.
 #pragma once

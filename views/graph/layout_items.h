@@ -25,7 +25,7 @@ struct LayoutItem {
   int container = 0;  // group whose box it stands in
   int local = -1;     // its place in members[container]
   int depth = 0;      // of the container
-  // Nodes beside or above a leaf, by lane (kAside … kOptimizer), in execution order.
+  // Nodes next to or above a leaf, by lane (kAside … kOptimizer), in execution order.
   std::array<std::vector<int>, 5> stack;
 };
 

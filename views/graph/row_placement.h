@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Places things of one row beside each other: each as near as possible to where it wants to be, none overlapping.
+// Places things of one row next to each other: each as near as possible to where it wants to be, none overlapping.
 #pragma once
 
 #include <vector>

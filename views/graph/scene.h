@@ -37,7 +37,7 @@ struct SceneEdge {
   int value = -1;          // index into graph.values(): the first one that the edge carries
   int values = 1;          // values that the edge carries
   EdgeKind kind = EdgeKind::kFlow;
-  bool straight = false;  // has room for a label beside its middle
+  bool straight = false;  // has room for a label next to its middle
   int firstPoint = 0;     // path: one start point, then three points per cubic curve; none for stubs
   int points = 0;
 };

@@ -27,8 +27,8 @@ class InstructionDelegate : public QStyledItemDelegate {
   };
   // Of number, time and bytes with their gaps, in a list of that many lines.
   static int columnsWidth(int lines, const QFontMetrics& small);
-  // Whether a name of usual length has room beside the bytes. Else they are left out, and what takes no time says why in its
-  // place.
+  // Whether a name of usual length has room next to the bytes. Else they are left out, and what takes no time says why in
+  // its place.
   static bool hasRoomForBytes(int width, int lines, const QFontMetrics& op, const QFontMetrics& small);
   static Words words(const QString& op, const QString& place, const QFontMetrics& opMetrics,
                      const QFontMetrics& placeMetrics, int room);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How an opened model is trained: data, loss, trained parameters, optimizer, device. Everything is proposed from what
-// inspection found, with the reason; anything can be changed, and data that lies beside the model left out for synthetic
+// inspection found, with the reason; anything can be changed, and data that lies next to the model left out for synthetic
 // ones. Problems of the file are listed with their places.
 #pragma once
 

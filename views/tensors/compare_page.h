@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The shown value beside a .npy file, another value, or contents that were kept: of an earlier step, other options, another
-// model. Whole tensors are compared, by the engine; the page asks again when the contents change.
+// The shown value compared with a .npy file, another value, or contents that were kept: of an earlier step, other options,
+// another model. Whole tensors are compared, by the engine; the page asks again when the contents change.
 #pragma once
 
 #include <QComboBox>

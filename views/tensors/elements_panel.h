@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The elements of the shown value as a table or a heat map, the slice that is shown, and the value beside another tensor. An
+// The elements of the shown value as a table or a heat map, the slice that is shown, and the value and another tensor. An
 // element is edited in its cell; what the worker refuses is said above the table, and the cell keeps what was typed.
 #pragma once
 

@@ -23,6 +23,7 @@ const Dim& broadcastElement(const Contents& contents, std::size_t i);
 // Whether the dim cannot be negative, taking symbols as extents.
 bool nonNegative(const Dim& a);
 
+// What an operator makes of two extents; nothing where the result has no polynomial.
 std::optional<Dim> addDims(const Dim& a, const Dim& b);
 std::optional<Dim> subDims(const Dim& a, const Dim& b);
 std::optional<Dim> mulDims(const Dim& a, const Dim& b);

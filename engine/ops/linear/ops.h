@@ -47,6 +47,7 @@ extern const OpDef kRNNOp;
 extern const OpDef kResizeGradOp;
 extern const OpDef kResizeOp;
 
+// Regions of interest.
 extern const OpDef kRoiAlignGradOp;
 extern const OpDef kRoiAlignOp;
 

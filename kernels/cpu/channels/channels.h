@@ -19,6 +19,7 @@ Result<std::unique_ptr<Kernel>> makeReorder(const KernelSpec& spec);
 Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> fullInputs,
                      std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors);
 
+// The kernels of this folder.
 std::span<const KernelEntry> channelKernels();
 
 }  // namespace stepscope::cpu

@@ -7,7 +7,7 @@ namespace stepscope::cpu {
 Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> fullInputs,
                      std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors) {
   const auto refuse = [&](std::string_view what) {
-    return unsupported(spec.op + ": " + std::string(what) + "; the reference kernel serves");
+    return unsupported(spec.op + ": " + std::string(what) + "; falls back to the reference kernel");
   };
   for (const auto* operands : {&spec.inputs, &spec.outputs})
     for (const OperandSpec& operand : *operands)

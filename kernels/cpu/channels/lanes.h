@@ -18,6 +18,7 @@ namespace stepscope::cpu {
 
 inline constexpr std::int64_t kLanes = kLayoutLanes;
 
+// Sixteen floats, and half of them as doubles; they may lie anywhere in memory.
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double HalfDoubles __attribute__((vector_size(64), aligned(8), may_alias));
 
@@ -41,9 +42,11 @@ struct ChannelGroups {
   }
 };
 
+// One number per lane.
 using LaneSums = std::array<double, kLanes>;
 using LaneFloats = std::array<float, kLanes>;
 
+// Memory to registers and back, and floats as doubles.
 SS_INLINE void load(const float* from, Floats& to) { to = *reinterpret_cast<const Floats*>(from); }
 SS_INLINE void store(const Floats& from, float* to) { *reinterpret_cast<Floats*>(to) = from; }
 SS_INLINE void load(const double* from, HalfDoubles& low, HalfDoubles& high) {

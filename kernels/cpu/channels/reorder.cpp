@@ -24,7 +24,7 @@ class ReorderKernel final : public Kernel {
 Result<std::unique_ptr<Kernel>> makeReorder(const KernelSpec& spec) {
   const OperandSpec &x = spec.inputs[0], &y = spec.outputs[0];
   if (x.dtype != y.dtype || x.dims != y.dims || !layoutRefusal(x.dtype, x.dims).empty())
-    return unsupported("Reorder: a copy; the reference kernel serves");
+    return unsupported("Reorder: a copy; falls back to the reference kernel");
   return std::make_unique<ReorderKernel>(spec);
 }
 

@@ -262,7 +262,7 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
     if (operand.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
   const ConvGeometry& g = roles.geometry;
   if (g.batch == 0 || g.inChannels == 0 || g.outChannels == 0 || g.inSize() == 0 || g.outSize() == 0)
-    return unsupported(spec.op + ": an extent is 0; the reference kernel serves");
+    return unsupported(spec.op + ": an extent is 0; falls back to the reference kernel");
   if (roles.bias >= 0 && elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) !=
                              (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
     return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) +

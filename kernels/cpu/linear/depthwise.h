@@ -22,6 +22,7 @@ struct DepthwiseOperands {
 // One channel per group on both sides and one or two spatial axes.
 bool isDepthwise(const ConvGeometry& geometry);
 
+// The kernel of a depthwise geometry; the work is split over `threads`.
 std::unique_ptr<Kernel> makeDepthwiseWeightGrad(const ConvGeometry& geometry, const DepthwiseOperands& operands,
                                                 int threads);
 

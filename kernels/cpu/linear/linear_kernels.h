@@ -1,5 +1,5 @@
 // The fast kernels of this group, all f32: factories for kernel_list.cpp. Other dtypes, empty operands and what oneDNN does
-// not take give kUnsupported, and the reference kernel serves.
+// not take give kUnsupported, which falls back to the reference kernel.
 #pragma once
 
 #include "kernels/kernel.h"

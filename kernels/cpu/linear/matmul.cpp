@@ -302,7 +302,8 @@ Result<MatMulParams> paramsOf(const KernelSpec& spec) {
 Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   MatMulParams params = given;
   MatMulShape& s = params.shape;
-  if (elementCount(s.y) == 0 || s.k == 0) return unsupported("matrix product: an extent is 0; the reference kernel serves");
+  if (elementCount(s.y) == 0 || s.k == 0)
+    return unsupported("matrix product: an extent is 0; falls back to the reference kernel");
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
   mergeBatches(s);
   writeRows(params);
@@ -310,7 +311,8 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (s.m > kMost || s.n > kMost || s.k > kMost) return unsupported("matrix product: an extent above 2^31-1");
   const bool single = s.batches() == 1, denseY = s.yColumn == 1 && s.yRow == s.n;
   if (s.yColumn != 1 || (s.aRow != 1 && s.aColumn != 1) || (s.bRow != 1 && s.bColumn != 1))
-    return unsupported("matrix product: an operand has no axis of neighbouring elements; the reference kernel serves");
+    return unsupported(
+        "matrix product: an operand has no axis of neighbouring elements; falls back to the reference kernel");
   if (params.beta != 0 && !(single && denseY))
     return unsupported("matrix product: an addend to products that are stored apart");
   if (params.addend && !denseRows(s)) return unsupported("matrix product: an addend to a result that is stored transposed");

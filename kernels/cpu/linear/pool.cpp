@@ -17,7 +17,7 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
   if (x.dims.size() < 3 || x.dims.size() > 2 + kAxes || y.dims.size() != x.dims.size())
     return unsupported(spec.op + ": the fast kernel takes one to three spatial axes");
   if (elementCount(x.dims) == 0 || elementCount(y.dims) == 0)
-    return unsupported(spec.op + ": an extent is 0; the reference kernel serves");
+    return unsupported(spec.op + ": an extent is 0; falls back to the reference kernel");
   if (spec.attrs.integer("storage_order", 0) != 0)
     return unsupported(spec.op + ": column-major indices are for the reference kernel");
   const std::size_t rank = x.dims.size() - 2;
@@ -393,7 +393,7 @@ Result<std::unique_ptr<Kernel>> makeMaxPoolGrad(const KernelSpec& spec) {
   if (spec.inputs[1].layout != layout || spec.outputs[0].layout != layout)
     return unsupported("MaxPoolGrad: operands in different layouts");
   const std::int64_t channels = x[0] * x[1];
-  if (channels == 0) return unsupported("MaxPoolGrad: an extent is 0; the reference kernel serves");
+  if (channels == 0) return unsupported("MaxPoolGrad: an extent is 0; falls back to the reference kernel");
   return std::unique_ptr<Kernel>(std::make_unique<MaxPoolGradKernel>(channels, elementCount(x) / channels,
                                                                      elementCount(y) / channels,
                                                                      layout == Layout::kPlain ? 1 : kLanes, spec.threads));
@@ -403,7 +403,7 @@ Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec) {
   const Dims& x = spec.inputs[0].dims;
   if (spec.inputs[0].dtype != DType::kF32) return unsupported("GlobalAveragePool: the fast kernel takes float32");
   if (x.size() < 2 || elementCount(x) == 0)
-    return unsupported("GlobalAveragePool: an extent is 0; the reference kernel serves");
+    return unsupported("GlobalAveragePool: an extent is 0; falls back to the reference kernel");
   const std::int64_t channels = x[0] * x[1];
   // One position per channel lies the same in both layouts.
   const std::int64_t lanes = spec.inputs[0].layout == Layout::kPlain ? 1 : kLanes;

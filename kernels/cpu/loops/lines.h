@@ -12,6 +12,7 @@ struct Lines {
   std::int64_t total() const { return outer * axis * inner; }
 };
 
+// Lines of `dims` along axis `given`, which may be negative. Error: out of range.
 inline Result<Lines> linesOf(const KernelSpec& spec, const Dims& dims, std::int64_t given) {
   const auto axis = normalizeAxis(given, static_cast<std::int64_t>(dims.size()));
   if (!axis) return notTaken(spec, "an axis out of range");

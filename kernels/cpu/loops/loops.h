@@ -19,6 +19,7 @@ inline constexpr std::int64_t kParallelElements = 1 << 15;
 // Results of this many bytes, not read soon, are written past the caches.
 inline constexpr std::int64_t kStreamBytes = 1 << 20;
 
+// The factories of this folder, by op; kUnsupported where the op's operands are not theirs.
 Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec);
@@ -98,6 +99,7 @@ Result<std::unique_ptr<Kernel>> makeUnary(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeVariadic(const KernelSpec& spec);  // Sum Mean Max Min
 Result<std::unique_ptr<Kernel>> makeWhere(const KernelSpec& spec);
 
+// The kernels of this folder.
 std::span<const KernelEntry> loopKernels();
 
 }  // namespace stepscope::cpu

@@ -238,7 +238,7 @@ std::optional<std::pair<Form, std::int64_t>> formOf(const Dims& operand, const D
 
 Result<std::unique_ptr<Kernel>> makePointwise(const KernelSpec& spec) {
   const auto refuse = [](const char* what) {
-    return unsupported(std::string("Pointwise: ") + what + "; the reference kernel serves");
+    return unsupported(std::string("Pointwise: ") + what + "; falls back to the reference kernel");
   };
   const Dims& y = spec.outputs[0].dims;
   const std::int64_t total = elementCount(y);

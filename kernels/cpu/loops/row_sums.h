@@ -12,9 +12,11 @@ namespace stepscope::cpu {
 // Loops take kSumChains * kSumLanes elements at a time; the few that are left over are summed one by one.
 inline constexpr std::int64_t kSumLanes = 16, kSumChains = 4;
 
+// Sixteen and four floats, anywhere in memory.
 typedef float SumLanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef float FourFloats __attribute__((vector_size(16), aligned(4), may_alias));
 
+// Sixteen floats from memory.
 SS_INLINE void loadLanes(const float* from, SumLanes& to) { to = *reinterpret_cast<const SumLanes*>(from); }
 
 // The sum of several chains of lanes.

@@ -24,6 +24,7 @@ void combineElement(T& to, const T& value) {
   if constexpr (kHow == Scatter::kMax) to = value > to || value != value ? value : to;
 }
 
+// The same for `count` elements side by side.
 template <Scatter kHow, typename T>
 SS_CLONES void combineRun(T* to, const T* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) combineElement<kHow>(to[i], from[i]);

@@ -30,6 +30,7 @@ class StridedCopy {
 // Fills `count` elements of `size` bytes with copies of `value` (zeros when it is null), split over threads.
 void fillElements(std::byte* to, const std::byte* value, std::int64_t count, std::size_t size, int threads);
 
+// Operands of a call as bytes.
 inline const std::byte* bytesOf(const KernelCall& call, std::size_t i) {
   return static_cast<const std::byte*>(call.inputs[i].data);
 }

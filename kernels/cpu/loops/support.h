@@ -61,11 +61,13 @@ class BodyKernel final : public Kernel {
   Body body_;
 };
 
+// A kernel that runs `body(call)`; name: what inspect shows; workspace in bytes.
 template <typename Body>
 std::unique_ptr<Kernel> makeBodyKernel(std::string name, Body body, std::size_t workspace = 0) {
   return std::make_unique<BodyKernel<Body>>(std::move(name), workspace, std::move(body));
 }
 
+// Operands of a call by their type.
 template <typename T = float>
 const T* input(const KernelCall& call, std::size_t i) {
   return static_cast<const T*>(call.inputs[i].data);
@@ -75,6 +77,7 @@ T* output(const KernelCall& call, std::size_t i) {
   return static_cast<T*>(call.outputs[i].data);
 }
 
+// The answer of a factory that leaves an operand to the reference kernel.
 inline tl::unexpected<Error> notTaken(const KernelSpec& spec, std::string_view what) {
   return unsupported(spec.op + ": " + std::string(what) + "; the vector loop takes other operands");
 }

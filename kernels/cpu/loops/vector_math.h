@@ -75,6 +75,7 @@ SS_INLINE float log1pOf(float x) {
   return logOf(sum) + (x - (sum - 1.0F)) / sum;
 }
 
+// log(1 + exp(x)), without overflow.
 SS_INLINE float softplusOf(float x) { return (x > 0 ? x : 0.0F) + log1pOf(expOf(-std::fabs(x))); }
 
 // Near 0 a series in x^2, elsewhere through the exponential.
@@ -119,7 +120,7 @@ SS_INLINE float sigmoidOf(float x) {
 }
 
 // The normal distribution: e^(-x^2 / 2) and Phi(x), whose tail is that power times a polynomial in 1 / (1 + 0.28 |x|), as
-// Abramowitz and Stegun 7.1.26 have it, with one term more: 1e-8 beside the rounding.
+// Abramowitz and Stegun 7.1.26 have it, with one term more: 1e-8 besides the rounding.
 struct Normal {
   float power, phi;
 };
@@ -137,6 +138,7 @@ SS_INLINE Normal normalOf(float x) {
 // Twice the argument of tanh: (1 + tanh(u)) / 2 is the logistic function of 2 u.
 SS_INLINE float geluExponentOf(float x) { return x * (1.59576912F + 0.0713548163F * (x * x)); }
 
+// Gelu, exact and with tanh.
 SS_INLINE float geluErfOf(float x) { return x * normalOf(x).phi; }
 SS_INLINE float geluTanhOf(float x) { return x * sigmoidOf(geluExponentOf(x)); }
 // Slopes; beyond 40 they are 0 and 1, and an infinity must meet no zero.

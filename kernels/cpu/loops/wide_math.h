@@ -53,6 +53,7 @@ SS_INLINE double expOfDouble(double value) {
 // Largest |x| of sineAndCosine: multiples of the first part of pi/2 are exact up to there.
 inline constexpr float kLargestAngle = 1e6F;
 
+// Both of one angle.
 struct SineAndCosine {
   double sine, cosine;
 };
@@ -103,6 +104,7 @@ SS_INLINE double atanOf(double x) {
   return std::copysign(size > 1 ? 1.57079632679489661923 - half : half, x);
 }
 
+// Arc sine and arc cosine; NaN outside -1..1.
 SS_INLINE double asinOf(double x) { return std::copysign(atanOf(std::fabs(x) / std::sqrt((1 - x) * (1 + x))), x); }
 SS_INLINE double acosOf(double x) { return 2 * atanOf(std::sqrt((1 - x) / (1 + x))); }
 

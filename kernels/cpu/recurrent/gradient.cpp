@@ -18,7 +18,7 @@ class LayerGradientKernel final : public Kernel {
  public:
   static Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec) {
     SS_ASSIGN(const RecurrentExtents e, recurrentExtents(spec, kX));
-    if (spec.outputPresent(kDp)) return unsupported(spec.op + ": peepholes; the reference kernel serves");
+    if (spec.outputPresent(kDp)) return unsupported(spec.op + ": peepholes; falls back to the reference kernel");
     const bool gated = e.cell == Cell::kLstm || e.cell == Cell::kGru;
     const auto has = [&](std::size_t i, std::int64_t count) {
       return spec.inputPresent(i) && elementCount(spec.inputs[i].dims) == count;
@@ -26,9 +26,9 @@ class LayerGradientKernel final : public Kernel {
     const auto hasOrAbsent = [&](std::size_t i, std::int64_t count) { return !spec.inputPresent(i) || has(i, count); };
     const std::int64_t all = e.directions * e.rows() * e.hidden, state = e.directions * e.batch * e.hidden;
     if (!has(kY, all) || (gated && (!has(kGates, all * e.gates) || !has(kLinear, all))))
-      return unsupported(spec.op + ": the values of the way forward are missing; the reference kernel serves");
+      return unsupported(spec.op + ": the values of the way forward are missing; falls back to the reference kernel");
     if (!hasOrAbsent(kDy, all) || !hasOrAbsent(kDyH, state) || !hasOrAbsent(kDyC, state))
-      return unsupported(spec.op + ": a gradient of other extents; the reference kernel serves");
+      return unsupported(spec.op + ": a gradient of other extents; falls back to the reference kernel");
     auto kernel = std::unique_ptr<LayerGradientKernel>(new LayerGradientKernel(e));
     SS_TRY(kernel->plan(spec));
     return std::unique_ptr<Kernel>(std::move(kernel));

@@ -25,7 +25,9 @@ bool isFloat(const KernelSpec& spec, std::size_t i) {
 }  // namespace
 
 Result<RecurrentExtents> recurrentExtents(const KernelSpec& spec, std::size_t first) {
-  const auto refuse = [&](const char* what) { return unsupported(spec.op + ": " + what + "; the reference kernel serves"); };
+  const auto refuse = [&](const char* what) {
+    return unsupported(spec.op + ": " + what + "; falls back to the reference kernel");
+  };
   if (spec.inputs.size() < first + 3) return refuse("X, W or R is missing");
   for (std::size_t i = 0; i < spec.inputs.size(); ++i)
     if (i != first + 4 && spec.inputPresent(i) && !isFloat(spec, i)) return refuse("an operand that is not float32");

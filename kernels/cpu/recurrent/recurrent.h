@@ -3,7 +3,7 @@
 // between steps.
 //
 // Taken are the default activations (Relu too for RNN), any direction, layout and lengths; GRU with linear_before_reset, as
-// PyTorch's is. Not taken: peepholes, clip, coupled gates, other activations; the reference kernel serves those.
+// PyTorch's is. Not taken: peepholes, clip, coupled gates, other activations; those fall back to the reference kernel.
 //
 // Kept for the way back, in the order of X's rows ([steps, batch], or [batch, steps] with layout 1), zeros beyond a
 // sequence's length:

@@ -20,6 +20,7 @@ inline constexpr bool kIsFloat =
 template <typename T>
 using Wide = std::conditional_t<kIsFloat<T>, double, T>;
 
+// A stored element as what is calculated with.
 template <typename T>
 Wide<T> widen(const T& value) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
@@ -28,6 +29,7 @@ Wide<T> widen(const T& value) {
     return static_cast<Wide<T>>(value);
 }
 
+// The result as it is stored, rounded once.
 template <typename T, typename V>
 T narrow(const V& value) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)

@@ -13,6 +13,7 @@ namespace stepscope::reference {
 template <typename T>
 using Accumulator = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
 
+// An element as what is summed.
 template <typename T>
 Accumulator<T> widen(T value) {
   return static_cast<Accumulator<T>>(value);

@@ -61,6 +61,7 @@ void withIndices(const TensorView& indices, F&& f) {
     f(static_cast<const std::int64_t*>(indices.data));
 }
 
+// Copies `count` elements side by side; strings too.
 template <typename T>
 void copyRun(T* to, const T* from, std::int64_t count) {
   if constexpr (std::is_trivially_copyable_v<T>) {
@@ -153,6 +154,7 @@ void stridedCopy(std::size_t rank, Extents dims, T* to, Extents toStrides, const
 
 // --- gradients that add into places: float16 and bfloat16 accumulate in a float32 workspace, other types in the output.
 
+// The types that are summed in a wider one.
 template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
@@ -189,6 +191,7 @@ Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t so
 // A plain function with the workspace that accumulate() needs.
 std::unique_ptr<Kernel> makeAccumulatingKernel(const KernelSpec& spec, ReferenceFunction function);
 
+// The factory of such a kernel, for a list.
 template <ReferenceFunction kFunction>
 Result<std::unique_ptr<Kernel>> accumulating(const KernelSpec& spec) {
   return makeAccumulatingKernel(spec, kFunction);

@@ -75,8 +75,10 @@ Status walkTuples(const KernelSpec& spec, const Dims& data, const TensorView& in
   return status;
 }
 
+// How a scatter combines an update with what is at its place.
 enum class ScatterReduction { kNone, kAdd, kMul, kMin, kMax };
 
+// Attribute `reduction`. Error: another word.
 Result<ScatterReduction> scatterReduction(const KernelSpec& spec);
 
 // place = place combined with value; NaN wins in min and max, as in ONNX's reference.

@@ -52,7 +52,7 @@ class TemporaryFolder {
 };
 
 // The folder of exported models that the project is tested with, when it is there: $STEPSCOPE_SHARED/corpus, or
-// ../shared/corpus beside the source tree.
+// ../shared/corpus next to the source tree.
 std::optional<std::filesystem::path> corpusFolder();
 std::vector<std::filesystem::path> corpusModels();  // every .onnx below it, sorted
 
