@@ -117,6 +117,7 @@ void Session::absorb(const Delivery& d) {
     case snapshot::Response::kPlan: store_.setPlan(d.plan); break;
     case snapshot::Response::kOptions:
       store_.setOptions({r.options().options().begin(), r.options().options().end()});
+      optionsTouched_ = r.options().waits();
       if (r.options().has_proof())
         store_.findings().setOptionProof(std::make_shared<const snapshot::OptionProof>(r.options().proof()));
       break;
@@ -214,14 +215,15 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
                         emit problem(format::visible(error.message()), format::visible(error.code()));
                       }
                       next = failed;
-                    } else if (const auto& p = store_.position();
-                               wasInStep && p.in_step() && p.step() == step && p.instruction() < instruction) {
+                    } else if (const auto& p = store_.position(); rebuilt == Other::kNone && wasInStep && p.in_step() &&
+                                                                  p.step() == step && p.instruction() < instruction) {
                       // The worker takes back with a step what was edited behind it.
                       std::erase_if(edits_,
                                     [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
                     }
                     if (rebuilt != Other::kNone) {
-                      refreshBuild([this, next, rebuilt] {
+                      refreshBuild([this, next, rebuilt, shown = store_.graph()] {
+                        moveEdits(shown);
                         if (rebuilt == Other::kRebuilt)
                           emit planRebuilt();
                         else

@@ -116,6 +116,8 @@ class Session : public QObject {
     snapshot::Request request;
     std::optional<double> before = {};  // of an element
   };
+  // Edits of the step that goes on under another plan get the ids that their values have there.
+  void moveEdits(const std::shared_ptr<const GraphSnapshot>& before);
   struct Opening {  // a file that is read; what is open stays until it was
     QString path, missingWeights, pathBefore, missingWeightsBefore;
     ModelPtr model = nullptr;

@@ -100,8 +100,8 @@ void Session::pin(int value, bool on) {
   request.mutable_pin()->set_pinned(on);
   move(std::move(request), tr("pinning"), [this, values] {
     store_.setPinned(values);
-    optionsTouched_ = true;
-    emit note(tr("Kept from the next step on"));
+    if (store_.position().in_step()) stopped();
+    emit note(store_.position().in_step() ? tr("Kept from here on") : tr("Kept from the next step on"));
   });
 }
 
@@ -143,6 +143,21 @@ void Session::edit(snapshot::Request request, std::optional<double> before, Then
         if (then) then();
       },
       {}, std::move(refused));
+}
+
+void Session::moveEdits(const std::shared_ptr<const GraphSnapshot>& before) {
+  const snapshot::Position& p = store_.position();
+  const auto& after = store_.graph();
+  if (!p.in_step() || !before || !after || before == after) return;
+  for (Edit& e : edits_) {
+    if (e.step != p.step() || e.instruction < 0) continue;
+    const auto* value = before->value(e.request.edit().value());
+    const auto& values = after->graph().values();
+    const auto same =
+        std::find_if(values.begin(), values.end(), [value](const auto& v) { return value && v.name() == value->name(); });
+    if (same != values.end()) e.request.mutable_edit()->set_value(same->id());
+    e.instruction = std::min(e.instruction, p.instruction());
+  }
 }
 
 void Session::tellOfHand(std::int64_t step) {
@@ -239,7 +254,7 @@ void Session::sendOptions(Then then) {
           kept->set_name("set");
           kept->set_value(name.toStdString() + '=' + value.toStdString());
         }
-        optionsTouched_ = store_.position().in_step();
+        if (store_.position().in_step()) selection_.setCurrentInstruction(store_.position().instruction());
         emit note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
         if (then) then();
       },

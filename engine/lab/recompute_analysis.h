@@ -21,6 +21,12 @@ struct NodeTimes {
   std::string basis;      // in words
 };
 
+// What a report about recompute may be asked: what this plan with this budget (0 = none) would give.
+struct RecomputeQuestion {
+  std::vector<RecomputeRequest> plan;
+  std::int64_t budget = 0;
+};
+
 class RecomputeAnalysis {
  public:
   // `graph` is the specialised graph before phase recompute, `inference` knows its values. `before` comes before every plan

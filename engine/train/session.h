@@ -1,8 +1,7 @@
 // A training session: one imported model, its options, the plans that the builder made, and the state that training changes.
 //
-// It joins builder, stepper, state and data: which batch comes next, which plan runs it, when options take effect, what can
-// be gone back to. Values of the step are looked at through stepper() (engine/step/values.h). The command line uses a
-// session in process, `stepscope worker` behind the wire protocol. All functions but cancel() belong to one thread.
+// It decides which batch comes next, which plan runs it, when options take effect, what can be gone back to. Values of the
+// step are looked at through stepper() (engine/step/values.h). All functions but cancel() belong to one thread.
 #pragma once
 
 #include <filesystem>
@@ -25,19 +24,12 @@
 
 namespace stepscope {
 
-// What a report about recompute may be asked: what this plan with this budget (0 = none) would give.
-struct RecomputeQuestion {
-  std::vector<RecomputeRequest> plan;
-  std::int64_t budget = 0;
-};
-
 class Session {
  public:
   ~Session();
   // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first.
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
                                                std::vector<Problem>* problems = nullptr);
-
   // --- what the file is
   snapshot::ModelInfo inspect() const;
   const Graph& imported() const { return model_->graph; }
@@ -46,9 +38,8 @@ class Session {
   // is run is taken at once; other settings wait for a begun step to end. Parameters, optimizer and random state are kept.
   const TrainOptions& options() const { return pending_ ? *pending_ : options_; }
   Status setOptions(TrainOptions options);
-  // Between steps the coming step runs under both plans from one state to compare what they leave; nothing is committed. In
-  // a begun step the new plan is built beside the old one, the step is replayed to the same place with its edits, and what
-  // both hold there is compared. When it fails, the old options, plan and place stay, and the error says why.
+  // Between steps the coming step runs under both plans to compare what they leave. A begun step is replayed under the new
+  // plan to the same place, with its edits, and compared there. On an error options, plan and place stay as they were.
   Status applyOptions();
   bool optionsWait() const { return pending_.has_value(); }
   const snapshot::OptionProof* optionProof() const { return proof_ ? &*proof_ : nullptr; }  // of the last change
@@ -63,7 +54,7 @@ class Session {
   // Batches from here instead of where the options say, until options change; they fit the graph as those of openData() do.
   void feedFrom(std::unique_ptr<DataSource> data) { data_ = std::move(data); }
   bool built() const { return running_ != nullptr; }
-  // How many times phases ran to make a plan; which of them made the one that runs, and for what batches.
+  // Times that phases ran to make a plan, which of them made the one that runs, and for what batches.
   std::size_t builds() const { return context_.log.builds(); }
   std::size_t runningBuild() const;
   std::string runningSignature() const;
@@ -85,7 +76,6 @@ class Session {
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
   void cancel() { context_.cancelled = true; }
   void clearCancel() { context_.cancelled = false; }
-
   // --- stepping through one micro step; what needs a begun step begins one
   Status beginStep();                                      // at instruction 0; an already begun step is thrown away
   Result<snapshot::Position> stepInstructions(int count);  // negative = back
@@ -103,19 +93,16 @@ class Session {
   Status rewind(std::int64_t step);
   // Runs the coming micro step twice from one state and compares every value that the plan keeps; commits nothing.
   Result<snapshot::CompareReply> compareBits();
-
   // --- the plan that runs; only after a build, and until the next call that builds or takes another batch
   Stepper& stepper() const;
   ValueId findValue(std::string_view name) const;  // by name, in the graph that runs
   const Graph& runningGraph() const;               // the imported one before the build
   ValueId lossValue() const;
-
   // --- state
   Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, before clipping; after the last step
   std::map<std::string, TensorView> namedState(bool optimizer) const;
   Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
-  // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning, at the next build or at
-  // once.
+  // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning.
   Status loadState(const std::filesystem::path& path, bool resume);
 
  private:

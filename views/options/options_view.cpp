@@ -46,7 +46,8 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   doc_->setWordWrap(true);
   doc_->setProperty("role", "muted");
   value_->setAccessibleName(tr("Value"));
-  value_->setToolTip(tr("The value from the next step on; Undo takes it back"));
+  value_->setToolTip(tr(
+      "The value: at once what decides only how a step is run, other settings from the next step on; Undo takes it back"));
   reset_->setToolTip(tr("Back to the default value"));
   value_->setMinimumWidth(6 * m.unit);
   below->addWidget(name_);

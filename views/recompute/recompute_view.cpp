@@ -166,7 +166,7 @@ QWidget* RecomputeView::makeControls() {
   plan_->setFont(monoFont());
   apply_->setObjectName(QStringLiteral("recompute_apply"));
   apply_->setToolTip(
-      tr("From the next step on. The coming step is run with both plans to compare the bits; Ctrl+Z takes it back"));
+      tr("At once, in a paused step too. The step is run with both plans to compare the bits; Ctrl+Z takes it back"));
   reset_->setToolTip(tr("Back to what is applied"));
   copy_->setToolTip(tr("Copies the plan as text. With a budget: what the budget chooses"));
   for (QLabel* label : {budgetText_, prediction_}) label->setTextFormat(Qt::PlainText);

@@ -30,7 +30,7 @@ void ValueFacts::showValue(int value) {
       text = Details::text(tr("Not computed yet in step %1. ").arg(position.step())) +
              Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
     else if (plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
-      text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), tr("Pin keeps it from the next step on"));
+      text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), tr("Pin keeps it in the plan"));
     notice(text);
   } else if (tensor && !tensor->current()) {
     QString text = Details::text(tr("Values of step %1: ").arg(tensor->step()));
