@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/passes/pipeline.h"
+#include "kernels/device.h"
 
 namespace stepscope {
 namespace {
@@ -128,7 +129,7 @@ std::vector<OptionInfo> makeTable() {
       {"steps", "1", "micro steps to run", {}},
       {"seed", "0", "seed of random numbers: dropout, synthetic data, missing weights", {}},
       {"threads", "0", "threads of the kernels; 0 = all cores", {}},
-      {"device", "cpu", "where kernels run", {"cpu"}},
+      {"device", "cpu", "where kernels run; mirror: for tests, mirror:OP,… lacks these ops", {"cpu", "mirror"}},
       {"precision", "fp32", "type of the computation", {"fp32"}},
       {"dim", "", "NAME=N: extent of a symbolic dimension of synthetic data", {}},
       {"missing-weights", "error", "external data that is not there: refuse, or fill from the seed", {"error", "random"}},
@@ -294,13 +295,9 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
       {"threads", [&] { return setWhole(o.threads, 0, 1024); }},
       {"device",
        [&]() -> Status {
-         if (value == "cpu") {
-           o.device = value;
-           return {};
-         }
-         if (value.starts_with("cuda"))
-           return unsupported(fmt::format("device '{}': not available in this build; expected cpu", value));
-         return invalid(fmt::format("device '{}': unknown; expected cpu", value));
+         SS_TRY(findDevice(std::string(value)));
+         o.device = value;
+         return {};
        }},
       {"precision",
        [&]() -> Status {

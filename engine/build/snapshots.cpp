@@ -173,7 +173,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_node(instruction.node.index);
     o.set_phase(static_cast<snapshot::Phase>(instruction.phase));
     o.set_op(toUtf8(node.op));
-    o.set_label(toUtf8(node.label()));
+    o.set_label(toUtf8(instructionLabel(plan, graph, static_cast<int>(i))));
     for (const int b : instruction.inputs) operand(*o.add_inputs(), b);
     for (const int b : instruction.outputs) operand(*o.add_outputs(), b);
     o.set_bytes_read(instruction.bytesRead);
@@ -181,11 +181,18 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_flops(instruction.flops);
     o.set_implementation(executor.implementation(static_cast<int>(i)));
     o.set_view(instruction.view);
-    for (const Predicate& p : node.predicates) {
+    for (const auto& [buffer, expected] : instruction.predicates) {
       auto& predicate = *o.add_predicates();
-      predicate.set_value(p.condition.index);
-      predicate.set_expected(p.expected);
+      predicate.set_value(plan.buffers[static_cast<std::size_t>(buffer)].value.index);
+      predicate.set_expected(expected);
     }
+    o.set_kind(instruction.view                               ? snapshot::KIND_VIEW
+               : instruction.kind == InstructionKind::kCopy   ? snapshot::KIND_COPY
+               : instruction.kind == InstructionKind::kCommit ? snapshot::KIND_COMMIT
+                                                              : snapshot::KIND_KERNEL);
+    o.set_stream(instruction.stream);
+    for (const Wait& wait : instruction.waits) o.add_waits(wait.instruction);
+    o.set_on_host(toUtf8(instruction.onHostReason));
     o.set_workspace_buffer(instruction.workspace);
     o.set_update_entry(instruction.updateEntry);
   }
@@ -198,7 +205,8 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_value(buffer.value.index);
     o.set_name(toUtf8(buffer.name));
     o.set_buffer_class(static_cast<snapshot::BufferClass>(buffer.bufferClass));
-    o.set_in_arena(buffer.home == Home::kArena);
+    o.set_in_arena(buffer.home == Home::kArena && buffer.space == plan.space);
+    o.set_on_host(plan.space == Space::kDevice && buffer.space == Space::kHost);
     o.set_offset(buffer.offset);
     o.set_bytes(buffer.bytes);
     o.set_first(buffer.first);
@@ -207,7 +215,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_decision(toUtf8(buffer.decision));
     for (const std::string& refusal : buffer.refusals) o.add_refusals(toUtf8(refusal));
     const bool atPeak = buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last;
-    if (buffer.shares >= 0 || (buffer.home == Home::kArena && !atPeak)) continue;
+    if (buffer.shares >= 0 || buffer.space != plan.space || (buffer.home == Home::kArena && !atPeak)) continue;
     owners[bufferClassName(buffer.bufferClass)] += buffer.bytes;
     if (buffer.bufferClass == BufferClass::kWorkspace) workspace += buffer.bytes;
   }

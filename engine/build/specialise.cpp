@@ -40,6 +40,7 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   planOptions.reuse = request.options.reuse;
   planOptions.trained = variant->step->trained;
   planOptions.threads = request.threads;
+  SS_ASSIGN(planOptions.device, findDevice(request.options.device));
   for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
   if (!request.pinned.empty()) {
     const KeyIndex keys(graph);

@@ -1,5 +1,6 @@
 #include "engine/exec/clock.h"
 
+#include <ctime>
 #include <fstream>
 #include <string>
 
@@ -40,6 +41,12 @@ void TickClock::settle() {
   last_ = moment();
   if (last_.ticks > first_.ticks)
     nsPerTick_ = static_cast<double>(last_.ns - first_.ns) / static_cast<double>(last_.ticks - first_.ticks);
+}
+
+std::int64_t monotonicNs() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
 }  // namespace stepscope

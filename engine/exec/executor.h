@@ -14,26 +14,9 @@
 
 #include "engine/plan/plan.h"
 #include "engine/plan/reuse.h"
-#include "kernels/kernel.h"
+#include "kernels/device.h"
 
 namespace stepscope {
-
-// Zero-filled pages of the operating system; counts the pages that were touched.
-class Arena {
- public:
-  Arena() = default;
-  ~Arena();
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  Status reserve(std::int64_t bytes);
-  std::byte* data() const { return data_; }
-  std::int64_t bytes() const { return bytes_; }
-  std::int64_t touchedBytes() const;  // resident pages, in bytes
-
- private:
-  std::byte* data_ = nullptr;
-  std::int64_t bytes_ = 0;
-};
 
 struct Span {  // of one instruction; nanoseconds of the monotonic clock
   std::int32_t instruction = 0;
@@ -45,8 +28,10 @@ std::int64_t monotonicNs();
 
 class Executor {
  public:
-  // `state(value)` gives the persistent tensor of an initializer or state value; it must outlive the executor.
-  Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend);
+  // `state(value)` gives the persistent tensor of an initializer or state value, in the memory of `device`; it must outlive
+  // the executor. `device` is the one that the plan was made for; null: the CPU.
+  Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend,
+           Device* device = nullptr);
 
   struct BoundKernel {
     NodeId node;
@@ -69,6 +54,7 @@ class Executor {
     std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
+    bool restoreState = false;            // on an error, state is put back to what it was before instruction 0
     // Called before and after an instruction; returning false from `before` stops. Null at full speed.
     std::function<bool(int)> before;
     std::function<Status(int)> after;
@@ -76,32 +62,30 @@ class Executor {
   // Runs instructions [begin, end). Error kCancelled when `cancel` was set in time. Returns the next instruction to run.
   Result<int> run(int begin, int end, const RunOptions& options);
 
-  // Contents of a value's buffer, row-major. For a value whose memory was reused or not computed this is whatever lies
-  // there: ask `unavailable` first. Invalid view for values without buffer. Of a value that lies in another layout it is a
-  // copy, good until the next instruction runs; `write` is the way to change contents.
+  // Contents of a value's buffer, row-major, for kernels: an address of the device. For a value whose memory was reused or
+  // not computed this is whatever lies there: ask `unavailable` first. Invalid view for values without buffer. Of a value
+  // that lies in another layout it is a copy, good until the next instruction runs; `write` is the way to change contents.
   TensorView view(ValueId id) const;
   // The same for host code, on any device: borrowed where the host can reach the memory, else a copy. Good until the next
   // instruction runs or the value is written. Contents of another layout are a row-major copy. Error kNotFound: the value
   // has no memory, with its name. As with view(), ask `unavailable` first.
   Result<Tensor> read(ValueId id) const;
-  // The instruction that computes a value; -1 for none.
-  int instructionOf(ValueId id) const;
-  // Whether view() answers the same memory in every step.
-  bool staysInPlace(ValueId id) const;
-  // Overwrites a value's buffer with row-major contents of the same type. Error: it has no memory now.
-  Status write(ValueId id, const TensorView& contents);
+  // Overwrites a value's buffer with row-major contents of the same type, and its copy in the other space where an
+  // instruction before `position`, the next one to run, has made that. Error: it has no memory now.
+  Status write(ValueId id, const TensorView& contents, int position = 0);
   // Whether the value's contents are intact when the next instruction to run is `position`; else why not.
   std::string unavailable(ValueId id, int position) const;
 
-  // Memory that the instruction writes when it runs, workspace included. False when that is not known before it runs
-  // (extents that depend on data, strings); `memory` is then to be ignored.
+  // Memory that the instruction writes when it runs, workspace included: addresses for device().copy(). False when that is
+  // not known before it runs (extents that depend on data, strings); `memory` is then to be ignored.
   bool writtenMemory(int instruction, std::vector<std::span<std::byte>>& memory) const;
 
   // Whether the conditions of If let the instruction run, as they stand now.
   bool conditionsHold(int instruction) const;
 
-  std::int64_t plannedBytes() const { return plan_.persistentBytes + plan_.arenaBytes; }
-  std::int64_t touchedBytes() const { return arena_.touchedBytes(); }
+  Device& device() const { return device_; }
+  std::int64_t plannedBytes() const { return plan_.persistentBytes + plan_.arenaBytes + plan_.hostArenaBytes; }
+  std::int64_t touchedBytes() const { return device_.touchedBytes(arena_) + cpuDevice().touchedBytes(hostArena_); }
   std::int64_t dynamicBytes() const { return dynamicPeak_; }  // largest sum of dynamic buffers
   const std::string& implementation(int instruction) const {
     return implementations_[static_cast<std::size_t>(instruction)];
@@ -109,37 +93,76 @@ class Executor {
 
  private:
   // What running an instruction asks for, in one byte: between two kernels little may be looked at.
-  enum Todo : std::uint8_t { kNothing = 0, kKernel = 1, kUpdateOnly = 2, kConditional = 4 };
+  enum Todo : std::uint8_t {
+    kNothing = 0,
+    kKernel = 1,
+    kUpdateOnly = 2,
+    kConditional = 4,
+    kOrdered = 8,   // waits for an event, or is waited for
+    kSaves = 16,    // writes state, and what may fail comes later
+    kSkipped = 32,  // only its events count in this run
+  };
 
   struct Laps;
+  struct Lap {
+    std::int64_t begin, end;  // ticks
+    std::int32_t instruction;
+    std::uint8_t special;  // bits of Todo that ask for more than running the kernel
+  };
+  Result<int> runAll(int begin, int end, const RunOptions& options);
+  Status prepare(Lap& lap);
   template <class Now>
   Status runFast(Laps& some, const RunOptions& options, Now now);
   Result<int> runListened(int begin, int end, const RunOptions& options);
   Status runInstruction(int index, const RunOptions& options);
+  Status runCopy(int index);
+  Status bindEvents();
+  Status waitBefore(int index);
+  Status recordAfter(int index);
+  void findSaves();
+  Status saveState(int index);
+  Status restoreState();
   Status runDynamic(int index, const RandomKey& key);
+  Status allocateMemory();
   TensorView viewOf(int buffer) const;
+  Device& deviceOf(const Instruction& instruction) const { return instruction.onHost ? cpuDevice() : device_; }
+  Status writeBuffer(int buffer, const TensorView& contents);
 
   const Graph& graph_;
   ExecutionPlan plan_;
   std::function<Tensor(ValueId)> state_;
   Backend backend_;
-  Arena arena_;
+  Device& device_;
+  DeviceMemory arena_, hostArena_;
   struct Bound {
     std::unique_ptr<Kernel> kernel;
+    Device* device = nullptr;
+    StreamId stream = 0;
+    bool copies = false;
     std::vector<TensorView> inputs, outputs;
     std::span<std::byte> workspace;
     std::vector<std::pair<const bool*, bool>> predicates;
     std::uint32_t randomNode = 0;
+    std::unique_ptr<DeviceEvent> event;  // where another instruction waits for this one
+  };
+  // What a run wrote over of the state.
+  struct Saved {
+    TensorView state;
+    DeviceMemory contents;
   };
   std::vector<Bound> instructions_;
   std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo
   std::vector<std::string> implementations_;
   std::vector<Tensor> inputs_;           // by buffer, for Home::kInput
+  std::vector<Tensor> constants_;        // by buffer, for constants in the memory of the device
   std::vector<Tensor> dynamic_;          // by buffer, for Home::kDynamic
   std::unique_ptr<Graph> dynamicGraph_;  // types of dynamic values are written here while running
   std::unique_ptr<Inference> dynamicInference_;
   std::int64_t dynamicPeak_ = 0;
+  std::map<const void*, Saved> saved_;  // by address of the state; the memory is used again by later runs
+  std::vector<const void*> written_;    // state that this run saved
   std::vector<BoundKernel> bound_;
+  std::vector<int> copyInstructionOf_;            // by value id: the copy to the other space; empty on the CPU
   mutable std::vector<Overwritten> overwritten_;  // by buffer; found when it is first asked for
   mutable std::map<int, Tensor> logical_;         // row-major copies by buffer, until the next instruction
 };

@@ -17,18 +17,19 @@ Result<snapshot::CompareReply> compareBits(Stepper& stepper, StepContext& contex
     Executor::RunOptions run = stepper.runOptions();
     run.cancel = &context.cancelled;
     run.after = [&](int i) -> Status {
+      if (plan.instructions[static_cast<std::size_t>(i)].kind != InstructionKind::kKernel) return {};
       if (!executor.conditionsHold(i)) return {};  // a branch that did not run made nothing
       for (const int b : plan.instructions[static_cast<std::size_t>(i)].outputs) {
         if (b < 0) continue;
         const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
-        const TensorView view = executor.view(id);
-        if (!view.data) continue;
+        const auto contents = executor.read(id);
+        if (!contents) continue;
         Tensor& kept = first[static_cast<std::size_t>(id.index)];
         if (round == 0) {
-          kept = Tensor(view.dtype, view.dims, nullptr, view.data).clone();
+          kept = contents->clone();
           continue;
         }
-        snapshot::ComparisonResult result = compareTensors(graph.value(id).name, kept.view(), view);
+        snapshot::ComparisonResult result = compareTensors(graph.value(id).name, kept.view(), contents->view());
         if (!result.equal_bits()) reply.set_equal(false);
         *reply.add_values() = std::move(result);
       }

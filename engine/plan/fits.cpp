@@ -48,7 +48,7 @@ std::int64_t machineMemoryBytes() {
 }
 
 Status checkFits(const ExecutionPlan& plan, std::int64_t limit) {
-  const std::int64_t need = plan.persistentBytes + std::max(plan.arenaBytes, plan.lowerBoundBytes);
+  const std::int64_t need = plan.persistentBytes + plan.hostArenaBytes + std::max(plan.arenaBytes, plan.lowerBoundBytes);
   const std::int64_t most = limit > 0 ? limit : machineMemoryBytes();
   if (most == 0 || need <= most) return {};
   return fail(ErrorCode::kOutOfMemory,

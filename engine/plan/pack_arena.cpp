@@ -1,15 +1,45 @@
 #include <algorithm>
 
+#include "engine/plan/order_streams.h"
 #include "engine/plan/place_blocks.h"
 #include "engine/plan/plan.h"
 
 namespace stepscope {
 namespace {
 
-bool ownsArenaMemory(const Buffer& buffer) { return buffer.home == Home::kArena && buffer.shares < 0 && buffer.first >= 0; }
+bool ownsArenaMemory(const Buffer& buffer, Space space) {
+  return buffer.home == Home::kArena && buffer.shares < 0 && buffer.first >= 0 && buffer.space == space;
+}
 
 std::int64_t alignedBytes(const Buffer& buffer) {
   return (std::max<std::int64_t>(buffer.bytes, 1) + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
+// Offsets in the arena of one space; its size.
+std::int64_t pack(ExecutionPlan& plan, const Graph& graph, bool reuse, Space space) {
+  std::vector<Block> blocks;
+  std::vector<Buffer*> owners;
+  for (Buffer& buffer : plan.buffers) {
+    if (!ownsArenaMemory(buffer, space)) continue;
+    const std::vector<Predicate>* predicates = nullptr;
+    if (buffer.value && graph.value(buffer.value).producer)
+      predicates = &graph.node(graph.value(buffer.value).producer).predicates;
+    owners.push_back(&buffer);
+    // Nothing is allocated while commits run: what lives on there does so from the first one.
+    blocks.push_back({alignedBytes(buffer), buffer.first, std::min(buffer.last, plan.firstCommit),
+                      predicates && !predicates->empty() ? predicates : nullptr, 0});
+  }
+  std::int64_t size = 0;
+  if (reuse) {
+    size = placeBlocks(blocks);
+  } else {
+    for (Block& block : blocks) {
+      block.offset = size;
+      size += block.bytes;
+    }
+  }
+  for (std::size_t b = 0; b < blocks.size(); ++b) owners[b]->offset = blocks[b].offset;
+  return size;
 }
 
 }  // namespace
@@ -18,7 +48,7 @@ void measureLiveBytes(ExecutionPlan& plan) {
   const std::size_t count = plan.instructions.size();
   std::vector<std::int64_t> delta(count + 2, 0);
   for (const Buffer& buffer : plan.buffers) {
-    if (!ownsArenaMemory(buffer)) continue;
+    if (!ownsArenaMemory(buffer, plan.space)) continue;
     delta[static_cast<std::size_t>(buffer.first)] += alignedBytes(buffer);
     delta[static_cast<std::size_t>(buffer.last) + 1] -= alignedBytes(buffer);
   }
@@ -34,28 +64,10 @@ void measureLiveBytes(ExecutionPlan& plan) {
 }
 
 void packArena(ExecutionPlan& plan, const Graph& graph, bool reuse) {
-  std::vector<Block> blocks;
-  std::vector<Buffer*> owners;
-  for (Buffer& buffer : plan.buffers) {
-    if (!ownsArenaMemory(buffer)) continue;
-    const std::vector<Predicate>* predicates = nullptr;
-    if (buffer.value && graph.value(buffer.value).producer)
-      predicates = &graph.node(graph.value(buffer.value).producer).predicates;
-    owners.push_back(&buffer);
-    blocks.push_back(
-        {alignedBytes(buffer), buffer.first, buffer.last, predicates && !predicates->empty() ? predicates : nullptr, 0});
-  }
+  extendLifetimes(plan);
   measureLiveBytes(plan);
-  if (reuse) {
-    plan.arenaBytes = placeBlocks(blocks);
-  } else {
-    plan.arenaBytes = 0;
-    for (Block& block : blocks) {
-      block.offset = plan.arenaBytes;
-      plan.arenaBytes += block.bytes;
-    }
-  }
-  for (std::size_t b = 0; b < blocks.size(); ++b) owners[b]->offset = blocks[b].offset;
+  plan.arenaBytes = pack(plan, graph, reuse, plan.space);
+  plan.hostArenaBytes = plan.space == Space::kHost ? 0 : pack(plan, graph, reuse, Space::kHost);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b)
     if (plan.buffers[b].shares >= 0)
       plan.buffers[b].offset = plan.buffers[static_cast<std::size_t>(plan.root(static_cast<int>(b)))].offset;

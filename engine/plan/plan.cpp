@@ -6,6 +6,8 @@
 
 #include "engine/ops/op_def.h"
 #include "engine/ops/op_list.h"
+#include "engine/plan/order_streams.h"
+#include "engine/plan/place_operands.h"
 
 namespace stepscope {
 namespace {
@@ -63,6 +65,9 @@ class Planner {
     plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
     orderInstructions();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
+    for (Instruction& instruction : plan_.instructions) specify(instruction);
+    if (options_.device && !options_.device->onHost()) placeOperands(plan_, graph_, *options_.device);
+    findPhases();
     collectUses();
     rootLast_.resize(plan_.buffers.size());
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b) rootLast_[b] = plan_.buffers[b].last;
@@ -70,6 +75,8 @@ class Planner {
     for (const StateUpdate& update : graph_.stateUpdates)
       if (!stateOfNext_[at(update.next)]) stateOfNext_[at(update.next)] = update.state;
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) share(i);
+    SS_TRY(addCommits());
+    orderStreams(plan_, options_.streams);
     describedAt_.assign(plan_.buffers.size(), -1);
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) describe(i);
     finishLifetimes();
@@ -96,10 +103,13 @@ class Planner {
         plan_.instructions.push_back(std::move(instruction));
       }
     }
-    const int count = static_cast<int>(plan_.instructions.size());
     plan_.instructionOfNode.assign(graph_.nodeCapacity(), -1);
-    for (int i = 0; i < count; ++i)
-      plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[at(i)].node.index)] = i;
+    for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
+      plan_.instructionOfNode[static_cast<std::size_t>(plan_.instructions[i].node.index)] = static_cast<int>(i);
+  }
+
+  void findPhases() {
+    const int count = static_cast<int>(plan_.instructions.size());
     plan_.firstBackward = plan_.firstOptimizer = plan_.firstStateWrite = count;
     for (int i = count; i-- > 0;) {
       const Phase phase = plan_.instructions[at(i)].phase;
@@ -205,7 +215,7 @@ class Planner {
     const Instruction& instruction = plan_.instructions[i];
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = findOp(node.domain, node.op);
-    if (!op || instruction.dynamic) return;
+    if (!op || instruction.dynamic || instruction.kind != InstructionKind::kKernel) return;
     if (op->view && instruction.outputs[0] >= 0 && instruction.inputs[0] >= 0) {
       makeShared(instruction.outputs[0], instruction.inputs[0],
                  fmt::format("view of '{}'", plan_.buffers[at(instruction.inputs[0])].name));
@@ -238,6 +248,7 @@ class Planner {
     const int input = instruction.inputs[k], root = plan_.root(input);
     const Buffer& out = plan_.buffers[at(instruction.outputs[0])];
     const Buffer& in = plan_.buffers[at(root)];
+    if (in.space != out.space) return "it is in the memory of the " + std::string(spaceName(in.space));
     if (in.home != Home::kArena) return "its memory outlives the instruction (parameter, constant or batch)";
     if (plan_.buffers[at(input)].bytes != out.bytes || in.bytes != out.bytes)
       return fmt::format("{} bytes; expected {}", in.bytes, out.bytes);
@@ -283,6 +294,44 @@ class Planner {
     return any;
   }
 
+  // Next versions of state that could not be written over it in place are copied at the end of the step, under the
+  // conditions of If of the node that made them.
+  Status addCommits() {
+    const int end = static_cast<int>(plan_.instructions.size());
+    plan_.firstCommit = end;
+    for (const StateUpdate& update : graph_.stateUpdates) {
+      const NodeId producer = graph_.value(update.next).producer;
+      const int made = plan_.instructionOf(producer);
+      if (made < 0)
+        return invalid(fmt::format("state '{}': its next version '{}' is computed by no node of the step; expected one",
+                                   graph_.value(update.state).name, graph_.value(update.next).name));
+      SS_ASSIGN(const int next, bufferFor(update.next));
+      SS_ASSIGN(const int state, bufferFor(update.state));
+      if (plan_.root(next) == plan_.root(state)) continue;
+      Instruction commit;
+      commit.kind = InstructionKind::kCommit;
+      commit.node = producer;
+      commit.phase = Phase::kOptimizer;
+      commit.updateEntry = plan_.instructions[at(made)].updateEntry;
+      commit.predicates = plan_.instructions[at(made)].predicates;
+      commit.inputs = {next};
+      commit.outputs = {state};
+      const int index = static_cast<int>(plan_.instructions.size());
+      Buffer& written = plan_.buffers[at(state)];
+      written.space = plan_.space;
+      written.last = index;
+      if (written.first < 0) written.first = index;
+      plan_.instructions.push_back(std::move(commit));
+    }
+    if (static_cast<int>(plan_.instructions.size()) == end) return {};
+    plan_.firstOptimizer = std::min(plan_.firstOptimizer, end);
+    plan_.firstBackward = std::min(plan_.firstBackward, plan_.firstOptimizer);
+    plan_.firstStateWrite = std::min(plan_.firstStateWrite, end);
+    for (Buffer& buffer : plan_.buffers)  // what is kept is kept until after the commits
+      if (buffer.last == end && buffer.home != Home::kState) buffer.last = static_cast<int>(plan_.instructions.size());
+    return {};
+  }
+
   void makeShared(int buffer, int with, std::string decision) {
     const int root = plan_.root(with);
     Buffer& b = plan_.buffers[at(buffer)];
@@ -293,8 +342,7 @@ class Planner {
     b.decision = std::move(decision);
   }
 
-  void describe(std::size_t i) {
-    Instruction& instruction = plan_.instructions[i];
+  void specify(Instruction& instruction) const {
     const Node& node = graph_.node(instruction.node);
     const OpDef* op = findOp(node.domain, node.op);
     KernelSpec& spec = instruction.spec;
@@ -316,12 +364,18 @@ class Planner {
         if (const auto constant = inference_.sharedConstant(id)) result.constant = *constant;
       return result;
     };
-    std::vector<std::span<const std::int64_t>> inputDims, outputDims;
     for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
     for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
     if (op && op->layout.elementwise) dropSharedLayout(spec);
-    for (const OperandSpec& o : spec.inputs) inputDims.emplace_back(o.dims);
-    for (const OperandSpec& o : spec.outputs) outputDims.emplace_back(o.dims);
+  }
+
+  // What it costs. Bytes depend on whose memory its outputs are.
+  void describe(std::size_t i) {
+    Instruction& instruction = plan_.instructions[i];
+    if (instruction.kind != InstructionKind::kKernel) {
+      instruction.bytesRead = instruction.bytesWritten = plan_.buffers[at(instruction.outputs[0])].bytes;
+      return;
+    }
     if (instruction.view || instruction.dynamic) return;
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
       const int in = instruction.inputs[k];
@@ -331,6 +385,11 @@ class Planner {
     }
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k)
       instruction.bytesWritten += bytesWrittenOf(plan_, instruction, k);
+    const Node& node = graph_.node(instruction.node);
+    const OpDef* op = findOp(node.domain, node.op);
+    std::vector<std::span<const std::int64_t>> inputDims, outputDims;
+    for (const OperandSpec& o : instruction.spec.inputs) inputDims.emplace_back(o.dims);
+    for (const OperandSpec& o : instruction.spec.outputs) outputDims.emplace_back(o.dims);
     if (op && op->flops)
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
     else if (!outputDims.empty() && !(op && movesOnly(*op)))
@@ -362,7 +421,7 @@ class Planner {
     for (Buffer& buffer : plan_.buffers) {
       if (buffer.shares >= 0 || !buffer.decision.empty()) continue;
       switch (buffer.home) {
-        case Home::kArena: buffer.decision = "own memory"; break;
+        case Home::kArena: buffer.decision = buffer.space == plan_.space ? "own memory" : "own memory on the host"; break;
         case Home::kState: buffer.decision = "persistent state"; break;
         case Home::kConstant: buffer.decision = "constant of the graph"; break;
         case Home::kInput: buffer.decision = "copied from the batch"; break;
@@ -449,11 +508,20 @@ Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, c
   return Planner(graph, inference, options).make();
 }
 
+std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction) {
+  const Instruction& i = plan.instructions[static_cast<std::size_t>(instruction)];
+  if (i.kind == InstructionKind::kKernel) return graph.node(i.node).label();
+  const Buffer& to = plan.buffers[static_cast<std::size_t>(i.outputs[0])];
+  if (i.kind == InstructionKind::kCommit) return fmt::format("Commit '{}'", to.name);
+  return fmt::format("Copy '{}' to {}", to.name, spaceName(to.space));
+}
+
 void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t bytes) {
   Buffer buffer;
   buffer.name = "workspace";
   buffer.bufferClass = BufferClass::kWorkspace;
   buffer.bytes = bytes;
+  buffer.space = plan.instructions[instruction].onHost ? Space::kHost : plan.space;
   buffer.first = buffer.last = static_cast<int>(instruction);
   buffer.decision = "scratch memory of one instruction";
   plan.instructions[instruction].workspace = static_cast<int>(plan.buffers.size());

@@ -3,6 +3,10 @@
 // Made once per variant from a specialised graph, before anything runs: lifetimes, views, in-place and offsets are data with
 // a reason for every decision and refusal. All activation memory is one arena; state (parameters, optimizer state,
 // statistics), constants and the batch have homes of their own.
+//
+// On a device whose memory host code cannot reach, there is a second arena on the host. What the device does not run, what
+// has extents known only at run time, and what an op reads on the host is there, and copies between the two are
+// instructions.
 #pragma once
 
 #include <string>
@@ -11,7 +15,7 @@
 
 #include "engine/ir/graph.h"
 #include "engine/passes/infer.h"
-#include "kernels/kernel.h"
+#include "kernels/device.h"
 
 namespace stepscope {
 
@@ -34,12 +38,12 @@ enum class Home : std::uint8_t {
   kArena,
   kState,     // persistent memory of an initializer or added state, owned by the step state
   kConstant,  // the tensor of a constant
-  kInput,     // copied from the batch before the step
-  kDynamic,   // extents are only known when the producer has run; allocated then, and accounted
+  kInput,     // on the host, copied from the batch before the step
+  kDynamic,   // on the host; extents are only known when the producer has run; allocated then, and accounted
 };
 
 struct Buffer {
-  ValueId value;  // invalid for a workspace
+  ValueId value;  // invalid for a workspace; two buffers have the same one where it is in both spaces
   std::string name;
   BufferClass bufferClass = BufferClass::kActivation;
   Home home = Home::kArena;
@@ -49,12 +53,25 @@ struct Buffer {
   int shares = -1;            // buffer whose memory it is (view or in place); -1 = own
   int owner = -1;             // the buffer at the end of the chain of `shares`; -1 = itself
   Layout layout = Layout::kPlain;
+  Space space = Space::kHost;
   std::string decision;
   std::vector<std::string> refusals;  // why it did not go in place, one per candidate input
 };
 
+enum class InstructionKind : std::uint8_t {
+  kKernel,  // runs the kernel of its node; nothing where it is a view
+  kCopy,    // input 0 becomes output 0: the same value in the other space
+  kCommit,  // input 0, the next version, becomes the state, output 0; where it could not be written in place
+};
+
+struct Wait {
+  int instruction = -1;  // an earlier one
+  bool host = false;     // the host waits before it issues anything more; else only the stream does
+};
+
 struct Instruction {
-  NodeId node;
+  InstructionKind kind = InstructionKind::kKernel;
+  NodeId node;  // of a copy: the node that it is made for; of a commit: the one that made the next version
   Phase phase = Phase::kForward;
   std::vector<int> inputs, outputs;              // buffers; -1 = absent
   std::vector<std::pair<int, bool>> predicates;  // bool buffers and what they must hold
@@ -62,7 +79,11 @@ struct Instruction {
   bool view = false;                             // nothing to run
   bool dynamic = false;                          // an operand's extents are known only at run time
   bool updateEntry = false;                      // runs only in micro steps that update
-  double flops = 0;                              // multiply-adds count as two; moving elements counts nothing
+  bool onHost = false;                           // runs on the CPU although the plan is for another device
+  std::string onHostReason;
+  StreamId stream = 0;      // of the plan's device
+  std::vector<Wait> waits;  // see order_streams.h
+  double flops = 0;         // multiply-adds count as two; moving elements counts nothing
   std::int64_t bytesRead = 0, bytesWritten = 0;
   KernelSpec spec;  // empty for views
 };
@@ -71,15 +92,19 @@ struct Instruction {
 inline constexpr std::int64_t kArenaAlignment = 64;
 
 struct ExecutionPlan {
+  Space space = Space::kHost;  // of its device
+  int streams = 1;
   std::vector<Instruction> instructions;
   std::vector<Buffer> buffers;
-  std::vector<int> bufferOfValue;      // by value id; -1 = none
+  std::vector<int> bufferOfValue;      // by value id: where it is computed; -1 = none
   std::vector<int> instructionOfNode;  // by node id; -1 = none
-  std::int64_t arenaBytes = 0;
-  std::int64_t lowerBoundBytes = 0;  // largest sum of live arena bytes in this order, each rounded up to the alignment
-  std::int64_t persistentBytes = 0;  // state, constants and batch
+  std::int64_t arenaBytes = 0;         // in the memory of the device
+  std::int64_t hostArenaBytes = 0;     // on the host, where that is not the device: copies, and values of the CPU
+  std::int64_t lowerBoundBytes = 0;    // largest sum of live arena bytes in this order, each rounded up to the alignment
+  std::int64_t persistentBytes = 0;    // state, constants and batch
   int peakInstruction = 0;
   int firstBackward = 0, firstOptimizer = 0;  // size of the plan when there is none
+  int firstCommit = 0;                        // commits stand at the end
   int firstStateWrite =
       0;  // from here on instructions write over state: a step that got here is not thrown away at full speed
   std::string signature, reason;  // of the variant
@@ -101,7 +126,12 @@ struct PlanOptions {
   std::vector<ValueId> pinned;  // kept until the end of the step: fetched, pinned or watched values
   std::vector<ValueId> trained;
   int threads = 1;
+  const Device* device = nullptr;  // null: the CPU
+  int streams = 1;
 };
+
+// How people read an instruction: the label of its node, "Copy 'x' to host", "Commit 'x'".
+std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction);
 
 // Bytes that the instruction reads of one input: all of it, or where elements are picked (Gather, Slice …) what the result
 // has of them. Where elements are added to or put into memory that the result takes over (GatherGrad, ScatterND …), as many

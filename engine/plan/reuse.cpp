@@ -25,6 +25,12 @@ class Walk {
   }
 
  private:
+  struct Range {
+    std::int64_t end = 0;
+    int contents = -1;
+  };
+  using Ranges = std::map<std::int64_t, Range>;  // by offset
+
   void step(int i) {
     const Instruction& instruction = plan_.instructions[at(i)];
     if (instruction.view) {
@@ -48,7 +54,7 @@ class Walk {
       there = buffer;
       return;
     }
-    if (b.bytes > 0) cover(b.offset, b.offset + b.bytes, buffer, i);
+    if (b.bytes > 0) cover(b.space == plan_.space ? arena_ : hostArena_, b.offset, b.offset + b.bytes, buffer, i);
   }
 
   void lose(int contents, int by, int i) {
@@ -56,29 +62,25 @@ class Walk {
   }
 
   // Whoever has contents in [begin, end) loses them to `buffer`.
-  void cover(std::int64_t begin, std::int64_t end, int buffer, int i) {
-    auto it = arena_.upper_bound(begin);
-    if (it != arena_.begin() && std::prev(it)->second.end > begin) --it;
-    while (it != arena_.end() && it->first < end) {
+  void cover(Ranges& arena, std::int64_t begin, std::int64_t end, int buffer, int i) {
+    auto it = arena.upper_bound(begin);
+    if (it != arena.begin() && std::prev(it)->second.end > begin) --it;
+    while (it != arena.end() && it->first < end) {
       const Range range = it->second;
       const std::int64_t from = it->first;
       if (range.contents != buffer) lose(range.contents, buffer, i);
-      it = arena_.erase(it);
-      if (from < begin) arena_.emplace(from, Range{begin, range.contents});
-      if (range.end > end) it = arena_.emplace(end, Range{range.end, range.contents}).first;
+      it = arena.erase(it);
+      if (from < begin) arena.emplace(from, Range{begin, range.contents});
+      if (range.end > end) it = arena.emplace(end, Range{range.end, range.contents}).first;
     }
-    arena_[begin] = {end, buffer};
+    arena[begin] = {end, buffer};
   }
 
-  struct Range {
-    std::int64_t end = 0;
-    int contents = -1;
-  };
   const ExecutionPlan& plan_;
-  std::vector<int> contents_;            // by buffer: whose contents it has
-  std::vector<int> outside_;             // by root outside the arena: whose contents lie there
-  std::map<std::int64_t, Range> arena_;  // by offset
-  std::vector<Overwritten> found_;       // by contents
+  std::vector<int> contents_;  // by buffer: whose contents it has
+  std::vector<int> outside_;   // by root outside the arena: whose contents lie there
+  Ranges arena_, hostArena_;
+  std::vector<Overwritten> found_;  // by contents
 };
 
 }  // namespace

@@ -54,8 +54,10 @@ Result<std::size_t> fillMissingWeights(const Graph& graph, std::uint64_t seed, i
   for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
     const Value& value = graph.value({i});
     if (!isMissing(value, state)) continue;
-    SS_ASSIGN(const Tensor tensor, state.obtain(value));
+    SS_TRY(state.obtain(value));
+    const Tensor tensor = state.read(value.name);
     fill(tensor, value.name, {seed, 0, 0x40000000u + static_cast<std::uint32_t>(i)}, threads);
+    if (!state.device().onHost()) state.write(value.name, tensor.view());
     ++filled;
   }
   return filled;

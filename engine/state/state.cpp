@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace stepscope {
 
@@ -26,8 +26,59 @@ Result<Tensor> State::obtain(const Value& value) {
     SS_TRY(checkedElementCount(*dims));
     tensor = Tensor(value.type.dtype, *dims);
   }
+  SS_ASSIGN(tensor, brought(tensor));
   tensors_[value.name] = tensor;
   return tensor;
+}
+
+Result<Tensor> State::brought(const Tensor& onHost) const {
+  if (device_->onHost() || onHost.dtype() == DType::kString) return onHost;
+  SS_ASSIGN(Tensor tensor, makeTensor(*device_, onHost.dtype(), onHost.dims()));
+  SS_TRY(writeTensor(*device_, tensor.view(), onHost.view()));
+  return tensor;
+}
+
+Status State::set(std::string name, Tensor tensor) {
+  SS_ASSIGN(tensors_[std::move(name)], brought(tensor));
+  return {};
+}
+
+Status State::bring(Device& device) {
+  if (&device == device_) return {};
+  Tensors moved;
+  Tensors& known = away_[&device];
+  for (const auto& [name, tensor] : tensors_) {
+    Tensor target = tensor;
+    if (tensor.dtype() != DType::kString) {
+      const auto it = known.find(name);
+      if (it != known.end() && it->second.dtype() == tensor.dtype() && it->second.dims() == tensor.dims()) {
+        target = it->second;
+      } else {
+        SS_ASSIGN(target, makeTensor(device, tensor.dtype(), tensor.dims()));
+      }
+      const Tensor contents = read(name);
+      SS_TRY(writeTensor(device, target.view(), contents.view()));
+    }
+    moved[name] = std::move(target);
+  }
+  away_.erase(&device);
+  away_[device_] = std::exchange(tensors_, std::move(moved));
+  device_ = &device;
+  copies_.clear();
+  return {};
+}
+
+Tensor State::read(const std::string& name) const {
+  const Tensor& tensor = tensors_.at(name);
+  if (device_->onHost() || tensor.dtype() == DType::kString) return tensor;
+  auto contents = readTensor(*device_, tensor.view());
+  SS_CHECK(contents.has_value());
+  return copies_[name] = std::move(*contents);
+}
+
+void State::write(const std::string& name, const TensorView& contents) {
+  const Tensor& target = tensors_.at(name);
+  if (contents.bytes() > 0) SS_CHECK(writeTensor(*device_, target.view(), contents).has_value());
 }
 
 const Tensor* State::find(std::string_view name) const {
@@ -44,15 +95,12 @@ std::int64_t State::bytes() const {
 const Tensor& State::keep(const std::string& name) {
   for (const auto& entry : kept_)
     if (entry.first == name) return entry.second;
-  kept_.emplace_back(name, tensors_.at(name).clone());
+  kept_.emplace_back(name, read(name).clone());
   return kept_.back().second;
 }
 
 void State::rollback() {
-  for (const auto& [name, contents] : kept_) {
-    const Tensor& target = tensors_.at(name);
-    if (target.bytes() > 0) std::memcpy(target.data(), contents.data(), target.bytes());
-  }
+  for (const auto& [name, contents] : kept_) write(name, contents.view());
   kept_.clear();
 }
 
@@ -69,7 +117,7 @@ void State::commit(bool updated) {
 
 StateSnapshot State::copy() const {
   StateSnapshot snapshot{counters, {}};
-  for (const auto& [name, tensor] : tensors_) snapshot.tensors[name] = tensor.clone();
+  for (const auto& [name, tensor] : tensors_) snapshot.tensors[name] = read(name).clone();
   return snapshot;
 }
 
@@ -82,9 +130,9 @@ void State::restore(const StateSnapshot& snapshot) {
     if (tensor.dtype() == DType::kString || tensor.bytes() == 0) continue;
     const auto it = snapshot.tensors.find(name);
     if (it != snapshot.tensors.end() && it->second.bytes() == tensor.bytes())
-      std::memcpy(tensor.data(), it->second.data(), tensor.bytes());
+      write(name, it->second.view());
     else
-      std::memset(tensor.data(), 0, tensor.bytes());
+      SS_CHECK(device_->fill(tensor.data(), 0, static_cast<std::int64_t>(tensor.bytes()), 0).has_value());
   }
 }
 

@@ -4,6 +4,10 @@
 // A micro step is a transaction. Between begin and commit, keep() saves what the step is about to write over; rollback()
 // puts all of it back, bit for bit. Counters change only in commit(). Plans borrow the tensors: their addresses stay the
 // same for the life of the State. Not thread-safe.
+//
+// Tensors are in the memory of one device at a time, to which bring() moves them; memory on other devices stays, because
+// plans are bound to it. Host code reads and writes contents with read() and write(). A device that cannot copy any more
+// ends the process: nobody could go on with half a state.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +17,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "kernels/device.h"
 
 namespace stepscope {
 
@@ -44,7 +49,16 @@ class State {
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
   bool contains(std::string_view name) const { return find(name) != nullptr; }
-  void set(std::string name, Tensor tensor) { tensors_[std::move(name)] = std::move(tensor); }
+  // Takes over a tensor of the host.
+  Status set(std::string name, Tensor tensor);
+
+  // --- devices
+  Device& device() const { return *device_; }
+  Status bring(Device& device);  // nothing to do where it is there already
+  // Contents on the host: borrowed where it can reach them, else a copy that holds until they are read again. The name is
+  // known.
+  Tensor read(const std::string& name) const;
+  void write(const std::string& name, const TensorView& contents);
   std::int64_t bytes() const;
 
   // --- the running step
@@ -65,8 +79,14 @@ class State {
   void restore(const StateSnapshot& snapshot);
 
  private:
-  std::map<std::string, Tensor> tensors_;
-  std::vector<std::pair<std::string, Tensor>> kept_;  // in the order of the writes
+  using Tensors = std::map<std::string, Tensor>;
+  Result<Tensor> brought(const Tensor& onHost) const;  // the tensor itself on the CPU, else a copy on the device
+
+  Device* device_ = &cpuDevice();
+  Tensors tensors_;                                   // in the memory of device_
+  std::map<Device*, Tensors> away_;                   // memory on other devices; its contents are out of date
+  mutable Tensors copies_;                            // on the host, of what was read from a device
+  std::vector<std::pair<std::string, Tensor>> kept_;  // on the host, in the order of the writes
 };
 
 }  // namespace stepscope

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstring>
 
 #include "engine/data/safetensors.h"
 
@@ -87,11 +86,10 @@ Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, b
   for (const auto& [name, tensor] : file.tensors) {
     names.insert(name);
     if (!taken(name)) continue;
-    if (const Tensor* present = state.find(name)) {
-      if (tensor.bytes() > 0) std::memcpy(present->data(), tensor.data(), tensor.bytes());
-    } else {
-      state.set(name, tensor.clone());
-    }
+    if (state.contains(name))
+      state.write(name, tensor.view());
+    else
+      SS_TRY(state.set(name, tensor.clone()));
   }
   return names;
 }

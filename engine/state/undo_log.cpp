@@ -1,7 +1,6 @@
 #include "engine/state/undo_log.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/status.h"
 
@@ -23,10 +22,15 @@ void UndoLog::record(int instruction, std::span<const std::span<std::byte>> memo
   for (Region& region : entry.regions) {
     if (region.shared.valid()) continue;
     region.copy = std::make_unique_for_overwrite<std::byte[]>(region.bytes);
-    std::memcpy(region.copy.get(), region.memory, region.bytes);
+    copy(region.copy.get(), region.memory, region.bytes);
   }
   bytes_ += entry.bytes;
   entries_.push_back(std::move(entry));
+}
+
+// A device that cannot copy any more cannot be stepped through: the worker ends.
+void UndoLog::copy(void* to, const void* from, std::size_t bytes) {
+  SS_CHECK(device_->copy(to, from, static_cast<std::int64_t>(bytes), 0).has_value() && device_->synchronise().has_value());
 }
 
 void UndoLog::dropOldest() {
@@ -44,7 +48,7 @@ void UndoLog::undoTo(int instruction) {
   while (!entries_.empty() && entries_.back().instruction >= instruction) {
     Entry& entry = entries_.back();
     for (const Region& region : entry.regions)
-      std::memcpy(region.memory, region.shared.valid() ? region.shared.data() : region.copy.get(), region.bytes);
+      copy(region.memory, region.shared.valid() ? region.shared.data() : region.copy.get(), region.bytes);
     bytes_ -= entry.bytes;
     entries_.pop_back();
   }

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/tensor.h"
+#include "kernels/device.h"
 
 namespace stepscope {
 
@@ -31,7 +31,11 @@ class UndoLog {
 
   explicit UndoLog(std::int64_t bytes = kBytes) : limit_(bytes) {}
 
-  // Called before `instruction` writes `memory`. Regions that `kept` holds the contents of already are not copied again.
+  // Whose memory is recorded from here on; the log must be empty.
+  void setDevice(Device& device) { device_ = &device; }
+
+  // Called before `instruction` writes `memory`, of the device or of the host. Regions that `kept` holds the contents of
+  // already are not copied again.
   void record(int instruction, std::span<const std::span<std::byte>> memory, std::span<const Kept> kept);
   void clear();
 
@@ -59,6 +63,9 @@ class UndoLog {
   };
   void dropOldest();
 
+  void copy(void* to, const void* from, std::size_t bytes);
+
+  Device* device_ = &cpuDevice();
   std::int64_t limit_ = kBytes, bytes_ = 0;
   std::deque<Entry> entries_;
 };

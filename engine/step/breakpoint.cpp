@@ -89,16 +89,17 @@ std::string breakBefore(const Executor& executor, const std::vector<snapshot::Br
   const ExecutionPlan& plan = executor.plan();
   const Instruction& instruction = plan.instructions[static_cast<std::size_t>(index)];
   const Node& node = executor.graph().node(instruction.node);
+  const bool kernel = instruction.kind == InstructionKind::kKernel;  // else it only serves the node
   for (const snapshot::Breakpoint& b : breakpoints) {
     if (!b.enabled()) continue;
     *id = b.id();
     using B = snapshot::Breakpoint;
     switch (b.condition_case()) {
       case B::kNode:
-        if (b.node() == instruction.node.index) return fmt::format("breakpoint {}: {}", b.id(), node.label());
+        if (kernel && b.node() == instruction.node.index) return fmt::format("breakpoint {}: {}", b.id(), node.label());
         break;
       case B::kOp:
-        if (b.op() == node.op) return fmt::format("breakpoint {}: op {}", b.id(), node.op);
+        if (kernel && b.op() == node.op) return fmt::format("breakpoint {}: op {}", b.id(), node.op);
         break;
       case B::kInstruction:
         if (b.instruction() == index) return fmt::format("breakpoint {}: instruction {}", b.id(), index);
@@ -126,6 +127,8 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
                        std::vector<bool>& expectedInf, int* id) {
   const ExecutionPlan& plan = executor.plan();
   const Instruction& instruction = plan.instructions[static_cast<std::size_t>(index)];
+  *id = 0;
+  if (instruction.kind != InstructionKind::kKernel) return {};  // copies and commits make nothing new
   const bool numbers = std::any_of(breakpoints.begin(), breakpoints.end(),
                                    [](const auto& b) { return b.enabled() && (b.nan() || b.new_inf()); });
   if (numbers) {
@@ -143,7 +146,9 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
     for (const int out : instruction.outputs) {
       if (out < 0) continue;
       const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
-      const Found found = scan(executor.view(value));
+      const auto contents = executor.read(value);
+      if (!contents) continue;
+      const Found found = scan(contents->view());
       expectedInf[static_cast<std::size_t>(value.index)] = found.inf && excused;
       for (const snapshot::Breakpoint& b : breakpoints) {
         if (!b.enabled()) continue;
@@ -163,7 +168,9 @@ std::string breakAfter(const Executor& executor, const std::vector<snapshot::Bre
       if (out < 0) continue;
       const ValueId value = plan.buffers[static_cast<std::size_t>(out)].value;
       if (executor.graph().value(value).name != predicate->value) continue;
-      const double found = fieldOf(*predicate, executor.view(value));
+      const auto contents = executor.read(value);
+      if (!contents) continue;
+      const double found = fieldOf(*predicate, contents->view());
       *id = b.id();
       if (holds(found, predicate->op, predicate->number))
         return fmt::format("breakpoint {}: {} ({} is {:g})", b.id(), b.predicate(), predicate->field, found);

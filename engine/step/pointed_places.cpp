@@ -27,7 +27,9 @@ NodeKey keyOf(NodeId node, const Stepper& stepper, std::span<const Stage> stages
 std::vector<NodeId> nodesOf(const ExecutionPlan& plan) {
   std::vector<NodeId> nodes;
   nodes.reserve(plan.instructions.size());
-  for (const Instruction& instruction : plan.instructions) nodes.push_back(instruction.node);
+  // Copies and commits only serve a node, which has an instruction of its own.
+  for (const Instruction& instruction : plan.instructions)
+    nodes.push_back(instruction.kind == InstructionKind::kKernel ? instruction.node : NodeId{});
   return nodes;
 }
 

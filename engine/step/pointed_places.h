@@ -31,7 +31,7 @@ class PointedPlaces {
   std::vector<ValueKey> watched_;
 };
 
-// The node of each instruction.
+// The node that each instruction computes; invalid for copies and commits.
 std::vector<NodeId> nodesOf(const ExecutionPlan& plan);
 
 }  // namespace stepscope

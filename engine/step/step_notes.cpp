@@ -15,18 +15,15 @@ namespace {
 
 constexpr int kMostRows = 1 << 16;
 
-int instructionOf(const ExecutionPlan& plan, NodeId node) {
-  for (std::size_t i = 0; i < plan.instructions.size(); ++i)
-    if (plan.instructions[i].node == node) return static_cast<int>(i);
-  return -1;
-}
-
 }  // namespace
 
 Result<TensorView> contentsAt(const Executor& executor, ValueId id, int position) {
   const std::string reason = executor.unavailable(id, position);
   const Value& value = executor.graph().value(id);
-  if (reason.empty()) return executor.view(id);
+  if (reason.empty()) {
+    SS_ASSIGN(const Tensor contents, executor.read(id));
+    return contents.view();
+  }
   if (value.data) return value.data->view();  // folded constants and state that the plan does not read
   return fail(ErrorCode::kNotFound, fmt::format("value '{}': {}", value.name, reason));
 }
@@ -36,13 +33,11 @@ NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained
   const Graph& graph = executor.graph();
   const ExecutionPlan& plan = executor.plan();
   NotePlan notes;
-  std::map<NodeId, int> places;
-  for (std::size_t i = 0; i < plan.instructions.size(); ++i) places.emplace(plan.instructions[i].node, static_cast<int>(i));
   const auto computed = [&](std::string kind, std::string of, ValueId id) {
     const Value& value = graph.value(id);
     if (!value.alive || !value.producer || !isFloating(value.type.dtype)) return;
-    if (const auto place = places.find(value.producer); place != places.end())
-      notes.after[place->second].push_back({std::move(kind), std::move(of), id, value.producer});
+    if (const int place = plan.instructionOf(value.producer); place >= 0)
+      notes.after[place].push_back({std::move(kind), std::move(of), id, value.producer});
   };
   for (std::size_t i = 0; i < trained.size(); ++i) {
     const Value& parameter = graph.value(trained[i]);
@@ -57,7 +52,7 @@ NotePlan planNotes(const Executor& executor, const std::vector<ValueId>& trained
       outputs[node.provenance.modulePath] = node.output(0);
   }
   for (const auto& [module, value] : outputs) computed("output", module, value);
-  if (const Node* node = rowLossNode(graph, loss)) notes.rows = instructionOf(plan, node->id);
+  if (const Node* node = rowLossNode(graph, loss)) notes.rows = plan.instructionOf(node->id);
   return notes;
 }
 

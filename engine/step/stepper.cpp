@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <cstring>
 #include <numeric>
 
 #include "engine/build/schedule.h"
@@ -20,7 +19,6 @@ Result<std::unique_ptr<Stepper>> Stepper::bind(std::shared_ptr<const Variant> va
   std::unique_ptr<Stepper> stepper(new Stepper(std::move(variant), context));
   stepper->effects_ = stepper->variant_->effects;
   SS_TRY(stepper->makeExecutor());
-  stepper->planCopies();
   return stepper;
 }
 
@@ -33,6 +31,10 @@ Status Stepper::makeExecutor() {
   BuildLog::Scope phase(context_.log, "bind");
   State& state = context_.state;
   const Graph& graph = variant_->graph;
+  auto device = findDevice(options().device);
+  if (!device) return phase.fail(device.error());
+  if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
+  undo_.setDevice(**device);
   const int threads = step().request.threads;
   omp_set_dynamic(0);
   omp_set_num_threads(threads);
@@ -55,7 +57,7 @@ Status Stepper::makeExecutor() {
   executor_ = std::make_unique<Executor>(
       graph, ExecutionPlan(variant_->plan),
       [this](ValueId id) { return *context_.state.find(variant_->graph.value(id).name); },
-      options().referenceKernels ? Backend::kReference : Backend::kCpu);
+      options().referenceKernels ? Backend::kReference : Backend::kCpu, *device);
   if (Status status = executor_->bind(options().reuse, options().memoryLimit); !status) return phase.fail(status.error());
   if (options().roofline) {
     BuildLog::Scope child(context_.log, "measure peak");
@@ -68,23 +70,9 @@ Status Stepper::makeExecutor() {
   return {};
 }
 
-void Stepper::planCopies() {
-  for (const StateUpdate& update : graph().stateUpdates) {
-    const TensorView from = executor_->view(update.next), to = executor_->view(update.state);
-    if (from.data && from.data == to.data) continue;
-    Copied copied{update, {}, {}, executor_->instructionOf(update.next), false};
-    const Value& next = graph().value(update.next);
-    copied.byOptimizer = next.producer && graph().node(next.producer).phase == Phase::kOptimizer;
-    if (from.data && to.data && from.bytes() == to.bytes() && executor_->staysInPlace(update.next)) {
-      copied.from = {static_cast<std::byte*>(from.data), from.bytes()};
-      copied.to = {static_cast<std::byte*>(to.data), to.bytes()};
-    }
-    copied_.push_back(copied);
-  }
-}
-
 Status Stepper::feed(const Batch& batch) {
   if (variant_->doesNotFit) return tl::make_unexpected(*variant_->doesNotFit);
+  SS_TRY(context_.state.bring(executor_->device()));
   for (const ValueId id : graph().inputs())
     if (const auto it = batch.arrays.find(graph().value(id).name); it != batch.arrays.end())
       SS_TRY(executor_->setInput(id, it->second.view()));
@@ -134,8 +122,14 @@ Status Stepper::run(Batch batch, snapshot::StepRecord& record) {
   // A cancelled step is thrown away, so it may only be cancelled before state is written over.
   run.cancel = &context_.cancelled;
   run.cancelBelow = plan().firstStateWrite;
-  if (const auto ran = executor_->run(0, count(), run); !ran)
-    return tl::make_unexpected(step().request.explain(ran.error()));
+  run.restoreState = true;
+  const int commits = countsFirstBatch() ? plan().firstCommit : count();
+  auto ran = executor_->run(0, commits, run);
+  if (ran && commits < count()) {
+    SS_TRY(countFirstBatchOnce());
+    ran = executor_->run(commits, count(), run);
+  }
+  if (!ran) return tl::make_unexpected(step().request.explain(ran.error()));
   const std::int64_t end = monotonicNs();
   if (!timed_) nameLongInstructions(spans);
   fillRecord(record, begin, end);
@@ -144,35 +138,24 @@ Status Stepper::run(Batch batch, snapshot::StepRecord& record) {
   return commit();
 }
 
-// What the step's instructions made beside the state becomes the state. `counted`: see traced_statistics.h.
-void Stepper::writeNextState(bool updated, bool counted) {
-  for (const auto& [update, source, target, instruction, byOptimizer] : copied_) {
-    if (byOptimizer && !updated) continue;
-    const Value& next = graph().value(update.next);
-    if (instruction >= 0 && !executor_->conditionsHold(instruction)) continue;  // its branch of If did not run
-    if (!source.empty() && !counted) {
-      std::memcpy(target.data(), source.data(), source.size());
-      continue;
-    }
-    const TensorView from = executor_->view(update.next), to = executor_->view(update.state);
-    if (counted && writesStatistics(graph(), next)) {
-      firstStatistics(graph(), next, from, to);
-      continue;
-    }
-    if (from.data && to.data && from.data != to.data && from.bytes() == to.bytes())
-      std::memcpy(to.data, from.data, to.bytes());
-  }
+// The first step of a run whose state comes from the model's file.
+bool Stepper::countsFirstBatch() const {
+  return context_.state.counters.step == options().startStep && !context_.resumed && !step().request.forwardOnly &&
+         writesStatistics(graph());
+}
+
+// Before the commits. See traced_statistics.h.
+Status Stepper::countFirstBatchOnce() {
+  SS_ASSIGN(const bool counted, traceCountedFirstBatch(*executor_));
+  if (!counted) return {};
+  context_.log.warn("statistics_counted",
+                    "running statistics in the file already count the first batch (the exporter traced the model in "
+                    "training mode): this step counts it once, from mean 0 and variance 1");
+  return writeFirstStatistics(*executor_);
 }
 
 Status Stepper::commit() {
   const bool updated = runOptions().update;
-  const bool first = context_.state.counters.step == options().startStep && !context_.resumed && !step().request.forwardOnly;
-  const bool counted = first && traceCountedFirstBatch(*executor_);
-  if (counted)
-    context_.log.warn("statistics_counted",
-                      "running statistics in the file already count the first batch (the exporter traced the model in "
-                      "training mode): this step counts it once, from mean 0 and variance 1");
-  writeNextState(updated, counted);
   times_.add(lastSpans_, plan().instructions.size());
   context_.state.commit(updated);
   context_.log.setStep(context_.state.counters.step);
@@ -196,8 +179,8 @@ Result<StepOutcome> Stepper::trial(const Batch& batch) {
   StepOutcome outcome;
   if (ran) {
     const ValueId loss = step().loss;
-    outcome.loss = executor_->view(loss).data ? elementAsDouble(executor_->view(loss), 0) : 0;
-    writeNextState(run.update, false);
+    const auto contents = executor_->read(loss);
+    outcome.loss = contents ? elementAsDouble(contents->view(), 0) : 0;
     outcome.state = context_.state.copy();
     outcome.ns = std::accumulate(spans.begin(), spans.end(), 0.0, [](double sum, const Span& span) {
       return sum + static_cast<double>(span.end - span.begin);

@@ -96,8 +96,8 @@ class Stepper {
   Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
   const TrainOptions& options() const { return step().request.options; }
   Status makeExecutor();
-  void planCopies();
-  void writeNextState(bool updated, bool counted);
+  bool countsFirstBatch() const;
+  Status countFirstBatchOnce();
   Status commit();
 
   Status saveBeforeWrite(int instruction, bool undoable);
@@ -111,19 +111,10 @@ class Stepper {
   void nameLongInstructions(const std::vector<Span>& spans);
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
 
-  // State whose next version has memory of its own: copied when the step is committed.
-  struct Copied {
-    StateUpdate update;
-    std::span<std::byte> from, to;  // where both lie for good; empty where that is not known before the step
-    int instruction = -1;           // that computes it; -1 none
-    bool byOptimizer = false;
-  };
-
   std::shared_ptr<const Variant> variant_;
   StepContext& context_;
   std::unique_ptr<Executor> executor_;
   mutable std::unique_ptr<KeyIndex> keys_;
-  std::vector<Copied> copied_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;
   std::optional<NotePlan> notes_;  // what a step may note of its values

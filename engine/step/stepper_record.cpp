@@ -30,11 +30,9 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
   if (longest.empty()) return;
   std::sort(longest.begin(), longest.end(), [](const Span& a, const Span& b) { return a.end - a.begin > b.end - b.begin; });
   std::string text;
-  const auto nodeOf = [&](const Span& span) -> const Node& {
-    return graph().node(plan().instructions[static_cast<std::size_t>(span.instruction)].node);
-  };
   for (std::size_t i = 0; i < longest.size() && i < 5; ++i)
-    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction, nodeOf(longest[i]).label(),
+    text += fmt::format("{}instruction {} ({}) {} ms", i ? ", " : "", longest[i].instruction,
+                        instructionLabel(plan(), graph(), longest[i].instruction),
                         (longest[i].end - longest[i].begin) / 1'000'000);
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::INFO);
@@ -42,7 +40,7 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
   alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
                                 longest.size(), longest.size() == 1 ? "" : "s", options().longMs, text,
                                 longest.size() > 5 ? " …" : ""));
-  alert.set_node(nodeOf(longest.front()).id.index);
+  alert.set_node(plan().instructions[static_cast<std::size_t>(longest.front().instruction)].node.index);
   context_.log.raise(alert);
 }
 
@@ -53,14 +51,18 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_step(counters.step);
   record.set_begin_ns(begin);
   record.set_ns(end - begin);
+  const auto number = [&](ValueId id) {
+    const auto contents = executor_->read(id);
+    return contents ? elementAsDouble(contents->view(), 0) : 0;
+  };
   if (loss) {
-    record.set_loss(elementAsDouble(executor_->view(loss), 0));
+    record.set_loss(number(loss));
     record.set_has_loss(true);
   }
   record.set_learning_rate(options().lr * scheduleFactor(options(), counters.scheduledUpdates()));
   record.set_updated(runOptions().update);
   if (norm && record.updated()) {
-    record.set_gradient_norm(elementAsDouble(executor_->view(norm), 0));
+    record.set_gradient_norm(number(norm));
     record.set_has_gradient_norm(true);
   }
   if (!graph().inputs().empty()) {

@@ -76,7 +76,7 @@ Status Stepper::writeValue(ValueId id, const TensorView& contents) {
   // State is put back when the step is thrown away, like everything a step writes.
   const Value& named = graph().value(id);
   if (inStep_ && (named.role == ValueRole::kInitializer || named.role == ValueRole::kState)) context_.state.keep(named.name);
-  return executor_->write(id, contents);
+  return executor_->write(id, contents, position_);
 }
 
 Status Stepper::write(ValueId id, const TensorView& contents) {
@@ -92,6 +92,7 @@ Result<TensorView> Stepper::value(ValueId id) const {
 }
 
 Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable) {
+  SS_TRY(context_.state.bring(executor_->device()));
   Executor::RunOptions run = runOptions();
   run.cancel = &context_.cancelled;
   std::vector<Span> spans;
@@ -112,6 +113,7 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
       if (!reason.empty()) return false;
     }
     edited = applyEdits(i);
+    if (edited && i == plan().firstCommit && countsFirstBatch()) edited = countFirstBatchOnce();
     if (!edited) return false;
     // A run without breakpoints ends at `end`, so only the last instructions can be undone from there.
     return saveBeforeWrite(i, undoable && (breaks || i >= end - UndoLog::kInstructions)).has_value();
@@ -260,8 +262,10 @@ snapshot::Position Stepper::position() const {
   p.set_breakpoint(stoppedAt_);
   const ValueId loss = step().loss;
   if (inStep_ && loss && executor_->unavailable(loss, position_).empty()) {
-    p.set_loss(elementAsDouble(executor_->view(loss), 0));
-    p.set_has_loss(true);
+    if (const auto contents = executor_->read(loss)) {
+      p.set_loss(elementAsDouble(contents->view(), 0));
+      p.set_has_loss(true);
+    }
   }
   for (const ValueId id : context_.watched)
     if (auto data = fetchValue(*this, id, {}, {}, true, 0)) *p.add_watched() = std::move(*data);

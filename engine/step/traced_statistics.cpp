@@ -14,26 +14,35 @@ Rule ruleOf(const Graph& graph, const Value& next) {
   return {graph.node(next.producer).attrs.real("momentum", 0.9F), next.outputIndex == 1 ? 0.0 : 1.0};
 }
 
-}  // namespace
-
-bool writesStatistics(const Graph& graph, const Value& next) {
+bool isStatistic(const Graph& graph, const Value& next) {
   return next.producer && graph.node(next.producer).op.ends_with("BatchNormalization");
 }
 
-bool traceCountedFirstBatch(const Executor& executor) {
+}  // namespace
+
+bool writesStatistics(const Graph& graph) {
+  return std::any_of(graph.stateUpdates.begin(), graph.stateUpdates.end(),
+                     [&](const StateUpdate& update) { return isStatistic(graph, graph.value(update.next)); });
+}
+
+Result<bool> traceCountedFirstBatch(const Executor& executor) {
   const Graph& graph = executor.graph();
   bool any = false;
   for (const StateUpdate& update : graph.stateUpdates) {
     const Value& next = graph.value(update.next);
-    if (!writesStatistics(graph, next)) continue;
+    if (!isStatistic(graph, next)) continue;
     const auto [momentum, initial] = ruleOf(graph, next);
-    const TensorView before = executor.view(update.state), after = executor.view(update.next);
-    const double count = static_cast<double>(executor.view(graph.node(next.producer).input(0)).elements()) /
+    SS_ASSIGN(const Tensor before, executor.read(update.state));
+    SS_ASSIGN(const Tensor after, executor.read(update.next));
+    const auto& shape = graph.value(graph.node(next.producer).input(0)).type.shape;
+    const auto dims = shape ? knownDims(*shape) : std::nullopt;
+    const double count = static_cast<double>(dims ? elementCount(*dims) : 0) /
                          static_cast<double>(std::max<std::int64_t>(1, before.elements()));
     const double sample = next.outputIndex == 2 && count > 1 ? count / (count - 1) : 1.0;
     for (std::int64_t c = 0; c < before.elements(); ++c) {
-      const double old = elementAsDouble(before, c);
-      const double ofBatch = elementAsDouble(after, c) - momentum * old;  // (1 - momentum) times the batch's statistic
+      const double old = elementAsDouble(before.view(), c);
+      const double ofBatch =
+          elementAsDouble(after.view(), c) - momentum * old;  // (1 - momentum) times the batch's statistic
       const double tolerance = 1e-5 * (std::abs(initial) + std::abs(old)) + 1e-7;
       if (std::abs(old - (momentum * initial + ofBatch)) > tolerance &&
           std::abs(old - (momentum * initial + ofBatch * sample)) > tolerance)
@@ -44,10 +53,21 @@ bool traceCountedFirstBatch(const Executor& executor) {
   return any;
 }
 
-void firstStatistics(const Graph& graph, const Value& next, const TensorView& computed, const TensorView& state) {
-  const auto [momentum, initial] = ruleOf(graph, next);
-  for (std::int64_t c = 0; c < state.elements(); ++c)
-    storeElement(state, c, elementAsDouble(computed, c) + momentum * (initial - elementAsDouble(state, c)));
+Status writeFirstStatistics(Executor& executor) {
+  const Graph& graph = executor.graph();
+  for (const StateUpdate& update : graph.stateUpdates) {
+    const Value& next = graph.value(update.next);
+    if (!isStatistic(graph, next)) continue;
+    const auto [momentum, initial] = ruleOf(graph, next);
+    SS_ASSIGN(const Tensor state, executor.read(update.state));
+    SS_ASSIGN(const Tensor computed, executor.read(update.next));
+    const Tensor first = computed.clone();
+    for (std::int64_t c = 0; c < first.elements(); ++c)
+      storeElement(first.view(), c,
+                   elementAsDouble(computed.view(), c) + momentum * (initial - elementAsDouble(state.view(), c)));
+    SS_TRY(executor.write(update.next, first.view(), executor.plan().firstCommit));
+  }
+  return {};
 }
 
 }  // namespace stepscope

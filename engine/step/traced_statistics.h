@@ -10,12 +10,12 @@
 
 namespace stepscope {
 
-// Whether that is so, judged after the first step ran and before its state is written.
-bool traceCountedFirstBatch(const Executor& executor);
+// Whether the step has running statistics of a BatchNormalization, fused or not.
+bool writesStatistics(const Graph& graph);
 
-// Whether `next` is a new running statistic of a BatchNormalization, fused or not.
-bool writesStatistics(const Graph& graph, const Value& next);
-// Writes the statistic after the first batch, counted from the defaults, over `state`; `computed` counts from `state`.
-void firstStatistics(const Graph& graph, const Value& next, const TensorView& computed, const TensorView& state);
+// Whether that is so, judged in the first step when all is computed and nothing committed. Error: a value that is not there.
+Result<bool> traceCountedFirstBatch(const Executor& executor);
+// Then: makes the next version of every statistic what it is after the first batch counted from the defaults.
+Status writeFirstStatistics(Executor& executor);
 
 }  // namespace stepscope

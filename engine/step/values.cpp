@@ -150,12 +150,7 @@ snapshot::RowLosses rowLossesNow(const Stepper& stepper) {
     losses.set_unavailable("there is no loss");
     return losses;
   }
-  const auto instruction = [&](NodeId node) {
-    const auto& instructions = stepper.plan().instructions;
-    for (std::size_t i = 0; i < instructions.size(); ++i)
-      if (instructions[i].node == node) return static_cast<int>(i);
-    return -1;
-  };
+  const auto instruction = [&](NodeId node) { return stepper.plan().instructionOf(node); };
   losses = rowLosses(
       stepper.graph(), loss, [&](ValueId id) { return stepper.value(id); }, instruction);
   losses.set_step(stepper.shownStep());

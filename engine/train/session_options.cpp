@@ -94,6 +94,8 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   const std::vector<Stage> shown = stages_;
   const auto failed = [&](Error error) {
     stages_ = shown;
+    if (const Status brought = context_.state.bring(old.executor().device()); !brought)
+      error.message += "; and the state could not be brought back: " + brought.error().message;
     return tl::make_unexpected(std::move(error));
   };
   context_.log.beginBuild();
@@ -118,7 +120,7 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
                                  old.graph().value(edit.value).name, next.keys().absence(key))});
     // An edit comes after what computes the value, or it would be written over.
     const int at = std::max(findPlace(placeOf(old.keys(), oldOrder, edit.position), next.keys(), order),
-                            next.executor().instructionOf(value) + 1);
+                            next.plan().instructionOf(next.graph().value(value).producer) + 1);
     edits.push_back({at, value, edit.contents});
     place = std::max(place, at);
   }

@@ -19,11 +19,11 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
       const Tensor& state = *context_.state.find(parameter);
       return Tensor(state.dtype(), state.dims());
     }
-    const TensorView view = stepper().executor().view(id);
-    if (!keepGradients_ || !view.data)
+    const auto contents = stepper().executor().read(id);
+    if (!keepGradients_ || !contents)
       return fail(ErrorCode::kNotFound,
                   fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
-    return Tensor(view.dtype, view.dims, nullptr, view.data).clone();
+    return contents->clone();
   }
   return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
 }
@@ -33,14 +33,14 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
   for (const ParameterChoice& parameter : parameters_) {
     const Value& value = model_->graph.value(parameter.value);
     if (!isFloating(value.type.dtype)) continue;
-    if (const Tensor* tensor = context_.state.find(value.name))
-      named[value.name] = tensor->view();
+    if (context_.state.contains(value.name))
+      named[value.name] = context_.state.read(value.name).view();
     else if (value.data)
       named[value.name] = value.data->view();
   }
   if (optimizer)
     for (const auto& [name, tensor] : context_.state.tensors())
-      if (tensor.dtype() != DType::kString) named[name] = tensor.view();
+      if (tensor.dtype() != DType::kString) named[name] = context_.state.read(name).view();
   return named;
 }
 

@@ -1,0 +1,123 @@
+#include "engine/plan/place_operands.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/ops/op_def.h"
+
+namespace stepscope {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+class Placer {
+ public:
+  Placer(ExecutionPlan& plan, const Graph& graph, const Device& device) : plan_(plan), graph_(graph), device_(device) {}
+
+  void run() {
+    plan_.space = device_.facts().space;
+    const std::size_t known = plan_.buffers.size();
+    twins_.assign(known, -1);
+    for (Buffer& buffer : plan_.buffers) buffer.space = homeSpace(buffer);
+    std::vector<Instruction> old = std::move(plan_.instructions);
+    plan_.instructions.clear();
+    plan_.instructions.reserve(old.size());
+    for (Instruction& instruction : old) {
+      place(instruction);
+      plan_.instructionOfNode[static_cast<std::size_t>(instruction.node.index)] =
+          static_cast<int>(plan_.instructions.size());
+      plan_.instructions.push_back(std::move(instruction));
+    }
+  }
+
+ private:
+  // Of what no instruction of the plan makes; outputs follow where they are made.
+  Space homeSpace(const Buffer& buffer) const {
+    const bool text = buffer.value && graph_.value(buffer.value).type.dtype == DType::kString;
+    return !text && (buffer.home == Home::kState || buffer.home == Home::kArena) ? plan_.space : Space::kHost;
+  }
+
+  bool hasStrings(const Instruction& instruction) const {
+    const auto text = [](const OperandSpec& operand) { return operand.dtype == DType::kString; };
+    return std::any_of(instruction.spec.inputs.begin(), instruction.spec.inputs.end(), text) ||
+           std::any_of(instruction.spec.outputs.begin(), instruction.spec.outputs.end(), text);
+  }
+
+  std::string reasonForHost(const Instruction& instruction) const {
+    if (instruction.dynamic) return "its extents are known only at run time";
+    if (hasStrings(instruction)) return "it has strings";
+    if (!device_.takes(instruction.spec)) return fmt::format("device '{}' has no kernel for it", device_.facts().name);
+    return "";
+  }
+
+  void place(Instruction& instruction) {
+    const Node& node = graph_.node(instruction.node);
+    const OpDef* op = findOp(node.domain, node.op);
+    for (auto& [buffer, expected] : instruction.predicates) buffer = in(buffer, Space::kHost, instruction);
+    if (op && op->view && !instruction.dynamic && instruction.inputs[0] >= 0 && instruction.outputs[0] >= 0) {
+      plan_.buffers[at(instruction.outputs[0])].space = plan_.buffers[at(instruction.inputs[0])].space;
+      return;
+    }
+    instruction.onHostReason = reasonForHost(instruction);
+    instruction.onHost = !instruction.onHostReason.empty();
+    const Space space = instruction.onHost ? Space::kHost : plan_.space;
+    for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
+      int& input = instruction.inputs[k];
+      if (input < 0) continue;
+      input = in(input, space, instruction);
+    }
+    for (std::size_t k = 0; k < instruction.outputs.size(); ++k) {
+      if (instruction.outputs[k] < 0) continue;
+      Buffer& output = plan_.buffers[at(instruction.outputs[k])];
+      if (output.home == Home::kArena) output.space = space;
+    }
+  }
+
+  // The buffer of the same value in `space`, which an instruction copies when it is not there yet.
+  int in(int buffer, Space space, const Instruction& reader) {
+    if (plan_.buffers[at(buffer)].space == space) return buffer;
+    if (twins_[at(buffer)] >= 0) return twins_[at(buffer)];
+    const int twin = static_cast<int>(plan_.buffers.size());
+    Buffer copy = plan_.buffers[at(buffer)];
+    copy.space = space;
+    if (copy.home == Home::kConstant) {
+      copy.decision = "constant of the graph, brought to the device when kernels are made";
+    } else {
+      copy.home = Home::kArena;
+      copy.decision = fmt::format("copy in the memory of the {}", spaceName(space));
+    }
+    twins_[at(buffer)] = twin;
+    twins_.push_back(buffer);
+    plan_.buffers.push_back(std::move(copy));
+    if (plan_.buffers[at(twin)].home == Home::kArena) insertCopy(buffer, twin, reader);
+    return twin;
+  }
+
+  void insertCopy(int from, int to, const Instruction& reader) {
+    Instruction copy;
+    copy.kind = InstructionKind::kCopy;
+    copy.node = reader.node;
+    copy.phase = reader.phase;
+    copy.updateEntry = reader.updateEntry;
+    copy.inputs = {from};
+    copy.outputs = {to};
+    const NodeId producer = graph_.value(plan_.buffers[at(from)].value).producer;
+    if (producer)
+      for (const Predicate& p : graph_.node(producer).predicates)
+        copy.predicates.emplace_back(
+            in(plan_.bufferOfValue[static_cast<std::size_t>(p.condition.index)], Space::kHost, reader), p.expected);
+    plan_.instructions.push_back(std::move(copy));
+  }
+
+  ExecutionPlan& plan_;
+  const Graph& graph_;
+  const Device& device_;
+  std::vector<int> twins_;  // by buffer: the same value in the other space; -1 = not there
+};
+
+}  // namespace
+
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const Device& device) { Placer(plan, graph, device).run(); }
+
+}  // namespace stepscope

@@ -1,0 +1,18 @@
+// Where instructions run and where their operands are: spaces, falling back to the CPU, copies.
+#pragma once
+
+#include "engine/plan/plan.h"
+
+namespace stepscope {
+
+// Gives every instruction of a plan whose device is not on the host a place to run and every buffer a space, and inserts
+// copies before the first instruction that reads a value in the other space. Needs instructions with buffers and specs;
+// instructionOfNode is found anew. Each value is copied once; a copy runs under the conditions of If of the value's
+// producer.
+//  - On the CPU run: what the device does not take (Device::takes), what has extents that are known only at run time, and
+//    what has strings; the reason is kept in the instruction.
+//  - On the host are: the batch, constants (the device has its own, made at bind), conditions of If, and what an op reads on
+//    the host.
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const Device& device);
+
+}  // namespace stepscope
