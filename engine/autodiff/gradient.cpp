@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <unordered_map>
 
 #include "engine/ops/gradient_context.h"
 
@@ -89,7 +89,7 @@ class Builder {
  private:
   friend class Context;
   Status differentiate(NodeId id);
-  void contribute(const Node& from, ValueId value, ValueId gradient);
+  Status contribute(const Node& from, ValueId value, ValueId gradient);
   // The sum of all contributions so far, or invalid.
   Result<ValueId> gradientOf(ValueId value);
   Result<NodeId> emitNode(const Node& forward, const std::vector<Predicate>& predicates, std::string_view domain,
@@ -100,10 +100,11 @@ class Builder {
   Graph& graph_;
   Inference& inference_;
   const GradientRequest& request_;
-  std::vector<bool> active_;                         // on a way from a trained value to the loss
-  std::vector<std::vector<ValueId>> contributions_;  // by value
-  std::map<std::string, ValueId> constants_;         // by dtype, dims and bytes
-  std::vector<NodeId> unclaimed_;                    // emitted, and not yet said for the gradient of which input
+  std::vector<bool> active_;                            // on a way from a trained value to the loss
+  std::vector<std::vector<ValueId>> contributions_;     // by value
+  std::unordered_map<ValueId, NodeId> contributor_;     // the forward node that contributed last
+  std::unordered_map<std::string, ValueId> constants_;  // by dtype, dims and bytes
+  std::vector<NodeId> unclaimed_;                       // emitted, and not yet said for the gradient of which input
 };
 
 const Node& Context::node() const { return builder_.graph_.node(node_); }
@@ -112,19 +113,7 @@ ValueId Context::ensureOutput(std::size_t i) {
   const Node& node = builder_.graph_.node(node_);
   if (node.output(i)) return node.output(i);
   const std::string name = fmt::format("{}_out{}", node.name, i);
-  while (builder_.graph_.node(node_).outputs.size() < i) builder_.graph_.mutableNode(node_).outputs.emplace_back();
-  ValueId out;
-  if (builder_.graph_.node(node_).outputs.size() == i) {
-    out = builder_.graph_.addOutput(node_, name);
-  } else {
-    out = builder_.graph_.addValue(name, {}, ValueRole::kNodeOutput);
-    builder_.graph_.mutableValue(out).producer = node_;
-    builder_.graph_.mutableValue(out).outputIndex = static_cast<int>(i);
-    builder_.graph_.mutableValue(out).madeBy = node_;
-    builder_.graph_.mutableValue(out).madeAs = static_cast<int>(i);
-    builder_.graph_.mutableNode(node_).outputs[i] = out;
-    builder_.graph_.logChange(node_);
-  }
+  const ValueId out = builder_.graph_.addOutput(node_, name, i);
   if (const Status status = builder_.inference_.inferNode(node_); !status && firstError) firstError = status;
   return out;
 }
@@ -150,7 +139,8 @@ bool Context::needs(std::size_t i) const {
 }
 
 void Context::setGradient(std::size_t i, ValueId gradient) {
-  if (gradient && needs(i)) builder_.contribute(node(), x(i), gradient);
+  if (gradient && needs(i))
+    if (const Status status = builder_.contribute(node(), x(i), gradient); !status && firstError) firstError = status;
   claim(i);
 }
 
@@ -221,20 +211,22 @@ std::vector<Predicate> Builder::predicatesOf(ValueId value) const {
   return producer ? graph_.node(producer).predicates : std::vector<Predicate>{};
 }
 
-void Builder::contribute(const Node& from, ValueId value, ValueId gradient) {
+Status Builder::contribute(const Node& from, ValueId value, ValueId gradient) {
   // A gradient that leaves a branch of If is zero when the branch did not run.
   const std::vector<Predicate> inside = from.predicates, outside = predicatesOf(value);
   const NodeId fromId = from.id;
   for (std::size_t level = inside.size(); level > outside.size(); --level) {
     const Predicate& predicate = inside[level - 1];
     const std::vector<Predicate> rest(inside.begin(), inside.begin() + static_cast<std::ptrdiff_t>(level - 1));
-    const auto gate = emitNode(graph_.node(fromId), rest, kInternalDomain, "Gate", {predicate.condition, gradient}, 1,
-                               {{"expected", std::int64_t{predicate.expected}}});
-    if (!gate) return;
-    gradient = graph_.node(*gate).output(0);
+    SS_ASSIGN(const NodeId gate,
+              emitNode(graph_.node(fromId), rest, kInternalDomain, "Gate", {predicate.condition, gradient}, 1,
+                       {{"expected", std::int64_t{predicate.expected}}}));
+    gradient = graph_.node(gate).output(0);
   }
   contributions_.resize(graph_.valueCapacity());
   contributions_[at(value)].push_back(gradient);
+  contributor_[value] = fromId;
+  return {};
 }
 
 Result<ValueId> Builder::gradientOf(ValueId value) {
@@ -243,8 +235,10 @@ Result<ValueId> Builder::gradientOf(ValueId value) {
   if (parts.empty()) return ValueId{};
   if (parts.size() > 1) {
     const NodeId producer = graph_.value(value).producer;
-    // The sum belongs to the node that made the value; for a parameter, to the node that contributed last.
-    const NodeId owner = producer ? producer : graph_.node(graph_.value(parts.back()).producer).provenance.forward;
+    // The sum belongs to the node that made the value; for a parameter, to the forward node of the gradient that came last.
+    // That gradient may be a constant: the seed of the loss, handed on by a sum.
+    const NodeId last = graph_.value(parts.back()).producer;
+    const NodeId owner = producer ? producer : last ? graph_.node(last).provenance.forward : contributor_.at(value);
     const auto predicates = predicatesOf(value);
     const std::vector<ValueId> inputs = parts;
     SS_ASSIGN(const NodeId sum,

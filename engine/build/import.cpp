@@ -5,12 +5,14 @@
 #include "engine/build/phase_passes.h"
 #include "engine/onnx/function_calls.h"
 #include "engine/onnx/problem.h"
+#include "engine/passes/check_attributes.h"
 #include "engine/passes/check_operands.h"
 
 namespace stepscope {
 namespace {
 
-ProblemList operandProblems(const LoadedModel& model) {
+// What nodes of the file lack: operands, attributes. What they have beyond them is a warning.
+ProblemList nodeProblems(const LoadedModel& model, BuildLog& log) {
   std::set<FunctionKey> functions;
   for (const Function& function : model.functions) functions.insert(keyOf(function));
   const auto isCall = [&](const Node& node) { return functions.contains(keyOf(node)); };
@@ -22,6 +24,14 @@ ProblemList operandProblems(const LoadedModel& model) {
   ProblemList list;
   for (OperandProblem& problem : found)
     list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
+  std::vector<AttributeFinding> attributes;
+  checkAttributes(model.graph, opset, isCall, attributes);
+  for (const Function& function : model.functions) checkAttributes(function.body, opset, isCall, attributes);
+  for (AttributeFinding& finding : attributes)
+    if (finding.missing)
+      list.add(ErrorCode::kInvalidArgument, std::move(finding.where), std::move(finding.message));
+    else
+      log.warn("unknown_attribute", finding.where + ": " + finding.message);
   return list;
 }
 
@@ -40,7 +50,7 @@ Status checkPhase(ImportedModel& model, BuildLog& log, std::vector<Problem>* pro
   for (const LoadWarning& warning : model.file.warnings)
     log.warn("shared_initializer", warning.where + ": " + warning.message);
   for (const std::string& problem : model.file.graph.verify()) return phase.fail({ErrorCode::kInvalidArgument, problem});
-  if (const ProblemList wrong = operandProblems(model.file); !wrong.empty()) {
+  if (const ProblemList wrong = nodeProblems(model.file, log); !wrong.empty()) {
     if (problems) *problems = wrong.problems();
     return phase.fail(wrong.toError());
   }

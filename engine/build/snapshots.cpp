@@ -146,7 +146,7 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
     e.set_node(edit.node.index);
     e.set_from(edit.from.index);
     e.set_to(edit.to.index);
-    e.set_pass(edit.pass);
+    e.set_pass(std::string(edit.pass.view()));
   }
   for (const StateUpdate& update : graph.stateUpdates) {
     auto& u = *out.add_state_updates();

@@ -1,8 +1,6 @@
 #include "engine/ir/graph.h"
 
 #include <algorithm>
-#include <limits>
-#include <queue>
 
 namespace stepscope {
 
@@ -26,27 +24,57 @@ std::string ValueType::text() const {
 
 std::string Node::label() const { return (domain.empty() ? op : domain + "." + op) + " '" + name + "'"; }
 
+Node& Graph::mutableNode(NodeId id) {
+  std::shared_ptr<Node>& node = nodes_[static_cast<std::size_t>(id.index)];
+  if (node.use_count() > 1) node = std::make_shared<Node>(*node);
+  return *node;
+}
+
+Value& Graph::mutableValue(ValueId id) {
+  std::shared_ptr<Value>& value = values_[static_cast<std::size_t>(id.index)];
+  if (value.use_count() > 1) value = std::make_shared<Value>(*value);
+  return *value;
+}
+
+std::size_t Graph::sharedWith(const Graph& other) const {
+  std::size_t shared = 0;
+  for (std::size_t i = 0; i < std::min(nodes_.size(), other.nodes_.size()); ++i) shared += nodes_[i] == other.nodes_[i];
+  for (std::size_t i = 0; i < std::min(values_.size(), other.values_.size()); ++i) shared += values_[i] == other.values_[i];
+  return shared;
+}
+
+void Graph::setPass(std::string pass) {
+  pass_ = std::move(pass);
+  passText_ = InternedText(pass_);
+}
+
+std::int32_t Graph::nodeNamed(std::string_view name) const {
+  return nodeNames_.find(name, [&](std::int32_t id) -> std::string_view { return node({id}).name; });
+}
+
+std::int32_t Graph::valueNamed(std::string_view name) const {
+  return valueNames_.find(name, [&](std::int32_t id) -> std::string_view { return value({id}).name; });
+}
+
 std::string Graph::uniqueName(std::string wish, bool isValue) {
-  const auto taken = [&](const std::string& name) {
-    return isValue ? valueNames_.contains(name) : nodeNames_.contains(name);
-  };
+  const auto taken = [&](const std::string& name) { return (isValue ? valueNamed(name) : nodeNamed(name)) >= 0; };
   if (wish.empty()) wish = isValue ? "value" : "node";
   if (!taken(wish)) return wish;
-  int& next = suffixes_[wish];
+  int& last = suffixes_.of(wish);
   std::string name;
-  do name = wish + "_" + std::to_string(++next);
+  do name = wish + "_" + std::to_string(++last);
   while (taken(name));
   return name;
 }
 
 ValueId Graph::addValue(std::string name, ValueType type, ValueRole role) {
   const ValueId id{static_cast<std::int32_t>(values_.size())};
-  Value value;
-  value.id = id;
-  value.name = uniqueName(std::move(name), true);
-  value.type = std::move(type);
-  value.role = role;
-  valueNames_.emplace(value.name, id);
+  auto value = std::make_shared<Value>();
+  value->id = id;
+  value->name = uniqueName(std::move(name), true);
+  value->type = std::move(type);
+  value->role = role;
+  valueNames_.insert(value->name, id.index);
   values_.push_back(std::move(value));
   return id;
 }
@@ -61,43 +89,84 @@ ValueId Graph::addConstant(std::string name, Tensor data) {
 NodeId Graph::addNode(std::string name, std::string domain, std::string op, std::vector<ValueId> inputs,
                       std::vector<std::string> outputNames, Attributes attrs) {
   const NodeId id{static_cast<std::int32_t>(nodes_.size())};
-  Node node;
-  node.id = id;
-  node.name = uniqueName(name.empty() ? op : std::move(name), false);
-  node.domain = std::move(domain);
-  node.op = std::move(op);
-  node.inputs = std::move(inputs);
-  node.attrs = std::move(attrs);
-  node.provenance.pass = pass_;
-  nodeNames_.emplace(node.name, id);
+  auto node = std::make_shared<Node>();
+  node->id = id;
+  node->name = uniqueName(name.empty() ? op : std::move(name), false);
+  node->domain = std::move(domain);
+  node->op = std::move(op);
+  node->inputs = std::move(inputs);
+  node->attrs = std::move(attrs);
+  node->provenance.pass = pass_;
+  nodeNames_.insert(node->name, id.index);
+  node->outputs.reserve(outputNames.size());
   for (std::size_t i = 0; i < outputNames.size(); ++i) {
     if (outputNames[i].empty()) {
-      node.outputs.push_back({});
+      node->outputs.push_back({});
       continue;
     }
-    const ValueId out = addValue(outputNames[i], {}, ValueRole::kNodeOutput);
-    values_[static_cast<std::size_t>(out.index)].producer = id;
-    values_[static_cast<std::size_t>(out.index)].outputIndex = static_cast<int>(i);
-    values_[static_cast<std::size_t>(out.index)].madeBy = id;
-    values_[static_cast<std::size_t>(out.index)].madeAs = static_cast<int>(i);
-    node.outputs.push_back(out);
+    const ValueId out = addValue(std::move(outputNames[i]), {}, ValueRole::kNodeOutput);
+    values_.back()->producer = id;
+    values_.back()->outputIndex = static_cast<int>(i);
+    values_.back()->madeBy = id;
+    values_.back()->madeAs = static_cast<int>(i);
+    node->outputs.push_back(out);
   }
   nodes_.push_back(std::move(node));
   order_.push_back(id);
-  edits_.push_back({Edit::Kind::kAddNode, id, {}, {}, pass_});
+  edits_.push_back({Edit::Kind::kAddNode, id, {}, {}, passText_});
   return id;
 }
 
-ValueId Graph::addOutput(NodeId nodeId, std::string name) {
+ValueId Graph::addOutput(NodeId id, std::string name) { return addOutput(id, std::move(name), node(id).outputs.size()); }
+
+ValueId Graph::addOutput(NodeId id, std::string name, std::size_t index) {
   const ValueId out = addValue(std::move(name), {}, ValueRole::kNodeOutput);
-  Node& node = mutableNode(nodeId);
-  mutableValue(out).producer = nodeId;
-  mutableValue(out).outputIndex = static_cast<int>(node.outputs.size());
-  mutableValue(out).madeBy = nodeId;
-  mutableValue(out).madeAs = static_cast<int>(node.outputs.size());
-  node.outputs.push_back(out);
-  logChange(nodeId);
+  values_.back()->madeBy = id;
+  values_.back()->madeAs = static_cast<int>(index);
+  moveOutput(out, id, index);
   return out;
+}
+
+void Graph::moveOutput(ValueId id, NodeId to, std::size_t index) {
+  const NodeId from = value(id).producer;
+  if (from) {
+    mutableNode(from).outputs[static_cast<std::size_t>(value(id).outputIndex)] = {};
+    if (from != to) logChange(from);
+  }
+  Node& node = mutableNode(to);
+  if (node.outputs.size() <= index) node.outputs.resize(index + 1);
+  SS_CHECK(!node.outputs[index].valid());
+  node.outputs[index] = id;
+  Value& moved = mutableValue(id);
+  moved.producer = to;
+  moved.outputIndex = static_cast<int>(index);
+  logChange(to);
+}
+
+void Graph::swapOutputs(ValueId a, ValueId b) {
+  Value &x = mutableValue(a), &y = mutableValue(b);
+  SS_CHECK(x.producer.valid() && y.producer.valid());
+  std::swap(x.producer, y.producer);
+  std::swap(x.outputIndex, y.outputIndex);
+  for (const Value* value : {&x, &y}) {
+    mutableNode(value->producer).outputs[static_cast<std::size_t>(value->outputIndex)] = value->id;
+    logChange(value->producer);
+  }
+}
+
+void Graph::removeValue(ValueId id) {
+  Value& gone = mutableValue(id);
+  if (!gone.alive) return;
+  if (gone.producer) {
+    std::vector<ValueId>& outputs = mutableNode(gone.producer).outputs;
+    const auto place = static_cast<std::size_t>(gone.outputIndex);
+    if (place < outputs.size() && outputs[place] == id) {
+      outputs[place] = {};
+      logChange(gone.producer);
+    }
+  }
+  gone.alive = false;
+  valueNames_.erase(gone.name, id.index);
 }
 
 void Graph::kill(NodeId id) {
@@ -106,10 +175,10 @@ void Graph::kill(NodeId id) {
   for (const ValueId out : node.outputs)
     if (out) {
       mutableValue(out).alive = false;
-      valueNames_.erase(value(out).name);
+      valueNames_.erase(value(out).name, out.index);
     }
-  nodeNames_.erase(node.name);
-  edits_.push_back({Edit::Kind::kRemoveNode, id, {}, {}, pass_});
+  nodeNames_.erase(node.name, id.index);
+  edits_.push_back({Edit::Kind::kRemoveNode, id, {}, {}, passText_});
 }
 
 void Graph::removeNode(NodeId id) { removeNodes({id}); }
@@ -125,175 +194,70 @@ void Graph::replaceAllUses(ValueId from, ValueId to) { replaceAllUses({{from, to
 
 void Graph::replaceAllUses(const std::unordered_map<ValueId, ValueId>& replacements) {
   if (replacements.empty()) return;
+  // The end of each chain, so that a chain is walked once.
+  std::unordered_map<ValueId, ValueId> last;
+  last.reserve(replacements.size());
+  std::vector<ValueId> froms, chain;
+  for (const auto& entry : replacements) froms.push_back(entry.first);
+  std::sort(froms.begin(), froms.end());
+  for (const ValueId from : froms) {
+    ValueId end = from;
+    for (auto it = replacements.find(end); it != replacements.end() && !last.contains(end); it = replacements.find(end)) {
+      chain.push_back(end);
+      end = it->second;
+    }
+    if (const auto known = last.find(end); known != last.end()) end = known->second;
+    for (const ValueId id : chain) last.emplace(id, end);
+    chain.clear();
+  }
   const auto replaced = [&](ValueId id) {
-    for (auto it = replacements.find(id); it != replacements.end(); it = replacements.find(id)) id = it->second;
-    return id;
+    const auto it = last.find(id);
+    return it == last.end() ? id : it->second;
+  };
+  const auto reads = [&](const Node& node) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) { return in && last.contains(in); }) ||
+           std::any_of(node.predicates.begin(), node.predicates.end(),
+                       [&](const Predicate& predicate) { return last.contains(predicate.condition); });
   };
   for (const NodeId id : order_) {
-    Node& node = mutableNode(id);
-    for (ValueId& in : node.inputs)
+    if (!reads(node(id))) continue;
+    Node& reader = mutableNode(id);
+    for (ValueId& in : reader.inputs)
       if (in) in = replaced(in);
-    for (Predicate& predicate : node.predicates) predicate.condition = replaced(predicate.condition);
+    for (Predicate& predicate : reader.predicates) predicate.condition = replaced(predicate.condition);
   }
   for (ValueId& out : outputs_) out = replaced(out);
   for (StateUpdate& update : stateUpdates) update.next = replaced(update.next);
-  std::vector<ValueId> froms;
-  for (const auto& entry : replacements) froms.push_back(entry.first);
-  std::sort(froms.begin(), froms.end());
-  for (const ValueId from : froms) edits_.push_back({Edit::Kind::kReplaceUses, {}, from, replaced(from), pass_});
+  for (const ValueId from : froms) edits_.push_back({Edit::Kind::kReplaceUses, {}, from, replaced(from), passText_});
 }
 
 void Graph::setInput(NodeId id, std::size_t index, ValueId value) {
+  if (node(id).input(index) == value && index < node(id).inputs.size()) return;
   Node& node = mutableNode(id);
   if (index >= node.inputs.size()) node.inputs.resize(index + 1);
-  if (node.inputs[index] == value) return;
   node.inputs[index] = value;
   logChange(id);
 }
 
 void Graph::renameValue(ValueId id, std::string name) {
+  if (value(id).name == name) return;
   Value& value = mutableValue(id);
-  if (value.name == name) return;
-  valueNames_.erase(value.name);
+  valueNames_.erase(value.name, id.index);
   value.name = uniqueName(std::move(name), true);
-  valueNames_.emplace(value.name, id);
+  valueNames_.insert(value.name, id.index);
 }
 
-ValueId Graph::findValue(std::string_view name) const {
-  const auto it = valueNames_.find(std::string(name));
-  return it == valueNames_.end() ? ValueId{} : it->second;
-}
+ValueId Graph::findValue(std::string_view name) const { return {valueNamed(name)}; }
 
-NodeId Graph::findNode(std::string_view name) const {
-  const auto it = nodeNames_.find(std::string(name));
-  return it == nodeNames_.end() ? NodeId{} : it->second;
-}
-
-std::vector<std::vector<Use>> Graph::uses() const {
-  std::vector<std::vector<Use>> uses(values_.size());
-  for (const NodeId id : order_) {
-    const Node& node = this->node(id);
-    for (std::size_t i = 0; i < node.inputs.size(); ++i)
-      if (node.inputs[i]) uses[static_cast<std::size_t>(node.inputs[i].index)].push_back({id, i});
-    for (const Predicate& predicate : node.predicates)
-      uses[static_cast<std::size_t>(predicate.condition.index)].push_back({id, std::numeric_limits<std::size_t>::max()});
-  }
-  return uses;
-}
-
-Status Graph::sortTopologically() {
-  // Kahn's algorithm with the present position as priority: stable, and linear but for the heap.
-  std::vector<std::size_t> position(nodes_.size(), 0);
-  std::vector<int> pending(nodes_.size(), 0);
-  std::vector<std::vector<NodeId>> consumers(nodes_.size());
-  for (std::size_t i = 0; i < order_.size(); ++i) position[static_cast<std::size_t>(order_[i].index)] = i;
-  const auto depend = [&](const Node& node, ValueId on) {
-    if (!on) return;
-    const NodeId producer = value(on).producer;
-    if (!producer) return;
-    consumers[static_cast<std::size_t>(producer.index)].push_back(node.id);
-    ++pending[static_cast<std::size_t>(node.id.index)];
-  };
-  for (const NodeId id : order_) {
-    for (const ValueId in : node(id).inputs) depend(node(id), in);
-    for (const Predicate& predicate : node(id).predicates) depend(node(id), predicate.condition);
-    // What a branch takes from outside of it is an input of the branch, under the outer name.
-    for (const auto& [attribute, body] : node(id).subgraphs)
-      for (const ValueId captured : body->inputs()) {
-        const ValueId outer = findValue(body->value(captured).name);
-        if (outer && value(outer).producer != id) depend(node(id), outer);
-      }
-  }
-  using Entry = std::pair<std::size_t, NodeId>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  for (const NodeId id : order_)
-    if (pending[static_cast<std::size_t>(id.index)] == 0) ready.emplace(position[static_cast<std::size_t>(id.index)], id);
-  std::vector<NodeId> sorted;
-  sorted.reserve(order_.size());
-  while (!ready.empty()) {
-    const NodeId id = ready.top().second;
-    ready.pop();
-    sorted.push_back(id);
-    for (const NodeId next : consumers[static_cast<std::size_t>(id.index)])
-      if (--pending[static_cast<std::size_t>(next.index)] == 0)
-        ready.emplace(position[static_cast<std::size_t>(next.index)], next);
-  }
-  if (sorted.size() != order_.size()) {
-    std::string names;
-    int shown = 0;
-    for (const NodeId id : order_)
-      if (pending[static_cast<std::size_t>(id.index)] > 0 && shown++ < 5)
-        names += (names.empty() ? "" : ", ") + node(id).label();
-    return invalid("graph '" + name + "': nodes form a cycle or wait for one: " + names + "; expected an acyclic graph");
-  }
-  order_ = std::move(sorted);
-  return {};
-}
-
-std::vector<std::string> Graph::verify() const {
-  std::vector<std::string> problems;
-  std::vector<bool> made(values_.size(), false);
-  for (const Value& value : values_)
-    if (value.alive && value.role != ValueRole::kNodeOutput) made[static_cast<std::size_t>(value.id.index)] = true;
-  const auto check = [&](const Node& node, ValueId in, const char* what) {
-    if (!in) return;
-    const Value& value = this->value(in);
-    if (!value.alive)
-      problems.push_back(node.label() + ": " + what + " '" + value.name + "' was removed");
-    else if (!made[static_cast<std::size_t>(in.index)])
-      problems.push_back(node.label() + ": " + what + " '" + value.name + "' is not computed before it");
-  };
-  for (const NodeId id : order_) {
-    const Node& node = this->node(id);
-    if (!node.alive) problems.push_back(node.label() + ": removed but still in the order");
-    for (const ValueId in : node.inputs) check(node, in, "input");
-    for (const Predicate& predicate : node.predicates) check(node, predicate.condition, "predicate");
-    for (const ValueId out : node.outputs) {
-      if (!out) continue;
-      if (made[static_cast<std::size_t>(out.index)])
-        problems.push_back(node.label() + ": output '" + value(out).name + "' is made twice");
-      made[static_cast<std::size_t>(out.index)] = true;
-    }
-  }
-  for (const ValueId out : outputs_)
-    if (!out || !made[static_cast<std::size_t>(out.index)])
-      problems.push_back("graph output '" + (out ? value(out).name : std::string("?")) + "' is made by no node");
-  return problems;
-}
-
-std::size_t Graph::removeDeadNodes(const std::vector<ValueId>& keep) {
-  std::vector<bool> needed(values_.size(), false);
-  for (const ValueId id : outputs_)
-    if (id) needed[static_cast<std::size_t>(id.index)] = true;
-  for (const StateUpdate& update : stateUpdates) needed[static_cast<std::size_t>(update.next.index)] = true;
-  for (const ValueId id : keep)
-    if (id) needed[static_cast<std::size_t>(id.index)] = true;
-  std::vector<NodeId> kept;
-  std::vector<NodeId> dead;
-  for (std::size_t i = order_.size(); i-- > 0;) {
-    const Node& node = this->node(order_[i]);
-    const bool live = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                  [&](ValueId out) { return out && needed[static_cast<std::size_t>(out.index)]; });
-    if (!live) {
-      dead.push_back(order_[i]);
-      continue;
-    }
-    kept.push_back(order_[i]);
-    for (const ValueId in : node.inputs)
-      if (in) needed[static_cast<std::size_t>(in.index)] = true;
-    for (const Predicate& predicate : node.predicates) needed[static_cast<std::size_t>(predicate.condition.index)] = true;
-  }
-  if (dead.empty()) return 0;
-  std::reverse(kept.begin(), kept.end());
-  order_ = std::move(kept);
-  for (const NodeId id : dead) kill(id);
-  return dead.size();
-}
+NodeId Graph::findNode(std::string_view name) const { return {nodeNamed(name)}; }
 
 void Graph::markImported() {
-  for (Value& value : values_) {
-    value.madeBy = value.alive ? value.producer : NodeId{};
-    value.madeAs = value.outputIndex;
+  for (const std::shared_ptr<Value>& value : values_) {
+    const NodeId maker = value->alive ? value->producer : NodeId{};
+    if (value->madeBy == maker && value->madeAs == value->outputIndex) continue;
+    Value& marked = mutableValue(value->id);
+    marked.madeBy = maker;
+    marked.madeAs = marked.outputIndex;
   }
   births_ = std::make_shared<const Births>(Births{.importedNodes = nodes_.size(),
                                                   .importedValues = values_.size(),

@@ -1,13 +1,17 @@
-// The one graph of a training step: a value type. Copying a Graph copies everything but tensor contents, which are shared
-// and immutable. Nodes and values live in vectors indexed by id; removed ones stay as tombstones so ids keep their meaning.
+// The one graph of a training step: a value type. Copies share nodes, values and the edit log until one of them is changed
+// there (copy on write), and tensor contents, which are immutable. Nodes and values live in vectors indexed by id; removed
+// ones stay as tombstones so ids keep their meaning.
 //
-// Invariants (Graph::verify checks them):
-//  - every node's inputs are valid ids of live values or absent (invalid id = an omitted optional input)
-//  - every value has at most one producer, and order() lists live nodes with producers before consumers
-//  - value names are unique
+// References: what node() and value() give stays valid while the graph grows, but mutableNode() and mutableValue() may put a
+// copy in place of a node that is shared. A reference taken before shows the node as it was; take it anew after the change.
+//
+// Invariants (Graph::verify checks them, in subgraphs too):
+//  - order() lists every live node once, producers before consumers; inputs are live values or absent (an invalid id)
+//  - a value of role kNodeOutput is output `outputIndex` of its live `producer`, and of nothing else; other roles have none
+//  - names of live values are unique, those of live nodes too, and are found
+//  - a state update writes a live state, each state at most once, from a live value of its type
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,8 +22,11 @@
 #include <vector>
 
 #include "engine/ir/dim.h"
+#include "engine/ir/edit_log.h"
 #include "engine/ir/ids.h"
+#include "engine/ir/name_table.h"
 #include "engine/ir/provenance.h"
+#include "engine/ir/use_table.h"
 #include "kernels/attributes.h"
 #include "kernels/layout.h"
 #include "kernels/status.h"
@@ -41,6 +48,7 @@ struct ValueType {
   std::optional<Shape> shape;
   bool optionalOfSequence = false;
   std::string text() const;  // "float32[batch, 8]", "float32[?]" for unknown rank
+  friend bool operator==(const ValueType&, const ValueType&) = default;
 };
 
 enum class ValueRole : std::uint8_t {
@@ -96,20 +104,6 @@ struct Node {
   std::string label() const;
 };
 
-// One change; diffs between phases are read from the log.
-struct Edit {
-  enum class Kind : std::uint8_t { kAddNode, kRemoveNode, kChangeNode, kReplaceUses } kind;
-  NodeId node;
-  ValueId from, to;  // kReplaceUses
-  std::string pass;  // the pass that was current
-};
-
-// One place where a node reads a value.
-struct Use {
-  NodeId node;
-  std::size_t input = 0;
-};
-
 // When the step is committed, the contents of `next` become those of the state value `state` (role kInitializer or kState).
 // A step is thus a pure function; the plan decides where `next` may be written over `state` in place.
 struct StateUpdate {
@@ -136,21 +130,29 @@ class Graph {
   // An empty string in outputNames makes that output absent.
   NodeId addNode(std::string name, std::string domain, std::string op, std::vector<ValueId> inputs,
                  std::vector<std::string> outputNames, Attributes attrs = {});
-  ValueId addOutput(NodeId node, std::string name);  // one more output of an existing node
-  void removeNode(NodeId node);                      // its outputs die with it; they must have no live uses
-  void replaceAllUses(ValueId from, ValueId to);     // in node inputs, predicates, graph outputs and state updates
+  ValueId addOutput(NodeId node, std::string name);                     // one more output of an existing node
+  ValueId addOutput(NodeId node, std::string name, std::size_t index);  // the absent output `index`
+  void removeNode(NodeId node);                   // its outputs die with it; they must have no live uses
+  void removeValue(ValueId value);                // no node makes or reads it any more; its producer's output becomes absent
+  void replaceAllUses(ValueId from, ValueId to);  // in node inputs, predicates, graph outputs and state updates
   // The same for many at once (one walk); chains a → b → c are followed.
   void replaceAllUses(const std::unordered_map<ValueId, ValueId>& replacements);
   void removeNodes(const std::vector<NodeId>& nodes);  // removeNode for many (one walk)
   void setInput(NodeId node, std::size_t index, ValueId value);
+  // The value, which keeps id and name, is from here on output `index` of `to`, which has none there; the output of the node
+  // that made it becomes absent. The caller keeps the order.
+  void moveOutput(ValueId value, NodeId to, std::size_t index);
+  // Each of two values is from here on made where the other was.
+  void swapOutputs(ValueId a, ValueId b);
   // Gives a value another name (made unique); the name it had becomes free.
   void renameValue(ValueId value, std::string name);
 
   // --- reading
-  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id.index)]; }
-  Node& mutableNode(NodeId id) { return nodes_[static_cast<std::size_t>(id.index)]; }
-  const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
-  Value& mutableValue(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
+  const Node& node(NodeId id) const { return *nodes_[static_cast<std::size_t>(id.index)]; }
+  const Value& value(ValueId id) const { return *values_[static_cast<std::size_t>(id.index)]; }
+  // Of this graph alone, see "References" above.
+  Node& mutableNode(NodeId id);
+  Value& mutableValue(ValueId id);
   std::size_t nodeCapacity() const { return nodes_.size(); }  // ids are below this
   std::size_t valueCapacity() const { return values_.size(); }
   const std::vector<NodeId>& order() const { return order_; }  // live nodes, topological
@@ -160,9 +162,11 @@ class Graph {
   std::vector<ValueId>& mutableInputs() { return inputs_; }
   std::vector<ValueId>& mutableOutputs() { return outputs_; }
   ValueId findValue(std::string_view name) const;  // invalid when absent
-  NodeId findNode(std::string_view name) const;    // linear; for users, not for passes
-  // Uses by node inputs (and predicates, with input = SIZE_MAX) per value id. Invalidated by edits.
-  std::vector<std::vector<Use>> uses() const;
+  NodeId findNode(std::string_view name) const;    // likewise
+  // Uses by node inputs, and predicates, per value id. Outdated by edits.
+  UseTable uses() const;
+  // How many nodes and values this graph has in common with another one, memory included.
+  std::size_t sharedWith(const Graph& other) const;
 
   // Puts order() into topological order, stable with respect to the present one. Error: a cycle, naming its nodes.
   Status sortTopologically();
@@ -172,30 +176,32 @@ class Graph {
   std::size_t removeDeadNodes(const std::vector<ValueId>& keep = {});
 
   // --- history
-  void setPass(std::string pass) { pass_ = std::move(pass); }
+  void setPass(std::string pass);
   const std::string& pass() const { return pass_; }
-  const std::vector<Edit>& edits() const { return edits_; }
+  const EditLog& edits() const { return edits_; }
   std::uint64_t version() const { return edits_.size(); }  // unchanged graph = unchanged version
   // The end of phase infer: the live nodes and values are the imported ones, with the same ids in every build of a session.
   void markImported();
   // Remembers what the nodes made since the last call are, before passes rewrite them. Each phase that makes nodes calls it.
   void recordBirths();
   const Births& births() const;  // empty before markImported
-  void logChange(NodeId node) { edits_.push_back({Edit::Kind::kChangeNode, node, {}, {}, pass_}); }
+  void logChange(NodeId node) { edits_.push_back({Edit::Kind::kChangeNode, node, {}, {}, passText_}); }
 
  private:
   std::string uniqueName(std::string wish, bool isValue);
+  std::int32_t nodeNamed(std::string_view name) const;
+  std::int32_t valueNamed(std::string_view name) const;
   void kill(NodeId id);  // everything of removeNode but the order
 
-  std::deque<Node> nodes_;  // deques: references stay valid while a pass adds nodes
-  std::deque<Value> values_;
+  std::vector<std::shared_ptr<Node>> nodes_;    // shared with copies of the graph until changed
+  std::vector<std::shared_ptr<Value>> values_;  // likewise
   std::vector<NodeId> order_;
   std::vector<ValueId> inputs_, outputs_;
-  std::unordered_map<std::string, ValueId> valueNames_;  // looked up, never iterated
-  std::unordered_map<std::string, int> suffixes_;        // next suffix per wished name
-  std::unordered_map<std::string, NodeId> nodeNames_;
+  NameTable nodeNames_, valueNames_;
+  SuffixTable suffixes_;
   std::string pass_ = "import";
-  std::vector<Edit> edits_;
+  InternedText passText_{"import"};
+  EditLog edits_;
   std::shared_ptr<const Births> births_;  // shared by the copies of the graph
 };
 

@@ -45,17 +45,17 @@ void Lineage::readLog() {
     const Edit& edit = edits[i];
     switch (edit.kind) {
       case Edit::Kind::kAddNode: {
-        added_[at(edit.node)] = edit.pass;
+        added_[at(edit.node)] = edit.pass.view();
         const Origin::Kind kind = graph_.node(edit.node).origin.kind;
         beforeGradient = beforeGradient && kind != Origin::Kind::kGradient && kind != Origin::Kind::kSum;
         break;
       }
-      case Edit::Kind::kRemoveNode: gone_[at(edit.node)] = edit.pass; break;
+      case Edit::Kind::kRemoveNode: gone_[at(edit.node)] = edit.pass.view(); break;
       case Edit::Kind::kReplaceUses:
         if (i < begin || edit.from == edit.to) break;
         instead_[at(edit.from)] = edit.to;
-        insteadBy_[at(edit.from)] = edit.pass;
-        if (beforeGradient) early.emplace_back(edit.from, edit.pass);
+        insteadBy_[at(edit.from)] = edit.pass.view();
+        if (beforeGradient) early.emplace_back(edit.from, edit.pass.view());
         break;
       case Edit::Kind::kChangeNode: break;
     }
@@ -147,7 +147,7 @@ const Lineage::Readers& Lineage::readers() const {
   for (std::size_t i = births.importedEdits; i < graph_.edits().size(); ++i) {
     const Edit& edit = graph_.edits()[i];
     if (edit.kind == Edit::Kind::kAddNode || edit.kind == Edit::Kind::kChangeNode)
-      readers_->touched.emplace_back(edit.node, edit.pass);
+      readers_->touched.emplace_back(edit.node, edit.pass.view());
   }
   std::sort(readers_->touched.begin(), readers_->touched.end());
   return *readers_;

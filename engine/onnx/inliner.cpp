@@ -123,14 +123,13 @@ class Inliner {
   Status visit(Graph& graph, NodeId id, int depth, std::vector<NodeId>& order, std::vector<NodeId>& calls) {
     const auto it = plan_.indices.find(keyOf(graph.node(id)));
     if (it == plan_.indices.end()) {
-      std::map<std::string, std::shared_ptr<const Graph>> subgraphs = graph.node(id).subgraphs;
-      for (auto& entry : subgraphs) {
-        if (!hasCalls(*entry.second, plan_)) continue;
-        auto copy = std::make_shared<Graph>(*entry.second);
+      const std::map<std::string, std::shared_ptr<const Graph>> subgraphs = graph.node(id).subgraphs;
+      for (const auto& [name, body] : subgraphs) {
+        if (!hasCalls(*body, plan_)) continue;
+        auto copy = std::make_shared<Graph>(*body);
         SS_TRY(run(*copy, depth));
-        entry.second = std::move(copy);
+        graph.mutableNode(id).subgraphs[name] = std::move(copy);
       }
-      graph.mutableNode(id).subgraphs = std::move(subgraphs);
       order.push_back(id);
       return {};
     }
@@ -162,7 +161,6 @@ class Inliner {
       if (value.role != ValueRole::kNodeOutput || !handedOver.emplace(value.id.index, call.outputs[i]).second)
         copies.emplace_back(call.outputs[i], value.id);
     }
-    graph.mutableNode(callId).outputs.clear();
     for (const ValueId input : body.inputs()) nameIn(graph, binding, body, input, ids);
 
     std::vector<NodeId> added;
@@ -180,7 +178,7 @@ class Inliner {
       graph.mutableNode(identity).sinceVersion =
           opset == body.opsets.end() ? static_cast<int>(limits::kAssumedOpset) : opset->second;
       fillProvenance(graph, identity, callId, {});
-      produce(graph, identity, 0, output);
+      graph.moveOutput(output, identity, 0);
       added.push_back(identity);
     }
     for (const auto& [domain, version] : body.opsets) graph.opsets.emplace(domain, version);
@@ -204,7 +202,7 @@ class Inliner {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = node.outputs[i];
       if (!output) continue;
-      if (const auto it = handedOver.find(output.index); it != handedOver.end()) produce(graph, made, i, it->second);
+      if (const auto it = handedOver.find(output.index); it != handedOver.end()) graph.moveOutput(it->second, made, i);
       ids[static_cast<std::size_t>(output.index)] = graph.node(made).outputs[i];
     }
     for (const auto& [name, subgraph] : node.subgraphs) {
@@ -221,12 +219,6 @@ class Inliner {
   static void nameIn(const Graph& graph, Binding& binding, const Graph& body, ValueId id, const std::vector<ValueId>& ids) {
     const ValueId outside = ids[static_cast<std::size_t>(id.index)];
     binding.names[body.value(id).name] = outside ? graph.value(outside).name : "";
-  }
-
-  static void produce(Graph& graph, NodeId node, std::size_t index, ValueId value) {
-    graph.mutableNode(node).outputs[index] = value;
-    graph.mutableValue(value).producer = node;
-    graph.mutableValue(value).outputIndex = static_cast<int>(index);
   }
 
   static void fillProvenance(Graph& graph, NodeId made, NodeId callId, const Provenance& inBody) {

@@ -79,7 +79,7 @@ bool insideTorch(const std::string& file) { return file.starts_with("torch/") ||
 
 // One sweep: every node without a path of its own takes the common prefix of its neighbours that have one. Constants take
 // it from their consumers alone, which are all they have.
-bool inferOnce(Graph& graph, const std::vector<std::vector<Use>>& uses) {
+bool inferOnce(Graph& graph, const UseTable& uses) {
   bool changed = false;
   for (const NodeId id : graph.order()) {
     if (!graph.node(id).provenance.modulePath.empty()) continue;

@@ -42,11 +42,11 @@ class LayoutAssigner {
     for (const NodeId id : graph_.order()) count(graph_.node(id));
     for (auto& [root, group] : groups_) decide(group);
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
-      Value& value = graph_.mutableValue({static_cast<std::int32_t>(i)});
+      const Value& value = graph_.value({static_cast<std::int32_t>(i)});
       if (!value.alive || !refusal_[i].empty()) continue;
       const auto group = groups_.find(root(i));
       if (group == groups_.end() || !group->second.refusal.empty()) continue;
-      value.layout = Layout::kChannels16;
+      graph_.mutableValue(value.id).layout = Layout::kChannels16;
       context_.match();
     }
     if (context_.result.matches > 0) insertReorders();
@@ -231,6 +231,7 @@ class LayoutAssigner {
   void insertReorders() {
     std::vector<NodeId> order;
     std::map<std::int32_t, ValueId> plainCopy;
+    const UseTable uses = graph_.uses();
     const std::vector<NodeId> before = graph_.order();
     for (const NodeId id : before) {
       const OpDef* op = findOp(graph_.node(id).domain, graph_.node(id).op);
@@ -253,12 +254,12 @@ class LayoutAssigner {
         graph_.mutableValue(out).layout = Layout::kPlain;
         const NodeId reorder = addReorder(out, id, Layout::kChannels16);
         const ValueId blocked = graph_.node(reorder).outputs[0];
-        for (const NodeId reader : before) {
-          if (reader == id) continue;
-          const OpDef* readerOp = findOp(graph_.node(reader).domain, graph_.node(reader).op);
-          for (std::size_t i = 0; i < graph_.node(reader).inputs.size(); ++i)
-            if (graph_.node(reader).inputs[i] == out && readerOp && flexible(graph_.node(reader), *readerOp, true, i))
-              graph_.setInput(reader, i, blocked);
+        for (const Use& use : uses.of(out)) {
+          if (use.input == SIZE_MAX) continue;
+          const Node& reader = graph_.node(use.node);
+          const OpDef* readerOp = findOp(reader.domain, reader.op);
+          if (reader.inputs[use.input] == out && readerOp && flexible(reader, *readerOp, true, use.input))
+            graph_.setInput(use.node, use.input, blocked);
         }
         order.push_back(reorder);
       }

@@ -27,18 +27,22 @@ ValueId emitBeside(Graph& graph, NodeId of, std::string_view op, std::vector<Val
   return graph.node(addBeside(graph, of, op, std::move(inputs), {std::move(name)}, std::move(attributes), domain)).output(0);
 }
 
+void Replacements::replace(ValueId from, ValueId to) {
+  values_[from] = to;
+  names_.emplace_back(to, graph_.value(from).name);
+}
+
+void Replacements::apply() {
+  graph_.replaceAllUses(values_);
+  graph_.removeNodes(removed_);
+  for (auto& [value, name] : names_) graph_.renameValue(value, std::move(name));
+}
+
 ValueId takeOver(Graph& graph, NodeId node, ValueId result, std::string_view suffix) {
   const NodeId former = graph.value(result).producer;
-  const int place = graph.value(result).outputIndex;
-  const ValueId instead = graph.addOutput(former, graph.value(result).name + "_" + std::string(suffix));
-  std::vector<ValueId>& outputs = graph.mutableNode(former).outputs;
-  outputs.pop_back();
-  outputs[static_cast<std::size_t>(place)] = instead;
-  graph.mutableValue(instead).outputIndex = place;
-  graph.mutableNode(node).outputs = {result};
-  graph.mutableValue(result).producer = node;
-  graph.mutableValue(result).outputIndex = 0;
-  return instead;
+  const auto place = static_cast<std::size_t>(graph.value(result).outputIndex);
+  graph.moveOutput(result, node, 0);
+  return graph.addOutput(former, graph.value(result).name + "_" + std::string(suffix), place);
 }
 
 void putBehind(Graph& graph, ValueId y, NodeId reader, std::string_view suffix) {

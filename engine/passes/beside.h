@@ -3,6 +3,8 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/ir/graph.h"
@@ -18,6 +20,23 @@ NodeId addBeside(Graph& graph, NodeId of, std::string_view op, std::vector<Value
 // The same with one output, named as the node.
 ValueId emitBeside(Graph& graph, NodeId of, std::string_view op, std::vector<ValueId> inputs, Attributes attributes = {},
                    std::string_view domain = "");
+
+// What a lowering puts in the place of nodes, done to the whole graph at once: one walk, however many there are.
+class Replacements {
+ public:
+  explicit Replacements(Graph& graph) : graph_(graph) {}
+  // Whatever reads `from` will read `to`, which then bears its name.
+  void replace(ValueId from, ValueId to);
+  // The node goes; what reads its outputs must have been given another value.
+  void remove(NodeId node) { removed_.push_back(node); }
+  void apply();
+
+ private:
+  Graph& graph_;
+  std::unordered_map<ValueId, ValueId> values_;
+  std::vector<std::pair<ValueId, std::string>> names_;
+  std::vector<NodeId> removed_;
+};
 
 // `result`, which another node made, is from here on what `node` makes; it keeps its id and name. In its place the other
 // node makes a new value "<result>_<suffix>", returned.

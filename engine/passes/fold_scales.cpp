@@ -31,7 +31,7 @@ Status foldScales(Graph& graph, PassContext& context) {
       context.miss(id, "the product before it is read unscaled too");
     }
     // Before products that alone read it.
-    const auto& uses = readers.of(node.output(0));
+    const auto uses = readers.of(node.output(0));
     const auto foldable = [&](const Use& use) {
       if (use.input > 1) return false;
       const Node& reader = graph.node(use.node);

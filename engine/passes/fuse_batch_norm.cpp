@@ -98,13 +98,10 @@ class Fuser {
       return miss(norm->id, "Relu belongs to another branch of If");
     if (norm->phase != graph_.node(relu).phase) return miss(norm->id, "Relu belongs to another phase");
     Node& fused = graph_.mutableNode(norm->id);
-    Node& last = graph_.mutableNode(relu);
     fused.op = "FusedBatchNormalization";
     if (z) fused.inputs.push_back(z);
     fused.attrs.set("relu", std::int64_t{1});
-    std::swap(fused.outputs[0], last.outputs[0]);
-    graph_.mutableValue(fused.outputs[0]).producer = fused.id;
-    graph_.mutableValue(last.outputs[0]).producer = relu;
+    graph_.swapOutputs(fused.outputs[0], graph_.node(relu).outputs[0]);
     take(fused.id, relu, add ? std::vector{relu, add->id} : std::vector{relu});
   }
 
@@ -132,23 +129,16 @@ class Fuser {
         return miss(norm->id, fmt::format("'{}' is made after ReluGrad", graph_.value(norm->inputs[i]).name));
     }
     Node& fused = graph_.mutableNode(norm->id);
-    Node& gone = graph_.mutableNode(gate);
     fused.op = "FusedBatchNormalizationGrad";
-    fused.inputs[0] = gone.input(0);
-    fused.inputs.push_back(gone.input(1));
-    if (others) {
-      fused.outputs.resize(4);
-      fused.outputs[3] = g;
-      graph_.mutableValue(g).producer = fused.id;
-      graph_.mutableValue(g).outputIndex = 3;
-      gone.outputs[0] = {};
-    }
+    fused.inputs[0] = relu.input(0);
+    fused.inputs.push_back(relu.input(1));
+    if (others) graph_.moveOutput(g, fused.id, 3);
     take(fused.id, gate, {gate});
   }
 
   Graph& graph_;
   PassContext& context_;
-  std::vector<std::vector<Use>> uses_;  // as they were when the pass began
+  UseTable uses_;  // as they were when the pass began
   std::vector<bool> kept_;
   std::vector<int> place_;  // in the order, by node
   std::vector<NodeId> order_, gone_;

@@ -52,7 +52,7 @@ std::string commonModule(const std::string& a, const std::string& b) {
 void join(Graph& graph, const Group& group) {
   const Kind& kind = *group.kind;
   const Node& first = graph.node(group.members.front());
-  std::vector<ValueId> inputs, outputs;
+  std::vector<ValueId> inputs;
   for (std::size_t i = 0; i < kShared; ++i) inputs.push_back(first.input(kind.inputs + i));
   std::string module = first.provenance.modulePath;
   for (const NodeId id : group.members) {
@@ -65,20 +65,12 @@ void join(Graph& graph, const Group& group) {
   const NodeId made =
       graph.addNode("small parameters" + (slash == std::string::npos ? "" : first.name.substr(slash)),
                     std::string(kInternalDomain), std::string(kind.together), std::move(inputs), {}, first.attrs);
-  for (const NodeId id : group.members) {
-    Node& node = graph.mutableNode(id);
-    for (std::size_t o = 0; o < kind.outputs; ++o) {
-      const ValueId output = node.output(o);
-      if (output) {
-        graph.mutableValue(output).producer = made;
-        graph.mutableValue(output).outputIndex = static_cast<int>(outputs.size());
-      }
-      outputs.push_back(output);
-    }
-    std::fill(node.outputs.begin(), node.outputs.end(), ValueId{});
-  }
+  for (std::size_t i = 0; i < group.members.size(); ++i)
+    for (std::size_t o = 0; o < kind.outputs; ++o)
+      if (const ValueId output = graph.node(group.members[i]).output(o))
+        graph.moveOutput(output, made, i * kind.outputs + o);
   Node& node = graph.mutableNode(made);
-  node.outputs = std::move(outputs);
+  node.outputs.resize(group.members.size() * kind.outputs);
   node.sinceVersion = first.sinceVersion;
   node.phase = first.phase;
   node.predicates = first.predicates;

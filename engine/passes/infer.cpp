@@ -36,7 +36,7 @@ class InferShapeContext final : public ShapeContext {
     if (const ValueId id = node().output(i)) {
       if (type.shape)
         for (Dim& dim : *type.shape) dim = inference_.resolve(dim);
-      inference_.graph_->mutableValue(id).type = std::move(type);
+      inference_.setType(id, std::move(type));
     }
   }
   void setContents(std::size_t i, Contents contents) override {
@@ -61,6 +61,11 @@ Inference::Facts& Inference::facts(ValueId id) {
   const auto index = static_cast<std::size_t>(id.index);
   if (facts_.size() <= index) facts_.resize(std::max(graph_->valueCapacity(), index + 1));
   return facts_[index];
+}
+
+// A value that other graphs share is left to them where nothing new was found out.
+void Inference::setType(ValueId id, ValueType type) {
+  if (!(graph_->value(id).type == type)) graph_->mutableValue(id).type = std::move(type);
 }
 
 std::shared_ptr<const Tensor> Inference::sharedConstant(ValueId id) const {
@@ -135,9 +140,10 @@ void Inference::applySubstitutions() {
   for (const NodeId id : graph_->order())
     for (const ValueId out : graph_->node(id).outputs) {
       if (!out) continue;
-      Value& value = graph_->mutableValue(out);
-      if (value.type.shape)
-        for (Dim& dim : *value.type.shape) dim = resolve(dim);
+      ValueType type = graph_->value(out).type;
+      if (!type.shape) continue;
+      for (Dim& dim : *type.shape) dim = resolve(dim);
+      setType(out, std::move(type));
     }
 }
 
@@ -145,20 +151,20 @@ void Inference::applyDeclared(const Node& node) {
   if (!options_.declared) return;
   for (const ValueId out : node.outputs) {
     if (!out) continue;
-    Value& value = graph_->mutableValue(out);
-    const auto it = options_.declared->find(value.name);
+    const auto it = options_.declared->find(graph_->value(out).name);
     if (it == options_.declared->end() || !it->second.shape) continue;
     const Shape& declared = *it->second.shape;
-    if (!value.type.shape) {
-      if (value.type.kind == ValueKind::kTensor) value.type.shape = declared;
-      continue;
+    ValueType type = graph_->value(out).type;
+    if (!type.shape) {
+      if (type.kind == ValueKind::kTensor) type.shape = declared;
+    } else if (type.shape->size() == declared.size()) {
+      for (std::size_t i = 0; i < declared.size(); ++i) {
+        const auto symbol = (*type.shape)[i].asSymbol();
+        if (symbol && isFresh(*symbol)) unify((*type.shape)[i], declared[i]);
+      }
+      for (Dim& dim : *type.shape) dim = resolve(dim);
     }
-    if (value.type.shape->size() != declared.size()) continue;
-    for (std::size_t i = 0; i < declared.size(); ++i) {
-      const auto symbol = (*value.type.shape)[i].asSymbol();
-      if (symbol && isFresh(*symbol)) unify((*value.type.shape)[i], declared[i]);
-    }
-    for (Dim& dim : *value.type.shape) dim = resolve(dim);
+    setType(out, std::move(type));
   }
 }
 
@@ -186,7 +192,7 @@ Status Inference::inferNode(NodeId id) {
   if (node.domain == kInternalDomain && node.op == "Select") {
     if (const Tensor* condition = constant(node.input(0))) {
       const ValueId chosen = node.input(elementAsInt(condition->view(), 0) != 0 ? 1 : 2);
-      graph_->mutableValue(node.output(0)).type = graph_->value(chosen).type;
+      setType(node.output(0), graph_->value(chosen).type);
     }
   }
   applyDeclared(node);
@@ -275,7 +281,9 @@ Status Inference::evaluate(const Node& node) {
   }
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (!node.outputs[i] || !outputs[i].valid()) continue;
-    graph_->mutableValue(node.outputs[i]).type.shape = shapeOf(outputs[i].dims());
+    ValueType type = graph_->value(node.outputs[i]).type;
+    type.shape = shapeOf(outputs[i].dims());
+    setType(node.outputs[i], std::move(type));
     facts(node.outputs[i]).constant = std::make_shared<const Tensor>(std::move(outputs[i]));
   }
   return {};

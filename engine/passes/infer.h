@@ -63,6 +63,7 @@ class Inference {
     std::optional<Contents> contents;
   };
   Facts& facts(ValueId id);
+  void setType(ValueId id, ValueType type);
   Status evaluate(const Node& node);  // computes outputs whose inputs are all constant
   void applyDeclared(const Node& node);
   bool unify(const Dim& a, const Dim& b);

@@ -31,18 +31,14 @@ class Lowering {
         order_.push_back(id);
         continue;
       }
-      // The results come first under the names of what they replace.
-      std::vector<std::string> names;
-      for (std::size_t o = 0; o < results_.size(); ++o) {
-        names.push_back(node().output(o) ? graph_.value(node().output(o)).name : "");
-        if (node().output(o)) graph_.replaceAllUses(node().output(o), results_[o]);
-      }
-      graph_.removeNode(id);
       for (std::size_t o = 0; o < results_.size(); ++o)
-        if (!names[o].empty()) graph_.renameValue(results_[o], names[o]);
+        if (node().output(o)) replacements_.replace(node().output(o), results_[o]);
+      replacements_.remove(id);
       context_.match();
     }
-    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    if (context_.result.matches == 0) return {};
+    replacements_.apply();
+    graph_.setOrder(std::move(order_));
     return {};
   }
 
@@ -298,6 +294,7 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
+  Replacements replacements_{graph_};
   NodeId node_;
   DType type_ = DType::kF32;  // of the node's operands
   std::vector<ValueId> results_;

@@ -51,10 +51,7 @@ class Lowering {
       }
       SS_ASSIGN(const ValueId lowered, lower());
       // The result keeps its id: it may be a gradient that the optimizer, a view or a file asks for.
-      const NodeId last = graph_.value(lowered).producer;
-      std::swap(graph_.mutableNode(last).outputs[0], graph_.mutableNode(id).outputs[0]);
-      graph_.mutableValue(graph_.node(last).outputs[0]).producer = last;
-      graph_.mutableValue(lowered).producer = id;
+      graph_.swapOutputs(lowered, graph_.node(id).outputs[0]);
       graph_.removeNode(id);
       context_.match();
     }

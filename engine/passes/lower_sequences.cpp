@@ -45,8 +45,8 @@ class Lowering {
             fmt::format("graph output '{}': a sequence or optional; expected a tensor", graph_.value(out).name));
     if (context_.result.matches == 0) return {};
     graph_.setOrder(std::move(order));
-    for (const ValueId gone : replaced_) graph_.mutableValue(gone).alive = false;
     graph_.removeNodes(removed_);
+    for (const ValueId gone : replaced_) graph_.removeValue(gone);
     return {};
   }
 

@@ -46,14 +46,13 @@ class Lowering {
         order_.push_back(id);
         continue;
       }
-      const ValueId output = node().output(0);
-      const std::string name = graph_.value(output).name;
-      graph_.replaceAllUses(output, result);
-      graph_.removeNode(id);
-      graph_.renameValue(result, name);
+      replacements_.replace(node().output(0), result);
+      replacements_.remove(id);
       context_.match();
     }
-    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    if (context_.result.matches == 0) return {};
+    replacements_.apply();
+    graph_.setOrder(std::move(order_));
     return {};
   }
 
@@ -278,6 +277,7 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
+  Replacements replacements_{graph_};
   NodeId node_;
   std::vector<NodeId> order_;
 };

@@ -24,13 +24,13 @@ class Lowering {
         continue;
       }
       const ValueId loss = lower();
-      const std::string name = graph_.value(node().output(0)).name;
-      graph_.replaceAllUses(node().output(0), loss);
-      graph_.removeNode(id);
-      graph_.renameValue(loss, name);
+      replacements_.replace(node().output(0), loss);
+      replacements_.remove(id);
       context_.match();
     }
-    if (context_.result.matches > 0) graph_.setOrder(std::move(order_));
+    if (context_.result.matches == 0) return {};
+    replacements_.apply();
+    graph_.setOrder(std::move(order_));
     return {};
   }
 
@@ -66,6 +66,7 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
+  Replacements replacements_{graph_};
   NodeId node_;
   std::vector<NodeId> order_;
 };

@@ -1,6 +1,7 @@
 // What passes that look for patterns ask of a graph: who makes a value, who reads it, whether it may disappear.
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,7 @@ class Readers {
  public:
   explicit Readers(const Graph& graph);
 
-  const std::vector<Use>& of(ValueId value) const { return uses_[static_cast<std::size_t>(value.index)]; }
+  std::span<const Use> of(ValueId value) const { return uses_.of(value); }
   // Whether the value outlives its readers: an output of the graph or the next contents of a state.
   bool isKept(ValueId value) const { return kept_[static_cast<std::size_t>(value.index)]; }
   // Whether one input of one node is all that reads it.
@@ -29,7 +30,7 @@ class Readers {
 
  private:
   const Graph* graph_;
-  std::vector<std::vector<Use>> uses_;
+  UseTable uses_;
   std::vector<bool> kept_;
 };
 

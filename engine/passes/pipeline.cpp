@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/passes/assign_layouts.h"
+#include "engine/passes/check_declared.h"
 #include "engine/passes/choose_winograd.h"
 #include "engine/passes/cse.h"
 #include "engine/passes/drop_zero_bias.h"
@@ -68,6 +69,7 @@ PassList inferring() {
               {"lower_if", "puts both branches of If into the graph that stood in a loop", lowerIf, kMandatory},
               {"lower_sequences", "writes sequences of known length as plain values", lowerSequences, kMandatory},
               kInfer,
+              {"check_declared", "compares the file's declarations with what the graph computes", checkDeclared, kMandatory},
           },
           9};
 }

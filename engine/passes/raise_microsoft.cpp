@@ -111,15 +111,15 @@ class Raiser {
 
   // Statistics of the batch always; the saved ones leave with the gradient that read them.
   Status batchNormInternal() {
-    const auto uses = graph_.uses();
+    if (!uses_) uses_ = graph_.uses();
     while (node().outputs.size() > 3) {
       const ValueId saved = node().outputs.back();
       const bool result =
           saved && std::find(graph_.outputs().begin(), graph_.outputs().end(), saved) != graph_.outputs().end();
-      if (saved && (result || !uses[static_cast<std::size_t>(saved.index)].empty()))
+      if (saved && (result || !uses_->of(saved).empty()))
         return error("output '" + graph_.value(saved).name +
                      "' (saved statistics) is used; expected a graph saved before its gradient was built");
-      if (saved) graph_.mutableValue(saved).alive = false;
+      if (saved) graph_.removeValue(saved);
       graph_.mutableNode(node_).outputs.pop_back();
     }
     setAttribute("training_mode", std::int64_t{1});
@@ -166,6 +166,7 @@ class Raiser {
   NodeId node_;
   std::vector<NodeId> before_, after_;
   std::size_t raised_ = 0;
+  std::optional<UseTable> uses_;  // of what the file has; made once it is asked for
 };
 
 }  // namespace

@@ -196,12 +196,14 @@ class Raiser {
     }
     if (!scales) return error("no scales");
     rename("Resize");
-    graph_.mutableNode(node_).inputs = {node().input(0), {}, scales};
+    const ValueId x = node().input(0);
+    graph_.mutableNode(node_).inputs = {x, {}, scales};
     return oldCoordinates();
   }
 
   Status resize10() {
-    graph_.mutableNode(node_).inputs = {node().input(0), {}, node().input(1)};
+    const ValueId x = node().input(0), scales = node().input(1);
+    graph_.mutableNode(node_).inputs = {x, {}, scales};
     return oldCoordinates();
   }
 
@@ -242,16 +244,14 @@ class Raiser {
     const bool training = std::any_of(node().outputs.begin() + std::min<std::ptrdiff_t>(1, std::ssize(node().outputs)),
                                       node().outputs.end(), [](ValueId out) { return out.valid(); });
     if (!training) return {};
-    const auto uses = graph_.uses();
-    Node& changed = graph_.mutableNode(node_);
-    while (changed.outputs.size() > 3) {
-      const ValueId saved = changed.outputs.back();
+    if (!uses_) uses_ = graph_.uses();
+    while (node().outputs.size() > 3) {
+      const ValueId saved = node().outputs.back();
       const auto& results = graph_.outputs();
-      if (saved && (!uses[static_cast<std::size_t>(saved.index)].empty() ||
-                    std::find(results.begin(), results.end(), saved) != results.end()))
+      if (saved && (!uses_->of(saved).empty() || std::find(results.begin(), results.end(), saved) != results.end()))
         return error("output '" + graph_.value(saved).name + "' (saved statistics) is used; opset 14 removed it");
-      if (saved) graph_.mutableValue(saved).alive = false;
-      changed.outputs.pop_back();
+      if (saved) graph_.removeValue(saved);
+      graph_.mutableNode(node_).outputs.pop_back();
     }
     setAttribute("training_mode", std::int64_t{1});
     return {};
@@ -390,6 +390,7 @@ class Raiser {
   int version_ = 0;
   std::vector<NodeId> before_, after_;
   std::size_t raised_ = 0;
+  std::optional<UseTable> uses_;  // of what the file has; made once it is asked for
 };
 
 std::span<const Raiser::Entry> Raiser::rules() {

@@ -93,10 +93,13 @@ class Finder {
 
   // Whether the backward phase finds the value's memory as the forward phase left it, although nothing is recomputed.
   bool available(ValueId id) const {
-    const Value& value = graph_.value(id);
-    if (value.role != ValueRole::kNodeOutput || held_[at(id)]) return true;
-    const Node& producer = graph_.node(value.producer);
-    if (isView(producer) && producer.input(0)) return available(producer.input(0));
+    for (;;) {  // to the value whose memory it is; chains of views may be as long as the graph
+      const Value& value = graph_.value(id);
+      if (value.role != ValueRole::kNodeOutput || held_[at(id)]) return true;
+      const Node& producer = graph_.node(value.producer);
+      if (!isView(producer) || !producer.input(0)) break;
+      id = producer.input(0);
+    }
     const auto members = family(id);
     return std::any_of(members.begin(), members.end(), [&](ValueId m) { return held_[at(m)] || readLater(m); });
   }
@@ -261,7 +264,7 @@ class Finder {
   }
 
   const Graph& graph_;
-  std::vector<std::vector<Use>> uses_;
+  UseTable uses_;
   std::vector<bool> held_;             // by value: kept to the end of the step
   std::vector<std::size_t> position_;  // by node, in order()
 };

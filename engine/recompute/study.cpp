@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_set>
 
 #include "engine/recompute/apply.h"
@@ -33,9 +34,10 @@ struct RecomputeStudy::Steps {
     RecomputeChoice choice = requested;
     const auto end = blocks.begin() + static_cast<std::ptrdiff_t>(count);
     choice.insert(choice.end(), blocks.begin(), end);
+    std::unordered_set<std::string_view> modules;
+    for (auto block = blocks.begin(); block != end; ++block) modules.insert((*block)->module);
     for (const RecomputeCandidate* stash : stashes)
-      if (std::none_of(blocks.begin(), end, [&](const auto* block) { return block->module == stash->module; }))
-        choice.push_back(stash);
+      if (!modules.contains(stash->module)) choice.push_back(stash);
     return choice;
   }
 };

@@ -99,6 +99,7 @@ struct Updates {
       std::vector<ValueId> operands;
       for (const char* part : {".weight", ".gradient", ".exp_avg", ".exp_avg_sq"})
         operands.push_back(input(name + part, DType::kF32, shape));
+      graph.mutableValue(operands[0]).role = ValueRole::kInitializer;
       operands.insert(operands.end(), {rate, update, ValueId{}});
       nodes.push_back(graph.addNode(name, "stepscope", "AdamUpdate", operands, {name + ".next", name + ".m", name + ".v"}));
       Node& node = graph.mutableNode(nodes.back());

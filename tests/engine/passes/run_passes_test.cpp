@@ -83,7 +83,7 @@ TEST(RunPasses, EditsAndNewNodesBearTheNameOfThePass) {
   PassContext context(*s.inference);
   ASSERT_TRUE(runPasses({"test", {{"add", "", addNeg, PassSwitch::kMandatory}}, 0}, s.graph, context));
   EXPECT_EQ(s.only("Neg").provenance.pass, "add");
-  EXPECT_EQ(s.graph.edits().back().pass, "add");
+  EXPECT_EQ(s.graph.edits().back().pass.view(), "add");
   EXPECT_EQ(s.graph.pass(), "phase");
   EXPECT_EQ(context.result.notes, std::vector<std::string>{"one more"});
 }
@@ -163,10 +163,10 @@ TEST(Pipeline, ImportAndLoweringStandInTheListWithoutASwitch) {
     }
   }
   EXPECT_EQ(phases, (std::vector<std::string_view>{"inline", "infer", "pre-grad passes", "post-grad passes", "fold"}));
-  EXPECT_EQ(mandatory,
-            (std::vector<std::string_view>{"inline_calls", "raise_microsoft", "raise_opset", "lower_if", "infer_types",
-                                           "unroll_loops", "lower_signal", "lower_attention", "lower_soft_labels",
-                                           "straight_through", "drop_zero_bias", "settle_norm_types", "lower_sequences"}));
+  EXPECT_EQ(mandatory, (std::vector<std::string_view>{"inline_calls", "raise_microsoft", "raise_opset", "lower_if",
+                                                      "infer_types", "unroll_loops", "lower_signal", "lower_attention",
+                                                      "lower_soft_labels", "straight_through", "drop_zero_bias",
+                                                      "settle_norm_types", "lower_sequences", "check_declared"}));
 }
 
 TEST(InferTypes, RunsAgainOnlyAfterAnEdit) {

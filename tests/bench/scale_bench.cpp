@@ -1,0 +1,144 @@
+// How phases 1-13 grow with the graph: time per phase and pass, memory, and what the kept stages share.
+//
+//   scale_bench [--blocks N[,N…]]      default 900,3600,7200: the last has a step graph of about 100,000 nodes
+//
+// The model is a residual chain, a stack of blocks x + tanh(x · w): as deep as it has nodes, so that what recurses or is
+// quadratic shows. Numbers of a run belong into RESULTS.md with date, machine and command.
+#include <fmt/format.h>
+#include <malloc.h>
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/train/session.h"
+
+namespace stepscope {
+namespace {
+
+constexpr std::int64_t kWidth = 8, kRows = 2;
+
+onnx::NodeProto& addNode(onnx::GraphProto& graph, const std::string& op, const std::vector<std::string>& inputs,
+                         const std::string& output) {
+  auto& node = *graph.add_node();
+  node.set_op_type(op);
+  node.set_name(output + "/" + op);
+  for (const std::string& input : inputs) node.add_input(input);
+  node.add_output(output);
+  return node;
+}
+
+onnx::ModelProto chain(int blocks) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  auto& graph = *model.mutable_graph();
+  graph.set_name("chain");
+  auto& input = *graph.add_input();
+  input.set_name("x");
+  auto& type = *input.mutable_type()->mutable_tensor_type();
+  type.set_elem_type(onnx::TensorProto::FLOAT);
+  for (const std::int64_t dim : {kRows, kWidth}) type.mutable_shape()->add_dim()->set_dim_value(dim);
+  std::string x = "x";
+  for (int i = 0; i < blocks; ++i) {
+    const std::string block = fmt::format("stage{}.block{}", i / 100, i % 100);
+    auto& weight = *graph.add_initializer();
+    weight.set_name(block + ".weight");
+    weight.set_data_type(onnx::TensorProto::FLOAT);
+    weight.add_dims(kWidth);
+    for (std::int64_t k = 0; k < kWidth; ++k) weight.add_float_data(0.001F * static_cast<float>(k));
+    addNode(graph, "Mul", {x, block + ".weight"}, block + "/scaled");
+    addNode(graph, "Tanh", {block + "/scaled"}, block + "/bent");
+    addNode(graph, "Add", {x, block + "/bent"}, block + "/out");
+    x = block + "/out";
+  }
+  auto& keep = *addNode(graph, "ReduceMean", {x}, "loss").add_attribute();
+  keep.set_name("keepdims");
+  keep.set_type(onnx::AttributeProto::INT);
+  keep.set_i(0);
+  graph.add_output()->set_name("loss");
+  return model;
+}
+
+std::size_t heapBytes() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+struct Memory {
+  std::size_t before = 0, imported = 0, largest = 0;
+};
+
+int run(int blocks) {
+  const auto path = std::filesystem::temp_directory_path() / fmt::format("scale_bench.{}.onnx", blocks);
+  {
+    std::ofstream file(path, std::ios::binary);
+    chain(blocks).SerializeToOstream(&file);
+  }
+  Memory memory;
+  memory.before = heapBytes();
+  std::vector<snapshot::PhaseSpan> spans;
+  Observer observer;
+  observer.phase = [&](const snapshot::PhaseSpan& span) {
+    spans.push_back(span);
+    if (span.depth() > 0) return;
+    const std::size_t now = heapBytes() - memory.before;
+    if (span.name() == "check") memory.imported = now;
+    memory.largest = std::max(memory.largest, now);
+  };
+  auto session = Session::open(path, {}, std::move(observer));
+  std::filesystem::remove(path);
+  if (!session) return fmt::print(stderr, "open: {}\n", session.error().message), EXIT_FAILURE;
+  TrainOptions options;
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"optimizer", "sgd"}, {"threads", "1"}})
+    if (Status set = applySetting(options, name, value, "bench"); !set)
+      return fmt::print(stderr, "{}\n", set.error().message), EXIT_FAILURE;
+  if (Status set = (*session)->setOptions(options); !set)
+    return fmt::print(stderr, "{}\n", set.error().message), EXIT_FAILURE;
+  if (Status built = (*session)->build(); !built)
+    return fmt::print(stderr, "build: {}\n", built.error().message), EXIT_FAILURE;
+
+  std::size_t nodes = 0;
+  for (const Stage& stage : (*session)->stages()) nodes = std::max(nodes, stage.graph->order().size());
+  fmt::print("blocks {}: {} nodes in the largest graph\n", blocks, nodes);
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) {
+    return a.begin_ns() != b.begin_ns() ? a.begin_ns() < b.begin_ns() : a.depth() < b.depth();
+  });
+  double total = 0;
+  for (const snapshot::PhaseSpan& span : spans) {
+    const double ms = static_cast<double>(span.ns()) / 1e6;
+    if (span.depth() == 0) total += ms;
+    fmt::print("  {:{}}{:<{}} {:>10.1f} ms\n", "", 2 * span.depth(), span.name(), 30 - 2 * span.depth(), ms);
+  }
+  fmt::print("  {:<30} {:>10.1f} ms\n", "phases 1-13", total);
+  fmt::print("  heap: imported graph {:.1f} MiB, largest {:.1f} MiB, {:.2f} times\n", mib(memory.imported),
+             mib(memory.largest), static_cast<double>(memory.largest) / static_cast<double>(memory.imported));
+  const Graph* before = nullptr;
+  for (const Stage& stage : (*session)->stages()) {
+    const std::size_t all = stage.graph->nodeCapacity() + stage.graph->valueCapacity();
+    fmt::print("  stage {:<20} {:>9} nodes and values, {:>9} shared with the stage before\n", stage.phase, all,
+               before ? stage.graph->sharedWith(*before) : 0);
+    before = stage.graph.get();
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace stepscope
+
+int main(int argc, char** argv) {
+  std::string list = argc == 3 && std::string(argv[1]) == "--blocks" ? argv[2] : "900,3600,7200";
+  if (argc != 1 && argc != 3) return fmt::print(stderr, "usage: scale_bench [--blocks N[,N…]]\n"), 2;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const int blocks = std::atoi(list.substr(0, comma).c_str());
+    if (blocks < 1) return fmt::print(stderr, "usage: scale_bench [--blocks N[,N…]]\n"), 2;
+    if (const int failed = stepscope::run(blocks); failed != 0) return failed;
+    list.erase(0, std::min(comma + 1, list.size()));
+  }
+  return EXIT_SUCCESS;
+}
