@@ -9,6 +9,7 @@
 #include "engine/exec/clock.h"
 #include "engine/ops/op_def.h"
 #include "engine/plan/fits.h"
+#include "kernels/threads.h"
 
 namespace stepscope {
 namespace {
@@ -26,12 +27,20 @@ Status cancelledBefore(int instruction) {
   return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction));
 }
 
+// All kernels of a plan are made for the same number.
+int threadsOf(const ExecutionPlan& plan) {
+  for (const Instruction& instruction : plan.instructions)
+    if (!instruction.view) return instruction.spec.threads;
+  return 1;
+}
+
 }  // namespace
 
 Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend)
     : graph_(graph), plan_(std::move(plan)), state_(std::move(state)), backend_(backend) {}
 
 Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+  const ThreadScope scope(threadsOf(plan_));
   const std::size_t count = plan_.instructions.size();
   instructions_.resize(count);
   implementations_.assign(count, "");
@@ -242,6 +251,7 @@ struct Executor::Laps {
 };
 
 Result<int> Executor::run(int begin, int end, const RunOptions& options) {
+  const ThreadScope scope(threadsOf(plan_));
   logical_.clear();
   if (options.before || options.after) return runListened(begin, end, options);
   const bool timed = options.spans != nullptr;
