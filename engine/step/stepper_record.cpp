@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/build/schedule.h"
+#include "engine/exec/touched.h"
 #include "engine/step/stepper.h"
 
 namespace stepscope {
@@ -39,9 +40,9 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::INFO);
   alert.set_code("long_instruction");
-  alert.set_message(
-      fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}", longest.size(),
-                  longest.size() == 1 ? "" : "s", options().longMs, text, longest.size() > 5 ? " …" : ""));
+  alert.set_message(fmt::format("{} instruction{} ran longer than {} ms, and cancelling waits for the one that runs: {}{}",
+                                longest.size(), longest.size() == 1 ? "" : "s", options().longMs, text,
+                                longest.size() > 5 ? " …" : ""));
   alert.set_node(nodeOf(longest.front()).id.index);
   context_.log.raise(alert);
 }
@@ -72,8 +73,11 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   }
   record.set_planned_bytes(executor_->plannedBytes());
   // Pages stay touched, so they are counted while they can still grow, and now and then after that.
-  if (touched_ == 0 || counters.step % 64 < 2) touched_ = executor_->touchedBytes();
-  record.set_peak_bytes(plan().persistentBytes + touched_ + executor_->dynamicBytes());
+  if (touched_ == 0 || counters.step % 64 < 2) {
+    touched_ = executor_->touchedBytes();
+    touchedPersistent_ = touchedPersistentBytes(*executor_);
+  }
+  record.set_peak_bytes(touchedPersistent_ + touched_ + executor_->dynamicBytes());
   record.set_batch(batch_.label);
   record.set_warm_up(!stepped_);
   for (snapshot::InputDensity& density : step().density.measure(batch_)) *record.add_densities() = std::move(density);
