@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
@@ -15,13 +16,23 @@ namespace {
 // Weights and moments are read and written in long streams every step: where they are large, huge pages save page walks.
 constexpr std::size_t kAlignment = 64, kHugePage = std::size_t{2} << 20;
 
+// Zeros of the system: a page is there from its first use on, and given back at once when the tensor goes.
+std::shared_ptr<const void> allocateHuge(std::size_t bytes, void** data) {
+  const std::size_t mapped = bytes + kHugePage;
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(memory) + kHugePage - 1) / kHugePage * kHugePage;
+  *data = reinterpret_cast<void*>(aligned);
+  madvise(*data, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  return {memory, [mapped](const void* p) { munmap(const_cast<void*>(p), mapped); }};
+}
+
 std::shared_ptr<const void> allocateBytes(std::size_t bytes, void** data) {
-  const auto alignment = std::align_val_t{bytes >= kHugePage ? kHugePage : kAlignment};
-  void* memory = ::operator new(std::max<std::size_t>(bytes, 1), alignment);
-  if (bytes >= kHugePage) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
+  if (bytes >= kHugePage) return allocateHuge(bytes, data);
+  void* memory = ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kAlignment});
   std::memset(memory, 0, bytes);
   *data = memory;
-  return {memory, [alignment](const void* p) { ::operator delete(const_cast<void*>(p), alignment); }};
+  return {memory, [](const void* p) { ::operator delete(const_cast<void*>(p), std::align_val_t{kAlignment}); }};
 }
 
 }  // namespace

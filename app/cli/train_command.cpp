@@ -140,6 +140,7 @@ Status checkPlaces(const Arguments& a, const std::vector<std::pair<std::string, 
 Status train(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   if (a.project.empty()) options.record = "off";  // nobody would read it
+  options.ringBytes = 0;                          // nobody rewinds
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   SS_TRY(checkPlaces(a, fetches));
   std::vector<std::string> keep;

@@ -80,12 +80,19 @@ tl::unexpected<Error> BuildLog::Scope::fail(Error error) {
   return tl::make_unexpected(std::move(error));
 }
 
-std::int64_t residentPeakBytes() {
-  // Not getrusage(): a child of a large program (the window, Python) begins with that program's peak.
+namespace {
+
+std::int64_t statusBytes(std::string_view field) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmHWM:")) return std::strtoll(line.c_str() + 6, nullptr, 10) * 1024;
+    if (line.starts_with(field)) return std::strtoll(line.c_str() + field.size(), nullptr, 10) * 1024;
   return 0;
 }
+
+}  // namespace
+
+// Not getrusage(): a child of a large program (the window, Python) begins with that program's peak.
+std::int64_t residentPeakBytes() { return statusBytes("VmHWM:"); }
+std::int64_t residentSetBytes() { return statusBytes("VmRSS:"); }
 
 }  // namespace stepscope

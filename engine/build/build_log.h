@@ -78,5 +78,7 @@ class BuildLog::Scope {
 
 // Largest resident set of the process so far, in bytes.
 std::int64_t residentPeakBytes();
+// The resident set now.
+std::int64_t residentSetBytes();
 
 }  // namespace stepscope

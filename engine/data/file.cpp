@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <new>
+#include <utility>
 
 #include "engine/data/shown_name.h"
 
@@ -20,8 +20,7 @@ constexpr std::size_t kChunkBytes = std::size_t{1} << 30;  // one read or write 
 
 }  // namespace
 
-Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit,
-                                             const std::string& what) {
+Result<InputFile> InputFile::open(const std::filesystem::path& path, std::int64_t limit, const std::string& what) {
   const std::string shown = what + " '" + shownName(path.filename().string()) + "'";
   const auto system = [&](ErrorCode code) {
     return fail(code, shown + ": " + std::strerror(errno) + "; expected a readable file");
@@ -29,24 +28,45 @@ Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, 
   // O_NONBLOCK: a pipe must not make us wait before it is refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) return system(errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo);
-  const std::unique_ptr<const int, void (*)(const int*)> closer(&descriptor, [](const int* d) { ::close(*d); });
   struct stat info {};
-  if (::fstat(descriptor, &info) != 0) return system(ErrorCode::kIo);
+  const bool known = ::fstat(descriptor, &info) == 0;
+  InputFile file(shown, descriptor, known ? static_cast<std::int64_t>(info.st_size) : 0);
+  if (!known) return system(ErrorCode::kIo);
   if (!S_ISREG(info.st_mode)) return invalid(shown + ": not a regular file; expected a file");
   if (info.st_size > limit)
     return fail(ErrorCode::kLimitExceeded, fmt::format("{}: {} bytes; at most {} are read", shown, info.st_size, limit));
+  return file;
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : shown_(std::move(other.shown_)), descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
+
+Status InputFile::read(std::int64_t offset, void* to, std::size_t count) const {
+  for (std::size_t done = 0; done < count;) {
+    const ssize_t got = ::pread(descriptor_, static_cast<char*>(to) + done, std::min(kChunkBytes, count - done),
+                                static_cast<off_t>(offset) + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(ErrorCode::kIo, shown_ + ": " + std::strerror(errno) + "; expected a readable file");
+    if (got == 0) return fail(ErrorCode::kIo, shown_ + ": became shorter while it was read; expected a complete file");
+    done += static_cast<std::size_t>(got);
+  }
+  return {};
+}
+
+Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit,
+                                             const std::string& what) {
+  SS_ASSIGN(const InputFile file, InputFile::open(path, limit, what));
   try {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(info.st_size));
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t got = ::read(descriptor, bytes.data() + done, std::min(kChunkBytes, bytes.size() - done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return system(ErrorCode::kIo);
-      if (got == 0) return fail(ErrorCode::kIo, shown + ": became shorter while it was read; expected a complete file");
-      done += static_cast<std::size_t>(got);
-    }
+    std::vector<std::byte> bytes(static_cast<std::size_t>(file.bytes()));
+    SS_TRY(file.read(0, bytes.data(), bytes.size()));
     return bytes;
   } catch (const std::bad_alloc&) {
-    return fail(ErrorCode::kOutOfMemory, fmt::format("{}: {} bytes; expected that much free memory", shown, info.st_size));
+    return fail(ErrorCode::kOutOfMemory, fmt::format("{} '{}': {} bytes; expected that much free memory", what,
+                                                     shownName(path.filename().string()), file.bytes()));
   }
 }
 

@@ -15,6 +15,27 @@ namespace stepscope {
 // Errors: kNotFound, kIo, kInvalidArgument (a folder, pipe or device), kLimitExceeded, kOutOfMemory.
 Result<std::vector<std::byte>> readWholeFile(const std::filesystem::path& path, std::int64_t limit, const std::string& what);
 
+// A regular file of at most `limit` bytes that is read in parts. Errors as readWholeFile's.
+class InputFile {
+ public:
+  static Result<InputFile> open(const std::filesystem::path& path, std::int64_t limit, const std::string& what);
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+
+  std::int64_t bytes() const { return bytes_; }
+  // [offset, offset + count) of the file. Errors: kIo, also when it has become shorter.
+  Status read(std::int64_t offset, void* to, std::size_t count) const;
+
+ private:
+  InputFile(std::string shown, int descriptor, std::int64_t bytes)
+      : shown_(std::move(shown)), descriptor_(descriptor), bytes_(bytes) {}
+
+  std::string shown_;  // how messages name it
+  int descriptor_ = -1;
+  std::int64_t bytes_ = 0;
+};
+
 // A file that appears under its name whole or not at all: written next to it, synced, renamed. A link at the path is
 // replaced, not followed. Without commit() nothing stays.
 class AtomicFile {

@@ -57,20 +57,58 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes) try {
-  if (bytes.size() < kLengthBytes)
-    return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: {} bytes; expected a safetensors file", bytes.size()));
+namespace {
+
+// The length of the header from the first bytes of a file of `size`.
+Result<std::size_t> headerLength(std::span<const std::byte> first, std::uint64_t size) {
+  if (size < kLengthBytes)
+    return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: {} bytes; expected a safetensors file", size));
   std::uint64_t length = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
+  for (std::size_t i = 0; i < kLengthBytes; ++i) length |= static_cast<std::uint64_t>(first[i]) << (8 * i);
   if (length > static_cast<std::uint64_t>(limits::kSafetensorsHeaderBytes))
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("checkpoint: header of {} bytes; at most {} are read", length, limits::kSafetensorsHeaderBytes));
-  if (length > bytes.size() - kLengthBytes)
-    return fail(ErrorCode::kCorrupt, fmt::format("checkpoint: header of {} bytes in a file of {}; expected a complete file",
-                                                 length, bytes.size()));
-  SS_ASSIGN(SafetensorsHeader header, parseSafetensorsHeader({reinterpret_cast<const char*>(bytes.data()) + kLengthBytes,
-                                                              static_cast<std::size_t>(length)}));
-  const auto data = bytes.subspan(kLengthBytes + static_cast<std::size_t>(length));
+  if (length > size - kLengthBytes)
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("checkpoint: header of {} bytes in a file of {}; expected a complete file", length, size));
+  return static_cast<std::size_t>(length);
+}
+
+void normaliseBools(const TensorView& view) {
+  if (view.dtype != DType::kBool) return;
+  for (std::uint8_t& byte : view.as<std::uint8_t>()) byte = byte != 0;
+}
+
+tl::unexpected<Error> noMemory() {
+  return fail(ErrorCode::kOutOfMemory, "checkpoint: not enough memory for its tensors; expected a smaller file");
+}
+
+tl::unexpected<Error> naming(const std::filesystem::path& path, Error error) {
+  constexpr std::string_view kWhole = "checkpoint: ";
+  if (error.message.starts_with(kWhole))
+    error.message = fmt::format("checkpoint '{}': {}", shownName(path.string()), error.message.substr(kWhole.size()));
+  return tl::make_unexpected(std::move(error));
+}
+
+Result<std::pair<SafetensorsHeader, std::int64_t>> readHeader(const InputFile& file) {
+  std::array<std::byte, kLengthBytes> first{};
+  const auto size = static_cast<std::uint64_t>(file.bytes());
+  if (size >= kLengthBytes) SS_TRY(file.read(0, first.data(), first.size()));
+  SS_ASSIGN(const std::size_t length, headerLength(first, size));
+  std::string json(length, '\0');
+  SS_TRY(file.read(kLengthBytes, json.data(), length));
+  SS_ASSIGN(SafetensorsHeader header, parseSafetensorsHeader(json));
+  SS_TRY(checkRanges(header, size - kLengthBytes - length));
+  return std::pair(std::move(header), static_cast<std::int64_t>(kLengthBytes + length));
+}
+
+}  // namespace
+
+Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes) try {
+  SS_ASSIGN(const std::size_t length, headerLength(bytes, bytes.size()));
+  SS_ASSIGN(SafetensorsHeader header,
+            parseSafetensorsHeader({reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length}));
+  const auto data = bytes.subspan(kLengthBytes + length);
   SS_TRY(checkRanges(header, data.size()));
   SafetensorsFile file;
   file.metadata = std::move(header.metadata);
@@ -78,23 +116,42 @@ Result<SafetensorsFile> parseSafetensors(std::span<const std::byte> bytes) try {
     Tensor tensor(entry.dtype, entry.dims);
     if (entry.end > entry.begin)
       std::memcpy(tensor.data(), data.data() + entry.begin, static_cast<std::size_t>(entry.end - entry.begin));
-    if (entry.dtype == DType::kBool)
-      for (std::uint8_t& byte : tensor.as<std::uint8_t>()) byte = byte != 0;
+    normaliseBools(tensor.view());
     file.tensors.emplace(name, std::move(tensor));
   }
   return file;
 } catch (const std::bad_alloc&) {
-  return fail(ErrorCode::kOutOfMemory, "checkpoint: not enough memory for its tensors; expected a smaller file");
+  return noMemory();
 }
 
-Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path) {
-  SS_ASSIGN(const auto bytes, readWholeFile(path, limits::kTensorBytes, "checkpoint"));
-  auto file = parseSafetensors(bytes);
-  constexpr std::string_view kWhole = "checkpoint: ";
-  if (!file && file.error().message.starts_with(kWhole))
-    file.error().message =
-        fmt::format("checkpoint '{}': {}", shownName(path.string()), file.error().message.substr(kWhole.size()));
+Result<SafetensorsReader> SafetensorsReader::open(const std::filesystem::path& path) try {
+  SS_ASSIGN(InputFile file, InputFile::open(path, limits::kTensorBytes, "checkpoint"));
+  auto read = readHeader(file);
+  if (!read) return naming(path, std::move(read.error()));
+  return SafetensorsReader(std::move(file), std::move(read->first), read->second);
+} catch (const std::bad_alloc&) {
+  return naming(path, noMemory().value());
+}
+
+Status SafetensorsReader::read(const SafetensorsEntry& entry, const TensorView& to) const {
+  SS_CHECK(to.dtype == entry.dtype && to.bytes() == entry.end - entry.begin);
+  SS_TRY(file_.read(begin_ + static_cast<std::int64_t>(entry.begin), to.data, to.bytes()));
+  normaliseBools(to);
+  return {};
+}
+
+Result<SafetensorsFile> readSafetensors(const std::filesystem::path& path) try {
+  SS_ASSIGN(const auto reader, SafetensorsReader::open(path));
+  SafetensorsFile file;
+  file.metadata = reader.metadata();
+  for (const auto& [name, entry] : reader.entries()) {
+    Tensor tensor(entry.dtype, entry.dims);
+    SS_TRY(reader.read(entry, tensor.view()));
+    file.tensors.emplace(name, std::move(tensor));
+  }
   return file;
+} catch (const std::bad_alloc&) {
+  return naming(path, noMemory().value());
 }
 
 Status writeSafetensors(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,

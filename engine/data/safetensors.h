@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "engine/data/file.h"
+#include "engine/data/safetensors_header.h"
 #include "kernels/status.h"
 #include "kernels/tensor.h"
 
@@ -15,6 +17,27 @@ namespace stepscope {
 struct SafetensorsFile {
   std::map<std::string, Tensor> tensors;
   std::map<std::string, std::string> metadata;  // "__metadata__"
+};
+
+// A checkpoint that is open: header and ranges are sound, contents are read one tensor at a time. A caller that has memory
+// for them already needs no second copy of all.
+class SafetensorsReader {
+ public:
+  // Errors as readSafetensors'.
+  static Result<SafetensorsReader> open(const std::filesystem::path& path);
+
+  const std::map<std::string, SafetensorsEntry>& entries() const { return header_.entries; }
+  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  // The contents of one of entries() into memory of its type and shape. Bytes of a bool become 0 or 1.
+  Status read(const SafetensorsEntry& entry, const TensorView& to) const;
+
+ private:
+  SafetensorsReader(InputFile file, SafetensorsHeader header, std::int64_t begin)
+      : file_(std::move(file)), header_(std::move(header)), begin_(begin) {}
+
+  InputFile file_;
+  SafetensorsHeader header_;
+  std::int64_t begin_ = 0;  // of the data
 };
 
 // Reads all tensors. Refused: a header above limits.h or that is not exactly the format's JSON (kCorrupt), a name given

@@ -9,6 +9,7 @@
 #include "engine/exec/clock.h"
 #include "engine/ops/op_def.h"
 #include "engine/plan/fits.h"
+#include "kernels/threads.h"
 
 namespace stepscope {
 namespace {
@@ -32,6 +33,13 @@ Status cancelledBefore(int instruction) {
   return fail(ErrorCode::kCancelled, fmt::format("step: cancelled before instruction {}", instruction));
 }
 
+// All kernels of a plan are made for the same number.
+int threadsOf(const ExecutionPlan& plan) {
+  for (const Instruction& instruction : plan.instructions)
+    if (!instruction.view) return instruction.spec.threads;
+  return 1;
+}
+
 }  // namespace
 
 Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend,
@@ -45,6 +53,7 @@ Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(
 }
 
 Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+  const ThreadScope scope(threadsOf(plan_));
   const std::size_t count = plan_.instructions.size();
   instructions_.resize(count);
   implementations_.assign(count, "");
@@ -357,6 +366,7 @@ struct Executor::Laps {
 };
 
 Result<int> Executor::run(int begin, int end, const RunOptions& options) {
+  const ThreadScope scope(threadsOf(plan_));
   logical_.clear();
   if (begin == 0) written_.clear();
   Result<int> reached = options.before || options.after ? runListened(begin, end, options) : runAll(begin, end, options);

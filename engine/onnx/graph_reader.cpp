@@ -165,6 +165,9 @@ class GraphReader {
       }
       define(tensor.name(), {"initializer"}, where);
       PendingTensor pending{&tensor, {}, graph_, {}};
+      if (context_.payloads)
+        if (const auto it = context_.payloads->find(&tensor); it != context_.payloads->end())
+          pending.header.raw = it->second;
       if (readTensorHeader(tensor, where, context_.problems, pending.header)) initializers_.push_back(std::move(pending));
     }
   }

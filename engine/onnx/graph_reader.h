@@ -16,6 +16,7 @@
 
 #include "engine/ir/graph.h"
 #include "engine/onnx/external_data.h"
+#include "engine/onnx/payloads.h"
 #include "engine/onnx/problem.h"
 #include "engine/onnx/tensor_reader.h"
 
@@ -39,6 +40,7 @@ struct GraphReadContext {
   std::map<std::string, ValueType>& valueInfo;  // declared types, added to; the first one of a name stays
   std::size_t nodeCapacity = 0;                 // of a saved stage: Graph::nodeCapacity() when it was written, else 0
   std::map<std::int32_t, std::string> removed;  // of a saved stage: removed nodes as NodeProto bytes
+  const PayloadsByTensor* payloads = nullptr;   // of the main graph's initializers; null in other graphs
 };
 
 // Both return a graph also when problems were added; it may then lack nodes and must not be used.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "engine/data/limits.h"
@@ -177,6 +178,8 @@ struct Frame {
   std::int64_t ports = 0;  // node: inputs + outputs + attributes; tensor and shape: dims
   int graphDepth = 0;
   int typeDepth = 0;
+  std::size_t lengthAt = 0;  // where its length is written
+  bool raw = false;          // tensor: raw_data was met
 };
 
 class Scanner {
@@ -240,9 +243,10 @@ class Scanner {
       case 5: report_.heapBytes += 16; return skip(4);
       case 2: {
         std::uint64_t length = 0;
+        const std::size_t lengthAt = at_;
         if (!varint(length)) return corrupt("malformed length");
         if (length > stack_.back().end - at_) return corrupt("truncated field");
-        return delimited(number, static_cast<std::size_t>(length));
+        return delimited(number, static_cast<std::size_t>(length), lengthAt);
       }
       default: return corrupt("wire type that ONNX does not use");
     }
@@ -260,7 +264,19 @@ class Scanner {
     return {};
   }
 
-  Status delimited(int number, std::size_t length) {
+  // Of raw_data that is given twice the last counts, which is left to the parser.
+  void noteRaw(std::size_t length, std::size_t lengthAt) {
+    const bool again = std::exchange(stack_.back().raw, true);
+    std::vector<RawPayload>& payloads = report_.payloads;
+    if (again) {
+      if (!payloads.empty() && payloads.back().tensor + 1 == initializers_) payloads.pop_back();
+      return;
+    }
+    if (static_cast<std::int64_t>(length) < kPayloadBytes) return;
+    payloads.push_back({initializers_ - 1, at_, length, {lengthAt, stack_[2].lengthAt, stack_[1].lengthAt}});
+  }
+
+  Status delimited(int number, std::size_t length, std::size_t lengthAt) {
     static const RuleTable table;
     const Frame& frame = stack_.back();
     const Rule* rule = number < kTableFields ? table.rows[frame.type][static_cast<std::size_t>(number)] : nullptr;
@@ -273,8 +289,11 @@ class Scanner {
       return skip(length);
     }
     switch (rule->content) {
-      case Content::kMessage: return enter(rule->child, length);
-      case Content::kPayload: report_.heapBytes += bytes; return skip(length);
+      case Content::kMessage: return enter(rule->child, length, lengthAt);
+      case Content::kPayload:
+        if (frame.type == kTensor && number == 9 && inMainGraph()) noteRaw(length, lengthAt);
+        report_.heapBytes += bytes;
+        return skip(length);
       case Content::kPacked4: report_.heapBytes += 4 * bytes; return skip(length);
       case Content::kPacked8: report_.heapBytes += 8 * bytes; return skip(length);
       case Content::kName:
@@ -292,8 +311,12 @@ class Scanner {
     return skip(length);
   }
 
-  Status enter(Type child, std::size_t length) {
+  // Whether the present message is a child of the model's graph.
+  bool inMainGraph() const { return stack_.size() == 3 && stack_[1].type == kGraph; }
+
+  Status enter(Type child, std::size_t length, std::size_t lengthAt) {
     Frame next{child, at_ + length};
+    next.lengthAt = lengthAt;
     next.graphDepth = stack_.back().graphDepth + (child == kGraph ? 1 : 0);
     next.typeDepth = stack_.back().typeDepth + (child == kTypeProto ? 1 : 0);
     if (next.graphDepth > limits::kSubgraphNesting + 1)
@@ -306,11 +329,13 @@ class Scanner {
       return exceeded("functions", report_.functions, limits::kFunctions);
     report_.heapBytes += static_cast<std::int64_t>(classSize(child)) + kAllocation;
     stack_.push_back(next);
+    if (child == kTensor && inMainGraph()) ++initializers_;
     return {};
   }
 
   std::span<const std::byte> bytes_;
   std::size_t at_ = 0;
+  std::size_t initializers_ = 0;  // of the main graph, met so far
   std::vector<Frame> stack_;
   PrescanReport report_;
 };

@@ -16,6 +16,7 @@
 #include "engine/onnx/function_calls.h"
 #include "engine/onnx/graph_reader.h"
 #include "engine/onnx/node_metadata.h"
+#include "engine/onnx/payloads.h"
 #include "engine/onnx/prescan.h"
 #include "engine/onnx/shared_initializers.h"
 #include "engine/onnx/unknown_fields.h"
@@ -54,9 +55,12 @@ std::map<std::string, int> readOpsets(const google::protobuf::RepeatedPtrField<o
 
 class ModelReader {
  public:
-  ModelReader(onnx::ModelProto& proto, std::vector<std::filesystem::path> folders, const LoadOptions& options,
-              ProblemList& problems)
+  // `payloads`: what the proto lacks. `ours`: their memory is given back as they are read.
+  ModelReader(onnx::ModelProto& proto, PayloadsByTensor payloads, bool ours, std::vector<std::filesystem::path> folders,
+              const LoadOptions& options, ProblemList& problems)
       : proto_(proto),
+        payloads_(std::move(payloads)),
+        ours_(ours),
         options_(options),
         problems_(problems),
         files_(std::move(folders), options.mapWeights ? ExternalAccess::kMap : ExternalAccess::kRead) {}
@@ -67,6 +71,7 @@ class ModelReader {
     readFunctions(model);
     GraphReadContext context = contextWith(model.opsets, false, model.valueInfo);
     readSavedStage(context);
+    context.payloads = &payloads_;
     const auto graph = readGraph(*proto_.mutable_graph(), context);
     checkExternal(model);
     if (!problems_.empty()) return tl::make_unexpected(problems_.toError());
@@ -214,6 +219,7 @@ class ModelReader {
         }
       } else {
         tensor = takeTensor(*pending.proto, header);
+        if (ours_) releasePages(header.raw);
       }
       pending.graph->mutableValue(pending.value).data = std::make_shared<const Tensor>(std::move(tensor));
       ++model.weightsRead;
@@ -223,6 +229,8 @@ class ModelReader {
   }
 
   onnx::ModelProto& proto_;
+  const PayloadsByTensor payloads_;
+  const bool ours_;
   const LoadOptions& options_;
   ProblemList& problems_;
   ExternalFiles files_;
@@ -231,7 +239,8 @@ class ModelReader {
   std::vector<std::shared_ptr<Graph>> bodies_;
 };
 
-// `owned` holds the bytes, when we do, and gives them up as soon as they are parsed: they are as large as the model.
+// `owned` holds the bytes, when we do. They are as large as the model, so weights go from there into their tensors one by
+// one, and the pages of each are given back: at no time is a second copy of all weights in memory.
 Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte> bytes,
                          std::vector<std::filesystem::path> folders, const LoadOptions& options,
                          std::vector<Problem>* problems) {
@@ -242,19 +251,25 @@ Result<LoadedModel> read(std::vector<std::byte> owned, std::span<const std::byte
     return tl::make_unexpected(std::move(error));
   };
   try {
-    if (const auto report = prescanModel(bytes); !report) return finish(report.error());
+    const auto report = prescanModel(bytes);
+    if (!report) return finish(report.error());
     LoadedModel model;
     model.fileBytes = static_cast<std::int64_t>(bytes.size());
     onnx::ModelProto proto;
     {
-      google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                                    static_cast<int>(bytes.size()));
+      std::vector<std::byte> shortened;
+      if (!report->payloads.empty()) shortened = withoutPayloads(bytes, report->payloads);
+      const std::span<const std::byte> message = report->payloads.empty() ? bytes : std::span<const std::byte>(shortened);
+      google::protobuf::io::CodedInputStream stream(reinterpret_cast<const std::uint8_t*>(message.data()),
+                                                    static_cast<int>(message.size()));
       stream.SetRecursionLimit(limits::kMessageNesting);
       if (!proto.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
         return finish({ErrorCode::kCorrupt, "model: the bytes do not parse; expected an ONNX protobuf file"});
     }
-    std::vector<std::byte>().swap(owned);
-    if (const auto status = ModelReader(proto, std::move(folders), options, list).read(model); !status)
+    const bool ours = !owned.empty();
+    auto payloads = payloadsByTensor(proto.graph(), bytes, report->payloads);
+    if (const auto status = ModelReader(proto, std::move(payloads), ours, std::move(folders), options, list).read(model);
+        !status)
       return finish(status.error());
     return model;
   } catch (const std::bad_alloc&) {

@@ -98,6 +98,7 @@ bool checkStrings(const onnx::TensorProto& proto, const std::string& where, Prob
 bool checkContents(const onnx::TensorProto& proto, const std::string& where, ProblemList& problems,
                    const TensorHeader& header) {
   const Field wanted = typedField(header.dtype);
+  const std::size_t raw = header.raw.empty() ? proto.raw_data().size() : header.raw.size();
   int used = 0;
   for (int i = 0; i < static_cast<int>(Field::kCount); ++i) {
     if (fieldSize(proto, static_cast<Field>(i)) == 0) continue;
@@ -110,11 +111,11 @@ bool checkContents(const onnx::TensorProto& proto, const std::string& where, Pro
     }
   }
   if (header.external) {
-    if (used == 0 && proto.raw_data().empty()) return true;
+    if (used == 0 && raw == 0) return true;
     problems.add(ErrorCode::kInvalidArgument, where, "both external and inline data; expected one of them");
     return false;
   }
-  if (!proto.raw_data().empty()) {
+  if (raw > 0) {
     if (used > 0) {
       problems.add(ErrorCode::kInvalidArgument, where, "both raw_data and typed data; expected one of them");
       return false;
@@ -123,10 +124,10 @@ bool checkContents(const onnx::TensorProto& proto, const std::string& where, Pro
       problems.add(ErrorCode::kInvalidArgument, where, "string tensor with raw_data; expected string_data");
       return false;
     }
-    if (static_cast<std::int64_t>(proto.raw_data().size()) != header.bytes) {
+    if (static_cast<std::int64_t>(raw) != header.bytes) {
       problems.add(ErrorCode::kInvalidArgument, where,
-                   fmt::format("{} bytes of raw_data; expected {} for {}{}", proto.raw_data().size(), header.bytes,
-                               dtypeName(header.dtype), dimsText(header.dims)));
+                   fmt::format("{} bytes of raw_data; expected {} for {}{}", raw, header.bytes, dtypeName(header.dtype),
+                               dimsText(header.dims)));
       return false;
     }
     return true;
@@ -225,7 +226,10 @@ bool readTensorHeader(const onnx::TensorProto& proto, const std::string& where, 
 
 Tensor takeTensor(onnx::TensorProto& proto, const TensorHeader& header) {
   Tensor tensor(header.dtype, header.dims);
-  if (!proto.raw_data().empty()) {
+  if (!header.raw.empty()) {
+    std::memcpy(tensor.data(), header.raw.data(), header.raw.size());
+    normaliseBools(tensor.view());
+  } else if (!proto.raw_data().empty()) {
     std::memcpy(tensor.data(), proto.raw_data().data(), proto.raw_data().size());
     normaliseBools(tensor.view());
     delete proto.release_raw_data();

@@ -3,6 +3,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "engine/onnx/external_data.h"
@@ -19,6 +21,8 @@ struct TensorHeader {
   std::int64_t bytes = 0;  // as stored; 0 for strings
   bool external = false;
   ExternalRange range;  // when external
+  std::span<const std::byte>
+      raw;  // raw contents that were left out of the proto (payloads.h); set before the header is read
 };
 
 // Everything about `proto` that can be checked without a file: dtype, dims, rank, byte counts of raw or typed data, external

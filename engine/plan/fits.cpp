@@ -47,15 +47,16 @@ std::int64_t machineMemoryBytes() {
   return group > 0 && (machine == 0 || group < machine) ? group : machine;
 }
 
-Status checkFits(const ExecutionPlan& plan, std::int64_t limit) {
+Status checkFits(const ExecutionPlan& plan, std::int64_t limit, std::int64_t besides) {
   const std::int64_t need = plan.persistentBytes + plan.hostArenaBytes + std::max(plan.arenaBytes, plan.lowerBoundBytes);
-  const std::int64_t most = limit > 0 ? limit : machineMemoryBytes();
-  if (most == 0 || need <= most) return {};
+  const std::int64_t more = limit > 0 ? 0 : besides, most = limit > 0 ? limit : machineMemoryBytes();
+  if (most == 0 || need + more <= most) return {};
   return fail(ErrorCode::kOutOfMemory,
-              fmt::format("plan '{}': needs {} bytes; expected at most {}, {}; at the peak (instruction {}): {}; hint: a "
+              fmt::format("plan '{}': needs {} bytes{}; expected at most {}, {}; at the peak (instruction {}): {}; hint: a "
                           "smaller batch, or option recompute.budget",
-                          plan.signature, need, most, limit > 0 ? "the option memory.limit" : "the memory of this machine",
-                          plan.peakInstruction, peakOwners(plan)));
+                          plan.signature, need, more > 0 ? fmt::format(" and binding takes {} more", more) : "", most,
+                          limit > 0 ? "the option memory.limit" : "the memory of this machine", plan.peakInstruction,
+                          peakOwners(plan)));
 }
 
 }  // namespace stepscope

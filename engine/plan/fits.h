@@ -11,9 +11,10 @@ namespace stepscope {
 // What one process can have at most: the machine's memory, or less where a control group says so. Bytes; 0 unknown.
 std::int64_t machineMemoryBytes();
 
-// Whether state, batch and arena of `plan` are at most `limit` bytes (0 = what the machine has). Before the arena is packed
-// its lower bound counts. Error: kOutOfMemory, with the need, the limit, the peak's instruction and the bytes of each class
-// of buffers there.
-Status checkFits(const ExecutionPlan& plan, std::int64_t limit);
+// Whether state, batch and arena of `plan` are at most `limit` bytes (0 = what the machine has; then `besides` counts too:
+// bytes that binding took and the plan does not know, as primitives and what kernels keep). Before the arena is
+// packed its lower bound counts. Error: kOutOfMemory, with the need, the limit, the peak's instruction and the bytes of each
+// class of buffers there.
+Status checkFits(const ExecutionPlan& plan, std::int64_t limit, std::int64_t besides = 0);
 
 }  // namespace stepscope

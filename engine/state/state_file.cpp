@@ -36,19 +36,19 @@ Result<StateCounters> countersOf(const std::filesystem::path& path, const std::m
   return counters;
 }
 
-Status fitsState(const std::string& name, const Tensor& tensor, const Graph& imported, const State& state) {
+Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state) {
   if (const Tensor* present = state.find(name)) {
-    if (present->dtype() == tensor.dtype() && present->dims() == tensor.dims()) return {};
-    return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype()),
-                               dimsText(tensor.dims()), dtypeName(present->dtype()), dimsText(present->dims())));
+    if (present->dtype() == tensor.dtype && present->dims() == tensor.dims) return {};
+    return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype),
+                               dimsText(tensor.dims), dtypeName(present->dtype()), dimsText(present->dims())));
   }
   const ValueId id = imported.findValue(name);
   if (!id || imported.value(id).role != ValueRole::kInitializer) return {};
   const Value& value = imported.value(id);
   const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
-  if (value.type.dtype == tensor.dtype() && (!dims || *dims == tensor.dims())) return {};
-  return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype()),
-                             dimsText(tensor.dims()), value.type.text()));
+  if (value.type.dtype == tensor.dtype && (!dims || *dims == tensor.dims)) return {};
+  return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype),
+                             dimsText(tensor.dims), value.type.text()));
 }
 
 }  // namespace
@@ -65,13 +65,13 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
 
 Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
                                             State& state) {
-  SS_ASSIGN(const auto file, readSafetensors(path));
+  SS_ASSIGN(const auto file, SafetensorsReader::open(path));
   const auto taken = [&](const std::string& name) {
     const ValueId id = imported.findValue(name);
     return resume || (id && imported.value(id).role == ValueRole::kInitializer);  // else optimizer state of another run
   };
   std::size_t used = 0;
-  for (const auto& [name, tensor] : file.tensors) {
+  for (const auto& [name, tensor] : file.entries()) {
     if (!taken(name)) continue;
     SS_TRY(fitsState(name, tensor, imported, state));
     ++used;
@@ -80,16 +80,19 @@ Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, b
     return fail(ErrorCode::kNotFound,
                 fmt::format("state '{}': no tensor has the name of a parameter of the model", path.string()));
   if (resume) {
-    SS_ASSIGN(state.counters, countersOf(path, file.metadata));
+    SS_ASSIGN(state.counters, countersOf(path, file.metadata()));
   }
   std::set<std::string> names;
-  for (const auto& [name, tensor] : file.tensors) {
+  for (const auto& [name, entry] : file.entries()) {
     names.insert(name);
     if (!taken(name)) continue;
+    // Contents are read one tensor at a time.
+    const Tensor contents(entry.dtype, entry.dims);
+    SS_TRY(file.read(entry, contents.view()));
     if (state.contains(name))
-      state.write(name, tensor.view());
+      state.write(name, contents.view());
     else
-      SS_TRY(state.set(name, tensor.clone()));
+      SS_TRY(state.set(name, contents));
   }
   return names;
 }

@@ -15,8 +15,10 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
                      const StateCounters& counters);
 
 // Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Returns every name that
-// the file holds. Nothing is changed on an error: a type that differs from the state's or the parameter's, counters that are
-// missing or no numbers (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound).
+// the file holds. Contents are read one tensor at a time. Nothing is changed on
+// an error: a type that differs from the state's or the parameter's, counters that are missing or no numbers
+// (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound). A file that cannot be read to its
+// end (kIo) leaves the state with some of its tensors.
 Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
                                             State& state);
 

@@ -2,11 +2,12 @@
 #include "engine/step/stepper.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "engine/build/schedule.h"
+#include "engine/plan/fits.h"
 #include "engine/profile/roofline.h"
 #include "engine/state/random_weights.h"
 #include "engine/step/traced_statistics.h"
@@ -36,8 +37,6 @@ Status Stepper::makeExecutor() {
   if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
   undo_.setDevice(**device);
   const int threads = step().request.threads;
-  omp_set_dynamic(0);
-  omp_set_num_threads(threads);
   if (lacksWeights(graph, state)) {
     BuildLog::Scope child(context_.log, "materialise");
     auto filled = fillMissingWeights(graph, options().seed, threads, state);
@@ -58,7 +57,14 @@ Status Stepper::makeExecutor() {
       graph, ExecutionPlan(variant_->plan),
       [this](ValueId id) { return *context_.state.find(variant_->graph.value(id).name); },
       options().referenceKernels ? Backend::kReference : Backend::kCpu, *device);
+  const std::int64_t before = residentSetBytes();
   if (Status status = executor_->bind(options().reuse, options().memoryLimit); !status) return phase.fail(status.error());
+  // Now workspaces are known, and what kernels and primitives take for themselves.
+  const std::int64_t taken = std::max<std::int64_t>(0, residentSetBytes() - before);
+  if (Status fits = checkFits(plan(), options().memoryLimit, taken); !fits && !variant_->doesNotFit) {
+    doesNotFit_ = fits.error();
+    context_.log.warn("does_not_fit", fits.error().message);
+  }
   if (options().roofline) {
     BuildLog::Scope child(context_.log, "measure peak");
     peak_ = &cpu::machinePeak(threads);
@@ -72,6 +78,7 @@ Status Stepper::makeExecutor() {
 
 Status Stepper::feed(const Batch& batch) {
   if (variant_->doesNotFit) return tl::make_unexpected(*variant_->doesNotFit);
+  if (doesNotFit_) return tl::make_unexpected(*doesNotFit_);
   SS_TRY(context_.state.bring(executor_->device()));
   for (const ValueId id : graph().inputs())
     if (const auto it = batch.arrays.find(graph().value(id).name); it != batch.arrays.end())

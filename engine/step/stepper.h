@@ -119,9 +119,11 @@ class Stepper {
   const cpu::MachinePeak* peak_ = nullptr;
   std::optional<NotePlan> notes_;  // what a step may note of its values
   StepTimes times_;
-  std::int64_t touched_ = 0;  // bytes of the arena; 0: not measured yet
-  bool stepped_ = false;      // a step of it was committed
-  bool timed_ = false;        // its first step has named the instructions that cancelling waits for
+  std::optional<Error> doesNotFit_;     // with what binding takes: why no step may run
+  std::int64_t touched_ = 0;            // bytes of the arena; 0: not measured yet
+  std::int64_t touchedPersistent_ = 0;  // of state, constants and batch; measured when the arena is
+  bool stepped_ = false;                // a step of it was committed
+  bool timed_ = false;                  // its first step has named the instructions that cancelling waits for
 
   bool inStep_ = false;
   int position_ = 0;

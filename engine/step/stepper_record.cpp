@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/build/schedule.h"
+#include "engine/exec/touched.h"
 #include "engine/step/stepper.h"
 
 namespace stepscope {
@@ -74,8 +75,11 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   }
   record.set_planned_bytes(executor_->plannedBytes());
   // Pages stay touched, so they are counted while they can still grow, and now and then after that.
-  if (touched_ == 0 || counters.step % 64 < 2) touched_ = executor_->touchedBytes();
-  record.set_peak_bytes(plan().persistentBytes + touched_ + executor_->dynamicBytes());
+  if (touched_ == 0 || counters.step % 64 < 2) {
+    touched_ = executor_->touchedBytes();
+    touchedPersistent_ = touchedPersistentBytes(*executor_);
+  }
+  record.set_peak_bytes(touchedPersistent_ + touched_ + executor_->dynamicBytes());
   record.set_batch(batch_.label);
   record.set_warm_up(!stepped_);
   for (snapshot::InputDensity& density : step().density.measure(batch_)) *record.add_densities() = std::move(density);

@@ -22,7 +22,8 @@ namespace {
 // server.
 class Server : public std::enable_shared_from_this<Server> {
  public:
-  Server(int in, int out, const snapshot::MachineInfo& machine) : in_(in), out_(out), machine_(machine) {}
+  Server(int in, int out, const snapshot::MachineInfo& machine, std::uint32_t largestReply)
+      : in_(in), out_(out), largestReply_(largestReply), machine_(machine) {}
 
   Status run() {
     std::thread reader([self = shared_from_this()] { self->readLoop(); });
@@ -111,13 +112,45 @@ class Server : public std::enable_shared_from_this<Server> {
     return true;
   }
 
-  void send(std::uint64_t id, snapshot::Response response, bool done) {
+  // Error: a message above the limit, of which nothing is written. The size is looked at first: protobuf serialises nothing
+  // of 2 GiB or more.
+  Status trySend(std::uint64_t id, snapshot::Response response, bool done) {
     response.set_id(id);
     response.set_done(done);
+    if (const std::size_t size = response.ByteSizeLong(); size > largestReply_)
+      return fail(ErrorCode::kLimitExceeded,
+                  fmt::format("reply '{}': {} bytes; expected at most {}{}", replyName(response), size, largestReply_,
+                              response.has_tensor() ? "; hint: fetch a part of the value" : ""));
     const std::string bytes = response.SerializeAsString();
     const std::lock_guard lock(writing_);
     // A client that is gone ends the input stream too; there is nobody to tell.
     (void)writeFrame(out_, bytes);
+    return {};
+  }
+
+  static std::string replyName(const snapshot::Response& response) {
+    const auto* field = snapshot::Response::descriptor()->FindFieldByNumber(static_cast<int>(response.response_case()));
+    return field ? field->name() : "empty";
+  }
+
+  // What does not fit is replaced by a message that says so: an error in an answer, an alert in an event.
+  void send(std::uint64_t id, snapshot::Response response, bool done) {
+    const Status sent = trySend(id, std::move(response), done);
+    if (sent) return;
+    snapshot::Response lost;
+    if (id != 0) {
+      lost.mutable_error()->set_code(std::string(errorCodeName(sent.error().code)));
+      lost.mutable_error()->set_message(sent.error().message);
+      (void)trySend(id, std::move(lost), true);
+      return;
+    }
+    lost.mutable_alert()->set_severity(snapshot::Alert::ERROR);
+    lost.mutable_alert()->set_code("event_lost");
+    lost.mutable_alert()->set_message(sent.error().message);
+    lost.mutable_alert()->set_node(-1);
+    lost.mutable_alert()->set_value(-1);
+    lost.mutable_alert()->set_instruction(-1);
+    (void)trySend(id, std::move(lost), done);
   }
 
   void sendError(std::uint64_t id, const Error& error) {
@@ -163,10 +196,10 @@ class Server : public std::enable_shared_from_this<Server> {
     send(0, std::move(breakpoints), false);
   }
 
-  // An answer of the thread that serves.
-  void answer(std::uint64_t id, snapshot::Response response, bool done) {
+  // An answer of the thread that serves. Error: it is too large to be sent; the error becomes the answer.
+  Status answer(std::uint64_t id, snapshot::Response response, bool done) {
     tellBuilds();
-    send(id, std::move(response), done);
+    return trySend(id, std::move(response), done);
   }
 
   Observer observer() {
@@ -206,8 +239,7 @@ class Server : public std::enable_shared_from_this<Server> {
     if (!position) return tl::make_unexpected(position.error());
     snapshot::Response response;
     *response.mutable_position() = std::move(*position);
-    answer(id, std::move(response), true);
-    return {};
+    return answer(id, std::move(response), true);
   }
 
   Status open(const snapshot::Request& request) {
@@ -234,7 +266,7 @@ class Server : public std::enable_shared_from_this<Server> {
           parameter.set_missing(true);
         }
       }
-      answer(request.id(), std::move(response), false);
+      SS_TRY(answer(request.id(), std::move(response), false));
       return tl::make_unexpected(session.error());
     }
     {
@@ -245,8 +277,7 @@ class Server : public std::enable_shared_from_this<Server> {
     options_ = TrainOptions{};
     options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
     *response.mutable_model() = session_->inspect();
-    answer(request.id(), std::move(response), true);
-    return {};
+    return answer(request.id(), std::move(response), true);
   }
 
   Status configure(const snapshot::Request& request) {
@@ -293,8 +324,7 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_ASSIGN(auto report, session_->recomputeReport(question));
     snapshot::Response response;
     *response.mutable_recompute() = std::move(report);
-    answer(request.id(), std::move(response), true);
-    return {};
+    return answer(request.id(), std::move(response), true);
   }
 
   Status answerOptions(std::uint64_t id) {
@@ -303,8 +333,7 @@ class Server : public std::enable_shared_from_this<Server> {
     for (snapshot::Option& option : session_->optionList()) *list.add_options() = std::move(option);
     if (const auto* proof = session_->optionProof()) *list.mutable_proof() = *proof;
     list.set_waits(session_->optionsWait());
-    answer(id, std::move(response), true);
-    return {};
+    return answer(id, std::move(response), true);
   }
 
   Status build(const snapshot::Request& request) {
@@ -315,8 +344,7 @@ class Server : public std::enable_shared_from_this<Server> {
     for (; toldBuilds_ < newest; ++toldBuilds_) send(0, buildReply(toldBuilds_), false);
     toldBuilds_ = session_->builds();
     shownBuild_ = newest;
-    answer(request.id(), buildReply(newest), true);
-    return {};
+    return answer(request.id(), buildReply(newest), true);
   }
 
   Status train(const snapshot::Request& request) {
@@ -328,7 +356,7 @@ class Server : public std::enable_shared_from_this<Server> {
       if (!request.train().record()) record.clear_spans();
       snapshot::Response response;
       *response.mutable_step() = std::move(record);
-      answer(request.id(), std::move(response), i + 1 == steps);
+      SS_TRY(answer(request.id(), std::move(response), i + 1 == steps));
     }
     if (steps <= 0) return answerPosition(request.id(), session_->position());
     return {};
@@ -347,8 +375,7 @@ class Server : public std::enable_shared_from_this<Server> {
                                                     f.statistics(), f.whole() ? kAll : kWindowElements));
     snapshot::Response response;
     *response.mutable_tensor() = std::move(data);
-    answer(request.id(), std::move(response), true);
-    return {};
+    return answer(request.id(), std::move(response), true);
   }
 
   Status edit(const snapshot::Request& request) {
@@ -380,8 +407,7 @@ class Server : public std::enable_shared_from_this<Server> {
     snapshot::Response response;
     response.mutable_compare()->set_equal(result.equal_bits());
     *response.mutable_compare()->add_values() = std::move(result);
-    answer(request.id(), std::move(response), true);
-    return {};
+    return answer(request.id(), std::move(response), true);
   }
 
   Status state(std::uint64_t id) {
@@ -394,8 +420,7 @@ class Server : public std::enable_shared_from_this<Server> {
       for (const std::int64_t step : session_->ring()) s.add_ring(step);
       for (const snapshot::Breakpoint& b : session_->breakpoints()) *s.add_breakpoints() = b;
     }
-    answer(id, std::move(response), true);
-    return {};
+    return answer(id, std::move(response), true);
   }
 
   Status handle(const snapshot::Request& request) {
@@ -510,11 +535,11 @@ class Server : public std::enable_shared_from_this<Server> {
       case R::kShutdown:
       case R::REQUEST_NOT_SET: return fail(ErrorCode::kInternal, "request: handled by the reader");
     }
-    answer(id, std::move(response), true);
-    return {};
+    return answer(id, std::move(response), true);
   }
 
   int in_, out_;
+  const std::uint32_t largestReply_;  // bytes
   const snapshot::MachineInfo machine_;
   std::mutex mutex_;    // queue, session pointer, cancellation
   std::mutex writing_;  // the output stream
@@ -533,8 +558,8 @@ class Server : public std::enable_shared_from_this<Server> {
 
 }  // namespace
 
-Status serveWorker(int in, int out, const snapshot::MachineInfo& machine) {
-  return std::make_shared<Server>(in, out, machine)->run();
+Status serveWorker(int in, int out, const snapshot::MachineInfo& machine, std::uint32_t largestReply) {
+  return std::make_shared<Server>(in, out, machine, largestReply)->run();
 }
 
 }  // namespace stepscope

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "kernels/kernel.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 
@@ -20,9 +21,11 @@ const dnnl::engine& dnnlEngine();
 
 // Runs `make`, which may throw dnnl::error, and turns what it throws into kUnsupported, which falls back to the reference
 // kernel.
+// Primitives are made for `threads`; they are to run under a ThreadScope of as many.
 template <typename Make>
-auto guardDnnl(std::string_view op, Make&& make) -> decltype(make()) {
+auto guardDnnl(std::string_view op, int threads, Make&& make) -> decltype(make()) {
   try {
+    const ThreadScope scope(threads);
     return make();
   } catch (const dnnl::error& error) {
     return unsupported(std::string(op) + ": oneDNN refused the operands: " + error.what());

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/channels/channels.h"
 #include "kernels/cpu/channels/lanes.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -79,7 +80,7 @@ class BatchNormKernel final : public Kernel {
         relu_(spec.attrs.integer("relu", 0) != 0),
         epsilon_(spec.attrs.real("epsilon", 1e-5F)),
         momentum_(spec.attrs.real("momentum", 0.9F)),
-        threads_(spec.threads) {}
+        threads_(threadsForElements(4 * elementCount(spec.inputs[0].dims), spec.threads)) {}
 
   Status run(const KernelCall& call) override {
     const auto in = [&](std::size_t i) {

@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/channels/channels.h"
 #include "kernels/cpu/channels/lanes.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -113,7 +114,7 @@ class BatchNormGradKernel final : public Kernel {
   explicit BatchNormGradKernel(const KernelSpec& spec)
       : g_(ChannelGroups::of(spec.inputs[0])),
         training_(spec.attrs.integer("training_mode", 1) != 0),
-        threads_(spec.threads) {}
+        threads_(threadsForElements(4 * elementCount(spec.inputs[0].dims), spec.threads)) {}
 
   Status run(const KernelCall& call) override {
     const auto in = [&](std::size_t i) {

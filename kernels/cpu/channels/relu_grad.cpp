@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/channels/channels.h"
 #include "kernels/cpu/channels/lanes.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -18,7 +19,7 @@ class ReluGradKernel final : public Kernel {
     auto* dx = static_cast<float*>(call.outputs[0].data);
     constexpr std::int64_t kPart = 1 << 15;
     const std::int64_t n = call.outputs[0].elements(), parts = (n + kPart - 1) / kPart;
-#pragma omp parallel for schedule(static) num_threads(threads_) if (parts > 1)
+#pragma omp parallel for schedule(static) num_threads(threads_)
     for (std::int64_t p = 0; p < parts; ++p)
       gate(dy + p * kPart, y + p * kPart, dx + p * kPart, std::min(kPart, n - p * kPart));
     return {};
@@ -33,7 +34,7 @@ class ReluGradKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> makeReluGrad(const KernelSpec& spec) {
   SS_TRY(takesChannels(spec, {0, 1}, {0}, {}));
-  return std::make_unique<ReluGradKernel>(spec.threads);
+  return std::make_unique<ReluGradKernel>(threadsForElements(elementCount(spec.outputs[0].dims), spec.threads));
 }
 
 }  // namespace stepscope::cpu

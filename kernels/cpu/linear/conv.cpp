@@ -61,6 +61,7 @@ class PointwiseKernel final : public Kernel {
   explicit PointwiseKernel(Roles roles) : r_(std::move(roles)) {}
 
   Status run(const KernelCall& call) override {
+    const ThreadScope scope(r_.threads);
     const ConvGeometry& g = r_.geometry;
     const std::int64_t size = g.inSize(), c = g.inChannels, m = g.outChannels;
     auto* x = static_cast<float*>(addressOf(call, r_.x));
@@ -177,6 +178,7 @@ class ConvKernel final : public Kernel {
   std::size_t workspaceBytes() const override { return layout_.size(); }
 
   Status run(const KernelCall& call) override {
+    const ThreadScope scope(r_.threads);
     for (Operand& operand : operands_) operand.object.set_data_handle(addressOf(call, operand.role), stream_);
     for (Region& region : regions_) region.object.set_data_handle(call.workspace.data() + region.offset, stream_);
     for (Launch& launch : before_) execute(launch.primitive, stream_, launch.arguments);
@@ -267,7 +269,12 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
                              (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
     return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) +
                    "; expected one per channel");
+  // oneDNN cuts the sums of a weight gradient by its threads, so their number stays whatever the work is.
   roles.threads = spec.threads;
+  if (roles.pass != Pass::kWeightGradient)
+    roles.threads = threadsForFlops(2.0 * static_cast<double>(g.batch * g.outSize()) * static_cast<double>(g.kernelSize()) *
+                                        static_cast<double>(g.outChannels) * static_cast<double>(g.inChannels / g.groups),
+                                    spec.threads);
   const auto layoutOf = [&](int role) {
     return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout;
   };
@@ -280,22 +287,24 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
     return makeDepthwiseWeightGrad(
         g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout},
-        roles.threads);
+        spec.threads);
   if (plain && isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
   if (roles.winograd) {
-    auto kernel =
-        guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, !plain); });
+    auto kernel = guardDnnl(spec.op, roles.threads, [&]() -> Result<std::unique_ptr<Kernel>> {
+      return std::make_unique<ConvKernel>(roles, !plain);
+    });
     if (kernel) return kernel;
     roles.winograd = false;
   }
   if (!plain) {
     // Where only its plain loops would take the layout, the primitive works on reordered copies.
-    auto kept =
-        guardDnnl(spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, true); });
+    auto kept = guardDnnl(spec.op, roles.threads,
+                          [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, true); });
     if (kept && (*kept)->implementation().find("ref") == std::string::npos) return kept;
   }
-  return guardDnnl(
-      spec.op, [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(std::move(roles), false); });
+  return guardDnnl(spec.op, roles.threads, [&]() -> Result<std::unique_ptr<Kernel>> {
+    return std::make_unique<ConvKernel>(std::move(roles), false);
+  });
 }
 
 int biasOf(const KernelSpec& spec) { return spec.inputPresent(2) ? 2 : -1; }

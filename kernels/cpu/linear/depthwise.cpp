@@ -120,7 +120,10 @@ class DepthwiseWeightGrad final : public Kernel {
         batch_(g.batch),
         channels_(g.inChannels),
         blocks_((channels_ + kLanes - 1) / kLanes),
-        threads_(threads) {
+        threads_(threads),
+        team_(threadsForFlops(2.0 * static_cast<double>(g.batch * g.outSize()) * static_cast<double>(g.kernelSize()) *
+                                  static_cast<double>(g.inChannels),
+                              threads)) {
     const bool flat = g.in.size() == 1;
     if (!flat) rows_ = g.window.axes[0];
     columns_ = g.window.axes.back();
@@ -145,7 +148,7 @@ class DepthwiseWeightGrad final : public Kernel {
   Status run(const KernelCall& call) override {
     auto* sums = reinterpret_cast<double*>(call.workspace.data() + sums_);
     const std::int64_t items = blocks_ * shares_, size = taps_ * kLanes;
-#pragma omp parallel for schedule(static) num_threads(threads_)
+#pragma omp parallel for schedule(static) num_threads(team_)
     for (int t = 0; t < threads_; ++t)
       for (std::int64_t item = items * t / threads_; item < items * (t + 1) / threads_; ++item) {
         double* own = sums + item * size;
@@ -235,9 +238,9 @@ class DepthwiseWeightGrad final : public Kernel {
   std::int64_t batch_, channels_, blocks_, shares_ = 1;
   WindowAxis rows_, columns_;
   std::int64_t xHeight_ = 1, xWidth_ = 1, dyHeight_ = 1, dyWidth_ = 1, taps_ = 1;
-  int threads_;
+  int threads_, team_;  // shares of the work, and who computes them
   WorkspaceLayout layout_;
-  std::vector<std::size_t> xCopies_, dyCopies_, imageSums_;  // by thread
+  std::vector<std::size_t> xCopies_, dyCopies_, imageSums_;  // by share
   std::size_t sums_ = 0;                                     // double[blocks][shares][taps][16]
 };
 

@@ -65,6 +65,7 @@ class SgemmKernel final : public Kernel {
     const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
     const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
+    const ThreadScope scope(p_.threads);
     const Range rows{0, p_.shape.m}, columns{0, p_.shape.n};
     const float beta = prepare(p_, call, p_.beta != 0) ? 1.0f : 0.0f;
     if (split_ != Split::kRoutine) {
@@ -138,6 +139,7 @@ class InnerProductKernel final : public Kernel {
   std::size_t workspaceBytes() const override { return workspace_; }
 
   Status run(const KernelCall& call) override {
+    const ThreadScope scope(p_.threads);
     prepare(p_, call, p_.beta != 0 && !bias_);
     arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
     arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
@@ -210,6 +212,7 @@ class PrimitiveKernel final : public Kernel {
   std::size_t workspaceBytes() const override { return workspace_; }
 
   Status run(const KernelCall& call) override {
+    const ThreadScope scope(p_.threads);
     prepare(p_, call, p_.beta != 0 && !bias_);
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
     arguments_[DNNL_ARG_SRC].set_data_handle(call.inputs[p_.a].data);
@@ -284,7 +287,8 @@ bool denseRows(const MatMulShape& s) {
 
 template <typename K>
 std::unique_ptr<Kernel> fastOrNull(const MatMulParams& params) {
-  auto kernel = guardDnnl("matrix product", [&]() -> Result<std::unique_ptr<K>> { return std::make_unique<K>(params); });
+  auto kernel = guardDnnl("matrix product", params.threads,
+                          [&]() -> Result<std::unique_ptr<K>> { return std::make_unique<K>(params); });
   if (!kernel || (*kernel)->slow()) return nullptr;
   return std::move(*kernel);
 }
@@ -309,6 +313,9 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   writeRows(params);
   settleStrides(s);
   if (s.m > kMost || s.n > kMost || s.k > kMost) return unsupported("matrix product: an extent above 2^31-1");
+  params.threads = threadsForFlops(2.0 * static_cast<double>(s.batches()) * static_cast<double>(s.m) *
+                                       static_cast<double>(s.n) * static_cast<double>(s.k),
+                                   params.threads);
   const bool single = s.batches() == 1, denseY = s.yColumn == 1 && s.yRow == s.n;
   if (s.yColumn != 1 || (s.aRow != 1 && s.aColumn != 1) || (s.bRow != 1 && s.bColumn != 1))
     return unsupported(

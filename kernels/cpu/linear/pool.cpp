@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/channels/lanes.h"
 #include "kernels/cpu/linear/linear_kernels.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 
@@ -44,7 +45,9 @@ Result<Pool> poolOf(const KernelSpec& spec, const OperandSpec& x, const OperandS
   if (p.lanes > 1 && p.inSize() >= std::int64_t{1} << 31)
     return unsupported(spec.op + ": more positions than 31 bits count");
   p.countsPadding = spec.attrs.integer("count_include_pad", 0) != 0;
-  p.threads = spec.threads;
+  std::int64_t taps = 1;
+  for (std::size_t i = 0; i < rank; ++i) taps *= std::min(window.axes[i].kernel, in[i]);
+  p.threads = threadsForElements(elementCount(x.dims) + elementCount(y.dims) * taps, spec.threads);
   return p;
 }
 
@@ -394,9 +397,9 @@ Result<std::unique_ptr<Kernel>> makeMaxPoolGrad(const KernelSpec& spec) {
     return unsupported("MaxPoolGrad: operands in different layouts");
   const std::int64_t channels = x[0] * x[1];
   if (channels == 0) return unsupported("MaxPoolGrad: an extent is 0; falls back to the reference kernel");
-  return std::unique_ptr<Kernel>(std::make_unique<MaxPoolGradKernel>(channels, elementCount(x) / channels,
-                                                                     elementCount(y) / channels,
-                                                                     layout == Layout::kPlain ? 1 : kLanes, spec.threads));
+  return std::unique_ptr<Kernel>(std::make_unique<MaxPoolGradKernel>(
+      channels, elementCount(x) / channels, elementCount(y) / channels, layout == Layout::kPlain ? 1 : kLanes,
+      threadsForElements(elementCount(x) + elementCount(y), spec.threads)));
 }
 
 Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec) {
@@ -407,8 +410,8 @@ Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec) {
   const std::int64_t channels = x[0] * x[1];
   // One position per channel lies the same in both layouts.
   const std::int64_t lanes = spec.inputs[0].layout == Layout::kPlain ? 1 : kLanes;
-  return std::unique_ptr<Kernel>(
-      std::make_unique<GlobalAveragePoolKernel>(channels, elementCount(x) / channels, lanes, spec.threads));
+  return std::unique_ptr<Kernel>(std::make_unique<GlobalAveragePoolKernel>(
+      channels, elementCount(x) / channels, lanes, threadsForElements(elementCount(x), spec.threads)));
 }
 
 }  // namespace stepscope::cpu

@@ -135,7 +135,7 @@ struct Loss {
   // range. `sums`: one for each thread.
   std::optional<double> targets(const KernelCall& call, std::int64_t* targets, double* sums) const {
     const auto skip = ignoredLabel(call);
-    const int parts = partsOf(rows, 1, threads);
+    const Parts parts = partsOf(rows, 1, threads);
     std::atomic<bool> good{true};
     parallelParts(rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
       const Checked found = wide ? checkLabels(input<std::int64_t>(call, labels) + begin, classes, skip.has_value(),
@@ -163,7 +163,7 @@ struct Loss {
   // The first score of a term; the others follow `inner` apart.
   std::int64_t at(std::int64_t row) const { return row / inner * classes * inner + row % inner; }
   std::int64_t blocks() const { return (inner + kBlock - 1) / kBlock; }  // of columns, in an image
-  int parts() const { return partsOf(rows / inner * blocks(), classes * std::min(kBlock, inner), threads); }
+  Parts parts() const { return partsOf(rows / inner * blocks(), classes * std::min(kBlock, inner), threads); }
   // visit(part, first term, count) for blocks of columns: terms that follow one another in memory.
   template <typename Visit>
   void columns(Visit&& visit) const {
@@ -222,7 +222,7 @@ struct Room {
 void store(const Loss& loss, const KernelCall& call, const Room& room, double totalWeight) {
   float* y = output(call, 0);
   const bool weighted = call.inputPresent(loss.weights);
-  const int parts = partsOf(loss.rows, 1, loss.threads);
+  const Parts parts = partsOf(loss.rows, 1, loss.threads);
   parallelParts(loss.rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
     if (weighted)
       for (std::int64_t row = begin; row < end; ++row)

@@ -92,7 +92,7 @@ Result<std::unique_ptr<Kernel>> makeSkipNorm(const KernelSpec& spec) {
     return notTaken(spec, "operands of other sizes");
   const double epsilon = static_cast<double>(spec.attrs.real("epsilon", 1e-12F));
   const std::size_t rowBytes = (static_cast<std::size_t>(shape.width) * sizeof(float) + 63) / 64 * 64;
-  const int parts = partsOf(shape.rows, shape.width, spec.threads);
+  const Parts parts = partsOf(shape.rows, shape.width, spec.threads);
   const auto body = [=](const KernelCall& call) -> Status {
     const float *x = input(call, 0), *skip = input(call, 1), *gamma = input(call, 2),
                 *beta = hasBeta ? input(call, 3) : nullptr;
@@ -211,7 +211,7 @@ Result<std::unique_ptr<Kernel>> makeNormGrad(const KernelSpec& spec) {
       (kCentered && !takesOptionalOutput(spec, 2, shape.width)))
     return notTaken(spec, "operands of other sizes");
   const bool parameters = spec.outputPresent(1) || (kCentered && spec.outputPresent(2));
-  const int parts = partsOf(shape.rows, shape.width, spec.threads);
+  const Parts parts = partsOf(shape.rows, shape.width, spec.threads);
   const auto body = [=](const KernelCall& call) -> Status {
     const float *dy = input(call, 0), *x = input(call, 1), *scale = input(call, 2), *inverse = input(call, kInverse);
     const float* mean = kCentered ? input(call, 3) : nullptr;

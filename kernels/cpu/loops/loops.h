@@ -14,7 +14,8 @@
 
 namespace stepscope::cpu {
 
-// Below this many elements a second thread costs more than it brings.
+// From this many elements on work is cut into as many parts as there are threads. The order of sums depends on it, so it
+// stays as it is; how many threads compute the parts is another question (kernels/threads.h).
 inline constexpr std::int64_t kParallelElements = 1 << 15;
 // Results of this many bytes, not read soon, are written past the caches.
 inline constexpr std::int64_t kStreamBytes = 1 << 20;

@@ -1,6 +1,5 @@
 #include "kernels/cpu/loops/machine_peak.h"
 
-#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,10 +100,8 @@ double operationsPeak(int threads, double seconds) {
   bool failed = false;
   const KernelCall call{inputs, outputs, {static_cast<std::byte*>(workspace.data()), (*kernel)->workspaceBytes()}, {}, {}};
   // oneDNN takes as many threads as OpenMP would.
-  const int before = omp_get_max_threads();
-  omp_set_num_threads(threads);
+  const ThreadScope scope(threads);
   const double best = bestSeconds(seconds, [&] { failed = !(*kernel)->run(call) || failed; });
-  omp_set_num_threads(before);
   return failed ? 0 : 2.0 * kSide * kSide * kSide / best;
 }
 

@@ -1,6 +1,4 @@
 // stepscope.Pointwise in blocks that stay in the first cache: every step runs over a block before the next block is read.
-#include <omp.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -9,6 +7,7 @@
 #include "kernels/cpu/loops/pow.h"
 #include "kernels/cpu/loops/vector_math.h"
 #include "kernels/pointwise_program.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -113,7 +112,10 @@ class PointwiseKernel final : public Kernel {
  public:
   PointwiseKernel(const PointwiseProgram& program, std::vector<Input> inputs, std::int64_t outer, std::int64_t inner,
                   int threads)
-      : inputs_(std::move(inputs)), outer_(outer), inner_(inner), threads_(outer * inner > kParallelElements ? threads : 1) {
+      : inputs_(std::move(inputs)),
+        outer_(outer),
+        inner_(inner),
+        threads_(threadsForElements(outer * inner * static_cast<std::int64_t>(program.steps.size()), threads)) {
     for (Input& input : inputs_)
       if (!readInPlace(input)) input.slot = slots_++;
     placeSteps(program);

@@ -223,7 +223,7 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, const Dims& x, cons
   const auto plan = std::make_shared<const Plan>(std::move(made));
   const std::int64_t from = plan->rows.from * plan->lines.from * plan->lanes,
                      to = plan->rows.to * plan->lines.to * plan->lanes;
-  const int parts = partsOf(plan->planes, 4 * std::max(from, to), spec.threads);
+  const Parts parts = partsOf(plan->planes, 4 * std::max(from, to), spec.threads);
   const std::size_t roomBytes = (static_cast<std::size_t>(plan->roomFloats()) * sizeof(float) + 63) / 64 * 64;
   const auto body = [=](const KernelCall& call) -> Status {
     parallelParts(plan->planes, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {

@@ -9,27 +9,38 @@
 #include <utility>
 
 #include "kernels/cpu/loops/loops.h"
+#include "kernels/threads.h"
 
 namespace stepscope::cpu {
 
-// Parts that `count` units of `cost` elements each are split into: one when a second thread would cost more than it brings.
-inline int partsOf(std::int64_t count, std::int64_t cost, int threads) {
-  return threads <= 1 || count <= 1 || count * cost < kParallelElements ? 1 : threads;
+// Into how many parts work is cut, which decides the order of its sums, and how many threads compute them.
+struct Parts {
+  int count = 1, team = 1;
+  operator int() const { return count; }
+};
+
+// Parts that `count` units of `cost` elements each are cut into: one for little work. The team may be smaller: then a thread
+// computes several parts, one after the other, with the same bits.
+inline Parts partsOf(std::int64_t count, std::int64_t cost, int threads) {
+  const int parts = threads <= 1 || count <= 1 || count * cost < kParallelElements ? 1 : threads;
+  return {parts, threadsForElements(count * cost, parts)};
 }
 
-// body(part, begin, end) for the even parts of [0, count), whose borders are multiples of `grain`; one thread per part.
+// body(part, begin, end) for the even parts of [0, count), whose borders are multiples of `grain`; each by one thread.
 template <typename Body>
-void parallelParts(std::int64_t count, int parts, std::int64_t grain, Body&& body) {
-  if (parts <= 1) {
-    if (count > 0) body(0, std::int64_t{0}, count);
+void parallelParts(std::int64_t count, Parts parts, std::int64_t grain, Body&& body) {
+  const std::int64_t grains = (count + grain - 1) / grain;
+  const auto compute = [&](int part) {
+    const std::int64_t begin = grains * part / parts.count * grain,
+                       end = std::min(grains * (part + 1) / parts.count * grain, count);
+    if (begin < end) body(part, begin, end);
+  };
+  if (parts.team <= 1) {
+    for (int part = 0; part < parts.count; ++part) compute(part);
     return;
   }
-  const std::int64_t grains = (count + grain - 1) / grain;
-#pragma omp parallel for schedule(static) num_threads(parts)
-  for (int part = 0; part < parts; ++part) {
-    const std::int64_t begin = grains * part / parts * grain, end = std::min(grains * (part + 1) / parts * grain, count);
-    if (begin < end) body(part, begin, end);
-  }
+#pragma omp parallel for schedule(static) num_threads(parts.team)
+  for (int part = 0; part < parts.count; ++part) compute(part);
 }
 
 // body(begin, end) over rows of `width` elements.

@@ -102,7 +102,7 @@ Result<std::unique_ptr<Kernel>> makeTopK(const KernelSpec& spec) {
   if (planned < 1 || planned > extent || extent > INT32_MAX) return notTaken(spec, "k out of range");
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const std::int64_t lines = outer * inner, k = planned;
-  const int parts = partsOf(lines, extent * 4, spec.threads);
+  const Parts parts = partsOf(lines, extent * 4, spec.threads);
   const std::uint32_t flip = spec.attrs.integer("largest", 1) != 0 ? 0xFFFFFFFFU : 0;
   const auto body = [=](const KernelCall& call) -> Status {
     if (elementAsInt(call.inputs[1], 0) != k) return reference->run(call);

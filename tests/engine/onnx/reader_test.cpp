@@ -32,6 +32,83 @@ TEST(Reader, KeepsNamesTypesAndOrder) {
   EXPECT_TRUE(graph.verify().empty());
 }
 
+// A length-delimited field as bytes; `lengthBytes` pads its length with zeros, which parsers take.
+std::string delimited(int number, const std::string& content, std::size_t lengthBytes = 1) {
+  std::string bytes(1, static_cast<char>(number << 3 | 2));
+  std::size_t length = content.size();
+  for (std::size_t i = 0; length > 0 || i < lengthBytes; ++i, length >>= 7)
+    bytes += static_cast<char>((length & 0x7f) | (length > 0x7f || i + 1 < lengthBytes ? 0x80 : 0));
+  return bytes + content;
+}
+
+onnx::TensorProto rawTensor(const std::string& name, int type, std::int64_t elements) {
+  onnx::TensorProto tensor;
+  tensor.set_name(name);
+  tensor.set_data_type(type);
+  tensor.add_dims(elements);
+  return tensor;
+}
+
+std::string pattern(std::size_t bytes, int seed) {
+  std::string text(bytes, '\0');
+  for (std::size_t i = 0; i < bytes; ++i)
+    text[i] = static_cast<char>((i * 31 + i / 251 + static_cast<std::size_t>(seed)) % 255);
+  return text;
+}
+
+// Large raw contents pass the parser by: they arrive whole, in every order of fields, beside small and typed ones.
+TEST(Reader, TakesLargeRawContentsAsTheyAre) {
+  constexpr int kU8 = onnx::TensorProto_DataType_UINT8, kBool = onnx::TensorProto_DataType_BOOL;
+  auto model = smallModel();
+  std::string first, second;  // two parts of the graph, which the parser merges
+  const std::string small = pattern(100, 1), large = pattern(5000, 2), larger = pattern(300'000, 3),
+                    other = pattern(5000, 4);
+  first += delimited(5, rawTensor("small", kU8, 100).SerializeAsString() + delimited(9, small));
+  first += delimited(5, delimited(9, large, 4) + rawTensor("large", kU8, 5000).SerializeAsString(), 5);
+  second += delimited(5, rawTensor("larger", kU8, 300'000).SerializeAsString() + delimited(9, larger));
+  // Given twice: the last counts.
+  second += delimited(5, rawTensor("twice", kU8, 5000).SerializeAsString() + delimited(9, large) + delimited(9, other));
+  second += delimited(5, rawTensor("bits", kBool, 5000).SerializeAsString() + delimited(9, large));
+  const std::string bytes = model.SerializeAsString() + delimited(7, first, 5) + delimited(7, second);
+  const TemporaryFolder folder;
+  for (const auto& loaded : {loadModel(folder.write("m.onnx", bytes)), parse(bytes)}) {
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    const auto held = [&](const char* name) {
+      const TensorView& view = loaded->graph.value(loaded->graph.findValue(name)).data->view();
+      return std::string(static_cast<const char*>(view.data), view.bytes());
+    };
+    EXPECT_EQ(held("small"), small);
+    EXPECT_TRUE(held("large") == large);
+    EXPECT_TRUE(held("larger") == larger);
+    EXPECT_TRUE(held("twice") == other);
+    std::string flags = large;
+    for (char& flag : flags) flag = flag != 0;
+    EXPECT_TRUE(held("bits") == flags);
+    EXPECT_EQ(loaded->graph.value(loaded->graph.findValue("w")).data->as<float>()[8], 8.0F);
+    EXPECT_EQ(loaded->fileBytes, static_cast<std::int64_t>(bytes.size()));
+  }
+}
+
+TEST(Reader, RefusesLargeRawContentsThatDisagree) {
+  const auto refusal = [](const std::string& tensor) {
+    const auto loaded = parse(smallModel().SerializeAsString() + delimited(7, delimited(5, tensor)));
+    return loaded ? std::string() : loaded.error().message;
+  };
+  constexpr int kU8 = onnx::TensorProto_DataType_UINT8;
+  const std::string large = delimited(9, pattern(5000, 2));
+  EXPECT_NE(refusal(rawTensor("t", kU8, 5001).SerializeAsString() + large).find("5000 bytes of raw_data; expected 5001"),
+            std::string::npos);
+  EXPECT_NE(refusal(rawTensor("t", onnx::TensorProto_DataType_STRING, 5000).SerializeAsString() + large)
+                .find("string tensor with raw_data"),
+            std::string::npos);
+  auto typed = rawTensor("t", kU8, 5000);
+  typed.add_int32_data(1);
+  EXPECT_NE(refusal(typed.SerializeAsString() + large).find("both raw_data and typed data"), std::string::npos);
+  auto external = rawTensor("t", kU8, 5000);
+  setExternal(external, "w.bin");
+  EXPECT_NE(refusal(external.SerializeAsString() + large).find("both external and inline data"), std::string::npos);
+}
+
 TEST(Reader, SortsNodesInAnyOrder) {
   auto model = smallModel();
   model.mutable_graph()->mutable_node()->SwapElements(0, 1);

@@ -99,6 +99,22 @@ TEST(Fits, WeightsThatAreNotThereAreNotFilledWhereTheyDoNotFit) {
   EXPECT_LT(peakBytes() - before, 64 << 20);
 }
 
+TEST(Fits, WhatBindingTakesCounts) {
+  ExecutionPlan plan;
+  plan.signature = "x float32[1]";
+  plan.persistentBytes = 1000;
+  plan.arenaBytes = 500;
+  const std::int64_t most = machineMemoryBytes();
+  EXPECT_TRUE(checkFits(plan, 0, most - 1500).has_value());
+  const Status fits = checkFits(plan, 0, most - 1499);
+  ASSERT_FALSE(fits.has_value());
+  EXPECT_EQ(fits.error().code, ErrorCode::kOutOfMemory);
+  EXPECT_NE(fits.error().message.find("needs 1500 bytes and binding takes " + std::to_string(most - 1499) + " more"),
+            std::string::npos)
+      << fits.error().message;
+  EXPECT_TRUE(checkFits(plan, 1500, most).has_value()) << "the option limits what the plan needs";
+}
+
 TEST(Fits, TheOptionSetsAnotherLimit) {
   const TemporaryFolder folder;
   const auto session = open(folder, expanded("int64_data: 1024 int64_data: 8", "dims: 1 float_data: 1"));

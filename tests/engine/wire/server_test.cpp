@@ -24,7 +24,7 @@ struct Conversation {
   Status ended;
 };
 
-Conversation talk(const std::string& bytes) {
+Conversation talk(const std::string& bytes, std::uint32_t largestReply = kLargestMessage) {
   std::signal(SIGPIPE, SIG_IGN);
   int in[2], out[2];
   EXPECT_EQ(pipe(in), 0);
@@ -49,7 +49,7 @@ Conversation talk(const std::string& bytes) {
       conversation.responses.push_back(std::move(response));
     }
   });
-  conversation.ended = serveWorker(in[0], out[1], machine);
+  conversation.ended = serveWorker(in[0], out[1], machine, largestReply);
   close(out[1]);
   writer.join();
   reader.join();
@@ -205,6 +205,45 @@ TEST(Worker, JudgesRecomputeAndAppliesIt) {
   const auto& after = answer(c, 10)->recompute();
   EXPECT_EQ(after.present_peak_bytes(), asked.what_if().peak_bytes());
   EXPECT_EQ(after.runs_size(), 2);
+}
+
+TEST(Worker, AnswersWithAnErrorWhatIsTooLargeToSend) {
+  std::string bytes = openedAndBuilt();
+  bytes += request(5, [](auto& r) { r.mutable_graph(); });
+  bytes += request(6, [](auto& r) { r.mutable_train()->set_steps(2); });
+  const Conversation whole = talk(bytes);
+  const std::size_t size = answer(whole, 5)->ByteSizeLong();
+  std::size_t next = 0;  // of what comes after the answers to requests 1 to 4
+  for (const auto& response : whole.responses)
+    if (&response != answer(whole, 5)) next = std::max(next, response.ByteSizeLong());
+  ASSERT_GT(size, next) << "the graph must be the largest reply, so that only it is refused";
+  const Conversation c = talk(bytes, static_cast<std::uint32_t>(size - 1));
+  const auto& error = answer(c, 5)->error();
+  EXPECT_EQ(error.code(), "limit_exceeded");
+  EXPECT_EQ(error.message(),
+            "reply 'graph': " + std::to_string(size) + " bytes; expected at most " + std::to_string(size - 1));
+  EXPECT_EQ(std::count_if(c.responses.begin(), c.responses.end(), [](const auto& r) { return r.id() == 5; }), 1);
+  EXPECT_TRUE(answer(c, 6)->has_step()) << "the worker goes on";
+}
+
+TEST(Worker, EndsARunWhoseRecordsAreTooLargeToSend) {
+  std::string bytes = openedAndBuilt() + request(5, [](auto& r) {
+                        r.mutable_train()->set_steps(3);
+                        r.mutable_train()->set_record(true);
+                      });
+  bytes += request(6, [](auto& r) { r.mutable_state(); });
+  const Conversation c = talk(bytes, 300);
+  EXPECT_EQ(answer(c, 2)->error().code(), "limit_exceeded");
+  EXPECT_EQ(answer(c, 4)->error().code(), "limit_exceeded");
+  std::vector<snapshot::Response> run;
+  for (const auto& response : c.responses)
+    if (response.id() == 5) run.push_back(response);
+  ASSERT_EQ(run.size(), 1u) << "nothing follows the answer that ends a request";
+  EXPECT_TRUE(run[0].done());
+  EXPECT_EQ(run[0].error().code(), "limit_exceeded");
+  EXPECT_TRUE(answer(c, 6)->has_state());
+  EXPECT_TRUE(std::any_of(c.responses.begin(), c.responses.end(),
+                          [](const auto& r) { return r.id() == 0 && r.has_alert() && r.alert().code() == "event_lost"; }));
 }
 
 bool hasPhase(const snapshot::BuildReply& reply, std::string_view name) {
