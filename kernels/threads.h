@@ -18,10 +18,10 @@ namespace stepscope {
 inline constexpr double kFlopsPerThread = 1 << 21;
 inline constexpr std::int64_t kElementsPerThread = 1 << 16;  // of a plain loop
 
-inline int threadsForFlops(double flops, int threads) {
+inline int threadsForFlops(double flops, int threads) {  // that many operations are worth
   return static_cast<int>(std::clamp(flops / kFlopsPerThread, 1.0, static_cast<double>(std::max(1, threads))));
 }
-inline int threadsForElements(std::int64_t elements, int threads) {
+inline int threadsForElements(std::int64_t elements, int threads) {  // the same for a plain loop
   return static_cast<int>(std::clamp<std::int64_t>(elements / kElementsPerThread, 1, std::max(1, threads)));
 }
 
