@@ -83,8 +83,9 @@ TEST(Threads, AStepOfASmallModelStartsNoSecondThread) {
 #endif
   // A fresh process, so that nothing has started threads: ctest runs each test in one; all tests at once do not.
   if (tasks() > 1) GTEST_SKIP() << "another test of this process has started threads; run this one alone";
-  std::vector<TestModel> models{digits()};
-  for (TestModel& model : corpusCases({"gpt2_lm", "bert_mlm"})) models.push_back(std::move(model));
+  // The gradient of a convolution's weights keeps all threads, because its bits depend on them: this model has none.
+  const std::vector<TestModel> models = corpusCases({"gpt2_lm"});
+  if (models.empty()) GTEST_SKIP() << "no corpus beside the source tree (STEPSCOPE_SHARED)";
   for (const TestModel& model : models)
     EXPECT_EQ(tasksAfter([&] {
                 const auto session = openSession(model, {{"threads", "4"}});
