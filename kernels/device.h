@@ -30,8 +30,6 @@ struct DeviceFacts {
   double bytesPerSecond = 0;
 };
 
-using StreamId = std::int32_t;  // stream 0 is always there
-
 class Device;
 
 // Memory of a device, freed when it goes. Its contents are zero at first.

@@ -7,9 +7,9 @@ namespace {
 
 // Sixteen rows of `inner` elements to `inner` rows of sixteen, or back.
 template <typename T, bool kToBlocked>
-void reorderAs(const T* from, T* to, std::int64_t blocks, std::int64_t inner) {
+void reorderAs(const T* from, T* to, std::int64_t blocks, std::int64_t inner, int threads) {
   constexpr std::int64_t kTile = 16;
-#pragma omp parallel for schedule(static) if (blocks * inner * kLayoutLanes > (1 << 15))
+#pragma omp parallel for schedule(static) num_threads(threads) if (blocks * inner * kLayoutLanes > (1 << 15))
   for (std::int64_t block = 0; block < blocks; ++block) {
     const T* source = from + block * inner * kLayoutLanes;
     T* target = to + block * inner * kLayoutLanes;
@@ -27,11 +27,11 @@ void reorderAs(const T* from, T* to, std::int64_t blocks, std::int64_t inner) {
 }
 
 template <typename T>
-void reorderAs(const void* from, void* to, bool toBlocked, std::int64_t blocks, std::int64_t inner) {
+void reorderAs(const void* from, void* to, bool toBlocked, std::int64_t blocks, std::int64_t inner, int threads) {
   if (toBlocked)
-    reorderAs<T, true>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner);
+    reorderAs<T, true>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner, threads);
   else
-    reorderAs<T, false>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner);
+    reorderAs<T, false>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner, threads);
 }
 
 }  // namespace
@@ -46,7 +46,8 @@ std::string layoutRefusal(DType dtype, const Dims& dims) {
   return {};
 }
 
-void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayout, DType dtype, const Dims& dims) {
+void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayout, DType dtype, const Dims& dims,
+                   int threads) {
   const auto bytes = static_cast<std::size_t>(elementCount(dims)) * dtypeSize(dtype);
   if (fromLayout == toLayout) {
     std::memcpy(to, from, bytes);
@@ -56,10 +57,10 @@ void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayou
   const std::int64_t blocks = dims[0] * dims[1] / kLayoutLanes, inner = elementCount(dims) / (blocks * kLayoutLanes);
   const bool toBlocked = toLayout == Layout::kChannels16;
   switch (dtypeSize(dtype)) {
-    case 1: return reorderAs<std::uint8_t>(from, to, toBlocked, blocks, inner);
-    case 2: return reorderAs<std::uint16_t>(from, to, toBlocked, blocks, inner);
-    case 4: return reorderAs<std::uint32_t>(from, to, toBlocked, blocks, inner);
-    default: return reorderAs<std::uint64_t>(from, to, toBlocked, blocks, inner);
+    case 1: return reorderAs<std::uint8_t>(from, to, toBlocked, blocks, inner, threads);
+    case 2: return reorderAs<std::uint16_t>(from, to, toBlocked, blocks, inner, threads);
+    case 4: return reorderAs<std::uint32_t>(from, to, toBlocked, blocks, inner, threads);
+    default: return reorderAs<std::uint64_t>(from, to, toBlocked, blocks, inner, threads);
   }
 }
 

@@ -28,6 +28,8 @@ std::string_view layoutName(Layout layout);  // "plain", "nChw16c"
 std::string layoutRefusal(DType dtype, const Dims& dims);
 
 // Copies all elements of a tensor that layoutRefusal allows from one layout to another. `from` and `to` do not overlap.
-void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayout, DType dtype, const Dims& dims);
+// Large ones are split over `threads`.
+void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayout, DType dtype, const Dims& dims,
+                   int threads = 1);
 
 }  // namespace stepscope

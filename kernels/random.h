@@ -52,4 +52,7 @@ inline double normal01(const RandomKey& key, std::uint64_t element) {
   return std::sqrt(-2.0 * std::log(u1)) * std::cos(6.283185307179586 * u2);
 }
 
+// RandomKey::node of a rounding that no imported node draws for.
+inline std::uint32_t streamOfRounding(std::int64_t stream) { return static_cast<std::uint32_t>(stream) | 0x80000000u; }
+
 }  // namespace stepscope

@@ -54,6 +54,20 @@ std::vector<OptionDifference> compareOptions(const RunRow& a, const RunRow& b, c
   return out;
 }
 
+// Sums are cut by the number of threads unless option deterministic says that they are not.
+std::string threadsText(const RunRow& a, const RunRow& b, const std::vector<OptionRow>& optionsA,
+                        const std::vector<OptionRow>& optionsB) {
+  const auto bySize = [](const std::vector<OptionRow>& options) {
+    return std::any_of(options.begin(), options.end(),
+                       [](const OptionRow& o) { return o.name == "deterministic" && o.value == "threads"; });
+  };
+  if (a.threads == b.threads || a.threads <= 0 || b.threads <= 0 || (bySize(optionsA) && bySize(optionsB))) return {};
+  return fmt::format(
+      "{} and {} threads: sums are added up in another order, so that numbers differ in their last bits and drift apart; "
+      "with --set deterministic=threads they do not",
+      a.threads, b.threads);
+}
+
 // Rows of `a` in order, then those only `b` has, matched by name and phase.
 class Pairs {
  public:
@@ -126,6 +140,8 @@ void compareTimes(const Timing& a, const Timing& b, RunComparison& out) {
   }
   out.stepA = a.step;
   out.stepB = b.step;
+  out.kindA = a.kind;
+  out.kindB = b.kind;
   out.stepPhases = phases.take();
   out.ops = ops.take();
   std::stable_sort(out.ops.begin(), out.ops.end(), [](const TimeDifference& x, const TimeDifference& y) {
@@ -165,6 +181,7 @@ Result<RunComparison> compareRuns(const Project& projectA, std::int64_t runA, co
   SS_STORE_ASSIGN(const std::vector<OptionRow> optionsA, readOptions(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<OptionRow> optionsB, readOptions(projectB, runB));
   out.options = compareOptions(out.a, out.b, optionsA, optionsB);
+  out.threads = threadsText(out.a, out.b, optionsA, optionsB);
   SS_STORE_ASSIGN(const std::vector<StepRow> stepsA, readSteps(projectA, runA));
   SS_STORE_ASSIGN(const std::vector<StepRow> stepsB, readSteps(projectB, runB));
   SS_STORE_ASSIGN(out.steps, compareSteps(projectA, runA, stepsA, projectB, runB, stepsB, tolerance));

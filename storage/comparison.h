@@ -42,8 +42,10 @@ struct MemoryDifference {
 struct RunComparison {
   RunRow a, b;
   std::vector<OptionDifference> options;  // only those that differ, settings of the run (model, seed …) first
+  std::string threads;                    // why equal runs may differ in bits: other numbers of threads; empty: they may not
   SharedSteps steps;
   TimeStats stepA, stepB;                   // wall time of the judged steps (judged_steps.h)
+  StepKind kindA, kindB;                    // what those are
   std::vector<TimeDifference> buildPhases;  // depth 0 of the newest build, in order
   std::vector<TimeDifference> stepPhases;   // forward, backward, recompute, optimizer
   std::vector<TimeDifference> ops;          // largest absolute difference first

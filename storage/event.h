@@ -19,6 +19,9 @@ struct RunBegan {
   RunInfo info;
   std::int64_t beganAt = 0;
 };
+struct RunNamed {
+  std::string name;
+};
 struct RunEnded {
   std::string status, message;
   std::int64_t endedAt = 0;
@@ -51,6 +54,7 @@ struct StepDone {
   snapshot::StepRecord step;  // without its spans
   std::string spans;          // packed
   int spanCount = 0;
+  std::string_view speed;  // as the column of `steps`; of a literal
 };
 struct AlertRaised {
   snapshot::Alert alert;
@@ -71,8 +75,8 @@ struct Lost {
 };
 
 // What the recorder was told, one alternative per kind of event.
-using EventBody = std::variant<RunBegan, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
-                               PlanResumed, VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
+using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
+                               PlanMade, PlanResumed, VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

@@ -18,20 +18,36 @@ std::string adviceFor(const std::string& what) {
 
 void EventQueue::countLost(std::int64_t run, const std::string& what, std::int64_t amount, std::int64_t step) {
   lostTotal_ += amount;
-  Lost& lost = lost_[{run, what}];
+  if (what == "steps") lostSteps_ += amount;
+  const std::string reason = failure_.empty() ? std::string(kFullQueue) : failure_;
+  Lost& lost = lost_[{run, what, reason}];
   lost.what = what;
-  lost.reason = kFullQueue;
-  lost.advice = adviceFor(what);
+  lost.reason = reason;
+  lost.advice = failure_.empty() ? adviceFor(what) : "remove what kept the file from being written";
   lost.amount += amount;
   if (step < 0) return;
   lost.firstStep = lost.firstStep < 0 ? step : std::min(lost.firstStep, step);
   lost.lastStep = std::max(lost.lastStep, step);
 }
 
-void EventQueue::push(Event event) {
-  const std::lock_guard lock(mutex_);
+void EventQueue::waitForRoom(std::unique_lock<std::mutex>& lock, std::size_t bytes, std::chrono::milliseconds patience) {
+  const auto pointless = [this] { return closed_ || stopped_ || !failure_.empty(); };
+  if (hasRoom(bytes) || pointless() || impatient_) return;
+  const auto begin = std::chrono::steady_clock::now();
+  ++waits_;
+  ++roomWanted_;
+  changed_.notify_all();  // the writer begins at once
+  impatient_ = !changed_.wait_for(lock, patience, [&] { return hasRoom(bytes) || pointless(); });
+  --roomWanted_;
+  waitedNs_ += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+}
+
+void EventQueue::push(Event event, std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (patience.count() > 0) waitForRoom(lock, event.bytes, patience);
   if (closed_ || stopped_) {
     ++lostTotal_;
+    lostSteps_ += std::holds_alternative<StepDone>(event.body) ? 1 : 0;
     return;
   }
   const bool full = bytes_ + event.bytes > limitBytes_;
@@ -63,22 +79,24 @@ std::vector<Event> EventQueue::take(std::chrono::milliseconds age) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return closed_ || !events_.empty() || (hurryUntil_ > done_ && !lost_.empty()); });
   if (!events_.empty())
-    changed_.wait_until(lock, oldest_ + age, [&] { return closed_ || hurryUntil_ > done_ || bytes_ > limitBytes_ / 2; });
+    changed_.wait_until(lock, oldest_ + age,
+                        [&] { return closed_ || hurryUntil_ > done_ || roomWanted_ > 0 || bytes_ > limitBytes_ / 2; });
   std::vector<Event> taken;
   taken.reserve(events_.size() + lost_.size());
   // A gap belongs to the run that has it, which may begin in this very batch.
   for (Event& event : events_) taken.push_back(std::move(event));
   for (auto& [key, lost] : lost_) {
     ++pushed_;
-    taken.push_back(Event{key.first, 0, std::move(lost)});
+    taken.push_back(Event{std::get<0>(key), 0, std::move(lost)});
   }
   events_.clear();
   lost_.clear();
   return taken;
 }
 
-void EventQueue::failed(std::vector<Event> events) {
+void EventQueue::failed(std::vector<Event> events, std::string reason) {
   const std::lock_guard lock(mutex_);
+  failure_ = std::move(reason);
   events_.insert(events_.begin(), std::make_move_iterator(events.begin()), std::make_move_iterator(events.end()));
   ++failures_;
   hurryUntil_ = 0;
@@ -98,6 +116,8 @@ bool EventQueue::flush() {
 void EventQueue::done(std::size_t events) {
   const std::lock_guard lock(mutex_);
   done_ += static_cast<std::int64_t>(events);
+  failure_.clear();
+  impatient_ = false;
   bytes_ = 0;
   for (const Event& event : events_) bytes_ += event.bytes;
   changed_.notify_all();
@@ -107,6 +127,7 @@ void EventQueue::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   lostTotal_ += static_cast<std::int64_t>(events_.size());
+  for (const Event& event : events_) lostSteps_ += std::holds_alternative<StepDone>(event.body) ? 1 : 0;
   events_.clear();
   bytes_ = 0;
   changed_.notify_all();
@@ -132,6 +153,21 @@ std::int64_t EventQueue::waiting() const {
 std::size_t EventQueue::waitingBytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
+}
+
+std::int64_t EventQueue::lostSteps() const {
+  const std::lock_guard lock(mutex_);
+  return lostSteps_;
+}
+
+std::int64_t EventQueue::waits() const {
+  const std::lock_guard lock(mutex_);
+  return waits_;
+}
+
+std::int64_t EventQueue::waitedNs() const {
+  const std::lock_guard lock(mutex_);
+  return waitedNs_;
 }
 
 std::int64_t EventQueue::lostTotal() const {

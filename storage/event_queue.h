@@ -7,7 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "storage/event.h"
@@ -18,14 +18,17 @@ class EventQueue {
  public:
   explicit EventQueue(std::size_t limitBytes) : limitBytes_(limitBytes) {}
 
-  // Drops the event, or the detail in it, when the queue is too full. Dropping is counted per run and kind.
-  void push(Event event);
+  // Drops the event, or the detail in it, when the queue is too full. Dropping is counted per run and kind. With `patience`
+  // it waits that long for room before, as long as what waits is being written: not after a failed attempt, and not again
+  // until something was committed when the patience was for nothing.
+  void push(Event event, std::chrono::milliseconds patience = {});
 
   // Waits until the oldest event is `age` old, somebody is in a hurry, or the queue is closed; then returns everything,
   // preceded by the rows for what was lost. Returns an empty list only when the queue is closed and empty.
   std::vector<Event> take(std::chrono::milliseconds age);
-  void done(std::size_t events);           // they are committed
-  void failed(std::vector<Event> events);  // they could not be written now: back to the front
+  void done(std::size_t events);  // they are committed
+  // They could not be written now: back to the front. What is dropped until the next done() is lost for this reason.
+  void failed(std::vector<Event> events, std::string reason);
 
   // Asks for haste and waits until all events pushed so far are committed. False when an attempt failed meanwhile.
   bool flush();
@@ -38,9 +41,14 @@ class EventQueue {
   std::int64_t waiting() const;
   std::size_t waitingBytes() const;
   std::int64_t lostTotal() const;
+  std::int64_t lostSteps() const;
+  std::int64_t waits() const;     // pushes that waited for room
+  std::int64_t waitedNs() const;  // all of them together
 
  private:
-  using LostKey = std::pair<std::int64_t, std::string>;  // run, what
+  using LostKey = std::tuple<std::int64_t, std::string, std::string>;  // run, what, why
+  bool hasRoom(std::size_t bytes) const { return bytes_ == 0 || bytes_ + bytes <= limitBytes_; }
+  void waitForRoom(std::unique_lock<std::mutex>& lock, std::size_t bytes, std::chrono::milliseconds patience);
   void countLost(std::int64_t run, const std::string& what, std::int64_t amount, std::int64_t step);
 
   const std::size_t limitBytes_;
@@ -49,9 +57,13 @@ class EventQueue {
   std::deque<Event> events_;
   std::map<LostKey, Lost> lost_;
   std::size_t bytes_ = 0;
-  std::int64_t lostTotal_ = 0;
+  std::int64_t lostTotal_ = 0, lostSteps_ = 0;
+  std::string failure_;  // why the newest attempt to write failed; empty: it did not
   std::int64_t pushed_ = 0, done_ = 0, failures_ = 0;
   std::int64_t hurryUntil_ = 0;  // flush() waits for this many done events
+  std::int64_t waits_ = 0, waitedNs_ = 0;
+  int roomWanted_ = 0;      // pushes that wait
+  bool impatient_ = false;  // one waited for nothing since the last commit
   std::chrono::steady_clock::time_point oldest_;
   bool closed_ = false, stopped_ = false;
 };

@@ -74,6 +74,8 @@ Status EventWriter::on(std::int64_t run, const OptionsSet& event) {
   const int revision = state.nextRevision++;
   int position = 0;
   for (const snapshot::Option& option : event.options)
+    if (option.name() == "record.keep") state.thinning.keep(option.value());
+  for (const snapshot::Option& option : event.options)
     SS_STORE_TRY(insert("INSERT INTO options VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", run, revision, state.nextStep,
                         position++, option.name(), option.value(), option.default_value(), option.set_by(), option.doc(),
                         option.effect(), fmt::format("{}", fmt::join(option.choices(), "|"))));
@@ -180,6 +182,10 @@ Status EventWriter::on(std::int64_t run, const PlanMade& event) {
   SS_STORE_TRY(writeInstructions(run, state.plan, plan));
   SS_STORE_TRY(writeRoofline(run, state.plan, plan));
   return writeBuffers(run, state.plan, plan);
+}
+
+Status EventWriter::on(std::int64_t run, const RunNamed& event) {
+  return insert("UPDATE runs SET name = ? WHERE id = ?", event.name, run);
 }
 
 Status EventWriter::on(std::int64_t run, const PlanResumed& event) {

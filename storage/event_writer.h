@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "storage/event.h"
+#include "storage/retention.h"
 #include "storage/sqlite.h"
 
 namespace stepscope::storage {
@@ -40,6 +41,7 @@ class EventWriter {
     std::int64_t plan = 0;  // newest plan, 0 = none
     bool warmUp = true;     // the next step is the first one of its plan
     std::int64_t nextStep = 0;
+    SpanThinning thinning;
   };
 
   Status on(std::int64_t run, const RunBegan& event);
@@ -51,6 +53,7 @@ class EventWriter {
   Status on(std::int64_t run, const StageTaken& event);
   Status on(std::int64_t run, const PlanMade& event);
   Status on(std::int64_t run, const PlanResumed& event);
+  Status on(std::int64_t run, const RunNamed& event);
   Status on(std::int64_t run, const VerdictsGiven& event);
   Status on(std::int64_t run, const StepDone& event);
   Status on(std::int64_t run, const AlertRaised& event);

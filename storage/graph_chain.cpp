@@ -25,6 +25,8 @@ Result<snapshot::Graph> readGraph(const Project& project, std::int64_t run, cons
     return fail(ErrorCode::kNotFound, fmt::format("graph '{}' of run {}: not in the project", phase, run));
   }
   const std::int64_t id = found.integer(0);
+  if (id == 0)  // as a base it means "none"
+    return fail(ErrorCode::kCorrupt, fmt::format("graph '{}' of run {}: its id is 0; expected another", phase, run));
   const bool hasBase = project.schemaVersion() >= kFirstVersion;
   SS_STORE_ASSIGN(Statement row, project.connection().prepare(hasBase ? "SELECT data, base FROM graphs WHERE id = ?"
                                                                       : "SELECT data, 0 FROM graphs WHERE id = ?"));

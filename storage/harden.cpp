@@ -6,12 +6,14 @@
 #include <chrono>
 #include <set>
 
+#include "storage/checked_files.h"
 #include "storage/schema.h"
 
 namespace stepscope::storage {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr const char* kRecoverHint = "; hint: 'stepscope recover PROJECT -o NEW' saves what can be read";
 
 int pastDeadline(void* deadline) { return Clock::now() > *static_cast<const Clock::time_point*>(deadline) ? 1 : 0; }
 
@@ -19,15 +21,17 @@ tl::unexpected<Error> named(Error error, const std::string& path) {
   if (error.code == ErrorCode::kForeign)
     error.message = fmt::format("project '{}': not a database; expected a .stepscope file", path);
   else
-    error.message = fmt::format("project '{}': {}; expected a readable .stepscope file", path, error.message);
+    error.message = fmt::format("{}{}; expected a readable .stepscope file{}",
+                                error.message.starts_with("project '") ? "" : fmt::format("project '{}': ", path),
+                                error.message, error.code == ErrorCode::kCorrupt ? kRecoverHint : "");
   return tl::make_unexpected(std::move(error));
 }
 
 }  // namespace
 
-Status harden(const Connection& connection, bool reader) {
+Status harden(const Connection& connection, bool reader, bool defensive) {
   sqlite3* db = connection.handle();
-  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, defensive ? 1 : 0, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
@@ -72,6 +76,7 @@ Result<int> checkIdentity(const Connection& connection, const std::string& path)
 }
 
 Result<bool> quickCheck(const Connection& connection, const std::string& path) {
+  countWholeCheck();
   auto pages = connection.integer("PRAGMA page_count");
   auto pageSize = connection.integer("PRAGMA page_size");
   if (!pages) return named(pages.error(), path);
@@ -93,8 +98,7 @@ Result<bool> quickCheck(const Connection& connection, const std::string& path) {
   if (!outcome && outcome.error().code == ErrorCode::kCancelled) return false;
   if (!outcome) return named(outcome.error(), path);
   if (found != "ok")
-    return fail(ErrorCode::kCorrupt,
-                fmt::format("project '{}': damaged ({}); hint: the sqlite3 program's .recover may save parts", path, found));
+    return fail(ErrorCode::kCorrupt, fmt::format("project '{}': damaged ({}){}", path, found, kRecoverHint));
   return true;
 }
 

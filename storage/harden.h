@@ -7,8 +7,8 @@
 namespace stepscope::storage {
 
 // Defensive mode, no trusted schema, no triggers, views or extensions, limits on values, statements and memory.
-// A reader also never checkpoints.
-Status harden(const Connection& connection, bool reader);
+// A reader also never checkpoints. A connection of openDamaged stays not defensive: SQLite would refuse missing pages again.
+Status harden(const Connection& connection, bool reader, bool defensive = true);
 
 // application_id and versions. Errors: kForeign, kNewer (also kCorrupt / kForeign from SQLite). Returns user_version.
 Result<int> checkIdentity(const Connection& connection, const std::string& path);

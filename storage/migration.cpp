@@ -93,6 +93,12 @@ std::span<const Migration> migrations() {
       {4, "steps say whether somebody stopped in them; before, only an alert with their number did",
        "ALTER TABLE steps ADD COLUMN stopped_in INTEGER NOT NULL DEFAULT 0;"
        "UPDATE steps SET stopped_in = 1 WHERE (run, step) IN (SELECT run, step FROM alerts WHERE code = 'stopped')"},
+      {5, "steps say what they took of the processors, and how they ran",
+       "ALTER TABLE steps ADD COLUMN cpu_ns INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE steps ADD COLUMN wait_ns INTEGER NOT NULL DEFAULT 0;"
+       "ALTER TABLE steps ADD COLUMN speed TEXT NOT NULL DEFAULT '';"
+       "UPDATE steps SET speed = CASE WHEN id IN (SELECT step_id FROM step_spans) THEN 'recorded' ELSE 'full speed' END;"
+       "CREATE INDEX step_spans_index_0 ON step_spans (run)"},
   };
   return kAll;
 }

@@ -4,7 +4,8 @@
 // the
 //             writer ever checkpoints. Closed cleanly, the file is a single file again (journal mode DELETE).
 // Reading     any number of readers, also while it is being written. A reader treats the file as hostile: schema not
-//             trusted, defensive mode, no triggers, no views, limits on sizes, bounded memory, `quick_check` first.
+//             trusted, defensive mode, no triggers, no views, limits on sizes, bounded memory, `quick_check` first. Of a
+//             damaged one it reads a copy of what can still be read (salvage.h), and its warnings say what cannot.
 // Thread      a Project is used by one thread at a time; give every thread its own.
 // Errors      kNotFound, kExists, kLocked, kForeign (no database, or not ours), kNewer, kCorrupt, kIo.
 #pragma once
@@ -36,9 +37,13 @@ class Project {
   Status close();
 
   const std::string& path() const;  // absolute, symbolic links resolved
+  // Whether the file is still the one at path(). kNotFound: it was deleted; kIo: it was moved, or another took its place.
+  Status checkPlace() const;
   bool writable() const;
   int schemaVersion() const;                         // as found in the file
-  const std::vector<std::string>& warnings() const;  // "made by a newer version", "network folder" …
+  const std::vector<std::string>& warnings() const;  // "made by a newer version", "damaged", "network folder" …
+  // What can be read of the file is in memory; warnings() begins with why, then names what is not there.
+  bool damaged() const;
 
   // For the other files of storage.
   Connection& connection() const;

@@ -183,8 +183,14 @@ Result<std::vector<PassRow>> readPasses(const Project& project, std::int64_t run
                       "JOIN phases ON "
                       "phases.id = passes.phase WHERE passes.run = ? AND phases.build = ? ORDER BY passes.phase",
                       [](const Statement& row) {
-                        return PassRow{row.integer(0), row.text(1),    row.text(2),    boundedSize(row.integer(3)),
-                                       row.integer(4), row.integer(5), row.integer(6), {}};
+                        return PassRow{row.integer(0),
+                                       row.text(1),
+                                       row.text(2),
+                                       boundedSize(row.integer(3)),
+                                       boundedSize(row.integer(4)),
+                                       boundedSize(row.integer(5)),
+                                       boundedSize(row.integer(6)),
+                                       {}};
                       },
                       run, chosen));
   for (PassRow& pass : passes) {
@@ -225,9 +231,10 @@ Result<std::vector<PhaseHistoryRow>> readPhaseHistory(const Project& project, in
 Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run, bool all) {
   const std::string sql = fmt::format(
       "SELECT id, step, plan, loss, gradient_norm, learning_rate, updated, warm_up, samples, tokens, begin_ns, ns, "
-      "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1) "
+      "planned_bytes, peak_bytes, batch, {}, {}, id IN (SELECT id FROM judged_steps WHERE run = ?1), {} "
       "FROM steps WHERE run = ?1 {} ORDER BY {}",
       project.schemaVersion() < 3 ? "0" : "recording_ns", stoppedIn(project.schemaVersion()),
+      processorAndSpeed(project.schemaVersion()),
       all ? "" : "AND id IN (SELECT max(id) FROM steps WHERE run = ?1 GROUP BY step)", all ? "id" : "step");
   return readAll<StepRow>(
       project, sql,
@@ -251,6 +258,9 @@ Result<std::vector<StepRow>> readSteps(const Project& project, std::int64_t run,
         s.recordingNs = boundedSize(row.integer(15));
         s.stoppedIn = row.integer(16) != 0;
         s.judged = row.integer(17) != 0;
+        s.cpuNs = boundedSize(row.integer(18));
+        s.waitNs = boundedSize(row.integer(19));
+        s.speed = row.text(20);
         return s;
       },
       run);
@@ -269,7 +279,7 @@ Result<std::vector<LostRow>> readLost(const Project& project, std::int64_t run) 
   return readAll<LostRow>(
       project, "SELECT what, reason, advice, amount, first_step, last_step FROM lost WHERE run = ? ORDER BY id",
       [](const Statement& row) {
-        return LostRow{row.text(0), row.text(1), row.text(2), row.integer(3), row.integer(4), row.integer(5)};
+        return LostRow{row.text(0), row.text(1), row.text(2), boundedSize(row.integer(3)), row.integer(4), row.integer(5)};
       },
       run);
 }
@@ -278,8 +288,12 @@ Result<std::vector<GraphRow>> listGraphs(const Project& project, std::int64_t ru
   return readAll<GraphRow>(
       project, "SELECT id, build, phase, nodes, value_count, bytes FROM graphs WHERE run = ? ORDER BY id",
       [](const Statement& row) {
-        return GraphRow{row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.integer(3), row.integer(4),
-                        row.integer(5)};
+        return GraphRow{row.integer(0),
+                        static_cast<int>(row.integer(1)),
+                        row.text(2),
+                        boundedSize(row.integer(3)),
+                        boundedSize(row.integer(4)),
+                        boundedSize(row.integer(5))};
       },
       run);
 }
@@ -290,9 +304,13 @@ Result<std::vector<PlanRow>> listPlans(const Project& project, std::int64_t run)
       "SELECT id, build, signature, reason, arena_bytes, lower_bound_bytes, persistent_bytes FROM plans WHERE run = ? ORDER "
       "BY id",
       [](const Statement& row) {
-        return PlanRow{
-            row.integer(0), static_cast<int>(row.integer(1)), row.text(2), row.text(3), row.integer(4), row.integer(5),
-            row.integer(6)};
+        return PlanRow{row.integer(0),
+                       static_cast<int>(row.integer(1)),
+                       row.text(2),
+                       row.text(3),
+                       boundedSize(row.integer(4)),
+                       boundedSize(row.integer(5)),
+                       boundedSize(row.integer(6))};
       },
       run);
 }

@@ -68,7 +68,9 @@ struct StepRow {
   bool judged = false;     // ns says how fast a step is: see judged_steps.h
   std::int64_t samples = 0, tokens = 0, beginNs = 0, ns = 0, plannedBytes = 0, peakBytes = 0;
   std::string batch;
-  std::int64_t recordingNs = 0;  // of ns
+  std::int64_t recordingNs = 0;        // of ns
+  std::int64_t cpuNs = 0, waitNs = 0;  // see the columns of `steps`
+  std::string speed;                   // kFullSpeed, kRecorded or kWalked
 };
 
 // Rows of the tables alerts, lost, plans and graphs; -1 = of no node, value, instruction or step.

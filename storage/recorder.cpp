@@ -11,6 +11,7 @@
 
 #include "storage/event_queue.h"
 #include "storage/event_writer.h"
+#include "storage/judged_steps.h"
 #include "storage/span_codec.h"
 #include "storage/sqlite.h"
 
@@ -51,7 +52,9 @@ class Recorder::Impl {
 
   ~Impl() { (void)close(); }
 
-  void push(EventBody body, std::size_t bytes) { queue.push(Event{run.load(), bytes, std::move(body)}); }
+  void push(EventBody body, std::size_t bytes, std::chrono::milliseconds patience = {}) {
+    queue.push(Event{run.load(), bytes, std::move(body)}, patience);
+  }
 
   std::int64_t beginRun(RunInfo info) {
     endRun(RunStatus::kFinished, {});
@@ -77,9 +80,24 @@ class Recorder::Impl {
     const std::lock_guard once(closing_);
     if (!thread_.joinable()) return {};
     endRun(RunStatus::kFinished, {});
-    const Status flushed = flush();
+    Status flushed = flush();
+    for (const auto end = std::chrono::steady_clock::now() + settings.closePatience;
+         !flushed && flushed.error().code == ErrorCode::kLocked && std::chrono::steady_clock::now() < end;)
+      flushed = flush();
     queue.close();
     thread_.join();
+    {
+      const std::lock_guard lock(mutex_);
+      const bool failed = health_ == RecorderState::Health::kStopped || queue.lostSteps() > 0;
+      if (flushed && failed && !failure_.message.empty()) flushed = tl::make_unexpected(failure_);
+    }
+    if (flushed) {
+      flushed = project_.checkPlace();
+      if (!flushed && flushed.error().code == ErrorCode::kNotFound) {
+        const std::lock_guard lock(mutex_);
+        deletedSteps_ = std::exchange(committedSteps_, 0);
+      }
+    }
     writer_.reset();
     const Status closed = project_.close();
     return flushed ? closed : flushed;
@@ -90,7 +108,10 @@ class Recorder::Impl {
     result.waiting = queue.waiting();
     result.waitingBytes = queue.waitingBytes();
     result.lost = queue.lostTotal();
+    result.waits = queue.waits();
+    result.waitedNs = queue.waitedNs();
     const std::lock_guard lock(mutex_);
+    result.lostSteps = queue.lostSteps() + deletedSteps_;
     result.health = health_;
     result.message = health_ == RecorderState::Health::kRecording ? std::string() : failure_.message;
     result.committedSteps = committedSteps_;
@@ -105,6 +126,19 @@ class Recorder::Impl {
 
  private:
   void work() {
+    try {
+      writeAll();
+    } catch (const std::exception& error) {  // no memory: the run goes on without its recording
+      try {
+        fail({ErrorCode::kLimitExceeded, fmt::format("project '{}': {}; expected memory for its rows", path, error.what())},
+             false);
+      } catch (const std::bad_alloc&) {
+      }
+      queue.stop();
+    }
+  }
+
+  void writeAll() {
     // Training comes first; the queue bounds how far behind the writer may fall.
     setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
     while (true) {
@@ -113,12 +147,15 @@ class Recorder::Impl {
       const Status status = commit(events);
       if (status) {
         finished(events);
+        if (const Status there = project_.checkPlace(); !there) return leave(there.error());
         continue;
       }
-      const bool retry = status.error().code == ErrorCode::kDiskFull;
+      // Another process that holds the file was waited for already.
+      const bool locked = status.error().code == ErrorCode::kLocked;
+      const bool retry = status.error().code == ErrorCode::kDiskFull || locked;
       fail(status.error(), retry);
-      queue.failed(std::move(events));
-      if (!retry || !queue.wait(std::chrono::seconds(1))) return queue.stop();
+      queue.failed(std::move(events), status.error().message);
+      if (!retry || !queue.wait(std::chrono::milliseconds(locked ? 50 : 1000))) return queue.stop();
     }
   }
 
@@ -153,6 +190,20 @@ class Recorder::Impl {
     queue.done(events.size());
   }
 
+  // The file is not at its place any more. It is closed at once: another program would open it at its new one without what
+  // is beside it, which keeps the old name.
+  void leave(const Error& why) {
+    (void)project_.connection().execute("UPDATE runs SET status = 'interrupted' WHERE status = 'running'");
+    writer_.reset();
+    (void)project_.close();
+    fail(why, false);
+    if (why.code == ErrorCode::kNotFound) {
+      const std::lock_guard lock(mutex_);
+      deletedSteps_ = std::exchange(committedSteps_, 0);
+    }
+    queue.stop();
+  }
+
   void fail(const Error& error, bool paused) {
     const std::lock_guard lock(mutex_);
     health_ = paused ? RecorderState::Health::kPaused : RecorderState::Health::kStopped;
@@ -169,7 +220,8 @@ class Recorder::Impl {
   RecorderState::Health health_ = RecorderState::Health::kRecording;
   std::int64_t committedSteps_ = 0;
   std::int64_t committedStep_ = -1;
-  std::thread thread_;  // last: it uses everything above
+  std::int64_t deletedSteps_ = 0;  // committed to a file that is gone
+  std::thread thread_;             // last: it uses everything above
 };
 
 Result<std::unique_ptr<Recorder>> Recorder::start(Project project, RecorderSettings settings) {
@@ -220,13 +272,19 @@ void Recorder::plan(snapshot::Plan plan) {
   impl_->push(PlanMade{std::move(shared)}, bytes);
 }
 
+void Recorder::nameRun(std::string name) {
+  const std::size_t bytes = name.size();
+  impl_->push(RunNamed{std::move(name)}, bytes);
+}
+
 void Recorder::planResumed(std::string signature) {
   const std::size_t bytes = signature.size();
   impl_->push(PlanResumed{std::move(signature)}, bytes);
 }
 
-void Recorder::step(const snapshot::StepRecord& step) {
+void Recorder::step(const snapshot::StepRecord& step, bool walked) {
   StepDone event;
+  event.speed = walked ? kWalked : step.spans_size() > 0 ? kRecorded : kFullSpeed;
   if (impl_->settings.spans && step.spans_size() > 0) {
     event.spans = encodeSpans(step);
     event.spanCount = step.spans_size();
@@ -249,12 +307,14 @@ void Recorder::step(const snapshot::StepRecord& step) {
   s.set_batch(step.batch());
   s.set_recording_ns(step.recording_ns());
   s.set_warm_up(step.warm_up());
+  s.set_cpu_ns(step.cpu_ns());
+  s.set_wait_ns(step.wait_ns());
   *s.mutable_densities() = step.densities();
   *s.mutable_inputs() = step.inputs();
   if (step.has_row_losses()) *s.mutable_row_losses() = step.row_losses();
   *s.mutable_statistics() = step.statistics();
   const std::size_t bytes = event.spans.size() + s.ByteSizeLong() + 256;
-  impl_->push(std::move(event), bytes);
+  impl_->push(std::move(event), bytes, impl_->settings.stepPatience);
 }
 
 void Recorder::alert(snapshot::Alert alert) { impl_->push(AlertRaised{std::move(alert)}, 256); }

@@ -5,8 +5,10 @@
 // loses it. A step is in the file with all that belongs to it, or not at all.
 //
 // When the queue is full, detail goes first: spans, batches, row losses and statistics, then steps. What was dropped is
-// counted and becomes a row of the table `lost`, with advice. While the disk is full recording pauses and tries again each
-// second; after any other failure of the file it stops for good. Training goes on in every case, and state() tells.
+// counted and becomes a row of the table `lost`, with advice. Who has nothing better to do than to wait for room sets
+// stepPatience, and loses nothing as long as the file can be written. While the disk is full, or while another process holds
+// the file, recording pauses and tries again; when the file was moved or deleted, and after any other failure, it stops for
+// good. A moved file keeps what was recorded, its run "interrupted". Training goes on in every case, and state() tells.
 //
 // Cost on the calling thread: one copy per recorded instruction (tests/bench/RESULTS.md).
 // Thread: every function may be called from any thread. Times are nanoseconds, sizes bytes.
@@ -32,12 +34,14 @@ enum class RunStatus { kFinished, kFailed, kCancelled };
 
 struct RecorderSettings {
   std::chrono::milliseconds commitInterval{250};
-  std::size_t queueBytes = std::size_t{64} << 20;  // above it, detail is dropped; above twice, steps are
-  bool spans = true;                               // record the begin and end of every instruction
+  std::size_t queueBytes = std::size_t{64} << 20;   // above it, detail is dropped; above twice, steps are
+  bool spans = true;                                // record the begin and end of every instruction
+  std::chrono::milliseconds closePatience{10'000};  // how long close() waits for another process that holds the file
+  std::chrono::milliseconds stepPatience{0};  // how long step() waits for room in the queue before something is dropped
 };
 
 struct RecorderState {
-  enum class Health { kRecording, kPaused, kStopped };  // kPaused: the disk is full
+  enum class Health { kRecording, kPaused, kStopped };  // kPaused: the disk is full, or another process holds the file
   Health health = Health::kRecording;
   std::string message;       // why it is paused or stopped
   std::int64_t waiting = 0;  // events in the queue
@@ -45,6 +49,9 @@ struct RecorderState {
   std::int64_t committedSteps = 0;  // step rows that are on disk
   std::int64_t committedStep = -1;  // number of the newest of them
   std::int64_t lost = 0;            // events and spans that were dropped
+  std::int64_t lostSteps = 0;       // steps among them
+  std::int64_t waits = 0;           // steps that waited for room in the queue
+  std::int64_t waitedNs = 0;        // all of them together
 };
 
 class Recorder {
@@ -70,9 +77,11 @@ class Recorder {
   void plan(snapshot::Plan plan);  // the plan that the following steps execute
   // They execute the newest plan of this signature again.
   void planResumed(std::string signature);
+  void nameRun(std::string name);                              // in place of the one it began with
   void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
 
-  void step(const snapshot::StepRecord& step);
+  // `walked`: instruction by instruction, to stop at breakpoints; its time is not that of a step at full speed.
+  void step(const snapshot::StepRecord& step, bool walked = false);
   void alert(snapshot::Alert alert);
   void tensorStats(std::int64_t step, std::int32_t value, std::string name, const snapshot::TensorStatistics& stats);
 
@@ -83,7 +92,8 @@ class Recorder {
 
   // Waits until everything handed over so far is committed. Returns why it is not.
   Status flush();
-  // flush(), ends an open run as finished, closes the file. The recorder drops whatever comes later.
+  // flush(), ends an open run as finished, closes the file. The recorder drops whatever comes later. Returns why something
+  // that was handed over is not in the file.
   Status close();
 
   RecorderState state() const;

@@ -316,30 +316,38 @@ Table buffersTable() {
 }
 
 Table stepsTable() {
-  return {"steps",
-          "One row per executed micro step. A step executed again after a rewind is a new row with the same number. Inside "
-          "Stepscope, the "
-          "table `judged_steps` has those whose ns says how fast a step is.",
-          {{"id", kId, "number of the row, in order of execution"},
-           {"run", kInt, "runs.id"},
-           {"step", kInt, "micro step number, from 0"},
-           {"plan", "INTEGER", "plans.id that was executed"},
-           {"loss", kReal, "NULL when there is none, 'NaN' for NaN"},
-           {"learning_rate", kReal, "learning rate"},
-           {"gradient_norm", kReal, "global norm before clipping; NULL = not computed"},
-           {"updated", kInt, "1 when the optimizer ran"},
-           {"samples", kInt, "extent of the first axis of the first input"},
-           {"tokens", kInt, "samples times sequence length, 0 when there is none"},
-           {"begin_ns", kInt, "begin on the worker's clock"},
-           {"ns", kInt, "duration, waiting included"},
-           {"planned_bytes", kInt, "peak as planned, persistent memory included"},
-           {"peak_bytes", kInt, "the same, measured by touched pages"},
-           {"warm_up", kInt, "1 for the first step of a plan: left out of statistics"},
-           {"batch", kText, "which entry of the data"},
-           {"recording_ns", kIntOrZero, "of ns: spent on taking batch, row losses and statistics, 0 in most steps"},
-           {"stopped_in", kIntOrZero, "1 when somebody stopped in it: ns includes the waiting"}},
-          "",
-          {"run, step"}};
+  return {
+      "steps",
+      "One row per executed micro step. A step executed again after a rewind is a new row with the same number. Inside "
+      "Stepscope, the "
+      "table `judged_steps` has those whose ns says how fast a step is.",
+      {{"id", kId, "number of the row, in order of execution"},
+       {"run", kInt, "runs.id"},
+       {"step", kInt, "micro step number, from 0"},
+       {"plan", "INTEGER", "plans.id that was executed"},
+       {"loss", kReal, "NULL when there is none, 'NaN' for NaN"},
+       {"learning_rate", kReal, "learning rate"},
+       {"gradient_norm", kReal, "global norm before clipping; NULL = not computed"},
+       {"updated", kInt, "1 when the optimizer ran"},
+       {"samples", kInt, "extent of the first axis of the first input"},
+       {"tokens", kInt, "samples times sequence length, 0 when there is none"},
+       {"begin_ns", kInt, "begin on the worker's clock"},
+       {"ns", kInt, "duration, waiting included"},
+       {"planned_bytes", kInt, "peak as planned, persistent memory included"},
+       {"peak_bytes", kInt, "the same, measured by touched pages"},
+       {"warm_up", kInt, "1 for the first step of a plan: left out of statistics"},
+       {"batch", kText, "which entry of the data"},
+       {"recording_ns", kIntOrZero, "of ns: spent on taking batch, row losses and statistics, 0 in most steps"},
+       {"stopped_in", kIntOrZero, "1 when somebody stopped in it: ns includes the waiting"},
+       {"cpu_ns", kIntOrZero, "processor time of the process in it, 0 = not measured"},
+       {"wait_ns", kIntOrZero,
+        "its threads were ready and waited for a core, summed up; of steps below 20 ms one in 20 ms has that of those "
+        "before it too"},
+       {"speed", "TEXT NOT NULL DEFAULT ''",
+        "how it ran: full speed; recorded, with the begin and end of every instruction; walked, instruction by instruction "
+        "to stop at breakpoints"}},
+      "",
+      {"run, step"}};
 }
 
 Table stepSpansTable() {
@@ -352,7 +360,9 @@ Table stepSpansTable() {
        {"bytes", kInt, "size before compression"},
        {"data", kBlob,
         "zstd of LEB128 numbers, five per span: instruction, node, begin_ns (each zigzag, minus the span before; the first "
-        "minus steps.begin_ns), duration, thread"}}};
+        "minus steps.begin_ns), duration, thread"}},
+      "",
+      {"run"}};
 }
 
 Table batchDensitiesTable() {

@@ -14,12 +14,14 @@ using Clock = std::chrono::steady_clock;
 struct Watch {
   Clock::time_point deadline;
   const std::atomic<bool>* cancel = nullptr;
+  sqlite3_int64 memory = 0;  // that the database may have in all: a recorder beside it is not its loss
   bool cancelled() const { return cancel && cancel->load(std::memory_order_relaxed); }
+  bool greedy() const { return sqlite3_memory_used() > memory; }
 };
 
 int shouldStop(void* data) {
   const auto* watch = static_cast<const Watch*>(data);
-  return watch->cancelled() || Clock::now() > watch->deadline ? 1 : 0;
+  return watch->cancelled() || watch->greedy() || Clock::now() > watch->deadline ? 1 : 0;
 }
 
 int authorize(void*, int action, const char*, const char* second, const char*, const char*) {
@@ -52,6 +54,10 @@ class Guard {
 
 tl::unexpected<Error> explain(sqlite3* db, int code, const Watch& watch, const SqlLimits& limits) {
   if (watch.cancelled()) return fail(ErrorCode::kCancelled, "query: cancelled");
+  if ((code & 0xff) == SQLITE_NOMEM || ((code & 0xff) == SQLITE_INTERRUPT && Clock::now() <= watch.deadline))
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("query: took more than {} MiB of memory; at most that much; hint: sort and join fewer rows",
+                            limits.memory >> 20));
   if ((code & 0xff) == SQLITE_INTERRUPT)
     return fail(ErrorCode::kLimitExceeded,
                 fmt::format("query: ran for {} ms; at most that long; hint: narrow it with WHERE", limits.time.count()));
@@ -93,7 +99,7 @@ Result<SqlResult> runSql(const Project& project, const std::string& sql, const S
   sqlite3* db = project.connection().handle();
   SS_STORE_TRY(registerSpansTable(project.connection()));
   const Clock::time_point begin = Clock::now();
-  Watch watch{begin + limits.time, cancel};
+  Watch watch{begin + limits.time, cancel, sqlite3_memory_used() + static_cast<sqlite3_int64>(limits.memory)};
   const Guard guard(db, watch);
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;

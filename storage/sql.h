@@ -24,6 +24,7 @@ struct SqlLimits {
   std::size_t rows = 10'000;
   std::size_t bytes = std::size_t{64} << 20;  // of the result
   std::chrono::milliseconds time{10'000};
+  std::size_t memory = std::size_t{256} << 20;  // that the database may take for it, besides the result
 };
 
 struct SqlBlob {

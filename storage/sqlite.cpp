@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <limits>
@@ -28,12 +30,28 @@ ErrorCode translate(int code) {
   }
 }
 
+// SQLite calls it an I/O error, and has forgotten errno by then. The last write went up to the limit.
+bool reachedSizeLimit(const std::string& path) {
+  constexpr rlim_t kWrite = 65536;  // a page and its frame
+  struct rlimit limit = {};
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  for (const char* rest : {"", "-wal", "-journal"}) {
+    struct stat info = {};
+    if (stat((path + rest).c_str(), &info) == 0 && static_cast<rlim_t>(info.st_size) + kWrite > limit.rlim_cur) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Error sqliteError(sqlite3* handle, int code) {
-  const std::string message = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+  std::string message = handle ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
   const char* file = handle ? sqlite3_db_filename(handle, "main") : nullptr;
-  const ErrorCode translated = translate(code);
+  ErrorCode translated = translate(code);
+  if (translated == ErrorCode::kIo && file && reachedSizeLimit(file)) {
+    translated = ErrorCode::kDiskFull;
+    message = "the file reached the largest size that is allowed (ulimit -f)";
+  }
   const char* expected = translated == ErrorCode::kDiskFull   ? "; expected room for it on its disk"
                          : translated == ErrorCode::kReadOnly ? "; expected a file and a folder that can be written"
                                                               : "";
@@ -131,6 +149,23 @@ Result<Connection> Connection::open(const std::string& path, Mode mode) {
     return fail(translate(code), fmt::format("project '{}': {}; expected a file that can be {}", path, sqlite3_errstr(code),
                                              mode == Mode::kRead ? "read" : "read and written"));
   sqlite3_busy_timeout(connection.handle_, 2000);
+  return connection;
+}
+
+Result<Connection> Connection::openDamaged(const std::string& path) {
+  SS_STORE_ASSIGN(Connection connection, open(path, Mode::kRead));
+  SS_STORE_TRY(connection.execute("PRAGMA writable_schema = ON"));
+  return connection;
+}
+
+Result<Connection> Connection::openTemporary() {
+  Connection connection;
+  const int code =
+      sqlite3_open_v2("", &connection.handle_,
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  if (code != SQLITE_OK)
+    return fail(translate(code),
+                fmt::format("temporary database: {}; expected one that can be written", sqlite3_errstr(code)));
   return connection;
 }
 

@@ -79,6 +79,10 @@ class Connection {
 
   // `path` must be absolute and free of symbolic links.
   static Result<Connection> open(const std::string& path, Mode mode);
+  // To read, although pages are missing at its end or its list of tables is damaged. Never defensive.
+  static Result<Connection> openDamaged(const std::string& path);
+  // An empty database of this connection alone, in memory as long as it is small.
+  static Result<Connection> openTemporary();
 
   Connection() = default;
   Connection(Connection&& other) noexcept;

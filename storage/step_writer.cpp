@@ -22,10 +22,11 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
   RunState& state = runs_[run];
   const snapshot::StepRecord& s = event.step;
   const std::optional<std::int64_t> plan = state.plan ? std::optional(state.plan) : std::nullopt;
-  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", run, s.step(),
-                      plan, when(s.has_loss(), s.loss()), s.learning_rate(), when(s.has_gradient_norm(), s.gradient_norm()),
-                      s.updated(), s.samples(), s.tokens(), s.begin_ns(), s.ns(), s.planned_bytes(), s.peak_bytes(),
-                      state.warmUp || s.warm_up(), s.batch(), s.recording_ns()));
+  SS_STORE_TRY(insert("INSERT INTO steps VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)", run,
+                      s.step(), plan, when(s.has_loss(), s.loss()), s.learning_rate(),
+                      when(s.has_gradient_norm(), s.gradient_norm()), s.updated(), s.samples(), s.tokens(), s.begin_ns(),
+                      s.ns(), s.planned_bytes(), s.peak_bytes(), state.warmUp || s.warm_up(), s.batch(), s.recording_ns(),
+                      s.cpu_ns(), s.wait_ns(), event.speed));
   state.warmUp = false;
   state.nextStep = saturatingAdd(s.step(), 1);
   const std::int64_t id = connection_.lastRowId();
@@ -33,6 +34,7 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
     const std::string data = compress(event.spans);
     SS_STORE_TRY(insert("INSERT INTO step_spans VALUES (?, ?, ?, ?, ?)", id, run, event.spanCount,
                         static_cast<std::int64_t>(event.spans.size()), asBlob(data)));
+    SS_STORE_TRY(state.thinning.after(connection_, run, s.step()));
   }
   SS_STORE_TRY(writeBatch(run, id, s));
   if (s.has_row_losses()) SS_STORE_TRY(writeRowLosses(run, id, s.row_losses()));

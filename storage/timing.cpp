@@ -1,9 +1,12 @@
 #include "storage/timing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
@@ -13,21 +16,21 @@
 namespace stepscope::storage {
 namespace {
 
-constexpr std::int64_t kMaxSampledSpans = 2'000'000;
+constexpr std::int64_t kMaxSampledSpans = 500'000;
 
-struct Table {
+struct PlanTable {
   std::int64_t plan = 0;
   std::vector<InstructionTime> rows;
 };
 
-Result<Table> readInstructions(const Project& project, std::int64_t run, std::int64_t plan) {
+Result<PlanTable> readInstructions(const Project& project, std::int64_t run, std::int64_t plan) {
   SS_STORE_ASSIGN(Statement rows,
                   project.connection().prepare("SELECT i.position, node, i.op, label, i.phase, coalesce(module_path, ''), "
                                                "implementation, bytes_read, bytes_written, flops, is_view, "
                                                "coalesce(category, 'other') FROM instructions i LEFT JOIN nodes n ON n.run "
                                                "= ?1 AND n.id = i.node WHERE plan = ?2 ORDER BY i.position"));
   rows.bind(run, plan);
-  Table table;
+  PlanTable table;
   table.plan = plan;
   while (rows.next()) {
     InstructionTime i;
@@ -68,7 +71,7 @@ struct Samples {
   std::vector<std::vector<std::int64_t>> instructions;  // of the shown plan
 };
 
-void addStep(const std::vector<Span>& spans, const Table& table, bool shown, Samples& samples) {
+void addStep(const std::vector<Span>& spans, const PlanTable& table, bool shown, Samples& samples) {
   std::map<std::string, std::int64_t> phases;
   for (const Span& span : spans) {
     if (span.instruction < 0 || span.instruction >= static_cast<int>(table.rows.size())) continue;
@@ -85,7 +88,7 @@ double ratio(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
 }
 
-void summarise(Samples& samples, Table& shown, Timing& timing) {
+void summarise(Samples& samples, PlanTable& shown, Timing& timing) {
   std::int64_t total = 0;
   for (auto& [phase, times] : samples.phases) total = std::accumulate(times.begin(), times.end(), total, saturatingAdd);
   for (auto& [key, op] : samples.ops) {
@@ -114,6 +117,33 @@ void summarise(Samples& samples, Table& shown, Timing& timing) {
 
 }  // namespace
 
+void StepKind::add(std::int64_t ns, std::int64_t cpuNs, std::int64_t waitNs, std::string_view speed) {
+  ++(speed == kWalked ? walked : speed == kRecorded ? recorded : full);
+  if (cpuNs <= 0) return;
+  ++measured;
+  cpu = saturatingAdd(cpu, cpuNs);
+  wait = saturatingAdd(wait, waitNs);
+  wall = saturatingAdd(wall, ns);
+}
+
+std::string StepKind::speed() const {
+  std::string text;
+  const int kinds = (full > 0) + (recorded > 0) + (walked > 0);
+  for (const auto& [n, name] : {std::pair(full, kFullSpeed), std::pair(recorded, kRecorded), std::pair(walked, kWalked)}) {
+    if (n == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += kinds > 1 ? fmt::format("{} {}", n, name) : std::string(name);
+  }
+  return text;
+}
+
+std::string unlikeSpeeds(const StepKind& a, const StepKind& b) {
+  const std::string of = a.speed(), other = b.speed();
+  const bool mixed = of.find(',') != std::string::npos;
+  if (of.empty() || other.empty() || (of == other && !mixed)) return {};
+  return fmt::format("A {}, B {}", of, other);
+}
+
 TimeStats statisticsOf(std::vector<std::int64_t>& times) {
   TimeStats stats;
   stats.n = static_cast<std::int64_t>(times.size());
@@ -131,25 +161,34 @@ TimeStats statisticsOf(std::vector<std::int64_t>& times) {
   return stats;
 }
 
-Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project) {
-  SS_STORE_ASSIGN(Statement rows, project.connection().prepare("SELECT run, ns FROM judged_steps ORDER BY id DESC LIMIT ?"));
+Result<std::map<std::int64_t, RunTime>> readStepTimes(const Project& project) {
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare(fmt::format("SELECT run, ns, {} FROM judged_steps ORDER BY id DESC LIMIT ?",
+                                                           processorAndSpeed(project.schemaVersion()))));
   rows.bind(kMostStepTimes);
   std::map<std::int64_t, std::vector<std::int64_t>> runs;
-  while (rows.next()) runs[rows.integer(0)].push_back(boundedSize(rows.integer(1)));
+  std::map<std::int64_t, RunTime> out;
+  while (rows.next()) {
+    const std::int64_t run = rows.integer(0), ns = boundedSize(rows.integer(1));
+    runs[run].push_back(ns);
+    out[run].kind.add(ns, boundedSize(rows.integer(2)), boundedSize(rows.integer(3)), rows.text(4));
+  }
   SS_STORE_TRY(rows.status());
-  std::map<std::int64_t, TimeStats> out;
-  for (auto& [run, times] : runs) out[run] = statisticsOf(times);
+  for (auto& [run, times] : runs) static_cast<TimeStats&>(out[run]) = statisticsOf(times);
   return out;
 }
 
 Result<Timing> readTiming(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(std::vector<StepRow> steps, readSteps(project, run, true));
+  Timing timing;
   std::vector<std::int64_t> wall;
   for (const StepRow& step : steps)
-    if (step.judged) wall.push_back(step.ns);
+    if (step.judged) {
+      wall.push_back(step.ns);
+      timing.kind.add(step.ns, step.cpuNs, step.waitNs, step.speed);
+    }
   if (std::any_of(steps.begin(), steps.end(), [](const StepRow& s) { return !s.warmUp; }))
     std::erase_if(steps, [](const StepRow& s) { return s.warmUp; });
-  Timing timing;
   timing.steps = static_cast<std::int64_t>(steps.size());
   timing.step = statisticsOf(wall);
 
@@ -157,12 +196,19 @@ Result<Timing> readTiming(const Project& project, std::int64_t run) {
   SS_STORE_ASSIGN(const std::vector<PlanRow> plans, listPlans(project, run));
   std::int64_t shownPlan = plans.empty() ? 0 : plans.back().id;
   if (!steps.empty() && steps.back().plan) shownPlan = *steps.back().plan;
-  SS_STORE_ASSIGN(Table shown, readInstructions(project, run, shownPlan));
+  SS_STORE_ASSIGN(PlanTable shown, readInstructions(project, run, shownPlan));
 
+  // Of a long run only some steps keep their spans (retention.h), and of those some are read.
   const std::int64_t spansPerStep = std::max<std::int64_t>(1, static_cast<std::int64_t>(shown.rows.size()));
+  SS_STORE_ASSIGN(Statement kept, project.connection().prepare("SELECT count(*) FROM step_spans WHERE run = ?"));
+  kept.bind(run);
+  const std::int64_t withSpans = kept.next() ? boundedSize(kept.integer(0)) : 0;
+  SS_STORE_TRY(kept.status());
   const std::int64_t stride =
-      std::max<std::int64_t>(1, timing.steps / std::max<std::int64_t>(1, kMaxSampledSpans / spansPerStep));
-  std::map<std::int64_t, Table> others;
+      std::max<std::int64_t>(1, withSpans / std::max<std::int64_t>(1, kMaxSampledSpans / spansPerStep));
+  std::unordered_map<std::int64_t, const StepRow*> wanted;
+  for (const StepRow& step : steps) wanted.emplace(step.id, &step);
+  std::map<std::int64_t, PlanTable> others;
   Samples samples;
   samples.instructions.resize(shown.rows.size());
   for (std::size_t i = 0; i < shown.rows.size(); ++i) {
@@ -170,10 +216,18 @@ Result<Timing> readTiming(const Project& project, std::int64_t run) {
     OpSamples& op = samples.ops[{shown.rows[i].op, shown.rows[i].phase}];
     if (op.instructions++ == 0) op.category = shown.rows[i].category;
   }
-  for (std::size_t i = 0; i < steps.size(); i += static_cast<std::size_t>(stride)) {
-    SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));
+  SS_STORE_ASSIGN(Statement rows,
+                  project.connection().prepare("SELECT step_id, data FROM step_spans WHERE run = ? ORDER BY step_id"));
+  rows.bind(run);
+  std::int64_t seen = 0;
+  while (rows.next()) {
+    const auto found = wanted.find(rows.integer(0));
+    if (found == wanted.end() || seen++ % stride != 0) continue;
+    const StepRow& step = *found->second;
+    SS_STORE_ASSIGN(const std::string bytes, decompress(rows.blob(1)));
+    SS_STORE_ASSIGN(const std::vector<Span> spans, decodeSpans(bytes, step.beginNs));
     ++timing.sampledSteps;
-    const std::int64_t plan = steps[i].plan.value_or(0);
+    const std::int64_t plan = step.plan.value_or(0);
     if (plan == shownPlan) {
       addStep(spans, shown, true, samples);
       continue;
@@ -183,6 +237,7 @@ Result<Timing> readTiming(const Project& project, std::int64_t run) {
     }
     addStep(spans, others[plan], false, samples);
   }
+  SS_STORE_TRY(rows.status());
   summarise(samples, shown, timing);
   return timing;
 }

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/error.h"
+#include "storage/judged_steps.h"
 #include "storage/project.h"
 #include "storage/span_codec.h"
 
@@ -26,6 +28,24 @@ struct TimeStats {  // nanoseconds
 
 // Nearest-rank percentiles. Sorts `times`.
 TimeStats statisticsOf(std::vector<std::int64_t>& times);
+
+// What the judged steps are, besides their wall time.
+struct StepKind {
+  std::int64_t full = 0, recorded = 0, walked = 0;  // steps of each speed
+  std::int64_t cpu = 0, wait = 0, wall = 0;         // ns: sums over those whose processor time was measured
+  std::int64_t measured = 0;                        // how many those are
+
+  void add(std::int64_t ns, std::int64_t cpuNs, std::int64_t waitNs, std::string_view speed);
+  std::string speed() const;  // "full speed", "recorded", "walked"; several as "12 recorded, 3 full speed"; empty: no step
+  // Of the processor time that the threads asked for, what they waited for, 0..1.
+  double waitShare() const { return cpu + wait > 0 ? static_cast<double>(wait) / static_cast<double>(cpu + wait) : 0; }
+  double processors() const { return wall > 0 ? static_cast<double>(cpu) / static_cast<double>(wall) : 0; }
+  bool busy() const { return waitShare() >= kBusy; }  // something else ran on the machine, and the times are longer for it
+
+  static constexpr double kBusy = 0.1;
+};
+// Times of a and b were not taken in the same way; "A full speed, B recorded".
+std::string unlikeSpeeds(const StepKind& a, const StepKind& b);  // empty where they were
 
 struct OpTime {
   std::string op, phase, category;  // category of the first such node
@@ -56,6 +76,7 @@ struct Timing {
   std::int64_t steps = 0;                     // recorded steps without warm-up
   std::int64_t sampledSteps = 0;              // of them, used here
   TimeStats step;                             // wall time of the judged steps
+  StepKind kind;                              // what those are
   std::vector<OpTime> ops;                    // largest share first
   std::vector<InstructionTime> instructions;  // of the newest plan that was executed, in order
   std::vector<PhaseTime> phases;
@@ -63,7 +84,10 @@ struct Timing {
 
 // Wall times of the newest kMostStepTimes judged steps of the project, by runs.id; nothing of a run that has none.
 inline constexpr std::int64_t kMostStepTimes = 200'000;
-Result<std::map<std::int64_t, TimeStats>> readStepTimes(const Project& project);
+struct RunTime : TimeStats {
+  StepKind kind;
+};
+Result<std::map<std::int64_t, RunTime>> readStepTimes(const Project& project);
 
 // Times of a run by instruction, node and operator. Error: no such run.
 Result<Timing> readTiming(const Project& project, std::int64_t run);

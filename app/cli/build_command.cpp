@@ -5,6 +5,7 @@
 #include "app/cli/output.h"
 #include "app/cli/save_graphs.h"
 #include "app/cli/shared_options.h"
+#include "app/cli/terminal.h"
 
 namespace stepscope::cli {
 
@@ -28,17 +29,17 @@ Command buildCommand() {
     if (const auto wrong = usageError(a->shared)) return *wrong;
     auto options = a->shared.apply();
     auto session = openSession(a->model, *options, output, a->shared.mapWeights);
-    if (!session) return output.failed(session.error().message), report(session.error());
+    if (!session) return report(session.error());
     Status built = prepare(**session, a->shared);
     if (built) built = (*session)->build();
     output.phaseTable((*session)->phases());
     // A failure still leaves the graphs up to the phase before it.
     if (!a->saveGraphs.empty())
       if (Status saved = saveGraphs(**session, a->saveGraphs); !saved) return report(saved.error());
-    if (!built) return output.failed(built.error().message), report(built.error());
+    if (!built) return report(built.error());
     if (a->recompute) {
       const auto judged = (*session)->recomputeReport(std::nullopt);
-      if (!judged) return output.failed(judged.error().message), report(judged.error());
+      if (!judged) return report(judged.error());
       output.recomputeReport(*judged);
     } else {
       output.recomputeTable((*session)->phases());
@@ -46,9 +47,8 @@ Command buildCommand() {
     if (!a->json) {
       const auto plan = (*session)->planSnapshot();
       if (plan)
-        fmt::print("{} instructions; arena {} (lower bound {}), persistent {}\n", plan->instructions_size(),
-                   bytesText(plan->arena_bytes()), bytesText(plan->lower_bound_bytes()),
-                   bytesText(plan->persistent_bytes()));
+        say("{} instructions; arena {} (lower bound {}), persistent {}\n", plan->instructions_size(),
+            bytesText(plan->arena_bytes()), bytesText(plan->lower_bound_bytes()), bytesText(plan->persistent_bytes()));
     }
     output.finished(0, 0);
     return kSuccess;

@@ -17,6 +17,11 @@ std::string escapeRegex(const std::string& text) {
   return escaped;
 }
 
+bool isTrained(const nlohmann::json& parameter) {
+  const auto trained = parameter.find("trained");
+  return trained == parameter.end() || !trained->is_boolean() || trained->get<bool>();
+}
+
 }  // namespace
 
 Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& folder, TrainOptions& options) {
@@ -39,8 +44,7 @@ Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& fol
   if (options.freeze.empty() && options.train.empty() && json.contains("parameters") && json["parameters"].is_array()) {
     std::string frozen;
     for (const auto& parameter : json["parameters"]) {
-      if (!parameter.is_object() || parameter.value("trained", true) || !parameter.contains("name") ||
-          !parameter["name"].is_string())
+      if (!parameter.is_object() || isTrained(parameter) || !parameter.contains("name") || !parameter["name"].is_string())
         continue;
       frozen += (frozen.empty() ? "^(" : "|") + escapeRegex(parameter["name"].get<std::string>());
     }

@@ -24,6 +24,8 @@ struct Option {
   std::string help;   // what it does, its default in brackets
   std::string type;   // the word for the value in the help: FILE, X …; empty: the one of the target
   bool required = false;
+  bool hidden = false;               // taken, but not in the help
+  std::vector<std::string> choices;  // values it takes, for completion; empty: any
 };
 
 struct Command {
@@ -41,12 +43,19 @@ Command buildCommand();
 Command trainCommand();
 Command runCommand();
 Command inspectCommand();
+Command precisionCommand();
 Command reportCommand();
 Command compareCommand();
 Command sqlCommand();
+Command forgetCommand();
+Command recoverCommand();
 Command optionsCommand();
 Command doctorCommand();
 Command workerCommand();
+Command manualCommand();
+
+// All of them, in the order of the help.
+std::vector<Command> allCommands();
 
 // Prints "error: …" and returns the exit code that fits it.
 int report(const Error& error);

@@ -1,16 +1,18 @@
 // The only file that sees CLI11: a command that included it would take seven times as long to compile.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <sstream>
 
 #include "app/cli/command.h"
+#include "app/cli/terminal.h"
+#include "app/version.h"
 
 namespace stepscope::cli {
 namespace {
 
 void declare(CLI::App& app, const Option& option) {
   if (bool* const* on = std::get_if<bool*>(&option.target)) {
-    app.add_flag(option.names, **on, option.help);
+    CLI::Option* flag = app.add_flag(option.names, **on, option.help);
+    if (option.hidden) flag->group("");
     return;
   }
   CLI::Option* added = nullptr;
@@ -26,13 +28,14 @@ void declare(CLI::App& app, const Option& option) {
   }
   if (!option.type.empty()) added->type_name(option.type);
   added->required(option.required);
+  if (option.hidden) added->group("");
 }
 
 }  // namespace
 
 int runCommandLine(int argc, char** argv, const std::vector<Command>& commands) {
   CLI::App app{"Stepscope: neural-network training, opened up", "stepscope"};
-  app.set_version_flag("--version", std::string(SS_VERSION));
+  app.set_version_flag("--version", std::string(versionText()));
   app.require_subcommand(0, 1);
   app.failure_message(CLI::FailureMessage::simple);
   std::vector<const CLI::App*> parsers;
@@ -42,18 +45,28 @@ int runCommandLine(int argc, char** argv, const std::vector<Command>& commands) 
     parsers.push_back(parser);
   }
   if (argc <= 1) {
-    fmt::print("{}", app.help());
+    say("{}", Ready{app.help()});
     return kSuccess;
   }
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (std::string_view(argv[i]) == "--json") speakJson();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    fmt::print(stderr, "error: {}\n", error.what());
-    return kUsage;
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream out, errors;
+      const int code = app.exit(error, out, errors);
+      say("{}", Ready{out.str()});
+      return code;
+    }
+    return tellError(error.what()), kUsage;
   }
   for (std::size_t i = 0; i < commands.size(); ++i)
-    if (parsers[i]->parsed()) return commands[i].run();
+    if (parsers[i]->parsed()) {
+      const int code = commands[i].run();
+      endJson(code);
+      return code;
+    }
   return kUsage;
 }
 

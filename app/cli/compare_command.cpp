@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/open_project.h"
 #include "app/cli/output.h"
+#include "app/cli/terminal.h"
 #include "storage/comparison.h"
 
 namespace stepscope::cli {
@@ -50,14 +52,20 @@ Json times(const std::vector<TimeDifference>& rows) {
   return list;
 }
 
+Json side(const storage::RunRow& run, const storage::TimeStats& step, const storage::StepKind& kind) {
+  return {{"run", run.id},         {"name", run.name},   {"status", run.status}, {"step_time", statistics(step)},
+          {"speed", kind.speed()}, {"cpu_ns", kind.cpu}, {"wait_ns", kind.wait}, {"busy", kind.busy()}};
+}
+
 void printJson(const RunComparison& c) {
   Json options = Json::array(), memory = Json::array(), divergences = Json::array();
   for (const auto& o : c.options) options.push_back({{"name", o.name}, {"a", orNull(o.a)}, {"b", orNull(o.b)}});
   for (const auto& m : c.memory) memory.push_back({{"name", m.name}, {"a_bytes", orNull(m.a)}, {"b_bytes", orNull(m.b)}});
   for (const auto& d : c.steps.divergences) divergences.push_back(divergence(d));
   const Json root{{"event", "compare"},
-                  {"a", {{"run", c.a.id}, {"name", c.a.name}, {"status", c.a.status}, {"step_time", statistics(c.stepA)}}},
-                  {"b", {{"run", c.b.id}, {"name", c.b.name}, {"status", c.b.status}, {"step_time", statistics(c.stepB)}}},
+                  {"a", side(c.a, c.stepA, c.kindA)},
+                  {"b", side(c.b, c.stepB, c.kindB)},
+                  {"unlike_speeds", storage::unlikeSpeeds(c.kindA, c.kindB)},
                   {"steps", {{"both", c.steps.both}, {"only_a", c.steps.onlyA}, {"only_b", c.steps.onlyB}}},
                   {"first_difference", divergence(c.steps.unequal)},
                   {"first_divergence", divergence(c.steps.tolerance)},
@@ -65,19 +73,26 @@ void printJson(const RunComparison& c) {
                   {"divergences_in_all", c.steps.outside},
                   {"value_statistics", c.steps.statistics},
                   {"options", options},
+                  {"threads", c.threads},
                   {"build_phases", times(c.buildPhases)},
                   {"step_phases", times(c.stepPhases)},
                   {"ops", times(c.ops)},
                   {"memory", memory}};
-  fmt::print("{}\n", root.dump(-1, ' ', false, Json::error_handler_t::replace));
+  sayJson(root);
 }
 
-std::string numberText(const std::optional<double>& x) { return x ? fmt::format("{:.9g}", *x) : "none"; }
+std::string numberText(const std::optional<double>& x, int digits) {
+  return x ? fmt::format("{:.{}g}", *x, digits) : "none";
+}
 
 std::string divergenceText(const std::optional<storage::Divergence>& d) {
   if (!d) return "none";
   const std::string of = d->value.empty() ? "" : fmt::format(" of '{}'", d->value);
-  return fmt::format("step {}, {}{}: {} and {}", d->step, d->quantity, of, numberText(d->a), numberText(d->b));
+  // As many digits as it takes to see that they differ.
+  int digits = 9;
+  while (digits < 17 && d->a && d->b && *d->a != *d->b && numberText(d->a, digits) == numberText(d->b, digits)) ++digits;
+  return fmt::format("step {}, {}{}: {} and {}", d->step, d->quantity, of, numberText(d->a, digits),
+                     numberText(d->b, digits));
 }
 
 std::string nsText(const std::optional<double>& ns) { return ns ? timeText(static_cast<std::int64_t>(*ns)) : "-"; }
@@ -87,7 +102,7 @@ std::string changeText(const std::optional<double>& a, const std::optional<doubl
 }
 
 void printTimes(const char* title, const char* first, const std::vector<TimeDifference>& rows, bool withCounts) {
-  if (rows.empty()) return fmt::print("\n{}: not recorded\n", title);
+  if (rows.empty()) return say("\n{}: not recorded\n", title);
   std::vector<std::vector<std::string>> lines;
   for (const TimeDifference& r : rows) {
     if (lines.size() == kShownOps) break;
@@ -100,28 +115,37 @@ void printTimes(const char* title, const char* first, const std::vector<TimeDiff
   }
   std::vector<std::string> header{first, "A", "B", "B - A", "change"};
   if (withCounts) header.emplace_back("instructions");
-  fmt::print("\n{}\n{}", title, table(header, lines));
-  if (rows.size() > lines.size()) fmt::print("{} more in --json\n", rows.size() - lines.size());
+  say("\n{}\n{}", title, table(header, lines));
+  if (rows.size() > lines.size()) say("{} more in --json\n", rows.size() - lines.size());
 }
 
 void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
-  fmt::print("A  run {}  {}  {}\nB  run {}  {}  {}\n", c.a.id, c.a.name, c.a.status, c.b.id, c.b.name, c.b.status);
-  fmt::print("\nsteps in both {}, only in A {}, only in B {}\n", c.steps.both, c.steps.onlyA, c.steps.onlyB);
+  say("A  run {}  {}  {}\nB  run {}  {}  {}\n", c.a.id, c.a.name, c.a.status, c.b.id, c.b.name, c.b.status);
+  say("\nsteps in both {}, only in A {}, only in B {}\n", c.steps.both, c.steps.onlyA, c.steps.onlyB);
   if (c.steps.both > 0)
-    fmt::print("first unequal number       {}\nfirst divergence           {}  (rtol {:g}, atol {:g})\n",
-               divergenceText(c.steps.unequal), divergenceText(c.steps.tolerance), tolerance.rtol, tolerance.atol);
+    say("first unequal number       {}\nfirst divergence           {}  (rtol {:g}, atol {:g})\n",
+        divergenceText(c.steps.unequal), divergenceText(c.steps.tolerance), tolerance.rtol, tolerance.atol);
   else
-    fmt::print("no step to compare: the runs share no step number\n");
-  if (c.options.empty()) fmt::print("\nevery option is the same\n");
+    say("no step to compare: the runs share no step number\n");
+  if (c.options.empty()) say("\nevery option is the same\n");
   if (!c.options.empty()) {
     std::vector<std::vector<std::string>> lines;
     for (const auto& o : c.options) lines.push_back({o.name, o.a.value_or("(not there)"), o.b.value_or("(not there)")});
-    fmt::print("\noptions that differ\n{}", table({"option", "A", "B"}, lines, 3));
+    say("\noptions that differ\n{}", table({"option", "A", "B"}, lines, 3));
   }
+  if (!c.threads.empty()) say("\n{}\n", c.threads);
   std::vector<TimeDifference> step{{"median step", {}, {}, {}, c.stepA.n, c.stepB.n}};
   if (c.stepA.n > 0) step[0].a = static_cast<double>(c.stepA.median);
   if (c.stepB.n > 0) step[0].b = static_cast<double>(c.stepB.median);
   step.insert(step.end(), c.stepPhases.begin(), c.stepPhases.end());
+  if (const std::string unlike = storage::unlikeSpeeds(c.kindA, c.kindB); !unlike.empty())
+    say("\nthe steps did not run in the same way, so their times say little about the settings: {}\n", unlike);
+  for (const auto& [name, kind] : {std::pair("A", c.kindA), std::pair("B", c.kindB)})
+    if (kind.busy())
+      say("\nrun {} ran on a busy machine: {:.0f} % of the processor time it asked for was spent waiting; its times are "
+          "longer "
+          "for it\n",
+          name, 100 * kind.waitShare());
   printTimes("time per step, without warm-up and steps stopped in", "phase", step, false);
   printTimes("operators, time per step", "operator", c.ops, true);
   printTimes("build, newest of each run", "phase", c.buildPhases, false);
@@ -132,7 +156,7 @@ void printText(const RunComparison& c, const storage::Tolerance& tolerance) {
     };
     lines.push_back({m.name, m.a ? bytesText(*m.a) : "-", m.b ? bytesText(*m.b) : "-", changeText(value(m.a), value(m.b))});
   }
-  fmt::print("\nmemory\n{}", table({"bytes", "A", "B", "change"}, lines));
+  say("\nmemory\n{}", table({"bytes", "A", "B", "change"}, lines));
 }
 
 }  // namespace
@@ -156,13 +180,13 @@ Command compareCommand() {
                    {"--check", &args->check, "exit code 1 when the runs diverge or share no step"},
                    {"--json", &args->json, "one JSON object"}}};
   command.run = [args] {
-    auto project = storage::Project::openReadOnly(args->project);
-    if (!project) return fmt::print(stderr, "error: {}\n", project.error().message), kFailed;
-    auto other = args->other.empty() ? std::nullopt : std::optional(storage::Project::openReadOnly(args->other));
-    if (other && !*other) return fmt::print(stderr, "error: {}\n", other->error().message), kFailed;
-    const auto result = storage::compareRuns(*project, args->a, other ? **other : *project, args->b, args->tolerance);
+    const auto project = openProject(args->project);
+    if (!project) return kFailed;
+    std::optional<storage::Project> other;
+    if (!args->other.empty() && !(other = openProject(args->other))) return kFailed;
+    const auto result = storage::compareRuns(*project, args->a, other ? *other : *project, args->b, args->tolerance);
     if (!result) {
-      fmt::print(stderr, "error: {}\n", result.error().message);
+      tellError(result.error().message);
       return result.error().code == storage::ErrorCode::kInvalidArgument ? kUsage : kFailed;
     }
     if (args->json)

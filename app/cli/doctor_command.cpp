@@ -1,14 +1,29 @@
 #include <fmt/format.h>
-#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
+#include "app/cli/message_json.h"
 #include "app/cli/output.h"
+#include "app/cli/terminal.h"
 #include "engine/profile/roofline.h"
 
 namespace stepscope::cli {
+namespace {
+
+// What --precision computes in its type here.
+std::string precisionText(const snapshot::MachineInfo& info) {
+  for (const std::string& feature : info.cpu_features())
+    if (feature == "avx512_bf16" || feature == "amx_bf16")
+      return fmt::format(
+          "bf16: matrix products by {}, other operators in f32 and rounded; fp16: all operators in f32 and rounded",
+          feature);
+  return "bf16 and fp16: all operators in f32 and rounded; this processor has no products of bf16";
+}
+
+}  // namespace
 
 Command doctorCommand() {
   auto json = std::make_shared<bool>(false);
@@ -19,24 +34,24 @@ Command doctorCommand() {
     snapshot::MachineInfo info = machineInfo();
     *info.mutable_peak() = toSnapshot(cpu::machinePeak(std::max(1, info.cores())));
     if (*json) {
-      std::string text;
-      google::protobuf::util::JsonPrintOptions print;
-      print.preserve_proto_field_names = true;
-      if (!google::protobuf::util::MessageToJsonString(info, &text, print).ok()) return kFailed;
-      fmt::print("{}\n", text);
+      nlohmann::json machine = messageJson(info);
+      machine["event"] = "machine";
+      sayJson(machine);
       return kSuccess;
     }
     std::string features;
     for (const std::string& feature : info.cpu_features()) features += (features.empty() ? "" : " ") + feature;
-    fmt::print("stepscope  {}\ncpu        {}, {} cores\nfeatures   {}\nmemory     {}\ngpu        {}\n", info.version(),
-               info.cpu(), info.cores(), features, bytesText(info.memory_bytes()),
-               info.gpu().empty() ? "none: " + info.gpu_note() : info.gpu());
-    fmt::print("peak       {:.1f} GF/s in f32 matrix products, {} threads\n", info.peak().operations_per_second() * 1e-9,
-               info.peak().threads());
+    say("stepscope  {}\ncpu        {}, {} cores\nfeatures   {}\nmemory     {}\ngpu        {}\n", info.version(), info.cpu(),
+        info.cores(), features, bytesText(info.memory_bytes()),
+        info.gpu().empty() ? "none: " + info.gpu_note() : info.gpu());
+    say("peak       {:.1f} GF/s in f32 matrix products, {} threads\n", info.peak().operations_per_second() * 1e-9,
+        info.peak().threads());
     for (const snapshot::MemoryLevel& level : info.peak().levels())
-      fmt::print("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
-                 level.capacity() > 0 ? " of " + bytesText(level.capacity()) : "");
-    for (const std::string& library : info.libraries()) fmt::print("library    {}\n", library);
+      say("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
+          level.capacity() > 0 ? " of " + bytesText(level.capacity()) : "");
+    say("precision  {}\n", precisionText(info));
+    say("bits       equal for an equal number of threads; for any number with --set deterministic=threads\n");
+    for (const std::string& library : info.libraries()) say("library    {}\n", library);
     return kSuccess;
   };
   return command;

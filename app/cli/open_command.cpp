@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "app/cli/command.h"
+#include "app/cli/terminal.h"
 
 namespace stepscope::cli {
 
@@ -16,9 +17,8 @@ Command openCommand() {
     const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
     const std::string workbench = (self.parent_path() / "stepscope-workbench").string();
     if (!std::filesystem::exists(workbench, error)) {
-      fmt::print(stderr, "error: window '{}': not part of this build; expected stepscope-workbench beside stepscope\n",
-                 workbench);
-      return kFailed;
+      return tellError(
+          fmt::format("window '{}': not part of this build; expected stepscope-workbench beside stepscope", workbench));
     }
     // Qt would end the process with a signal.
     const auto given = [](const char* name) {
@@ -26,18 +26,16 @@ Command openCommand() {
       return value != nullptr && *value != 0;
     };
     if (!given("DISPLAY") && !given("WAYLAND_DISPLAY") && !given("QT_QPA_PLATFORM")) {
-      fmt::print(stderr,
-                 "error: window '{}': no display; expected DISPLAY or WAYLAND_DISPLAY; hint: `stepscope train` and "
-                 "`stepscope report` need none\n",
-                 workbench);
-      return kFailed;
+      return tellError(
+          fmt::format("window '{}': no display; expected DISPLAY or WAYLAND_DISPLAY; hint: `stepscope train` and "
+                      "`stepscope report` need none",
+                      workbench));
     }
     if (path->empty())
       execl(workbench.c_str(), workbench.c_str(), static_cast<char*>(nullptr));
     else
       execl(workbench.c_str(), workbench.c_str(), path->c_str(), static_cast<char*>(nullptr));
-    fmt::print(stderr, "error: window '{}': could not be started\n", workbench);
-    return kFailed;
+    return tellError(fmt::format("window '{}': could not be started", workbench));
   };
   return command;
 }

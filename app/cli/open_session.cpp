@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/capture_folder.h"
+#include "app/cli/terminal.h"
 
 namespace stepscope::cli {
 
@@ -15,6 +16,7 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
   }
   LoadOptions load;
   load.mapWeights = mapWeights;
+  load.loopIterations = options.loopIterations;
   if (options.missingWeights == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
   Observer observer;
   observer.phase = [&output](const snapshot::PhaseSpan& span) { output.phase(span); };
@@ -23,8 +25,8 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
   auto session = Session::open(path, load, std::move(observer), &problems);
   if (!session) {
     for (std::size_t i = 1; i < problems.size() && i < 50; ++i)
-      fmt::print(stderr, "problem: {}: {}{}{}\n", problems[i].where, problems[i].message,
-                 problems[i].hint.empty() ? "" : "; hint: ", problems[i].hint);
+      tell("problem: {}: {}{}{}\n", problems[i].where, problems[i].message,
+           problems[i].hint.empty() ? "" : "; hint: ", problems[i].hint);
     return session;
   }
   SS_TRY((*session)->setOptions(options));

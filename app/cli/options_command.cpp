@@ -5,6 +5,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
+#include "app/cli/terminal.h"
 
 namespace stepscope::cli {
 
@@ -17,24 +18,28 @@ Command optionsCommand() {
   Command command{"options",
                   "every option: value, default, who set it, what it does",
                   {{"--json", &a->json, "one JSON object per line"}}};
-  a->shared.addTo(command);
+  a->shared.addTo(command, {"--set"});
   command.run = [a] {
     const auto options = a->shared.apply();
-    if (!options) return fmt::print(stderr, "error: {}\n", options.error().message), kUsage;
+    if (!options) return tellError(options.error().message), kUsage;
     std::vector<std::vector<std::string>> rows;
     for (const OptionInfo& info : optionTable()) {
       const auto origin = options->origins.find(std::string(info.name));
       const std::string value = origin == options->origins.end() ? std::string(info.defaultValue) : origin->second.value;
       const std::string setBy = origin == options->origins.end() ? "default" : origin->second.setBy;
       if (a->json)
-        fmt::print(
-            "{}\n",
-            nlohmann::json{
-                {"name", info.name}, {"value", value}, {"default", info.defaultValue}, {"set_by", setBy}, {"doc", info.doc}}
-                .dump());
+        sayJson({{"event", "option"},
+                 {"name", info.name},
+                 {"value", value},
+                 {"default", info.defaultValue},
+                 {"set_by", setBy},
+                 {"doc", info.doc},
+                 {"choices", info.choices},
+                 {"group", info.group},
+                 {"kind", info.kind}});
       rows.push_back({std::string(info.name), value, std::string(info.defaultValue), setBy, std::string(info.doc)});
     }
-    if (!a->json) fmt::print("{}", table({"option", "value", "default", "set by", "effect"}, rows, 5));
+    if (!a->json) say("{}", table({"option", "value", "default", "set by", "effect"}, rows, 5));
     return kSuccess;
   };
   return command;

@@ -17,11 +17,6 @@ nlohmann::json numberJson(double value) {
   return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
-void print(const nlohmann::json& event) {
-  fmt::print("{}\n", event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  std::fflush(stdout);
-}
-
 std::size_t width(const std::string& text) {
   std::size_t columns = 0;
   for (const char c : text) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -46,8 +41,15 @@ std::string bytesText(std::int64_t bytes) {
   return fmt::format("{:.2f} GiB", value / (1024.0 * 1024 * 1024));
 }
 
-std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
-                  std::size_t leftColumns) {
+Ready table(const std::vector<std::string>& hostileHeader, const std::vector<std::vector<std::string>>& hostile,
+            std::size_t leftColumns) {
+  std::vector<std::string> header;  // of a query: names from the file
+  for (const std::string& cell : hostileHeader) header.push_back(visible(cell));
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& row : hostile) {
+    rows.emplace_back();
+    for (const std::string& cell : row) rows.back().push_back(visible(cell));
+  }
   std::vector<std::size_t> widths;
   for (const std::string& cell : header) widths.push_back(width(cell));
   for (const auto& row : rows)
@@ -64,7 +66,7 @@ std::string table(const std::vector<std::string>& header, const std::vector<std:
   };
   line(header);
   for (const auto& row : rows) line(row);
-  return text;
+  return {text};
 }
 
 void Output::phase(const snapshot::PhaseSpan& span) const {
@@ -75,19 +77,24 @@ void Output::phase(const snapshot::PhaseSpan& span) const {
   if (span.has_pass()) {
     event["matches"] = span.pass().matches();
     event["near_misses"] = span.pass().near_misses_size();
+    if (span.pass().has_effect())
+      event["saved"] = {{"bytes", span.pass().effect().saved_bytes()},
+                        {"flops", span.pass().effect().saved_flops()},
+                        {"ns", span.pass().effect().saved_ns()}};
     if (span.pass().notes_size() > 0)
       event["notes"] = std::vector<std::string>(span.pass().notes().begin(), span.pass().notes().end());
   }
-  print(event);
+  sayJson(event);
 }
 
 void Output::alert(const snapshot::Alert& alert) const {
   if (json_) {
-    print({{"event", "warning"}, {"code", alert.code()}, {"message", alert.message()}});
+    sayJson({{"event", "warning"}, {"code", alert.code()}, {"step", alert.step()}, {"message", alert.message()}});
     return;
   }
-  std::fflush(stdout);
-  fmt::print(stderr, "warning: {}\n", alert.message());
+  // Other alerts are of the build, or say themselves when.
+  const bool ofStep = alert.code() == "nan" || alert.code() == "inf";
+  tell("warning: {}{}\n", ofStep ? fmt::format("step {}: ", alert.step()) : "", alert.message());
 }
 
 void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
@@ -113,7 +120,7 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
     notes.push_back(row.back());
     row.pop_back();
   }
-  const std::string body = table({"phase", "time", "count", "peak"}, rows);
+  const std::string body = table({"phase", "time", "count", "peak"}, rows).text;
   std::size_t line = 0, begin = 0;
   while (begin < body.size()) {
     const std::size_t end = body.find('\n', begin);
@@ -123,42 +130,41 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
     ++line;
     begin = end + 1;
   }
-  fmt::print("{}", text);
+  say("{}", Ready{text});
   for (const snapshot::PhaseSpan& span : spans)
     if (span.has_pass() && (span.name() == "inspect inputs" || span.name() == "attach loss"))
-      for (const std::string& note : span.pass().notes()) fmt::print("  {}\n", note);
-  std::fflush(stdout);
+      for (const std::string& note : span.pass().notes()) say("  {}\n", note);
 }
 
 void Output::recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const {
   if (json_) return;
   for (const snapshot::PhaseSpan& span : spans) {
     if (span.name() != "recompute" || !span.has_pass() || span.pass().notes_size() == 0) continue;
-    fmt::print("stashes that could be computed again (options recompute.budget, recompute.plan):\n");
-    for (const std::string& note : span.pass().notes()) fmt::print("  {}\n", note);
+    say("stashes that could be computed again (options recompute.budget, recompute.plan):\n");
+    for (const std::string& note : span.pass().notes()) say("  {}\n", note);
   }
 }
 
 void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
   if (json_) {
     for (const auto& p : report.patterns())
-      print({{"event", "recompute_pattern"},
-             {"pattern", p.pattern()},
-             {"occurrences", p.occurrences()},
-             {"applied", p.applied()},
-             {"kept_bytes", p.stash_bytes()},
-             {"saved_bytes", p.saved_bytes()},
-             {"cost_ns", numberJson(p.cost_ns())},
-             {"measured", report.measured()},
-             {"nodes", p.nodes()}});
+      sayJson({{"event", "recompute_pattern"},
+               {"pattern", p.pattern()},
+               {"occurrences", p.occurrences()},
+               {"applied", p.applied()},
+               {"kept_bytes", p.stash_bytes()},
+               {"saved_bytes", p.saved_bytes()},
+               {"cost_ns", numberJson(p.cost_ns())},
+               {"measured", report.measured()},
+               {"nodes", p.nodes()}});
     for (const auto& p : report.curve())
-      print({{"event", "recompute_point"},
-             {"peak_bytes", p.peak_bytes()},
-             {"extra_ns", numberJson(p.extra_ns())},
-             {"step_ns", numberJson(p.step_ns())},
-             {"nodes", p.nodes()},
-             {"plan", p.plan()},
-             {"exact", p.exact()}});
+      sayJson({{"event", "recompute_point"},
+               {"peak_bytes", p.peak_bytes()},
+               {"extra_ns", numberJson(p.extra_ns())},
+               {"step_ns", numberJson(p.step_ns())},
+               {"nodes", p.nodes()},
+               {"plan", p.plan()},
+               {"exact", p.exact()}});
     return;
   }
   const auto time = [](double ns) { return timeText(static_cast<std::int64_t>(ns)); };
@@ -170,15 +176,14 @@ void Output::recomputeReport(const snapshot::RecomputeReport& report) const {
     rows.push_back({p.pattern(), fmt::format("{} of {}", p.applied(), p.occurrences()), bytesText(p.stash_bytes()),
                     bytesText(p.saved_bytes()), time(p.cost_ns()), ratio});
   }
-  fmt::print("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}",
-             report.basis(), table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
+  say("stashes that could be computed again (option recompute.plan = PATTERN:1:COUNT,…); times: {}\n{}", report.basis(),
+      table({"pattern", "applied", "kept", "saves", "costs", "ratio"}, rows));
   rows.clear();
   for (const auto& p : report.curve())
     rows.push_back({std::to_string(p.peak_bytes()), bytesText(p.peak_bytes()), time(p.extra_ns()), time(p.step_ns()),
                     std::to_string(p.nodes())});
-  fmt::print("what a budget gives (option recompute.budget = BYTES of live activations)\n{}",
-             table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
-  std::fflush(stdout);
+  say("what a budget gives (option recompute.budget = BYTES of live activations)\n{}",
+      table({"budget", "peak", "costs", "step", "nodes"}, rows, 0));
 }
 
 void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t total, double seconds) const {
@@ -186,6 +191,8 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
     nlohmann::json event{{"event", "step"},
                          {"step", r.step()},
                          {"ns", r.ns()},
+                         {"cpu_ns", r.cpu_ns()},
+                         {"wait_ns", r.wait_ns()},
                          {"peak_bytes", r.peak_bytes()},
                          {"planned_bytes", r.planned_bytes()},
                          {"learning_rate", r.learning_rate()},
@@ -194,38 +201,39 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
                          {"tokens", r.tokens()}};
     event["loss"] = r.has_loss() ? numberJson(r.loss()) : nlohmann::json(nullptr);
     if (r.has_gradient_norm()) event["gradient_norm"] = numberJson(r.gradient_norm());
-    print(event);
+    if (r.loss_scale() > 0) {
+      event["loss_scale"] = r.loss_scale();
+      event["skipped"] = r.skipped();
+    }
+    sayJson(event);
     return;
   }
   // Every step on a short run, then fewer and fewer; all of them are in the project file.
   const bool shown = done <= 10 || done == total || (done <= 100 && done % 10 == 0) || done % 100 == 0;
   const bool terminal = isatty(1) != 0;
   if (shown) {
-    if (terminal) fmt::print("\r\x1b[K");
-    fmt::print("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), r.loss(), r.learning_rate(), timeText(r.ns()));
-    if (r.has_gradient_norm()) fmt::print("  gradient norm {:.4g}", r.gradient_norm());
+    std::string line = terminal ? "\r\x1b[K" : "";
+    line += fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), r.loss(), r.learning_rate(),
+                        timeText(r.ns()));
+    if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", r.gradient_norm());
+    if (r.loss_scale() > 0) line += fmt::format("  loss scale {}{}", r.loss_scale(), r.skipped() ? ", skipped" : "");
     if (r.tokens() > 0 && r.ns() > 0)
-      fmt::print("  {:.0f} tokens/s", static_cast<double>(r.tokens()) * 1e9 / static_cast<double>(r.ns()));
+      line += fmt::format("  {:.0f} tokens/s", static_cast<double>(r.tokens()) * 1e9 / static_cast<double>(r.ns()));
     else if (r.samples() > 0 && r.ns() > 0)
-      fmt::print("  {:.0f} samples/s", static_cast<double>(r.samples()) * 1e9 / static_cast<double>(r.ns()));
-    fmt::print("\n");
+      line += fmt::format("  {:.0f} samples/s", static_cast<double>(r.samples()) * 1e9 / static_cast<double>(r.ns()));
+    say("{}\n", Ready{line});
   } else if (terminal) {
     const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-    fmt::print("\r\x1b[Kstep {} of {}  {:.1f} steps/s  {:.0f} s left", done, total, rate,
-               rate > 0 ? static_cast<double>(total - done) / rate : 0.0);
+    say("\r\x1b[Kstep {} of {}  {:.1f} steps/s  {:.0f} s left", done, total, rate,
+        rate > 0 ? static_cast<double>(total - done) / rate : 0.0);
   }
-  std::fflush(stdout);
 }
 
 void Output::finished(std::int64_t steps, std::int64_t ns) const {
   if (json_)
-    print({{"event", "done"}, {"steps", steps}, {"ns", ns}});
+    sayJson({{"event", "done"}, {"steps", steps}, {"ns", ns}});
   else if (steps > 0)
-    fmt::print("{} step{} in {}\n", steps, steps == 1 ? "" : "s", timeText(ns));
-}
-
-void Output::failed(const std::string& message) const {
-  if (json_) print({{"event", "error"}, {"message", message}});
+    say("{} step{} in {}\n", steps, steps == 1 ? "" : "s", timeText(ns));
 }
 
 }  // namespace stepscope::cli

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/terminal.h"
 #include "engine/snapshot/recompute.pb.h"
 #include "engine/snapshot/run.pb.h"
 
@@ -13,9 +14,9 @@ namespace stepscope::cli {
 std::string timeText(std::int64_t ns);      // "123.45 µs"
 std::string bytesText(std::int64_t bytes);  // "3.20 MiB"
 
-// Aligned columns; the first is left-aligned, the others right-aligned.
-std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
-                  std::size_t leftColumns = 1);
+// Aligned columns, cells and header escaped; the first is left-aligned, the others right-aligned.
+Ready table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+            std::size_t leftColumns = 1);
 
 class Output {
  public:
@@ -31,7 +32,6 @@ class Output {
   void recomputeReport(const snapshot::RecomputeReport& report) const;
   void step(const snapshot::StepRecord& record, std::int64_t done, std::int64_t total, double secondsSoFar) const;
   void finished(std::int64_t steps, std::int64_t ns) const;
-  void failed(const std::string& message) const;  // JSON: an error event besides the line on stderr
 
  private:
   bool json_;

@@ -7,6 +7,7 @@
 #include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/shared_options.h"
+#include "app/cli/terminal.h"
 #include "engine/data/npy.h"
 #include "engine/onnx/tensor_pb.h"
 #include "engine/profile/tensor_data.h"
@@ -97,26 +98,25 @@ Status run(const Arguments& a, const Output& output) {
     if (!tensor.valid()) continue;
     const auto s = tensor.dtype() == DType::kString ? snapshot::TensorStatistics{} : tensorStatistics(tensor.view());
     if (a.json)
-      fmt::print("{}\n", nlohmann::json{{"event", "output"},
-                                        {"name", name},
-                                        {"dtype", std::string(dtypeName(tensor.dtype()))},
-                                        {"dims", tensor.dims()},
-                                        {"min", s.min()},
-                                        {"max", s.max()},
-                                        {"mean", s.mean()},
-                                        {"nan", s.nan()},
-                                        {"inf", s.inf()}}
-                             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+      sayJson({{"event", "output"},
+               {"name", name},
+               {"dtype", std::string(dtypeName(tensor.dtype()))},
+               {"dims", tensor.dims()},
+               {"min", s.min()},
+               {"max", s.max()},
+               {"mean", s.mean()},
+               {"nan", s.nan()},
+               {"inf", s.inf()}});
     else if (a.expect.empty())
-      fmt::print("{}  {}{}  min {:.6g}  max {:.6g}  mean {:.6g}  NaN {}  Inf {}\n", name, dtypeName(tensor.dtype()),
-                 dimsText(tensor.dims()), s.min(), s.max(), s.mean(), s.nan(), s.inf());
+      say("{}  {}{}  min {:.6g}  max {:.6g}  mean {:.6g}  NaN {}  Inf {}\n", name, dtypeName(tensor.dtype()),
+          dimsText(tensor.dims()), s.min(), s.max(), s.mean(), s.nan(), s.inf());
   }
   for (const auto& [value, file] : fetches)
     for (const auto& [name, tensor] : outputs)
       if (name == value) SS_TRY(writeNpy(file, tensor.view()));
   if (!a.expect.empty()) {
     SS_TRY(compareAll(a, outputs));
-    if (!a.json) fmt::print("outputs agree\n");
+    if (!a.json) say("outputs agree\n");
   }
   return {};
 }
@@ -137,7 +137,8 @@ Command runCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared, a->fetch)) return *wrong;
-    if (Status status = run(*a, output); !status) return output.failed(status.error().message), report(status.error());
+    if (Status status = run(*a, output); !status) return report(status.error());
+    if (a->json) output.finished(1, 0);
     return kSuccess;
   };
   return command;

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace stepscope::cli {
 
-void SharedOptions::addTo(Command& command) {
+void SharedOptions::addTo(Command& command, const std::vector<std::string_view>& shown) {
+  const std::size_t first = command.options.size();
   for (const OptionInfo& info : optionTable()) {
     // Dotted names have no flag of their own, and a switch takes no value.
     if (info.name.find('.') != std::string_view::npos || info.name == "nesterov" || info.name == "kernels" ||
@@ -13,12 +16,23 @@ void SharedOptions::addTo(Command& command) {
     std::string doc(info.doc);
     if (!info.choices.empty()) {
       doc += " (";
-      for (std::size_t i = 0; i < info.choices.size(); ++i) doc += (i ? ", " : "") + std::string(info.choices[i]);
+      // A choice that holds a comma would read as two.
+      const bool lists = std::any_of(info.choices.begin(), info.choices.end(),
+                                     [](std::string_view choice) { return choice.find(',') != std::string_view::npos; });
+      bool first = true;
+      for (const std::string_view choice : info.choices) {
+        if (choice.empty()) continue;
+        doc += (first ? "" : lists ? " | " : ", ") + std::string(choice);
+        first = false;
+      }
       doc += ")";
     }
     if (!info.defaultValue.empty()) doc += fmt::format(" [{}]", info.defaultValue);
     auto& [name, values] = values_.emplace_back(std::string(info.name), std::vector<std::string>{});
-    command.options.push_back({"--" + name, &values, doc});
+    Option option{"--" + name, &values, doc};
+    for (const std::string_view choice : info.choices)
+      if (!choice.empty()) option.choices.emplace_back(choice);
+    command.options.push_back(std::move(option));
   }
   command.options.push_back({"--nesterov", &nesterov_, "Nesterov momentum of sgd"});
   command.options.push_back({"--set", &set_, "NAME=VALUE: any option of `stepscope options`"});
@@ -28,6 +42,8 @@ void SharedOptions::addTo(Command& command) {
        "map weights that lie in files beside the model instead of copying them: what is not trained stays in the "
        "file cache; the files must stay as they are"});
   command.options.push_back({"--resume", &resume, "with --init-from: optimizer state and step number too"});
+  for (std::size_t i = first; i < command.options.size() && !shown.empty(); ++i)
+    command.options[i].hidden = std::find(shown.begin(), shown.end(), command.options[i].names) == shown.end();
 }
 
 Result<TrainOptions> SharedOptions::apply() const {

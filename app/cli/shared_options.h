@@ -18,7 +18,8 @@ class SharedOptions {
   SharedOptions() = default;
   SharedOptions(const SharedOptions&) = delete;
   SharedOptions& operator=(const SharedOptions&) = delete;
-  void addTo(Command& command);
+  // `shown`: those that the help lists, empty for all; the others are taken as well.
+  void addTo(Command& command, const std::vector<std::string_view>& shown = {});
   // Errors: a value that an option does not take; options that exclude each other.
   Result<TrainOptions> apply() const;
   bool resume = false;

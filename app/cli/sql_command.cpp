@@ -1,13 +1,36 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/open_project.h"
 #include "app/cli/output.h"
-#include "storage/project.h"
+#include "app/cli/terminal.h"
 #include "storage/sql.h"
 
 namespace stepscope::cli {
+
+namespace {
+
+using Json = nlohmann::json;
+
+// Numbers stay numbers, NULL is null; what JSON cannot hold says what it is.
+Json json(const storage::SqlCell& cell) {
+  struct Visitor {
+    Json operator()(std::monostate) const { return nullptr; }
+    Json operator()(std::int64_t value) const { return value; }
+    Json operator()(double value) const {
+      if (std::isfinite(value)) return value;
+      return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+    }
+    Json operator()(const std::string& value) const { return value; }
+    Json operator()(storage::SqlBlob value) const { return {{"blob_bytes", value.bytes}}; }
+  };
+  return std::visit(Visitor{}, cell);
+}
+
+}  // namespace
 
 Command sqlCommand() {
   struct Arguments {
@@ -19,27 +42,31 @@ Command sqlCommand() {
                   "a reading SQL statement over a project file",
                   {{"PROJECT", &a->project, "project file", {}, true},
                    {"SQL", &a->sql, "SELECT …", {}, true},
-                   {"--json", &a->json, "one JSON array per row, the first with the column names"}}};
+                   {"--json", &a->json,
+                    "one JSON object per line: columns, a row each, done with their number and whether there were more"}}};
   command.run = [a] {
-    auto project = storage::Project::openReadOnly(a->project);
-    if (!project) return fmt::print(stderr, "error: {}\n", project.error().message), kFailed;
+    const auto project = openProject(a->project);
+    if (!project) return kFailed;
     auto result = storage::runSql(*project, a->sql);
-    if (!result) return fmt::print(stderr, "error: {}\n", result.error().message), kFailed;
+    if (!result) return tellError(result.error().message);
+    if (a->json) {
+      sayJson({{"event", "columns"}, {"columns", result->columns}});
+      for (const auto& row : result->rows) {
+        Json values = Json::array();
+        for (const auto& cell : row) values.push_back(json(cell));
+        sayJson({{"event", "row"}, {"values", std::move(values)}});
+      }
+      sayJson({{"event", "done"}, {"rows", result->rows.size()}, {"cut", result->truncated}, {"ns", result->time.count()}});
+      return kSuccess;
+    }
     std::vector<std::vector<std::string>> rows;
     for (const auto& row : result->rows) {
       rows.emplace_back();
-      for (const auto& cell : row) rows.back().push_back(storage::sqlCellText(cell));
+      for (const auto& cell : row)
+        rows.back().push_back(std::holds_alternative<std::monostate>(cell) ? "NULL" : storage::sqlCellText(cell));
     }
-    if (a->json) {
-      const auto print = [](const auto& row) {
-        fmt::print("{}\n", nlohmann::json(row).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-      };
-      print(result->columns);
-      for (const auto& row : rows) print(row);
-    } else {
-      fmt::print("{}", table(result->columns, rows, result->columns.size()));
-      if (result->truncated) fmt::print(stderr, "warning: more rows than shown ({})\n", rows.size());
-    }
+    say("{}", table(result->columns, rows, result->columns.size()));
+    if (result->truncated) tell("warning: more rows than shown ({}); narrow the query with WHERE or LIMIT\n", rows.size());
     return kSuccess;
   };
   return command;

@@ -7,17 +7,20 @@
 #include <optional>
 
 #include "app/cli/capture_folder.h"
+#include "app/cli/checkpoints.h"
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
+#include "app/cli/recording_watch.h"
 #include "app/cli/save_graphs.h"
 #include "app/cli/shared_options.h"
+#include "app/cli/terminal.h"
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
-#include "engine/ops/op_def.h"
 #include "engine/step/values.h"
+#include "engine/wire/border.h"
 #include "storage/recorder.h"
 
 namespace stepscope::cli {
@@ -37,6 +40,42 @@ void onInterrupt(int) {
   interrupted = true;
   if (running) running->cancel();
 }
+
+// Ctrl+C, a polite kill and a closed terminal end the run after the step that runs. `nohup` asked for the opposite.
+void listenForTheEnd() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (std::signal(signal, onInterrupt) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // who reads the output went away: outputIsRead()
+}
+
+// Losses that are no finite number.
+class LossWatch {
+ public:
+  // Tells the first one.
+  std::optional<snapshot::Alert> look(const snapshot::StepRecord& record) {
+    now_ = record.has_loss() && !std::isfinite(record.loss());
+    if (!now_) return std::nullopt;
+    if (count_++ > 0) return std::nullopt;
+    first_ = record.step();
+    snapshot::Alert alert;
+    alert.set_severity(snapshot::Alert::ERROR);
+    alert.set_code("loss_not_finite");
+    alert.set_step(record.step());
+    alert.set_message(fmt::format("loss of step {}: {}; expected a finite number", record.step(), std::fabs(record.loss())));
+    return alert;
+  }
+  // For the end of the run; empty: every loss was finite.
+  std::string text() const {
+    if (count_ == 0) return {};
+    return fmt::format("loss: not finite in {} step{}, first in step {}{}", count_, count_ == 1 ? "" : "s", first_,
+                       now_ ? ", and in the last one" : "");
+  }
+  bool lastIsFinite() const { return !now_; }
+
+ private:
+  std::int64_t count_ = 0, first_ = 0;
+  bool now_ = false;
+};
 
 Error fromStorage(const storage::Error& error) { return {ErrorCode::kIo, error.message}; }
 
@@ -61,20 +100,22 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
     SS_ASSIGN(const TensorView view, session.stepper().value(id));
     SS_TRY(writeNpy(file, view));
   }
-  if (!a.save.empty()) SS_TRY(session.saveState(a.save));
   return {};
 }
 
 Result<std::unique_ptr<storage::Recorder>> startRecorder(const Arguments& a, const Session& session) {
   auto project = storage::Project::openForWriting(a.project);
   if (!project) return tl::make_unexpected(fromStorage(project.error()));
-  auto recorder = storage::Recorder::start(std::move(*project));
+  // Nobody watches a window here: a step waits for a slow disk, and nothing of it is lost.
+  storage::RecorderSettings settings;
+  settings.stepPatience = std::chrono::minutes(1);
+  auto recorder = storage::Recorder::start(std::move(*project), settings);
   if (!recorder) return tl::make_unexpected(fromStorage(recorder.error()));
   storage::RunInfo info;
   const TrainOptions& o = session.options();
   info.modelPath = a.model;
   info.commandLine = commandLine();
-  info.threads = o.threads;
+  info.threads = threadsOf(o);
   if (session.lossValue()) info.lossName = session.runningGraph().value(session.lossValue()).name;
   info.seed = static_cast<std::int64_t>(o.seed);
   info.optimizer = o.optimizer;
@@ -103,10 +144,10 @@ void recordBuild(storage::Recorder& recorder, const Session& session) {
   for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
 }
 
-bool drawsRandomNumbers(const Graph& graph) {
-  return std::any_of(graph.order().begin(), graph.order().end(), [&graph](NodeId id) {
-    const OpDef* op = findOp(graph.node(id).domain, graph.node(id).op);
-    return op != nullptr && op->determinism == Determinism::kRandomKeyed;
+bool drawsRandomNumbers(const Graph& graph, const OpRegistry& ops) {
+  return std::any_of(graph.order().begin(), graph.order().end(), [&](NodeId id) {
+    const OpDef* op = ops.find(graph.node(id));
+    return op != nullptr && op->random;
   });
 }
 
@@ -116,7 +157,7 @@ std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Sess
   std::error_code error;
   if (!std::filesystem::is_directory(a.model, error) || !a.shared.initFrom.empty() || session.options().startStep != 0 ||
       session.options().data != (std::filesystem::path(a.model) / "batches.npz").string() ||
-      drawsRandomNumbers(*session.stages().back().graph))
+      drawsRandomNumbers(*session.stages().back().graph, session.registry().operators().ops))
     return std::nullopt;
   const auto captured = capturedLoss(a.model);
   if (!captured || std::fabs(loss - *captured) <= 1e-3 * std::max(1.0, std::fabs(*captured))) return std::nullopt;
@@ -130,6 +171,7 @@ std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Sess
 }
 
 Status checkPlaces(const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
+  SS_TRY(checkPlace("project", a.project));
   SS_TRY(checkPlace("save", a.save));
   SS_TRY(checkPlace("dump-grads", a.dumpGrads));
   SS_TRY(checkPlace("dump-params", a.dumpParams));
@@ -170,45 +212,74 @@ Status train(const Arguments& a, const Output& output) {
       return tl::make_unexpected(std::move(missing));
     }
   running = session.get();
-  std::signal(SIGINT, onInterrupt);
-  std::signal(SIGTERM, onInterrupt);
+  listenForTheEnd();
+  std::optional<RecordingWatch> watch;
+  if (recorder) watch.emplace(*recorder, output);
+  LossWatch losses;
+  Checkpoints checkpoints(a.save, options.checkpointSeconds, options.checkpointKeep);
+  const auto tellAlert = [&](const snapshot::Alert& alert) {
+    output.alert(alert);
+    if (recorder) recorder->alert(alert);
+  };
   const std::int64_t begin = monotonicNs();
   std::int64_t done = 0;
   Status failed;
   snapshot::StepRecord record;
-  while (done < options.steps && !interrupted) {
+  while (done < options.steps && !interrupted && outputIsRead() && !reserveIsSpent()) {
     const std::size_t buildsBefore = session->builds();
     if (Status stepped = session->step(record); !stepped) {
-      if (stepped.error().code != ErrorCode::kCancelled) failed = std::move(stepped);
+      if (!session->stoppedBy().empty()) {
+        failed = fail(ErrorCode::kInvalidArgument, session->stoppedBy());
+      } else if (stepped.error().code != ErrorCode::kCancelled) {
+        failed = std::move(stepped);
+      }
       break;
     }
     ++done;
     output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
+    if (const auto alert = losses.look(record)) tellAlert(*alert);
     if (done == 1)
-      if (const auto alert = compareWithCapture(a, *session, record.loss())) {
-        output.alert(*alert);
-        if (recorder) recorder->alert(*alert);
-      }
+      if (const auto alert = compareWithCapture(a, *session, record.loss())) tellAlert(*alert);
     if (recorder) {
       if (session->builds() != buildsBefore) {  // a new variant was made
         recorder->beginBuild();
         recordBuild(*recorder, *session);
       }
       recorder->step(record);
+      watch->look();
+    }
+    if (const Status kept = checkpoints.onTheWay(*session); !kept) {
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code("checkpoint_failed");
+      alert.set_step(record.step());
+      alert.set_message("checkpoint on the way: " + kept.error().message);
+      tellAlert(alert);
     }
   }
+  const bool cutShort = done < options.steps && failed;  // by a signal, or because nobody reads the output
   running = nullptr;
+  if (failed && done < options.steps && reserveIsSpent())
+    failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
+  if (failed && (done > 0 || options.steps == 0)) failed = checkpoints.atTheEnd(*session);
   if (recorder) {
     for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
-    recorder->endRun(!failed       ? storage::RunStatus::kFailed
-                     : interrupted ? storage::RunStatus::kCancelled
-                                   : storage::RunStatus::kFinished,
-                     failed ? "" : failed.error().message);
-    if (auto closed = recorder->close(); !closed && failed) failed = tl::make_unexpected(fromStorage(closed.error()));
+    recorder->endRun(!failed    ? storage::RunStatus::kFailed
+                     : cutShort ? storage::RunStatus::kCancelled
+                                : storage::RunStatus::kFinished,
+                     failed ? losses.text() : failed.error().message);
+    if (Status closed = watch->close(done); !closed) {
+      if (!failed) tellError(closed.error().message);
+      if (failed) failed = std::move(closed);
+    }
   }
   SS_TRY(failed);
-  if (interrupted) return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} steps", done));
+  if (cutShort)
+    return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} steps{}", done,
+                                                   interrupted ? "" : ": nobody reads what it prints any more"));
+  if (!losses.lastIsFinite()) return invalid(losses.text() + "; expected finite numbers");
+  if (!losses.text().empty()) tell("warning: {}\n", losses.text());
   output.finished(done, monotonicNs() - begin);
   return {};
 }
@@ -217,9 +288,7 @@ std::optional<int> wrongUsage(const Arguments& a) {
   if (const auto wrong = usageError(a.shared, a.fetch)) return wrong;
   if (const auto options = a.shared.apply(); options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty()))
     return std::nullopt;
-  fmt::print(
-      stderr,
-      "error: option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed\n");
+  tellError("option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed");
   return kUsage;
 }
 
@@ -233,7 +302,8 @@ Command trainCommand() {
       {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
        {"--project", &a->project, "record into this project file", "FILE"},
        {"--save-graphs", &a->saveGraphs, "write the graph after each phase as .onnx into this folder", "DIR"},
-       {"--save", &a->save, "parameters and optimizer state after the last step", "FILE.safetensors"},
+       {"--save", &a->save, "parameters and optimizer state after the last step, and on the way (option checkpoint.seconds)",
+        "FILE.safetensors"},
        {"--dump-grads", &a->dumpGrads, "gradients at the last step, as accumulated, before clipping", "FILE.safetensors"},
        {"--dump-params", &a->dumpParams, "parameters and running statistics after the last step", "FILE.safetensors"},
        {"--fetch", &a->fetch, "VALUE=FILE.npy: any intermediate value of the last step"},
@@ -242,7 +312,7 @@ Command trainCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = wrongUsage(*a)) return *wrong;
-    if (Status status = train(*a, output); !status) return output.failed(status.error().message), report(status.error());
+    if (Status status = train(*a, output); !status) return report(status.error());
     return kSuccess;
   };
   return command;

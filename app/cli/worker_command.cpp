@@ -5,7 +5,9 @@
 
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
+#include "app/cli/terminal.h"
 #include "engine/wire/server.h"
+#include "engine/wire/stage_teller.h"
 
 namespace stepscope::cli {
 
@@ -13,12 +15,13 @@ Command workerCommand() {
   Command command{"worker", "the protocol on stdin and stdout; started by the window, or behind ssh"};
   command.run = [] {
     std::signal(SIGPIPE, SIG_IGN);
+    StageTeller::waitBeforeDying();
     // Whatever a library prints must not get between the frames.
     const int out = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     static const snapshot::MachineInfo machine = machineInfo();
     if (Status status = serveWorker(STDIN_FILENO, out, machine); !status) {
-      fmt::print(stderr, "error: {}\n", status.error().message);
+      tellError(status.error().message);
       return kFailed;
     }
     return kSuccess;

@@ -25,7 +25,7 @@ const std::vector<ActionEntry>& Actions::table() {
        "The active view as a picture in the clipboard"},
       {"quit", "File", "Quit", "Ctrl+Q", "", "Close the window; the project keeps everything"},
 
-      {"run", "Run", "Run", "F5", "run", "Run until a breakpoint stops it, step after step"},
+      {"run", "Run", "Run", "F5", "run", "Run until a breakpoint stops it, step after step; while it runs, pause"},
       {"run_back", "Run", "Run back", "Shift+F5", "runback",
        "Run backwards to the previous breakpoint or the start of the step"},
       {"stop", "Run", "Pause", "Ctrl+Pause", "stop", "Stop what is running; the step stays where it is"},
@@ -39,6 +39,9 @@ const std::vector<ActionEntry>& Actions::table() {
       {"abandon", "Run", "Throw step away", "", "", "Go back to the state before this step"},
       {"train", "Run", "Train at full speed…", "Ctrl+F5", "", "Run many training steps without stopping at instructions"},
       {"rewind", "Run", "Rewind to step…", "", "", "Go back to the state before an earlier step"},
+      {"new_run", "Run", "New run from step 0", "", "",
+       "Begin again as a run of its own: the same options, data and seed, and the parameters of the file"},
+      {"name_run", "Run", "Name this run…", "", "", "The name it has in the list of runs and in reports"},
       {"breakpoint", "Run", "Breakpoint", "F9", "break", "Set or clear a breakpoint on the selected instruction"},
       {"breakpoint_add", "Run", "Add breakpoint…", "Shift+F9", "",
        "Break on an operator, a phase or a condition on a tensor"},

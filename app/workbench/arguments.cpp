@@ -4,6 +4,8 @@
 #include <QCommandLineParser>
 #include <cstdio>
 
+#include "app/version.h"
+
 namespace stepscope {
 
 std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) {
@@ -34,7 +36,7 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
     return 0;
   }
   if (parser.isSet(version)) {
-    std::printf("stepscope-workbench " STEPSCOPE_VERSION "\n");
+    std::printf("stepscope-workbench %s\n", versionText());
     return 0;
   }
   if (parser.positionalArguments().size() > 1) {

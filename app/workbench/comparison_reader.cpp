@@ -51,6 +51,17 @@ std::optional<Divergence> divergence(const std::optional<storage::Divergence>& d
 
 TimeFigures timeFigures(const storage::TimeStats& s) { return {s.n, s.median, s.p95, s.min, s.max}; }
 
+StepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind& kind) {
+  StepTimes out;
+  static_cast<TimeFigures&>(out) = timeFigures(times);
+  out.speed = text(kind.speed());
+  out.measured = kind.measured > 0;
+  out.processors = kind.processors();
+  out.waitShare = kind.waitShare();
+  out.busy = kind.busy();
+  return out;
+}
+
 RunEntry runEntry(const storage::RunRow& r) {
   RunEntry e;
   e.id = r.id;
@@ -67,7 +78,7 @@ RunEntry runEntry(const storage::RunRow& r) {
   return e;
 }
 
-storage::Result<RunComparison> readComparison(const QString& path, const CompareRequest& request) {
+storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   std::optional<storage::Project> other;
   if (!request.otherProject.isEmpty()) {
@@ -75,7 +86,9 @@ storage::Result<RunComparison> readComparison(const QString& path, const Compare
   }
   const storage::Project& projectB = other ? *other : project;
   SS_STORE_ASSIGN(const auto c, storage::compareRuns(project, request.a, projectB, request.b, {request.rtol, request.atol}));
-  RunComparison out;
+  ReadComparison read;
+  read.threads = text(c.threads);
+  RunComparison& out = read.comparison;
   out.request = request;
   out.a = side(project, c.a, c.stepA);
   out.b = side(projectB, c.b, c.stepB);
@@ -93,7 +106,7 @@ storage::Result<RunComparison> readComparison(const QString& path, const Compare
   out.stepPhases = times(c.stepPhases);
   out.ops = times(c.ops);
   for (const auto& m : c.memory) out.memory.push_back({text(m.name), m.a, m.b});
-  return out;
+  return read;
 }
 
 storage::Result<StartupHistory> readStartupHistory(const QString& path, std::int64_t run) {

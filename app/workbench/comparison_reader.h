@@ -6,15 +6,20 @@
 #include "storage/error.h"
 #include "storage/queries.h"
 #include "storage/timing.h"
-#include "views/common/run_comparison.h"
+#include "views/common/run_times.h"
 
 namespace stepscope {
 
 RunEntry runEntry(const storage::RunRow& row);
 TimeFigures timeFigures(const storage::TimeStats& times);
+StepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind& kind);
 
 // Run A is in `path`, run B in `path` or in `request.otherProject`.
-storage::Result<RunComparison> readComparison(const QString& path, const CompareRequest& request);
+struct ReadComparison {
+  RunComparison comparison;
+  QString threads;  // why equal runs may differ in bits: other numbers of threads; empty: they may not
+};
+storage::Result<ReadComparison> readComparison(const QString& path, const CompareRequest& request);
 
 // The newest build of the run last, before it those of the same model and kind (first builds, or rebuilds after a toggle).
 // Run 0 is the newest.

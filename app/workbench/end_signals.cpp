@@ -14,11 +14,13 @@ namespace {
 
 constexpr int kSignals[] = {SIGTERM, SIGINT, SIGHUP};
 std::atomic<int> written{-1};
+std::atomic<void (*)()> onSignal{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 // Nothing but a write is safe in a handler; the loop hears of it at the other end of the pipe.
 void handle(int) {
   const int before = errno;
+  if (const auto first = onSignal.load()) first();
   const char byte = 0;
   [[maybe_unused]] const auto count = write(written.load(), &byte, 1);
   errno = before;
@@ -33,7 +35,8 @@ void setHandler(void (*handler)(int), int flags) {
 
 }  // namespace
 
-EndSignals::EndSignals(QObject* parent) : QObject(parent) {
+EndSignals::EndSignals(void (*atOnce)(), QObject* parent) : QObject(parent) {
+  onSignal = atOnce;
   if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) return;
   auto* notifier = new QSocketNotifier(pipe_[0], QSocketNotifier::Read, this);
   connect(notifier, &QSocketNotifier::activated, this, [this] {
@@ -48,6 +51,7 @@ EndSignals::~EndSignals() {
   if (pipe_[0] < 0) return;
   setHandler(SIG_DFL, 0);
   written = -1;
+  onSignal = nullptr;
   for (const int end : pipe_) ::close(end);
 }
 

@@ -11,7 +11,8 @@ class EndSignals : public QObject {
   Q_OBJECT
 
  public:
-  explicit EndSignals(QObject* parent = nullptr);
+  // `atOnce` runs in the signal's handler, whatever holds the loop: async-signal-safe.
+  explicit EndSignals(void (*atOnce)() = nullptr, QObject* parent = nullptr);
   ~EndSignals() override;
 
  signals:

@@ -60,8 +60,9 @@ const std::vector<Layout>& shippedLayouts() {
     std::vector<Layout> all = {
         layout("Explore", {"model", "instructions"}, {"graph"}, {}, {"node", "tensors", "source"},
                {"alerts", "log", "startup_table", "determinism"}),
-        layout("Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
-               {"memory", "timeline", "training", "value_history", "startup_chart", "batch", "source", "alerts"}),
+        layout(
+            "Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
+            {"memory", "timeline", "training", "value_history", "precision", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
                {"flame", "hot_ops", "startup_table", "training", "value_history", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"},

@@ -2,18 +2,58 @@
 #include <QApplication>
 #include <QSettings>
 #include <QThreadPool>
+#include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "app/workbench/arguments.h"
 #include "app/workbench/end_signals.h"
+#include "app/workbench/end_watch.h"
 #include "app/workbench/main_window.h"
 #include "app/workbench/scratch_folder.h"
 #include "app/workbench/screenshot.h"
+#include "engine/wire/border.h"
 #include "views/common/tokens.h"
 
-int main(int argc, char** argv) {
-  using namespace stepscope;
-  QApplication app(argc, argv);
+namespace {
+
+using namespace stepscope;
+
+// No exception crosses Qt's event loop: without memory the window ends, and with it the recording closes its file.
+class Application : public QApplication {
+ public:
+  using QApplication::QApplication;
+  bool notify(QObject* receiver, QEvent* event) override {
+    bool handled = true;
+    const Status status = caught("window", [&]() -> Status {
+      handled = QApplication::notify(receiver, event);
+      return {};
+    });
+    if (status) return handled;
+    std::fprintf(stderr, "error: %s\n", status.error().message.c_str());
+    QApplication::exit(1);
+    return true;
+  }
+};
+
+// What is answered with text needs no display.
+std::optional<int> answeredInText(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  const bool asked = std::any_of(words.begin(), words.end(), [](std::string_view word) {
+    return word == "--help" || word == "-h" || word == "--help-all" || word == "--version" || word == "-v";
+  });
+  if (!asked) return std::nullopt;
+  const QCoreApplication app(argc, argv);
+  Arguments arguments;
+  return parseArguments(QCoreApplication::arguments(), &arguments);
+}
+
+int run(int argc, char** argv) {
+  if (const auto code = answeredInText(argc, argv)) return *code;
+  Application app(argc, argv);
   QApplication::setOrganizationName(QStringLiteral("stepscope"));
   QApplication::setApplicationName(QStringLiteral("stepscope-workbench"));
   QApplication::setApplicationVersion(QStringLiteral(STEPSCOPE_VERSION));
@@ -32,7 +72,11 @@ int main(int argc, char** argv) {
   }
   if (!arguments.layout.isEmpty()) window.applyLayout(arguments.layout);
   window.show();
-  EndSignals ends;
+  EndSignals ends(endSoon);
+  if (remember) {  // pictures take the time that they take
+    QObject::connect(&app, &QGuiApplication::lastWindowClosed, endSoon);
+    QObject::connect(&app, &QCoreApplication::aboutToQuit, endSoon);
+  }
   QObject::connect(&ends, &EndSignals::asked, &window, [&window] {
     window.close();
     QApplication::exit(0);
@@ -52,4 +96,16 @@ int main(int argc, char** argv) {
   }
   if (scripted || !arguments.show.isEmpty()) script = std::make_unique<Script>(window, arguments);
   return QApplication::exec();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = 1;
+  const Status status = caught("window", [&]() -> Status {
+    code = run(argc, argv);
+    return {};
+  });
+  if (!status) std::fprintf(stderr, "error: %s\n", status.error().message.c_str());
+  return code;
 }

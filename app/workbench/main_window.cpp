@@ -8,6 +8,7 @@
 #include <QComboBox>
 #include <QDragEnterEvent>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QJsonDocument>
 #include <QKeyEvent>
 #include <QMenu>
@@ -50,7 +51,10 @@ MainWindow::MainWindow(bool remember)
   layout->setSpacing(0);
   layout->addWidget(toolbar_);
   layout->addWidget(notice_);
-  layout->addWidget(pages_, 1);
+  middle_ = new QHBoxLayout;
+  middle_->setSpacing(0);
+  middle_->addWidget(pages_, 1);
+  layout->addLayout(middle_, 1);
   layout->addWidget(status_);
   setCentralWidget(central);
   pages_->addWidget(board_);
@@ -83,7 +87,13 @@ View* MainWindow::makeView(const QString& id) {
     if (id != QLatin1String(entry.id)) continue;
     View* view = entry.make({store_, selection_, wishes_});
     // Whenever it is made: not only views of the layout that the window opens with remember what they showed.
-    if (remember_) view->restoreState(QSettings().value(QStringLiteral("view/") + id).toString());
+    if (remember_) {
+      const SettingsReader settings = remembered();
+      const QString key = QStringLiteral("view/") + id, state = settings.text(key);
+      view->restoreState(state);
+      if (!state.isEmpty() && view->saveState() != state)
+        settings.refuse(key, format::visible(state.left(40)), tr("the state of the view"));
+    }
     return view;
   }
   return nullptr;
@@ -183,6 +193,7 @@ bool MainWindow::idle() const {
 void MainWindow::connectSession() {
   connect(&session_, &Session::busyChanged, this, [this] {
     Running::of(store_).set(session_.running());
+    status_->setGoal(session_.goal());
     if (!session_.busy() && !(store_.position().in_step() && store_.position().breakpoint() != 0)) notice_->clearStop();
     toolbar_->setRunning(session_.busy() || session_.running());
     updateActions();
@@ -202,10 +213,29 @@ void MainWindow::connectSession() {
       notice_->showProblem(
           store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text,
           tr("Restart worker"), [this] { session_.restart(); });
+    } else if (code == u"out_of_memory" && store_.plan()) {
+      notice_->showProblem(format::bytesWithin(text), tr("Fit by recompute"), [this] { fitByRecompute(); });
     } else {
       notice_->showProblem(text, {}, {});
     }
   });
+  connect(&session_, &Session::buildDied, this, &MainWindow::tellOfBuildDeath);
+  connect(&session_, &Session::alertRaised, this, [this](const snapshot::Alert& alert) {
+    if (alert.code() == "does_not_fit")
+      notice_->showProblem(format::bytesWithin(format::visible(alert.message())), tr("Fit by recompute"),
+                           [this] { fitByRecompute(); });
+    using B = snapshot::Breakpoint;
+    if (alert.code() != "nan" && alert.code() != "inf") return;
+    const auto kind = alert.code() == "nan" ? B::kNan : B::kNewInf;
+    const auto& all = store_.breakpoints();
+    if (std::any_of(all.begin(), all.end(), [kind](const B& b) { return b.enabled() && b.condition_case() == kind; }))
+      return;  // the run stops at it, and brokeAt() tells
+    const QString text = tr("Step %1: %2").arg(format::count(alert.step()), format::visible(alert.message()));
+    notice_->showProblem(
+        text, alert.instruction() < 0 ? QString() : tr("Show where"),
+        [this, step = alert.step(), instruction = alert.instruction()] { session_.goTo(step, instruction); });
+  });
+  connect(&session_, &Session::progress, status_, &StatusLine::setProgress);
   connect(&session_, &Session::note, status_, &StatusLine::note);
   connect(&session_, &Session::brokeAt, this, [this](const QString& reason, int instruction) {
     const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
@@ -214,7 +244,16 @@ void MainWindow::connectSession() {
       return;
     }
     const QString maker = tr("%1 %2").arg(format::count(instruction), format::visible(made->op()));
-    notice_->showStop(tr("Stopped by %1, made by %2").arg(reason, maker), tr("Show %1").arg(maker),
+    QString text = tr("Stopped by %1, made by %2").arg(reason, maker);
+    // The alert of it knows more: the row of the batch, say.
+    const auto& alerts = store_.alerts();
+    const auto told = std::find_if(alerts.rbegin(), alerts.rend(), [&](const snapshot::Alert& a) {
+      return a.step() == store_.position().step() && a.instruction() == instruction &&
+             (a.code() == "nan" || a.code() == "inf");
+    });
+    if (told != alerts.rend())
+      text = tr("Stopped in step %1: %2").arg(format::count(told->step()), format::visible(told->message()));
+    notice_->showStop(text, tr("Show %1").arg(maker),
                       [this, instruction] { selection_.select(Selection::ofInstruction(instruction)); });
   });
   connect(&store_, &SnapshotStore::optionsChanged, this, &MainWindow::updateOptions);
@@ -226,6 +265,30 @@ void MainWindow::connectSession() {
   connect(&selection_, &SelectionModel::historyChanged, this, &MainWindow::updateActions);
   connect(&selection_, &SelectionModel::selectionChanged, this, &MainWindow::updateActions);
   setBreakOn(true, true);
+}
+
+// A budget of live activations with which the plan stays below its limit, as far as values can be computed again.
+void MainWindow::fitByRecompute() {
+  if (!store_.plan()) return;
+  qint64 limit = 0;
+  for (const auto& option : store_.options())
+    if (option.name() == "memory.limit") limit = format::bytesOf(QString::fromStdString(option.value())).value_or(0);
+  // One that was refused because the plan does not fit is what the plan is made to fit.
+  const qint64 asked = format::bytesOf(askedLimit_).value_or(0);
+  if (asked > 0) limit = asked;
+  if (limit == 0 && store_.machine()) limit = store_.machine()->memory_bytes();
+  const snapshot::Plan& plan = store_.plan()->plan();
+  const qint64 budget = limit - plan.persistent_bytes();
+  if (budget <= 0) {
+    notice_->showProblem(tr("recompute: parameters, optimizer state and batch alone need %1; expected less than %2")
+                             .arg(format::bytes(plan.persistent_bytes()), format::bytes(limit)),
+                         {}, {});
+    return;
+  }
+  board_->show(QStringLiteral("recompute"));
+  if (asked > 0) setOptionUndoable(QStringLiteral("memory.limit"), askedLimit_);
+  // What a plan places around live values, workspaces above all, needs room too.
+  setOptionUndoable(QStringLiteral("recompute.budget"), QString::number(budget - budget / 20));
 }
 
 void MainWindow::updateProgress() {

@@ -10,17 +10,20 @@
 
 #include "app/workbench/actions.h"
 #include "app/workbench/build_keeper.h"
+#include "app/workbench/model_peek.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
 #include "app/workbench/recording.h"
 #include "app/workbench/scratch_folder.h"
 #include "app/workbench/session.h"
 #include "app/workbench/session_mark.h"
+#include "app/workbench/settings_reader.h"
 #include "app/workbench/source_reader.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
 
 class QFileDialog;
+class QHBoxLayout;
 class QMenu;
 
 namespace stepscope {
@@ -86,6 +89,8 @@ class MainWindow : public QMainWindow {
   void updateAlerts();
   void updateBreakOn();
   void updateProgress();
+  void fitByRecompute();
+  void tellOfBuildDeath(const BuildDeath& death);
   Selection complete(Selection selection) const;
   View* makeView(const QString& id);
   void showStartPage(bool show);
@@ -100,6 +105,8 @@ class MainWindow : public QMainWindow {
   void pushOptions();
   void remember();
   void restore();
+  // What was remembered; a part that cannot be understood goes to the log, once.
+  SettingsReader remembered();
   void connectFiles();
   void connectReturn();
   void keepPlace();  // for a window that comes after this one
@@ -107,7 +114,9 @@ class MainWindow : public QMainWindow {
   void continueBack();
   void showSetUp();   // of the model that was read
   void closeSetUp();  // another file is opened
-  void showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
+  // Beside the views. What is open stays until another model is built or looked at. The dialog, to be told more.
+  class SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
+  void connectPeek();
   void beginRecording();
   void askFile(const QString& title, const QString& name, const QString& filter,
                const std::function<void(const QString&)>& then);
@@ -115,8 +124,8 @@ class MainWindow : public QMainWindow {
   void askExisting(const QString& title, const QString& filter, const std::function<void(const QString&)>& then);
   void connectArrays();  // .npy files: load, save, compare
   void noteFile(const QString& path);
-  void noteSetUp();                       // of the model that was built
-  snapshot::Configure lastSetUp() const;  // of the model that is open; empty when it was never built
+  void noteSetUp();                                    // of the model that was built
+  snapshot::Configure lastSetUp(const QString& path);  // of a model; empty when it was never built
   void listFiles();
 
   bool remember_;
@@ -126,6 +135,7 @@ class MainWindow : public QMainWindow {
   Session session_;
   Recording recording_;
   BuildKeeper keeper_{store_, session_};
+  ModelPeek peek_;  // at a model while another one is open
   SourceReader sources_;
   ScratchFolder scratch_;  // projects of windows that remember nothing
   Palette* palette_ = nullptr;
@@ -133,10 +143,12 @@ class MainWindow : public QMainWindow {
   int setUps_ = 0;  // that were asked for
   QUndoStack undo_;
   QElapsedTimer focused_;  // since "focus" was asked for
+  QString askedLimit_;     // of memory, the newest one that was asked for
   OptionSettings wanted_;  // options that were asked for in this turn of the event loop
   Actions* actions_;
   Toolbar* toolbar_;
   NoticeBar* notice_;
+  QHBoxLayout* middle_;  // the pages, and the set-up beside them
   QStackedWidget* pages_;
   PanelBoard* board_;
   View* start_ = nullptr;
@@ -152,12 +164,14 @@ class MainWindow : public QMainWindow {
   QFileDialog* existingDialog_ = nullptr;
   std::function<void(const QString&)> existing_;
   std::vector<Layout> saved_;
+  QStringList toldOfSettings_;
   int alertPlace_ = -1;
   QTimer progressTimer_;
   std::unique_ptr<SessionMark> mark_;  // null: nothing is remembered
   QTimer markTimer_;
   std::optional<SessionPlace> back_;  // on the way to it
   int backMoves_ = 0;                 // made so far: to the step, to the instruction
+  QThreadPool bundles_;               // last: waits for its threads before the rest goes
 };
 
 }  // namespace stepscope

@@ -142,6 +142,7 @@ void MainWindow::pushOptions() {
   for (const auto& [name, value] : std::exchange(wanted_, {}))
     for (const auto& option : store_.options()) {
       if (QString::fromStdString(option.name()) != name || QString::fromStdString(option.value()) == value) continue;
+      if (name == u"memory.limit") askedLimit_ = value;
       from.emplace_back(name, QString::fromStdString(option.value()));
       to.emplace_back(name, value);
     }
@@ -155,7 +156,12 @@ void MainWindow::connectActions() {
   on("open", [this] { emit wishes_.openDialog(); });
   on("start_page", [this] { showStartPage(start_ && pages_->currentWidget() != start_); });
   on("quit", [this] { close(); });
-  on("run", [this] { session_.run(false); });
+  on("run", [this] {
+    if (session_.running() || session_.busy())
+      session_.pause();  // not every keyboard has a key for it
+    else
+      session_.run(false);
+  });
   on("run_back", [this] { session_.run(true); });
   on("stop", [this] { session_.pause(); });
   on("step_back", [this] { session_.step(-1); });
@@ -179,6 +185,21 @@ void MainWindow::connectActions() {
     const int step = static_cast<int>(std::min<std::int64_t>(store_.position().step(), 1'000'000'000));
     askNumber(this, tr("Rewind"), tr("Go back to the state before step:"), std::max(0, step - 1), step,
               [this](int n) { session_.rewind(n); });
+  });
+  on("new_run", [this] {
+    scripted_ = true;  // its set-up is known
+    session_.newRun();
+  });
+  on("name_run", [this] {
+    auto* dialog = new QInputDialog(this);
+    dialog->setObjectName(QStringLiteral("name_run_dialog"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setWindowTitle(tr("Name this run"));
+    dialog->setLabelText(tr("Name in the list of runs:"));
+    connect(dialog, &QInputDialog::textValueSelected, this, [this](const QString& name) {
+      if (!name.trimmed().isEmpty()) recording_.nameRun(name.trimmed());
+    });
+    dialog->open();
   });
   on("breakpoint", [this] {
     if (selection_.selection().instruction >= 0) session_.toggleBreakpoint(selection_.selection().instruction);
@@ -315,6 +336,7 @@ void MainWindow::connectWishes() {
     session_.setBreakpoints(all);
   });
   connect(&wishes_, &Wishes::rewind, &session_, &Session::rewind);
+  connect(&wishes_, &Wishes::goToPlace, &session_, &Session::goTo);
   connect(&wishes_, &Wishes::stageGraph, this, [this](const QString& stage) {
     if (store_.readOnly()) {
       recording_.readStage(stage);
@@ -337,6 +359,7 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::compareBits, &session_, &Session::compareBits);
   connect(&wishes_, &Wishes::setOption, this, &MainWindow::setOptionUndoable);
   connect(&wishes_, &Wishes::recompute, &session_, &Session::recompute);
+  connect(&wishes_, &Wishes::studyPrecision, &session_, &Session::studyPrecision);
   connect(&wishes_, &Wishes::status, status_, &StatusLine::note);
   connect(&wishes_, &Wishes::command, this, [this](const QString& id) {
     if (QAction* action = actions_->find(id)) action->trigger();
@@ -366,6 +389,9 @@ void MainWindow::updateActions() {
   enable("run_here", free && selection_.selection().instruction >= 0);
   enable("abandon", free && p.in_step());
   enable("rewind", free && p.step() > 0);
+  enable("new_run", free);
+  enable("name_run", session_.built() && recording_.recording());
+  enable("run", free || (model && (session_.busy() || session_.running())));
   enable("stop", session_.busy() || session_.running());
   enable("restart", !session_.modelPath().isEmpty());
   enable("configure", store_.model() != nullptr && !session_.busy() && !store_.readOnly());

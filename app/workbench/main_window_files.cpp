@@ -6,6 +6,7 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QHBoxLayout>
 #include <QSettings>
 #include <QStandardPaths>
 #include <QTimer>
@@ -14,6 +15,7 @@
 #include "app/workbench/main_window.h"
 #include "app/workbench/places.h"
 #include "views/common/format.h"
+#include "views/common/tokens.h"
 #include "views/key_help/key_help.h"
 #include "views/open_dialog/set_up_dialog.h"
 #include "views/palette/palette.h"
@@ -49,7 +51,32 @@ void MainWindow::openPath(const QString& path) {
     recording_.open(place.path, 0);
     return;
   }
-  session_.inspect(place.path, {});
+  // A model that is open stays until this one is built or looked at.
+  if (session_.built() && session_.client().alive() && store_.workerState() != WorkerState::kUnresponsive)
+    peek_.read(place.path);
+  else
+    session_.inspect(place.path, {});
+}
+
+void MainWindow::connectPeek() {
+  connect(&peek_, &ModelPeek::modelRead, this,
+          [this](const QString& path, const ModelPtr& model) { showSetUpOf(model, lastSetUp(path), path); });
+  connect(&peek_, &ModelPeek::refused, this, [this](const QString& path, const QString& why, const ModelPtr& model) {
+    const QString text = format::visible(why.section('\n', 0, 0));
+    const int all = model ? model->problems_size() : 1;
+    const QString said = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), text) : text;
+    notice_->showProblem(why.contains(path) ? said : tr("model '%1': %2").arg(format::visible(path), said), {}, {});
+    if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
+  });
+  connect(&session_, &Session::buildRefused, this,
+          [this](const snapshot::Configure& refused, const QString& text, const QString& setting) {
+            if (scripted_ || !store_.model()) return;
+            showSetUpOf(store_.model(), refused, session_.modelPath())->showProblem(text, setting);
+          });
+  // A model is looked at: its graph is there before anything is built.
+  connect(&store_, &SnapshotStore::graphChanged, this, [this] {
+    if (store_.graph() && !session_.built() && !store_.readOnly()) showStartPage(false);
+  });
 }
 
 void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
@@ -61,31 +88,53 @@ void MainWindow::openAndBuild(const QString& path, const snapshot::Configure& co
 
 void MainWindow::showSetUp() {
   if (store_.model())
-    showSetUpOf(store_.model(), session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(),
+    showSetUpOf(store_.model(),
+                session_.configuration().settings_size() > 0 ? session_.configuration() : lastSetUp(session_.modelPath()),
                 session_.modelPath());
 }
 
 void MainWindow::closeSetUp() {
   ++setUps_;
+  peek_.cancel();
   for (auto* dialog : findChildren<SetUpDialog*>()) dialog->close();
 }
 
-void MainWindow::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
+SetUpDialog* MainWindow::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
   closeSetUp();
   auto* dialog = new SetUpDialog(model, before, this);
   dialog->setAttribute(Qt::WA_DeleteOnClose);
-  connect(dialog, &SetUpDialog::buildWanted, &session_, &Session::build);
+  // The model that is open, or another one.
+  const bool other = model != store_.model();
+  if (other && model->problems_size() == 0 && session_.built()) dialog->offerLook();
+  connect(dialog, &SetUpDialog::buildWanted, this, [this, other, path](const snapshot::Configure& configuration) {
+    notice_->clear();
+    scripted_ = false;
+    if (other)
+      session_.openAndBuild(path, configuration);
+    else
+      session_.build(configuration);
+  });
+  connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     notice_->clear();
     session_.inspect(path, QStringLiteral("random"));
   });
-  dialog->open();
+  dialog->setWindowFlags(Qt::Widget);
+  dialog->setFixedWidth(std::min(width() * 11 / 20, 58 * Metrics::current().unit));
+  middle_->addWidget(dialog);
+  pages_->setMinimumWidth(1);  // the views give way; without the set-up they have their own least width again
+  connect(dialog, &QObject::destroyed, pages_, [this] {
+    if (findChildren<SetUpDialog*>().isEmpty()) pages_->setMinimumWidth(0);
+  });
+  dialog->show();
+  dialog->setFocus();
+  return dialog;
 }
 
 void MainWindow::noteFile(const QString& path) {
   if (!remember_) return;
   QSettings settings;
-  QStringList recent = settings.value(QStringLiteral("recent")).toStringList();
+  QStringList recent = remembered().texts(QStringLiteral("recent"));
   recent.removeAll(path);
   recent.prepend(path);
   for (const QString& old : recent.mid(kMostRecent)) settings.remove(setUpKey(old));
@@ -99,17 +148,20 @@ void MainWindow::noteSetUp() {
   QSettings().setValue(setUpKey(session_.modelPath()), QByteArray(text.data(), static_cast<qsizetype>(text.size())));
 }
 
-snapshot::Configure MainWindow::lastSetUp() const {
+snapshot::Configure MainWindow::lastSetUp(const QString& path) {
   snapshot::Configure last;
-  const QByteArray text = remember_ ? QSettings().value(setUpKey(session_.modelPath())).toByteArray() : QByteArray();
-  if (!last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) last.Clear();
-  return last;
+  if (!remember_) return last;
+  const SettingsReader settings = remembered();
+  const QByteArray text = settings.bytes(setUpKey(path));
+  if (last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) return last;
+  settings.refuse(setUpKey(path), tr("%1 bytes").arg(text.size()), tr("the set-up of a model"));
+  return {};
 }
 
 void MainWindow::listFiles() {
   std::vector<FileEntry> files;
   if (remember_) {
-    for (const QString& path : QSettings().value(QStringLiteral("recent")).toStringList()) {
+    for (const QString& path : remembered().texts(QStringLiteral("recent")).mid(0, kMostRecent)) {
       if (QFileInfo::exists(path)) files.push_back({path, {}, false});
     }
   }
@@ -144,6 +196,7 @@ void MainWindow::beginRecording() {
   info.modelPath = model.toStdString();
   info.device = "cpu";
   info.threads = settingOf(configuration, "threads").toInt();
+  if (info.threads == 0 && store_.machine()) info.threads = store_.machine()->cores();
   info.seed = settingOf(configuration, "seed").toLongLong();
   info.optimizer =
       settingOf(configuration, "optimizer").isEmpty() ? "sgd" : settingOf(configuration, "optimizer").toStdString();
@@ -220,6 +273,7 @@ void MainWindow::connectFiles() {
     connect((*actions_)[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
   };
   on("configure", [this] { showSetUp(); });
+  connectPeek();
   on("save_state", [this] {
     askFile(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"),
             [this](const QString& path) { session_.saveState(path); });
@@ -264,7 +318,7 @@ void MainWindow::connectFiles() {
 
   connectArrays();
   connect(&wishes_, &Wishes::openDialog, this, [this] {
-    const QString last = remember_ ? QSettings().value(QStringLiteral("recent")).toStringList().value(0) : QString();
+    const QString last = remember_ ? remembered().texts(QStringLiteral("recent")).value(0) : QString();
     auto* dialog = new QFileDialog(this, tr("Open a model or a project"), QFileInfo(last).path(),
                                    tr("Models and projects (*.onnx *.stepscope);;All files (*)"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
@@ -304,7 +358,10 @@ void MainWindow::connectFiles() {
 
   connect(&session_, &Session::modelInspected, this, [this] {
     // Not in the turn that took the answer: the dialog is work enough for one.
-    if (!scripted_) QTimer::singleShot(0, this, &MainWindow::showSetUp);
+    if (!scripted_)
+      QTimer::singleShot(0, this, [this, asked = setUps_] {
+        if (asked == setUps_ && !session_.built()) showSetUp();
+      });
   });
   connect(&session_, &Session::notRead, this, [this](const ModelPtr& model) {
     if (scripted_) return;
@@ -368,6 +425,13 @@ void MainWindow::connectFiles() {
     noteFile(path);
     setWindowTitle(tr("%1 (read-only) – Stepscope").arg(format::visible(path.section('/', -1))));
     showStartPage(false);
+  });
+  connect(&recording_, &Recording::damaged, this, [this](const QStringList& warnings) {
+    const int more = static_cast<int>(warnings.size()) - 1;
+    const QString text =
+        more > 0 ? tr("%1. What can be read is shown; %2 more in Alerts").arg(warnings.value(0), format::count(more))
+                 : tr("%1. What can be read is shown").arg(warnings.value(0));
+    notice_->showProblem(text, tr("Show alerts"), [this] { board_->show(QStringLiteral("alerts")); });
   });
   connectReturn();
   listFiles();

@@ -5,13 +5,30 @@
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QMenu>
+#include <QScreen>
 #include <QSettings>
+#include <algorithm>
 
 #include "app/workbench/main_window.h"
 #include "app/workbench/view_list.h"
+#include "views/common/format.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+
+// It has a name, and a view that there is.
+bool isSound(const Layout& layout) {
+  const auto& all = viewList();
+  const auto known = [&all](const QString& id) {
+    return std::any_of(all.begin(), all.end(), [&id](const ViewEntry& entry) { return id == QLatin1String(entry.id); });
+  };
+  return !layout.name.isEmpty() && std::any_of(layout.views.begin(), layout.views.end(), [&known](const QStringList& ids) {
+    return std::any_of(ids.begin(), ids.end(), known);
+  });
+}
+
+}  // namespace
 
 void MainWindow::makeMenus() {
   for (const ViewEntry& entry : viewList()) {
@@ -109,17 +126,35 @@ void MainWindow::remember() {
 
 void MainWindow::restore() {
   if (!remember_) return;
-  const QSettings settings;
-  restoreGeometry(settings.value(QStringLiteral("geometry")).toByteArray());
-  const QJsonArray saved = QJsonDocument::fromJson(settings.value(QStringLiteral("layouts")).toByteArray()).array();
-  for (const QJsonValue& value : saved) {
+  const SettingsReader settings = remembered();
+  const QByteArray geometry = settings.bytes(QStringLiteral("geometry"));
+  if (!geometry.isEmpty() && !restoreGeometry(geometry))
+    settings.refuse(QStringLiteral("geometry"), tr("%1 bytes").arg(geometry.size()), tr("the place of a window"));
+  // The screen may be another one than the window was left on.
+  if (const QScreen* on = screen(); on && !isMaximized() && !isFullScreen()) resize(size().boundedTo(on->availableSize()));
+  const QString layouts = QStringLiteral("layouts"), present = QStringLiteral("present");
+  for (const QJsonValue& value : settings.json(layouts).array()) {
     const Layout layout = Layout::fromJson(value.toObject());
-    if (!layout.name.isEmpty()) saved_.push_back(layout);
+    if (isSound(layout))
+      saved_.push_back(layout);
+    else
+      settings.refuse(layouts, tr("a layout '%1' without a view").arg(format::visible(layout.name)), tr("a name and views"));
   }
-  const Layout present =
-      Layout::fromJson(QJsonDocument::fromJson(settings.value(QStringLiteral("present")).toByteArray()).object());
-  if (present.name.isEmpty()) return;
-  arrange(present);
+  const QJsonDocument last = settings.json(present);
+  if (last.isNull()) return;
+  const Layout layout = Layout::fromJson(last.object());
+  if (!isSound(layout))
+    return settings.refuse(present, tr("a layout '%1' without a view").arg(format::visible(layout.name)),
+                           tr("a name and views"));
+  arrange(layout);
+}
+
+SettingsReader MainWindow::remembered() {
+  return SettingsReader([this](const QString& problem) {
+    if (toldOfSettings_.contains(problem)) return;
+    toldOfSettings_ << problem;
+    store_.addLog({QStringLiteral("warning"), problem, 0});
+  });
 }
 
 }  // namespace stepscope

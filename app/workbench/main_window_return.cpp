@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a window that ended by itself leaves behind, and the way back to it.
+#include <QApplication>
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QStandardPaths>
 #include <algorithm>
 #include <utility>
 
+#include "app/workbench/bug_bundle.h"
 #include "app/workbench/main_window.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
@@ -43,6 +45,46 @@ void MainWindow::connectReturn() {
   connect(&session_, &Session::busyChanged, this, &MainWindow::continueBack);
 }
 
+// What a person can do about it stands in the notice; what a bug report needs is written beside.
+void MainWindow::tellOfBuildDeath(const BuildDeath& death) {
+  QString where = tr("phase '%1'").arg(death.phase);
+  if (!death.pass.isEmpty()) where += tr(", pass '%1'").arg(death.pass);
+  QString text = tr("%1, while building: %2.").arg(death.reason, where);
+  const QString last = death.graphs.empty() ? QString() : format::visible(death.graphs.back()->graph().phase());
+  if (death.besidePlan) text += ' ' + tr("What is shown is the plan before it; Restart worker returns to that.");
+  if (!last.isEmpty())
+    text += ' ' + (death.besidePlan ? tr("The graphs of the new build up to '%1' can be opened.")
+                                    : tr("The graphs up to '%1' are open."))
+                      .arg(last);
+  const auto show = [this, death](const QString& said) {
+    if (death.passCanBeOff)
+      notice_->showProblem(said, tr("Build without %1").arg(death.pass),
+                           [this, death] { session_.buildWithout(death.pass); });
+    else
+      notice_->showProblem(said, tr("Restart worker"), [this] { session_.restart(); });
+  };
+  show(text);
+  BugFacts facts{death, session_.modelPath(), QApplication::applicationVersion(), store_.machine(), session_.configuration(),
+                 {}};
+  constexpr std::ptrdiff_t kLines = 1000;
+  const auto& log = store_.log();
+  for (auto line = log.end() - std::min(std::ptrdiff_t(log.size()), kLines); line != log.end(); ++line)
+    facts.log << line->level + ' ' + line->text;
+  const QString among = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/reports");
+  bundles_.start([this, facts = std::move(facts), among, text, show] {
+    const QString path = writeBugBundle(among, facts);
+    QMetaObject::invokeMethod(
+        this,
+        [this, path, text, show] {
+          if (!notice_->isProblem() || notice_->text() != text) return;  // something else is shown by now
+          show(text + ' ' +
+               (path.isEmpty() ? tr("A bundle for a bug report could not be written.")
+                               : tr("For a bug report: %1").arg(format::visible(path))));
+        },
+        Qt::QueuedConnection);
+  });
+}
+
 void MainWindow::keepPlace() {
   if (back_) return;  // until it is reached, the place to go back to is that one
   const bool recorded = store_.readOnly() && store_.plan();
@@ -65,7 +107,9 @@ void MainWindow::keepPlace() {
 }
 
 void MainWindow::offerReturn() {
-  const std::optional<SessionPlace> lost = mark_ ? mark_->takeLost() : std::nullopt;
+  QString problem;
+  const std::optional<SessionPlace> lost = mark_ ? mark_->takeLost(&problem) : std::nullopt;
+  if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem, 0});
   if (!lost || !QFileInfo::exists(lost->path)) return;
   const QString name = format::fileName(lost->path);
   QString text;

@@ -49,7 +49,7 @@ ViewFrame::ViewFrame(View* view, QWidget* parent) : QStackedWidget(parent), view
 }
 
 void ViewFrame::showEmptyText() {
-  const QString text = view_->emptyText();
+  const QString text = view_->shownEmptyText();
   empty_->setText(text);
   setCurrentWidget(text.isEmpty() ? static_cast<QWidget*>(view_) : empty_);
 }
@@ -242,7 +242,7 @@ void PanelGroup::showFront(int tab) {
 
 void PanelGroup::updateHeader() {
   View* view = frontView();
-  QWidget* wanted = view && view->emptyText().isEmpty() ? view->headerWidget() : nullptr;
+  QWidget* wanted = view && view->shownEmptyText().isEmpty() ? view->headerWidget() : nullptr;
   if (wanted != extra_) {
     if (extra_) {
       headerLayout_->removeWidget(extra_);

@@ -8,6 +8,7 @@
 #include "storage/sql.h"
 #include "storage/timing.h"
 #include "storage/verdicts.h"
+#include "views/common/format.h"
 #include "views/common/run_times.h"
 
 namespace stepscope {
@@ -17,16 +18,26 @@ namespace {
 constexpr int kStepsWithSpans = 20;
 constexpr std::int64_t kBatchBytes = 64 << 20, kMostRowLosses = 500, kMostStatistics = 300'000, kMostWatched = 2'000;
 
-std::vector<RunEntry> entries(const std::vector<storage::RunRow>& rows) {
+constexpr std::size_t kMostRunsWithSettings = 200;  // the newest
+
+std::vector<RunEntry> entries(const storage::Project& project, const std::vector<storage::RunRow>& rows) {
   std::vector<RunEntry> out;
-  for (const auto& r : rows) out.push_back(runEntry(r));
+  for (const auto& r : rows) {
+    RunEntry& entry = out.emplace_back(runEntry(r));
+    if (rows.size() - out.size() >= kMostRunsWithSettings) continue;
+    const auto options = storage::readOptions(project, r.id);
+    if (!options) continue;
+    for (const auto& option : *options)
+      if (option.value != option.defaultValue)
+        entry.settings[QString::fromStdString(option.name)] = QString::fromStdString(option.value);
+  }
   return out;
 }
 
-std::map<std::int64_t, TimeFigures> stepTimes(const storage::Project& project) {
-  std::map<std::int64_t, TimeFigures> out;
+std::map<std::int64_t, StepTimes> timesOfRuns(const storage::Project& project) {
+  std::map<std::int64_t, StepTimes> out;
   if (const auto times = storage::readStepTimes(project))
-    for (const auto& [run, t] : *times) out[run] = timeFigures(t);
+    for (const auto& [run, t] : *times) out[run] = stepTimes(t, t.kind);
   return out;
 }
 
@@ -116,11 +127,11 @@ void showValues(const ProjectContents& contents, SnapshotStore& store) {
 
 }  // namespace
 
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, TimeFigures>* times) {
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, StepTimes>* times) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   SS_STORE_ASSIGN(const auto rows, storage::listRuns(project));
-  if (times) *times = stepTimes(project);
-  return entries(rows);
+  if (times) *times = timesOfRuns(project);
+  return entries(project, rows);
 }
 
 storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage) {
@@ -135,9 +146,11 @@ storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, 
 storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   ProjectContents out;
+  for (const std::string& warning : project.warnings()) out.warnings << format::visible(warning);
+  out.damaged = project.damaged();
   SS_STORE_ASSIGN(const auto runs, storage::listRuns(project));
-  out.runs = entries(runs);
-  out.times = stepTimes(project);
+  out.runs = entries(project, runs);
+  out.times = timesOfRuns(project);
   if (run == 0) {
     SS_STORE_ASSIGN(run, storage::newestRun(project));
   }
@@ -230,6 +243,8 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
       record->set_peak_bytes(s.peakBytes);
       record->set_batch(s.batch);
       record->set_recording_ns(s.recordingNs);
+      record->set_cpu_ns(s.cpuNs);
+      record->set_wait_ns(s.waitNs);
       record->set_warm_up(s.warmUp);
       if (const auto it = spans.find(s.id); it != spans.end())
         record->mutable_spans()->Assign(it->second.begin(), it->second.end());
@@ -258,6 +273,17 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
   if (contents.plan) store.setPlan(contents.plan);
   store.setDeterminism(contents.determinism);
   for (const auto& alert : contents.alerts) store.addAlert(alert);
+  for (const QString& warning : contents.warnings) {
+    snapshot::Alert alert;
+    alert.set_severity(contents.damaged ? snapshot::Alert::ERROR : snapshot::Alert::WARNING);
+    alert.set_code("project");
+    alert.set_message(warning.toStdString());
+    alert.set_node(-1);
+    alert.set_value(-1);
+    alert.set_instruction(-1);
+    alert.set_step(-1);
+    store.addAlert(alert);
+  }
   for (const auto& step : contents.steps) store.addStep(step);
   showValues(contents, store);
   RunTimes::of(store.project()).set(contents.times);

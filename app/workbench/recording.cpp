@@ -6,6 +6,9 @@
 #include <QFile>
 #include <QTemporaryDir>
 #include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
 
 #include "app/workbench/comparison_reader.h"
 #include "app/workbench/places.h"
@@ -23,9 +26,26 @@ namespace stepscope {
 
 struct Recording::Core {
   std::unique_ptr<storage::Recorder> recorder;
-  QString path;                           // of the project that is recorded or shown
-  int stagesLeft = 0;                     // graphs of the newest build that were not handed over
-  std::unique_ptr<ScratchFolder> copies;  // of projects that cannot be read where they lie
+  QString path;        // of the project that is recorded or shown
+  int stagesLeft = 0;  // graphs of the newest build that were not handed over
+};
+
+// Steps that came without anything else between them are one job.
+struct Recording::Steps {
+  std::mutex mutex;
+  std::vector<std::pair<StepPtr, bool>> steps;  // and whether they were walked by hand
+  bool taken = false;
+
+  bool add(const StepPtr& step, bool walked) {
+    const std::lock_guard lock(mutex);
+    if (!taken) steps.emplace_back(step, walked);
+    return !taken;
+  }
+  std::vector<std::pair<StepPtr, bool>> take() {
+    const std::lock_guard lock(mutex);
+    taken = true;
+    return std::exchange(steps, {});
+  }
 };
 
 Recording::Recording(SnapshotStore& store, QObject* parent)
@@ -33,9 +53,12 @@ Recording::Recording(SnapshotStore& store, QObject* parent)
       store_(store),
       core_(std::make_shared<Core>()),
       cancelSql_(std::make_shared<std::atomic<bool>>(false)),
-      comparisons_(std::make_shared<std::atomic<int>>(0)) {
+      comparisons_(std::make_shared<std::atomic<int>>(0)),
+      ending_(std::make_shared<std::atomic<bool>>(false)) {
   pool_.setMaxThreadCount(1);
   pool_.setThreadPriority(QThread::LowPriority);
+  readers_.setMaxThreadCount(1);
+  readers_.setThreadPriority(QThread::LowPriority);
   connect(&timer_, &QTimer::timeout, this, &Recording::tellState);
   timer_.start(1000);
   std::vector<SqlTable> tables;
@@ -56,19 +79,40 @@ Recording::Recording(SnapshotStore& store, QObject* parent)
 }
 
 Recording::~Recording() {
+  *ending_ = true;
   cancelSql();
   post([](Core& core) {
     missStages(core);
     core.recorder.reset();
   });
   pool_.waitForDone();
+  readers_.waitForDone();
+}
+
+void Recording::run(const std::function<void()>& job) {
+  try {
+    job();
+  } catch (const std::bad_alloc&) {
+    back([this] { emit failed(tr("The system gave no more memory; expected enough for the project")); });
+  }
+  --jobs_;
 }
 
 void Recording::post(std::function<void(Core&)> job) {
   ++jobs_;
-  pool_.start([this, core = core_, job = std::move(job)] {
-    job(*core);
-    --jobs_;
+  waiting_.reset();
+  pool_.start([this, core = core_, job = std::move(job)] { run([&] { job(*core); }); });
+}
+
+void Recording::read(std::function<void(const QString&)> job) {
+  ++jobs_;
+  post([this, job = std::move(job)](Core& core) {
+    if (core.recorder) (void)core.recorder->flush();
+    readers_.start([this, path = core.path, job, ending = ending_] {
+      run([&] {
+        if (!*ending) job(path);
+      });
+    });
   });
 }
 
@@ -162,6 +206,14 @@ void Recording::build() {
   refreshStartupHistory();
 }
 
+void Recording::nameRun(const QString& name) {
+  if (!recording_) return;
+  post([name = name.toStdString()](Core& core) {
+    if (core.recorder) core.recorder->nameRun(name);
+  });
+  refreshRuns();
+}
+
 void Recording::planResumed(const QString& signature) {
   if (!recording_) return;
   post([signature = signature.toStdString()](Core& core) {
@@ -193,11 +245,16 @@ void Recording::missStages(Core& core) {
   core.stagesLeft = 0;
 }
 
-void Recording::step(const StepPtr& step) {
+void Recording::step(const StepPtr& step, bool walked) {
   if (!recording_) return;
-  post([step](Core& core) {
-    if (core.recorder) core.recorder->step(*step);
+  if (waiting_ && waiting_->add(step, walked)) return;
+  auto steps = std::make_shared<Steps>();
+  steps->add(step, walked);
+  post([steps](Core& core) {
+    for (const auto& [each, byHand] : steps->take())
+      if (core.recorder) core.recorder->step(*each, byHand);
   });
+  waiting_ = std::move(steps);
 }
 
 void Recording::alert(const snapshot::Alert& alert) {
@@ -231,13 +288,13 @@ void Recording::end(storage::RunStatus status) {
 }
 
 void Recording::open(const QString& path, std::int64_t run) {
-  post([this, path, run, show = ++shows_](Core& core) {
+  read([this, path, run, show = ++shows_](const QString&) {
     QString readable = path;
     auto facts = readProject(path, run);
     if (!facts) {
       // SQLite makes a file beside a project whose writer was killed, which a folder that cannot be written refuses.
-      if (!core.copies) core.copies = std::make_unique<ScratchFolder>();
-      if (const QString copy = copyWithRest(path, core.copies->path()); !copy.isEmpty()) {
+      if (!copies_) copies_ = std::make_unique<ScratchFolder>();
+      if (const QString copy = copyWithRest(path, copies_->path()); !copy.isEmpty()) {
         if (auto again = readProject(copy, run)) {
           facts = std::move(again);
           readable = copy;
@@ -260,6 +317,7 @@ void Recording::open(const QString& path, std::int64_t run) {
         setProject(path);
         stepscope::show(*facts, store_);
         emit opened(path);
+        if (facts->damaged) emit damaged(facts->warnings);
         refreshStartupHistory();
       });
     });
@@ -267,8 +325,8 @@ void Recording::open(const QString& path, std::int64_t run) {
 }
 
 void Recording::readStage(const QString& stage) {
-  post([this, stage, run = shownRun_, show = shows_](Core& core) {
-    auto graph = readStageGraph(core.path, run, stage);
+  read([this, stage, run = shownRun_, show = shows_](const QString& path) {
+    auto graph = readStageGraph(path, run, stage);
     if (!graph) return back([this, text = graph.error().message] { emit failed(format::visible(text)); });
     back([this, stage, show, graph = std::move(*graph)] {
       if (show == shows_ && store_.readOnly()) store_.addStage(stage, graph);
@@ -289,41 +347,45 @@ void Recording::compare(const CompareRequest& request) {
   store_.project().setCompareRequest(request);
   if (!request.complete()) return;
   const int number = ++*comparisons_;
-  post([this, request, number, newest = comparisons_](Core& core) {
+  read([this, request, number, newest = comparisons_](const QString& path) {
     if (number != *newest) return;
-    if (core.recorder) (void)core.recorder->flush();
-    auto read = readComparison(core.path, request);
-    QString error = read ? QString() : format::visible(read.error().message);
-    RunComparisonPtr result = read ? std::make_shared<const RunComparison>(std::move(*read)) : nullptr;
-    back([this, number, error, result] {
-      if (number == *comparisons_) store_.project().setRunComparison(result, error);
+    auto found = readComparison(path, request);
+    QString error = found ? QString() : format::visible(found.error().message);
+    const QString threads = found ? found->threads : QString();
+    RunComparisonPtr result = found ? std::make_shared<const RunComparison>(std::move(found->comparison)) : nullptr;
+    back([this, number, request, error, threads, result] {
+      if (number != *comparisons_) return;
+      RunTimes::of(store_.project()).setThreads(request, threads);
+      store_.project().setRunComparison(result, error);
     });
   });
 }
 
 void Recording::listOtherRuns(const QString& path) {
-  post([this, path](Core&) {
-    auto runs = readRuns(path);
+  read([this, path](const QString&) {
+    std::map<std::int64_t, StepTimes> times;
+    auto runs = readRuns(path, &times);
     if (!runs) return back([this, text = runs.error().message] { emit failed(format::visible(text)); });
-    back([this, path, runs = std::move(*runs)] { store_.project().setOtherRuns(path, runs); });
+    back([this, path, runs = std::move(*runs), times = std::move(times)] {
+      RunTimes::of(store_.project()).setOther(path, times);
+      store_.project().setOtherRuns(path, runs);
+    });
   });
 }
 
 void Recording::refreshStartupHistory() {
-  post([this, run = shownRun_](Core& core) {
-    if (core.path.isEmpty()) return;
-    if (core.recorder) (void)core.recorder->flush();
-    if (auto history = readStartupHistory(core.path, run))
+  read([this, run = shownRun_](const QString& path) {
+    if (path.isEmpty()) return;
+    if (auto history = readStartupHistory(path, run))
       back([this, history = std::move(*history)] { store_.project().setStartupHistory(history); });
   });
 }
 
 void Recording::refreshRuns() {
-  post([this](Core& core) {
-    if (core.path.isEmpty()) return;
-    if (core.recorder) (void)core.recorder->flush();
-    std::map<std::int64_t, TimeFigures> times;
-    auto runs = readRuns(core.path, &times);
+  read([this](const QString& path) {
+    if (path.isEmpty()) return;
+    std::map<std::int64_t, StepTimes> times;
+    auto runs = readRuns(path, &times);
     if (!runs) return;
     back([this, runs = std::move(*runs), times = std::move(times)] {
       RunTimes::of(store_.project()).set(times);
@@ -335,11 +397,10 @@ void Recording::refreshRuns() {
 void Recording::runSql(const QString& query) {
   store_.project().setSqlRunning(true);
   cancelSql_->store(false);
-  post([this, query, cancel = cancelSql_](Core& core) {
+  read([this, query, cancel = cancelSql_](const QString& path) {
     SqlAnswer answer;
     answer.query = query;
-    if (core.recorder) (void)core.recorder->flush();
-    auto project = storage::Project::openReadOnly(core.path.toStdString());
+    auto project = storage::Project::openReadOnly(path.toStdString());
     storage::Result<storage::SqlResult> result = tl::make_unexpected(project ? storage::Error{} : project.error());
     if (project) result = storage::runSql(*project, query.toStdString(), {}, cancel.get());
     if (!result) {
@@ -365,16 +426,15 @@ void Recording::runSql(const QString& query) {
 }
 
 void Recording::report(const QString& path) {
-  post([this, path, run = shownRun_](Core& core) {
+  read([this, path, run = shownRun_](const QString& projectPath) {
     const auto fail = [this, path](const std::string& why) {
       const bool named = why.starts_with("report '");
       back([this, path, why, named] {
         emit failed(named ? format::visible(why) : tr("report '%1': %2").arg(format::visible(path), format::visible(why)));
       });
     };
-    if (core.path.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
-    if (core.recorder) (void)core.recorder->flush();
-    auto project = storage::Project::openReadOnly(core.path.toStdString());
+    if (projectPath.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
+    auto project = storage::Project::openReadOnly(projectPath.toStdString());
     if (!project) return fail(project.error().message);
     const bool pdf = path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive);
     const ScratchFolder between;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The project file as the window uses it: records the running session, opens recorded projects, answers SQL, writes reports.
 //
-// Everything that touches the file runs on one thread of its own, in the order it was asked for; answers come back as
-// signals and facts in the store. Nothing here waits.
+// What is recorded goes through one thread, what is read through another one with connections of its own: a query that takes
+// seconds holds up no recording. Each does what it was asked for in that order, and what is read sees what was recorded
+// before it was asked for. Answers come back as signals and facts in the store. Nothing here waits.
 #pragma once
 
 #include <QObject>
@@ -16,6 +17,8 @@
 #include "views/common/snapshot_store.h"
 
 namespace stepscope {
+
+class ScratchFolder;
 
 class Recording : public QObject {
   Q_OBJECT
@@ -32,11 +35,12 @@ class Recording : public QObject {
   // follows: the verdicts on its nodes, and the graphs of its phases before the last, from there to the first.
   void phases();
   void build();
+  void nameRun(const QString& name);
   // The newest build, but an earlier plan of this signature runs again.
   void planResumed(const QString& signature);
   void determinism();
   void stage(const GraphPtr& graph, int stage);
-  void step(const StepPtr& step);
+  void step(const StepPtr& step, bool walked);
   void alert(const snapshot::Alert& alert);
   // Of a watched value; what was told before is not written again.
   void statistics(const snapshot::TensorData& value);
@@ -65,13 +69,18 @@ class Recording : public QObject {
   void reported(const QString& path);
   void opening();  // a project was read and is shown next
   void opened(const QString& path);
-  void besideAnother(const QString& path);  // the run that began is recorded here: another window writes the project
+  void damaged(const QStringList& warnings);  // after opened(): why, then what could not be read
+  void besideAnother(const QString& path);    // the run that began is recorded here: another window writes the project
   void elsewhere(const QString& path, const QString& why);  // the same: the project cannot be written
 
  private:
-  struct Core;  // lives on the storage thread
+  struct Core;   // lives on the storage thread
+  struct Steps;  // that wait for it
 
-  void post(std::function<void(Core&)> job);
+  void post(std::function<void(Core&)> job);  // on the thread that records
+  void read(std::function<void(const QString& path)>
+                job);  // on the one that reads; the project that is recorded or shown; left out when the window has ended
+  void run(const std::function<void()>& job);  // a job ends: what it threw is told
   // Runs on the GUI thread, unless the window is gone.
   void back(std::function<void()> then);
   void tellState();
@@ -81,17 +90,20 @@ class Recording : public QObject {
   void setProject(const QString& path);
 
   SnapshotStore& store_;
-  QThreadPool pool_;
+  QThreadPool pool_, readers_;
+  std::unique_ptr<ScratchFolder> copies_;  // of projects that cannot be read where they lie; of the reading thread
   std::shared_ptr<Core> core_;
   std::shared_ptr<std::atomic<bool>> cancelSql_;
   QTimer timer_;
   std::atomic<int> jobs_ = 0;
+  std::shared_ptr<Steps> waiting_;  // the newest job, while it is one of steps
   bool recording_ = false;
   std::int64_t shownRun_ = 0;                      // 0: the newest
   int builds_ = 0;                                 // of the run that is recorded
   int shows_ = 0;                                  // projects that were opened
   std::map<int, std::string> told_;                // statistics by value
   std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
+  std::shared_ptr<std::atomic<bool>> ending_;
 };
 
 }  // namespace stepscope

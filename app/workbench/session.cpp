@@ -10,6 +10,21 @@
 
 namespace stepscope {
 
+void addSettings(const OptionSettings& settings, snapshot::Configure& to) {
+  for (const auto& [name, value] : settings) {
+    if (name == u"precision.force") {  // the worker was given the new list; in a configuration settings of it add up
+      auto& all = *to.mutable_settings();
+      const auto isForce = [](const auto& s) {
+        return s.name() == "precision.force" || (s.name() == "set" && s.value().starts_with("precision.force="));
+      };
+      all.erase(std::remove_if(all.begin(), all.end(), isForce), all.end());
+    }
+    auto* kept = to.add_settings();
+    kept->set_name("set");
+    kept->set_value(name.toStdString() + '=' + value.toStdString());
+  }
+}
+
 Session::Session(SnapshotStore& store, SelectionModel& selection, QObject* parent)
     : QObject(parent), store_(store), selection_(selection) {
   connect(&client_, &WorkerClient::event, this, &Session::absorb);
@@ -27,12 +42,16 @@ Session::Session(SnapshotStore& store, SelectionModel& selection, QObject* paren
   connect(&client_, &WorkerClient::died, this, [this](const QString& reason) {
     running_ = false;
     replaying_ = training_ = interrupted_ = false;
-    waiting_.clear();
     opening_.reset();
-    setBusy(false);
     store_.setWorkerState(WorkerState::kDead, reason);
-    if (restarting_) return;  // by the user, and a new one comes
-    emit problem(reason, QStringLiteral("worker_died"));
+    if (restarting_)
+      trace_.clear();  // by the user, and a new one comes
+    else
+      tellOfDeath(reason);
+    waiting_.clear();
+    sent_.clear();
+    optionsBefore_.reset();
+    setBusy(false);
   });
 }
 
@@ -46,6 +65,16 @@ void Session::setBusy(bool busy) {
         this,
         [this] {
           if (!busy_ && !running_ && !waiting_.empty()) sendOptions({});
+        },
+        Qt::QueuedConnection);
+  }
+  if (!busy_ && wantedPlace_) {
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+          if (busy_ || running_ || !wantedPlace_) return;
+          const auto [step, instruction] = *std::exchange(wantedPlace_, std::nullopt);
+          if (built_) goTo(step, instruction);
         },
         Qt::QueuedConnection);
   }
@@ -89,6 +118,7 @@ void Session::absorb(const Delivery& d) {
       break;
     }
     case snapshot::Response::kBuild: {
+      trace_.clear();
       store_.setPhases({r.build().phases().begin(), r.build().phases().end()});
       const bool again = r.id() == 0;
       if (again && (!built_ || building_)) break;  // it failed: where, the phases tell; there is no graph to go with it
@@ -99,7 +129,7 @@ void Session::absorb(const Delivery& d) {
       store_.setStages(stages);
       // The reply lists all alerts, those that came as events among them.
       // A worker that takes the place of a dead one knows nothing of the steps before.
-      std::vector<snapshot::Alert> more = numbers_;
+      std::vector<snapshot::Alert> more;
       if (returnTo_)
         std::copy_if(store_.alerts().begin(), store_.alerts().end(), std::back_inserter(more),
                      [](const auto& alert) { return alert.step() >= 0; });
@@ -113,9 +143,16 @@ void Session::absorb(const Delivery& d) {
         emit phasesTold();
       break;
     }
-    case snapshot::Response::kGraph: store_.setGraph(d.graph); break;
+    case snapshot::Response::kGraph:
+      if (r.id() == 0) {
+        if (d.graph) trace_.graph(d.graph);
+      } else {
+        store_.setGraph(d.graph);
+      }
+      break;
     case snapshot::Response::kPlan: store_.setPlan(d.plan); break;
     case snapshot::Response::kOptions:
+      optionsBefore_.reset();
       store_.setOptions({r.options().options().begin(), r.options().options().end()});
       optionsTouched_ = r.options().waits();
       if (r.options().has_proof())
@@ -128,7 +165,7 @@ void Session::absorb(const Delivery& d) {
       if (replaying_) break;  // shown and recorded the first time
       auto step = std::make_shared<const snapshot::StepRecord>(r.step());
       store_.addStep(step);
-      emit stepRecorded(step);
+      emit stepRecorded(step, !training_);
       tellOfHand(step->step());
       break;
     }
@@ -141,6 +178,7 @@ void Session::absorb(const Delivery& d) {
       store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses()));
       break;
     case snapshot::Response::kRecompute: break;  // belongs to its question: see recompute()
+    case snapshot::Response::kPrecision: break;  // likewise: see studyPrecision()
     case snapshot::Response::kState:
       if (r.state().has_position()) reached(r.state().position());
       break;
@@ -162,10 +200,47 @@ void Session::absorb(const Delivery& d) {
       store_.addAlert(r.alert());
       emit alertRaised(r.alert());
       break;
-    case snapshot::Response::kPhase: emit progress(tr("building: %1").arg(format::visible(r.phase().name())), 0, 0); break;
+    case snapshot::Response::kPhase:
+      trace_.phase(r.phase());
+      if (r.phase().ns() == -1) emit progress(tr("building: %1").arg(format::visible(r.phase().name())), 0, 0);
+      break;
     case snapshot::Response::kError:
     case snapshot::Response::RESPONSE_NOT_SET: break;
   }
+}
+
+void Session::tellOfDeath(const QString& reason) {
+  if (trace_.running()) return tellOfBuildDeath(reason);
+  addSettings(waiting_, configuration_);  // the next worker gets what was chosen
+  emit problem(reason, QStringLiteral("worker_died"));
+}
+
+void Session::tellOfBuildDeath(const QString& reason) {
+  const GraphPtr shown = store_.plan() ? store_.graph() : nullptr;
+  const BuildDeath death{reason,          trace_.phaseName(), trace_.passName(), trace_.passCanBeOff(),
+                         trace_.graphs(), shown != nullptr};
+  trace_.clear();
+  diedWith_ = configuration_;
+  addSettings(sent_, *diedWith_);
+  addSettings(waiting_, *diedWith_);
+  if (shown) {
+    configuration_ = shownWith_;
+    if (optionsBefore_) store_.setOptions(*optionsBefore_);
+  }
+  // The worker cannot be asked for others. A plan that is shown keeps its graph, which stands behind those of the build.
+  QStringList stages;
+  QString before;
+  for (const GraphPtr& graph : death.graphs) stages << format::visible(graph->graph().phase());
+  if (shown) {
+    before = tr("%1, plan before").arg(format::visible(shown->graph().phase()));
+    store_.setStages(stages << before);
+  } else if (!stages.isEmpty()) {
+    store_.setStages(stages);
+    store_.setGraph(death.graphs.back());
+  }
+  for (const GraphPtr& graph : death.graphs) store_.addStage(format::visible(graph->graph().phase()), graph);
+  if (shown) store_.addStage(before, shown);
+  emit buildDied(death);
 }
 
 bool Session::told(const snapshot::Alert& alert) const {
@@ -207,6 +282,7 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
                     Then next = then;
                     if (d.response->has_error()) {
                       const auto& error = d.response->error();
+                      fault_ = QString::fromStdString(error.setting());
                       if (error.code() == "cancelled") {
                         if (!interrupted_) emit note(tr("Cancelled"));
                       } else if (error.code() != "worker_died" && refused) {
@@ -221,6 +297,7 @@ void Session::move(snapshot::Request request, const QString& what, Then then, Th
                       std::erase_if(edits_,
                                     [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
                     }
+                    if (rebuilt == Other::kRebuilt) shownWith_ = configuration_;
                     if (rebuilt != Other::kNone) {
                       refreshBuild([this, next, rebuilt, shown = store_.graph()] {
                         moveEdits(shown);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 
+#include "app/workbench/build_trace.h"
 #include "app/workbench/scratch_folder.h"
 #include "app/workbench/state_ring.h"
 #include "app/workbench/worker_client.h"
@@ -27,6 +28,7 @@ struct ElementEdit {
   double before = 0, after = 0;
 };
 using OptionSettings = std::vector<std::pair<QString, QString>>;  // names and values
+void addSettings(const OptionSettings& settings, snapshot::Configure& to);
 
 class Session : public QObject {
   Q_OBJECT
@@ -40,6 +42,8 @@ class Session : public QObject {
   bool built() const { return built_; }
   bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
+  // The step that a run ends before; 0: it runs until something stops it.
+  std::int64_t goal() const { return running_ && training_ && !everyValue_ ? trainGoal_.value_or(0) : 0; }
   bool comingBack() const {
     return returnTo_.has_value();
   }                                                // a new worker takes the place of the one that had built the model
@@ -51,9 +55,12 @@ class Session : public QObject {
   // Configures the inspected model and builds it; built or problem follows.
   void build(const snapshot::Configure& configuration);
   // inspect, then build with these settings.
-  void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights = {});
+  // The model that is built anew, with its settings, breakpoints and watches, from the parameters of the file.
+  void newRun();
   void close();
-  void restart();  // kills what is there and returns to the same step and instruction
+  void restart();                          // kills what is there; the plan that was shown, same step and instruction
+  void buildWithout(const QString& pass);  // restart, and build what died with pass.NAME=off: after buildDied
 
   void run(bool backwards);
   void step(int count);  // negative: back
@@ -61,7 +68,10 @@ class Session : public QObject {
   void finishStep();
   void runTo(int instruction);
   void abandon();
-  void rewind(std::int64_t step);
+  // To the state before the step: one that is kept, else the newest one before it, from which the steps between run again.
+  void rewind(std::int64_t step) { rewindThen(step, {}); }
+  // In this step or an earlier one, behind the instruction that is selected; -1: before the step.
+  void goTo(std::int64_t step, int instruction);
   void train(std::int64_t steps);
   void pause();
 
@@ -69,6 +79,7 @@ class Session : public QObject {
   void toggleBreakpoint(int instruction);
   void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);
   void watch(int value, bool on);
+  void watchAll(const std::vector<int>& values);
   void pin(int value, bool on);
   void editTensor(int value, const std::vector<qint64>& index, double number, bool fill);
   // How it ended stands in the findings. An edit that is to be taken back later is told by elementEdited().
@@ -82,6 +93,7 @@ class Session : public QObject {
   // next step.
   void setOptions(const OptionSettings& settings);
   void recompute(bool whatIf, const QString& plan, qint64 budget);  // the answer stands in the findings
+  void studyPrecision(const QString& precision);                    // likewise
   void determinism();
   void compareBits();
   void stageGraph(const QString& stage);
@@ -94,9 +106,13 @@ class Session : public QObject {
   void builtChanged();
   void busyChanged();
   void problem(const QString& text, const QString& code);  // code: of the worker, or "worker_died"
+  // After problem(): these settings do not build. `setting` is the one at fault, empty when none is known. A model that was
+  // built before is built again as it was, and is where it was.
+  void buildRefused(const stepscope::snapshot::Configure& configuration, const QString& text, const QString& setting);
+  void buildDied(const stepscope::BuildDeath& death);  // instead of problem(): the worker died while it built
   void note(const QString& text);
   void progress(const QString& what, qint64 done, qint64 total);
-  void stepRecorded(const stepscope::StepPtr& step);
+  void stepRecorded(const stepscope::StepPtr& step, bool walked);  // walked: not at full speed
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
   void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()
   void elementEdited(const stepscope::ElementEdit& edit);
@@ -141,10 +157,15 @@ class Session : public QObject {
   void edit(snapshot::Request request, std::optional<double> before = {}, Then then = {},
             std::function<void(const QString&)> refused = {});
   void read(const Opening& opening);
-  void leave();                // what is open
+  void look();
+  void leave();  // what is open
+  void buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place, const QString& why);
   void reopen(bool wasBuilt);  // what is open, in a worker that does not know it
   void compare(snapshot::Request request, const QString& with);
   void reached(const snapshot::Position& position);
+  void tellOfDeath(const QString& reason);        // of the worker
+  void tellOfBuildDeath(const QString& reason);   // of one that was building
+  void startAgain(bool build);                    // kills what is there
   bool told(const snapshot::Alert& alert) const;  // it stands among those that are shown
   void setBusy(bool busy);
   bool refuse();
@@ -154,20 +175,23 @@ class Session : public QObject {
   // The selection follows the new position: what ran last and made; the next one and what it reads, where the step begins,
   // breaks, or was asked to stop. A selection beside the place that was asked for stays.
   void stopped(std::optional<int> asked = {});
-  void tellOfNumber(bool nan, int instruction);  // that a run stopped at, as an alert
   void tellOfHand(std::int64_t step);  // what was done by hand in a step that is recorded: its edits and stops, as alerts
   static bool takesBack(const Edit& later, const Edit& earlier);  // an element is again what it was
   void unfinished();
-  void settle(Then then);  // reads the position after a step was committed
-  void comeBack();         // to where the worker was that died
+  void rewindThen(std::int64_t step, Then then);
+  void repeatTo(std::int64_t step, Then there);  // from the newest state before it
+  void settle(Then then);                        // reads the position after a step was committed
+  void comeBack();                               // to where the worker was that died
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
-  void replay(const snapshot::Position& goal, std::size_t edit);
+  void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
   void loadKept(const StateRing::State& state, const Then& then);
   void keepState();  // into the ring
+  qint64 keepEveryMs() const;
   void begin(const Then& then);
   void replaceWorker(Then then);        // kills the one that is there
   void sendOptions(Then then);          // those that wait
   void trainOn(std::int64_t goal);      // up to this step
+  bool breaksOnNumbersOnly() const;     // no other breakpoint has to be watched
   void trainAtOnce(std::int64_t goal);  // with nothing of a step left to finish
 
   SnapshotStore& store_;
@@ -176,21 +200,33 @@ class Session : public QObject {
   QString path_;
   QString missingWeights_;
   snapshot::Configure configuration_;
+  snapshot::Configure shownWith_;                // of the plan that is shown
+  std::optional<snapshot::Configure> diedWith_;  // of the build that its worker died of
   bool built_ = false;
   bool building_ = false;  // by a request of its own
+  QString refusal_;        // why the newest build failed
+  QString fault_;          // the setting that the newest error names
   bool busy_ = false;
   bool running_ = false;
   bool optionsTouched_ = false;  // some wait for the next step
   OptionSettings waiting_;       // not sent yet: a request that moves the session runs
-  bool training_ = false;        // at full speed, by one request
-  bool interrupted_ = false;     // it is cancelled to send them, and goes on
+  OptionSettings sent_;          // and not answered
+  // Those of the worker, where others are shown in advance.
+  std::optional<std::vector<snapshot::Option>> optionsBefore_;
+  bool training_ = false;                  // at full speed
+  bool everyValue_ = false;                // and every value is looked at
+  QElapsedTimer sinceChunk_;               // of steps at full speed was asked for
+  std::int64_t chunk_ = 1;                 // steps of one request at full speed
+  bool interrupted_ = false;               // it is cancelled to send them, and goes on
+  std::optional<std::int64_t> trainGoal_;  // up to this step at full speed; stays when the worker dies, to go on
   enum class Other { kNone, kResumed, kRebuilt };
   Other rebuilt_ = Other::kNone;  // the worker runs another plan than the one that the store has
   bool restarting_ = false;       // the user replaces the worker
   bool replaying_ = false;
-  std::vector<snapshot::Alert> numbers_;  // alerts of this side
   StateRing ring_{kRingBytes};
+  BuildTrace trace_;
   QElapsedTimer sinceKept_;
+  qint64 keepMs_ = 0;        // that keeping the newest state took
   std::vector<Edit> edits_;  // in the order they were made
   Stops stops_;
   int nextBreakpoint_ = 1;
@@ -198,8 +234,9 @@ class Session : public QObject {
   int copies_ = 0;
   std::optional<snapshot::Position> returnTo_;
   std::optional<Opening> opening_;
-  std::optional<Opening> wanted_;  // as soon as what runs has stopped
-  int opened_ = 0;                 // models so far
+  std::optional<Opening> wanted_;                            // as soon as what runs has stopped
+  std::optional<std::pair<std::int64_t, int>> wantedPlace_;  // the same
+  int opened_ = 0;                                           // models so far
   bool askingRecompute_ = false;
   std::optional<RecomputeAnswer> nextRecompute_;
   QThreadPool files_;  // last: waits for its threads before the rest goes

@@ -5,7 +5,10 @@
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QObject>
 #include <QUuid>
+
+#include "views/common/format.h"
 
 namespace stepscope {
 namespace {
@@ -28,10 +31,22 @@ QByteArray write(const SessionPlace& p) {
       .toJson(QJsonDocument::Compact);
 }
 
-std::optional<SessionPlace> read(const QString& path) {
+std::optional<SessionPlace> read(const QString& path, QString* problem) {
+  const auto refuse = [&](const QString& found) {
+    if (problem)
+      *problem = QObject::tr("place '%1': found %2; expected where a window stood; it is not offered")
+                     .arg(format::visible(path), found);
+    return std::nullopt;
+  };
   QFile file(path);
-  if (!file.open(QIODevice::ReadOnly) || file.size() > kMostBytes) return std::nullopt;
-  const QJsonObject o = QJsonDocument::fromJson(file.readAll()).object();
+  if (!file.open(QIODevice::ReadOnly)) return refuse(file.errorString());
+  if (file.size() > kMostBytes) return refuse(QObject::tr("%1 bytes").arg(file.size()));
+  QJsonParseError error;
+  const QJsonDocument document = QJsonDocument::fromJson(file.readAll(), &error);
+  if (!document.isObject())
+    return refuse(document.isNull() ? QObject::tr("%1 at byte %2").arg(error.errorString()).arg(error.offset)
+                                    : QObject::tr("no JSON object"));
+  const QJsonObject o = document.object();
   SessionPlace p;
   p.path = o[QStringLiteral("path")].toString();
   p.configuration = unpacked(o[QStringLiteral("configuration")]);
@@ -42,7 +57,9 @@ std::optional<SessionPlace> read(const QString& path) {
   p.selectedValue = o[QStringLiteral("selected_value")].toInt(-1);
   p.layout = unpacked(o[QStringLiteral("layout")]);
   p.edited = o[QStringLiteral("edited")].toBool();
-  return p.path.isEmpty() || p.step < 0 ? std::nullopt : std::optional(p);
+  if (p.path.isEmpty()) return refuse(QObject::tr("no path"));
+  if (p.step < 0) return refuse(QObject::tr("step %1").arg(p.step));
+  return p;
 }
 
 QString lockOf(const QString& file) { return file + QStringLiteral(".lock"); }
@@ -74,13 +91,13 @@ void SessionMark::drop() {
   lock_.reset();
 }
 
-std::optional<SessionPlace> SessionMark::takeLost() {
+std::optional<SessionPlace> SessionMark::takeLost(QString* problem) {
   std::optional<SessionPlace> newest;
   for (const QFileInfo& info : QDir(folder_).entryInfoList({QStringLiteral("*.json")}, QDir::Files, QDir::Time)) {
     QLockFile lock(lockOf(info.filePath()));
     lock.setStaleLockTime(0);
     if (!lock.tryLock(0)) continue;  // its window is there
-    if (!newest) newest = read(info.filePath());
+    if (!newest) newest = read(info.filePath(), problem);
     QFile::remove(info.filePath());
   }
   return newest;

@@ -31,8 +31,9 @@ class SessionMark {
   // Replaces what was kept. What cannot be written is not kept.
   void keep(const SessionPlace& place);
   void drop();
-  // The newest place that nobody dropped and whose window is gone; forgets it and the older ones.
-  std::optional<SessionPlace> takeLost();
+  // The newest place that nobody dropped and whose window is gone; forgets it and the older ones. `problem`: what was found
+  // where a place was expected.
+  std::optional<SessionPlace> takeLost(QString* problem = nullptr);
 
  private:
   QString folder_, file_;

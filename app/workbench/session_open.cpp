@@ -25,13 +25,15 @@ void Session::leave() {
   optionsTouched_ = building_ = askingRecompute_ = false;
   nextRecompute_.reset();
   returnTo_.reset();
+  trainGoal_.reset();
   waiting_.clear();
-  numbers_.clear();
   ring_.clear();
   edits_.clear();
   stops_ = {};
   ++opened_;
   configuration_.Clear();
+  shownWith_.Clear();
+  diedWith_.reset();
   const auto kept = placeless(store_.breakpoints());
   store_.clear();
   store_.setReadOnly(false);
@@ -81,6 +83,7 @@ void Session::read(const Opening& opening) {
             emit alertRaised(alert);
           }
           emit modelInspected();
+          look();
         },
         [this, worker] {
           if (!opening_) return;
@@ -105,36 +108,82 @@ void Session::read(const Opening& opening) {
   });
 }
 
+// Its graph as it stands in the file; a build fetches its own.
+void Session::look() {
+  if (busy_ || built_) return;
+  snapshot::Request graph;
+  graph.mutable_graph();
+  ask(std::move(graph), tr("reading the graph"), [this](const Delivery& d) {
+    if (!built_ && !busy_ && d.graph) store_.setGraph(d.graph);
+  });
+}
+
 void Session::build(const snapshot::Configure& configuration) {
   if (busy_) {
     emit note(tr("Still %1; Esc cancels").arg(client_.activity()));
     return;
   }
-  configuration_ = configuration;
+  store_.setBuilding(true);
+  const snapshot::Configure wanted = configuration;  // it may be the one that is replaced
+  const snapshot::Configure before = std::exchange(configuration_, wanted);
+  std::optional<snapshot::Position> place;
+  if (built_ && !returnTo_) place = store_.position();
+  const auto failed = [this, before, place] {
+    building_ = false;
+    buildFailed(before, place, std::exchange(refusal_, {}));
+  };
+  const auto refused = [this](const QString& why) {
+    refusal_ = why;
+    emit problem(format::visible(why), {});
+  };
+  refusal_.clear();
   snapshot::Request configure;
-  *configure.mutable_configure() = configuration;
-  move(std::move(configure), tr("setting up"), [this] {
-    snapshot::Request build;
-    build.mutable_build();
-    building_ = true;
-    move(
-        std::move(build), tr("building"),
-        [this] {
-          building_ = false;
-          refreshBuild([this] {
-            built_ = true;
-            snapshot::Request state;
-            state.mutable_state();
-            move(std::move(state), tr("reading the state"), [this] {
-              const auto wanted = store_.breakpoints();
-              setBreakpoints(wanted);
-              emit builtChanged();
-              comeBack();
-            });
-          });
-        },
-        [this] { building_ = false; });
-  });
+  *configure.mutable_configure() = wanted;
+  move(
+      std::move(configure), tr("setting up"),
+      [this, failed, refused] {
+        snapshot::Request build;
+        build.mutable_build();
+        building_ = true;
+        move(
+            std::move(build), tr("building"),
+            [this] {
+              building_ = false;
+              refreshBuild([this] {
+                built_ = true;
+                shownWith_ = configuration_;
+                snapshot::Request state;
+                state.mutable_state();
+                move(std::move(state), tr("reading the state"), [this] {
+                  const auto wanted = store_.breakpoints();
+                  setBreakpoints(wanted);
+                  store_.setBuilding(false);
+                  store_.findings().setOptionProof(nullptr);  // of a plan that is no more
+                  emit builtChanged();
+                  comeBack();
+                });
+              });
+            },
+            failed, refused);
+      },
+      failed, refused);
+}
+
+// Cancelled or refused. The worker may have given up the plan that ran: what was built before is built again.
+void Session::buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place,
+                          const QString& why) {
+  store_.setBuilding(false);
+  const snapshot::Configure refused = std::exchange(configuration_, before);
+  const QString fault = std::exchange(fault_, {});
+  if (!client_.alive()) {
+    configuration_ = refused;
+    return;
+  }
+  if (place) {
+    returnTo_ = place;
+    build(before);
+  }
+  if (!why.isEmpty()) emit buildRefused(refused, why, fault);
 }
 
 void Session::comeBack() {
@@ -145,8 +194,14 @@ void Session::comeBack() {
   goal.set_instruction(std::clamp(goal.instruction(), 0, store_.plan() ? store_.plan()->size() : 0));
   const auto state = ring_.newest(goal.step());
   const std::int64_t from = state ? state->step : store_.position().step();
-  if (goal.step() < from || goal.step() - from > kMostRepeated) {
-    if (state) loadKept(*state, [this] { stopped(); });
+  // At full speed states are kept by time, so that what is to be repeated takes seconds, however many steps it is.
+  if (goal.step() < from || (goal.step() - from > kMostRepeated && !trainGoal_)) {
+    trainGoal_.reset();
+    if (state)
+      loadKept(*state, [this, step = state->step] {
+        store_.takeBackFrom(step);
+        stopped();
+      });
     emit note(tr("Step %1 is too far from step %2, the last one kept").arg(goal.step()).arg(from));
     return;
   }
@@ -168,21 +223,30 @@ void Session::loadKept(const StateRing::State& state, const Then& then) {
   });
 }
 
-void Session::replay(const snapshot::Position& goal, std::size_t edit) {
+void Session::replay(const snapshot::Position& goal, std::size_t edit, const Then& then) {
   replaying_ = true;
-  const auto failed = [this] { replaying_ = false; };
+  const auto failed = [this] {
+    replaying_ = false;
+    store_.takeBackFrom(store_.position().step());
+    stopped();
+  };
   const bool edited =
       edit < edits_.size() && (edits_[edit].step < goal.step() || (edits_[edit].step == goal.step() && goal.in_step()));
   const std::int64_t step = edited ? edits_[edit].step : goal.step();
   const int instruction = edited ? edits_[edit].instruction : goal.in_step() ? goal.instruction() : -1;
-  const auto there = [this, goal, edit, edited, failed] {
+  const auto there = [this, goal, edit, edited, failed, then] {
     if (!edited) {
       replaying_ = false;
+      if (then) {
+        then();
+        return;
+      }
       stopped();
+      if (const auto wanted = std::exchange(trainGoal_, std::nullopt)) trainOn(*wanted);
       return;
     }
     move(
-        edits_[edit].request, tr("repeating an edit"), [this, goal, edit] { replay(goal, edit + 1); }, failed);
+        edits_[edit].request, tr("repeating an edit"), [this, goal, edit, then] { replay(goal, edit + 1, then); }, failed);
   };
   if (store_.position().step() < step) {
     const bool inStep = store_.position().in_step();
@@ -194,11 +258,11 @@ void Session::replay(const snapshot::Position& goal, std::size_t edit) {
     }
     move(
         std::move(request), tr("repeating steps up to %1").arg(step),
-        [this, goal, edit, failed] {
+        [this, goal, edit, failed, then] {
           snapshot::Request state;
           state.mutable_state();
           move(
-              std::move(state), tr("reading the state"), [this, goal, edit] { replay(goal, edit); }, failed);
+              std::move(state), tr("reading the state"), [this, goal, edit, then] { replay(goal, edit, then); }, failed);
         },
         failed);
     return;
@@ -214,14 +278,29 @@ void Session::replay(const snapshot::Position& goal, std::size_t edit) {
   });
 }
 
-void Session::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+void Session::openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights) {
   auto* once = new QObject(this);
   connect(this, &Session::modelInspected, once, [this, once, configuration] {
     once->deleteLater();
     build(configuration);
   });
   connect(this, &Session::problem, once, &QObject::deleteLater);
-  inspect(path, missingWeights_);
+  inspect(path, missingWeights);
+}
+
+void Session::newRun() {
+  if (refuse()) return;
+  const auto breakpoints = store_.breakpoints();
+  const auto watched = store_.watched();
+  auto* once = new QObject(this);
+  connect(this, &Session::builtChanged, once, [this, once, breakpoints, watched] {
+    if (!built_) return;  // what was there is left first
+    once->deleteLater();
+    setBreakpoints(breakpoints);
+    if (!watched.empty()) watchAll(watched);
+  });
+  connect(this, &Session::problem, once, &QObject::deleteLater);
+  openAndBuild(path_, snapshot::Configure(configuration_), missingWeights_);
 }
 
 void Session::refreshBuild(Then then) {
@@ -250,6 +329,7 @@ void Session::replaceWorker(Then then) {
     return;
   }
   restarting_ = true;
+  setBusy(true);  // what is asked now would go to the worker that ends
   auto* once = new QObject(this);
   connect(&client_, &WorkerClient::died, once, [this, once, again] {
     once->deleteLater();
@@ -263,6 +343,7 @@ void Session::replaceWorker(Then then) {
 
 void Session::close() {
   running_ = false;
+  trainGoal_.reset();
   built_ = false;
   waiting_.clear();
   wanted_.reset();
@@ -280,11 +361,30 @@ void Session::restart() {
     if (!client_.alive()) client_.start();
     return;
   }
-  const bool wasBuilt = built_;
+  startAgain(built_);
+}
+
+void Session::buildWithout(const QString& pass) {
+  if (diedWith_) configuration_ = *std::exchange(diedWith_, std::nullopt);
+  snapshot::Setting& setting = *configuration_.add_settings();
+  setting.set_name("pass." + pass.toStdString());
+  setting.set_value("off");
+  startAgain(true);
+}
+
+void Session::startAgain(bool build) {
   wanted_.reset();
   returnTo_.reset();
-  if (wasBuilt) returnTo_ = store_.position();
-  replaceWorker([this, wasBuilt] { reopen(wasBuilt); });
+  if (built_) {
+    returnTo_ = store_.position();
+    // At full speed the steps tell where it is.
+    if (trainGoal_ && !store_.steps().empty() && store_.steps().back()->step() >= returnTo_->step()) {
+      returnTo_->set_step(store_.steps().back()->step() + 1);
+      returnTo_->set_in_step(false);
+      returnTo_->set_instruction(0);
+    }
+  }
+  replaceWorker([this, build] { reopen(build); });
 }
 
 void Session::reopen(bool wasBuilt) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Moving through steps in both directions.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "app/workbench/session.h"
@@ -10,6 +11,9 @@ namespace stepscope {
 namespace {
 
 constexpr qint64 kKeepEveryMs = 2000;
+constexpr qint64 kShareOfKeeping = 50;  // a state is kept no more often than a fiftieth of the time allows
+constexpr qint64 kChunkMs = 200;
+constexpr std::int64_t kForever = std::int64_t{1} << 60;
 
 // The instruction with the input that was made last: what it makes itself is not there yet.
 Selection aboutToRun(const PlanSnapshot& plan, int instruction) {
@@ -57,8 +61,6 @@ void Session::stopped(std::optional<int> asked) {
         at != all.end() && p.instruction() > 0 &&
         (at->condition_case() == B::kNan || at->condition_case() == B::kNewInf || at->condition_case() == B::kPredicate);
     if (ofValues) selection_.select(Selection::ofInstruction(p.instruction() - 1));
-    if (ofValues && at->condition_case() != B::kPredicate)
-      tellOfNumber(at->condition_case() == B::kNan, p.instruction() - 1);
     emit brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
     if (ofValues) return;
   }
@@ -70,34 +72,6 @@ void Session::stopped(std::optional<int> asked) {
   } else if (next < store_.plan()->size()) {
     selection_.select(aboutToRun(*store_.plan(), next));
   }
-}
-
-// It is found again among the alerts when the run went on.
-void Session::tellOfNumber(bool nan, int instruction) {
-  const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
-  if (!made || !store_.graph()) return;
-  const QString reason = QString::fromStdString(store_.position().stopped_by());
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::ERROR);
-  alert.set_code(nan ? "nan" : "inf");
-  alert.set_node(made->node());
-  alert.set_value(made->outputs_size() > 0 ? made->outputs(0).value() : -1);
-  for (const auto& output : made->outputs()) {
-    const auto* value = store_.graph()->value(output.value());
-    if (value && reason.endsWith('\'' + QString::fromStdString(value->name()) + '\'')) alert.set_value(output.value());
-  }
-  alert.set_instruction(instruction);
-  alert.set_step(store_.position().step());
-  const QString found = reason.section(QStringLiteral(": "), 1);
-  alert.set_message(
-      tr("%1, made by %2 %3").arg(found).arg(instruction).arg(QString::fromStdString(made->op())).toStdString());
-  const auto told = [&alert](const snapshot::Alert& other) {
-    return other.step() == alert.step() && other.message() == alert.message();
-  };
-  if (std::any_of(numbers_.begin(), numbers_.end(), told)) return;
-  numbers_.push_back(alert);
-  store_.addAlert(alert);
-  emit alertRaised(alert);
 }
 
 void Session::run(bool backwards) {
@@ -118,6 +92,12 @@ void Session::run(bool backwards) {
 }
 
 void Session::runOn() {
+  // Where only numbers are watched, whole steps run at full speed; one that holds such a number is walked through.
+  if (!store_.position().in_step() && breaksOnNumbersOnly()) {
+    everyValue_ = true;
+    trainOn(kForever);
+    return;
+  }
   inStep([this] {
     snapshot::Request request;
     request.mutable_run_to_break();
@@ -242,22 +222,74 @@ void Session::abandon() {
   });
 }
 
-void Session::rewind(std::int64_t step) {
+void Session::rewindThen(std::int64_t step, Then then) {
   if (refuse()) return;
-  const auto there = [this, step] {
-    store_.dropStepsFrom(step);
+  const auto there = [this, step, then] {
+    store_.takeBackFrom(step);
     ring_.dropAfter(step);
     std::erase_if(edits_, [step](const Edit& e) { return e.step > step || (e.step == step && e.instruction >= 0); });
     stopped();
     keepState();
+    if (then) then();
   };
   if (const auto kept = ring_.exactly(step)) {
     loadKept(*kept, there);
     return;
   }
-  snapshot::Request request;
-  request.mutable_rewind()->set_step(step);
-  move(std::move(request), tr("rewinding to step %1").arg(step), there);
+  snapshot::Request state;
+  state.mutable_state();
+  ask(std::move(state), tr("reading the state"), [this, step, there](const Delivery& d) {
+    if (!d.response->has_state() || busy_) return;
+    const auto& ring = d.response->state().ring();
+    if (std::find(ring.begin(), ring.end(), step) == ring.end()) return repeatTo(step, there);
+    snapshot::Request request;
+    request.mutable_rewind()->set_step(step);
+    move(std::move(request), tr("rewinding to step %1").arg(step), there);
+  });
+}
+
+void Session::repeatTo(std::int64_t step, Then there) {
+  const auto kept = ring_.newest(step);
+  if (!kept) {
+    emit problem(tr("rewind: no state is kept at or before step %1; the run has to begin again").arg(format::count(step)),
+                 {});
+    return;
+  }
+  snapshot::Position goal;
+  goal.set_step(step);
+  loadKept(*kept, [this, goal, kept, there] {
+    store_.takeBackFrom(goal.step());
+    replay(goal, kept->edits, there);
+  });
+}
+
+void Session::goTo(std::int64_t step, int instruction) {
+  if (running_) {
+    wantedPlace_.emplace(step, instruction);
+    pause();
+    return;
+  }
+  if (refuse()) return;
+  const snapshot::Position& p = store_.position();
+  if (step > p.step() || (step == p.step() && !p.in_step() && instruction < 0)) {
+    emit note(tr("Step %1 has not run yet").arg(format::count(step)));
+    return;
+  }
+  const auto there = [this, instruction] {
+    if (instruction < 0) return;
+    inStep([this, instruction] {
+      snapshot::Request request;
+      request.mutable_run_to()->set_instruction(instruction + 1);
+      move(std::move(request), tr("running to %1").arg(instruction + 1), [this, instruction] {
+        stopped(instruction + 1);
+        selection_.select(Selection::ofInstruction(instruction));
+      });
+    });
+  };
+  if (step == p.step())
+    there();
+  else
+    rewindThen(step, there);
 }
 
 void Session::train(std::int64_t steps) {
@@ -266,30 +298,68 @@ void Session::train(std::int64_t steps) {
   trainOn(p.step() + steps + (p.in_step() ? 1 : 0));
 }
 
+// What a worker that dies costs is at most the time between two states; the rest is repeated from the last one.
+qint64 Session::keepEveryMs() const { return std::max(kKeepEveryMs, kShareOfKeeping * keepMs_); }
+
+// In requests of about a quarter of a second: the next one is sent when the steps of the last have been taken in, so that a
+// fast model never runs ahead of the window.
 void Session::trainAtOnce(std::int64_t goal) {
   running_ = true;
+  trainGoal_ = goal;
   if (!waiting_.empty()) {
+    interrupted_ = false;
     sendOptions([this, goal] {
       if (running_) trainOn(goal);
     });
     return;
   }
+  const std::int64_t left = goal - store_.position().step();
+  const std::int64_t steps = std::min(left, chunk_);
   snapshot::Request request;
-  request.mutable_train()->set_steps(goal - store_.position().step());
+  request.mutable_train()->set_steps(steps);
   request.mutable_train()->set_record(true);
-  training_ = true;
-  emit busyChanged();
+  request.mutable_train()->set_breaks(true);
+  request.mutable_train()->set_values(everyValue_);
+  if (!std::exchange(training_, true)) emit busyChanged();
+  sinceChunk_.start();
   const auto ended = [this] {
-    running_ = training_ = interrupted_ = false;
+    running_ = training_ = interrupted_ = everyValue_ = false;
+    trainGoal_.reset();
     settle({});
   };
-  move(std::move(request), tr("training"), ended, [this, goal, ended] {
-    training_ = false;
-    if (!client_.alive()) return;
+  const auto taken = [this, goal, steps, ended] {
+    const qint64 took = std::max<qint64>(1, sinceChunk_.elapsed());
+    chunk_ = std::clamp<std::int64_t>(steps * kChunkMs / took, 1, 4 * chunk_);
+    const snapshot::Position& p = store_.position();
+    const auto& records = store_.steps();
+    const std::int64_t next = records.empty() ? p.step() : records.back()->step() + 1;
+    if (!running_ || next >= goal || next <= p.step() || p.in_step()) return ended();
+    const auto on = [this, goal] {
+      keepState();
+      trainAtOnce(goal);
+    };
+    if (!store_.watched().empty()) {
+      snapshot::Request state;  // with the watched values
+      state.mutable_state();
+      move(std::move(state), tr("reading the state"), on, ended);
+      return;
+    }
+    // The steps that came say where it stands.
+    snapshot::Position between;
+    between.set_step(next);
+    store_.setPosition(between);
+    on();
+  };
+  move(std::move(request), tr("training"), taken, [this, goal, ended] {
+    if (!client_.alive()) {
+      training_ = everyValue_ = false;
+      return;
+    }
     if (!std::exchange(interrupted_, false) || !running_) {
       ended();
       return;
     }
+    training_ = false;
     snapshot::Request state;
     state.mutable_state();
     move(std::move(state), tr("reading the state"), [this, goal] {
@@ -300,12 +370,21 @@ void Session::trainAtOnce(std::int64_t goal) {
   });
 }
 
+bool Session::breaksOnNumbersOnly() const {
+  const auto& all = store_.breakpoints();
+  return std::all_of(all.begin(), all.end(), [](const snapshot::Breakpoint& b) {
+    return !b.enabled() || b.condition_case() == snapshot::Breakpoint::kNan ||
+           b.condition_case() == snapshot::Breakpoint::kNewInf;
+  });
+}
+
 void Session::trainOn(std::int64_t goal) {
   const auto go = [this, goal] {
     if (goal > store_.position().step()) {
       trainAtOnce(goal);
     } else {
       running_ = false;
+      trainGoal_.reset();
       settle({});
     }
   };
@@ -329,6 +408,7 @@ void Session::trainOn(std::int64_t goal) {
 
 void Session::pause() {
   running_ = false;
+  trainGoal_.reset();
   emit busyChanged();
   client_.cancelAll();
 }
@@ -337,7 +417,7 @@ void Session::keepState() {
   if (store_.position().in_step() || !store_.plan() || replaying_) return;
   if (store_.plan()->plan().persistent_bytes() > kRingBytes / 2) return;
   // A run over many steps keeps one now and then; what lies between is repeated.
-  if (running_ && sinceKept_.isValid() && sinceKept_.elapsed() < kKeepEveryMs) return;
+  if (running_ && sinceKept_.isValid() && sinceKept_.elapsed() < keepEveryMs()) return;
   const QString path = ring_.freshPath();
   if (path.isEmpty()) return;
   sinceKept_.start();
@@ -345,6 +425,7 @@ void Session::keepState() {
   snapshot::Request request;
   request.mutable_save_state()->set_path(path.toStdString());
   this->request(std::move(request), tr("keeping the state"), [this, step, path, edits = edits_.size()](const Delivery& d) {
+    keepMs_ = sinceKept_.elapsed();
     if (d.response->done() && !d.response->has_error()) ring_.add(step, path, edits);
   });
 }

@@ -82,6 +82,10 @@ void Session::watch(int value, bool on) {
   std::vector<int> values = store_.watched();
   std::erase(values, value);
   if (on) values.push_back(value);
+  watchAll(values);
+}
+
+void Session::watchAll(const std::vector<int>& values) {
   store_.setWatched(values);
   if (!built_) return;
   snapshot::Request request;
@@ -208,6 +212,7 @@ void Session::setOptions(const OptionSettings& settings) {
     return;
   }
   QStringList names;
+  if (!optionsBefore_) optionsBefore_ = store_.options();
   auto shown = store_.options();
   for (const auto& [name, value] : settings) {
     names << tr("%1 = %2").arg(name, value);
@@ -246,19 +251,19 @@ void Session::sendOptions(Then then) {
     more->set_name(name.toStdString());
     more->set_value(value.toStdString());
   }
+  sent_ = settings;
   move(
       std::move(request), tr("setting %1").arg(settings.front().first),
       [this, settings, then, text = text.join(QStringLiteral(", "))] {
-        for (const auto& [name, value] : settings) {
-          auto* kept = configuration_.add_settings();  // for the next worker
-          kept->set_name("set");
-          kept->set_value(name.toStdString() + '=' + value.toStdString());
-        }
+        sent_.clear();
+        addSettings(settings, configuration_);  // for the next worker
+        if (!optionsTouched_) shownWith_ = configuration_;
         if (store_.position().in_step()) selection_.setCurrentInstruction(store_.position().instruction());
         emit note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
         if (then) then();
       },
       [this] {
+        sent_.clear();
         // What was shown in advance is not so.
         snapshot::Request options;
         options.mutable_options();
@@ -298,6 +303,27 @@ void Session::recompute(bool whatIf, const QString& plan, qint64 budget) {
         if (next) recompute(next->whatIf, next->plan, next->budget);
       },
       !whatIf && store_.findings().recompute());
+}
+
+void Session::studyPrecision(const QString& precision) {
+  if (store_.findings().studiesPrecision() || refuse()) return;
+  store_.findings().beginPrecision();
+  snapshot::Request request;
+  request.mutable_precision()->set_precision(precision.toStdString());
+  this->request(
+      std::move(request), tr("studying %1").arg(precision),
+      [this](const Delivery& d) {
+        if (!d.response->done()) return;
+        QString problem;
+        const bool sound = d.response->has_precision();
+        if (d.response->has_error())
+          problem = QString::fromStdString(d.response->error().message());
+        else if (!sound)
+          problem = tr("precision: the worker answered something else; expected a report");
+        store_.findings().setPrecision(
+            sound ? std::make_shared<const snapshot::PrecisionReport>(d.response->precision()) : nullptr, problem);
+      },
+      false);
 }
 
 void Session::determinism() {

@@ -58,7 +58,9 @@ StatusLine::StatusLine(const SnapshotStore& store, const SelectionModel& selecti
   peak_ = add("status_peak");
   note_ = add("status_note");
   note_->setTextFormat(Qt::PlainText);
-  layout->addStretch(1);
+  // It has what the others leave: names and expressions of users are as long as they like, and the window does not grow.
+  note_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  layout->setStretchFactor(note_, 1);
   device_ = add("status_device");
   worker_ = add("status_worker");
   recorder_ = add("status_recorder");
@@ -103,8 +105,22 @@ void StatusLine::changeEvent(QEvent* event) {
 }
 
 void StatusLine::note(const QString& text) {
-  note_->setText(text);
+  note_->setText(note_->fontMetrics().elidedText(text, Qt::ElideRight, note_->width()));
+  note_->setToolTip(text.toHtmlEscaped());
   noteTimer_.start(6000);
+}
+
+void StatusLine::setGoal(std::int64_t step) {
+  if (step == goal_) return;
+  goal_ = step;
+  refresh();
+}
+
+void StatusLine::setProgress(const QString& what, qint64 done, qint64 total) {
+  if (what != u"instruction") return;
+  done_ = done;
+  total_ = total;
+  refresh();
 }
 
 void StatusLine::refresh() {
@@ -113,24 +129,38 @@ void StatusLine::refresh() {
   const snapshot::Position& p = store_.position();
   const snapshot::StepRecord* last = store_.steps().empty() ? nullptr : store_.steps().back().get();
   const bool running = Running::of(store_).on();
+  if (!running) total_ = 0;
   const bool busy = store_.workerState() == WorkerState::kBusy || store_.workerState() == WorkerState::kUnresponsive;
 
   if (!plan) {
     where_->setText({});
     phase_->setText({});
+  } else if (running) {
+    QString text =
+        strong(tr("Running")) + (goal_ > 0 ? tr(" step %1 of %2").arg(format::count(p.step()), format::count(goal_))
+                                           : tr(" step %1").arg(format::count(p.step())));
+    // Of a step that takes long the worker tells how far it is.
+    if (p.in_step())
+      text += tr(" · instruction %1 of %2").arg(format::count(p.instruction()), format::count(plan->size()));
+    else if (done_ < total_)
+      text += tr(" · instruction %1 of %2").arg(format::count(done_), format::count(total_));
+    where_->setText(text);
+    if (p.in_step()) {
+      const snapshot::Instruction* next = plan->instruction(p.instruction());
+      phase_->setText(tr("Phase ") + strong(next ? names::phase(next->phase()).toLower() : tr("end of step")));
+    }
   } else if (p.in_step()) {
-    where_->setText(strong(busy || running ? tr("Running") : tr("Paused")) +
+    where_->setText(strong(busy ? tr("Running") : tr("Paused")) +
                     tr(" at %1 of %2").arg(format::count(p.instruction()), format::count(plan->size())));
     const snapshot::Instruction* next = plan->instruction(p.instruction());
     phase_->setText(tr("Phase ") + strong(next ? names::phase(next->phase()).toLower() : tr("end of step")));
-  } else if (!running || where_->text().isEmpty()) {
-    // Between two steps of a run the place of the last one stays: it is there again in a moment.
+  } else {
     where_->setText(strong(store_.readOnly() ? tr("Recorded run") : busy ? tr("Running") : tr("Ready")));
     phase_->setText({});
   }
   where_->setToolTip(format::visible(p.stopped_by()).toHtmlEscaped());
   step_->setText(plan && !store_.readOnly() ? tr("Step ") + strong(format::count(p.step()))
-                 : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.steps().size())))
+                 : last ? tr("Steps ") + strong(format::count(static_cast<std::int64_t>(store_.series().size())))
                         : QString());
   // Until the step at hand has its loss, the last one stands there.
   const bool fresh = p.in_step() && p.has_loss();

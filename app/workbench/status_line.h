@@ -20,6 +20,9 @@ class StatusLine : public QWidget {
   void setDevice(const QString& text);
   // Colour names a state: "ok", "warn", "error", "faint".
   void setRecorder(const QString& text, const QString& role, const QString& tip);
+  void setGoal(std::int64_t step);  // that the run ends before; 0: none is known
+  // Of the step that runs at full speed: instructions done.
+  void setProgress(const QString& what, qint64 done, qint64 total);
   void note(const QString& text);  // for a few seconds, in place of the fields
 
  signals:
@@ -38,6 +41,8 @@ class StatusLine : public QWidget {
   QLabel *where_, *step_, *phase_, *loss_, *speed_, *peak_, *device_, *worker_, *recorder_, *note_;
   QString recorderText_, recorderRole_, recorderTip_;
   QTimer noteTimer_;
+  std::int64_t goal_ = 0;
+  qint64 done_ = 0, total_ = 0;
 };
 
 }  // namespace stepscope

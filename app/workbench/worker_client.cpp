@@ -9,6 +9,8 @@ namespace stepscope {
 namespace {
 constexpr int kCancelPatienceMs = 3000;
 constexpr int kTickMs = 250;
+constexpr int kGreetEveryMs = 1000;
+constexpr int kSilenceMs = 4000;
 }  // namespace
 
 WorkerClient::WorkerClient(QObject* parent) : QObject(parent), pipe_(new WorkerPipe) {
@@ -19,12 +21,15 @@ WorkerClient::WorkerClient(QObject* parent) : QObject(parent), pipe_(new WorkerP
   setCommand(program, {QStringLiteral("worker")});
   pipe_->moveToThread(&thread_);
   connect(&thread_, &QThread::finished, pipe_, &QObject::deleteLater);
-  connect(pipe_, &WorkerPipe::delivered, this, &WorkerClient::deliver);
+  connect(pipe_, &WorkerPipe::arrived, this, &WorkerClient::takeIn);
   connect(pipe_, &WorkerPipe::text, this, &WorkerClient::text);
   connect(pipe_, &WorkerPipe::ended, this, &WorkerClient::end);
   thread_.setObjectName(QStringLiteral("worker pipe"));
   thread_.start();
-  connect(&watch_, &QTimer::timeout, this, &WorkerClient::check);
+  connect(&watch_, &QTimer::timeout, this, [this] {
+    greet();
+    check();
+  });
   watch_.start(kTickMs);
 }
 
@@ -46,6 +51,8 @@ void WorkerClient::start() {
   alive_ = true;
   setState(WorkerState::kStarting);
   heard_.start();
+  greeting_ = 0;
+  greeted_.invalidate();  // the first greeting is the request below
   QMetaObject::invokeMethod(pipe_, [this, program = program_, arguments = arguments_] { pipe_->start(program, arguments); });
   snapshot::Request hello;
   hello.mutable_hello()->set_protocol(1);
@@ -53,6 +60,7 @@ void WorkerClient::start() {
     if (d.response->has_hello()) {
       emit event(d);
       emit started();
+      greeted_.start();
     }
   });
 }
@@ -79,6 +87,27 @@ quint64 WorkerClient::request(snapshot::Request request, const QString& what, Ca
   QMetaObject::invokeMethod(pipe_, [this, frame] { pipe_->send(frame); });
   if (!quiet) check();
   return id;
+}
+
+void WorkerClient::greet() {
+  if (!alive_ || greeting_ != 0 || !greeted_.isValid() || greeted_.elapsed() < kGreetEveryMs) return;
+  greeting_ = ++lastId_;
+  greeted_.start();
+  snapshot::Request request;
+  request.set_id(greeting_);
+  request.mutable_hello()->set_protocol(1);
+  QByteArray frame = FrameReader::frame(request.SerializeAsString());
+  QMetaObject::invokeMethod(pipe_, [this, frame] { pipe_->send(frame); });
+}
+
+bool WorkerClient::silent() {
+  const qint64 bytes = pipe_->bytesRead();
+  // A window that was held up itself, or asleep with its machine, has not listened.
+  const bool listened = looked_.isValid() && looked_.elapsed() < kSilenceMs / 2;
+  looked_.start();
+  if (bytes != bytes_ || !listened) heard_.start();
+  bytes_ = bytes;
+  return (greeting_ != 0 || !greeted_.isValid()) && heard_.elapsed() > kSilenceMs;
 }
 
 void WorkerClient::cancel(quint64 id) {
@@ -114,9 +143,13 @@ QString WorkerClient::activity() const {
   return {};
 }
 
+void WorkerClient::takeIn() {
+  for (const Delivery& delivery : pipe_->take()) deliver(delivery);
+}
+
 void WorkerClient::deliver(const Delivery& delivery) {
-  heard_.start();
   const quint64 id = delivery.response->id();
+  if (id == greeting_) greeting_ = 0;
   if (id == 0) {
     emit event(delivery);
     return;
@@ -130,6 +163,7 @@ void WorkerClient::deliver(const Delivery& delivery) {
 }
 
 void WorkerClient::end(const QString& reason, bool expected) {
+  takeIn();  // said before it ended
   const bool wasAlive = alive_;
   alive_ = false;
   // Callbacks may send new requests; those are not of the worker that died.
@@ -149,7 +183,7 @@ void WorkerClient::end(const QString& reason, bool expected) {
 
 void WorkerClient::check() {
   if (!alive_) return;
-  bool stuck = false;
+  bool stuck = silent();
   for (const auto& [id, pending] : pending_) {
     stuck = stuck || (pending.cancelled.isValid() && pending.cancelled.elapsed() > kCancelPatienceMs);
   }

@@ -3,7 +3,8 @@
 //
 // Each request has one callback that gets every response with its id, the last with done() set. When the worker dies, each
 // open request gets one error response of code "worker_died". Cancelling asks the worker; a worker that does not end the
-// request within a few seconds is reported as unresponsive, and the user may restart it.
+// request within a few seconds is reported as unresponsive, and the user may restart it. So is one from which nothing comes
+// although it is greeted each second, which it answers whatever it is working on: it was stopped, or its machine is gone.
 #pragma once
 
 #include <QElapsedTimer>
@@ -58,9 +59,12 @@ class WorkerClient : public QObject {
     QElapsedTimer cancelled;
   };
 
+  void takeIn();  // what the pipe has
   void deliver(const Delivery& delivery);
   void end(const QString& reason, bool expected);
   void check();
+  void greet();
+  bool silent();  // it owes an answer to a greeting, and sends nothing at all
   void setState(WorkerState state);
 
   QThread thread_;
@@ -71,7 +75,10 @@ class WorkerClient : public QObject {
   quint64 lastId_ = 0;
   bool alive_ = false;
   WorkerState state_ = WorkerState::kNone;
-  QElapsedTimer heard_;
+  quint64 greeting_ = 0;          // that is not answered yet; 0: none
+  qint64 bytes_ = 0;              // that came when it was last looked
+  QElapsedTimer heard_, looked_;  // since bytes came; since the newest look
+  QElapsedTimer greeted_;
   QTimer watch_;
 };
 

@@ -2,9 +2,12 @@
 #include "app/workbench/worker_pipe.h"
 
 #include <csignal>
+#include <utility>
 
 namespace stepscope {
 namespace {
+
+constexpr int kPatienceMs = 500;
 
 QString signalName(int number) {
   switch (number) {
@@ -68,9 +71,10 @@ void WorkerPipe::close() {
   if (!process_ || process_->state() == QProcess::NotRunning) return;
   closing_ = true;
   process_->closeWriteChannel();
-  if (!process_->waitForFinished(1500)) {
+  // It keeps nothing that is worth more: who closes the window waits for this.
+  if (!process_->waitForFinished(kPatienceMs)) {
     process_->kill();
-    process_->waitForFinished(1000);
+    process_->waitForFinished(kPatienceMs);
   }
 }
 
@@ -85,7 +89,9 @@ void WorkerPipe::readOutput() {
     process_->readAllStandardOutput();
     return;
   }
-  reader_.append(process_->readAllStandardOutput());
+  const QByteArray bytes = process_->readAllStandardOutput();
+  bytesRead_ += bytes.size();
+  reader_.append(bytes);
   while (auto message = reader_.next()) {
     auto response = std::make_shared<snapshot::Response>();
     if (!response->ParseFromArray(message->constData(), static_cast<int>(message->size()))) {
@@ -97,13 +103,27 @@ void WorkerPipe::readOutput() {
     if (response->has_graph()) delivery.graph = GraphSnapshot::make(std::move(*response->mutable_graph()));
     if (response->has_plan()) delivery.plan = PlanSnapshot::make(std::move(*response->mutable_plan()));
     delivery.response = std::move(response);
-    emit delivered(delivery);
+    put(std::move(delivery));
   }
   if (reader_.bad()) {
     breakOff(QStringLiteral("worker protocol: message length %1; expected at most %2")
                  .arg(reader_.badLength())
                  .arg(kMaxFrameBytes));
   }
+}
+
+void WorkerPipe::put(Delivery delivery) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(delivery));
+    if (waiting_.size() > 1) return;
+  }
+  emit arrived();
+}
+
+std::vector<Delivery> WorkerPipe::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(waiting_, {});
 }
 
 void WorkerPipe::readErrors() {

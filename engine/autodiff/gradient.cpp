@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "engine/ops/gradient_context.h"
+#include "engine/ops/stop_inputs.h"
 
 namespace stepscope {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 
 // Values reachable from `from` along differentiable edges.
-std::vector<bool> forwardReach(const Graph& graph, const std::vector<ValueId>& from) {
+std::vector<bool> forwardReach(const Graph& graph, const std::vector<ValueId>& from, const OpRegistry& ops) {
   std::vector<bool> reached(graph.valueCapacity(), false);
   for (const ValueId id : from)
     if (id) reached[at(id)] = true;
@@ -23,7 +24,7 @@ std::vector<bool> forwardReach(const Graph& graph, const std::vector<ValueId>& f
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       if (!node.outputs[o]) continue;
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
-        if (node.inputs[i] && reached[at(node.inputs[i])] && differentiableEdge(graph, node, i, o)) {
+        if (node.inputs[i] && reached[at(node.inputs[i])] && differentiableEdge(graph, node, i, o, ops)) {
           reached[at(node.outputs[o])] = true;
           break;
         }
@@ -33,7 +34,7 @@ std::vector<bool> forwardReach(const Graph& graph, const std::vector<ValueId>& f
 }
 
 // Values from which `loss` is reachable along differentiable edges.
-std::vector<bool> backwardReach(const Graph& graph, ValueId loss) {
+std::vector<bool> backwardReach(const Graph& graph, ValueId loss, const OpRegistry& ops) {
   std::vector<bool> reached(graph.valueCapacity(), false);
   reached[at(loss)] = true;
   for (std::size_t k = graph.order().size(); k-- > 0;) {
@@ -41,10 +42,35 @@ std::vector<bool> backwardReach(const Graph& graph, ValueId loss) {
     for (std::size_t o = 0; o < node.outputs.size(); ++o) {
       if (!node.outputs[o] || !reached[at(node.outputs[o])]) continue;
       for (std::size_t i = 0; i < node.inputs.size(); ++i)
-        if (node.inputs[i] && differentiableEdge(graph, node, i, o)) reached[at(node.inputs[i])] = true;
+        if (node.inputs[i] && differentiableEdge(graph, node, i, o, ops)) reached[at(node.inputs[i])] = true;
     }
   }
   return reached;
+}
+
+// The trained values from which `value` is reachable, in the order of `trained`.
+std::vector<ValueId> trainedBehind(const Graph& graph, ValueId value, const std::vector<ValueId>& trained,
+                                   const OpRegistry& ops) {
+  std::vector<bool> seen(graph.valueCapacity(), false);
+  std::vector<ValueId> open{value};
+  seen[at(value)] = true;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    const NodeId producer = graph.value(id).producer;
+    if (!producer) continue;
+    const Node& node = graph.node(producer);
+    const auto output =
+        static_cast<std::size_t>(std::find(node.outputs.begin(), node.outputs.end(), id) - node.outputs.begin());
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] && !seen[at(node.inputs[i])] && differentiableEdge(graph, node, i, output, ops)) {
+        seen[at(node.inputs[i])] = true;
+        open.push_back(node.inputs[i]);
+      }
+  }
+  std::vector<ValueId> found;
+  std::copy_if(trained.begin(), trained.end(), std::back_inserter(found), [&](ValueId id) { return seen[at(id)]; });
+  return found;
 }
 
 std::string opName(const Node& node) { return node.domain.empty() ? node.op : node.domain + "." + node.op; }
@@ -53,8 +79,9 @@ class Builder;
 
 class Context final : public GradientContext {
  public:
-  Context(Builder& builder, NodeId node) : builder_(builder), node_(node) {}
+  Context(Builder& builder, NodeId node, const OpDef& op) : builder_(builder), node_(node), op_(op) {}
   const Node& node() const override;
+  const OpDef& definition() const override { return op_; }
   ValueId x(std::size_t i) const override { return node().input(i); }
   ValueId y(std::size_t i) const override { return node().output(i); }
   ValueId ensureOutput(std::size_t i) override;
@@ -76,6 +103,7 @@ class Context final : public GradientContext {
  private:
   Builder& builder_;
   NodeId node_;
+  const OpDef& op_;
   std::map<std::size_t, std::int32_t> claimed_;  // how many nodes, by input
 };
 
@@ -92,8 +120,11 @@ class Builder {
   Status contribute(const Node& from, ValueId value, ValueId gradient);
   // The sum of all contributions so far, or invalid.
   Result<ValueId> gradientOf(ValueId value);
+  // `seed` times the request's scale, in the type of the seed.
+  Result<ValueId> scaledSeed(ValueId seed, const std::string& name);
   Result<NodeId> emitNode(const Node& forward, const std::vector<Predicate>& predicates, std::string_view domain,
                           std::string_view op, std::vector<ValueId> inputs, std::size_t outputs, Attributes attrs);
+  Result<ValueId> shapeOf(const Node& forward, ValueId value, ValueId gradient);
   std::vector<Predicate> predicatesOf(ValueId value) const;
   ValueId shareConstant(Tensor data);
 
@@ -134,7 +165,7 @@ bool Context::needs(std::size_t i) const {
   const ValueId in = n.input(i);
   if (!in || !builder_.active_[at(in)]) return false;
   for (std::size_t o = 0; o < n.outputs.size(); ++o)
-    if (n.outputs[o] && dy(o) && differentiableEdge(builder_.graph_, n, i, o)) return true;
+    if (n.outputs[o] && dy(o) && differentiableEdge(builder_.graph_, n, i, o, builder_.inference_.ops())) return true;
   return false;
 }
 
@@ -211,18 +242,48 @@ std::vector<Predicate> Builder::predicatesOf(ValueId value) const {
   return producer ? graph_.node(producer).predicates : std::vector<Predicate>{};
 }
 
+// The extents of a value, for the zeros that stand for its gradient; computed where the value is. Nothing where those of
+// what arrives are known to be the same.
+Result<ValueId> Builder::shapeOf(const Node& forward, ValueId value, ValueId gradient) {
+  const auto& shape = graph_.value(value).type.shape;
+  const auto dims = shape ? knownDims(*shape) : std::nullopt;
+  if (dims && graph_.value(gradient).type.shape == shape) return ValueId{};
+  if (dims) return shareConstant(Tensor::ints(*dims));
+  SS_ASSIGN(const NodeId node, emitNode(forward, predicatesOf(value), "", "Shape", {value}, 1, {}));
+  return graph_.node(node).output(0);
+}
+
 Status Builder::contribute(const Node& from, ValueId value, ValueId gradient) {
   // A gradient that leaves a branch of If is zero when the branch did not run.
   const std::vector<Predicate> inside = from.predicates, outside = predicatesOf(value);
   const NodeId fromId = from.id;
+  ValueId shape;
+  if (inside.size() > outside.size()) {
+    SS_ASSIGN(shape, shapeOf(graph_.node(fromId), value, gradient));
+  }
+  if (from.domain == kInternalDomain && from.op == "Select") {
+    SS_ASSIGN(const ValueId zeros, shapeOf(graph_.node(fromId), value, gradient));
+    if (zeros) {  // the Gate of the rule with one input more, which has to stand before it
+      const Node gate = graph_.node(graph_.value(gradient).producer);
+      std::erase(unclaimed_, gate.id);
+      graph_.removeNode(gate.id);
+      SS_ASSIGN(const NodeId made, emitNode(graph_.node(fromId), gate.predicates, kInternalDomain, "Gate",
+                                            {gate.input(0), gate.input(1), zeros}, 1, gate.attrs));
+      gradient = graph_.node(made).output(0);
+    }
+  }
   for (std::size_t level = inside.size(); level > outside.size(); --level) {
     const Predicate& predicate = inside[level - 1];
     const std::vector<Predicate> rest(inside.begin(), inside.begin() + static_cast<std::ptrdiff_t>(level - 1));
-    SS_ASSIGN(const NodeId gate,
-              emitNode(graph_.node(fromId), rest, kInternalDomain, "Gate", {predicate.condition, gradient}, 1,
-                       {{"expected", std::int64_t{predicate.expected}}}));
+    SS_ASSIGN(const NodeId gate, emitNode(graph_.node(fromId), rest, kInternalDomain, "Gate",
+                                          shape ? std::vector{predicate.condition, gradient, shape}
+                                                : std::vector{predicate.condition, gradient},
+                                          1, {{"expected", std::int64_t{predicate.expected}}}));
     gradient = graph_.node(gate).output(0);
   }
+  // A gradient is shaped like its value. What arrives from an If whose branches differ in rank does not know that.
+  if (const auto& known = graph_.value(value).type.shape; known && !graph_.value(gradient).type.shape)
+    graph_.mutableValue(gradient).type.shape = known;
   contributions_.resize(graph_.valueCapacity());
   contributions_[at(value)].push_back(gradient);
   contributor_[value] = fromId;
@@ -250,6 +311,25 @@ Result<ValueId> Builder::gradientOf(ValueId value) {
   return contributions_[at(value)].front();
 }
 
+Result<ValueId> Builder::scaledSeed(ValueId seed, const std::string& name) {
+  const NodeId owner = graph_.value(request_.loss).producer;
+  if (!owner) return invalid(fmt::format("loss '{}': no node makes it; expected the output of one", name));
+  const auto scaleStep = [&](std::string_view op, std::vector<ValueId> inputs, Attributes attrs) -> Result<ValueId> {
+    SS_ASSIGN(const NodeId made, emitNode(graph_.node(owner), {}, "", op, std::move(inputs), 1, std::move(attrs)));
+    unclaimed_.pop_back();
+    graph_.mutableNode(made).origin = {.kind = Origin::Kind::kRoot, .detail = InternedText(fmt::format("{}/{}", name, op))};
+    return graph_.node(made).output(0);
+  };
+  ValueId scale = request_.scale;
+  const DType dtype = graph_.value(seed).type.dtype;
+  if (dtype != graph_.value(scale).type.dtype) {
+    SS_ASSIGN(scale, scaleStep("Cast", {scale}, {{"to", static_cast<std::int64_t>(dtype)}}));
+  }
+  SS_ASSIGN(const ValueId scaled, scaleStep("Mul", {seed, scale}, {}));
+  graph_.renameValue(scaled, name);
+  return scaled;
+}
+
 Status Builder::differentiate(NodeId id) {
   bool any = false;
   for (std::size_t o = 0; o < graph_.node(id).outputs.size(); ++o) {
@@ -264,16 +344,18 @@ Status Builder::differentiate(NodeId id) {
   }
   if (!any) return {};
   const Node& node = graph_.node(id);
-  const OpDef* op = findOp(node.domain, node.op);
+  const OpDef* op = inference_.ops().find(node);
   if (!op || !op->gradient) return {};
-  Context context(*this, id);
+  Context context(*this, id, *op);
   SS_TRY(op->gradient(context));
   context.claim(0);  // what no gradient followed
   return context.firstError;
 }
 
 Result<GradientReport> Builder::build() {
-  const std::vector<bool> forward = forwardReach(graph_, request_.trained), backward = backwardReach(graph_, request_.loss);
+  const OpRegistry& ops = inference_.ops();
+  const std::vector<bool> forward = forwardReach(graph_, request_.trained, ops),
+                          backward = backwardReach(graph_, request_.loss, ops);
   active_.resize(graph_.valueCapacity());
   for (std::size_t i = 0; i < active_.size(); ++i) active_[i] = forward[i] && backward[i];
   GradientReport report;
@@ -284,15 +366,24 @@ Result<GradientReport> Builder::build() {
       bool open = false, wanted = false;
       for (std::size_t o = 0; o < node.outputs.size(); ++o) {
         if (!node.outputs[o]) continue;
-        open |= differentiableEdge(graph_, node, i, o);
+        open |= differentiableEdge(graph_, node, i, o, inference_.ops());
         wanted |= isFloating(graph_.value(node.outputs[o]).type.dtype);
       }
       if (open) continue;
-      const OpDef* op = findOp(node.domain, node.op);
-      report.cuts.push_back({id, i,
-                             !wanted                               ? "the result is not a float"
-                             : op && !op->noGradientReason.empty() ? std::string(op->noGradientReason)
-                                                                   : "the operator passes no gradient to this input"});
+      const OpDef* op = inference_.ops().find(node);
+      const StopInput* stop = op ? findStopInput(*op, i) : nullptr;
+      CutEdge cut{id,
+                  i,
+                  !wanted                               ? "the result is not a float"
+                  : stop                                ? std::string(stop->reason)
+                  : op && !op->noGradientReason.empty() ? std::string(op->noGradientReason)
+                                                        : "the operator passes no gradient to this input",
+                  {}};
+      const bool counts =
+          std::any_of(node.outputs.begin(), node.outputs.end(), [&](ValueId out) { return out && backward[at(out)]; });
+      if (wanted && counts && stop && stop->loses)
+        cut.trained = trainedBehind(graph_, node.inputs[i], request_.trained, inference_.ops());
+      report.cuts.push_back(std::move(cut));
     }
   }
   // The seed is typed and shaped like the loss.
@@ -301,7 +392,11 @@ Result<GradientReport> Builder::build() {
   Dims seedDims(lossType.shape ? lossType.shape->size() : 0, 1);
   Tensor one(lossType.dtype, seedDims);
   storeElement(one.view(), 0, request_.seed);
-  const ValueId seed = graph_.addConstant(graph_.value(request_.loss).name + "_grad", std::move(one));
+  const std::string seedName = graph_.value(request_.loss).name + "_grad";
+  ValueId seed = graph_.addConstant(request_.scale ? seedName + "/unscaled" : seedName, std::move(one));
+  if (request_.scale) {
+    SS_ASSIGN(seed, scaledSeed(seed, seedName));
+  }
   contributions_.resize(graph_.valueCapacity());
   contributions_[at(request_.loss)].push_back(seed);
 
@@ -323,12 +418,12 @@ Result<GradientReport> Builder::build() {
 
 }  // namespace
 
-bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output) {
+bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output, const OpRegistry& ops) {
   const ValueId in = node.input(input), out = node.output(output);
   if (!in || !out) return false;
   const ValueType& from = graph.value(in).type;
   const ValueType& to = graph.value(out).type;
-  const OpDef* op = findOp(node.domain, node.op);
+  const OpDef* op = ops.find(node);
   // An unknown operator has no inferred result; it counts as an edge so that the check reports it.
   if (op == nullptr) return isFloating(from.dtype);
   if (!isFloating(from.dtype) || !isFloating(to.dtype)) return false;
@@ -336,15 +431,17 @@ bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input,
   return maskHas(op->differentiableInputs, input) && maskHas(op->differentiableOutputs, output);
 }
 
-std::vector<bool> reachesLoss(const Graph& graph, ValueId loss, const std::vector<ValueId>& candidates) {
-  const std::vector<bool> backward = backwardReach(graph, loss);
+std::vector<bool> reachesLoss(const Graph& graph, ValueId loss, const std::vector<ValueId>& candidates,
+                              const OpRegistry& ops) {
+  const std::vector<bool> backward = backwardReach(graph, loss, ops);
   std::vector<bool> result;
   for (const ValueId id : candidates) result.push_back(backward[at(id)]);
   return result;
 }
 
-std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRequest& request) {
-  const std::vector<bool> forward = forwardReach(graph, request.trained), backward = backwardReach(graph, request.loss);
+std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRequest& request, const OpRegistry& ops) {
+  const std::vector<bool> forward = forwardReach(graph, request.trained, ops),
+                          backward = backwardReach(graph, request.loss, ops);
   // Next node on the way to the loss, per value: the first consumer that leads there.
   std::vector<NodeId> next(graph.valueCapacity());
   for (std::size_t k = graph.order().size(); k-- > 0;) {
@@ -358,7 +455,7 @@ std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRe
   std::vector<MissingRule> missing;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = ops.find(node);
     if (op && (op->gradient || op->differentiableInputs == 0)) continue;
     const bool fromTrained = std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueId in) {
       return in && forward[at(in)] && isFloating(graph.value(in).type.dtype);

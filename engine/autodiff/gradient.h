@@ -18,7 +18,7 @@ namespace stepscope {
 
 // Whether a gradient may flow from output `output` to input `input` of the node: both are floats, the op's table allows it,
 // and the op has a rule (or should have one, or is unknown: checkGradientRules reports those).
-bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output);
+bool differentiableEdge(const Graph& graph, const Node& node, std::size_t input, std::size_t output, const OpRegistry& ops);
 
 // A node on the way from a trained value to the loss that cannot be differentiated.
 struct MissingRule {
@@ -32,12 +32,16 @@ struct CutEdge {
   NodeId node;
   std::size_t input = 0;
   std::string reason;  // "integer result", "stop edge", …
+  // Trained values that lead here and lose a gradient that the loss depends on; empty where the slope is zero anyway, or the
+  // model detaches the value itself.
+  std::vector<ValueId> trained;
 };
 
 struct GradientRequest {
   ValueId loss;  // scalar or [1], float
   std::vector<ValueId> trained;
   double seed = 1;  // d loss / d loss: 1, or 1 / N when N micro steps are accumulated
+  ValueId scale;    // a float32 scalar that the seed is multiplied by; absent: 1
 };
 
 struct GradientReport {
@@ -46,10 +50,11 @@ struct GradientReport {
 };
 
 // All missing rules at once, before anything is built.
-std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRequest& request);
+std::vector<MissingRule> checkGradientRules(const Graph& graph, const GradientRequest& request, const OpRegistry& ops);
 
 // Which of `candidates` reach the loss through differentiable edges.
-std::vector<bool> reachesLoss(const Graph& graph, ValueId loss, const std::vector<ValueId>& candidates);
+std::vector<bool> reachesLoss(const Graph& graph, ValueId loss, const std::vector<ValueId>& candidates,
+                              const OpRegistry& ops);
 
 // Emits the backward phase. `inference` must be up to date; it is extended with the new values.
 Result<GradientReport> buildGradient(Graph& graph, Inference& inference, const GradientRequest& request);

@@ -86,14 +86,14 @@ std::string more(std::size_t count) {
 
 }  // namespace
 
-std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roots) {
+std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roots, const OpRegistry& ops) {
   const Ways ways(graph, roots);
   std::size_t count = 0;
   std::string text;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     const ValueId root = ways.rootOf(node);
-    if (!root || findOp(node.domain, node.op) != nullptr || ++count > kNodesShown) continue;
+    if (!root || ops.find(node) != nullptr || ++count > kNodesShown) continue;
     text += fmt::format("\n  {}: {}{}{}", node.label(),
                         node.domain.empty() ? "not an operator of this build"
                                             : fmt::format("domain '{}' has no such operator in this build", node.domain),
@@ -119,22 +119,34 @@ std::string missingRules(const Graph& graph, const std::vector<MissingRule>& mis
   return text + more(missing.size()) + "; hint: freeze the parameters before it (--freeze), or export with other operators";
 }
 
-std::string missingKernels(const Graph& graph) {
+namespace {
+
+// ONNX Runtime saves layouts of the machine at hand with its highest level of optimisation.
+std::string_view otherOperators(const Graph& graph) {
+  const auto blocked = [&](NodeId id) { return graph.node(id).domain == "com.microsoft.nchwc"; };
+  return std::any_of(graph.order().begin(), graph.order().end(), blocked)
+             ? "save the optimised model at level extended: com.microsoft.nchwc holds for the machine that saved it"
+             : "export with other operators";
+}
+
+}  // namespace
+
+std::string missingKernels(const Graph& graph, const Operators& operators) {
   const Ways ways(graph, graph.outputs());
   std::string text;
   std::size_t count = 0;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    const OpDef* op = findOp(node.domain, node.op);
-    if (op && (op->view || op->sequences || hasKernel(Backend::kReference, node.domain, node.op))) continue;
+    const OpDef* op = operators.ops.find(node);
+    if (op && (op->view || op->sequences || operators.kernels.has(kReferenceDevice, node.domain, node.op))) continue;
     if (++count > kNodesShown) continue;
     text += fmt::format("\n  {}: {} '{}{}{}'{}{}", node.label(), op ? "no kernel for" : "unknown operator", node.domain,
                         node.domain.empty() ? "" : ".", node.op, originText(node),
                         wayText(graph, ways.from(node), ways.rootOf(node)));
   }
   if (count == 0) return {};
-  return fmt::format("kernels: {} node{} cannot run; expected a kernel for each{}{}; hint: export with other operators",
-                     count, count == 1 ? "" : "s", text, more(count));
+  return fmt::format("kernels: {} node{} cannot run; expected a kernel for each{}{}; hint: {}", count, count == 1 ? "" : "s",
+                     text, more(count), otherOperators(graph));
 }
 
 }  // namespace stepscope

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "engine/autodiff/gradient.h"
-#include "engine/ir/graph.h"
+#include "engine/ops/operators.h"
 
 namespace stepscope {
 
 // Nodes before `roots` whose op this build does not know.
-std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roots);
+std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roots, const OpRegistry& ops);
 
 // What checkGradientRules found.
 std::string missingRules(const Graph& graph, const std::vector<MissingRule>& missing);
 
 // Nodes that no backend runs.
-std::string missingKernels(const Graph& graph);
+std::string missingKernels(const Graph& graph, const Operators& operators);
 
 }  // namespace stepscope

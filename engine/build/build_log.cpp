@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <new>
 
 #include "engine/exec/executor.h"
 #include "engine/snapshot/utf8.h"
@@ -26,11 +27,20 @@ std::vector<snapshot::PhaseSpan> BuildLog::spansOf(std::size_t build) const {
 }
 
 void BuildLog::raise(snapshot::Alert alert) {
-  // No alert of the engine is about one value or one instruction, and 0 would be the first.
+  // It is not about one value or one instruction, and 0 would be the first.
   alert.set_value(-1);
   alert.set_instruction(-1);
   if (alert.step() == 0) alert.set_step(step_);
-  if (!told_.insert(alert.code() + alert.message()).second) return;
+  tell(std::move(alert), {});
+}
+
+void BuildLog::raiseAt(snapshot::Alert alert) {
+  const std::string step = std::to_string(alert.step());
+  tell(std::move(alert), step);
+}
+
+void BuildLog::tell(snapshot::Alert alert, const std::string& once) {
+  if (!told_.insert(once + alert.code() + alert.message()).second) return;
   alert.set_message(toUtf8(alert.message()));
   alerts_.push_back(alert);
   if (observer_.alert) observer_.alert(alert);
@@ -45,21 +55,29 @@ void BuildLog::warn(std::string code, std::string message) {
   raise(std::move(alert));
 }
 
-BuildLog::Scope::Scope(BuildLog& log, std::string name) : log_(log), index_(static_cast<int>(log.spans_.size())) {
+BuildLog::Scope::Scope(BuildLog& log, std::string name, bool canBeOff)
+    : log_(log), index_(static_cast<int>(log.spans_.size())) {
   snapshot::PhaseSpan span;
+  if (canBeOff) span.mutable_pass()->set_name(name);
   span.set_name(std::move(name));
   span.set_depth(static_cast<int>(log.open_.size()));
   span.set_parent(log.open_.empty() ? -1 : log.open_.back());
   span.set_begin_ns(monotonicNs());
-  log.spans_.push_back(std::move(span));
+  log.spans_.push_back(span);
   log.open_.push_back(index_);
+  if (!log.observer_.begins) return;
+  span.set_ns(-1);
+  log.observer_.begins(span);
 }
 
 BuildLog::Scope::~Scope() {
   span().set_ns(monotonicNs() - span().begin_ns());
   span().set_peak_bytes(residentPeakBytes());
   log_.open_.pop_back();
-  if (log_.observer_.phase) log_.observer_.phase(span());
+  try {
+    if (log_.observer_.phase) log_.observer_.phase(span());
+  } catch (const std::bad_alloc&) {  // nobody hears of this phase; why the build ends is on its way
+  }
 }
 
 void BuildLog::Scope::child(std::string name, std::int64_t beginNs, std::int64_t ns, std::int64_t count) {

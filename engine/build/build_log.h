@@ -15,11 +15,15 @@
 
 namespace stepscope {
 
+struct Stage;  // stage.h
+
 // Told about what happens while a call runs. Calls come on the session's thread; all are optional.
 struct Observer {
   std::function<void(const snapshot::PhaseSpan&)> phase;  // a phase or a child of it has ended
   std::function<void(const snapshot::Alert&)> alert;
   std::function<void(const std::string& what, std::int64_t done, std::int64_t total)> progress;
+  std::function<void(const snapshot::PhaseSpan&)> begins;  // a phase or a pass of it; its ns is -1
+  std::function<void(const Stage&)> stage;                 // a graph that is kept, as soon as it is
 };
 
 class BuildLog {
@@ -40,11 +44,14 @@ class BuildLog {
 
   // An alert is told once, not once per step. One without a step gets that of the session.
   void raise(snapshot::Alert alert);
+  void raiseAt(snapshot::Alert alert);  // of the step, value and instruction that it names; once for each step
   void warn(std::string code, std::string message);
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
   void setStep(std::int64_t step) { step_ = step; }
 
  private:
+  void tell(snapshot::Alert alert, const std::string& once);
+
   Observer observer_;
   std::vector<snapshot::PhaseSpan> spans_;
   std::vector<int> open_;
@@ -58,7 +65,8 @@ class BuildLog {
 // A span of the tree, with what its phase counts and reports.
 class BuildLog::Scope {
  public:
-  Scope(BuildLog& log, std::string name);
+  // `canBeOff`: a pass with an option of its own, which the span names from the beginning (pass.name).
+  Scope(BuildLog& log, std::string name, bool canBeOff = false);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

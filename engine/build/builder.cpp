@@ -8,9 +8,10 @@
 #include "engine/autodiff/gradient.h"
 #include "engine/build/attach_loss.h"
 #include "engine/build/blocked_nodes.h"
+#include "engine/build/loss_scale.h"
+#include "engine/build/master_weights.h"
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
-#include "engine/ops/op_def.h"
 
 namespace stepscope {
 
@@ -19,6 +20,7 @@ struct Builder::Work {
   Inference inference;
   std::vector<Stage>& stages;
   std::vector<ValueId> gradients;  // by trained value; invalid where the loss does not depend on it
+  ValueId lossScale;               // the input that the gradients carry
 
   Work(const ImportedModel& model, std::vector<Stage>& kept)
       : graph(model.graph), inference(*model.inference), stages(kept) {
@@ -36,6 +38,26 @@ void addOutput(std::vector<ValueId>& outputs, const Graph& graph, ValueId id) {
     outputs.push_back(id);
 }
 
+// BatchNormalization of an inference file, as it was in training: statistics of the batch, running ones updated.
+Status openBatchNorm(Graph& graph, Inference& inference, std::size_t& opened) {
+  const auto isState = [&](const Node& node, std::size_t slot) {
+    return node.input(slot) && graph.value(node.input(slot)).role == ValueRole::kInitializer;
+  };
+  for (const NodeId id : std::vector<NodeId>(graph.order())) {
+    const Node& node = graph.node(id);
+    if (!node.domain.empty() || node.op != "BatchNormalization" || node.attrs.integer("training_mode", 0) != 0 ||
+        !isState(node, 3) || !isState(node, 4))
+      continue;
+    const std::string mean = graph.value(node.input(3)).name, variance = graph.value(node.input(4)).name;
+    graph.mutableNode(id).attrs.set("training_mode", std::int64_t{1});
+    graph.addOutput(id, mean + "_next", 1);
+    graph.addOutput(id, variance + "_next", 2);
+    SS_TRY(inference.inferNode(id));
+    ++opened;
+  }
+  return {};
+}
+
 // Statistics that a training BatchNormalization writes.
 void addStatisticsUpdates(Graph& graph) {
   for (const NodeId id : graph.order()) {
@@ -47,18 +69,45 @@ void addStatisticsUpdates(Graph& graph) {
   }
 }
 
+// What the symbols in the shapes of the inputs stand for in this batch.
+std::map<std::string, Dim> extentsOf(const Batch& batch, const Graph& graph) {
+  std::map<std::string, Dim> extents;
+  for (const ValueId id : graph.inputs()) {
+    const Value& input = graph.value(id);
+    const auto array = batch.arrays.find(input.name);
+    if (array == batch.arrays.end() || !input.type.shape || input.type.shape->size() != array->second.dims().size())
+      continue;
+    for (std::size_t axis = 0; axis < input.type.shape->size(); ++axis)
+      if (const auto symbol = (*input.type.shape)[axis].asSymbol()) extents.emplace(*symbol, array->second.dims()[axis]);
+  }
+  return extents;
+}
+
+// Names the trained values behind a cut edge.
+std::string lostGradient(const Graph& graph, const CutEdge& cut) {
+  constexpr std::size_t kNamed = 3;
+  const Node& node = graph.node(cut.node);
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kNamed, cut.trained.size()); ++i)
+    names += fmt::format("{}'{}'", i == 0 ? "" : ", ", graph.value(cut.trained[i]).name);
+  if (cut.trained.size() > kNamed) names += fmt::format(" and {} more", cut.trained.size() - kNamed);
+  const bool one = cut.trained.size() == 1;
+  return fmt::format(
+      "{} '{}': no gradient goes through input {} '{}' ({}); trained {} {} there and {} that part of {} gradient", node.op,
+      node.name, cut.input, graph.value(node.input(cut.input)).name, cut.reason, names, one ? "leads" : "lead",
+      one ? "misses" : "miss", one ? "its" : "their");
+}
+
 // What else stands in the way is told with the operators that nobody knows.
 std::string withMissingRules(std::string unknown, const Graph& graph, const Result<LossChoice>& choice,
-                             const TrainOptions& options) {
-  const auto chosen = choice ? chooseTrained(graph, choice->loss, options) : Result<std::vector<ParameterChoice>>();
+                             const TrainOptions& options, const OpRegistry& ops) {
+  const auto chosen = choice ? chooseTrained(graph, choice->loss, options, ops) : Result<std::vector<ParameterChoice>>();
   GradientRequest request{choice ? choice->loss : ValueId{}, {}};
   if (chosen)
     for (const ParameterChoice& parameter : *chosen)
       if (parameter.trained) request.trained.push_back(parameter.value);
-  auto missing = request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request);
-  std::erase_if(missing, [&](const MissingRule& rule) {
-    return findOp(graph.node(rule.node).domain, graph.node(rule.node).op) == nullptr;
-  });
+  auto missing = request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request, ops);
+  std::erase_if(missing, [&](const MissingRule& rule) { return ops.find(graph.node(rule.node)) == nullptr; });
   return missing.empty() ? unknown : unknown + "\n" + missingRules(graph, missing);
 }
 
@@ -76,15 +125,16 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   }
   Work work(*model_, stages);
   const auto passes = [&](std::string_view phase) -> Status {
-    SS_TRY(optimise(phase, step->request, work.graph, work.inference, step->effects));
-    keepStage(stages, std::string(phase), work.graph);
+    SS_TRY(optimise(phase, *step, work.graph, work.inference, step->effects));
+    keepStage(stages, std::string(phase), work.graph, log_);
     return {};
   };
   SS_TRY(attachLoss(*step, work));
   SS_TRY(inspectInputs(*step, work));
   SS_TRY(passes("pre-grad passes"));
   if (step->request.forwardOnly) {
-    if (std::string kernels = missingKernels(work.graph); !kernels.empty()) return unsupported(std::move(kernels));
+    if (std::string kernels = missingKernels(work.graph, work.inference.operators()); !kernels.empty())
+      return unsupported(std::move(kernels));
   } else {
     SS_TRY(gradient(*step, work));
     SS_TRY(passes("post-grad passes"));
@@ -109,10 +159,12 @@ Status Builder::attachLoss(SymbolicStep& step, Work& work) const {
   {
     BuildLog::Scope phase(log_, "attach loss");
     graph.setPass("attach loss");
+    const OpRegistry& ops = work.inference.ops();
     auto choice = stepscope::attachLoss(graph, work.inference, request.options);
     const std::vector<ValueId> roots = choice ? std::vector<ValueId>{choice->loss} : graph.outputs();
-    if (std::string unknown = unknownOperators(graph, roots); !unknown.empty())
-      return phase.fail({ErrorCode::kUnsupported, withMissingRules(std::move(unknown), graph, choice, request.options)});
+    if (std::string unknown = unknownOperators(graph, roots, ops); !unknown.empty())
+      return phase.fail(
+          {ErrorCode::kUnsupported, withMissingRules(std::move(unknown), graph, choice, request.options, ops)});
     if (!choice) return phase.fail(choice.error());
     step.loss = choice->loss;
     auto& report = phase.pass();
@@ -126,7 +178,7 @@ Status Builder::attachLoss(SymbolicStep& step, Work& work) const {
       for (const ValueKey& key : request.pinned) addOutput(outputs, graph, keys.find(key));
     }
     graph.mutableOutputs() = outputs;
-    auto chosen = chooseTrained(graph, step.loss, request.options);
+    auto chosen = chooseTrained(graph, step.loss, request.options, ops);
     if (!chosen) return phase.fail(chosen.error());
     step.parameters = std::move(*chosen);
     for (std::string& pattern : patternsWithoutMatch(graph, step.parameters, request.options))
@@ -138,11 +190,33 @@ Status Builder::attachLoss(SymbolicStep& step, Work& work) const {
                          fmt::format("loss '{}': no initializer that is trained reaches it; expected at least one; "
                                      "`stepscope inspect` lists why each is not trained",
                                      graph.value(step.loss).name)});
+    auto masters = settleMasterWeights(graph, work.inference, request.options, step.trained);
+    if (!masters) return phase.fail(masters.error());
+    if (masters->widened > 0)
+      report.add_notes(fmt::format("{} parameters of the file kept in float32, cast for their readers", masters->widened));
+    if (masters->low > 0)
+      report.add_notes(fmt::format("{} parameters kept in float16 or bfloat16: {}", masters->low,
+                                   request.options.masterWeights == "off"
+                                       ? "updates round stochastically"
+                                       : "as the file has them; master-weights=fp32 keeps float32 of them"));
+    if (request.options.masterWeights != "auto" && masters->widened + masters->low == 0)
+      log_.warn("option_without_effect", fmt::format("option 'master-weights': {}; {}", request.options.masterWeights,
+                                                     request.options.masterWeights == "off"
+                                                         ? "precision is fp32, and no parameter is float16 or bfloat16"
+                                                         : "every parameter is float32 already"));
+    if (request.options.batchNorm == "batch") {
+      std::size_t opened = 0;
+      if (Status status = openBatchNorm(graph, work.inference, opened); !status) return phase.fail(status.error());
+      if (opened == 0)
+        log_.warn("option_without_effect", "option 'batch-norm': batch; the model has no frozen BatchNormalization");
+      else
+        report.add_notes(fmt::format("{} frozen BatchNormalization opened: statistics of the batch", opened));
+    }
     addStatisticsUpdates(graph);
     graph.removeDeadNodes();
     phase.count(step.trained.size());
   }
-  keepStage(work.stages, "attach loss", graph);
+  keepStage(work.stages, "attach loss", graph, log_);
   return {};
 }
 
@@ -151,6 +225,7 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
   std::vector<std::string> notes;
   auto batch = step.request.firstBatch(work.graph, &notes);
   if (!batch) return phase.fail(batch.error());
+  step.extents = extentsOf(*batch, work.graph);
   if (step.request.forwardOnly) return {};
   auto& report = phase.pass();
   report.set_name("inspect inputs");
@@ -161,11 +236,13 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
   return {};
 }
 
-Status Builder::optimise(std::string_view name, const BuildRequest& request, Graph& graph, Inference& inference,
+Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph& graph, Inference& inference,
                          std::map<std::string, std::string>& effects) const {
   BuildLog::Scope phase(log_, std::string(name));
+  const BuildRequest& request = step.request;
   PassContext context = passContext(model_->file, request.options, request.threads, inference);
-  SS_TRY(runPhasePasses(passesOf(name), request.options, graph, context, log_, effects));
+  context.extents = step.extents;
+  SS_TRY(runPhasePasses(model_->registry->passesOf(name), request.options, graph, context, log_, effects));
   phase.count(graph.order().size());
   return {};
 }
@@ -176,12 +253,17 @@ Status Builder::gradient(SymbolicStep& step, Work& work) const {
     BuildLog::Scope phase(log_, "gradient");
     graph.setPass("gradient");
     // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
-    const GradientRequest request{step.loss, step.trained, 1.0 / static_cast<double>(step.request.options.accumulate)};
-    const auto missing = checkGradientRules(graph, request);
-    const std::string kernels = missingKernels(graph);
+    GradientRequest request{step.loss, step.trained, 1.0 / static_cast<double>(step.request.options.accumulate), {}};
+    const auto missing = checkGradientRules(graph, request, work.inference.ops());
+    const std::string kernels = missingKernels(graph, work.inference.operators());
     if (!missing.empty())
       return phase.fail({ErrorCode::kUnsupported, missingRules(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});
     if (!kernels.empty()) return phase.fail({ErrorCode::kUnsupported, kernels});
+    if (scalesLoss(step.request.options)) {
+      work.lossScale = graph.addValue("stepscope.loss_scale", {ValueKind::kTensor, DType::kF32, Shape{}}, ValueRole::kInput);
+      graph.mutableInputs().push_back(work.lossScale);
+      request.scale = work.lossScale;
+    }
     auto report = buildGradient(graph, work.inference, request);
     if (!report) return phase.fail(report.error());
     work.gradients = report->gradients;
@@ -191,12 +273,13 @@ Status Builder::gradient(SymbolicStep& step, Work& work) const {
       auto& miss = *pass.add_near_misses();
       miss.set_node(cut.node.index);
       miss.set_condition(fmt::format("input {}: {}", cut.input, cut.reason));
+      if (!cut.trained.empty()) log_.warn("gradient_cut", lostGradient(graph, cut));
     }
     phase.count(graph.order().size());
     for (const ValueId gradient : work.gradients)
       if (gradient) graph.mutableOutputs().push_back(gradient);
   }
-  keepStage(work.stages, "gradient", graph);
+  keepStage(work.stages, "gradient", graph, log_);
   return {};
 }
 
@@ -210,11 +293,12 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     std::size_t next = first;
     for (ValueId& gradient : work.gradients)
       if (gradient) gradient = graph.outputs()[next++];
-    auto report = addOptimizer(graph, work.inference, step.request.options, step.trained, work.gradients);
+    auto report = addOptimizer(graph, work.inference, step.request.options, step.trained, work.gradients, work.lossScale);
     if (!report) return phase.fail(report.error());
     step.optimizer = std::move(*report);
     std::vector<ValueId> outputs(graph.outputs().begin(), graph.outputs().begin() + static_cast<std::ptrdiff_t>(first));
-    if (step.optimizer.gradientNorm) outputs.push_back(step.optimizer.gradientNorm);
+    for (const ValueId told : {step.optimizer.gradientNorm, step.optimizer.finite})
+      if (told) outputs.push_back(told);
     // Outputs keep their ids through the passes of every variant, and their memory until the end of the step.
     for (const ValueId gradient : step.optimizer.accumulated)
       if (gradient && step.request.keepGradients && std::find(outputs.begin(), outputs.end(), gradient) == outputs.end())
@@ -222,7 +306,7 @@ Status Builder::optimizer(SymbolicStep& step, Work& work) const {
     graph.mutableOutputs() = outputs;
     phase.count(step.trained.size());
   }
-  keepStage(work.stages, "optimizer", graph);
+  keepStage(work.stages, "optimizer", graph, log_);
   return {};
 }
 

@@ -48,6 +48,7 @@ struct SymbolicStep {
   std::vector<ValueId> trained;
   std::vector<ParameterChoice> parameters;
   DensityProbe density;
+  std::map<std::string, Dim> extents;          // of the first batch, by the symbols of the inputs' shapes
   std::map<std::string, std::string> effects;  // of the options
   std::string settings, recomputePlan;         // what was set but recompute.*, and that: runs of one choice are compared
 };
@@ -80,7 +81,7 @@ class Builder {
   struct Work;  // the graph on its way through the phases
   Status attachLoss(SymbolicStep& step, Work& work) const;
   Status inspectInputs(SymbolicStep& step, Work& work) const;
-  Status optimise(std::string_view phase, const BuildRequest& request, Graph& graph, Inference& inference,
+  Status optimise(std::string_view phase, const SymbolicStep& step, Graph& graph, Inference& inference,
                   std::map<std::string, std::string>& effects) const;
   Status gradient(SymbolicStep& step, Work& work) const;
   Status optimizer(SymbolicStep& step, Work& work) const;

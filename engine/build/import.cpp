@@ -12,15 +12,15 @@ namespace stepscope {
 namespace {
 
 // What nodes of the file lack: operands, attributes. What they have beyond them is a warning.
-ProblemList nodeProblems(const LoadedModel& model, BuildLog& log) {
+ProblemList nodeProblems(const LoadedModel& model, const OpRegistry& ops, BuildLog& log) {
   std::set<FunctionKey> functions;
   for (const Function& function : model.functions) functions.insert(keyOf(function));
   const auto isCall = [&](const Node& node) { return functions.contains(keyOf(node)); };
   const auto imported = model.opsets.find("");
   const int opset = imported == model.opsets.end() ? kInternalOpset : imported->second;
   std::vector<OperandProblem> found;
-  checkOperands(model.graph, opset, isCall, found);
-  for (const Function& function : model.functions) checkOperands(function.body, opset, isCall, found);
+  checkOperands(model.graph, opset, isCall, found, ops);
+  for (const Function& function : model.functions) checkOperands(function.body, opset, isCall, found, ops);
   ProblemList list;
   for (OperandProblem& problem : found)
     list.add(ErrorCode::kInvalidArgument, std::move(problem.where), std::move(problem.message));
@@ -50,7 +50,7 @@ Status checkPhase(ImportedModel& model, BuildLog& log, std::vector<Problem>* pro
   for (const LoadWarning& warning : model.file.warnings)
     log.warn("shared_initializer", warning.where + ": " + warning.message);
   for (const std::string& problem : model.file.graph.verify()) return phase.fail({ErrorCode::kInvalidArgument, problem});
-  if (const ProblemList wrong = nodeProblems(model.file, log); !wrong.empty()) {
+  if (const ProblemList wrong = nodeProblems(model.file, model.registry->operators().ops, log); !wrong.empty()) {
     if (problems) *problems = wrong.problems();
     return phase.fail(wrong.toError());
   }
@@ -64,7 +64,8 @@ Status importPasses(std::string_view name, ImportedModel& model, BuildLog& log) 
   const TrainOptions options;  // a file is opened before anything is set
   std::map<std::string, std::string> effects;
   PassContext context = passContext(model.file, options, threadsOf(options), *model.inference);
-  if (Status status = runPhasePasses(passesOf(name), options, model.graph, context, log, effects); !status)
+  context.options["loop.max_iterations"] = std::to_string(model.load.loopIterations);
+  if (Status status = runPhasePasses(model.registry->passesOf(name), options, model.graph, context, log, effects); !status)
     return phase.fail(status.error());
   phase.count(model.graph.order().size());
   return {};
@@ -73,19 +74,23 @@ Status importPasses(std::string_view name, ImportedModel& model, BuildLog& log) 
 }  // namespace
 
 Result<std::shared_ptr<const ImportedModel>> importModel(const std::filesystem::path& path, const LoadOptions& load,
-                                                         BuildLog& log, std::vector<Problem>* problems) {
+                                                         BuildLog& log, std::vector<Problem>* problems,
+                                                         std::shared_ptr<const Registry> registry) {
   auto model = std::make_shared<ImportedModel>();
+  model->registry = std::move(registry);
   model->path = path;
+  model->load = load;
   SS_TRY(loadPhase(*model, load, log, problems));
   SS_TRY(checkPhase(*model, log, problems));
-  keepStage(model->stages, "load", model->file.graph);
+  keepStage(model->stages, "load", model->file.graph, log);
   model->graph = std::move(model->file.graph);
-  model->inference = std::make_unique<Inference>(model->graph, InferOptions{.declared = &model->file.valueInfo});
+  model->inference = std::make_unique<Inference>(
+      model->graph, InferOptions{.declared = &model->file.valueInfo, .operators = &model->registry->operators()});
   SS_TRY(importPasses("inline", *model, log));
-  keepStage(model->stages, "inline", model->graph);
+  keepStage(model->stages, "inline", model->graph, log);
   SS_TRY(importPasses("infer", *model, log));
   model->graph.markImported();
-  keepStage(model->stages, "infer", model->graph);
+  keepStage(model->stages, "infer", model->graph, log);
   return model;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/build/build_log.h"
+#include "engine/build/registry.h"
 #include "engine/build/stage.h"
 #include "engine/onnx/reader.h"
 #include "engine/passes/infer.h"
@@ -14,15 +15,19 @@ namespace stepscope {
 
 // Immutable once it is imported: builds copy the graph.
 struct ImportedModel {
+  std::shared_ptr<const Registry> registry;  // first: outlives what looks things up in it
   std::filesystem::path path;
+  LoadOptions load;
   LoadedModel file;  // what the file says besides its graph, which was moved out
   Graph graph;
   std::unique_ptr<Inference> inference;  // of `graph`
   std::vector<Stage> stages;             // load, inline, infer
 };
 
-// On failure `problems` has every finding, the error the first, and the log's newest span the phase.
+// `registry`: what the model and its builds know. On failure `problems` has every finding, the error the first, and the
+// log's newest span the phase.
 Result<std::shared_ptr<const ImportedModel>> importModel(const std::filesystem::path& path, const LoadOptions& load,
-                                                         BuildLog& log, std::vector<Problem>* problems);
+                                                         BuildLog& log, std::vector<Problem>* problems,
+                                                         std::shared_ptr<const Registry> registry);
 
 }  // namespace stepscope

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
-#include <regex>
 
+#include "engine/build/master_weights.h"
+#include "engine/build/name_pattern.h"
 #include "engine/ops/op_def.h"
 
 namespace stepscope {
@@ -12,20 +14,30 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(Graph& graph, Inference& inference, const TrainOptions& options)
-      : graph_(graph), inference_(inference), o_(options) {}
+  Emitter(Graph& graph, Inference& inference, const TrainOptions& options, ValueId lossScale)
+      : graph_(graph), inference_(inference), o_(options) {
+    report_.lossScale = lossScale;
+  }
 
   Result<OptimizerReport> run(const std::vector<ValueId>& trained, std::vector<ValueId> gradients) {
+    for (const ParameterGroup& group : o_.groups) {
+      SS_ASSIGN(NamePattern pattern, NamePattern::compile("group", group.regex));
+      patterns_.push_back(std::move(pattern));
+    }
     if (o_.accumulate > 1) report_.firstMicro = input("stepscope.first_micro", DType::kBool);
     report_.update = input("stepscope.update", DType::kI64);
+    for (std::size_t i = 0; i < trained.size(); ++i)
+      if (gradients[i] && roundsStochastically(o_, typeOf(trained[i]))) {
+        SS_ASSIGN(gradients[i], cast(trained[i], gradients[i], "gradient", DType::kF32));
+      }
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i] && o_.accumulate > 1) {
         SS_ASSIGN(gradients[i], accumulate(trained[i], gradients[i]));
       }
     report_.accumulated = gradients;
     ValueId scale;
-    if (o_.clipGradNorm > 0) {
-      SS_ASSIGN(scale, clip(trained, gradients));
+    if (needsNorm()) {
+      SS_ASSIGN(scale, factor(trained, gradients));
     }
     for (std::size_t i = 0; i < trained.size(); ++i)
       if (gradients[i]) SS_TRY(update(trained[i], gradients[i], scale));
@@ -64,7 +76,19 @@ class Emitter {
 
   ValueId state(ValueId parameter, const char* suffix) {
     const Value& value = graph_.value(parameter);
-    return graph_.addValue(value.name + suffix, value.type, ValueRole::kState);
+    ValueType type = value.type;
+    if (roundsStochastically(o_, type.dtype)) type.dtype = DType::kF32;
+    return graph_.addValue(value.name + suffix, type, ValueRole::kState);
+  }
+
+  DType typeOf(ValueId value) const { return graph_.value(value).type.dtype; }
+
+  // "<parameter>/<part>": the value in another type, for the update of the parameter.
+  Result<ValueId> cast(ValueId parameter, ValueId value, const std::string& part, DType type) {
+    const std::string name = graph_.value(parameter).name;
+    SS_ASSIGN(const auto made, emit(name + "/" + part, "", "Cast", {value}, {name + "." + part}, Phase::kOptimizer,
+                                    parameter, {{"to", static_cast<std::int64_t>(type)}}));
+    return made[0];
   }
 
   // sum' = first micro step of the round ? gradient : sum + gradient. The old sum is never cleared: it is ignored ("lazy
@@ -73,7 +97,7 @@ class Emitter {
     const std::string name = graph_.value(parameter).name;
     const ValueId sum = state(parameter, ".accumulated");
     std::vector<std::string> outputs{name + ".accumulated_next"};
-    if (o_.clipGradNorm > 0) outputs.push_back(name + ".square_sum");
+    if (needsNorm()) outputs.push_back(name + ".square_sum");
     SS_ASSIGN(const auto next, emit(name + "/accumulate", kInternalDomain, "Accumulate", {sum, gradient, report_.firstMicro},
                                     outputs, Phase::kBackward, parameter));
     graph_.stateUpdates.push_back({sum, next[0]});
@@ -81,49 +105,78 @@ class Emitter {
     return next[0];
   }
 
-  // min(1, max_norm / (norm + 1e-6))
-  Result<ValueId> clip(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) {
+  bool needsNorm() const { return o_.clipGradNorm > 0 || report_.lossScale; }
+
+  Result<ValueId> scalar(const std::string& name, std::string_view op, std::vector<ValueId> inputs, std::string output,
+                         Attributes attrs = {}) {
+    SS_ASSIGN(const auto made,
+              emit(name, "", op, std::move(inputs), {std::move(output)}, Phase::kOptimizer, {}, std::move(attrs)));
+    return made[0];
+  }
+
+  // What the update multiplies its gradient by: 1 / loss scale, and min(1, max_norm / (norm + 1e-6)) where it is clipped.
+  Result<ValueId> factor(const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) {
     std::vector<ValueId> squares = squares_;
-    DType dtype = DType::kF32;
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const ValueId gradient = gradients[i];
-      if (!gradient) continue;
-      dtype = graph_.value(gradient).type.dtype;
-      if (!squares_.empty()) continue;
+      if (!gradient || !squares_.empty()) continue;
       SS_ASSIGN(const auto square,
                 emit(graph_.value(gradient).name + "/square_sum", kInternalDomain, "SquareSum", {gradient},
                      {graph_.value(gradient).name + ".square_sum"}, Phase::kOptimizer, trained[i]));
       squares.push_back(square[0]);
     }
     if (squares.empty()) return ValueId{};
+    // One type for all: float64 where a gradient is.
+    const bool wide = std::ranges::any_of(squares, [&](ValueId square) { return typeOf(square) == DType::kF64; });
+    const DType dtype = wide ? DType::kF64 : DType::kF32;
+    for (ValueId& square : squares)
+      if (typeOf(square) != dtype) {
+        SS_ASSIGN(square, scalar(graph_.value(square).name + "/cast", "Cast", {square}, graph_.value(square).name + "_cast",
+                                 {{"to", static_cast<std::int64_t>(dtype)}}));
+      }
     const auto constant = [&](const char* name, double value) {
       return graph_.addConstant(name, Tensor::scalar(dtype, value));
     };
     SS_ASSIGN(const auto total, emit("clip/total", "", "Sum", squares, {"stepscope.square_sum"}, Phase::kOptimizer, {}));
-    SS_ASSIGN(const auto norm,
-              emit("clip/norm", "", "Sqrt", {total[0]}, {"stepscope.gradient_norm"}, Phase::kOptimizer, {}));
-    SS_ASSIGN(const auto shifted, emit("clip/shifted", "", "Add", {norm[0], constant("stepscope.clip_eps", 1e-6)},
+    ValueId unscale;
+    if (report_.lossScale) {
+      SS_ASSIGN(unscale, judgeScaled(total[0]));
+    }
+    SS_ASSIGN(ValueId norm,
+              scalar("clip/norm", "Sqrt", {total[0]}, unscale ? "stepscope.scaled_norm" : "stepscope.gradient_norm"));
+    if (unscale) {
+      SS_ASSIGN(norm, scalar("loss_scale/norm", "Mul", {norm, unscale}, "stepscope.gradient_norm"));
+    }
+    report_.gradientNorm = norm;
+    if (o_.clipGradNorm <= 0) return unscale;
+    SS_ASSIGN(const auto shifted, emit("clip/shifted", "", "Add", {norm, constant("stepscope.clip_eps", 1e-6)},
                                        {"stepscope.norm_eps"}, Phase::kOptimizer, {}));
     SS_ASSIGN(const auto ratio, emit("clip/ratio", "", "Div", {constant("stepscope.max_norm", o_.clipGradNorm), shifted[0]},
                                      {"stepscope.clip_ratio"}, Phase::kOptimizer, {}));
     SS_ASSIGN(const auto scale, emit("clip/scale", "", "Min", {ratio[0], constant("stepscope.one", 1)},
                                      {"stepscope.clip_scale"}, Phase::kOptimizer, {}));
-    report_.gradientNorm = norm[0];
-    return scale[0];
+    if (!unscale) return scale[0];
+    return scalar("loss_scale/clip", "Mul", {scale[0], unscale}, "stepscope.update_scale");
+  }
+
+  // The condition of the updates, from the sum of all squares; and 1 / loss scale in its type.
+  Result<ValueId> judgeScaled(ValueId squares) {
+    SS_ASSIGN(const ValueId nan, scalar("loss_scale/nan", "IsNaN", {squares}, "stepscope.gradients_nan"));
+    SS_ASSIGN(const ValueId inf, scalar("loss_scale/inf", "IsInf", {squares}, "stepscope.gradients_inf"));
+    SS_ASSIGN(const ValueId bad, scalar("loss_scale/bad", "Or", {nan, inf}, "stepscope.gradients_bad"));
+    SS_ASSIGN(report_.finite, scalar("loss_scale/finite", "Not", {bad}, "stepscope.gradients_finite"));
+    report_.lossUnscale = input("stepscope.loss_unscale", DType::kF32);
+    const DType dtype = graph_.value(squares).type.dtype;
+    if (dtype == DType::kF32) return report_.lossUnscale;
+    return scalar("loss_scale/cast", "Cast", {report_.lossUnscale}, "stepscope.unscale",
+                  {{"to", static_cast<std::int64_t>(dtype)}});
   }
 
   Result<std::pair<ValueId, double>> groupOf(ValueId parameter) {
     double lr = o_.lr, decay = o_.weightDecay.value_or(o_.optimizer == "adamw" ? 0.01 : 0.0);
     std::string suffix;
     for (std::size_t g = 0; g < o_.groups.size(); ++g) {
-      bool matches = false;
-      try {
-        matches = std::regex_search(graph_.value(parameter).name, std::regex(o_.groups[g].regex));
-      } catch (const std::regex_error& error) {
-        return invalid(fmt::format("option 'group': regular expression '{}' is malformed: {}; expected ECMAScript syntax",
-                                   o_.groups[g].regex, error.what()));
-      }
-      if (!matches) continue;
+      if (!patterns_[g].foundIn(graph_.value(parameter).name)) continue;
       if (o_.groups[g].lr) {
         lr = *o_.groups[g].lr;
         suffix = fmt::format(".{}", g);
@@ -143,18 +196,23 @@ class Emitter {
     SS_ASSIGN(const auto group, groupOf(parameter));
     const auto& [rate, decay] = group;
     const std::string name = graph_.value(parameter).name;
+    ValueId weight = parameter;
+    if (roundsStochastically(o_, typeOf(parameter))) {
+      SS_ASSIGN(weight, cast(parameter, parameter, "weight", DType::kF32));
+    }
     if (o_.optimizer == "sgd") {
       const bool momentum = o_.momentum != 0;
       const ValueId buffer = momentum ? state(parameter, ".momentum") : ValueId{};
       std::vector<std::string> outputs{name + ".next"};
       if (momentum) outputs.push_back(name + ".momentum_next");
       SS_ASSIGN(const auto next,
-                emit(name + "/sgd", kInternalDomain, "SgdUpdate", {parameter, gradient, buffer, rate, scale, report_.update},
+                emit(name + "/sgd", kInternalDomain, "SgdUpdate", {weight, gradient, buffer, rate, scale, report_.update},
                      outputs, Phase::kOptimizer, parameter,
                      {{"momentum", static_cast<float>(o_.momentum)},
                       {"nesterov", std::int64_t{o_.nesterov}},
                       {"weight_decay", static_cast<float>(decay)}}));
-      graph_.stateUpdates.push_back({parameter, next[0]});
+      onlyWhereFinite(next[0]);
+      SS_TRY(becomes(parameter, next[0]));
       if (momentum) graph_.stateUpdates.push_back({buffer, next[1]});
       return {};
     }
@@ -163,17 +221,37 @@ class Emitter {
     const double eps = lamb && !o_.origins.contains("eps") ? 1e-6 : o_.eps;
     SS_ASSIGN(const auto next,
               emit(name + "/" + o_.optimizer, kInternalDomain, lamb ? "LambUpdate" : "AdamUpdate",
-                   {parameter, gradient, m, v, rate, report_.update, scale},
+                   {weight, gradient, m, v, rate, report_.update, scale},
                    {name + ".next", name + ".exp_avg_next", name + ".exp_avg_sq_next"}, Phase::kOptimizer, parameter,
                    {{"beta1", static_cast<float>(o_.beta1)},
                     {"beta2", static_cast<float>(o_.beta2)},
                     {"eps", static_cast<float>(eps)},
                     {"weight_decay", static_cast<float>(decay)},
                     {"decoupled", std::int64_t{o_.optimizer == "adamw"}}}));
-    graph_.stateUpdates.push_back({parameter, next[0]});
+    onlyWhereFinite(next[0]);
+    SS_TRY(becomes(parameter, next[0]));
     graph_.stateUpdates.push_back({m, next[1]});
     graph_.stateUpdates.push_back({v, next[2]});
     return {};
+  }
+
+  // The parameter of the next step, in the type in which it is kept.
+  Status becomes(ValueId parameter, ValueId next) {
+    if (typeOf(next) != typeOf(parameter)) {
+      const std::string name = graph_.value(parameter).name;
+      SS_ASSIGN(const auto rounded,
+                emit(name + "/round", kInternalDomain, "StochasticRound", {next}, {name + ".rounded"}, Phase::kOptimizer,
+                     parameter,
+                     {{"to", static_cast<std::int64_t>(typeOf(parameter))}, {"stream", std::int64_t{parameter.index}}}));
+      next = rounded[0];
+      onlyWhereFinite(next);
+    }
+    graph_.stateUpdates.push_back({parameter, next});
+    return {};
+  }
+
+  void onlyWhereFinite(ValueId next) {
+    if (report_.finite) graph_.mutableNode(graph_.value(next).producer).predicates = {{report_.finite, true}};
   }
 
   Graph& graph_;
@@ -182,13 +260,15 @@ class Emitter {
   OptimizerReport report_;
   std::vector<ValueId> squares_;  // of the accumulated gradients
   std::map<std::string, ValueId> rates_;
+  std::vector<NamePattern> patterns_;  // of the groups
 };
 
 }  // namespace
 
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
-                                     const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients) {
-  auto report = Emitter(graph, inference, options).run(trained, gradients);
+                                     const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
+                                     ValueId lossScale) {
+  auto report = Emitter(graph, inference, options, lossScale).run(trained, gradients);
   graph.recordBirths();
   return report;
 }

@@ -1,7 +1,9 @@
 // Phase `optimizer`: accumulation, global-norm clipping and parameter updates as nodes of the graph.
 //
 // Inputs it adds (scalars, fed by the session with every micro step): "stepscope.learning_rate[.<group>]" float32,
-// "stepscope.update" int64 = number of this update, from 1; "stepscope.first_micro" bool = first micro step of a round.
+// "stepscope.update" int64 = number of this update, from 1; "stepscope.first_micro" bool = first micro step of a round;
+// where the loss is scaled (loss_scale.h), "stepscope.loss_unscale" float32 = 1 / the scale. Gradients then carry the scale
+// up to the update, which divides by it in the factor that clipping has too, and runs only where all of them are finite.
 // State it adds: "<parameter>.momentum", ".exp_avg", ".exp_avg_sq", ".accumulated"; zeros at the start.
 //
 // Passes over memory: an update reads parameter, gradient and moments once and writes the results over them; the factor of
@@ -29,12 +31,16 @@ struct LearningRateInput {
 struct OptimizerReport {
   std::vector<LearningRateInput> learningRates;
   ValueId update, firstMicro;        // inputs; firstMicro only when accumulating
-  ValueId gradientNorm;              // only when clipping
+  ValueId gradientNorm;              // only when clipping, or when the loss is scaled
+  ValueId lossScale, lossUnscale;    // inputs, only when the loss is scaled: the factor, and 1 divided by it
+  ValueId finite;                    // bool, with them: whether all gradients are, so that the update is done
   std::vector<ValueId> accumulated;  // per trained value: its gradient as the update sees it, before clipping
 };
 
-// `gradients[i]` belongs to `trained[i]`; an invalid one leaves the parameter as it is.
+// `lossScale`: the input that the gradients are multiplied by; absent: none. `gradients[i]` belongs to `trained[i]`; an
+// invalid one leaves the parameter as it is.
 Result<OptimizerReport> addOptimizer(Graph& graph, Inference& inference, const TrainOptions& options,
-                                     const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients);
+                                     const std::vector<ValueId>& trained, const std::vector<ValueId>& gradients,
+                                     ValueId lossScale = {});
 
 }  // namespace stepscope

@@ -1,7 +1,7 @@
 // Every option of a training run: one table that the command line, the worker and `stepscope options` read.
 //
 // Settings are (name, value) text, named as on the command line without dashes; `--set NAME=VALUE` reaches those that have
-// no flag of their own. The last setting of a name wins, `group` and `pad` and `dim` add up.
+// no flag of their own. The last setting of a name wins, `group`, `pad`, `dim` and `precision.force` add up.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include "engine/profile/sampler.h"
 #include "engine/recompute/choose.h"
+#include "kernels/dtype.h"
 #include "kernels/status.h"
 
 namespace stepscope {
@@ -21,6 +22,12 @@ namespace stepscope {
 struct ParameterGroup {
   std::string regex;
   std::optional<double> lr, weightDecay;
+};
+
+// Nodes whose op, name or module matches are computed in this type, whatever their precision class says.
+struct PrecisionForce {
+  std::string regex;
+  DType dtype = DType::kF32;
 };
 
 struct TrainOptions {
@@ -40,23 +47,36 @@ struct TrainOptions {
   double padding = 0;                       // fraction of synthetic data that is padding
   std::int64_t startStep = 0, steps = 1;
   std::uint64_t seed = 0;
-  int threads = 0;  // 0 = all cores that the process may use
-  std::string device = "cpu", precision = "fp32";
+  int threads = 0;                    // 0 = all cores that the process may use
+  std::string deterministic = "run";  // "threads": the same bits for any number of threads
+  std::string device = "cpu", precision = "fp32", masterWeights = "auto", subnormals = "keep";
+  std::vector<PrecisionForce> precisionForce;  // the first match counts
+  std::string lossScale = "auto";              // "auto": dynamic with fp16, else off; "dynamic", "off", or a number
+  double lossScaleInit = 0;                    // 0: found with the first batch
+  double lossScaleGrowth = 2, lossScaleBackoff = 0.5;
+  std::int64_t lossScaleWindow = 2000;  // updates without overflow after which it grows
   std::map<std::string, std::int64_t> dims;
   std::string missingWeights = "error";
+  std::int64_t loopIterations = 128;  // LoadOptions
+  std::int64_t loopMemory = 0;        // bytes that the iterations of one loop may keep; 0 = no limit of its own
+  std::string batchNorm = "frozen";   // "batch": BatchNormalization of an inference file normalises with the batch again
   bool inPlace = true, reuse = true;
   std::int64_t memoryLimit = 0;      // bytes; 0 = what the machine has
   std::int64_t recomputeBudget = 0;  // bytes of live activations; 0 = nothing is computed again for it
   std::vector<RecomputeRequest> recomputePlan;
   std::int64_t ringBytes = std::int64_t{256} << 20;
   bool referenceKernels = false;
-  std::map<std::string, bool> passes;   // pass.<name> = on|off
-  std::string record = "instructions";  // off | steps | instructions
+  std::map<std::string, bool> passes;        // pass.<name> = on|off
+  std::map<std::string, std::string> added;  // values of the options that a Registry added
+  std::string record = "instructions";       // off | steps | instructions
   SampleRate recordBatch, recordStatistics;
   std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input
   double recordPercent = 0.5;                // of the time of the steps, for batches and statistics together
+  std::string breakOn;                       // "nan,inf", "nan", "inf", "off"; empty = tell of them and go on
   bool roofline = false;                     // measure the machine's peak
   std::int64_t longMs = 100;                 // instructions that run longer are named
+  double checkpointSeconds = 300;            // between two checkpoints on the way; 0 = none
+  std::int64_t checkpointKeep = 2;           // how many of them stay
 
   struct Origin {
     std::string value, setBy;
@@ -68,13 +88,20 @@ struct TrainOptions {
 struct OptionInfo {
   std::string_view name, defaultValue, doc;
   std::vector<std::string_view> choices;
+  std::string_view group = {};  // heading it stands under
+  std::string_view kind = {};   // of its value: "switch", "choice", "bytes", "count", "number", "text"
+  void* user = nullptr;         // of what a shared library adds
 };
 
-// Every option, in the order in which they are shown.
+// With its group and kind.
+OptionInfo described(OptionInfo info);
+// The built-in options without the switches of passes, and all of the built-in ones. A session's are those of its Registry.
+std::vector<OptionInfo> plainOptions();
 const std::vector<OptionInfo>& optionTable();
 
-// Errors name the option, what was found and what was expected.
-Status applySetting(TrainOptions& options, std::string_view name, std::string_view value, std::string_view setBy);
+// Errors name the option, what was found and what was expected. `table`: what options there are.
+Status applySetting(TrainOptions& options, std::string_view name, std::string_view value, std::string_view setBy,
+                    const std::vector<OptionInfo>& table = optionTable());
 // Combinations that make no sense: Nesterov without momentum, a schedule without end …
 Status checkOptions(const TrainOptions& options);
 

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "engine/ops/op_def.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -43,40 +41,18 @@ std::string attributeText(const AttrValue& value) {
   return text;
 }
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
-std::string nodeCategory(const Node& node) {
-  static const std::set<std::string> movement{
-      "Reshape",         "Transpose", "Concat",  "Split",  "Slice",        "Gather",         "Expand",
-      "Squeeze",         "Unsqueeze", "Flatten", "Pad",    "Tile",         "GatherElements", "GatherND",
-      "ScatterElements", "ScatterND", "Shape",   "Size",   "Identity",     "Cast",           "CastLike",
-      "ConstantOfShape", "Range",     "Trilu",   "OneHot", "DepthToSpace", "SpaceToDepth",   "Reorder"};
-  static const std::set<std::string> activation{
-      "Relu",      "Gelu",     "Tanh",     "Sigmoid",       "Elu",         "Selu",           "Celu", "LeakyRelu",
-      "PRelu",     "Softplus", "Softsign", "HardSwish",     "HardSigmoid", "Mish",           "Erf",  "FastGelu",
-      "QuickGelu", "BiasGelu", "Softmax",  "MaskedSoftmax", "LogSoftmax",  "ThresholdedRelu"};
-  const std::string& op = node.op;
-  if (node.phase == Phase::kOptimizer || op.ends_with("Update")) return "optimizer";
-  std::string base = op.ends_with("Grad") ? op.substr(0, op.size() - 4) : op;
-  if (contains(base, "CrossEntropy") || contains(base, "LikelihoodLoss")) return "loss";
-  if (contains(base, "Conv")) return "convolution";
-  if (contains(base, "MatMul") || base == "Gemm" || base == "Product" || base == "Einsum") return "matmul";
-  if (contains(base, "Norm")) return "normalization";
-  if (activation.contains(base)) return "activation";
-  if (movement.contains(base)) return "movement";
-  if (base.starts_with("Reduce") || contains(base, "Pool") || base == "CumSum" || base.starts_with("Arg") ||
-      base == "TopK" || base == "SquareSum")
-    return "reduction";
-  if (contains(base, "Random") || base == "Dropout" || base == "Bernoulli" || base == "Multinomial") return "random";
-  if (base == "If" || base == "Select" || base == "Gate" || base == "Loop") return "control";
-  const OpDef* definition = findOp(node.domain, node.op);
-  return definition && definition->inPlaceInputs != 0 ? "elementwise" : "other";
+std::string nodeCategory(const Node& node, const OpRegistry& ops) {
+  if (node.phase == Phase::kOptimizer) return std::string(categoryName(OpCategory::kOptimizer));
+  if (const OpDef* op = ops.find(node.domain, node.op)) return std::string(categoryName(op->category));
+  // Ops that lowering takes apart have no definition.
+  const bool control = node.domain.empty() && (node.op == "If" || node.op == "Loop");
+  return std::string(categoryName(control ? OpCategory::kControl : OpCategory::kOther));
 }
 
 snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters,
-                           ValueId loss) {
+                           ValueId loss, const OpRegistry& ops) {
   snapshot::Graph out;
   out.set_phase(phase);
   out.set_name(toUtf8(graph.name));
@@ -111,9 +87,9 @@ snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const s
       predicate.set_value(p.condition.index);
       predicate.set_expected(p.expected);
     }
-    n.set_category(nodeCategory(node));
-    const OpDef* op = findOp(node.domain, node.op);
-    n.set_random(op && op->determinism == Determinism::kRandomKeyed);
+    n.set_category(nodeCategory(node, ops));
+    const OpDef* op = ops.find(node.domain, node.op);
+    n.set_random(op && op->random);
   }
   std::map<std::int32_t, const ParameterChoice*> choices;
   for (const ParameterChoice& choice : parameters) choices[choice.value.index] = &choice;
@@ -239,24 +215,21 @@ snapshot::Plan toSnapshot(const Executor& executor) {
 std::vector<snapshot::Determinism> determinismOf(const Executor& executor) {
   std::vector<snapshot::Determinism> verdicts;
   for (std::size_t i = 0; i < executor.plan().instructions.size(); ++i) {
-    const NodeId id = executor.plan().instructions[i].node;
-    const Node& node = executor.graph().node(id);
-    const OpDef* op = findOp(node.domain, node.op);
-    const std::string& implementation = executor.implementation(static_cast<int>(i));
-    snapshot::Determinism verdict;
-    verdict.set_node(id.index);
-    if (op && op->determinism == Determinism::kRandomKeyed) {
-      verdict.set_verdict("deterministic, keyed random");
-      verdict.set_reason("numbers depend on seed, micro step, imported node and element only");
-    } else if (implementation.starts_with("onednn")) {
-      verdict.set_verdict("depends on thread count");
-      verdict.set_reason(implementation +
-                         ": the library may split sums by the number of threads; equal bits for an equal number");
-    } else {
-      verdict.set_verdict("deterministic");
-      verdict.set_reason("every element is computed by one thread in a fixed order");
+    snapshot::Determinism& verdict = verdicts.emplace_back();
+    verdict.set_node(executor.plan().instructions[i].node.index);
+    const std::optional<Determinism>& says = executor.determinism(static_cast<int>(i));
+    if (!says) {
+      verdict.set_verdict("not known yet");
+      verdict.set_reason("extents depend on data: the kernel is chosen when it runs");
+      continue;
     }
-    verdicts.push_back(std::move(verdict));
+    switch (says->order) {
+      case Determinism::Order::kFixed: verdict.set_verdict("deterministic"); break;
+      case Determinism::Order::kKeyedRandom: verdict.set_verdict("deterministic, keyed random"); break;
+      case Determinism::Order::kThreadCount: verdict.set_verdict("depends on thread count"); break;
+      case Determinism::Order::kUnordered: verdict.set_verdict("differs from run to run"); break;
+    }
+    verdict.set_reason(says->reason);
   }
   return verdicts;
 }

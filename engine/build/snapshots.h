@@ -11,11 +11,11 @@
 namespace stepscope {
 
 snapshot::Graph toSnapshot(const Graph& graph, const std::string& phase, const std::vector<ParameterChoice>& parameters,
-                           ValueId loss);
+                           ValueId loss, const OpRegistry& ops);
 snapshot::Plan toSnapshot(const Executor& executor);
-// By instruction: whether its bits depend on anything but seed and inputs.
+// By instruction: what its kernel says that its bits depend on.
 std::vector<snapshot::Determinism> determinismOf(const Executor& executor);
 // Colour group of a node: "matmul", "normalization", … as graph.proto says.
-std::string nodeCategory(const Node& node);
+std::string nodeCategory(const Node& node, const OpRegistry& ops);
 
 }  // namespace stepscope

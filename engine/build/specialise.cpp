@@ -4,10 +4,26 @@
 #include "engine/build/builder.h"
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
+#include "engine/passes/loop_memory.h"
 #include "engine/plan/fits.h"
 #include "engine/recompute/choose.h"
 
 namespace stepscope {
+namespace {
+
+// Option loop.max_memory, once a batch has bound the extents and before anything is planned.
+Status checkLoops(const Graph& graph, const Inference& facts, std::int64_t most) {
+  if (most == 0) return {};
+  for (const LoopMemory& loop : loopMemory(graph, facts))
+    if (loop.bytes > most)
+      return fail(ErrorCode::kOutOfMemory,
+                  fmt::format("{}: {} iterations keep {}{} bytes; expected at most {}, the option loop.max_memory; hint: a "
+                              "larger limit, a smaller batch, or fewer iterations",
+                              loop.loop, loop.iterations, loop.partly ? "at least " : "", loop.bytes, most));
+  return {};
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const SymbolicStep> step,
                                                            const Signature& signature, std::string reason,
@@ -28,18 +44,22 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
         value.type.shape = shapeOf(it->second.second);
     }
     constexpr std::int64_t kFoldElements = 1 << 20;
-    variant->inference = std::make_unique<Inference>(graph, InferOptions{.foldElements = kFoldElements});
+    variant->inference = std::make_unique<Inference>(
+        graph, InferOptions{.foldElements = kFoldElements, .operators = &model_->registry->operators()});
     if (Status status = variant->inference->run(); !status) return phase.fail(request.explain(status.error()));
-    SS_TRY(optimise("fold", request, graph, *variant->inference, variant->effects));
+    if (Status fits = checkLoops(graph, *variant->inference, request.options.loopMemory); !fits)
+      return phase.fail(fits.error());
+    SS_TRY(optimise("fold", *variant->step, graph, *variant->inference, variant->effects));
     phase.count(graph.order().size());
   }
-  keepStage(variant->stages, "specialise", graph);
+  keepStage(variant->stages, "specialise", graph, log_);
   stages.push_back(variant->stages.back());
   PlanOptions& planOptions = variant->planOptions;
   planOptions.inPlace = request.options.inPlace;
   planOptions.reuse = request.options.reuse;
   planOptions.trained = variant->step->trained;
   planOptions.threads = request.threads;
+  planOptions.anyThreads = request.options.deterministic == "threads";
   SS_ASSIGN(planOptions.device, findDevice(request.options.device));
   for (const std::string& name : request.keep) planOptions.pinned.push_back(graph.findValue(name));
   if (!request.pinned.empty()) {
@@ -73,7 +93,7 @@ Status Builder::recompute(Variant& variant) const {
               fmt::format("option 'recompute.budget': {} bytes of live activations are left; expected at most {}; hint: a "
                           "smaller batch, or a larger budget",
                           outcome->peakAfter, options.recomputeBudget));
-  if (outcome->result.matches > 0) keepStage(variant.stages, "recompute", graph);
+  if (outcome->result.matches > 0) keepStage(variant.stages, "recompute", graph, log_);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/build/build_log.h"
 #include "engine/ir/graph.h"
 
 namespace stepscope {
@@ -14,7 +15,9 @@ struct Stage {
   std::shared_ptr<const Graph> graph;
 };
 
-// Appends a copy of `graph`; a stage of that phase that is there already is replaced.
-void keepStage(std::vector<Stage>& stages, std::string phase, const Graph& graph);
+// Appends a copy of `graph` and tells `log` of it; a stage of that phase that is there already is replaced.
+void keepStage(std::vector<Stage>& stages, std::string phase, const Graph& graph, const BuildLog& log);
+// Tells `log` of all of them: a build begins from them, and they were told to the one before it.
+void tellStages(const std::vector<Stage>& stages, const BuildLog& log);
 
 }  // namespace stepscope

@@ -1,12 +1,16 @@
 #include "engine/build/trained_set.h"
 
 #include <fmt/format.h>
+#include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
-#include <regex>
+#include <cmath>
 
 #include "engine/autodiff/gradient.h"
+#include "engine/build/name_pattern.h"
+#include "engine/passes/constant_weights.h"
+#include "engine/passes/weight_role.h"
 
 namespace stepscope {
 namespace {
@@ -21,16 +25,18 @@ bool isBufferName(const std::string& name) {
   const std::string_view last = dot == std::string::npos ? std::string_view(name) : std::string_view(name).substr(dot + 1);
   for (const std::string_view buffer : kBufferNames)
     if (last == buffer) return true;
+  if (last.ends_with("_buffer")) return true;
   // What torch.export lifts out of the code: tensors that forward() writes down.
-  static const std::regex lifted(R"(^(c_)?(lifted_tensor_|_tensor_constant)\d+$)");
-  return std::regex_match(last.begin(), last.end(), lifted);
+  static const re2::RE2 lifted(R"((c_)?(lifted_tensor_|_tensor_constant)\d+)", re2::RE2::Latin1);
+  return re2::RE2::FullMatch(re2::StringPiece(last.data(), last.size()), lifted);
 }
 
 // Names that exporters give to scalar constants: "val_12", "onnx::Mul_7", "/layer/Constant_output_0",
-// "scalar_tensor_default". A scalar parameter ("logit_scale") has the name that its module gave it.
+// "scalar_tensor_default", "tmp_4" (onnxscript). A scalar parameter ("logit_scale") has the name that its module gave it.
 bool isGeneratedName(const std::string& name) {
-  static const std::regex pattern(R"(^(onnx::.*|/.*|_.*|val_\d+|const.*|scalar.*|.*Constant.*|\d+)$)");
-  return std::regex_match(name, pattern);
+  static const re2::RE2 pattern(R"(onnx::.*|/.*|_.*|val_\d+|const.*|scalar.*|.*Constant.*|tmp(_\d+)*|\d+)",
+                                re2::RE2::Latin1);
+  return re2::RE2::FullMatch(name, pattern);
 }
 
 // Whether all that a value does is to bound Clips: limits that a model writes down are no parameters.
@@ -48,19 +54,42 @@ std::vector<bool> boundsOnly(const Graph& graph) {
   return bounds;
 }
 
-Result<std::optional<std::regex>> compile(const char* option, const std::string& text) {
-  if (text.empty()) return std::optional<std::regex>{};
-  try {
-    return std::optional<std::regex>(std::regex(text));
-  } catch (const std::regex_error& error) {
-    return invalid(fmt::format("option '{}': regular expression '{}' is malformed: {}; expected ECMAScript syntax", option,
-                               text, error.what()));
-  }
+// Names that say that a scalar is a variable of the model: the path of a module ("block.0.logit_scale"), or what TensorFlow
+// reads a variable with.
+bool isVariableName(const std::string& name) {
+  static const re2::RE2 path(R"([A-Za-z_]\w*(\.\w+)+)", re2::RE2::Latin1);
+  return re2::RE2::FullMatch(name, path) || name.find("ReadVariableOp") != std::string::npos;
+}
+
+// A scalar that only takes part in arithmetic, and whose name is not that of a variable: 1e-6, 0.044715.
+bool isNumber(const Graph& graph, const UseTable& uses, const Value& value) {
+  if (!value.type.shape || isVariableName(value.name)) return false;
+  const auto dims = knownDims(*value.type.shape);
+  if (!dims || elementCount(*dims) != 1) return false;
+  // The factor that a module gave a plain name is one element as well; exporters number or path theirs.
+  static const re2::RE2 plain("[A-Za-z_]*", re2::RE2::Latin1);
+  return !re2::RE2::FullMatch(value.name, plain) && onlyArithmetic(graph, uses, value.id) &&
+         !weightRole(graph, uses, value.id);
+}
+
+// Whether an element is infinite or NaN. Values in the role of a weight are not looked through: they may be large.
+bool hasInfinity(const Graph& graph, const UseTable& uses, const Value& value) {
+  if (!value.data || weightRole(graph, uses, value.id)) return false;
+  for (std::int64_t k = 0; k < value.data->elements(); ++k)
+    if (!std::isfinite(elementAsDouble(value.data->view(), k))) return true;
+  return false;
+}
+
+Result<std::optional<NamePattern>> compile(const char* option, const std::string& text) {
+  if (text.empty()) return std::optional<NamePattern>{};
+  SS_ASSIGN(NamePattern pattern, NamePattern::compile(option, text));
+  return std::optional(std::move(pattern));
 }
 
 }  // namespace
 
-Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId loss, const TrainOptions& options) {
+Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId loss, const TrainOptions& options,
+                                                   const OpRegistry& ops) {
   SS_ASSIGN(const auto train, compile("train", options.train));
   SS_ASSIGN(const auto freeze, compile("freeze", options.freeze));
   std::vector<bool> statistics(graph.valueCapacity(), false);
@@ -70,19 +99,19 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
     for (const std::size_t slot : {3u, 4u})
       if (node.input(slot)) statistics[static_cast<std::size_t>(node.input(slot).index)] = true;
   }
-  const std::vector<bool> bounds = boundsOnly(graph);
+  const std::vector<bool> bounds = boundsOnly(graph), constants = madeFromConstants(graph);
+  const UseTable uses = graph.uses();
   std::vector<ValueId> candidates;
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& value = graph.value({static_cast<std::int32_t>(i)});
     if (value.alive && value.role == ValueRole::kInitializer) candidates.push_back(value.id);
   }
-  const std::vector<bool> reaches = reachesLoss(graph, loss, candidates);
+  const std::vector<bool> reaches = reachesLoss(graph, loss, candidates, ops);
   std::vector<ParameterChoice> choices;
   bool trainMatched = false;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Value& value = graph.value(candidates[i]);
-    const bool selected = train && std::regex_search(value.name, *train),
-               frozen = freeze && std::regex_search(value.name, *freeze);
+    const bool selected = train && train->foundIn(value.name), frozen = freeze && freeze->foundIn(value.name);
     trainMatched |= selected;
     ParameterChoice choice{value.id, false, ""};
     if (!isFloating(value.type.dtype))
@@ -101,9 +130,18 @@ Result<std::vector<ParameterChoice>> chooseTrained(const Graph& graph, ValueId l
       choice.reason = "a scalar constant of the exporter; --train selects it";
     else if (!selected && bounds[static_cast<std::size_t>(value.id.index)] && value.name.find('.') == std::string::npos)
       choice.reason = "a bound of Clip; --train selects it";
+    else if (!selected && isNumber(graph, uses, value))
+      choice.reason = "a number in arithmetic, by its name no variable; --train selects it";
+    else if (!selected && isNeutralInGroupNorm(graph, uses, value.id))
+      choice.reason = "ones or zeros that GroupNormalization is written out with; --train selects it";
+    else if (!selected && hasInfinity(graph, uses, value))
+      choice.reason = "an element is infinite or NaN; --train selects it";
     else {
       choice.trained = true;
       choice.reason = selected ? fmt::format("matched by --train '{}'", options.train) : "reaches the loss";
+      if (const auto role =
+              constants[static_cast<std::size_t>(value.id.index)] ? weightRole(graph, uses, value.id) : std::nullopt)
+        choice.reason += fmt::format("; a Constant of the file that is {}", role->text(graph));
     }
     choices.push_back(std::move(choice));
   }
@@ -118,7 +156,7 @@ std::vector<std::string> patternsWithoutMatch(const Graph& graph, const std::vec
   const auto matches = [&](const std::string& text, bool trainedOnly) {
     const auto pattern = compile("freeze", text);
     return pattern && *pattern && std::any_of(choices.begin(), choices.end(), [&](const ParameterChoice& choice) {
-             return (choice.trained || !trainedOnly) && std::regex_search(graph.value(choice.value).name, **pattern);
+             return (choice.trained || !trainedOnly) && (*pattern)->foundIn(graph.value(choice.value).name);
            });
   };
   std::vector<std::string> texts;

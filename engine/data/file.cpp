@@ -84,6 +84,12 @@ tl::unexpected<Error> AtomicFile::failure() const {
 }
 
 Status AtomicFile::open() {
+  // The last step is a rename over the path: a pipe or a device there would be gone.
+  struct stat there {};
+  if (::lstat(path_.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
+    return invalid("file '" + shownName(path_.filename().string()) +
+                   "': " + (S_ISDIR(there.st_mode) ? "is a folder" : "is a pipe, a socket or a device") +
+                   "; expected a file or a new name");
   temporary_ = path_.parent_path() / fmt::format(".{}.{}.tmp", path_.filename().string(), ::getpid());
   ::unlink(temporary_.c_str());  // left behind by a process that had our number
   descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);

@@ -37,7 +37,8 @@ class InputFile {
 };
 
 // A file that appears under its name whole or not at all: written next to it, synced, renamed. A link at the path is
-// replaced, not followed. Without commit() nothing stays.
+// replaced, not followed; a folder, pipe, socket or device there is left alone (kInvalidArgument). Without commit() nothing
+// stays.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);

@@ -27,8 +27,9 @@ inline constexpr int kTypeNesting = 16;
 inline constexpr std::int64_t kFunctions = 10'000;
 // A function that calls a function that …; ONNX's and ONNX Runtime's number.
 inline constexpr int kCallDepth = 100;
-// Stops fan-out bombs (each function calls the next one ten times) before anything is copied.
-inline constexpr std::int64_t kNodesAfterInlining = 2'000'000;
+// Stops fan-out bombs (each function calls the next one twice) before anything is copied: a node takes 8 KB until the step
+// is built. A file that holds more nodes than this itself may have as many after inlining.
+inline constexpr std::int64_t kNodesAfterInlining = 250'000;
 // Inputs, outputs or attributes of one node; Concat and Split of big models reach hundreds.
 inline constexpr std::int64_t kNodePorts = 65'536;
 // Loops and views are sized for 8 axes; real models stop at 6.

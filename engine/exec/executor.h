@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,9 +30,10 @@ std::int64_t monotonicNs();
 class Executor {
  public:
   // `state(value)` gives the persistent tensor of an initializer or state value, in the memory of `device`; it must outlive
-  // the executor. `device` is the one that the plan was made for; null: the CPU.
+  // the executor, as must `operators`, in which the kernels are found. `device` is the one that the plan was made for; null:
+  // the CPU.
   Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend,
-           Device* device = nullptr);
+           const Operators& operators = builtInOperators(), Device* device = nullptr);
 
   struct BoundKernel {
     NodeId node;
@@ -54,6 +56,7 @@ class Executor {
     std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
+    bool flushSubnormals = false;         // subnormal numbers count as zero, in every thread
     bool restoreState = false;            // on an error, state is put back to what it was before instruction 0
     // Called before and after an instruction; returning false from `before` stops. Null at full speed.
     std::function<bool(int)> before;
@@ -89,6 +92,10 @@ class Executor {
   std::int64_t dynamicBytes() const { return dynamicPeak_; }  // largest sum of dynamic buffers
   const std::string& implementation(int instruction) const {
     return implementations_[static_cast<std::size_t>(instruction)];
+  }
+  // What the kernel says of its bits; of a dynamic instruction, whose kernel is chosen when it runs, nothing before it ran.
+  const std::optional<Determinism>& determinism(int instruction) const {
+    return determinism_[static_cast<std::size_t>(instruction)];
   }
 
  private:
@@ -127,12 +134,16 @@ class Executor {
   TensorView viewOf(int buffer) const;
   Device& deviceOf(const Instruction& instruction) const { return instruction.onHost ? cpuDevice() : device_; }
   Status writeBuffer(int buffer, const TensorView& contents);
+  std::string_view kernelsFor(const Instruction& instruction) const;  // whose kernels it runs
+  static Error labelled(const Node& node, Error error);
 
   const Graph& graph_;
   ExecutionPlan plan_;
   std::function<Tensor(ValueId)> state_;
   Backend backend_;
+  const Operators& operators_;
   Device& device_;
+  const int threads_;
   DeviceMemory arena_, hostArena_;
   struct Bound {
     std::unique_ptr<Kernel> kernel;
@@ -153,6 +164,7 @@ class Executor {
   std::vector<Bound> instructions_;
   std::vector<std::uint8_t> todo_;  // by instruction: bits of Todo
   std::vector<std::string> implementations_;
+  std::vector<std::optional<Determinism>> determinism_;
   std::vector<Tensor> inputs_;           // by buffer, for Home::kInput
   std::vector<Tensor> constants_;        // by buffer, for constants in the memory of the device
   std::vector<Tensor> dynamic_;          // by buffer, for Home::kDynamic

@@ -11,8 +11,12 @@ constexpr std::int64_t kFoldNothing = -1;
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 }  // namespace
 
-Interpreter::Interpreter(const Graph& graph, Backend backend, RandomKey key, int threads)
-    : graph_(graph), inference_(graph_, {.foldElements = kFoldNothing}), backend_(backend), key_(key), threads_(threads) {
+Interpreter::Interpreter(const Graph& graph, Backend backend, RandomKey key, int threads, const Operators& operators)
+    : graph_(graph),
+      inference_(graph_, {.foldElements = kFoldNothing, .operators = &operators}),
+      backend_(backend),
+      key_(key),
+      threads_(threads) {
   values_.resize(graph_.valueCapacity());
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& value = graph_.value({static_cast<std::int32_t>(i)});
@@ -46,7 +50,7 @@ Status Interpreter::runNode(const Node& node) {
     if (!condition || (elementAsInt(condition->view(), 0) != 0) != predicate.expected) return {};
   }
   SS_TRY(inference_.inferNode(node.id));
-  const OpDef* op = findOp(node.domain, node.op);
+  const OpDef* op = inference_.ops().find(node);
   KernelSpec spec;
   spec.domain = node.domain;
   spec.op = node.op;
@@ -56,11 +60,12 @@ Status Interpreter::runNode(const Node& node) {
   std::vector<Tensor> outputs;
   for (const ValueId in : node.inputs) {
     const Tensor* tensor = value(in);
-    if (in && !tensor && !(node.domain == kInternalDomain && (node.op == "Select" || node.op == "Gate")))
+    if (in && !tensor &&
+        !(node.domain == kInternalDomain && (node.op == "Select" || node.op == "Gate" || node.op == "ConcatTaken")))
       return invalid(
           fmt::format("{}: input '{}' was not computed; feed it or run its branch", node.label(), graph_.value(in).name));
     if (!tensor) {
-      // Select and Gate do not read the branch that did not run, but its type is known.
+      // Select, Gate and ConcatTaken do not read what did not run, but its type is known.
       const ValueType type = in ? graph_.value(in).type : ValueType{};
       spec.inputs.push_back({type.dtype, type.shape ? knownDims(*type.shape).value_or(Dims{}) : Dims{}, false, {}});
       inputs.push_back({nullptr, type.dtype, spec.inputs.back().dims});
@@ -90,7 +95,7 @@ Status Interpreter::runNode(const Node& node) {
     outputs.emplace_back(type.dtype, *dims);
   }
   for (const Tensor& tensor : outputs) views.push_back(tensor.view());
-  auto kernel = makeKernel(backend_, spec);
+  auto kernel = inference_.kernels().make(deviceName(backend_), spec);
   if (!kernel) return fail(kernel.error().code, node.label() + ": " + kernel.error().message);
   std::vector<std::byte> workspace((*kernel)->workspaceBytes() + 64);
   const auto offset = (64 - reinterpret_cast<std::uintptr_t>(workspace.data()) % 64) % 64;

@@ -15,7 +15,9 @@ namespace stepscope {
 class Interpreter {
  public:
   // Works on a copy of the graph. `key.seed` and `key.step` key random nodes; the node part is filled per node.
-  Interpreter(const Graph& graph, Backend backend, RandomKey key = {}, int threads = 1);
+  // `operators` outlive the interpreter.
+  Interpreter(const Graph& graph, Backend backend, RandomKey key = {}, int threads = 1,
+              const Operators& operators = builtInOperators());
 
   // Contents of a graph input, initializer or state (overrides initial contents). Error: dtype that differs from the
   // declared one.

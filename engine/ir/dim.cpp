@@ -1,6 +1,7 @@
 #include "engine/ir/dim.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace stepscope {
 
@@ -127,7 +128,18 @@ std::optional<Dim> Dim::divideExactly(const Dim& a, const Dim& b) {
 
 Dim Dim::quotient(const char* name, const Dim& a, const Dim& b) {
   if (const auto exact = divideExactly(a, b)) return *exact;
-  return symbol(std::string(name) + "((" + a.text() + ")/(" + b.text() + "))");
+  if (!b.known() || b.constant_ < 2) return symbol(std::string(name) + "((" + a.text() + ")/(" + b.text() + "))");
+  // Whole multiples of the divisor come out, so that the same number has the same text: floor((h-2)/2) is floor(h/2) - 1.
+  Terms out, rest;
+  for (const auto& [monomial, coefficient] : *a.terms_) {
+    out[monomial] = coefficient / b.constant_;
+    rest[monomial] = coefficient % b.constant_;
+  }
+  const std::int64_t left = (a.constant_ % b.constant_ + b.constant_) % b.constant_;
+  const Dim outside = fromTerms(std::move(out), (a.constant_ - left) / b.constant_),
+            inside = fromTerms(std::move(rest), left);
+  if (inside.known()) return outside + (name[0] == 'f' ? floorDiv(inside, b) : ceilDiv(inside, b));
+  return outside + symbol(std::string(name) + "((" + inside.text() + ")/(" + b.text() + "))");
 }
 
 Dim Dim::floorDiv(const Dim& a, const Dim& b) {
@@ -155,6 +167,10 @@ Dim Dim::max(const Dim& a, const Dim& b) {
 Dim Dim::min(const Dim& a, const Dim& b) {
   if (a.known() && b.known()) return Dim(std::min(a.constant_, b.constant_));
   if (a == b) return a;
+  // TensorFlow's way of writing "to the end" of an axis.
+  constexpr std::int64_t kNoBound = std::numeric_limits<std::int32_t>::max();
+  if (a.known() && a.constant_ >= kNoBound) return b;
+  if (b.known() && b.constant_ >= kNoBound) return a;
   return symbol("min(" + a.text() + "," + b.text() + ")");
 }
 

@@ -37,6 +37,7 @@ Result<snapshot::CompareReply> compareBits(Stepper& stepper, StepContext& contex
     };
     const auto ran = executor.run(0, stepper.count(), run);
     context.state.restore(start);
+    ++context.places;
     if (!ran) return tl::make_unexpected(ran.error());
   }
   return reply;

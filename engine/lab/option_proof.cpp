@@ -11,22 +11,22 @@ namespace stepscope {
 
 bool isOptimisation(std::string_view name) {
   return name.starts_with("pass.") || name.starts_with("memory.") || name.starts_with("recompute.") || name == "kernels" ||
-         name == "threads";
+         name == "threads" || name == "deterministic" || name == "subnormals" || name == "precision" ||
+         name == "precision.force";
 }
 
-std::string optionValue(const TrainOptions& options, const std::string& name) {
+std::string optionValue(const TrainOptions& options, const std::string& name, const std::vector<OptionInfo>& table) {
   const auto it = options.origins.find(name);
   if (it != options.origins.end()) return it->second.value;
-  const auto& table = optionTable();
   const auto info = std::find_if(table.begin(), table.end(), [&](const OptionInfo& o) { return o.name == name; });
   return info == table.end() ? std::string() : std::string(info->defaultValue);
 }
 
-std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOptions& b) {
+std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOptions& b, const std::vector<OptionInfo>& table) {
   std::set<std::string> names;
   for (const auto* options : {&a, &b})
     for (const auto& [name, origin] : options->origins)
-      if (optionValue(a, name) != optionValue(b, name)) names.insert(name);
+      if (optionValue(a, name, table) != optionValue(b, name, table)) names.insert(name);
   return {names.begin(), names.end()};
 }
 

@@ -11,14 +11,15 @@
 
 namespace stepscope {
 
-// How a step is run, not what it computes: two plans that differ in these leave the same numbers behind, or nearly.
+// How a step is run, not what it computes: two plans that differ in these leave the same numbers behind, or nearly (a low
+// precision rounds them).
 bool isOptimisation(std::string_view option);
 
-// Options whose values differ, by name.
-std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOptions& b);
+// Options whose values differ, by name. `table`: what options there are, with their defaults.
+std::vector<std::string> changedOptions(const TrainOptions& a, const TrainOptions& b, const std::vector<OptionInfo>& table);
 
 // The value that was set, or the default.
-std::string optionValue(const TrainOptions& options, const std::string& name);
+std::string optionValue(const TrainOptions& options, const std::string& name, const std::vector<OptionInfo>& table);
 
 // Compares loss and state by bits, and tells both times.
 void compareOutcomes(const StepOutcome& before, const StepOutcome& after, snapshot::OptionProof& proof);

@@ -10,6 +10,8 @@
 namespace stepscope {
 namespace {
 
+constexpr std::int64_t kUncounted = std::int64_t{1} << 60;  // so many that nobody counts them
+
 struct Calls {
   std::int64_t ownNodes = 0;
   std::map<std::size_t, std::int64_t> callees;  // function → number of calls
@@ -29,15 +31,22 @@ void collect(const Graph& graph, const std::map<FunctionKey, std::size_t>& indic
 
 std::string shown(const Function& function) { return "'" + shownName(function.name) + "'"; }
 
+// As they stand in the file.
+std::int64_t writtenNodes(const Calls& calls) {
+  std::int64_t total = calls.ownNodes;
+  for (const auto& [callee, count] : calls.callees) total += count;
+  return total;
+}
+
 // Nodes after inlining; saturates, so fan-out cannot overflow.
 std::int64_t inlinedNodes(const Calls& calls, const std::vector<std::int64_t>& nodes) {
   std::int64_t total = calls.ownNodes;
   for (const auto& [callee, count] : calls.callees) {
     std::int64_t added = 0;
     if (__builtin_mul_overflow(nodes[callee], count, &added) || __builtin_add_overflow(total, added, &total))
-      return limits::kNodesAfterInlining + 1;
+      return kUncounted;
   }
-  return std::min(total, limits::kNodesAfterInlining + 1);
+  return std::min(total, kUncounted);
 }
 
 }  // namespace
@@ -92,10 +101,15 @@ Result<FunctionPlan> planFunctions(const Graph& graph, const std::vector<Functio
   Calls main;
   collect(graph, plan.indices, main);
   plan.graphNodes = inlinedNodes(main, plan.nodes);
-  if (plan.graphNodes > limits::kNodesAfterInlining)
-    return fail(ErrorCode::kLimitExceeded,
-                fmt::format("graph '{}': more than {} nodes after inlining its functions; at most that many are built",
-                            shownName(graph.name), limits::kNodesAfterInlining));
+  std::int64_t written = writtenNodes(main);
+  for (const Calls& of : calls) written += writtenNodes(of);
+  const std::int64_t most = std::max(written, limits::kNodesAfterInlining);
+  if (plan.graphNodes > most)
+    return fail(
+        ErrorCode::kLimitExceeded,
+        fmt::format("graph '{}': {} nodes after inlining its functions; expected at most {}, for a file of {} nodes",
+                    shownName(graph.name),
+                    plan.graphNodes == kUncounted ? "uncountably many" : fmt::format("{}", plan.graphNodes), most, written));
   return plan;
 }
 

@@ -103,12 +103,10 @@ bool inferOnce(Graph& graph, const UseTable& uses) {
   return changed;
 }
 
-}  // namespace
-
-std::string modulePathFromName(std::string_view nodeName) {
-  if (!nodeName.starts_with('/')) return "";
+// The scopes of "a/b/Op" from `begin` on, without the last part, joined by dots.
+std::string scopesOf(std::string_view nodeName, std::size_t first) {
   std::vector<std::string_view> scopes;
-  for (std::size_t begin = 1, slash = nodeName.find('/', 1); slash != std::string_view::npos;
+  for (std::size_t begin = first, slash = nodeName.find('/', first); slash != std::string_view::npos;
        begin = slash + 1, slash = nodeName.find('/', begin)) {
     const auto scope = nodeName.substr(begin, slash - begin);
     if (!scopes.empty() && scope.size() > scopes.back().size() && scope.starts_with(scopes.back()) &&
@@ -120,6 +118,21 @@ std::string modulePathFromName(std::string_view nodeName) {
   std::string path;
   for (const auto scope : scopes) path += (path.empty() ? "" : ".") + std::string(scope);
   return path;
+}
+
+}  // namespace
+
+std::string modulePathFromName(std::string_view nodeName) {
+  if (nodeName.starts_with('/')) return scopesOf(nodeName, 1);
+  if (nodeName.find(';') == std::string_view::npos) return "";
+  std::optional<std::string> path;  // what is common to all that TensorFlow Lite fused
+  for (std::size_t begin = 0; begin <= nodeName.size();) {
+    const std::size_t end = std::min(nodeName.find(';', begin), nodeName.size());
+    const std::string scopes = scopesOf(nodeName.substr(begin, end - begin), 0);
+    path = path ? commonPrefix(*path, scopes) : scopes;
+    begin = end + 1;
+  }
+  return *path;
 }
 
 void readTorchProvenance(const Metadata& metadata, std::string_view nodeName, Provenance& provenance) {

@@ -11,6 +11,7 @@ namespace stepscope {
 
 // The scopes of a TorchScript export are in the node's name: "/model/layers.0/attn/MatMul" → "model.layers.0.attn". A scope
 // that repeats the one before it as its prefix replaces it: "/layer1/layer1.0/conv1/Conv" → "layer1.0.conv1".
+// tf2onnx joins the names that TensorFlow Lite fused by ";": "m/a/Add;m/b/Relu" → "m", what is common to them.
 // "" for names of another form.
 std::string modulePathFromName(std::string_view nodeName);
 

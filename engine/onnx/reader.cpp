@@ -19,6 +19,7 @@
 #include "engine/onnx/payloads.h"
 #include "engine/onnx/prescan.h"
 #include "engine/onnx/shared_initializers.h"
+#include "engine/onnx/type_reader.h"
 #include "engine/onnx/unknown_fields.h"
 
 namespace stepscope {
@@ -83,6 +84,9 @@ class ModelReader {
       problems_.add(plan.error().code, "model", plan.error().message);
       return tl::make_unexpected(problems_.toError());
     }
+    if (const std::size_t unknown = unknownExtents(proto_.graph()); unknown > 0)
+      model.warnings.push_back({"model", fmt::format("{} declared extent{} -1, which is no extent: read as unknown", unknown,
+                                                     unknown == 1 ? " is" : "s are")});
     for (auto& warning : sharedInitializerWarnings(model.graph)) model.warnings.push_back(std::move(warning));
     if (proto_.training_info_size() > 0)
       model.warnings.push_back({"model", "training_info of the file is not used: the training step is built here"});

@@ -34,6 +34,7 @@ struct LoadOptions {
   };
   MissingWeights missingWeights = MissingWeights::kError;
   bool readWeights = true;  // false: external data is not even opened, its initializers stay without data (not "missing")
+  std::int64_t loopIterations = 128;  // most iterations of a loop whose number is computed (passes/predicate_loops.h)
   bool mapWeights = false;  // external data is mapped, not read (ExternalAccess::kMap): the files must stay as they are
   // Folders besides the model's own that external data may lie in, allowed by the user.
   std::vector<std::filesystem::path> searchPaths;

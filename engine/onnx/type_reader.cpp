@@ -2,76 +2,154 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
+#include <numeric>
+#include <string_view>
 
 #include "engine/data/limits.h"
 
 namespace stepscope {
 namespace {
 
+constexpr std::int64_t kUnknownExtent = -1;    // what old exporters of Paddle write for an extent without a name
 constexpr std::size_t kExpressionBytes = 256;  // longer names are symbols
 constexpr int kExpressionTerms = 32;
-// With one number per term and the bounds above no coefficient can overflow.
+constexpr int kLargestPower = 8;
+// Extents saturate (engine/ir/dim.h), so larger numbers could not do harm; they are no extents either.
 constexpr std::int64_t kLargestNumber = std::int64_t{1} << 40;
 
-// expression := term (('+' | '-') term)*;  term := ['-'] factor ('*' factor)*;  factor := number | name | name '(' balanced
-// ')'
+// Rational arithmetic as sympy prints it, which PyTorch's exporters write, and as Dim::text() does:
+//
+//   sum := term (('+' | '-') term)*       term := ['-'] power (('*' | '/' | '//') power)*      power := factor ['**' number]
+//   factor := number | name | '(' sum ')' | function '(' sum (',' sum)* ')' | name '(' balanced ')'
+//
+// Functions are floor, ceil, ceiling, min, Min, max, Max; what another one gives is a symbol.
 class DimParser {
  public:
   explicit DimParser(const std::string& text) : text_(text) {}
 
+  // Nothing for what does not read as an expression, or gives no whole number.
   std::optional<Dim> parse() {
-    auto sum = term();
-    while (sum && !atEnd()) {
-      const char sign = text_[at_];
-      if (sign != '+' && sign != '-') return std::nullopt;
-      ++at_;
-      auto next = term();
-      if (!next || ++terms_ > kExpressionTerms) return std::nullopt;
-      sum = sign == '+' ? *sum + *next : *sum - *next;
-    }
-    return sum;
+    const auto read = sum();
+    if (!read || !atEnd()) return std::nullopt;
+    return whole(*read);
   }
 
  private:
+  struct Fraction {
+    Dim above, below = 1;
+  };
+
+  static std::optional<Dim> whole(const Fraction& x) { return Dim::divideExactly(x.above, x.below); }
+
+  static Fraction add(const Fraction& a, const Fraction& b, std::int64_t sign) {
+    if (a.below == b.below) return {a.above + Dim(sign) * b.above, a.below};
+    if (!a.below.known() || !b.below.known()) return {a.above * b.below + Dim(sign) * b.above * a.below, a.below * b.below};
+    const std::int64_t common = std::lcm(a.below.value(), b.below.value());
+    return {Dim(common / a.below.value()) * a.above + Dim(sign * (common / b.below.value())) * b.above, common};
+  }
+
   bool atEnd() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     return at_ == text_.size();
   }
+  bool take(std::string_view token) {
+    if (atEnd() || text_.compare(at_, token.size(), token) != 0) return false;
+    at_ += token.size();
+    return true;
+  }
 
-  std::optional<Dim> term() {
-    if (atEnd()) return std::nullopt;
-    numbersInTerm_ = 0;
-    const bool negative = text_[at_] == '-';
-    if (negative) ++at_;
-    auto product = factor();
-    while (product && !atEnd() && text_[at_] == '*') {
-      ++at_;
-      const auto next = factor();
+  std::optional<Fraction> sum() {
+    auto total = term();
+    while (total && !atEnd() && (text_[at_] == '+' || text_[at_] == '-')) {
+      const std::int64_t sign = text_[at_++] == '+' ? 1 : -1;
+      const auto next = term();
       if (!next || ++terms_ > kExpressionTerms) return std::nullopt;
-      product = *product * *next;
+      total = add(*total, *next, sign);
     }
-    if (product && negative) product = Dim(0) - *product;
+    return total;
+  }
+
+  std::optional<Fraction> term() {
+    const bool negative = take("-");
+    auto product = power();
+    if (product && negative) product->above = Dim(0) - product->above;
+    while (product && !atEnd() && (text_[at_] == '*' || text_[at_] == '/')) {
+      const bool floored = take("//"), divided = floored || take("/");
+      if (!divided) ++at_;
+      const auto next = power();
+      if (!next || ++terms_ > kExpressionTerms) return std::nullopt;
+      if (!divided) {
+        product = Fraction{product->above * next->above, product->below * next->below};
+        continue;
+      }
+      if (next->above.known() && next->above.value() < 1) return std::nullopt;
+      product = Fraction{product->above * next->below, product->below * next->above};
+      if (floored) product = Fraction{Dim::floorDiv(product->above, product->below)};
+    }
     return product;
   }
 
-  std::optional<Dim> factor() {
-    if (atEnd()) return std::nullopt;
-    const std::size_t begin = at_;
-    if (std::isdigit(static_cast<unsigned char>(text_[at_]))) {
-      std::int64_t number = 0;
-      for (; at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])); ++at_) {
-        number = number * 10 + (text_[at_] - '0');
-        if (number > kLargestNumber) return std::nullopt;
-      }
-      if (at_ < text_.size() && nameByte(text_[at_])) return std::nullopt;
-      if (++numbersInTerm_ > 1) return std::nullopt;
-      return Dim(number);
+  std::optional<Fraction> power() {
+    auto base = factor();
+    if (!base || !take("**")) return base;
+    const auto exponent = number();
+    if (!exponent || *exponent < 1 || *exponent > kLargestPower) return std::nullopt;
+    Fraction result = *base;
+    for (std::int64_t i = 1; i < *exponent; ++i) result = {result.above * base->above, result.below * base->below};
+    return result;
+  }
+
+  std::optional<std::int64_t> number() {
+    if (atEnd() || !digit(at_)) return std::nullopt;
+    std::int64_t number = 0;
+    for (; at_ < text_.size() && digit(at_); ++at_) {
+      number = number * 10 + (text_[at_] - '0');
+      if (number > kLargestNumber) return std::nullopt;
     }
-    while (at_ < text_.size() && nameByte(text_[at_])) ++at_;
+    if (at_ < text_.size() && text_[at_] != '/' && nameByte(text_[at_])) return std::nullopt;
+    return number;
+  }
+
+  std::optional<Fraction> factor() {
+    if (atEnd()) return std::nullopt;
+    if (digit(at_)) {
+      const auto found = number();
+      return found ? std::optional(Fraction{*found}) : std::nullopt;
+    }
+    if (take("(")) {
+      const auto inner = sum();
+      return take(")") ? inner : std::nullopt;
+    }
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && nameByte(text_[at_]) && !divides(at_)) ++at_;
     if (at_ == begin) return std::nullopt;
-    if (at_ < text_.size() && text_[at_] == '(' && !balanced()) return std::nullopt;
-    return Dim::symbol(text_.substr(begin, at_ - begin));
+    const std::string name = text_.substr(begin, at_ - begin);
+    if (at_ == text_.size() || text_[at_] != '(') return Fraction{Dim::symbol(name)};
+    if (name == "floor" || name == "ceil" || name == "ceiling") return rounded(name == "floor");
+    if (name == "min" || name == "Min" || name == "max" || name == "Max") return extreme(name.back() == 'n');
+    if (!balanced()) return std::nullopt;
+    return Fraction{Dim::symbol(text_.substr(begin, at_ - begin))};
+  }
+
+  std::optional<Fraction> rounded(bool down) {
+    ++at_;
+    const auto inner = sum();
+    if (!inner || !take(")")) return std::nullopt;
+    return Fraction{down ? Dim::floorDiv(inner->above, inner->below) : Dim::ceilDiv(inner->above, inner->below)};
+  }
+
+  std::optional<Fraction> extreme(bool least) {
+    ++at_;
+    std::optional<Dim> result;
+    do {
+      const auto next = sum();
+      const auto value = next ? whole(*next) : std::nullopt;
+      if (!value || ++terms_ > kExpressionTerms) return std::nullopt;
+      result = !result ? *value : least ? Dim::min(*result, *value) : Dim::max(*result, *value);
+    } while (take(","));
+    return take(")") ? std::optional(Fraction{*result}) : std::nullopt;
   }
 
   bool balanced() {
@@ -83,6 +161,15 @@ class DimParser {
     return depth == 0;
   }
 
+  bool digit(std::size_t at) const { return std::isdigit(static_cast<unsigned char>(text_[at])) != 0; }
+  // Whether a '/' divides: names of TensorFlow have it too, before another name.
+  bool divides(std::size_t at) const {
+    if (text_[at] != '/' || at + 1 == text_.size()) return false;
+    if (text_[at + 1] == '/' || text_[at + 1] == '(') return true;
+    std::size_t end = at + 1;
+    while (end < text_.size() && digit(end)) ++end;
+    return end > at + 1 && (end == text_.size() || !nameByte(text_[end]));
+  }
   static bool nameByte(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':' || c == '/' || c == '[' ||
            c == ']' || c == '?' || static_cast<unsigned char>(c) >= 0x80;
@@ -91,7 +178,6 @@ class DimParser {
   const std::string& text_;
   std::size_t at_ = 0;
   int terms_ = 0;
-  int numbersInTerm_ = 0;
 };
 
 Result<Shape> shapeFromProto(const onnx::TensorShapeProto& proto, const std::string& name) {
@@ -101,14 +187,14 @@ Result<Shape> shapeFromProto(const onnx::TensorShapeProto& proto, const std::str
   Shape shape;
   for (int axis = 0; axis < proto.dim_size(); ++axis) {
     const auto& dim = proto.dim(axis);
-    if (dim.has_dim_value()) {
+    if (dim.has_dim_value() && dim.dim_value() != kUnknownExtent) {
       if (dim.dim_value() < 0)
         return invalid(fmt::format("extent {} of axis {}; expected 0 or more, or a name", dim.dim_value(), axis));
       if (dim.dim_value() > limits::kTensorBytes)
         return fail(ErrorCode::kLimitExceeded, fmt::format("extent {} of axis {}; at most {} fit in memory", dim.dim_value(),
                                                            axis, limits::kTensorBytes));
       shape.emplace_back(dim.dim_value());
-    } else if (!dim.dim_param().empty()) {
+    } else if (!dim.has_dim_value() && !dim.dim_param().empty()) {
       shape.push_back(dimFromText(dim.dim_param()));
     } else {
       shape.push_back(Dim::symbol(fmt::format("{}.dim{}", name, axis)));
@@ -125,7 +211,20 @@ Result<DType> elementType(int number) {
   return *dtype;
 }
 
+std::size_t unknownExtents(const onnx::TypeProto& type) {
+  const auto& dims = type.tensor_type().shape().dim();
+  return static_cast<std::size_t>(std::count_if(
+      dims.begin(), dims.end(), [](const auto& dim) { return dim.has_dim_value() && dim.dim_value() == kUnknownExtent; }));
+}
+
 }  // namespace
+
+std::size_t unknownExtents(const onnx::GraphProto& graph) {
+  std::size_t count = 0;
+  for (const auto* list : {&graph.input(), &graph.output(), &graph.value_info()})
+    for (const onnx::ValueInfoProto& info : *list) count += unknownExtents(info.type());
+  return count;
+}
 
 Dim dimFromText(const std::string& text) {
   if (text.size() > kExpressionBytes) return Dim::symbol(text);

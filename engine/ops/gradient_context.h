@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/ops/op_def.h"
 
 namespace stepscope {
 
@@ -27,6 +28,7 @@ class GradientContext {
 
   // --- the forward node
   virtual const Node& node() const = 0;
+  virtual const OpDef& definition() const = 0;  // of the node's op: `definition().user` is the op's own data
   const Attributes& attrs() const { return node().attrs; }
   virtual ValueId x(std::size_t i) const = 0;  // input i (invalid when absent)
   virtual ValueId y(std::size_t i) const = 0;  // output i; must exist

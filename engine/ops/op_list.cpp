@@ -1,7 +1,5 @@
 #include "engine/ops/op_list.h"
 
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace stepscope {
@@ -16,14 +14,11 @@ std::span<const OpDef* const> allOps() {
   return all;
 }
 
-const OpDef* findOp(std::string_view domain, std::string_view name) {
-  static const std::unordered_map<std::string, const OpDef*> table = [] {
-    std::unordered_map<std::string, const OpDef*> ops;
-    for (const OpDef* op : allOps()) ops.emplace(std::string(op->domain) + "." + std::string(op->name), op);
-    return ops;
-  }();
-  const auto it = table.find(std::string(domain) + "." + std::string(name));
-  return it == table.end() ? nullptr : it->second;
+std::string_view categoryName(OpCategory category) {
+  constexpr std::string_view names[] = {"",           "optimizer", "loss",      "convolution", "matmul",  "normalization",
+                                        "activation", "movement",  "reduction", "random",      "control", "elementwise",
+                                        "other"};
+  return names[static_cast<std::size_t>(category)];
 }
 
 }  // namespace stepscope

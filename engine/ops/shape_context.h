@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/ops/op_def.h"
 
 namespace stepscope {
 
@@ -25,6 +26,7 @@ class ShapeContext {
 
   // --- the node
   const Node& node() const { return *node_; }
+  const OpDef& op() const { return *op_; }  // of the node: `op().user` is the op's own data
   const Attributes& attrs() const { return node_->attrs; }
   std::size_t inputCount() const { return node_->inputs.size(); }
   std::size_t outputCount() const { return node_->outputs.size(); }
@@ -66,10 +68,11 @@ class ShapeContext {
   tl::unexpected<Error> error(std::string message) const;
 
  protected:
-  explicit ShapeContext(const Node& node) : node_(&node) {}
+  ShapeContext(const Node& node, const OpDef& op) : node_(&node), op_(&op) {}
 
  private:
   const Node* node_;
+  const OpDef* op_;
 };
 
 // --- whole rules that many ops share

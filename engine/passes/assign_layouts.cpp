@@ -89,7 +89,7 @@ class LayoutAssigner {
 
   // Whether a convolution has a primitive for nChw16c.
   bool gains(const Node& node) const {
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     return op && op->layout.gains && groupsFit(node);
   }
   // Groups of a multiple of 16 channels, or of one.
@@ -106,43 +106,47 @@ class LayoutAssigner {
 
   bool flexible(const Node& node, const OpDef& op, bool input, std::size_t i) const {
     if (!maskHas(input ? op.layout.inputs : op.layout.outputs, i)) return false;
-    if (!op.layout.elementwise) return op.layout.gains ? groupsFit(node) : keepsChannels(node);
+    if (!op.layout.elementwise) return op.layout.gains ? groupsFit(node) : keepsChannels(node, op);
     const auto out = dimsOf(node.output(0)), mine = dimsOf(input ? node.inputs[i] : node.outputs[i]);
     if (!out || !mine || *mine != *out) return false;
     // Every other operand is as large, a scalar or one element per channel, so that memory order is all that matters.
     return std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
       const auto dims = id ? dimsOf(id) : out;
-      return dims && (*dims == *out || elementCount(*dims) == 1 || (takesVectors(node, id) && isChannelVector(*dims, *out)));
+      return dims && (*dims == *out || elementCount(*dims) == 1 || (takesVectors(op, id) && isChannelVector(*dims, *out)));
     });
   }
-  // Whether the fast kernel reads one element per channel beside nChw16c.
-  bool takesVectors(const Node& node, ValueId operand) const {
-    const bool arithmetic =
-        node.domain.empty() && (node.op == "Add" || node.op == "Sub" || node.op == "Mul" || node.op == "Div");
-    return (arithmetic || (node.domain == kInternalDomain && node.op == "Pointwise")) &&
-           graph_.value(operand).type.dtype == DType::kF32;
+  // Whether the fast kernel reads one element per channel next to nChw16c.
+  bool takesVectors(const OpDef& op, ValueId operand) const {
+    return op.layout.vectors && graph_.value(operand).type.dtype == DType::kF32;
   }
 
   // Whether the channels of the node's operands stay sixteen neighbours: what it does along its axes decides, not only which
   // op it is.
-  bool keepsChannels(const Node& node) const {
+  bool keepsChannels(const Node& node, const OpDef& op) const {
     const auto x = node.input(0) ? dimsOf(node.input(0)) : std::nullopt,
                y = node.output(0) ? dimsOf(node.output(0)) : std::nullopt;
     if (!x || !y) return false;
-    if (node.op == "Concat" || node.op == "Split") {
-      // A part that cannot follow would keep all others plain.
-      const auto fits = [&](ValueId id) { return !id || refusal_[at(id)].empty(); };
-      return (node.op == "Concat" ? std::all_of(node.inputs.begin(), node.inputs.end(), fits) : fits(node.input(0))) &&
-             std::all_of(node.outputs.begin(), node.outputs.end(), fits);
+    switch (op.layout.channels) {
+      case ChannelRule::kAny: return true;
+      case ChannelRule::kParts: return partsFit(node, op);
+      case ChannelRule::kSampled:
+        return x->size() <= 4 && x->size() == y->size() && x->size() > 2 && (*x)[0] == (*y)[0] && (*x)[1] == (*y)[1];
+      case ChannelRule::kFromVector: return isChannelVector(*x, *y);
+      case ChannelRule::kReducedAway: return reducesSpace(node, *x);
+      case ChannelRule::kSummedBack:
+        return x->size() < 3 || isChannelVector(*y, *x) || y->size() + 1 < x->size() ||
+               (y->size() < x->size() ? (*y)[0] == 1 : (*y)[1] == 1);
     }
-    if (node.op == "Resize" || node.op == "ResizeGrad")
-      return x->size() <= 4 && x->size() == y->size() && x->size() > 2 && (*x)[0] == (*y)[0] && (*x)[1] == (*y)[1];
-    if (node.op == "Expand") return isChannelVector(*x, *y);
-    if (node.op == "ReduceSum" || node.op == "ReduceMean") return reducesSpace(node, *x);
-    // What was broadcast is one element per channel, or has no channels.
-    if (node.op == "ReduceToShape")
-      return isChannelVector(*y, *x) || y->size() + 1 < x->size() || (y->size() < x->size() ? (*y)[0] == 1 : (*y)[1] == 1);
     return true;
+  }
+  // A part that cannot follow would keep all others plain.
+  bool partsFit(const Node& node, const OpDef& op) const {
+    const auto fit = [&](const std::vector<ValueId>& operands, std::uint32_t mask) {
+      for (std::size_t i = 0; i < operands.size(); ++i)
+        if (operands[i] && maskHas(mask, i) && !refusal_[at(operands[i])].empty()) return false;
+      return true;
+    };
+    return fit(node.inputs, op.layout.inputs) && fit(node.outputs, op.layout.outputs);
   }
   bool reducesSpace(const Node& node, const Dims& x) const {
     const Tensor* axes = node.input(1) ? inference_.constant(node.input(1)) : nullptr;
@@ -159,7 +163,7 @@ class LayoutAssigner {
   // body(value, flexible) for every operand that is there.
   template <typename Body>
   void forEachOperand(const Node& node, Body&& body) {
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i]) body(node.inputs[i], op && flexible(node, *op, true, i));
     for (std::size_t o = 0; o < node.outputs.size(); ++o)
@@ -167,7 +171,7 @@ class LayoutAssigner {
   }
 
   void join(const Node& node) {
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     if (!op || !op->layout.together) return;
     ValueId first;
     forEachOperand(node, [&](ValueId id, bool fits) {
@@ -185,7 +189,7 @@ class LayoutAssigner {
   }
 
   void count(const Node& node) {
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     const bool gaining = gains(node);
     if (op && op->layout.gains && !gaining)
       context_.miss(node.id, fmt::format("{} groups; expected one, one per channel, or groups of a multiple of 16 channels",
@@ -234,7 +238,7 @@ class LayoutAssigner {
     const UseTable uses = graph_.uses();
     const std::vector<NodeId> before = graph_.order();
     for (const NodeId id : before) {
-      const OpDef* op = findOp(graph_.node(id).domain, graph_.node(id).op);
+      const OpDef* op = inference_.ops().find(graph_.node(id));
       for (std::size_t i = 0; i < graph_.node(id).inputs.size(); ++i) {
         const ValueId in = graph_.node(id).inputs[i];
         if (!in || graph_.value(in).layout == Layout::kPlain || (op && flexible(graph_.node(id), *op, true, i))) continue;
@@ -257,7 +261,7 @@ class LayoutAssigner {
         for (const Use& use : uses.of(out)) {
           if (use.input == SIZE_MAX) continue;
           const Node& reader = graph_.node(use.node);
-          const OpDef* readerOp = findOp(reader.domain, reader.op);
+          const OpDef* readerOp = inference_.ops().find(reader);
           if (reader.inputs[use.input] == out && readerOp && flexible(reader, *readerOp, true, use.input))
             graph_.setInput(use.node, use.input, blocked);
         }

@@ -70,12 +70,12 @@ constexpr OldForm kOldForms[] = {
     {"Upsample", kEveryOpset, {{2, 2}, {1, 1}}},
 };
 
-std::optional<Form> formOf(const Node& node, int opset) {
+std::optional<Form> formOf(const Node& node, int opset, const OpRegistry& ops) {
   const int version = node.sinceVersion > 0 ? node.sinceVersion : opset;
   if (node.domain.empty())
     for (const OldForm& old : kOldForms)
       if (old.op == node.op && version < old.below) return old.form;
-  const OpDef* op = findOp(node.domain, node.op);
+  const OpDef* op = ops.find(node.domain, node.op);
   if (op == nullptr) return std::nullopt;
   return Form{op->inputs, op->outputs, op->absentInputs};
 }
@@ -106,13 +106,13 @@ void checkNode(const Node& node, const Form& form, std::vector<OperandProblem>& 
 }  // namespace
 
 void checkOperands(const Graph& graph, int opset, const std::function<bool(const Node&)>& isCall,
-                   std::vector<OperandProblem>& problems) {
+                   std::vector<OperandProblem>& problems, const OpRegistry& ops) {
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     for (const auto& [name, body] : node.subgraphs)
-      if (body) checkOperands(*body, opset, isCall, problems);
+      if (body) checkOperands(*body, opset, isCall, problems, ops);
     if (isCall(node)) continue;
-    if (const auto form = formOf(node, opset)) checkNode(node, *form, problems);
+    if (const auto form = formOf(node, opset, ops)) checkNode(node, *form, problems);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ir/graph.h"
+#include "engine/ops/op_registry.h"
 
 namespace stepscope {
 
@@ -21,6 +21,6 @@ struct OperandProblem {
 // Appends what is wrong, in the order of the nodes, bodies of subgraphs included. A node without sinceVersion is taken to be
 // of `opset`. `isCall`: nodes that call a model-local function, whose name may be that of an op.
 void checkOperands(const Graph& graph, int opset, const std::function<bool(const Node&)>& isCall,
-                   std::vector<OperandProblem>& problems);
+                   std::vector<OperandProblem>& problems, const OpRegistry& ops);
 
 }  // namespace stepscope

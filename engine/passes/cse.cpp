@@ -60,8 +60,9 @@ Status eliminateCommonSubexpressions(Graph& graph, PassContext& context) {
   std::vector<NodeId> dead;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
-    const OpDef* op = findOp(node.domain, node.op);
-    if (!op || op->determinism != Determinism::kDeterministic || !node.subgraphs.empty() || node.phase == Phase::kOptimizer)
+    const OpDef* op = context.inference.ops().find(node);
+    if (!op || op->random || op->sideEffect != SideEffect::kNone || !node.subgraphs.empty() ||
+        node.phase == Phase::kOptimizer)
       continue;
     std::string key = fmt::format("{}\n{}\n{}\n", node.domain, node.op, node.outputs.size());
     for (const ValueId in : node.inputs) key += fmt::format("{},", now(in).index);

@@ -118,7 +118,8 @@ Status groupUpdates(Graph& graph, PassContext& context) {
     context.match();
     context.note(fmt::format("{} of {} parameters", group.kind->together, group.members.size()));
   }
-  return {};
+  // What reads the result of an update stood behind its own: the rounding of a parameter that is kept in a low type.
+  return context.result.matches > 0 ? graph.sortTopologically() : Status();
 }
 
 }  // namespace stepscope

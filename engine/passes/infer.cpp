@@ -20,7 +20,8 @@ bool holdsInts(const ValueType& type) { return isInteger(type.dtype) || type.dty
 
 class InferShapeContext final : public ShapeContext {
  public:
-  InferShapeContext(Inference& inference, const Node& node) : ShapeContext(node), inference_(inference) {}
+  InferShapeContext(Inference& inference, const Node& node, const OpDef& op)
+      : ShapeContext(node, op), inference_(inference) {}
 
   const ValueType& inputType(std::size_t i) const override {
     static const ValueType absent;
@@ -168,9 +169,21 @@ void Inference::applyDeclared(const Node& node) {
   }
 }
 
+namespace {
+
+// In no branch of If, or in one whose condition is known to hold.
+bool surelyRuns(const Inference& inference, const Node& node) {
+  return std::all_of(node.predicates.begin(), node.predicates.end(), [&](const Predicate& predicate) {
+    const Tensor* condition = inference.constant(predicate.condition);
+    return condition && condition->elements() == 1 && (elementAsInt(condition->view(), 0) != 0) == predicate.expected;
+  });
+}
+
+}  // namespace
+
 Status Inference::inferNode(NodeId id) {
   const Node& node = graph_->node(id);
-  const OpDef* op = findOp(node.domain, node.op);
+  const OpDef* op = ops().find(node);
   if (op == nullptr || op->inferShape == nullptr) {
     // Unknown ops are reported by the coverage check; here their outputs simply stay unknown.
     return {};
@@ -183,11 +196,10 @@ Status Inference::inferNode(NodeId id) {
     const ValueType& type = graph_->value(in).type;
     if (type.kind == ValueKind::kTensor && type.dtype == DType::kUndefined && !type.shape) return {};
   }
-  InferShapeContext context(*this, node);
+  InferShapeContext context(*this, node, *op);
   if (const Status status = op->inferShape(context); !status) {
     // A branch of If may be ill-formed for the shapes at hand, as long as it is not the one that runs.
-    if (node.predicates.empty()) return status;
-    return {};
+    return surelyRuns(*this, node) ? status : Status();
   }
   if (node.domain == kInternalDomain && node.op == "Select") {
     if (const Tensor* condition = constant(node.input(0))) {
@@ -200,8 +212,8 @@ Status Inference::inferNode(NodeId id) {
 }
 
 Status Inference::evaluate(const Node& node) {
-  const OpDef* op = findOp(node.domain, node.op);
-  if (op->determinism == Determinism::kRandomKeyed || op->sequences) return {};
+  const OpDef* op = ops().find(node);
+  if (op->random || op->sequences) return {};
   if (node.op == "Constant" && node.domain.empty()) {
     if (const Tensor* value = node.attrs.tensor("value")) {
       facts(node.output(0)).constant = std::make_shared<const Tensor>(*value);
@@ -259,7 +271,7 @@ Status Inference::evaluate(const Node& node) {
     spec.outputs.push_back({type.dtype, *dims, false, {}});
     outputs.emplace_back(type.dtype, *dims);
   }
-  auto kernel = makeKernel(Backend::kReference, spec);
+  auto kernel = kernels().make(kReferenceDevice, spec);
   if (!kernel) {
     if (kernel.error().code == ErrorCode::kUnsupported) return {};
     return invalid(node.label() + ": " + kernel.error().message);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
-#include "engine/ops/op_def.h"
+#include "engine/ops/operators.h"
 #include "engine/ops/shape_context.h"
 
 namespace stepscope {
@@ -24,6 +24,8 @@ struct InferOptions {
   std::int64_t foldElements = 1 << 16;
   // Types that the file declares for intermediate values and outputs; names of their dims win over fresh symbols.
   const std::map<std::string, ValueType>* declared = nullptr;
+  // What ops and kernels there are; must outlive the inference.
+  const Operators* operators = &builtInOperators();
 };
 
 class Inference {
@@ -33,6 +35,9 @@ class Inference {
   void rebind(Graph& graph) { graph_ = &graph; }
 
   const InferOptions& options() const { return options_; }
+  const Operators& operators() const { return *options_.operators; }
+  const OpRegistry& ops() const { return options_.operators->ops; }
+  const KernelRegistry& kernels() const { return options_.operators->kernels; }
 
   // All nodes in order. Error: the first contradiction, naming the node.
   Status run();

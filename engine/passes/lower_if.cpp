@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/ops/op_def.h"
 #include "engine/passes/captures.h"
 
@@ -10,13 +12,13 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(Graph& graph, PassContext& context) : graph_(graph), context_(context) {}
+  Lowering(Graph& graph, PassContext& context, bool inferred) : graph_(graph), context_(context), inferred_(inferred) {}
 
   Status run() {
     std::vector<NodeId> order;
     for (const NodeId id : std::vector<NodeId>(graph_.order())) {
       const Node& node = graph_.node(id);
-      if (node.domain.empty() && node.op == "If")
+      if (node.domain.empty() && node.op == "If" && !waits(node))
         SS_TRY(lower(id, order));
       else
         order.push_back(id);
@@ -26,6 +28,22 @@ class Lowering {
   }
 
  private:
+  // Whether the branches deal with sequences or optionals: which of them runs often follows from ranks, and the other one
+  // would not fit. Before anything is inferred such an If waits; afterwards, until what other passes of the round wrote is.
+  bool waits(const Node& node) const {
+    if (inferred_) return changed_;
+    return std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
+                       [&](const auto& branch) { return hasSequences(*branch.second); });
+  }
+  bool hasSequences(const Graph& branch) const {
+    return std::any_of(branch.order().begin(), branch.order().end(), [&](NodeId id) {
+      const Node& node = branch.node(id);
+      const OpDef* op = context_.inference.ops().find(node);
+      return (op != nullptr && op->sequences) || std::any_of(node.subgraphs.begin(), node.subgraphs.end(),
+                                                             [&](const auto& inner) { return hasSequences(*inner.second); });
+    });
+  }
+
   Status lower(NodeId id, std::vector<NodeId>& order) {
     const Node& node = graph_.node(id);
     const auto thenBranch = node.subgraphs.find("then_branch"), elseBranch = node.subgraphs.find("else_branch");
@@ -33,6 +51,8 @@ class Lowering {
       return invalid(fmt::format("{}: a branch is missing; expected then_branch and else_branch", node.label()));
     const ValueId condition = node.input(0);
     if (!condition) return invalid(fmt::format("{}: no condition", node.label()));
+    if (const auto known = knownCondition(condition))
+      return take(id, *known ? *thenBranch->second : *elseBranch->second, order);
     std::vector<std::vector<ValueId>> results(2);
     for (int b = 0; b < 2; ++b) {
       const Graph& branch = *(b == 0 ? thenBranch : elseBranch)->second;
@@ -43,27 +63,53 @@ class Lowering {
     if (results[0].size() != results[1].size() || results[0].size() < node.outputs.size())
       return invalid(fmt::format("{}: branches give {} and {} outputs; expected {} each", node.label(), results[0].size(),
                                  results[1].size(), node.outputs.size()));
+    return hand(id, order, [&](std::size_t o, const std::string& name) {
+      return graph_.addNode(graph_.node(id).name + "/Select", std::string(kInternalDomain), "Select",
+                            {condition, results[0][o], results[1][o]}, {name + "_selected"});
+    });
+  }
+
+  // Puts what `make` adds for each output that is read in the place of the If, under the output's name, and removes it.
+  template <typename Make>
+  Status hand(NodeId id, std::vector<NodeId>& order, Make&& make) {
     std::unordered_map<ValueId, ValueId> replacements;
-    const std::vector<ValueId> outputs = node.outputs;
+    std::vector<std::pair<ValueId, std::string>> names;
+    const std::vector<ValueId> outputs = graph_.node(id).outputs;
     for (std::size_t o = 0; o < outputs.size(); ++o) {
       if (!outputs[o]) continue;
-      const NodeId select =
-          graph_.addNode(node.name + "/Select", std::string(kInternalDomain), "Select",
-                         {condition, results[0][o], results[1][o]}, {graph_.value(outputs[o]).name + "_selected"});
-      adopt(select, id, node.predicates);
-      order.push_back(select);
-      replacements[outputs[o]] = graph_.node(select).output(0);
+      const std::string name = graph_.value(outputs[o]).name;
+      const NodeId made = make(o, name);
+      adopt(made, id, graph_.node(id).predicates);
+      order.push_back(made);
+      replacements[outputs[o]] = graph_.node(made).output(0);
+      names.emplace_back(graph_.node(made).output(0), name);
     }
-    std::vector<std::string> names;
-    for (const ValueId out : outputs) names.push_back(out ? graph_.value(out).name : "");
     graph_.replaceAllUses(replacements);
     // The order under construction holds nodes the graph's own order may not list in place; uses were replaced in all of
     // them.
     graph_.removeNode(id);
-    for (std::size_t o = 0; o < outputs.size(); ++o)
-      if (outputs[o]) graph_.renameValue(replacements[outputs[o]], names[o]);
+    for (auto& [value, name] : names) graph_.renameValue(value, std::move(name));
     context_.match();
     return {};
+  }
+
+  std::optional<bool> knownCondition(ValueId condition) const {
+    if (!inferred_) return std::nullopt;
+    const auto known = context_.inference.integers(condition);
+    if (!known || known->size() != 1) return std::nullopt;
+    return known->front() != 0;
+  }
+
+  // The condition is known: the branch that runs stands in the place of the If.
+  Status take(NodeId id, const Graph& branch, std::vector<NodeId>& order) {
+    SS_ASSIGN(const std::vector<ValueId> results, copyBranch(branch, id, graph_.node(id).predicates, order));
+    const std::vector<ValueId> outputs = graph_.node(id).outputs;
+    if (results.size() < outputs.size())
+      return invalid(fmt::format("{}: a branch gives {} outputs; expected {}", graph_.node(id).label(), results.size(),
+                                 outputs.size()));
+    return hand(id, order, [&](std::size_t o, const std::string& name) {
+      return graph_.addNode(graph_.node(id).name + "/Identity", "", "Identity", {results[o]}, {name + "_taken"});
+    });
   }
 
   void adopt(NodeId made, NodeId from, std::vector<Predicate> predicates) {
@@ -162,11 +208,15 @@ class Lowering {
 
   Graph& graph_;
   PassContext& context_;
+  const bool inferred_;
+  const bool changed_ = !context_.inference.isCurrent();
   std::vector<std::unordered_map<std::string, ValueId>> scopes_;
 };
 
 }  // namespace
 
-Status lowerIf(Graph& graph, PassContext& context) { return Lowering(graph, context).run(); }
+Status lowerIf(Graph& graph, PassContext& context) { return Lowering(graph, context, false).run(); }
+
+Status lowerRemainingIf(Graph& graph, PassContext& context) { return Lowering(graph, context, true).run(); }
 
 }  // namespace stepscope

@@ -3,8 +3,10 @@
 //
 // Runs after `inline` (a function may hold an If) and raise_opset, before `infer`. An If whose condition is constant keeps
 // both branches here; fold_constants later removes the one that never runs.
-// An If in the body of a loop waits until unroll_loops has written the body out; this runs again then.
-// Errors: an If without two branches of equal output count.
+// An If in the body of a loop waits until unroll_loops has written the body out. So does one whose branches deal with
+// sequences or optionals: which of them runs often follows from ranks (torch.hstack), and the other would not fit. Then,
+// where `infer` knows the condition, the branch that runs stands in its place. Errors: an If without two branches of equal
+// output count.
 #pragma once
 
 #include "engine/passes/pass.h"
@@ -13,5 +15,8 @@ namespace stepscope {
 
 // Matches are nodes of If.
 Status lowerIf(Graph& graph, PassContext& context);
+
+// The same for those that waited; after an `infer`.
+Status lowerRemainingIf(Graph& graph, PassContext& context);
 
 }  // namespace stepscope

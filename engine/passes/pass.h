@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "engine/ir/graph.h"
 #include "engine/onnx/function.h"
+#include "engine/passes/graph_cost.h"
 #include "engine/passes/infer.h"
 
 namespace stepscope {
@@ -22,12 +24,6 @@ struct NearMiss {
   std::string condition;  // the first condition that failed, in words
 };
 
-// What a pass expects to save in every step; negative numbers are costs.
-struct PassEstimate {
-  double ns = 0;
-  std::int64_t bytes = 0;  // of memory traffic
-};
-
 // What a pass found and changed.
 struct PassResult {
   std::size_t matches = 0;
@@ -35,19 +31,27 @@ struct PassResult {
   std::vector<std::string> notes;
   std::vector<std::string> warnings;  // what a user should know without looking at the pass
   std::string blocked;                // why the first node that a lowering had to leave could not be lowered; empty: none
-  std::optional<PassEstimate> estimate;
+  std::optional<GraphCost> saved;     // what one run of the graph costs less; negative numbers are costs (run_passes.h)
 };
 
 // What the step will run on.
 struct PassTarget {
   std::string device = "cpu";
   int threads = 0;  // 0: not known yet
+  Roof roof;
 };
 
 // How much of an input of the batch at hand counts: labels that are not ignored, tokens that are no padding.
 struct InputDensity {
   std::string input;
   std::int64_t valid = 0, elements = 0;
+};
+
+// One setting of option precision.force.
+struct ForcedPrecision {
+  std::string setting;  // as the user wrote it
+  DType dtype = DType::kF32;
+  std::function<bool(std::string_view)> matches;  // an op, the name of a node, or its module
 };
 
 // What a pass is told, and where it leaves its report. The runner empties `result` before every pass.
@@ -58,8 +62,12 @@ struct PassContext {
   PassTarget target;
   std::map<std::string, std::string, std::less<>> options;  // name → value, of those that were set
   std::vector<InputDensity> batch;                          // empty before a batch is there
+  std::optional<std::map<std::string, Dim>> extents;        // of the batch at hand, by symbol; absent before it is there
   int opset = kInternalOpset;                               // of nodes that do not tell theirs; import passes
   const std::vector<Function>* functions = nullptr;         // model-local functions; import passes
+  void* user = nullptr;                                     // of the pass that runs
+  // The type that the user wants a node computed in, as the settings of option precision.force say; pass assign_precision.
+  std::vector<ForcedPrecision> forced;
   PassResult result;
 
   void match(std::size_t count = 1) { result.matches += count; }
@@ -92,6 +100,7 @@ struct Pass {
   std::string_view doc;
   PassFunction run;
   PassSwitch enabled = PassSwitch::kOn;
+  void* user = nullptr;  // given to it as PassContext::user: for passes that a shared library adds
 };
 
 }  // namespace stepscope

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "engine/passes/assign_layouts.h"
+#include "engine/passes/assign_precision.h"
 #include "engine/passes/check_declared.h"
 #include "engine/passes/choose_winograd.h"
+#include "engine/passes/constant_weights.h"
 #include "engine/passes/cse.h"
 #include "engine/passes/drop_zero_bias.h"
 #include "engine/passes/eliminate_no_ops.h"
@@ -30,10 +32,13 @@
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
 #include "engine/passes/lower_soft_labels.h"
+#include "engine/passes/propagate_casts.h"
 #include "engine/passes/raise_microsoft.h"
 #include "engine/passes/raise_opset.h"
+#include "engine/passes/select_dead_rows.h"
 #include "engine/passes/settle_norm_types.h"
 #include "engine/passes/straight_through.h"
+#include "engine/passes/traced_statistics.h"
 #include "engine/passes/unroll_loops.h"
 
 namespace stepscope {
@@ -51,6 +56,7 @@ PassList inlining() {
           {"raise_microsoft", "writes operators of com.microsoft as the public ops they mean", raiseMicrosoft, kMandatory},
           {"raise_opset", "brings every node to the internal opset", raiseOpset, kMandatory},
           {"lower_if", "puts both branches of If into the graph, under predicates", lowerIf, kMandatory},
+          {kConstantWeightsPass, "makes parameters of weights that stand in Constant nodes", constantWeights, kMandatory},
       }};
 }
 
@@ -66,7 +72,8 @@ PassList inferring() {
               {"straight_through", "gives quantisation in training its gradient", straightThrough, kMandatory},
               {"drop_zero_bias", "takes constant zeros from convolutions", dropZeroBias, kMandatory},
               {"settle_norm_types", "casts where a normalisation mixes types", settleNormTypes, kMandatory},
-              {"lower_if", "puts both branches of If into the graph that stood in a loop", lowerIf, kMandatory},
+              {"lower_if", "puts the branches of If into the graph that stood in a loop or waited for ranks",
+               lowerRemainingIf, kMandatory},
               {"lower_sequences", "writes sequences of known length as plain values", lowerSequences, kMandatory},
               kInfer,
               {"check_declared", "compares the file's declarations with what the graph computes", checkDeclared, kMandatory},
@@ -77,6 +84,9 @@ PassList inferring() {
 PassList beforeGradient() {
   return {"pre-grad passes",
           {
+              {"traced_statistics",
+               "finds running statistics of the file that may count the first batch already; it is counted once",
+               findTracedStatistics},
               {"fold_constants", "computes what depends on constants only", foldConstants},
               {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
               {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
@@ -87,12 +97,15 @@ PassList beforeGradient() {
               {"fuse_normalization",
                "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
                fuseNormalization},
+              {"assign_precision", "computes every op in the type of its precision class, with casts between them",
+               assignPrecision, kMandatory},
           }};
 }
 
 PassList afterGradient() {
   return {"post-grad passes",
           {
+              {"select_dead_rows", "keeps rows without a softmax out of its gradient", selectDeadRows, kMandatory},
               {"fold_constants", "computes what depends on constants only", foldConstants},
               {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
               {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
@@ -110,6 +123,8 @@ PassList specialising() {
           {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
           {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
           {"lower_einsum", "computes Einsum with matrix products", lowerEinsum},
+          {"propagate_casts", "moves casts away from between matrix products and the transposes that they can fold",
+           propagateCasts},
           {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},
           {"fold_scales", "multiplies constants into the factor of matrix products", foldScales},
           {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},

@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engine/ops/op_def.h"
 #include "engine/passes/beside.h"
+#include "engine/passes/microsoft_attention.h"
 
 namespace stepscope {
 namespace {
 
-class Raiser {
+class Raiser : AttentionRaiser {
  public:
-  explicit Raiser(Graph& graph) : graph_(graph) {}
+  explicit Raiser(Graph& graph) : AttentionRaiser(graph) {}
 
   Result<std::size_t> run() {
     std::vector<NodeId> order;
@@ -55,10 +57,20 @@ class Raiser {
 
   Status raise() {
     static constexpr std::array kRules{
+        Entry{"Attention", &Raiser::attention},
         Entry{"BatchNormInternal", &Raiser::batchNormInternal},
         Entry{"BiasDropout", &Raiser::biasDropout},
+        Entry{"EmbedLayerNormalization", &Raiser::embedLayerNormalization},
+        Entry{"FusedConv", &Raiser::fusedConv},
+        Entry{"FusedGemm", &Raiser::fusedGemm},
+        Entry{"GRUTraining", &Raiser::gruTraining},
         Entry{"GridSample", &Raiser::gridSample},
+        Entry{"GroupQueryAttention", &Raiser::groupQueryAttention},
+        Entry{"LSTMTraining", &Raiser::lstmTraining},
+        Entry{"MultiHeadAttention", &Raiser::multiHeadAttention},
+        Entry{"NhwcConv", &Raiser::nhwcConv},
         Entry{"ReduceSumTraining", &Raiser::reduceSumTraining},
+        Entry{"RotaryEmbedding", &Raiser::rotaryEmbedding},
         Entry{"Scale", &Raiser::scale},
         Entry{"ScaledSum", &Raiser::scaledSum},
         Entry{"TransposeMatMul", &Raiser::transposeMatMul},
@@ -72,31 +84,94 @@ class Raiser {
     return {};
   }
 
-  const Node& node() const { return graph_.node(node_); }
-  tl::unexpected<Error> error(std::string message) const { return unsupported(node().label() + ": " + std::move(message)); }
+  // --- what ONNX Runtime's optimiser writes for inference
 
-  // The node from here on is `op` of ONNX, in the form of `opset`.
-  Status become(const char* op, int opset) {
-    Node& changed = graph_.mutableNode(node_);
-    changed.domain.clear();
-    changed.op = op;
-    changed.sinceVersion = opset;
-    graph_.logChange(node_);
+  // Relu, Tanh …, and the numbers that belong to it.
+  Status activation(const std::vector<float>& numbers) {
+    const std::string name = node().attrs.text("activation", "");
+    const auto at = [&](std::size_t i, float otherwise) { return i < numbers.size() ? numbers[i] : otherwise; };
+    eraseAttribute("activation");
+    if (name.empty()) return {};
+    if (name == "Clip") {
+      const ValueId like = node().input(0);
+      behind("Clip", {factor("low", at(0, std::numeric_limits<float>::lowest()), like),
+                      factor("high", at(1, std::numeric_limits<float>::max()), like)});
+    } else if (name == "LeakyRelu") {
+      behind("LeakyRelu", {}, {{"alpha", at(0, 0.01f)}});
+    } else if (name == "HardSigmoid") {
+      behind("HardSigmoid", {}, {{"alpha", at(0, 0.2f)}, {"beta", at(1, 0.5f)}});
+    } else if (name == "Relu" || name == "Sigmoid" || name == "Tanh" || name == "HardSwish") {
+      behind(name.c_str(), {});
+    } else {
+      return error("activation '" + name + "'; expected Relu, Tanh, Sigmoid, LeakyRelu, HardSigmoid, HardSwish or Clip");
+    }
     return {};
   }
-  void setAttribute(const char* name, AttrValue value) { graph_.mutableNode(node_).attrs.set(name, std::move(value)); }
-  void eraseAttribute(std::string_view name) {
-    if (node().attrs.has(name)) graph_.mutableNode(node_).attrs.erase(name);
+
+  Status fusedGemm() {
+    const std::vector<float> numbers{node().attrs.real("activation_alpha", 0), node().attrs.real("activation_beta", 0)};
+    const bool given = node().attrs.has("activation_alpha");
+    for (const char* name : {"activation_alpha", "activation_beta", "activation_gamma"}) eraseAttribute(name);
+    SS_TRY(activation(given ? numbers : std::vector<float>{}));
+    return become("Gemm", 13);
   }
 
-  ValueId emit(const char* op, std::vector<ValueId> inputs, Attributes attributes = {}) {
-    const ValueId result = emitBeside(graph_, node_, op, std::move(inputs), std::move(attributes));
-    before_.push_back(graph_.value(result).producer);
-    return result;
+  // x, w, bias?, z? → activation(conv + z)
+  Status fusedConv() {
+    const ValueId z = node().input(3);
+    const std::vector<float> numbers = node().attrs.reals("activation_params");
+    eraseAttribute("activation_params");
+    std::vector<ValueId>& inputs = graph_.mutableNode(node_).inputs;
+    inputs.resize(std::min<std::size_t>(inputs.size(), 3));
+    SS_TRY(activation(numbers));
+    if (z) behind("Add", {z});
+    return become("Conv", 11);
   }
-  // A factor in the type of `like`, which is not inferred yet.
-  ValueId factor(const char* name, float value, ValueId like) {
-    return emit("CastLike", {graph_.addConstant(node().name + "/" + name, Tensor::scalar(DType::kF32, value)), like});
+
+  Status nhwcConv() {
+    const std::size_t axes = node().attrs.has("kernel_shape") ? node().attrs.integers("kernel_shape").size() : 2;
+    std::vector<std::int64_t> in{0, static_cast<std::int64_t>(axes) + 1}, out{0};
+    for (std::size_t axis = 1; axis <= axes; ++axis) {
+      in.push_back(static_cast<std::int64_t>(axis));
+      out.push_back(static_cast<std::int64_t>(axis) + 1);
+    }
+    out.push_back(1);
+    graph_.setInput(node_, 0, emit("Transpose", {node().input(0)}, {{"perm", in}}));
+    behind("Transpose", {}, {{"perm", out}});
+    return become("Conv", 11);
+  }
+
+  // ids, segments?, words, positions, segment table?, gamma, beta, mask?, position ids? → result, mask index?, sum?
+  Status embedLayerNormalization() {
+    if (const ValueId index = node().output(1)) {
+      if (isRead(index))
+        return error("output '" + graph_.value(index).name +
+                     "' (lengths of the rows) is used; expected attention with a mask");
+      graph_.removeValue(index);
+    }
+    const std::vector<ValueId> inputs = node().inputs;
+    const auto input = [&](std::size_t i) { return i < inputs.size() ? inputs[i] : ValueId{}; };
+    ValueId sum = emit("Gather", {input(2), input(0)});
+    if (input(8)) {
+      sum = emit("Add", {sum, emit("Gather", {input(3), input(8)})});
+    } else {
+      const ValueId length = emit("Shape", {input(0)}, {{"start", std::int64_t{1}}, {"end", std::int64_t{2}}});
+      const ValueId zero = ints("from", {0});
+      sum = emit("Add", {sum, emit("Slice", {input(3), zero, length, zero})});
+    }
+    if (input(1) && input(4)) sum = emit("Add", {sum, emit("Gather", {input(4), input(1)})});
+    const ValueId all = node().output(2);
+    if (all) {
+      const NodeId handed = addBeside(graph_, node_, "Identity", {sum}, {});
+      takeOver(graph_, handed, all, "sum");
+      after_.push_back(handed);
+    }
+    Node& changed = graph_.mutableNode(node_);
+    changed.inputs = {sum, input(5), input(6)};
+    changed.outputs.resize(1);
+    if (!changed.attrs.has("epsilon")) setAttribute("epsilon", 1e-12f);
+    eraseAttribute("mask_index_type");
+    return become("LayerNormalization", 17);
   }
 
   Status trilu() { return become("Trilu", 14); }
@@ -111,12 +186,9 @@ class Raiser {
 
   // Statistics of the batch always; the saved ones leave with the gradient that read them.
   Status batchNormInternal() {
-    if (!uses_) uses_ = graph_.uses();
     while (node().outputs.size() > 3) {
       const ValueId saved = node().outputs.back();
-      const bool result =
-          saved && std::find(graph_.outputs().begin(), graph_.outputs().end(), saved) != graph_.outputs().end();
-      if (saved && (result || !uses_->of(saved).empty()))
+      if (saved && isRead(saved))
         return error("output '" + graph_.value(saved).name +
                      "' (saved statistics) is used; expected a graph saved before its gradient was built");
       if (saved) graph_.removeValue(saved);
@@ -125,6 +197,33 @@ class Raiser {
     setAttribute("training_mode", std::int64_t{1});
     return become("BatchNormalization", 15);
   }
+
+  // What the step keeps for its gradient: ours has the direction before the time. Results that nobody reads go.
+  Status recurrent(const char* op, std::size_t results, const std::vector<std::size_t>& kept) {
+    std::vector<std::pair<ValueId, std::size_t>> read;  // what is handed out, and the output of our op that has it
+    for (std::size_t k = 0; k < kept.size(); ++k) {
+      const ValueId out = node().output(results + k);
+      if (!out) continue;
+      if (isRead(out))
+        read.emplace_back(out, kept[k]);
+      else
+        graph_.removeValue(out);
+    }
+    for (const auto& [out, place] : read) {
+      const NodeId turned = addBeside(graph_, node_, "Transpose", {}, {}, {{"perm", std::vector<std::int64_t>{1, 0, 2, 3}}});
+      graph_.moveOutput(out, turned, 0);
+      after_.push_back(turned);
+    }
+    graph_.mutableNode(node_).outputs.resize(std::min(node().outputs.size(), results));
+    for (std::size_t k = 0; k < read.size(); ++k)
+      graph_.mutableNode(after_[k]).inputs = {
+          graph_.addOutput(node_, graph_.value(read[k].first).name + "_by_direction", read[k].second)};
+    return become(op, 14);
+  }
+  // y, last h, last c, cells, gates
+  Status lstmTraining() { return recurrent("LSTM", 3, {4, 3}); }
+  // y, last h, gates
+  Status gruTraining() { return recurrent("GRU", 2, {2}); }
 
   // dropout(x + bias, ratio, training) + residual
   Status biasDropout() {
@@ -162,11 +261,7 @@ class Raiser {
     return become("Sum", 13);
   }
 
-  Graph& graph_;
-  NodeId node_;
-  std::vector<NodeId> before_, after_;
   std::size_t raised_ = 0;
-  std::optional<UseTable> uses_;  // of what the file has; made once it is asked for
 };
 
 }  // namespace

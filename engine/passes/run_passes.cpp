@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "engine/ir/pass_scope.h"
@@ -28,7 +29,9 @@ Status verified(const Graph& graph, const Pass& pass) {
 class Runner {
  public:
   Runner(Graph& graph, PassContext& context, const RunOptions& options)
-      : graph_(graph), context_(context), options_(options) {}
+      : graph_(graph), context_(context), options_(options) {
+    compareCost();
+  }
 
   Status run(const Pass& pass, int round) {
     if (pass.enabled != PassSwitch::kMandatory &&
@@ -36,10 +39,12 @@ class Runner {
       return {};
     if (options_.begin) options_.begin(pass);
     context_.result = {};
+    context_.user = pass.user;
     const std::size_t before = graph_.order().size();
     const std::int64_t began = now();
     const Status status = apply(pass);
     const std::int64_t ended = now();
+    if (status) compareCost();
     if (options_.end)
       options_.end({pass, round, before, graph_.order().size(), began, ended - began, context_.result,
                     status ? nullptr : &status.error()});
@@ -55,9 +60,21 @@ class Runner {
     return options_.verify ? verified(graph_, pass) : Status();
   }
 
+  // What the graph costs less than after the pass before, where the extents of both are known alike.
+  void compareCost() {
+    if (!context_.extents || costed_ == graph_.version()) return;
+    const GraphCost now = graphCost(graph_, context_.inference.ops(), *context_.extents, context_.target.roof);
+    if (cost_ && now.unknown == cost_->unknown && (now.bytes != cost_->bytes || now.flops != cost_->flops))
+      context_.result.saved = GraphCost{cost_->bytes - now.bytes, cost_->flops - now.flops, cost_->ns - now.ns, 0};
+    cost_ = now;
+    costed_ = graph_.version();
+  }
+
   Graph& graph_;
   PassContext& context_;
   const RunOptions& options_;
+  std::optional<GraphCost> cost_;  // of the graph at version costed_
+  std::optional<std::uint64_t> costed_;
 };
 
 }  // namespace

@@ -32,6 +32,7 @@ struct RunOptions {
 // tests set, else whether the build has SS_VERIFY_PASSES (presets debug, sanitize and thread).
 bool verifiesPasses();
 
+// Where the context knows the extents of a batch, PassResult::saved tells what a pass that changed the graph saves.
 // A pass without a switch leaves new nodes where it likes; the order is made topological after it. Errors: those of the
 // passes; kUnsupported with the reason when the rounds end and a lowering was blocked; kInternal, naming the pass, when
 // verification finds the graph broken.

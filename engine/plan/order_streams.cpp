@@ -78,7 +78,7 @@ class Orderer {
       if (instruction.view) continue;
       for (const auto& [buffer, expected] : instruction.predicates) needWrites(buffer, true);
       for (const int b : instruction.inputs)
-        if (b >= 0) needWrites(b, instruction.onHost);
+        if (b >= 0) needWrites(b, instruction.onHost || readByHost(instruction, b));
       for (const int b : instruction.outputs)
         if (b >= 0) {
           needWrites(b, instruction.onHost);
@@ -89,6 +89,11 @@ class Orderer {
   }
 
  private:
+  // A kernel of the device whose op reads this operand while it is launched.
+  bool readByHost(const Instruction& instruction, int buffer) const {
+    return instruction.kind == InstructionKind::kKernel && plan_.space == Space::kDevice &&
+           plan_.buffers[at(buffer)].space == Space::kHost;
+  }
   Accesses& accessesOf(int buffer) {
     Accesses& accesses = accesses_[at(plan_.root(buffer))];
     if (accesses.reads.empty()) accesses.reads = accesses.writes = Known(at(plan_.streams), -1);

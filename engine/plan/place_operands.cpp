@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/ops/op_def.h"
+#include "engine/ops/op_registry.h"
 
 namespace stepscope {
 namespace {
@@ -13,7 +13,8 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 class Placer {
  public:
-  Placer(ExecutionPlan& plan, const Graph& graph, const Device& device) : plan_(plan), graph_(graph), device_(device) {}
+  Placer(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device)
+      : plan_(plan), graph_(graph), ops_(ops), device_(device) {}
 
   void run() {
     plan_.space = device_.facts().space;
@@ -53,7 +54,7 @@ class Placer {
 
   void place(Instruction& instruction) {
     const Node& node = graph_.node(instruction.node);
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = ops_.find(node);
     for (auto& [buffer, expected] : instruction.predicates) buffer = in(buffer, Space::kHost, instruction);
     if (op && op->view && !instruction.dynamic && instruction.inputs[0] >= 0 && instruction.outputs[0] >= 0) {
       plan_.buffers[at(instruction.outputs[0])].space = plan_.buffers[at(instruction.inputs[0])].space;
@@ -65,12 +66,15 @@ class Placer {
     for (std::size_t k = 0; k < instruction.inputs.size(); ++k) {
       int& input = instruction.inputs[k];
       if (input < 0) continue;
-      input = in(input, space, instruction);
+      const bool readByHost = op && maskHas(op->hostInputs.value_or(kNoInputs), k);
+      input = in(input, readByHost ? Space::kHost : space, instruction);
+      instruction.spec.inputs[k].space = plan_.buffers[at(input)].space;
     }
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k) {
       if (instruction.outputs[k] < 0) continue;
       Buffer& output = plan_.buffers[at(instruction.outputs[k])];
       if (output.home == Home::kArena) output.space = space;
+      instruction.spec.outputs[k].space = output.space;
     }
   }
 
@@ -112,12 +116,15 @@ class Placer {
 
   ExecutionPlan& plan_;
   const Graph& graph_;
+  const OpRegistry& ops_;
   const Device& device_;
   std::vector<int> twins_;  // by buffer: the same value in the other space; -1 = not there
 };
 
 }  // namespace
 
-void placeOperands(ExecutionPlan& plan, const Graph& graph, const Device& device) { Placer(plan, graph, device).run(); }
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device) {
+  Placer(plan, graph, ops, device).run();
+}
 
 }  // namespace stepscope

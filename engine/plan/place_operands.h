@@ -1,6 +1,7 @@
 // Where instructions run and where their operands are: spaces, falling back to the CPU, copies.
 #pragma once
 
+#include "engine/ops/op_registry.h"
 #include "engine/plan/plan.h"
 
 namespace stepscope {
@@ -11,8 +12,8 @@ namespace stepscope {
 // producer.
 //  - On the CPU run: what the device does not take (Device::takes), what has extents that are known only at run time, and
 //    what has strings; the reason is kept in the instruction.
-//  - On the host are: the batch, constants (the device has its own, made at bind), conditions of If, and what an op reads on
-//    the host.
-void placeOperands(ExecutionPlan& plan, const Graph& graph, const Device& device);
+//  - On the host are: the batch, constants (the device has its own, made at bind), conditions of If, and the inputs that an
+//    op reads on the host (OpDef::hostInputs). Specs say of every operand where it is.
+void placeOperands(ExecutionPlan& plan, const Graph& graph, const OpRegistry& ops, const Device& device);
 
 }  // namespace stepscope

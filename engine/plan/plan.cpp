@@ -5,56 +5,34 @@
 #include <algorithm>
 
 #include "engine/ops/op_def.h"
-#include "engine/ops/op_list.h"
 #include "engine/plan/order_streams.h"
 #include "engine/plan/place_operands.h"
 
 namespace stepscope {
 namespace {
 
-bool movesOnly(const OpDef& op) {
-  const auto ops = ops::movementOps();
-  return std::find(ops.begin(), ops.end(), &op) != ops.end();
-}
-
-// Ops that read of input 0 only what they pick.
-constexpr std::string_view kPicking[] = {"FlattenAndUnpad", "Gather",         "GatherElements",
-                                         "GatherND",        "ShrunkenGather", "Slice"};
-
-// Ops that change of operand `base` as much as `updates` has.
-struct PartialWrite {
-  std::string_view op;
-  std::size_t base, updates;
-};
-constexpr PartialWrite kPartialWrites[] = {{"GatherGrad", 3, 0}, {"ScatterElements", 0, 2}, {"ScatterND", 0, 2}};
-
-// The rule where the result takes over the memory of its base; else everything is copied.
-const PartialWrite* partialWrite(const ExecutionPlan& plan, const Instruction& instruction) {
-  for (const PartialWrite& rule : kPartialWrites) {
-    if (instruction.spec.op != rule.op || std::max(rule.base, rule.updates) >= instruction.inputs.size() ||
-        instruction.outputs.empty())
-      continue;
-    const int base = instruction.inputs[rule.base], updates = instruction.inputs[rule.updates],
-              result = instruction.outputs[0];
-    if (base >= 0 && updates >= 0 && result >= 0 && plan.root(base) == plan.root(result)) return &rule;
-  }
-  return nullptr;
-}
-
-// Of an operand that comes once.
-std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
-  const int buffer = instruction.inputs[input];
-  const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
-  if (const PartialWrite* rule = partialWrite(plan, instruction); rule && rule->base == input)
-    return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes);
-  const bool picks =
-      input == 0 && std::find(std::begin(kPicking), std::end(kPicking), instruction.spec.op) != std::end(kPicking);
-  if (!picks || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
-  return std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.outputs[0])].bytes);
+// Whether the result takes over the memory of its base, so that only the updates are written; else everything is copied.
+bool writesPart(const ExecutionPlan& plan, const Instruction& instruction) {
+  const Traffic& t = instruction.traffic;
+  if (t.base < 0 || static_cast<std::size_t>(std::max(t.base, t.updates)) >= instruction.inputs.size() ||
+      instruction.outputs.empty())
+    return false;
+  const int base = instruction.inputs[static_cast<std::size_t>(t.base)], result = instruction.outputs[0];
+  return base >= 0 && instruction.inputs[static_cast<std::size_t>(t.updates)] >= 0 && result >= 0 &&
+         plan.root(base) == plan.root(result);
 }
 
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+// Of an operand that comes once.
+std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
+  const std::int64_t bytes = plan.buffers[at(instruction.inputs[input])].bytes;
+  if (static_cast<int>(input) == instruction.traffic.base && writesPart(plan, instruction))
+    return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
+  if (!maskHas(instruction.traffic.picked, input) || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
+  return std::min(bytes, plan.buffers[at(instruction.outputs[0])].bytes);
+}
 
 class Planner {
  public:
@@ -62,11 +40,12 @@ class Planner {
       : graph_(graph), inference_(inference), options_(options) {}
 
   Result<ExecutionPlan> make() {
+    plan_.anyThreads = options_.anyThreads;
     plan_.bufferOfValue.assign(graph_.valueCapacity(), -1);
     orderInstructions();
     for (std::size_t i = 0; i < plan_.instructions.size(); ++i) SS_TRY(addBuffers(i));
     for (Instruction& instruction : plan_.instructions) specify(instruction);
-    if (options_.device && !options_.device->onHost()) placeOperands(plan_, graph_, *options_.device);
+    if (options_.device && !options_.device->onHost()) placeOperands(plan_, graph_, inference_.ops(), *options_.device);
     findPhases();
     collectUses();
     rootLast_.resize(plan_.buffers.size());
@@ -214,7 +193,7 @@ class Planner {
   void share(std::size_t i) {
     const Instruction& instruction = plan_.instructions[i];
     const Node& node = graph_.node(instruction.node);
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     if (!op || instruction.dynamic || instruction.kind != InstructionKind::kKernel) return;
     if (op->view && instruction.outputs[0] >= 0 && instruction.inputs[0] >= 0) {
       makeShared(instruction.outputs[0], instruction.inputs[0],
@@ -344,7 +323,7 @@ class Planner {
 
   void specify(Instruction& instruction) const {
     const Node& node = graph_.node(instruction.node);
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     KernelSpec& spec = instruction.spec;
     spec.domain = node.domain;
     spec.op = node.op;
@@ -367,6 +346,7 @@ class Planner {
     for (const int b : instruction.inputs) spec.inputs.push_back(operand(b, true));
     for (const int b : instruction.outputs) spec.outputs.push_back(operand(b, false));
     if (op && op->layout.elementwise) dropSharedLayout(spec);
+    if (op) instruction.traffic = op->traffic;
   }
 
   // What it costs. Bytes depend on whose memory its outputs are.
@@ -386,13 +366,13 @@ class Planner {
     for (std::size_t k = 0; k < instruction.outputs.size(); ++k)
       instruction.bytesWritten += bytesWrittenOf(plan_, instruction, k);
     const Node& node = graph_.node(instruction.node);
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = inference_.ops().find(node);
     std::vector<std::span<const std::int64_t>> inputDims, outputDims;
     for (const OperandSpec& o : instruction.spec.inputs) inputDims.emplace_back(o.dims);
     for (const OperandSpec& o : instruction.spec.outputs) outputDims.emplace_back(o.dims);
     if (op && op->flops)
       instruction.flops = op->flops({inputDims, outputDims, &node.attrs});
-    else if (!outputDims.empty() && !(op && movesOnly(*op)))
+    else if (!outputDims.empty() && !(op && op->traffic.moves))
       instruction.flops = static_cast<double>(elementCount(outputDims[0]));
   }
 
@@ -439,8 +419,9 @@ class Planner {
     for (const ValueId id : options_.trained) trained[at(id)] = true;
     for (const Instruction& instruction : plan_.instructions) {
       const Node& node = graph_.node(instruction.node);
-      const bool updates = node.phase == Phase::kOptimizer && node.op.ends_with("Update");
-      if ((updates || accumulates(node)) && node.input(1)) gradient[at(node.input(1))] = true;
+      const OpDef* op = inference_.ops().find(node);
+      for (std::size_t i = 0; op && i < node.inputs.size(); ++i)
+        if (node.inputs[i] && op->gradients.has(i)) gradient[at(node.inputs[i])] = true;
     }
     for (const StateUpdate& u : graph_.stateUpdates) update[at(u.next)] = true;
     for (Buffer& buffer : plan_.buffers) {
@@ -500,8 +481,8 @@ std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instru
   const int buffer = instruction.outputs[output];
   if (buffer < 0) return 0;
   const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
-  const PartialWrite* rule = output == 0 ? partialWrite(plan, instruction) : nullptr;
-  return rule ? std::min(bytes, plan.buffers[static_cast<std::size_t>(instruction.inputs[rule->updates])].bytes) : bytes;
+  if (output != 0 || !writesPart(plan, instruction)) return bytes;
+  return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
 }
 
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options) {

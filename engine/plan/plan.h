@@ -85,6 +85,7 @@ struct Instruction {
   std::vector<Wait> waits;  // see order_streams.h
   double flops = 0;         // multiply-adds count as two; moving elements counts nothing
   std::int64_t bytesRead = 0, bytesWritten = 0;
+  Traffic traffic;  // of its op
   KernelSpec spec;  // empty for views
 };
 
@@ -94,6 +95,7 @@ inline constexpr std::int64_t kArenaAlignment = 64;
 struct ExecutionPlan {
   Space space = Space::kHost;  // of its device
   int streams = 1;
+  bool anyThreads = false;  // kernels give the same bits for any number of threads
   std::vector<Instruction> instructions;
   std::vector<Buffer> buffers;
   std::vector<int> bufferOfValue;      // by value id: where it is computed; -1 = none
@@ -126,6 +128,7 @@ struct PlanOptions {
   std::vector<ValueId> pinned;  // kept until the end of the step: fetched, pinned or watched values
   std::vector<ValueId> trained;
   int threads = 1;
+  bool anyThreads = false;         // option deterministic=threads
   const Device* device = nullptr;  // null: the CPU
   int streams = 1;
 };

@@ -36,8 +36,8 @@ std::string blockOf(const std::string& modulePath) {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const std::vector<ValueId>& kept)
-      : graph_(graph), uses_(graph.uses()), held_(graph.valueCapacity(), false) {
+  Finder(const Graph& graph, const std::vector<ValueId>& kept, const OpRegistry& ops)
+      : graph_(graph), ops_(ops), uses_(graph.uses()), held_(graph.valueCapacity(), false) {
     for (const ValueId id : kept) hold(id);
     for (const ValueId id : graph.outputs()) hold(id);
     for (const StateUpdate& update : graph.stateUpdates) hold(update.next);
@@ -61,8 +61,8 @@ class Finder {
     if (id) held_[at(id)] = true;
   }
 
-  static bool isView(const Node& node) {
-    const OpDef* op = findOp(node.domain, node.op);
+  bool isView(const Node& node) const {
+    const OpDef* op = ops_.find(node);
     return op && op->view;
   }
 
@@ -106,7 +106,7 @@ class Finder {
 
   // Why the node cannot run again; empty when it can.
   std::string refusal(const Node& node, bool costly) const {
-    const OpDef* op = findOp(node.domain, node.op);
+    const OpDef* op = ops_.find(node);
     if (!op) return fmt::format("{} is not known", node.op);
     if (op->recompute == Recompute::kNever) return fmt::format("{} writes a state", node.op);
     if (!costly && op->recompute == Recompute::kCostly) return fmt::format("needs {} again, which is costly", node.label());
@@ -138,7 +138,7 @@ class Finder {
               [&](NodeId a, NodeId b) { return position_[at(a)] < position_[at(b)]; });
     for (const NodeId id : candidate.repeated) {
       const Node& node = graph_.node(id);
-      const OpDef* op = findOp(node.domain, node.op);
+      const OpDef* op = ops_.find(node);
       if (op->view) continue;
       std::vector<Dims> dims;
       std::vector<std::span<const std::int64_t>> inputs, outputs;
@@ -264,6 +264,7 @@ class Finder {
   }
 
   const Graph& graph_;
+  const OpRegistry& ops_;
   UseTable uses_;
   std::vector<bool> held_;             // by value: kept to the end of the step
   std::vector<std::size_t> position_;  // by node, in order()
@@ -271,6 +272,8 @@ class Finder {
 
 }  // namespace
 
-StashReport findStashes(const Graph& graph, const std::vector<ValueId>& kept) { return Finder(graph, kept).find(); }
+StashReport findStashes(const Graph& graph, const std::vector<ValueId>& kept, const OpRegistry& ops) {
+  return Finder(graph, kept, ops).find();
+}
 
 }  // namespace stepscope

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ir/graph.h"
+#include "engine/ops/op_registry.h"
 
 namespace stepscope {
 
@@ -39,6 +39,6 @@ inline constexpr std::int64_t kSmallStash = 4096;  // bytes; nobody gains from l
 
 // `graph` is specialised: every extent is a number. Values in `kept` (fetched, pinned) stay and are no candidates, nor are
 // outputs of the graph and next contents of states.
-StashReport findStashes(const Graph& graph, const std::vector<ValueId>& kept);
+StashReport findStashes(const Graph& graph, const std::vector<ValueId>& kept, const OpRegistry& ops);
 
 }  // namespace stepscope

@@ -47,7 +47,7 @@ RecomputeStudy::RecomputeStudy(const Graph& graph, const Inference& inference, c
       inference_(inference),
       plan_(plan),
       before_(std::move(before)),
-      report_(findStashes(graph, plan.pinned)) {
+      report_(findStashes(graph, plan.pinned, inference.ops())) {
   for (const RecomputeCandidate& candidate : report_.stashes) byCost_.push_back(&candidate);
   std::stable_sort(byCost_.begin(), byCost_.end(),
                    [](const auto* a, const auto* b) { return costPerByte(*a) < costPerByte(*b); });

@@ -15,10 +15,15 @@ std::int64_t StateSnapshot::bytes() const {
 
 Result<Tensor> State::obtain(const Value& value) {
   const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
-  if (const auto it = tensors_.find(value.name); it != tensors_.end())
-    if (it->second.dtype() == value.type.dtype && (!dims || it->second.dims() == *dims)) return it->second;
   Tensor tensor;
-  if (value.data) {
+  if (const auto it = tensors_.find(value.name); it != tensors_.end() && (!dims || it->second.dims() == *dims)) {
+    if (it->second.dtype() == value.type.dtype) return it->second;
+    if (isFloating(it->second.dtype()) && isFloating(value.type.dtype))
+      tensor = convertTensor(read(value.name).view(), value.type.dtype);
+  }
+  if (tensor.dtype() != DType::kUndefined) {
+    // what was trained so far, in the type of the new plan
+  } else if (value.data) {
     tensor = *value.data;
   } else {
     if (!dims)
@@ -104,11 +109,11 @@ void State::rollback() {
   kept_.clear();
 }
 
-void State::commit(bool updated) {
+void State::commit(bool roundEnds, bool updated) {
   kept_.clear();
   ++counters.step;
-  if (updated) {
-    ++counters.updates;
+  counters.updates += updated ? 1 : 0;
+  if (roundEnds) {
     counters.micro = 0;
   } else {
     ++counters.micro;
@@ -129,8 +134,11 @@ void State::restore(const StateSnapshot& snapshot) {
   for (auto& [name, tensor] : tensors_) {
     if (tensor.dtype() == DType::kString || tensor.bytes() == 0) continue;
     const auto it = snapshot.tensors.find(name);
-    if (it != snapshot.tensors.end() && it->second.bytes() == tensor.bytes())
+    const bool same = it != snapshot.tensors.end() && it->second.dims() == tensor.dims();
+    if (same && it->second.dtype() == tensor.dtype())
       write(name, it->second.view());
+    else if (same && isFloating(it->second.dtype()) && isFloating(tensor.dtype()))
+      write(name, convertTensor(it->second.view(), tensor.dtype()).view());
     else
       SS_CHECK(device_->fill(tensor.data(), 0, static_cast<std::int64_t>(tensor.bytes()), 0).has_value());
   }

@@ -21,6 +21,14 @@
 
 namespace stepscope {
 
+// Of a dynamic factor of the gradients (engine/build/loss_scale.h).
+struct LossScale {
+  double factor = 0;              // 0: the first update has not come
+  std::int64_t cleanUpdates = 0;  // since the factor changed
+
+  friend bool operator==(const LossScale&, const LossScale&) = default;
+};
+
 // Where a run stands, besides the contents of its tensors.
 struct StateCounters {
   std::int64_t step = 0;     // micro step that comes next
@@ -28,6 +36,7 @@ struct StateCounters {
   std::int64_t updatesBefore =
       0;                   // counted by the schedule besides: --start-step begins in its middle, with moments of zero
   std::int64_t micro = 0;  // micro steps done in the present round of accumulation
+  LossScale lossScale;
 
   std::int64_t scheduledUpdates() const { return updatesBefore + updates; }
 };
@@ -43,8 +52,9 @@ class State {
  public:
   StateCounters counters;
 
-  // The tensor of an initializer or state value, made with its initial contents when the name is new or its type is another.
-  // Initial contents are taken over, not copied. Errors: an extent that is not a number; more elements than fit.
+  // The tensor of an initializer or state value, made with its initial contents when the name is new or its extents are
+  // others. Initial contents are taken over, not copied; contents of another floating type are converted. Errors: an extent
+  // that is not a number; more elements than fit.
   Result<Tensor> obtain(const Value& value);
   const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   const Tensor* find(std::string_view name) const;
@@ -70,12 +80,14 @@ class State {
   const std::pair<std::string, Tensor>& kept(std::size_t i) const { return kept_[i]; }
   // Puts back what was kept, and forgets it. Counters have not changed.
   void rollback();
-  // The step is done. `updated`: the optimizer ran, so a round of accumulation ends.
-  void commit(bool updated);
+  // The step is done. `roundEnds`: so does a round of accumulation. `updated`: the optimizer ran; not where the gradients of
+  // the round were not finite.
+  void commit(bool roundEnds, bool updated);
 
   // --- whole copies
   StateSnapshot copy() const;
-  // Contents and counters of the copy; tensors that it lacks become zeros. Kept contents are forgotten.
+  // Contents and counters of the copy, converted where the floating type differs; tensors that it lacks become zeros. Kept
+  // contents are forgotten.
   void restore(const StateSnapshot& snapshot);
 
  private:

@@ -32,13 +32,24 @@ Result<StateCounters> countersOf(const std::filesystem::path& path, const std::m
   SS_TRY(number("stepscope.step", counters.step));
   SS_TRY(number("stepscope.updates", counters.updates));
   SS_TRY(number("stepscope.micro", counters.micro));
+  if (const auto factor = metadata.find("stepscope.loss_scale"); factor != metadata.end()) {
+    const std::string& text = factor->second;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), counters.lossScale.factor);
+    if (error != std::errc() || end != text.data() + text.size() || !(counters.lossScale.factor >= 0))
+      return invalid(
+          fmt::format("state '{}': 'stepscope.loss_scale' is '{}'; expected a number of at least 0", path.string(), text));
+    SS_TRY(number("stepscope.loss_scale_clean", counters.lossScale.cleanUpdates));
+  }
   if (metadata.contains("stepscope.updates_before")) SS_TRY(number("stepscope.updates_before", counters.updatesBefore));
   return counters;
 }
 
+// Parameters are kept in the type that option master-weights asks for, so a file may have them in another one.
+bool canBeRead(DType from, DType to) { return from == to || (isFloating(from) && isFloating(to)); }
+
 Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const Graph& imported, const State& state) {
   if (const Tensor* present = state.find(name)) {
-    if (present->dtype() == tensor.dtype && present->dims() == tensor.dims) return {};
+    if (canBeRead(tensor.dtype, present->dtype()) && present->dims() == tensor.dims) return {};
     return invalid(fmt::format("state '{}': file has {}{}; expected {}{}", name, dtypeName(tensor.dtype),
                                dimsText(tensor.dims), dtypeName(present->dtype()), dimsText(present->dims())));
   }
@@ -46,7 +57,7 @@ Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const 
   if (!id || imported.value(id).role != ValueRole::kInitializer) return {};
   const Value& value = imported.value(id);
   const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
-  if (value.type.dtype == tensor.dtype && (!dims || *dims == tensor.dims)) return {};
+  if (canBeRead(tensor.dtype, value.type.dtype) && (!dims || *dims == tensor.dims)) return {};
   return invalid(fmt::format("parameter '{}': file has {}{}; expected {}", name, dtypeName(tensor.dtype),
                              dimsText(tensor.dims), value.type.text()));
 }
@@ -55,12 +66,16 @@ Status fitsState(const std::string& name, const SafetensorsEntry& tensor, const 
 
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
                      const StateCounters& counters) {
-  return writeSafetensors(path, tensors,
-                          {{"stepscope.version", std::to_string(kStateVersion)},
-                           {"stepscope.step", std::to_string(counters.step)},
-                           {"stepscope.updates", std::to_string(counters.updates)},
-                           {"stepscope.updates_before", std::to_string(counters.updatesBefore)},
-                           {"stepscope.micro", std::to_string(counters.micro)}});
+  std::map<std::string, std::string> metadata{{"stepscope.version", std::to_string(kStateVersion)},
+                                              {"stepscope.step", std::to_string(counters.step)},
+                                              {"stepscope.updates", std::to_string(counters.updates)},
+                                              {"stepscope.updates_before", std::to_string(counters.updatesBefore)},
+                                              {"stepscope.micro", std::to_string(counters.micro)}};
+  if (counters.lossScale.factor > 0) {
+    metadata["stepscope.loss_scale"] = fmt::format("{}", counters.lossScale.factor);  // enough digits to read it back
+    metadata["stepscope.loss_scale_clean"] = std::to_string(counters.lossScale.cleanUpdates);
+  }
+  return writeSafetensors(path, tensors, metadata);
 }
 
 Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
@@ -87,9 +102,11 @@ Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, b
     names.insert(name);
     if (!taken(name)) continue;
     // Contents are read one tensor at a time.
-    const Tensor contents(entry.dtype, entry.dims);
+    Tensor contents(entry.dtype, entry.dims);
     SS_TRY(file.read(entry, contents.view()));
-    if (state.contains(name))
+    const Tensor* present = state.find(name);
+    if (present && present->dtype() != contents.dtype()) contents = convertTensor(contents.view(), present->dtype());
+    if (present)
       state.write(name, contents.view());
     else
       SS_TRY(state.set(name, contents));

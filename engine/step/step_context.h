@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "engine/build/build_log.h"
+#include "engine/profile/processor_meter.h"
 #include "engine/snapshot/worker.pb.h"
 #include "engine/state/state.h"
+#include "engine/step/numbers.h"
 #include "engine/step/step_notes.h"
 
 namespace stepscope {
@@ -19,11 +21,16 @@ struct StepContext {
   BuildLog log;
   State state;
   StepNotes notes;                      // what the steps of a run note, and how often
+  ProcessorMeter processor;             // of the step that runs
   std::atomic<bool> cancelled = false;  // set by another thread, taken back by what it ends
   std::vector<snapshot::Breakpoint> breakpoints;
   std::vector<ValueId> watched;  // of the plan that runs
+  NumberWatch numbers;           // of the step that runs or comes next
   bool resumed = false;          // the state came from a file that a run wrote
   std::int64_t replayed = 0;     // instructions that were run again to go back
+  // Counts what makes computed values those of another place: a batch that is fed, a state that is put back. What a stepper
+  // computed is of the present place only while it caused the newest one.
+  std::int64_t places = 0;
 };
 
 }  // namespace stepscope

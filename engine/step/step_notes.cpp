@@ -15,6 +15,15 @@ namespace {
 
 constexpr int kMostRows = 1 << 16;
 
+// What the statistics of all elements times `factor` > 0 are.
+void multiply(double factor, snapshot::TensorStatistics& statistics) {
+  statistics.set_min(factor * statistics.min());
+  statistics.set_max(factor * statistics.max());
+  statistics.set_mean(factor * statistics.mean());
+  statistics.set_std(factor * statistics.std());
+  statistics.set_norm(factor * statistics.norm());
+}
+
 }  // namespace
 
 Result<TensorView> contentsAt(const Executor& executor, ValueId id, int position) {
@@ -117,6 +126,9 @@ void StepNotes::note(const NotePlan::Place& place, int position) {
   out.set_name(toUtf8(executor_->graph().value(place.value).name));
   out.set_node(place.node.index);
   *out.mutable_statistics() = tensorSummary(*view);
+  if (plan_->unscale && place.kind == "gradient")
+    if (const auto factor = executor_->read(plan_->unscale))
+      multiply(elementAsDouble(factor->view(), 0), *out.mutable_statistics());
 }
 
 void StepNotes::after(int index, bool computed) {

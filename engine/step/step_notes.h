@@ -26,6 +26,7 @@ struct NotePlan {
   };
   std::vector<Place> parameters;            // read before the step writes them
   std::map<int, std::vector<Place>> after;  // by the instruction that computes the value
+  ValueId unscale;                          // a number that gradients are multiplied by: they carry a loss scale
   int rows = -1;                            // after this instruction the losses of the rows can be read; -1 never
 };
 

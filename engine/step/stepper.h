@@ -56,8 +56,16 @@ class Stepper {
   std::int64_t touchedBytes() const { return touched_; }
   void forgetTouchedBytes() { touched_ = 0; }  // they are measured anew with the next step
 
-  // --- one micro step at full speed; commits at its end. The record's memory is used again.
-  Status run(Batch batch, snapshot::StepRecord& record);
+  // --- one micro step at full speed; commits at its end. The record's memory is used again. False: a number that
+  // StepContext::numbers looks for was found before anything but the forward pass wrote state, which was put back; nothing
+  // was committed, and badNumber() says what it was ("loss is NaN").
+  Result<bool> run(Batch batch, snapshot::StepRecord& record);
+  const std::string& badNumber() const { return badNumber_; }
+  // Neither loss nor gradients hold it, only some value on the way: the walk may find that it was to be expected.
+  bool badNumberOfValue() const { return ofValue_; }
+  // Infinities that the walk through a step has just explained by infinite constants: full speed does not look at them
+  // again.
+  void excuseInfinities();
   // Runs the step and puts the state back.
   Result<StepOutcome> trial(const Batch& batch);
 
@@ -79,7 +87,10 @@ class Stepper {
   const Batch& batch() const { return batch_; }
 
   // --- values. What is not there now is an error that says why.
-  Result<TensorView> value(ValueId id) const;            // valid until the next call that runs something
+  Result<TensorView> value(ValueId id) const;  // valid until the next call that runs something
+  // False for batch and computed values when the memory holds those of another step: it was taken back, given up, a trial,
+  // or another plan ran since.
+  bool holds(ValueId id) const;
   Status write(ValueId id, const TensorView& contents);  // an edit: it is replayed when the step is
   const std::vector<StepEdit>& edits() const { return edits_; }
   // Begins the step of `other` anew under this plan: its batch, its edits as far as they have a value here, up to
@@ -99,6 +110,9 @@ class Stepper {
   bool countsFirstBatch() const;
   Status countFirstBatchOnce();
   Status commit();
+  Status findLossScale(const Batch& batch);
+  bool skipsUpdate() const;
+  void tellOfSkippedUpdate(const LossScale& next);
 
   Status saveBeforeWrite(int instruction, bool undoable);
   Status applyEdits(int instruction);
@@ -108,6 +122,11 @@ class Stepper {
 
   void beginNotes();
   void noteAfter(int instruction);
+  bool followsNumbers() const;
+  void lookAtOutputs(int instruction);
+  std::int64_t gradientBytes() const;
+  void judgeNumbers();
+  void keepEarlyState();
   void nameLongInstructions(const std::vector<Span>& spans);
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
 
@@ -127,6 +146,7 @@ class Stepper {
 
   bool inStep_ = false;
   int position_ = 0;
+  std::int64_t place_ = -1;  // of StepContext::places, when the newest batch was fed
   Batch batch_;
   UndoLog undo_;
   std::vector<std::span<std::byte>> written_;  // of one instruction; kept to spare allocations
@@ -134,8 +154,14 @@ class Stepper {
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint
   std::vector<Span> lastSpans_;
+  std::vector<bool> excusedInf_;   // by value id: see excuseInfinities()
   std::vector<bool> expectedInf_;  // by value id: infinities explained by infinite constants
   std::int64_t stepBegin_ = 0;     // nanoseconds
+  std::int64_t lastNs_ = 0;        // of the newest step at full speed
+  std::optional<double> norm_;     // of the gradients of the step
+  std::string badNumber_;
+  bool ofValue_ = false;
+  std::optional<std::vector<std::string>> earlyState_;  // names that instructions before the optimizer write
 };
 
 }  // namespace stepscope

@@ -3,20 +3,43 @@
 
 #include <algorithm>
 
+#include "engine/build/loss_scale.h"
 #include "engine/build/schedule.h"
 #include "engine/exec/touched.h"
+#include "engine/profile/tensor_summary.h"
+#include "engine/snapshot/utf8.h"
 #include "engine/step/stepper.h"
 
 namespace stepscope {
 
 void Stepper::beginNotes() {
+  norm_.reset();
+  badNumber_.clear();
+  ofValue_ = false;
   const std::int64_t number = context_.state.counters.step;
-  if (!notes_ && context_.notes.due(number))
+  if (!notes_ && context_.notes.due(number)) {
     notes_ = planNotes(*executor_, step().trained, step().optimizer.accumulated, step().loss);
+    notes_->unscale = step().optimizer.lossUnscale;
+  }
   context_.notes.begin(*executor_, notes_ ? &*notes_ : nullptr, batch_, step().loss, number);
 }
 
 void Stepper::noteAfter(int instruction) {
+  if (context_.numbers.everywhere && !inStep_ && badNumber_.empty()) lookAtOutputs(instruction);
+  if (context_.numbers.any() && badNumber_.empty() && !context_.watched.empty()) {
+    for (const int b : plan().instructions[static_cast<std::size_t>(instruction)].outputs) {
+      if (b < 0) continue;
+      const ValueId id = plan().buffers[static_cast<std::size_t>(b)].value;
+      if (std::find(context_.watched.begin(), context_.watched.end(), id) == context_.watched.end()) continue;
+      const auto contents = executor_->read(id);
+      if (!contents || !isFloating(contents->dtype())) continue;
+      const snapshot::TensorStatistics found = tensorSummary(contents->view());
+      const bool nan = context_.numbers.nan && found.nan() > 0, inf = context_.numbers.inf && found.inf() > 0;
+      if (nan || inf)
+        badNumber_ = fmt::format("watched value '{}' holds {}", toUtf8(graph().value(id).name), nan ? "NaN" : "Inf");
+    }
+  }
+  if (inStep_ && instruction + 1 == plan().firstOptimizer && followsNumbers()) judgeNumbers();
   if (!context_.notes.listens()) return;
   const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
   context_.notes.after(instruction, update && executor_->conditionsHold(instruction));
@@ -52,6 +75,9 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_step(counters.step);
   record.set_begin_ns(begin);
   record.set_ns(end - begin);
+  const ProcessorUse use = context_.processor.end();
+  record.set_cpu_ns(use.cpu);
+  record.set_wait_ns(use.wait);
   const auto number = [&](ValueId id) {
     const auto contents = executor_->read(id);
     return contents ? elementAsDouble(contents->view(), 0) : 0;
@@ -61,9 +87,12 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
     record.set_has_loss(true);
   }
   record.set_learning_rate(options().lr * scheduleFactor(options(), counters.scheduledUpdates()));
-  record.set_updated(runOptions().update);
-  if (norm && record.updated()) {
-    record.set_gradient_norm(number(norm));
+  const bool skipped = skipsUpdate();
+  record.set_updated(runOptions().update && !skipped);
+  record.set_skipped(skipped);
+  if (step().optimizer.lossScale) record.set_loss_scale(lossScaleFactor(options(), counters.lossScale));
+  if (record.updated() && (norm || norm_)) {
+    record.set_gradient_norm(norm ? number(norm) : *norm_);
     record.set_has_gradient_norm(true);
   }
   if (!graph().inputs().empty()) {

@@ -17,11 +17,13 @@ constexpr const char* kCancelled = "cancelled";  // why a run stopped
 
 Status Stepper::begin(Batch batch) {
   abandon();
+  SS_TRY(findLossScale(batch));
   SS_TRY(feed(batch));
   batch_ = std::move(batch);
   inStep_ = true;
   undo_.clear();
   position_ = 0;
+  context_.processor.begin();
   stepBegin_ = monotonicNs();
   beginNotes();
   lastSpans_.clear();
@@ -34,6 +36,7 @@ Status Stepper::begin(Batch batch) {
 void Stepper::abandon() {
   if (!inStep_) return;
   context_.state.rollback();
+  ++context_.places;
   undo_.clear();
   edits_.clear();
   inStep_ = false;
@@ -85,9 +88,21 @@ Status Stepper::write(ValueId id, const TensorView& contents) {
   return {};
 }
 
+bool Stepper::holds(ValueId id) const {
+  const ValueRole role = graph().value(id).role;
+  return place_ == context_.places || (role != ValueRole::kNodeOutput && role != ValueRole::kInput);
+}
+
 Result<TensorView> Stepper::value(ValueId id) const {
   if (!id || static_cast<std::size_t>(id.index) >= graph().valueCapacity())
     return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
+  if (!holds(id))
+    return fail(ErrorCode::kNotFound,
+                shownStep() < 0
+                    ? "no step has run yet; run one to compute it"
+                    : fmt::format("the values of step {} are gone: a step that was taken back, or another plan, took their "
+                                  "memory; run a step",
+                                  shownStep()));
   return contentsAt(*executor_, id, position_);
 }
 

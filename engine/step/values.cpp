@@ -56,6 +56,17 @@ Result<Tensor> editable(const Stepper& stepper, ValueId id) {
   return Tensor(view.dtype, view.dims, nullptr, view.data).clone();
 }
 
+Dims firstNotFinite(const TensorView& view) {
+  std::int64_t element = 0;
+  while (element < view.elements() && std::isfinite(elementAsDouble(view, element))) ++element;
+  Dims index(view.dims.size());
+  for (std::size_t axis = view.dims.size(); axis-- > 0;) {
+    index[axis] = element % view.dims[axis];
+    element /= view.dims[axis];
+  }
+  return index;
+}
+
 // Row-major offset of an element.
 Result<std::int64_t> offsetOf(const Dims& dims, const std::vector<std::int64_t>& index) {
   if (index.size() != dims.size())
@@ -87,11 +98,16 @@ Result<snapshot::TensorData> fetchValue(const Stepper& stepper, ValueId id, cons
     if (named.type.shape)
       for (const Dim& dim : *named.type.shape) out.add_dims(dim.known() ? dim.value() : -1);
     out.set_unavailable(toUtf8(view.error().message));
+    out.set_elsewhere(!stepper.holds(id));
     return out;
   }
   out.set_current(stepper.inStep() || named.role != ValueRole::kNodeOutput);
   for (const std::int64_t d : view->dims) out.add_dims(d);
-  if (statistics && view->dtype != DType::kString) *out.mutable_statistics() = tensorStatistics(*view);
+  if (statistics && view->dtype != DType::kString) {
+    *out.mutable_statistics() = tensorStatistics(*view);
+    if (out.statistics().nan() + out.statistics().inf() > 0)
+      for (const std::int64_t i : firstNotFinite(*view)) out.add_first_not_finite(i);
+  }
   SS_TRY(addContents(*view, begin, extent, limit, out));
   return out;
 }

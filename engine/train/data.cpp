@@ -7,6 +7,7 @@
 
 #include "engine/profile/compare_tensors.h"
 #include "engine/train/data_files.h"
+#include "engine/train/label_extents.h"
 #include "engine/train/synthetic_dims.h"
 #include "kernels/random.h"
 
@@ -56,9 +57,15 @@ class SyntheticSource final : public DataSource {
     InputRole role;
     std::int64_t padValue = 0;
     bool padded = false;
+    std::int64_t counted = 0;  // of lengths: the extent that they count
   };
-  SyntheticSource(std::vector<Input> inputs, std::uint64_t seed, double padding)
-      : inputs_(std::move(inputs)), seed_(seed), padding_(padding) {}
+  // `extents`: of the inputs that lengths count.
+  SyntheticSource(std::vector<Input> inputs, const std::map<std::string, Dims>& extents, std::uint64_t seed, double padding)
+      : inputs_(std::move(inputs)), seed_(seed), padding_(padding) {
+    for (Input& input : inputs_)
+      if (const auto it = extents.find(input.role.counted); it != extents.end() && input.role.axis < it->second.size())
+        input.counted = it->second[input.role.axis];
+  }
   std::int64_t entries() const override { return 0; }
   Result<Batch> batch(std::int64_t step) override {
     Batch batch;
@@ -81,6 +88,9 @@ class SyntheticSource final : public DataSource {
             break;
           case InputRole::Kind::kPositions: value = static_cast<double>(k % std::max<std::int64_t>(length, 1)); break;
           case InputRole::Kind::kMask: value = pad ? 0 : 1; break;
+          case InputRole::Kind::kLengths:
+            value = std::max(1.0, std::round(static_cast<double>(input.counted) * (1 - padding_)));
+            break;
           case InputRole::Kind::kData:
             value = isFloating(input.dtype) ? normal01(key, static_cast<std::uint64_t>(k)) : std::floor(u * 2);
             break;
@@ -113,9 +123,22 @@ bool mayNotFit(DType from, DType to) {
   return dtypeSize(from) > dtypeSize(to) || (dtypeSize(from) == dtypeSize(to) && isUnsigned(from) != isUnsigned(to));
 }
 
+// A file in float16 or bfloat16 is fed from arrays of more digits, which NumPy has.
+bool isRounded(DType from, DType to) { return isFloating(from) && from != to && (to == DType::kF16 || to == DType::kBF16); }
+
+Result<Tensor> rounded(const std::string& what, const TensorView& contents, DType dtype) {
+  Tensor out = convertTensor(contents, dtype);
+  for (std::int64_t i = 0; i < out.elements(); ++i)
+    if (std::isinf(elementAsDouble(out.view(), i)) && std::isfinite(elementAsDouble(contents, i)))
+      return invalid(fmt::format("{}: element {} is {:g}, which is infinite in {}; expected numbers that it has", what, i,
+                                 elementAsDouble(contents, i), dtypeName(dtype)));
+  return out;
+}
+
 // The extents of an array that feeds an input; true when its first axis holds entries.
 Result<bool> fitsInput(const std::string& data, const Value& input, const ArrayType& array) {
-  if (array.dtype != input.type.dtype && !losslessTo(array.dtype, input.type.dtype))
+  if (array.dtype != input.type.dtype && !losslessTo(array.dtype, input.type.dtype) &&
+      !isRounded(array.dtype, input.type.dtype))
     return invalid(fmt::format("data '{}': array '{}' is {}; expected {}", data, input.name, dtypeName(array.dtype),
                                dtypeName(input.type.dtype)));
   if (!input.type.shape) return false;
@@ -148,14 +171,79 @@ Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOpt
   for (const auto& [name, perStep] : layout.perStep) {
     const DType wanted = graph.value(graph.findValue(name)).type.dtype;
     Tensor tensor = files.at(name);
+    const std::string what = fmt::format("data '{}': array '{}'", options.data, name);
     if (mayNotFit(tensor.dtype(), wanted)) {
-      SS_ASSIGN(tensor, convertExactly(fmt::format("data '{}': array '{}'", options.data, name), tensor.view(), wanted));
+      SS_ASSIGN(tensor, convertExactly(what, tensor.view(), wanted));
+    } else if (isRounded(tensor.dtype(), wanted)) {
+      SS_ASSIGN(tensor, rounded(what, tensor.view(), wanted));
     } else if (tensor.dtype() != wanted) {
       tensor = convertTensor(tensor.view(), wanted);
     }
     arrays[name] = {std::move(tensor), perStep};
   }
   return std::make_unique<FileSource>(std::move(arrays), layout.entries);
+}
+
+// Every axis by its symbols.
+Result<Dims> extentsOf(const Value& value, const SyntheticDims& dims) {
+  if (!value.type.shape) return invalid(fmt::format("input '{}': its rank is unknown; expected --data for it", value.name));
+  Dims extents;
+  for (const Dim& dim : *value.type.shape) {
+    SS_ASSIGN(const std::int64_t extent, dims.extent(value.name, dim));
+    extents.push_back(extent);
+  }
+  SS_TRY(checkedElementCount(extents));
+  if (elementCount(extents) > (std::int64_t{1} << 32))
+    return fail(ErrorCode::kLimitExceeded,
+                fmt::format("input '{}': synthetic data of shape {}; expected at most 2^32 elements", value.name,
+                            dimsText(extents)));
+  return extents;
+}
+
+struct SyntheticExtents {
+  std::map<std::string, Dims> inputs;
+  std::vector<std::string> notes;
+};
+
+// Extents of all inputs: by symbols, and of the labels of an attached loss by the output that they are compared with.
+Result<SyntheticExtents> syntheticExtents(const Graph& graph, const std::vector<ValueId>& fed, const TrainOptions& options,
+                                          const std::vector<DimChoice>& fitted) {
+  std::vector<ValueId> others, labels;
+  for (const ValueId id : fed) (comparedOutput(graph, id) ? labels : others).push_back(id);
+  const SyntheticDims free(graph, others, options.dims, fitted);
+  if (!labels.empty() && free.unused().empty()) {
+    SyntheticExtents extents{{}, free.notes()};
+    std::vector<SyntheticSource::Input> integers;
+    for (const ValueId id : others) {
+      const Value& value = graph.value(id);
+      SS_ASSIGN(extents.inputs[value.name], extentsOf(value, free));
+      if (isInteger(value.type.dtype) || value.type.dtype == DType::kBool)
+        integers.push_back({value.name, value.type.dtype, extents.inputs[value.name], inferRole(graph, id), 0, false});
+    }
+    SS_ASSIGN(const Batch batch,
+              SyntheticSource(std::move(integers), extents.inputs, options.seed, options.padding).batch(0));
+    const std::map<std::string, Dims> known = extents.inputs;
+    for (const ValueId id : labels) {
+      auto derived = labelExtents(graph, id, known, batch);
+      if (!derived) continue;
+      const Value& output = graph.value(comparedOutput(graph, id));
+      if (elementCount(*derived) == 0)
+        return invalid(
+            fmt::format("output '{}': shape {} with synthetic data; expected elements to compute a loss from; hint: "
+                        "larger extents of the inputs, --dim NAME=N",
+                        output.name, dimsText(*derived)));
+      extents.inputs[graph.value(id).name] = std::move(*derived);
+    }
+    if (extents.inputs.size() == fed.size()) return extents;
+  }
+  const SyntheticDims dims(graph, fed, options.dims, fitted);
+  if (!dims.unused().empty())
+    return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
+  SyntheticExtents extents{{}, dims.notes()};
+  for (const ValueId id : fed) {
+    SS_ASSIGN(extents.inputs[graph.value(id).name], extentsOf(graph.value(id), dims));
+  }
+  return extents;
 }
 
 }  // namespace
@@ -201,26 +289,15 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
     if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
-  const SyntheticDims dims(graph, fed, options.dims, fitted);
-  if (!dims.unused().empty())
-    return fail(ErrorCode::kNotFound, fmt::format("option 'dim': no input has a dimension '{}'", dims.unused().front()));
-  if (notes) notes->insert(notes->end(), dims.notes().begin(), dims.notes().end());
+  for (const ValueId id : fed)
+    if (graph.value(id).type.dtype == DType::kString)
+      return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", graph.value(id).name));
+  SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
+  if (notes) notes->insert(notes->end(), extents.notes.begin(), extents.notes.end());
   for (const ValueId id : fed) {
     const Value& value = graph.value(id);
-    if (value.type.dtype == DType::kString)
-      return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", value.name));
-    SyntheticSource::Input input{value.name, value.type.dtype, {}, inferRole(graph, id), 0, false};
-    if (!value.type.shape)
-      return invalid(fmt::format("input '{}': its rank is unknown; expected --data for it", value.name));
-    for (const Dim& dim : *value.type.shape) {
-      SS_ASSIGN(const std::int64_t extent, dims.extent(value.name, dim));
-      input.dims.push_back(extent);
-    }
-    SS_TRY(checkedElementCount(input.dims));
-    if (elementCount(input.dims) > (std::int64_t{1} << 32))
-      return fail(ErrorCode::kLimitExceeded,
-                  fmt::format("input '{}': synthetic data of shape {}; expected at most 2^32 elements", value.name,
-                              dimsText(input.dims)));
+    SyntheticSource::Input input{value.name, value.type.dtype, extents.inputs.at(value.name), inferRole(graph, id), 0,
+                                 false};
     if (const auto it = options.pad.find(value.name); it != options.pad.end()) {
       input.padded = true;
       input.padValue = it->second;
@@ -234,7 +311,7 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
       notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
     inputs.push_back(std::move(input));
   }
-  return std::make_unique<SyntheticSource>(std::move(inputs), options.seed, options.padding);
+  return std::make_unique<SyntheticSource>(std::move(inputs), extents.inputs, options.seed, options.padding);
 }
 
 }  // namespace stepscope

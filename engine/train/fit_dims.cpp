@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "engine/passes/infer.h"
+#include "engine/train/label_extents.h"
 #include "engine/train/synthetic_dims.h"
 
 namespace stepscope {
@@ -21,10 +22,11 @@ struct Contradiction {
   std::int64_t beyond = 0;  // by how much an index leaves its table
 };
 
+// Labels of an attached loss follow the output: they fix nothing.
 std::vector<ValueId> fedInputs(const Graph& graph) {
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
-    if (!graph.value(id).name.starts_with("stepscope.")) fed.push_back(id);
+    if (!graph.value(id).name.starts_with("stepscope.") && !comparedOutput(graph, id)) fed.push_back(id);
   return fed;
 }
 
@@ -80,7 +82,7 @@ std::optional<Contradiction> indexBeyond(const Graph& graph, const Inference& in
 }
 
 std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOptions& options,
-                                        const std::map<std::string, std::int64_t>& extents) {
+                                        const std::map<std::string, std::int64_t>& extents, const Operators& operators) {
   Graph graph = imported;
   const auto fed = fedInputs(graph);
   const SyntheticDims dims(graph, fed, extents);
@@ -93,7 +95,7 @@ std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOption
       dim = Dim(*extent);
     }
   }
-  Inference inference(graph);
+  Inference inference(graph, {.operators = &operators});
   bindIntegers(graph, options, extents, inference);
   std::size_t at = 0;
   for (const NodeId id : graph.order()) {
@@ -109,12 +111,12 @@ std::optional<Contradiction> tryExtents(const Graph& imported, const TrainOption
   return std::nullopt;
 }
 
-std::string dimHint(const Graph& graph, const TrainOptions& options) {
+std::string dimHint(const Graph& graph, const TrainOptions& options, const Operators& operators) {
   if (!options.data.empty()) return {};
   std::string hint;
   TrainOptions free = options;
   free.dims.clear();
-  const std::vector<DimChoice> wanted = fitDims(graph, free);
+  const std::vector<DimChoice> wanted = fitDims(graph, free, operators);
   for (const DimChoice& need : wanted) {
     const auto given = options.dims.find(need.name);
     const std::int64_t extent = given == options.dims.end() ? need.extent : given->second;
@@ -129,7 +131,7 @@ std::string dimHint(const Graph& graph, const TrainOptions& options) {
 
 }  // namespace
 
-std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) {
+std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options, const Operators& operators) {
   const SyntheticDims start(graph, fedInputs(graph), options.dims);
   std::map<std::string, std::int64_t> extents = options.dims;
   std::vector<DimChoice> open;
@@ -140,7 +142,7 @@ std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) 
   if (open.empty()) return {};
   const std::vector<DimChoice> defaults = open;
   int trials = 0;
-  auto wrong = tryExtents(graph, options, extents);
+  auto wrong = tryExtents(graph, options, extents, operators);
   while (wrong) {
     // The larger extents first: a sequence sooner than a batch.
     std::vector<DimChoice*> order;
@@ -168,7 +170,7 @@ std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) 
         if (++trials > kMostTrials) return defaults;
         auto tried = extents;
         tried[choice->name] = number;
-        auto next = tryExtents(graph, options, tried);
+        auto next = tryExtents(graph, options, tried, operators);
         if (next && next->at <= (best ? best->at : wrong->at)) continue;
         best = std::move(next);
         moved = choice;
@@ -188,10 +190,10 @@ std::vector<DimChoice> fitDims(const Graph& graph, const TrainOptions& options) 
   return open;
 }
 
-Error withDimHint(Error error, const Graph& graph, const TrainOptions& options) {
+Error withDimHint(Error error, const Graph& graph, const TrainOptions& options, const Operators& operators) {
   if (error.code == ErrorCode::kInvalidArgument && options.data.empty() &&
       error.message.find("; hint: ") == std::string::npos)
-    error.message += dimHint(graph, options);
+    error.message += dimHint(graph, options, operators);
   return error;
 }
 

@@ -5,7 +5,6 @@
 
 #include "engine/build/builder.h"
 #include "engine/build/snapshots.h"
-#include "engine/ops/op_def.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/fit_dims.h"
@@ -18,16 +17,16 @@ Session::Session(Observer observer) : context_(std::move(observer)) {}
 Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
-                                               std::vector<Problem>* problems) {
+                                               std::vector<Problem>* problems, std::shared_ptr<const Registry> registry) {
   std::unique_ptr<Session> session(new Session(std::move(observer)));
-  SS_ASSIGN(session->model_, importModel(path, load, session->context_.log, problems));
+  SS_ASSIGN(session->model_, importModel(path, load, session->context_.log, problems, std::move(registry)));
   session->stages_ = session->model_->stages;
   return session;
 }
 
 const std::vector<DimChoice>& Session::dimensions() const {
   if (!dimensions_ || dimensions_->first != options_.dims)
-    dimensions_.emplace(options_.dims, fitDims(model_->graph, options_));
+    dimensions_.emplace(options_.dims, fitDims(model_->graph, options_, registry().operators()));
   return dimensions_->second;
 }
 
@@ -38,7 +37,9 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
   request.pinned = pinned_;
   request.keepGradients = keepGradients_;
   request.threads = threadsOf(options);
-  request.explain = [this](Error error) { return withDimHint(std::move(error), model_->graph, options_); };
+  request.explain = [this](Error error) {
+    return withDimHint(std::move(error), model_->graph, options_, registry().operators());
+  };
   request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
     if (!data_) {
       const bool synthetic = options_.data.empty();
@@ -82,6 +83,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
 Status Session::makePlans(BuildRequest request) {
   const std::int64_t startStep = request.forwardOnly ? 0 : options_.startStep;
   stages_ = model_->stages;
+  tellStages(stages_, context_.log);
   SS_ASSIGN(auto step, Builder(model_, context_.log).build(std::move(request), stages_));
   symbolicStages_ = stages_;
   StateCounters& counters = context_.state.counters;
@@ -131,6 +133,7 @@ Status Session::useVariantFor(const Batch& batch) {
     }
   context_.log.beginBuild();
   stages_ = symbolicStages_;
+  tellStages(stages_, context_.log);
   SS_ASSIGN(auto running, makeRunning(step_, signatureOf(batch), "a batch with other shapes: " + signatureOf(batch).text()));
   variants_.push_back(std::move(running));
   show(*variants_.back());
@@ -169,13 +172,15 @@ ValueId Session::lossValue() const { return step_ ? step_->loss : ValueId{}; }
 
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
-  for (const OptionInfo& info : optionTable()) {
+  for (const OptionInfo& info : registry().options()) {
     snapshot::Option option;
     const std::string name(info.name);
     option.set_name(name);
     option.set_default_value(std::string(info.defaultValue));
     option.set_doc(std::string(info.doc));
     for (const std::string_view choice : info.choices) option.add_choices(std::string(choice));
+    option.set_group(std::string(info.group));
+    option.set_kind(std::string(info.kind));
     const auto origin = options().origins.find(name);
     option.set_value(origin == options().origins.end() ? std::string(info.defaultValue) : origin->second.value);
     option.set_set_by(origin == options().origins.end() ? "default" : origin->second.setBy);
@@ -191,7 +196,7 @@ Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
   if (stages_.empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
   for (const Stage& stage : stages_)
     if (stage.phase == phase || (phase.empty() && &stage == &stages_.back()))
-      return toSnapshot(*stage.graph, stage.phase, parameters_, lossValue());
+      return toSnapshot(*stage.graph, stage.phase, parameters_, lossValue(), registry().operators().ops);
   std::string names;
   for (const Stage& stage : stages_) names += (names.empty() ? "" : ", ") + stage.phase;
   return fail(ErrorCode::kNotFound, fmt::format("graph: no phase '{}'; kept are {}", phase, names));

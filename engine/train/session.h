@@ -16,6 +16,7 @@
 #include "engine/lab/recompute_history.h"
 #include "engine/snapshot/graph.pb.h"
 #include "engine/snapshot/plan.pb.h"
+#include "engine/snapshot/precision.pb.h"
 #include "engine/snapshot/worker.pb.h"
 #include "engine/state/state_ring.h"
 #include "engine/step/pointed_places.h"
@@ -27,9 +28,13 @@ namespace stepscope {
 class Session {
  public:
   ~Session();
-  // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first.
+  // Phases load, check, inline, infer. On failure `problems` has every finding, and the error the first. `registry`: what
+  // ops, kernels, passes and options the session knows.
   static Result<std::unique_ptr<Session>> open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
-                                               std::vector<Problem>* problems = nullptr);
+                                               std::vector<Problem>* problems = nullptr,
+                                               std::shared_ptr<const Registry> registry = Registry::builtIn());
+  const Registry& registry() const { return *model_->registry; }
+
   // --- what the file is
   snapshot::ModelInfo inspect() const;
   const Graph& imported() const { return model_->graph; }
@@ -69,10 +74,24 @@ class Session {
   // What may be computed again, judged on the plan that runs. kCancelled after cancel().
   Result<snapshot::RecomputeReport> recomputeReport(const std::optional<RecomputeQuestion>& question);
 
-  // --- running. One micro step at full speed; commits at its end. A begun step is finished instead.
+  // The coming step, or the begun one from its start and without edits, in a low precision next to float32
+  // (engine/lab/precision_study.h). State, plan and place stay as they are. kCancelled after cancel().
+  Result<snapshot::PrecisionReport> precisionStudy(const snapshot::GetPrecision& question);
+
+  // --- running. One micro step at full speed; commits at its end. A begun step is finished instead. The first number of a
+  // run that is not finite is an alert that names its cause; where the run is to stop at it (option break-on, or
+  // stopOnNumbers()), the error is kCancelled, stoppedBy() says why, and the step stands behind the instruction that made
+  // it.
   Result<snapshot::StepRecord> step();
   Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return context_.state.counters.step; }
+  // Full speed stops at what the NaN and Inf breakpoints stop at, whatever break-on says.
+  // `everywhere`: in any value of forward and backward pass.
+  void stopOnNumbers(bool on, bool everywhere = false) {
+    stopOnNumbers_ = on;
+    everywhere_ = on && everywhere;
+  }
+  const std::string& stoppedBy() const { return stoppedBy_; }  // of the newest step(); empty: no number
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
   void cancel() { context_.cancelled = true; }
   void clearCancel() { context_.cancelled = false; }
@@ -99,7 +118,8 @@ class Session {
   const Graph& runningGraph() const;               // the imported one before the build
   ValueId lossValue() const;
   // --- state
-  Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, before clipping; after the last step
+  Result<Tensor> gradient(
+      const std::string& parameter) const;  // as accumulated, without loss scale and clipping; after the last step
   std::map<std::string, TensorView> namedState(bool optimizer) const;
   Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
   // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning.
@@ -116,11 +136,16 @@ class Session {
                                                std::string why);
   void show(Running& running);
   Status useVariantFor(const Batch& batch);
+  Status openAgain(std::int64_t loopIterations);
   void takePending();
   bool inStep() const;
   Status ensureStep();
   void stepDone();
+  NumberWatch numbersToWatch() const;
+  Status lookForNumber(snapshot::StepRecord& record);
+  Result<snapshot::Position> tellOfNumber(Result<snapshot::Position> stop);
   void tellWhatTheFileLacks();
+  Tensor withoutLossScale(Tensor gradient) const;
   void tellOfIdlePredicates();
 
   StepContext context_;
@@ -130,6 +155,8 @@ class Session {
   std::optional<snapshot::OptionProof> proof_;
   std::unique_ptr<DataSource> data_;
   mutable std::optional<std::pair<std::map<std::string, std::int64_t>, std::vector<DimChoice>>> dimensions_;  // given, open
+  bool stopOnNumbers_ = false, everywhere_ = false, toldOfNumbers_ = false;
+  std::string stoppedBy_;
   std::vector<std::string> keep_;
   bool keepGradients_ = false;
   std::set<ValueKey> pinned_;

@@ -4,11 +4,9 @@
 
 #include "engine/build/attach_loss.h"
 #include "engine/build/input_role.h"
-#include "engine/ops/op_def.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/proposed_data.h"
 #include "engine/train/running.h"
-#include "kernels/kernel.h"
 
 namespace stepscope {
 
@@ -43,8 +41,15 @@ snapshot::ModelInfo Session::inspect() const {
   if (loss.loss) info.set_proposed_loss(model_->graph.value(loss.loss).name);
   info.set_loss_reason(loss.reason);
   std::vector<ParameterChoice> choices = parameters_;
-  if (choices.empty() && loss.loss)
-    if (auto chosen = chooseTrained(model_->graph, loss.loss, options_)) choices = std::move(*chosen);
+  // Without a loss among the outputs: what a loss attached to the chosen output, or the first that could have one, would
+  // train.
+  ValueId aim = loss.loss;
+  if (!aim && !options_.logits.empty()) aim = model_->graph.findValue(options_.logits);
+  if (!aim && info.loss_candidates_size() > 0)
+    for (const ValueId id : model_->graph.outputs())
+      if (!aim && toUtf8(model_->graph.value(id).name) == info.loss_candidates(0)) aim = id;
+  if (choices.empty() && aim)
+    if (auto chosen = chooseTrained(model_->graph, aim, options_, registry().operators().ops)) choices = std::move(*chosen);
   std::map<ValueId, const ParameterChoice*> reasons;
   for (const ParameterChoice& choice : choices) reasons[choice.value] = &choice;
   std::int64_t elements = 0;
@@ -72,18 +77,16 @@ snapshot::ModelInfo Session::inspect() const {
   info.set_parameter_count(elements);
   std::map<std::pair<std::string, std::string>, int> counts;
   for (const NodeId id : model_->graph.order()) ++counts[{model_->graph.node(id).domain, model_->graph.node(id).op}];
+  const Operators& operators = registry().operators();
   for (const auto& [key, count] : counts) {
     auto& c = *info.add_ops();
-    const OpDef* op = findOp(key.first, key.second);
+    const OpDef* op = operators.ops.find(key.first, key.second);
     c.set_domain(toUtf8(key.first));
     c.set_op(toUtf8(key.second));
     c.set_count(count);
     c.set_has_gradient(op && op->gradient);
-    c.set_has_kernel(hasKernel(Backend::kReference, key.first, key.second));
-    const auto fast = cpuKernels();
-    c.set_has_fast_kernel((op && op->view) || std::any_of(fast.begin(), fast.end(), [&](const KernelEntry& e) {
-                            return e.domain == key.first && e.op == key.second;
-                          }));
+    c.set_has_kernel(operators.kernels.has(kReferenceDevice, key.first, key.second));
+    c.set_has_fast_kernel((op && op->view) || operators.kernels.has("cpu", key.first, key.second));
     if (!op)
       c.set_note("unknown operator: no shape rule, gradient or kernel");
     else if (!op->gradient)

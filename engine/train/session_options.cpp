@@ -5,6 +5,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/lab/option_proof.h"
+#include "engine/lab/precision_study.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/running.h"
 
@@ -12,12 +13,28 @@ namespace stepscope {
 
 Status Session::setOptions(TrainOptions options) {
   SS_TRY(checkOptions(options));
+  if (options.loopIterations != model_->load.loopIterations) SS_TRY(openAgain(options.loopIterations));
   if (running_) {
     pending_ = std::move(options);
     return {};
   }
   options_ = std::move(options);
   data_.reset();
+  return {};
+}
+
+// Loops are written out when the file is opened.
+Status Session::openAgain(std::int64_t loopIterations) {
+  if (running_)
+    return invalid(
+        fmt::format("option 'loop.max_iterations': {}; the model was opened with {}, which stays once it is built; "
+                    "hint: open it again",
+                    loopIterations, model_->load.loopIterations));
+  LoadOptions load = model_->load;
+  load.loopIterations = loopIterations;
+  SS_ASSIGN(model_, importModel(model_->path, load, context_.log, nullptr, model_->registry));
+  stages_ = model_->stages;
+  dimensions_.reset();
   return {};
 }
 
@@ -31,14 +48,18 @@ void Session::takePending() {
 Status Session::applyOptions() {
   if (!pending_ || !running_ || !data_ || step_->request.forwardOnly) return {};
   const TrainOptions before = options_;
-  const std::vector<std::string> changed = changedOptions(before, *pending_);
+  const std::vector<std::string> changed = changedOptions(before, *pending_, registry().options());
   snapshot::OptionProof proof;
   proof.set_step(nextStep());
   for (const std::string& name : changed)
-    proof.set_change(toUtf8(
-        fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name, optionValue(*pending_, name))));
-  const bool optimisation = !changed.empty() && std::all_of(changed.begin(), changed.end(),
-                                                            [](const std::string& name) { return isOptimisation(name); });
+    proof.set_change(toUtf8(fmt::format("{}{}{} = {}", proof.change(), proof.change().empty() ? "" : ", ", name,
+                                        optionValue(*pending_, name, registry().options()))));
+  // Parameters of another type: a state of its own, which no running step can go on with.
+  const bool retyped = before.masterWeights != pending_->masterWeights ||
+                       (before.masterWeights == "off" && before.precision != pending_->precision);
+  const bool optimisation =
+      !retyped && !changed.empty() &&
+      std::all_of(changed.begin(), changed.end(), [](const std::string& name) { return isOptimisation(name); });
   if (inStep()) {
     if (!optimisation) return {};
     TrainOptions wanted = std::move(*pending_);
@@ -64,12 +85,16 @@ Status Session::applyOptions() {
     proof.set_unavailable(toUtf8(ran.error().message));
   }
   proof.set_before_peak_bytes(stepper().variant().plan.lowerBoundBytes);
+  // A narrower type for the parameters loses digits, which a build that fails must not.
+  std::optional<StateSnapshot> kept;
+  if (retyped) kept = context_.state.copy();
   takePending();
   if (Status built = build(); !built) {
     // The plan that ran before is made again: a session is never left without one.
     options_ = before;
     data_.reset();
     SS_TRY(build());
+    if (kept) context_.state.restore(*kept);
     return built;
   }
   proof.set_after_peak_bytes(stepper().variant().plan.lowerBoundBytes);
@@ -82,6 +107,26 @@ Status Session::applyOptions() {
   }
   proof_ = std::move(proof);
   return {};
+}
+
+Result<snapshot::PrecisionReport> Session::precisionStudy(const snapshot::GetPrecision& question) {
+  if (!running_ || !data_) return invalid("precision: nothing was built; build first");
+  if (step_->request.forwardOnly)
+    return invalid("precision: the model was built without a backward phase; a study compares gradients");
+  PrecisionSubject subject;
+  subject.model = model_;
+  subject.request = buildRequest(options_);
+  if (inStep()) {
+    subject.batch = stepper().batch();
+  } else {
+    SS_ASSIGN(subject.batch, data_->batch(nextStep()));
+  }
+  subject.start = context_.state.copy();
+  for (std::size_t i = 0; i < context_.state.keptCount(); ++i)  // what the begun step wrote over
+    subject.start.tensors[context_.state.kept(i).first] = context_.state.kept(i).second;
+  subject.cancelled = &context_.cancelled;
+  subject.progress = context_.log.observer().progress;
+  return studyPrecision(std::move(subject), question);
 }
 
 // The begun step goes on under another plan, at the same place. On an error it stands where it stood.
@@ -100,6 +145,7 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   };
   context_.log.beginBuild();
   stages_ = model_->stages;
+  tellStages(stages_, context_.log);
   auto step = Builder(model_, context_.log).build(std::move(request), stages_);
   if (!step) return failed(std::move(step.error()));
   std::vector<Stage> symbolic = stages_;

@@ -9,6 +9,17 @@
 
 namespace stepscope {
 
+// What the update divides by was fed with the step.
+Tensor Session::withoutLossScale(Tensor gradient) const {
+  const ValueId unscale = step_->optimizer.lossUnscale;
+  const auto contents = unscale ? stepper().executor().read(unscale) : Result<Tensor>(Tensor());
+  if (!unscale || !contents) return gradient;
+  const double factor = elementAsDouble(contents->view(), 0);
+  for (std::int64_t i = 0; i < gradient.elements(); ++i)
+    storeElement(gradient.view(), i, elementAsDouble(gradient.view(), i) * factor);
+  return gradient;
+}
+
 Result<Tensor> Session::gradient(const std::string& parameter) const {
   if (!running_) return invalid("gradient: nothing was built; build first");
   for (std::size_t i = 0; i < step_->trained.size(); ++i) {
@@ -23,7 +34,7 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
     if (!keepGradients_ || !contents)
       return fail(ErrorCode::kNotFound,
                   fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
-    return contents->clone();
+    return withoutLossScale(contents->clone());
   }
   return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
 }
@@ -55,6 +66,8 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   optimizerFromFile_ = resume;
   if (running_) tellWhatTheFileLacks();
   ring_.clear();
+  ++context_.places;
+  toldOfNumbers_ = false;
   context_.resumed = true;
   context_.log.setStep(nextStep());
   return {};

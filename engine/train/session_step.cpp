@@ -1,6 +1,8 @@
 // Running steps: the batch that comes next, the plan that fits it, the ring of states to go back to.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/lab/compare_bits.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/breakpoint.h"
@@ -18,16 +20,94 @@ Result<snapshot::StepRecord> Session::step() {
 
 Status Session::step(snapshot::StepRecord& record) {
   if (!running_ || !data_) return invalid("step: nothing was built; build first");
+  stoppedBy_.clear();
+  context_.numbers = numbersToWatch();
   if (inStep()) {
     SS_TRY(stepper().finish(record));
+    if (const std::string& what = stepper().badNumber(); !what.empty() && !toldOfNumbers_) {
+      toldOfNumbers_ = true;
+      context_.log.raiseAt(numberAlert(stepper(), context_.numbers, -1, what));
+    }
   } else {
     SS_TRY(applyOptions());
     SS_ASSIGN(Batch batch, data_->batch(nextStep()));
     SS_TRY(useVariantFor(batch));
-    SS_TRY(stepper().run(std::move(batch), record));
+    SS_ASSIGN(const bool done, stepper().run(std::move(batch), record));
+    if (!done) SS_TRY(lookForNumber(record));
   }
   stepDone();
   return {};
+}
+
+// The first is told; of those that follow from it nobody learns anything.
+NumberWatch Session::numbersToWatch() const {
+  NumberWatch watch;
+  const std::string& wish = options_.breakOn;
+  if (wish == "off" && !stopOnNumbers_) return watch;
+  watch.nan = wish.empty() || wish == "off" || wish.find("nan") != std::string::npos;
+  watch.inf = wish.empty() || wish == "off" || wish.find("inf") != std::string::npos;
+  watch.stop = !wish.empty() && wish != "off";
+  if (stopOnNumbers_) {
+    const auto set = [this](auto kind) {
+      return std::any_of(context_.breakpoints.begin(), context_.breakpoints.end(),
+                         [kind](const auto& b) { return b.enabled() && b.condition_case() == kind; });
+    };
+    const bool nan = set(snapshot::Breakpoint::kNan), inf = set(snapshot::Breakpoint::kNewInf);
+    watch.stop = nan || inf;
+    if (watch.stop) {
+      watch.nan = nan;
+      watch.inf = inf;
+      watch.everywhere = everywhere_;
+    }
+  }
+  if (!watch.stop && toldOfNumbers_) return {};
+  return watch;
+}
+
+// The step was taken back because of a number. It is walked through to what made it.
+Status Session::lookForNumber(snapshot::StepRecord& record) {
+  Stepper& step = stepper();
+  const NumberWatch watch = context_.numbers;
+  const std::string what = step.badNumber();
+  const bool ofValue = step.badNumberOfValue();
+  SS_TRY(step.begin(Batch(step.batch())));
+  context_.numbers = {};
+  std::vector<snapshot::Breakpoint> breaks;
+  for (const snapshot::Breakpoint& b : context_.breakpoints)
+    if (b.enabled() && ((watch.nan && b.nan()) || (watch.inf && b.new_inf()))) breaks.push_back(b);
+  if (breaks.empty()) {
+    if (watch.nan) breaks.emplace_back().set_nan(true);
+    if (watch.inf) breaks.emplace_back().set_new_inf(true);
+    for (snapshot::Breakpoint& b : breaks) b.set_enabled(true);
+  }
+  breaks.swap(context_.breakpoints);
+  const auto stop = step.runToBreak(false);
+  breaks.swap(context_.breakpoints);
+  if (!stop) return tl::make_unexpected(stop.error());
+  if (stop->stopped_by() == "cancelled") return fail(ErrorCode::kCancelled, "step: cancelled");
+  // What no instruction makes anew, such as an infinity that a mask explains, is the loss itself.
+  const bool found = step.next() < step.count();
+  step.excuseInfinities();
+  if (!found && ofValue) return step.finish(record);
+  const snapshot::Alert alert = numberAlert(step, watch, found ? step.next() - 1 : -1, fmt::format("{}", what));
+  toldOfNumbers_ = true;
+  context_.log.raiseAt(alert);
+  if (!watch.stop) return step.finish(record);
+  stoppedBy_ = fmt::format("step {}: {}: {}", alert.step(), what, alert.message());
+  return fail(ErrorCode::kCancelled, stoppedBy_);
+}
+
+// A run by hand that a NaN or Inf breakpoint stopped: what it found is an alert too.
+Result<snapshot::Position> Session::tellOfNumber(Result<snapshot::Position> stop) {
+  if (!stop || !stop->in_step() || stop->breakpoint() == 0) return stop;
+  const auto by = std::find_if(context_.breakpoints.begin(), context_.breakpoints.end(),
+                               [&](const auto& b) { return b.id() == stop->breakpoint(); });
+  if (by == context_.breakpoints.end() || !(by->nan() || by->new_inf())) return stop;
+  NumberWatch watch;
+  watch.nan = by->nan();
+  watch.inf = by->new_inf();
+  context_.log.raiseAt(numberAlert(stepper(), watch, stepper().next() - 1, stop->stopped_by()));
+  return stop;
 }
 
 void Session::stepDone() {
@@ -43,6 +123,7 @@ Status Session::beginStep() {
   SS_TRY(applyOptions());
   anchor_.reset();
   ringWanted_ = true;
+  context_.numbers = numbersToWatch();
   SS_ASSIGN(Batch batch, data_->batch(nextStep()));
   SS_TRY(useVariantFor(batch));
   if (!ring_.endsAt(nextStep())) ring_.remember(context_.state, options_.ringBytes);
@@ -53,7 +134,8 @@ Status Session::ensureStep() { return inStep() ? Status{} : beginStep(); }
 
 Result<snapshot::Position> Session::stepInstructions(int count) {
   SS_TRY(ensureStep());
-  return stepper().runTo(stepper().next() + count);
+  const int last = stepper().count();
+  return stepper().runTo(stepper().next() + std::clamp(count, -last, last));
 }
 
 Result<snapshot::Position> Session::runTo(int instruction) {
@@ -63,7 +145,7 @@ Result<snapshot::Position> Session::runTo(int instruction) {
 
 Result<snapshot::Position> Session::runToBreak(bool backwards) {
   SS_TRY(ensureStep());
-  return stepper().runToBreak(backwards);
+  return tellOfNumber(stepper().runToBreak(backwards));
 }
 
 Result<snapshot::Position> Session::stepPhase(bool backwards) {
@@ -88,6 +170,8 @@ snapshot::Position Session::position() const {
 Status Session::rewind(std::int64_t step) {
   SS_TRY(abandonStep());
   SS_TRY(ring_.rewind(step, context_.state));
+  ++context_.places;
+  toldOfNumbers_ = false;
   context_.log.setStep(nextStep());
   return {};
 }
@@ -102,8 +186,13 @@ Result<snapshot::CompareReply> Session::compareBits() {
 }
 
 Status Session::setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints) {
+  constexpr int kLargestId = 1'000'000'000;
   int next = 1;
-  for (const snapshot::Breakpoint& b : breakpoints) next = std::max(next, b.id() + 1);
+  for (const snapshot::Breakpoint& b : breakpoints) {
+    if (b.id() < 0 || b.id() > kLargestId)
+      return invalid(fmt::format("breakpoint {}: its number; expected 0 (a new one) to {}", b.id(), kLargestId));
+    next = std::max(next, b.id() + 1);
+  }
   for (snapshot::Breakpoint& b : breakpoints) {
     if (b.id() == 0) b.set_id(next++);
     if (b.condition_case() == snapshot::Breakpoint::kPredicate) SS_TRY(parsePredicate(b.predicate()));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 namespace stepscope {
 
@@ -28,6 +29,21 @@ std::vector<std::string> symbolsOf(const Dim& dim) {
   return symbols;
 }
 
+namespace {
+
+// "batch", "batch_size", "N_batch": a batch wherever it stands, as in the state of a recurrent layer [layers, batch, size].
+bool isBatchName(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name.find("batch") != std::string::npos;
+}
+
+// "NAME.dim1": the file has no name for the extent.
+bool isNameless(const std::string& symbol, const std::string& input, std::size_t axis) {
+  return symbol == fmt::format("{}.dim{}", input, axis);
+}
+
+}  // namespace
+
 SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inputs,
                              const std::map<std::string, std::int64_t>& given, const std::vector<DimChoice>& fitted)
     : given_(given) {
@@ -35,6 +51,9 @@ SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inp
   std::map<std::string, bool> leads;  // stands on first axes only
   std::map<std::string, bool> used;
   for (const auto& [name, extent] : given) used[name] = false;
+  // Extents without a name on the same axis of inputs of one rank are one, as long as nothing says otherwise.
+  std::map<std::string, std::pair<std::size_t, std::size_t>> places;        // nameless symbol → rank, axis
+  std::map<std::pair<std::size_t, std::size_t>, std::string> givenAtPlace;  // → the one that is given
   for (const ValueId id : inputs) {
     const auto& shape = graph.value(id).type.shape;
     for (std::size_t axis = 0; shape && axis < shape->size(); ++axis) {
@@ -48,6 +67,9 @@ SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inp
         const auto [it, fresh] = leads.emplace(symbol, axis == 0);
         if (fresh) order.push_back(symbol);
         it->second = it->second && axis == 0;
+        if (!isNameless(symbol, graph.value(id).name, axis)) continue;
+        const auto& place = places[symbol] = {shape->size(), axis};
+        if (given.contains(symbol)) givenAtPlace.emplace(place, symbol);
       }
     }
   }
@@ -55,11 +77,15 @@ SyntheticDims::SyntheticDims(const Graph& graph, const std::vector<ValueId>& inp
     const auto set = given.find(symbol);
     const auto fit = std::find_if(fitted.begin(), fitted.end(),
                                   [&](const DimChoice& choice) { return choice.fixed && choice.name == symbol; });
-    DimChoice choice{symbol, leads[symbol] ? 2 : 128, "default", false};
+    DimChoice choice{symbol, leads[symbol] || isBatchName(symbol) ? 2 : 128, "default", false};
     if (set != given.end())
       choice = {symbol, set->second, "set by --dim", false};
     else if (fit != fitted.end())
       choice = *fit;
+    else if (const auto place = places.find(symbol); place != places.end() && givenAtPlace.contains(place->second)) {
+      const std::string& other = givenAtPlace.at(place->second);
+      choice = {symbol, given.at(other), fmt::format("as '{}'", other), false};
+    }
     symbols_[symbol] = Dim(choice.extent);
     if (set == given.end())
       notes_.push_back(

@@ -2,8 +2,9 @@
 // from it.
 //
 // `--dim NAME=N` sets a symbol, or an axis by the text of its whole extent ("floor((s)/(2))"). Without it a symbol that
-// stands on first axes only is 2 (a batch), any other 128: "sequence" of [batch, sequence] is as long in a mask of shape
-// [sequence], and "sequence + 1" one longer. Where the graph fixes a symbol, fit_dims finds the number before.
+// stands on first axes only or is named after the batch is 2, any other 128: "sequence" of [batch, sequence] is as long in a
+// mask of shape [sequence], and "sequence + 1" one longer. An extent without a name is as long as one that is given on the
+// same axis of another input of that rank. Where the graph fixes a symbol, fit_dims finds the number before.
 #pragma once
 
 #include <map>

@@ -1,6 +1,7 @@
 #include "engine/wire/server.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -9,11 +10,15 @@
 #include <thread>
 
 #include "engine/build/options.h"
+#include "engine/build/registry.h"
+#include "engine/build/snapshots.h"
 #include "engine/data/npy.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/values.h"
 #include "engine/train/session.h"
+#include "engine/wire/border.h"
 #include "engine/wire/framing.h"
+#include "engine/wire/stage_teller.h"
 
 namespace stepscope {
 namespace {
@@ -32,7 +37,7 @@ class Server : public std::enable_shared_from_this<Server> {
       {
         std::unique_lock lock(mutex_);
         wake_.wait(lock, [&] { return !queue_.empty() || ended_; });
-        if (queue_.empty()) break;
+        if (queue_.empty() || (ended_ && !heard())) break;
         request = std::move(queue_.front());
         queue_.pop_front();
       }
@@ -46,13 +51,33 @@ class Server : public std::enable_shared_from_this<Server> {
         sendError(request.id(), {ErrorCode::kCancelled, "request: cancelled before it began"});
         continue;
       }
-      if (Status status = handle(request); !status) {
-        tellBuilds();
-        sendError(request.id(), status.error());
-      }
+      if (reserveIsSpent()) holdReserve();
+      const Status status = caught("request", [&] { return handle(request); });
+      stages_.drop();
+      if (!status && status.error().code == ErrorCode::kOutOfMemory && session_)
+        (void)caught("step", [&] { return session_->abandonStep(); });  // a half-done step must not go on
+      const Status told = caught("answer", [&]() -> Status {
+        if (!status) {
+          tellBuilds();
+          sendError(request.id(), status.error());
+        }
+        return {};
+      });
+      if (!told) return endNow(reader, told);
       const std::lock_guard lock(mutex_);
       serving_ = 0;
     }
+    return end(reader);
+  }
+
+ private:
+  // Not even the answer could be made: the client hears of it by the end of the stream.
+  Status endNow(std::thread& reader, Status why) {
+    reader.detach();
+    return why;
+  }
+
+  Status end(std::thread& reader) {
     std::unique_lock lock(mutex_);
     const bool ended = ended_;
     const std::unique_ptr<Session> session = std::move(session_);  // freed here, whatever the reader does
@@ -65,23 +90,29 @@ class Server : public std::enable_shared_from_this<Server> {
     return broken_;
   }
 
- private:
   void readLoop() {
+    const Status read = caught("stream", [this] { return readRequests(); });
+    const std::lock_guard lock(mutex_);
+    if (!read && read.error().code != ErrorCode::kNotFound) broken_ = read;
+    ended_ = true;
+    if (session_) session_->cancel();  // nobody listens any more
+    wake_.notify_one();
+  }
+
+  // Returns when the stream ends (kNotFound) or breaks.
+  Status readRequests() {
     while (true) {
-      auto frame = readFrame(in_);
-      if (!frame) {
-        const std::lock_guard lock(mutex_);
-        if (frame.error().code != ErrorCode::kNotFound) broken_ = tl::make_unexpected(frame.error());
-        ended_ = true;
-        if (session_) session_->cancel();  // nobody listens any more
-        wake_.notify_one();
-        return;
-      }
+      SS_ASSIGN(const std::string frame, readFrame(in_));
       snapshot::Request request;
-      if (!request.ParseFromString(*frame) || request.request_case() == snapshot::Request::REQUEST_NOT_SET) {
+      if (!request.ParseFromString(frame) || request.request_case() == snapshot::Request::REQUEST_NOT_SET) {
         sendError(request.id(),
                   {ErrorCode::kCorrupt,
-                   fmt::format("message: {} bytes are not a request; expected worker.proto's Request", frame->size())});
+                   fmt::format("message: {} bytes are not a request; expected worker.proto's Request", frame.size())});
+        continue;
+      }
+      // Answered at once, whatever runs: by this the client knows that the process is alive.
+      if (request.request_case() == snapshot::Request::kHello) {
+        if (const Status greeted = hello(request); !greeted) sendError(request.id(), greeted.error());
         continue;
       }
       const std::lock_guard lock(mutex_);
@@ -100,6 +131,16 @@ class Server : public std::enable_shared_from_this<Server> {
       queue_.push_back(std::move(request));
       wake_.notify_one();
     }
+  }
+
+  Status hello(const snapshot::Request& request) {
+    if (request.hello().protocol() != 1)
+      return unsupported(fmt::format("protocol {}: expected 1", request.hello().protocol()));
+    snapshot::Response response;
+    response.mutable_hello()->set_protocol(1);
+    response.mutable_hello()->set_version(machine_.version());
+    *response.mutable_hello()->mutable_machine() = machine_;
+    return trySend(request.id(), std::move(response), true);
   }
 
   // False when it was cancelled while it waited. From here on a cancel goes to what runs.
@@ -123,9 +164,16 @@ class Server : public std::enable_shared_from_this<Server> {
                               response.has_tensor() ? "; hint: fetch a part of the value" : ""));
     const std::string bytes = response.SerializeAsString();
     const std::lock_guard lock(writing_);
-    // A client that is gone ends the input stream too; there is nobody to tell.
-    (void)writeFrame(out_, bytes);
+    if (!writeFrame(out_, bytes)) gone_ = true;  // nobody is left to tell
     return {};
+  }
+
+  // Whether somebody may still read the answers. Requests may all be written, and the stream closed, before the first of
+  // them is answered, so the end of the input alone does not say that.
+  bool heard() {
+    pollfd out{out_, 0, 0};
+    if (poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLNVAL)) != 0) gone_ = true;
+    return !gone_;
   }
 
   static std::string replyName(const snapshot::Response& response) {
@@ -157,6 +205,12 @@ class Server : public std::enable_shared_from_this<Server> {
     snapshot::Response response;
     response.mutable_error()->set_code(std::string(errorCodeName(error.code)));
     response.mutable_error()->set_message(toUtf8(error.message));
+    // Errors of options begin with the one that is at fault.
+    constexpr std::string_view kOption = "option '";
+    if (const std::string_view message = error.message; message.starts_with(kOption)) {
+      const std::string_view rest = message.substr(kOption.size());
+      response.mutable_error()->set_setting(toUtf8(std::string(rest.substr(0, rest.find('\'')))));
+    }
     send(id, std::move(response), true);
   }
 
@@ -173,6 +227,7 @@ class Server : public std::enable_shared_from_this<Server> {
   // Whatever made a plan, the client hears of it before the answer to what it asked for: what it shows is of another build.
   void tellBuilds() {
     if (!session_) return;
+    if (toldBuilds_ < session_->builds()) stages_.drop();  // none of a build comes after its end
     for (; toldBuilds_ < session_->builds(); ++toldBuilds_) {
       send(0, buildReply(toldBuilds_), false);
       shownBuild_ = toldBuilds_;
@@ -209,6 +264,8 @@ class Server : public std::enable_shared_from_this<Server> {
       *event.mutable_phase() = span;
       send(0, std::move(event), false);
     };
+    o.begins = o.phase;
+    o.stage = [this](const Stage& stage) { stages_.tell(stage); };
     o.alert = [this](const snapshot::Alert& alert) {
       snapshot::Response event;
       *event.mutable_alert() = alert;
@@ -287,9 +344,10 @@ class Server : public std::enable_shared_from_this<Server> {
     for (const snapshot::Setting& setting : request.configure().settings()) {
       const auto equals = setting.value().find('=');
       if (setting.name() == "set" && equals != std::string::npos)
-        SS_TRY(applySetting(options, setting.value().substr(0, equals), setting.value().substr(equals + 1), "window"));
+        SS_TRY(applySetting(options, setting.value().substr(0, equals), setting.value().substr(equals + 1), "window",
+                            session_->registry().options()));
       else
-        SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
+        SS_TRY(applySetting(options, setting.name(), setting.value(), "window", session_->registry().options()));
     }
     SS_TRY(session_->setOptions(options));
     options_ = options;
@@ -300,9 +358,12 @@ class Server : public std::enable_shared_from_this<Server> {
   Status setOption(const snapshot::Request& request) {
     SS_TRY(needSession());
     TrainOptions options = session_->options();
-    SS_TRY(applySetting(options, request.set_option().name(), request.set_option().value(), "window"));
-    for (const snapshot::Setting& setting : request.set_option().more())
-      SS_TRY(applySetting(options, setting.name(), setting.value(), "window"));
+    const auto set = [&](const std::string& name, const std::string& value) -> Status {
+      if (name == "precision.force") SS_TRY(applySetting(options, name, "", "window"));  // the new list, not one more
+      return applySetting(options, name, value, "window", session_->registry().options());
+    };
+    SS_TRY(set(request.set_option().name(), request.set_option().value()));
+    for (const snapshot::Setting& setting : request.set_option().more()) SS_TRY(set(setting.name(), setting.value()));
     SS_TRY(session_->setOptions(std::move(options)));
     const std::size_t build = session_->runningBuild();
     SS_TRY(session_->applyOptions());
@@ -327,6 +388,14 @@ class Server : public std::enable_shared_from_this<Server> {
     return answer(request.id(), std::move(response), true);
   }
 
+  Status precision(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    SS_ASSIGN(auto report, session_->precisionStudy(request.precision()));
+    snapshot::Response response;
+    *response.mutable_precision() = std::move(report);
+    return answer(request.id(), std::move(response), true);
+  }
+
   Status answerOptions(std::uint64_t id) {
     snapshot::Response response;
     auto& list = *response.mutable_options();
@@ -339,6 +408,7 @@ class Server : public std::enable_shared_from_this<Server> {
   Status build(const snapshot::Request& request) {
     SS_TRY(needSession());
     SS_TRY(session_->build());
+    stages_.drop();
     // Told by the answer itself; one that failed before it was told by an event.
     const std::size_t newest = session_->builds() - 1;
     for (; toldBuilds_ < newest; ++toldBuilds_) send(0, buildReply(toldBuilds_), false);
@@ -351,8 +421,15 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_TRY(needSession());
     const std::int64_t steps = request.train().steps();
     for (std::int64_t i = 0; i < steps; ++i) {
+      if (reserveIsSpent()) return tl::make_unexpected(outOfMemory(fmt::format("train: after {} of {} steps", i, steps)));
+      if (gone_) return fail(ErrorCode::kCancelled, fmt::format("train: the client is gone after {} of {} steps", i, steps));
       if (cancelling_) return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} of {} steps", i, steps));
-      SS_ASSIGN(snapshot::StepRecord record, session_->step());
+      session_->stopOnNumbers(request.train().breaks(), request.train().values());
+      snapshot::StepRecord record;
+      if (Status stepped = session_->step(record); !stepped) {
+        if (session_->stoppedBy().empty()) return stepped;
+        return answerPosition(request.id(), session_->position());
+      }
       if (!request.train().record()) record.clear_spans();
       snapshot::Response response;
       *response.mutable_step() = std::move(record);
@@ -428,13 +505,6 @@ class Server : public std::enable_shared_from_this<Server> {
     const std::uint64_t id = request.id();
     snapshot::Response response;
     switch (request.request_case()) {
-      case R::kHello:
-        if (request.hello().protocol() != 1)
-          return unsupported(fmt::format("protocol {}: expected 1", request.hello().protocol()));
-        response.mutable_hello()->set_protocol(1);
-        response.mutable_hello()->set_version(machine_.version());
-        *response.mutable_hello()->mutable_machine() = machine_;
-        break;
       case R::kOpen: return open(request);
       case R::kConfigure: return configure(request);
       case R::kBuild: return build(request);
@@ -522,6 +592,7 @@ class Server : public std::enable_shared_from_this<Server> {
         *response.mutable_row_losses() = rowLossesNow(session_->stepper());
         break;
       case R::kRecompute: return recompute(request);
+      case R::kPrecision: return precision(request);
       case R::kSaveState:
         SS_TRY(needSession());
         SS_TRY(session_->saveState(request.save_state().path()));
@@ -531,6 +602,7 @@ class Server : public std::enable_shared_from_this<Server> {
         SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume()));
         return answerPosition(id, session_->position());
       case R::kState: return state(id);
+      case R::kHello:
       case R::kCancel:
       case R::kShutdown:
       case R::REQUEST_NOT_SET: return fail(ErrorCode::kInternal, "request: handled by the reader");
@@ -548,12 +620,19 @@ class Server : public std::enable_shared_from_this<Server> {
   std::set<std::uint64_t> cancelled_;
   std::uint64_t serving_ = 0;
   std::atomic<bool> cancelling_ = false;
+  std::atomic<bool> gone_ = false;  // an answer could not be written
   bool ended_ = false;
   Status broken_;
   std::unique_ptr<Session> session_;
   TrainOptions options_;
   std::size_t toldBuilds_ = 0;  // of the session
   std::size_t shownBuild_ = 0;  // whose plan the client knows as the one that runs
+  // Events of id 0; without what the end of the build knows of loss and parameters.
+  StageTeller stages_{[this](const Stage& stage) {
+    snapshot::Response event;
+    *event.mutable_graph() = toSnapshot(*stage.graph, stage.phase, {}, {}, Registry::builtIn()->operators().ops);
+    if (event.ByteSizeLong() <= largestReply_) send(0, std::move(event), false);
+  }};
 };
 
 }  // namespace

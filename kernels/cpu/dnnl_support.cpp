@@ -1,5 +1,7 @@
 #include "kernels/cpu/dnnl_support.h"
 
+#include <sys/mman.h>
+
 #include <array>
 
 namespace stepscope::cpu {
@@ -7,6 +9,21 @@ namespace stepscope::cpu {
 const dnnl::engine& dnnlEngine() {
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
+}
+
+Status roomForCode(std::string_view op) {
+  constexpr std::size_t kBytes = std::size_t{16} << 20;  // the largest kernels of one primitive take less
+  void* const room = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED)
+    return fail(ErrorCode::kOutOfMemory,
+                std::string(op) + ": the system gave no more memory; expected room for the code of its kernel");
+  munmap(room, kBytes);
+  static const dnnl_status_t made = [] {
+    const float one = 1;
+    float product = 0;
+    return dnnl_sgemm('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &product, 1);
+  }();
+  return dnnlStatus(made, "product");
 }
 
 dnnl::primitive_attr userScratchpad() {
@@ -23,15 +40,26 @@ dnnl::memory::desc plainDesc(const dnnl::memory::dims& dims) {
   return {dims, dnnl::memory::data_type::f32, strides};
 }
 
-void execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
-             const std::unordered_map<int, dnnl::memory>& arguments) {
+Status dnnlStatus(dnnl_status_t status, std::string_view what) {
+  if (status == dnnl_success) return {};
+  const std::string text = std::string(what) + ": oneDNN ";
+  if (status == dnnl_out_of_memory) return fail(ErrorCode::kOutOfMemory, text + "found no memory");
+  if (status == dnnl_unimplemented) return unsupported(text + "does not implement it");
+  return fail(ErrorCode::kInternal, text + "answered " + std::to_string(static_cast<int>(status)) + "; expected success");
+}
+
+Status execute(const dnnl::primitive& primitive, const dnnl::stream& stream,
+               const std::unordered_map<int, dnnl::memory>& arguments) {
   std::array<dnnl_exec_arg_t, 16> list;
   SS_CHECK(arguments.size() <= list.size());
   int count = 0;
   for (const auto& [role, memory] : arguments) list[static_cast<std::size_t>(count++)] = {role, memory.get()};
-  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream.get(), count, list.data()),
-                          "could not execute a primitive");
+  return dnnlStatus(dnnl_primitive_execute(primitive.get(), stream.get(), count, list.data()), "primitive");
 }
+
+Status wait(const dnnl::stream& stream) { return dnnlStatus(dnnl_stream_wait(stream.get()), "stream"); }
+
+Determinism libraryOrder() { return Determinism::perThread("oneDNN may cut sums by the number of threads"); }
 
 std::string implementationName(const char* info) { return std::string("onednn ") + info; }
 

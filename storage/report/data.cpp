@@ -8,7 +8,15 @@
 namespace stepscope::storage {
 namespace {
 constexpr std::int64_t kMostStatistics = 100'000;
+
+// Exported models are often all called model.onnx: their folder tells them apart.
+std::string modelTitle(const std::string& path) {
+  const std::string file = fileNameOf(path);
+  if (file != "model.onnx" || path.size() <= file.size() + 1) return file;
+  const std::string folder = fileNameOf(path.substr(0, path.size() - file.size() - 1));
+  return folder.empty() ? file : folder + '/' + file;
 }
+}  // namespace
 
 bool ReportData::stoppedIn() const {
   return std::any_of(steps.begin(), steps.end(), [](const StepRow& step) { return step.stoppedIn; });
@@ -39,7 +47,7 @@ Result<ReportData> readReportData(const Project& project, std::int64_t run) {
   ReportData data;
   data.projectName = fileNameOf(project.path());
   SS_STORE_ASSIGN(data.run, readRun(project, run));
-  data.model = data.run.modelPath.empty() ? data.run.name : fileNameOf(data.run.modelPath);
+  data.model = data.run.modelPath.empty() ? data.run.name : modelTitle(data.run.modelPath);
   SS_STORE_ASSIGN(data.machine, readMachine(project, run));
   SS_STORE_ASSIGN(data.modelInfo, readModel(project, run));
   SS_STORE_ASSIGN(data.options, readOptions(project, run));

@@ -16,7 +16,7 @@ namespace stepscope::storage {
 
 struct ReportData {
   std::string projectName;  // file name without folders
-  std::string model;        // file name of the model
+  std::string model;        // file name of the model, with its folder where the name says nothing
   RunRow run;
   snapshot::MachineInfo machine;
   snapshot::ModelInfo modelInfo;

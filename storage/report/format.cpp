@@ -166,6 +166,11 @@ std::string csvCell(std::string_view text) {
   bool quote = false;
   for (char c : text) {
     if (c == '\0') continue;  // no reader of CSV takes it
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\n' && c != '\r' && c != '\t') || byte == 0x7f) {  // a terminal that shows the file obeys them
+      cell += fmt::format("\\x{:02x}", byte);
+      continue;
+    }
     quote = quote || c == '"' || c == ',' || c == '\n' || c == '\r';
     if (c == '"') cell += '"';
     cell += c;

@@ -52,27 +52,46 @@ Json runJson(const ReportData& data) {
           {"last_loss", number(r.lastLoss)}};
 }
 
+// One row a line: of a run of 100,000 steps only one is an object at a time.
+class Lines {
+ public:
+  void add(const Json& row) {
+    text_ += (text_.empty() ? "[\n  " : ",\n  ") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  std::string take() && { return text_.empty() ? "[]" : std::move(text_) + "\n ]"; }
+
+ private:
+  std::string text_;
+};
+
+// In place of the null under a key of the outermost object: no text within it begins a line.
+void putLines(std::string& document, const std::string& key, Lines&& lines) {
+  const std::string null = "\n \"" + key + "\": null";
+  const std::size_t at = document.find(null);
+  document.replace(at + null.size() - 4, 4, std::move(lines).take());
+}
+
 // Of the steps that recorded some.
-Json statisticsJson(const ReportData& data) {
-  Json array = Json::array();
+Lines statisticsLines(const ReportData& data) {
+  Lines lines;
   for (const auto& [step, values] : data.statistics) {
     for (const snapshot::RecordedStatistics& v : values) {
       const snapshot::TensorStatistics& s = v.statistics();
-      array.push_back({{"step", step},
-                       {"kind", v.kind()},
-                       {"of", v.of()},
-                       {"value", v.name()},
-                       {"elements", s.count()},
-                       {"norm", number(s.norm())},
-                       {"mean", number(s.mean())},
-                       {"std", number(s.std())},
-                       {"min", number(s.min())},
-                       {"max", number(s.max())},
-                       {"nan", s.nan()},
-                       {"inf", s.inf()}});
+      lines.add({{"step", step},
+                 {"kind", v.kind()},
+                 {"of", v.of()},
+                 {"value", v.name()},
+                 {"elements", s.count()},
+                 {"norm", number(s.norm())},
+                 {"mean", number(s.mean())},
+                 {"std", number(s.std())},
+                 {"min", number(s.min())},
+                 {"max", number(s.max())},
+                 {"nan", s.nan()},
+                 {"inf", s.inf()}});
     }
   }
-  return array;
+  return lines;
 }
 
 Json machineJson(const snapshot::MachineInfo& m) {
@@ -165,9 +184,19 @@ Json timingJson(const Timing& timing) {
                 {"share", i.share},
                 {"time", statsJson(i.time)}};
   };
-  return {{"steps", timing.steps},          {"sampled_steps", timing.sampledSteps},
-          {"step", statsJson(timing.step)}, {"phases", list(timing.phases, phase)},
-          {"ops", list(timing.ops, op)},    {"instructions", list(timing.instructions, instruction)}};
+  return {{"steps", timing.steps},
+          {"sampled_steps", timing.sampledSteps},
+          {"step", statsJson(timing.step)},
+          {"speed", timing.kind.speed()},
+          {"processor",
+           {{"steps", timing.kind.measured},
+            {"cpu_ns", timing.kind.cpu},
+            {"wait_ns", timing.kind.wait},
+            {"wall_ns", timing.kind.wall},
+            {"busy", timing.kind.busy()}}},
+          {"phases", list(timing.phases, phase)},
+          {"ops", list(timing.ops, op)},
+          {"instructions", list(timing.instructions, instruction)}};
 }
 
 Json rooflineJson(const ReportData& data) {
@@ -222,6 +251,9 @@ Json stepJson(const StepRow& s) {
           {"peak_bytes", s.peakBytes},
           {"warm_up", s.warmUp},
           {"stopped_in", s.stoppedIn},
+          {"cpu_ns", s.cpuNs},
+          {"wait_ns", s.waitNs},
+          {"speed", s.speed},
           {"batch", s.batch}};
 }
 
@@ -256,8 +288,8 @@ std::string jsonReport(const ReportData& data) {
   root["plan"] = planJson(data.plan);
   root["timing"] = timingJson(data.timing);
   root["roofline"] = rooflineJson(data);
-  root["steps"] = list(data.steps, stepJson);
-  root["statistics"] = statisticsJson(data);
+  root["steps"] = nullptr;
+  root["statistics"] = nullptr;
   root["alerts"] = list(data.alerts, [](const AlertRow& a) {
     return Json{{"severity", a.severity}, {"code", a.code}, {"message", a.message},        {"node", a.node},
                 {"value", a.value},       {"step", a.step}, {"instruction", a.instruction}};
@@ -267,7 +299,12 @@ std::string jsonReport(const ReportData& data) {
                 {"last_step", l.lastStep}, {"reason", l.reason}, {"advice", l.advice}};
   });
   // Names may hold bytes that are no text; the encoder puts U+FFFD in their place.
-  return root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string document = root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  Lines steps;
+  for (const StepRow& step : data.steps) steps.add(stepJson(step));
+  putLines(document, "steps", std::move(steps));
+  putLines(document, "statistics", statisticsLines(data));
+  return document;
 }
 
 }  // namespace stepscope::storage

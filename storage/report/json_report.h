@@ -13,7 +13,8 @@
 //   plan          arena_bytes, lower_bound_bytes, persistent_bytes, workspace_bytes, peak_instruction, signature, reason,
 //                 instructions, peak_owners: [owner, bytes], buffers: [index, value, name, class, in_arena, offset, bytes,
 //                 first, last, shares, decision, refusals]; null when there is none
-//   timing        steps, sampled_steps, step (statistics), phases, ops, instructions; statistics are n, total_ns, mean_ns,
+//   timing        steps, sampled_steps, step (statistics), speed, processor [steps, cpu_ns, wait_ns, wall_ns, busy], phases,
+//   ops, instructions; statistics are n, total_ns, mean_ns,
 //                 median_ns, p95_ns, min_ns, max_ns; warm-up steps are left out
 //   roofline      peaks: [name, per_second, capacity, measured_over, threads], empty when none was measured; instructions:
 //   [position,
@@ -21,7 +22,7 @@
 //                 share]
 //   steps         [step, loss, learning_rate, gradient_norm, updated, samples, tokens, begin_ns, ns, planned_bytes,
 //   peak_bytes,
-//                 warm_up, stopped_in, batch]
+//                 warm_up, stopped_in, cpu_ns, wait_ns, speed, batch]
 //   alerts        [severity, code, message, node, value, step, instruction]
 //   lost          [what, amount, first_step, last_step, reason, advice]
 #pragma once

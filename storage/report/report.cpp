@@ -38,6 +38,11 @@ Result<std::string> contents(const Project& project, std::int64_t run, const std
 }  // namespace
 
 Status writeReport(const Project& project, std::int64_t run, const std::filesystem::path& path) {
+  std::error_code error;
+  const auto there = std::filesystem::symlink_status(path, error);
+  if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there) && !std::filesystem::is_symlink(there))
+    return fail(ErrorCode::kIo,
+                fmt::format("report '{}': is no regular file; expected a file or a new name", path.string()));
   SS_STORE_ASSIGN(const std::string text, contents(project, run, path.string()));
   std::filesystem::path temporary = path;
   temporary += fmt::format(".{}.tmp", getpid());
@@ -53,7 +58,6 @@ Status writeReport(const Project& project, std::int64_t run, const std::filesyst
                   fmt::format("report '{}': {}; expected a writable folder", path.string(), std::strerror(reason)));
     }
   }
-  std::error_code error;
   std::filesystem::rename(temporary, path, error);
   if (!error) return {};
   std::error_code ignored;

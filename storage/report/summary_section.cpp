@@ -31,9 +31,31 @@ std::string stepTile(const ReportData& data) {
   if (t.n == 0)
     return tile("Step", "–", data.steps.empty() ? "no step was recorded" : "no step ran without a stop or warm-up",
                 "wall time of one micro step");
-  return tile("Step, median", timeText(static_cast<double>(t.median)),
-              fmt::format("p95 {} · n {}", timeText(static_cast<double>(t.p95)), countText(t.n)),
-              "wall time of one micro step, without warm-up and steps stopped in");
+  return tile(
+      "Step, median", timeText(static_cast<double>(t.median)),
+      fmt::format("p95 {} · n {} · {}", timeText(static_cast<double>(t.p95)), countText(t.n), data.timing.kind.speed()),
+      "wall time of one micro step, without warm-up and steps stopped in");
+}
+
+// What the threads got of the processors; a machine that did other things too makes every time longer.
+std::string processorTile(const ReportData& data) {
+  const StepKind& kind = data.timing.kind;
+  if (kind.measured == 0) return {};
+  return tile("Processor",
+              fmt::format("{:.1f} <small>of {} {}</small>", kind.processors(), data.run.threads,
+                          data.run.threads == 1 ? "thread" : "threads"),
+              fmt::format("waited {:.1f} % of it", 100 * kind.waitShare()),
+              "processor time divided by wall time of the steps; waited: of the processor time that its threads asked for, "
+              "what they waited for a core");
+}
+
+std::string busyNote(const ReportData& data) {
+  const StepKind& kind = data.timing.kind;
+  if (!kind.busy()) return {};
+  return fmt::format(
+      "<p class=bad>The machine was busy: {:.0f} % of the processor time that the steps asked for was spent waiting for a "
+      "core. Their times are longer for it; run again on a quiet machine before judging them.</p>",
+      100 * kind.waitShare());
 }
 
 std::string throughputTile(const ReportData& data) {
@@ -108,8 +130,8 @@ std::string meta(const ReportData& data) {
 std::string summarySection(const ReportData& data) {
   std::string text = fmt::format("<header>\n<h1>{}</h1>\n{}", htmlElided(data.model, 160), meta(data));
   if (!data.run.message.empty()) text += fmt::format("<p class=bad>{}</p>", html(data.run.message));
-  text += fmt::format("<dl class=tiles>{}{}{}{}{}</dl>\n</header>\n", lossTile(data), stepTile(data), throughputTile(data),
-                      memoryTile(data), startUpTile(data));
+  text += fmt::format("{}<dl class=tiles>{}{}{}{}{}{}</dl>\n</header>\n", busyNote(data), lossTile(data), stepTile(data),
+                      throughputTile(data), processorTile(data), memoryTile(data), startUpTile(data));
   return text;
 }
 

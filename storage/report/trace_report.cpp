@@ -170,8 +170,8 @@ class StepTracer {
     if (forwardNode < 0) arguments += fmt::format(R"(, "Sequence number": {})", span.node);
     if (row)
       arguments += fmt::format(
-          R"(, "label": {}, "phase": "{}", "module": {}, "kernel": {}, "bytes read": {}, "bytes written": {}, "flops": {})",
-          quoted(row->label), row->phase, quoted(row->modulePath), quoted(row->implementation), row->bytesRead,
+          R"(, "label": {}, "phase": {}, "module": {}, "kernel": {}, "bytes read": {}, "bytes written": {}, "flops": {})",
+          quoted(row->label), quoted(row->phase), quoted(row->modulePath), quoted(row->implementation), row->bytesRead,
           row->bytesWritten, std::isfinite(row->flops) ? row->flops : 0.0);
     if (row && static_cast<std::size_t>(span.instruction) < operands_.size())
       arguments += operands_[static_cast<std::size_t>(span.instruction)];

@@ -71,6 +71,7 @@ double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 struct Memory {
   std::size_t before = 0, imported = 0, largest = 0;
+  std::map<std::string, std::size_t> after;  // by phase
 };
 
 int run(int blocks) {
@@ -87,6 +88,7 @@ int run(int blocks) {
     spans.push_back(span);
     if (span.depth() > 0) return;
     const std::size_t now = heapBytes() - memory.before;
+    memory.after[span.name()] = now;
     if (span.name() == "check") memory.imported = now;
     memory.largest = std::max(memory.largest, now);
   };
@@ -112,7 +114,9 @@ int run(int blocks) {
   for (const snapshot::PhaseSpan& span : spans) {
     const double ms = static_cast<double>(span.ns()) / 1e6;
     if (span.depth() == 0) total += ms;
-    fmt::print("  {:{}}{:<{}} {:>10.1f} ms\n", "", 2 * span.depth(), span.name(), 30 - 2 * span.depth(), ms);
+    fmt::print("  {:{}}{:<{}} {:>10.1f} ms", "", 2 * span.depth(), span.name(), 30 - 2 * span.depth(), ms);
+    if (span.depth() == 0) fmt::print("{:>10.1f} MiB of heap", mib(memory.after[span.name()]));
+    fmt::print("\n");
   }
   fmt::print("  {:<30} {:>10.1f} ms\n", "phases 1-13", total);
   fmt::print("  heap: imported graph {:.1f} MiB, largest {:.1f} MiB, {:.2f} times\n", mib(memory.imported),

@@ -39,9 +39,10 @@ class Channels : public ::testing::Test {
 
   // Outputs in plain layout. The fast backend gets operands in the layouts of the trial, the reference plain f64 ones.
   Result<std::vector<Tensor>> execute(const Trial& trial, const std::vector<Tensor>& contents, bool fast,
-                                      std::string* implementation = nullptr) {
+                                      std::string* implementation = nullptr, int threads = 2,
+                                      Determinism* determinism = nullptr) {
     const Backend backend = fast ? Backend::kCpu : Backend::kReference;
-    KernelSpec spec{trial.domain, trial.op, trial.attrs, {}, {}, 2};
+    KernelSpec spec{trial.domain, trial.op, trial.attrs, {}, {}, threads};
     std::vector<Tensor> inputs, outputs;
     std::vector<TensorView> views, results;
     const auto typeOf = [&](DType dtype) { return !fast && dtype == DType::kF32 ? DType::kF64 : dtype; };
@@ -72,6 +73,7 @@ class Channels : public ::testing::Test {
     }
     SS_ASSIGN(const auto kernel, makeKernel(backend, spec));
     if (implementation) *implementation = kernel->implementation();
+    if (determinism) *determinism = kernel->determinism();
     Tensor workspace(DType::kU8, {static_cast<std::int64_t>(kernel->workspaceBytes() + 64)});
     KernelCall call;
     call.inputs = views;
@@ -97,11 +99,22 @@ class Channels : public ::testing::Test {
     }
     SCOPED_TRACE(text);
     std::string implementation;
-    const auto fast = execute(trial, contents, true, &implementation), exact = execute(trial, contents, false);
+    Determinism says;
+    const auto fast = execute(trial, contents, true, &implementation, 2, &says), exact = execute(trial, contents, false);
     ASSERT_TRUE(fast.has_value()) << fast.error().message;
     ASSERT_TRUE(exact.has_value()) << exact.error().message;
     EXPECT_EQ(implementation.find("reorders"), native ? std::string::npos : implementation.size() - 8) << implementation;
     if (native) EXPECT_NE(implementation, "reference");
+    // What it says of its bits holds.
+    for (const int threads : {1, 3}) {
+      if (says.order == Determinism::Order::kThreadCount) break;
+      const auto other = execute(trial, contents, true, nullptr, threads);
+      ASSERT_TRUE(other.has_value());
+      for (std::size_t o = 0; o < fast->size(); ++o)
+        if (trial.outputs[o].present)
+          EXPECT_EQ(std::memcmp((*fast)[o].data(), (*other)[o].data(), (*fast)[o].bytes()), 0)
+              << "threads " << threads << ": " << says.reason;
+    }
     for (std::size_t o = 0; o < fast->size(); ++o) {
       if (!trial.outputs[o].present) continue;
       const TensorView a = (*fast)[o].view(), b = (*exact)[o].view();

@@ -85,6 +85,7 @@ TEST_P(EveryDevice, WhatAKernelThrowsIsAnError) {
   class Thrower final : public Kernel {
     Status run(const KernelCall&) override { throw std::bad_alloc(); }
     std::string implementation() const override { return "thrower"; }
+    Determinism determinism() const override { return Determinism::fixed(); }
   } kernel;
   const Status status = device().launch(kernel, {});
   ASSERT_FALSE(status.has_value());

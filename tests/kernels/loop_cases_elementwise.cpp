@@ -98,6 +98,16 @@ auto drawn(bool like) {
   };
 }
 
+auto stochasticRound(DType to) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    attrs = {{"to", static_cast<std::int64_t>(to)}, {"stream", std::int64_t{round}}};
+    const Dims dims = round % 8 == 7 ? Dims{300000 + below(random, 99)} : anyDims(random, round);
+    const float most[] = {1, 1e-7F, 7e4F};  // numbers, those below the least, those above the largest of float16
+    const float bound = most[round % 3];
+    return Operands{{floats(random, dims, -bound, bound, round % 4 == 0)}, {{to, dims}}};
+  };
+}
+
 auto tested(DType dtype) {
   return [=](Random& random, int round, Attributes& attrs) {
     attrs = {{"detect_positive", std::int64_t{round % 2}}, {"detect_negative", std::int64_t{round % 3 != 0}}};
@@ -295,6 +305,8 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Reciprocal", unary(-3, 3), 1e-6, 0, ""},
       {"", "Relu", unary(-3, 3), 0, 0, ""},
       {"", "Round", unary(-30, 30), 0, 0, ""},
+      {"stepscope", "StochasticRound", stochasticRound(DType::kF16), 0, -1, "F16"},
+      {"stepscope", "StochasticRound", stochasticRound(DType::kBF16), 0, -1, "BF16"},
       {"", "Selu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Shrink", unary(-1, 1), 0, 0, ""},
       {"", "Sigmoid", unary(-20, 20), 1e-6, 0, ""},

@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <vector>
 
+#include "kernels/cpu/dnnl_support.h"
 #include "kernels/cpu/loops/support.h"
+#include "kernels/subnormals.h"
+#include "tests/kernels/trial.h"
 
 namespace stepscope {
 namespace {
@@ -37,6 +40,112 @@ TEST(Threads, WorkDecidesHowManyAndNeverMoreThanThereAre) {
   EXPECT_EQ(threadsForElements(kElementsPerThread * 2, 8), 2);
   EXPECT_EQ(threadsForElements(std::int64_t{1} << 60, 8), 8);
   EXPECT_EQ(threadsForElements(std::int64_t{1} << 60, 1), 1);
+}
+
+// Products in all forms, and the sums that kernels cut among their threads, large enough to be cut.
+std::vector<Trial> largeSums() {
+  std::mt19937_64 engine(7);
+  const auto attrs = [](std::initializer_list<std::pair<const char*, std::int64_t>> list) {
+    Attributes made;
+    for (const auto& [name, value] : list) made.set(name, value);
+    return made;
+  };
+  Tensor labels(DType::kI64, {40'000});
+  for (std::int64_t& label : labels.as<std::int64_t>()) label = static_cast<std::int64_t>(engine() % 3);
+  Tensor perRow = random(engine, {1000}), inverse = random(engine, {1000});
+  std::vector<Trial> trials{
+      {"", "MatMul", {}, {random(engine, {300, 500}), random(engine, {500, 260})}, {{300, 260}}},
+      {"", "MatMul", {}, {random(engine, {3, 200, 130}), random(engine, {3, 130, 210})}, {{3, 200, 210}}},
+      {"", "MatMul", {}, {random(engine, {40, 90, 64}), random(engine, {40, 64, 90})}, {{40, 90, 90}}},
+      {"",
+       "Gemm",
+       attrs({{"transA", 1}}),
+       {random(engine, {700, 200}), random(engine, {700, 90}), random(engine, {90})},
+       {{200, 90}}},
+      {"", "Gemm", attrs({{"transB", 1}}), {random(engine, {64, 512}), random(engine, {400, 512})}, {{64, 400}}},
+      {"",
+       "Gemm",
+       attrs({{"transA", 1}, {"transB", 1}}),
+       {random(engine, {300, 128}), random(engine, {150, 300})},
+       {{128, 150}}},
+      {"", "SoftmaxCrossEntropyLoss", {}, {random(engine, {40'000, 3}), labels}, {{}}},
+      {"stepscope",
+       "LayerNormalizationGrad",
+       {},
+       {random(engine, {1000, 96}), random(engine, {1000, 96}), random(engine, {96}), perRow, inverse},
+       {{1000, 96}, {96}, {96}},
+       {DType::kF32, DType::kF32, DType::kF32}},
+  };
+  // Images whose number no number of threads divides; a window, a stride, and one pixel with its images apart and summed.
+  const Dims x{5, 48, 20, 20}, y{5, 64, 20, 20}, w{64, 48, 3, 3}, half{5, 64, 10, 10}, point{64, 48, 1, 1};
+  Attributes window = attrs({}), strided = attrs({});
+  window.set("pads", Ints{1, 1, 1, 1});
+  strided.set("pads", Ints{1, 1, 1, 1});
+  strided.set("strides", Ints{2, 2});
+  trials.push_back({"", "Conv", window, {random(engine, x), random(engine, w), random(engine, {64})}, {y}});
+  trials.push_back({"stepscope", "ConvInputGrad", window, {random(engine, y), random(engine, w), Tensor::ints(x)}, {x}});
+  trials.push_back({"stepscope", "ConvWeightGrad", window, {random(engine, y), random(engine, x), Tensor::ints(w)}, {w}});
+  trials.push_back(
+      {"stepscope", "ConvWeightGrad", strided, {random(engine, half), random(engine, x), Tensor::ints(w)}, {w}});
+  trials.push_back({"", "Conv", {}, {random(engine, x), random(engine, point)}, {y}});
+  trials.push_back(
+      {"stepscope", "ConvWeightGrad", {}, {random(engine, y), random(engine, x), Tensor::ints(point)}, {point}});
+  return trials;
+}
+
+// The library's answers are errors like any other; none of them is thrown.
+TEST(Dnnl, AnswersAreTypedErrors) {
+  EXPECT_TRUE(cpu::dnnlStatus(dnnl_success, "product").has_value());
+  EXPECT_EQ(cpu::dnnlStatus(dnnl_out_of_memory, "product").error().code, ErrorCode::kOutOfMemory);
+  EXPECT_EQ(cpu::dnnlStatus(dnnl_unimplemented, "product").error().code, ErrorCode::kUnsupported);
+  const Status wrong = cpu::dnnlStatus(dnnl_invalid_arguments, "product");
+  EXPECT_EQ(wrong.error().code, ErrorCode::kInternal);
+  EXPECT_EQ(wrong.error().message.find("product: oneDNN answered"), 0U) << wrong.error().message;
+  cpu::DnnlFailure failure;
+  failure.note(dnnl_sgemm('X', 'N', 2, 2, 2, 1, nullptr, 2, nullptr, 2, 0, nullptr, 2));  // no such form
+  failure.note(dnnl_success);
+  EXPECT_FALSE(failure.status("product").has_value());
+  // A primitive that lacks its operands.
+  const auto desc = cpu::plainDesc({4, 4});
+  const dnnl::reorder reorder(dnnl::reorder::primitive_desc(cpu::dnnlEngine(), desc, cpu::dnnlEngine(), desc));
+  const dnnl::stream stream(cpu::dnnlEngine());
+  EXPECT_FALSE(cpu::execute(reorder, stream, {}).has_value());
+  EXPECT_TRUE(cpu::wait(stream).has_value());
+}
+
+TEST(Threads, SumsCutBySizeHaveTheSameBitsForAnyNumber) {
+  int differed = 0;
+  for (const Trial& trial : largeSums()) {
+    std::vector<Outcome> plain, fixed;
+    for (const int threads : {1, 2, 3, 4, 7})
+      for (const bool bySize : {false, true}) {
+        const FixedParts scope(bySize);
+        auto outcome = execute(Backend::kCpu, trial, false, 0, threads);
+        ASSERT_TRUE(outcome.has_value()) << trial.op << ": " << outcome.error().message;
+        EXPECT_NE(outcome->implementation, "reference") << trial.op;
+        EXPECT_EQ(outcome->determinism.order, bySize ? Determinism::Order::kFixed : Determinism::Order::kThreadCount)
+            << trial.op << " " << outcome->implementation;
+        (bySize ? fixed : plain).push_back(std::move(*outcome));
+      }
+    const auto same = [](const Outcome& a, const Outcome& b) {
+      for (std::size_t o = 0; o < a.outputs.size(); ++o)
+        if (std::memcmp(a.outputs[o].data(), b.outputs[o].data(), a.outputs[o].bytes()) != 0) return false;
+      return true;
+    };
+    bool equal = true;
+    for (std::size_t i = 1; i < fixed.size(); ++i) {
+      EXPECT_TRUE(same(fixed[0], fixed[i])) << trial.op << " " << fixed[i].implementation;
+      equal = equal && same(plain[0], plain[i]);
+    }
+    differed += equal ? 0 : 1;
+    const auto exact = execute(Backend::kReference, trial, true);
+    ASSERT_TRUE(exact.has_value());
+    const auto got = fixed[0].outputs[0].as<float>();
+    const auto expected = exact->outputs[0].as<double>();
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(got[i]), expected[i], 1e-3 * (1 + std::abs(expected[i]))) << trial.op << " " << i;
+  }
+  EXPECT_GT(differed, 0) << "none of them depends on the number of threads: the trials are too small";
 }
 
 struct Part {
@@ -90,6 +199,28 @@ Status multiply(std::int64_t rows, std::int64_t depth, std::int64_t columns) {
   const std::array<TensorView, 2> inputs{a.view(), b.view()};
   std::array<TensorView, 1> outputs{y.view()};
   return kernel->run({inputs, outputs, {static_cast<std::byte*>(workspace.data()), kernel->workspaceBytes()}, {}, {}});
+}
+
+// Computed when it is called, not by the compiler.
+__attribute__((noipa)) float product(float a, float b) { return a * b; }
+
+// On every thread of the team, and only while the scope lives.
+TEST(Subnormals, AreZeroOnEveryThreadOfTheScope) {
+  if (!canFlushSubnormals()) GTEST_SKIP() << "this processor cannot flush subnormal numbers";
+  const auto kept = [] {
+    int count = 0;
+#pragma omp parallel num_threads(4) reduction(+ : count)
+    count += product(1e-40F, 0.5F) > 0 ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(kept(), 4);
+  {
+    const SubnormalScope scope(true, 4);
+    EXPECT_EQ(kept(), 0);
+    const SubnormalScope nothing(false, 4);
+    EXPECT_EQ(kept(), 0);
+  }
+  EXPECT_EQ(kept(), 4);
 }
 
 TEST(Threads, OnlyALargeProductStartsThreads) {

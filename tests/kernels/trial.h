@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "kernels/fixed_parts.h"
 #include "kernels/kernel.h"
 
 namespace stepscope {
@@ -32,6 +33,7 @@ inline Tensor random(std::mt19937_64& engine, Dims dims) {
 struct Outcome {
   std::vector<Tensor> outputs;
   std::string implementation;
+  Determinism determinism;
 };
 
 // `twice`: in f64. `shift`: bytes before the workspace.
@@ -56,6 +58,7 @@ inline Result<Outcome> execute(Backend backend, const Trial& trial, bool twice, 
   }
   SS_ASSIGN(const auto kernel, makeKernel(backend, spec));
   outcome.implementation = kernel->implementation();
+  outcome.determinism = kernel->determinism();
   Tensor workspace(DType::kU8, {static_cast<std::int64_t>(kernel->workspaceBytes() + shift)});
   std::memset(workspace.data(), 0xff, workspace.bytes());
   KernelCall call;
@@ -64,6 +67,27 @@ inline Result<Outcome> execute(Backend backend, const Trial& trial, bool twice, 
   call.workspace = {static_cast<std::byte*>(workspace.data()) + shift, kernel->workspaceBytes()};
   SS_TRY(kernel->run(call));
   return outcome;
+}
+
+// What the kernel says of its bits, held to it with one and three threads beside the two of `two`. One that says that the
+// number of threads matters is asked again for sums cut by size alone.
+inline void expectBitsAsItSays(const Trial& trial, const Outcome& two) {
+  EXPECT_FALSE(two.determinism.reason.empty()) << trial.op;
+  if (two.determinism.order == Determinism::Order::kThreadCount) {
+    if (FixedParts::here()) return;  // it cannot; a session gives it one thread
+    const FixedParts scope(true);
+    const auto fixed = execute(Backend::kCpu, trial, false);
+    ASSERT_TRUE(fixed.has_value());
+    return expectBitsAsItSays(trial, *fixed);
+  }
+  for (const int threads : {1, 3}) {
+    const auto other = execute(Backend::kCpu, trial, false, 0, threads);
+    ASSERT_TRUE(other.has_value());
+    for (std::size_t o = 0; o < two.outputs.size(); ++o)
+      if (two.outputs[o].bytes() > 0)
+        EXPECT_EQ(std::memcmp(two.outputs[o].data(), other->outputs[o].data(), two.outputs[o].bytes()), 0)
+            << trial.op << ", threads " << threads << ": " << two.determinism.reason;
+  }
 }
 
 // `expectFast`: the fast kernel takes the trial; else the reference may serve.
@@ -75,6 +99,7 @@ inline void compare(const Trial& trial, bool expectFast = true, double tolerance
   ASSERT_TRUE(fast.has_value()) << fast.error().message;
   ASSERT_TRUE(exact.has_value()) << exact.error().message;
   if (expectFast) EXPECT_NE(fast->implementation, "reference");
+  expectBitsAsItSays(trial, *fast);
   const auto again = execute(Backend::kCpu, trial, false, 64);
   ASSERT_TRUE(again.has_value());
   for (std::size_t o = 0; o < fast->outputs.size(); ++o) {

@@ -36,6 +36,13 @@ class Tree(unittest.TestCase):
             self.assertTrue(any(text in line for line in found), f"{text} is not in {found}")
 
 
+class Terminal(Tree):
+    def test_other_ways_to_print(self):
+        files = {"app/cli/a.cpp": 'say("{}", name);  // not fmt::print\nfmt::print("{}", name);\nstd::cerr << name;\n'}
+        files |= {"app/cli/terminal.cpp": "std::fwrite(text);\n", "engine/a.cpp": 'fmt::print("{}", name);\n'}
+        self.reports("terminal", files, "app/cli/a.cpp:2", "app/cli/a.cpp:3")
+
+
 class Arrows(Tree):
     def test_between_top_folders(self):
         self.reports("arrows", {"engine/ir/a.cpp": '#include "storage/project.h"\n'}, "engine/ir/a.cpp:1:")
@@ -130,7 +137,7 @@ class Readmes(Tree):
 
     def test_registered_ops(self):
         self.reports_map("`list` · `<op>` one op each", ["list.cpp", "exp.cpp", "helper.cpp"], "no word on exp.cpp", "no word on helper.cpp", "`<op>`")
-        files = {"engine/ir/list.cpp": "extern const OpDef kExpOp;\n", "engine/ir/exp.cpp": "", "engine/ir/helper.cpp": ""}
+        files = {"engine/ir/list.cpp": "", "engine/ir/ops.inc": "SS_OP(kExpOp, exp)\n", "engine/ir/exp.cpp": "", "engine/ir/helper.cpp": ""}
         self.reports("readmes", files, "no word on helper.cpp")
 
 

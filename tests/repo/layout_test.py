@@ -100,6 +100,18 @@ def check_format(root, files):
             yield f"{line}; hint: {CLANG_FORMAT} -i FILE"
 
 
+PRINTS = re.compile(r"\b(?:fmt::print|std::cout|std::cerr|f?printf|f?puts|fwrite)\b")
+
+
+def check_terminal(root, files):
+    """Text reaches a terminal through one place, which escapes names from files."""
+    for name in files:
+        if name.startswith("app/cli/") and name.endswith((".cpp", ".h")) and not name.startswith("app/cli/terminal."):
+            for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), 1):
+                if PRINTS.search(line.split("//")[0]):
+                    yield f"{name}:{number}: {line.strip()}; expected say(), tell() or tellError() of app/cli/terminal.h"
+
+
 CHECKS = {
     "format": check_format,
     "top_level": check_top_level,
@@ -110,6 +122,7 @@ CHECKS = {
     "names": check_names,
     "readmes": check_readmes,
     "sizes": check_sizes,
+    "terminal": check_terminal,
     "views": check_views,
 }
 

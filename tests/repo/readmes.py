@@ -2,7 +2,7 @@
 
 In a map, names stand in `backticks`: the stem of a file (`reader`, `reader.h`: both are reader.h and reader.cpp), a folder (`loops/`), a
 path from the top of the tree (`plugins/torch`), or a pattern with at least three letters (`tst_*`). `<op>` stands for the files
-that the folder's list.cpp registers. What lies in a folder below is named in that folder's README, if it has one; a folder of at
+that the folder's ops.inc lists. What lies in a folder below is named in that folder's README, if it has one; a folder of at
 most eight sources, and a folder under tests/, is named as a whole.
 """
 
@@ -89,10 +89,10 @@ def covers(token, name):
 
 
 def registered_in(root, names, folder):
-    """The files whose name is that of an op in a list.cpp of the folder: exp.cpp of kExpOp."""
-    lists = [root / folder / name for name in names if name.split("/")[-1] == "list.cpp"]
-    words = {w.lower() for path in lists for w in re.findall(r"\bk([A-Z]\w*)Op\b", path.read_text(encoding="utf-8"))}
-    return {name for name in names if pathlib.PurePosixPath(name).stem.replace("_", "") in words}
+    """The files that the folder's ops.inc lists: exp.cpp of SS_OP(kExpOp, exp)."""
+    listed = root / folder / "ops.inc"
+    stems = set(re.findall(r"^SS_OP\(\w+, (\w+)\)", listed.read_text(encoding="utf-8"), flags=re.M)) if listed.is_file() else set()
+    return {name for name in names if pathlib.PurePosixPath(name).stem in stems}
 
 
 def exists(root, token):

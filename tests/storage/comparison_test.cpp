@@ -197,6 +197,30 @@ TEST_F(CompareRuns, OptionsTimeAndMemoryThatDifferAreNamed) {
   }
 }
 
+// Another number of threads explains last bits that differ, unless sums do not depend on it.
+TEST_F(CompareRuns, AnotherNumberOfThreadsIsAReason) {
+  const auto recordWith = [this](int threads, const char* deterministic) {
+    auto recorder = Recorder::start(Project::openForWriting(path()).value()).value();
+    RunInfo info = testing::sampleRunInfo();
+    info.threads = threads;
+    auto& option = info.options.emplace_back();
+    option.set_name("deterministic");
+    option.set_value(deterministic);
+    recorder->beginRun(info);
+    ASSERT_TRUE(recorder->close());
+  };
+  recordWith(1, "run");
+  recordWith(4, "run");
+  recordWith(1, "threads");
+  recordWith(4, "threads");
+  const auto project = Project::openReadOnly(path()).value();
+  const auto reason = [&](std::int64_t a, std::int64_t b) { return compareRuns(project, a, b).value().threads; };
+  EXPECT_TRUE(reason(1, 2).starts_with("1 and 4 threads: ")) << reason(1, 2);
+  EXPECT_FALSE(reason(2, 3).empty());
+  EXPECT_EQ(reason(3, 4), "");
+  EXPECT_EQ(reason(1, 3), "");
+}
+
 TEST_F(CompareRuns, StatisticsOfValuesDivergeInTheOrderOfExecution) {
   withStatistics = true;
   record({});

@@ -60,6 +60,7 @@ TEST(Format, CsvFollowsRfc4180AndDisarmsFormulas) {
   EXPECT_EQ(csvCell("a,b"), "\"a,b\"");
   EXPECT_EQ(csvCell("say \"hi\"\n"), "\"say \"\"hi\"\"\n\"");
   EXPECT_EQ(csvCell("=1+1"), "'=1+1");
+  EXPECT_EQ(csvCell("\x1b[2J\x7f"), "\\x1b[2J\\x7f");
   EXPECT_EQ(csvCell("@x"), "'@x");
 }
 

@@ -134,6 +134,18 @@ TEST(GraphChain, DamagedChainIsAnError) {
   }
 }
 
+TEST(GraphChain, GraphZeroIsAnError) {
+  const TemporaryFolder folder;
+  const auto file = folder / "a.stepscope";
+  auto recorder = record(file);
+  recorder->graph(sampleStages().back(), 1);
+  ASSERT_TRUE(recorder->close());
+  ASSERT_TRUE(Connection::open(file.string(), Connection::Mode::kWrite).value().execute("UPDATE graphs SET id = 0"));
+  const auto graph = readGraph(Project::openReadOnly(file).value(), 1);
+  ASSERT_FALSE(graph);
+  EXPECT_EQ(graph.error().code, ErrorCode::kCorrupt) << graph.error().message;
+}
+
 TEST(GraphChain, BlobAfterAnotherNeedsIt) {
   std::string before, bytes;
   for (int i = 0; i < 50'000; ++i) before += static_cast<char>(i * 2654435761u >> 13);

@@ -4,6 +4,7 @@
 
 #include "storage/comparison.h"
 #include "storage/report/data.h"
+#include "storage/report/html_report.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
 #include "tests/storage/sample_run.h"
@@ -11,7 +12,7 @@
 namespace stepscope::storage {
 namespace {
 
-constexpr std::int64_t kStep = 10'000'000, kWaiting = 60'000'000'000;
+constexpr std::int64_t kStep = 10'000'000, kCpu = 18'000'000, kWaiting = 60'000'000'000;
 
 class JudgedSteps : public ::testing::Test {
  protected:
@@ -24,10 +25,12 @@ class JudgedSteps : public ::testing::Test {
     plan_ = testing::samplePlan({1, 0});
     recorder_->plan(plan_);
   }
-  void run(std::int64_t number, bool stopped = false) {
+  void run(std::int64_t number, bool stopped = false, bool walked = false) {
     auto step = testing::sampleStep(plan_, number);
+    step.set_cpu_ns(kCpu);
+    step.set_wait_ns(wait_);
     step.set_ns(stopped ? kWaiting : kStep);
-    recorder_->step(step);
+    recorder_->step(step, walked);
     if (!stopped) return;
     snapshot::Alert alert;
     alert.set_code("stopped");
@@ -56,6 +59,7 @@ class JudgedSteps : public ::testing::Test {
 
   testing::TemporaryFolder folder_;
   snapshot::Plan plan_;
+  std::int64_t wait_ = 0;
   std::unique_ptr<Recorder> recorder_;
 };
 
@@ -85,6 +89,48 @@ TEST_F(JudgedSteps, WarmUpIsAllThatARunOfOneStepHas) {
   run(0);
   run(1, true);
   expectJudged(end(), 0);
+}
+
+// Instruction by instruction is slower: such steps count only where a run has no others.
+TEST_F(JudgedSteps, AreNotWalkedWhileOthersRan) {
+  begin();
+  for (int i = 0; i < 6; ++i) run(i, false, i == 2 || i == 4);
+  const Project project = end();
+  expectJudged(project, 3);
+  EXPECT_EQ(readTiming(project, 1)->kind.speed(), "recorded");
+  begin();
+  for (int i = 0; i < 4; ++i) run(i, false, i > 0);
+  const Project again = end();
+  expectJudged(again, 3);
+  EXPECT_EQ(readTiming(again, 2)->kind.speed(), "walked");
+  const auto compared = compareRuns(again, 1, 2);
+  EXPECT_EQ(unlikeSpeeds(compared->kindA, compared->kindB), "A recorded, B walked");
+  EXPECT_EQ(unlikeSpeeds(compared->kindA, compared->kindA), "");
+  StepKind mixed = compared->kindA;
+  mixed.add(1, 0, 0, kFullSpeed);
+  EXPECT_EQ(unlikeSpeeds(mixed, mixed), "A 1 full speed, 3 recorded, B 1 full speed, 3 recorded");
+}
+
+// A machine that does other things makes times longer: report and comparison say so.
+TEST_F(JudgedSteps, SayThatTheMachineWasBusy) {
+  begin();
+  for (int i = 0; i < 3; ++i) run(i);
+  (void)end();
+  begin();
+  wait_ = kCpu / 2;
+  for (int i = 0; i < 3; ++i) run(i);
+  const Project project = end();
+  const auto compared = compareRuns(project, 1, 2);
+  EXPECT_FALSE(compared->kindA.busy());
+  EXPECT_TRUE(compared->kindB.busy());
+  EXPECT_DOUBLE_EQ(compared->kindB.waitShare(), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(compared->kindB.processors(), 1.8);
+  EXPECT_TRUE(readStepTimes(project)->at(2).kind.busy());
+  for (const int which : {1, 2}) {
+    const std::string html = htmlReport(readReportData(project, which).value());
+    EXPECT_EQ(html.find("The machine was busy: 33 %") != std::string::npos, which == 2);
+    EXPECT_NE(html.find("waited"), std::string::npos);
+  }
 }
 
 TEST_F(JudgedSteps, AWriterSeesThemToo) {

@@ -96,6 +96,11 @@ void makeVersion(const std::filesystem::path& path, int version) {
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
   // What told of a stop before steps did.
   ASSERT_TRUE(connection.execute("INSERT INTO alerts VALUES (NULL, 1, 'info', 'stopped', 'stopped once', -1, -1, 2, 7)"));
+  ASSERT_TRUE(
+      connection.execute("UPDATE steps SET stopped_in = 1 WHERE step = 2; ALTER TABLE steps DROP COLUMN cpu_ns; ALTER TABLE "
+                         "steps DROP COLUMN wait_ns; ALTER TABLE steps DROP COLUMN speed; DROP INDEX step_spans_index_0; "
+                         "PRAGMA user_version = 5"));
+  if (version == 5) return;
   ASSERT_TRUE(connection.execute("ALTER TABLE steps DROP COLUMN stopped_in; PRAGMA user_version = 4"));
   if (version == 4) return;
   ASSERT_TRUE(connection.execute("DROP TABLE determinism; ALTER TABLE graphs DROP COLUMN base; PRAGMA user_version = 3"));
@@ -142,6 +147,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     EXPECT_EQ(readGraph(*project, 1)->phase(), "optimizer");
     EXPECT_TRUE(readDeterminism(*project, 1)->empty());
     EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
+    EXPECT_EQ(data->timing.kind.speed(), "recorded") << "told by the spans";
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
   }
   testing::recordSample(folder / "new.stepscope", {1, 1});
@@ -157,9 +163,10 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_EQ(readGraph(*project, 1)->phase(), "optimizer") << "a graph of before stands alone";
   EXPECT_TRUE(readDeterminism(*project, 1)->empty());
   EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
+  EXPECT_EQ(readTiming(*project, 1)->kind.speed(), "recorded");
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -4,7 +4,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <thread>
+
+#include "storage/checked_files.h"
 #include "storage/queries.h"
+#include "storage/recorder.h"
 #include "tests/storage/sample_run.h"
 
 namespace stepscope::storage {
@@ -99,6 +104,42 @@ TEST(Project, FollowsASymbolicLinkGivenByTheUser) {
   const auto project = Project::openReadOnly(folder / "link.stepscope");
   ASSERT_TRUE(project) << project.error().message;
   EXPECT_TRUE(project->path().ends_with("/a.stepscope"));
+}
+
+// The list of runs is read every moment while one is recorded: a file that this process has checked is not read to its end
+// again.
+TEST(Project, IsCheckedOnceWhileItStaysTheSame) {
+  const TemporaryFolder folder;
+  const auto path = folder / "p.stepscope";
+  testing::recordSample(path, {1, 20});
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // a file that just changed could change again unseen
+  int before = wholeChecks();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Project::openReadOnly(path));
+  EXPECT_EQ(wholeChecks(), before + 1);
+  {
+    auto recorder = Recorder::start(Project::openForWriting(path).value()).value();
+    before = wholeChecks();
+    for (int i = 0; i < 5; ++i) {
+      recorder->beginRun(testing::sampleRunInfo());
+      ASSERT_TRUE(recorder->flush());
+      const auto reader = Project::openReadOnly(path);
+      ASSERT_TRUE(reader);
+      EXPECT_EQ(listRuns(*reader)->size(), static_cast<std::size_t>(i) + 2);
+    }
+    EXPECT_EQ(wholeChecks(), before) << "this process wrote what is new in it";
+  }
+  // What another one did to it is seen.
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    const auto size = static_cast<std::streamoff>(std::filesystem::file_size(path));
+    for (std::streamoff page = 4096; page < size; page += 4096) {
+      file.seekp(page);
+      file.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+    }
+  }
+  const auto damaged = Project::openReadOnly(path);
+  EXPECT_TRUE(!damaged || !damaged->warnings().empty());
+  EXPECT_GT(wholeChecks(), before);
 }
 
 }  // namespace

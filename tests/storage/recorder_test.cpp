@@ -226,6 +226,84 @@ TEST(Recorder, FullQueueDropsDetailAndSaysSoInTheFile) {
   EXPECT_EQ(kept + lostSpans + lostSteps * plan.instructions_size(), 400 * plan.instructions_size());
 }
 
+// Who waits for room loses nothing, however small the queue is, and whatever fills it.
+TEST(Recorder, StepsThatMayWaitAreAllRecorded) {
+  const TemporaryFolder folder;
+  RecorderSettings settings;
+  settings.queueBytes = 4096;  // less than one step with its spans
+  settings.commitInterval = std::chrono::seconds(60);
+  settings.stepPatience = std::chrono::minutes(10);
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
+  const auto run = recorder->beginRun({});
+  recorder->graph(testing::sampleGraph({8, 0}));
+  const auto plan = testing::samplePlan({8, 0});
+  for (int step = 0; step < 100; ++step) recorder->step(testing::sampleStep(plan, step));
+  const RecorderState state = recorder->state();
+  EXPECT_GT(state.waits, 0) << "one step at a time fits";
+  EXPECT_GT(state.waitedNs, 0);
+  EXPECT_EQ(state.lost, 0);
+  ASSERT_TRUE(recorder->close());
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_TRUE(readLost(project, run)->empty());
+  const auto steps = readSteps(project, run).value();
+  ASSERT_EQ(steps.size(), 100u);
+  for (const StepRow& step : steps)
+    EXPECT_EQ(static_cast<int>(readSpans(project, step.id)->size()), plan.instructions_size());
+}
+
+// The wait has an end: nobody stands still for a file that cannot be written, and one wait for nothing is enough.
+TEST(Recorder, NoStepWaitsForAFileThatCannotBeWritten) {
+  const TemporaryFolder folder;
+  RecorderSettings settings;
+  settings.queueBytes = 1 << 16;
+  settings.stepPatience = std::chrono::hours(1);
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
+  const auto run = recorder->beginRun({});
+  ASSERT_TRUE(recorder->flush());
+  const Connection other = Connection::open((folder / "a.stepscope").string(), Connection::Mode::kWrite).value();
+  ASSERT_TRUE(other.execute("BEGIN IMMEDIATE"));
+  recorder->step({});
+  EXPECT_EQ(recorder->flush().error().code, ErrorCode::kLocked);
+  for (int i = 1; i < 2000; ++i) {
+    snapshot::StepRecord step;
+    step.set_step(i);
+    recorder->step(step);
+  }
+  EXPECT_EQ(recorder->state().waits, 0) << "this took hours otherwise";
+  ASSERT_TRUE(other.execute("ROLLBACK"));
+  while (!recorder->flush()) {
+  }
+  EXPECT_GT(recorder->state().lostSteps, 0);
+  for (int i = 2000; i < 2010; ++i) {
+    snapshot::StepRecord step;
+    step.set_step(i);
+    recorder->step(step);
+  }
+  const std::int64_t lostSteps = recorder->state().lostSteps;
+  (void)recorder->close();
+  const auto steps = readSteps(Project::openReadOnly(folder / "a.stepscope").value(), run).value();
+  EXPECT_EQ(static_cast<std::int64_t>(steps.size()) + lostSteps, 2010);
+  EXPECT_EQ(steps.back().step, 2009) << "recording goes on by itself";
+}
+
+TEST(Recorder, AWaitForNothingIsNotRepeatedUntilSomethingIsWritten) {
+  const TemporaryFolder folder;
+  RecorderSettings settings;
+  settings.queueBytes = 1 << 12;
+  settings.stepPatience = std::chrono::milliseconds(1);
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
+  recorder->beginRun({});
+  ASSERT_TRUE(recorder->flush());
+  const Connection other = Connection::open((folder / "a.stepscope").string(), Connection::Mode::kWrite).value();
+  ASSERT_TRUE(other.execute("BEGIN IMMEDIATE"));
+  for (int i = 0; i < 1000; ++i) recorder->step({});
+  EXPECT_LE(recorder->state().waits, 1);
+  EXPECT_GT(recorder->state().lostSteps, 0);
+  ASSERT_TRUE(other.execute("ROLLBACK"));
+  while (!recorder->flush()) {
+  }
+}
+
 TEST(Recorder, StopsWithAMessageWhenTheFileBreaksAndTheRunGoesOn) {
   const TemporaryFolder folder;
   auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
@@ -250,6 +328,50 @@ TEST(Recorder, StopsWithAMessageWhenTheFileBreaksAndTheRunGoesOn) {
     EXPECT_FALSE(recorder->state().message.empty());
     EXPECT_GT(recorder->state().lost, 0);
   }
+}
+
+TEST(Recorder, WaitsForAnotherProcessThatHoldsTheFile) {
+  const TemporaryFolder folder;
+  RecorderSettings settings;
+  settings.queueBytes = 1 << 16;  // holds some 200 steps
+  auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value(), settings).value();
+  const auto run = recorder->beginRun({});
+  ASSERT_TRUE(recorder->flush());
+  const Connection other = Connection::open((folder / "a.stepscope").string(), Connection::Mode::kWrite).value();
+  ASSERT_TRUE(other.execute("BEGIN IMMEDIATE"));
+  for (int i = 0; i < 1000; ++i) {
+    snapshot::StepRecord step;
+    step.set_step(i);
+    recorder->step(step);
+  }
+  EXPECT_EQ(recorder->flush().error().code, ErrorCode::kLocked);
+  EXPECT_EQ(recorder->state().health, RecorderState::Health::kPaused);
+  for (int i = 1000; i < 2000; ++i) {
+    snapshot::StepRecord step;
+    step.set_step(i);
+    recorder->step(step);
+  }
+  ASSERT_TRUE(other.execute("ROLLBACK"));
+  while (!recorder->flush()) {
+  }
+  EXPECT_EQ(recorder->state().health, RecorderState::Health::kRecording);
+  const std::int64_t lostSteps = recorder->state().lostSteps;
+  EXPECT_GT(lostSteps, 0);
+  const Status closed = recorder->close();
+  ASSERT_FALSE(closed) << "steps are missing";
+  EXPECT_EQ(closed.error().code, ErrorCode::kLocked);
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  EXPECT_EQ(static_cast<std::int64_t>(readSteps(project, run)->size()) + lostSteps, 2000);
+  std::int64_t told = 0;
+  const auto lost = readLost(project, run).value();
+  for (const LostRow& row : lost) {
+    if (row.what != "steps") continue;
+    told += row.amount;
+    if (row.firstStep >= 1000) {
+      EXPECT_NE(row.reason.find("locked"), std::string::npos) << row.reason;
+    }
+  }
+  EXPECT_EQ(told, lostSteps);
 }
 
 TEST(Recorder, RefusesAProjectOpenedForReading) {

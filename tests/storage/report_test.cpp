@@ -10,6 +10,7 @@
 #include <set>
 
 #include "storage/report/data.h"
+#include "storage/sqlite.h"
 #include "storage/weights_mark.h"
 #include "tests/storage/sample_run.h"
 
@@ -364,6 +365,26 @@ TEST_F(Report, UnknownEndingAndRunAreNamed) {
 TEST_F(Report, IsTheSameEveryTime) {
   for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json"})
     EXPECT_EQ(make("a.stepscope", name), make("a.stepscope", name)) << name;
+}
+
+// As any program with SQLite could write them.
+TEST(HostileReport, PhaseOfAnInstructionIsText) {
+  const testing::TemporaryFolder folder;
+  const auto file = folder / "a.stepscope";
+  testing::recordSample(file, {1, 3});
+  ASSERT_TRUE(Connection::open(file.string(), Connection::Mode::kWrite)
+                  .value()
+                  .execute("UPDATE instructions SET phase = 'x\", \"forged\": \"' || char(10)"));
+  const auto project = Project::openReadOnly(file).value();
+  ASSERT_TRUE(writeReport(project, 0, folder / "r.trace.json"));
+  const Json trace = Json::parse(readAll(folder / "r.trace.json"), nullptr, false);
+  ASSERT_FALSE(trace.is_discarded());
+  int found = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    EXPECT_FALSE(event.contains("args") && event["args"].contains("forged"));
+    found += event.contains("args") && event["args"].contains("phase") ? 1 : 0;
+  }
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// storage_sample_report FOLDER [BLOCKS STEPS]: writes sample.stepscope and every kind of report into FOLDER.
+// storage_sample_report FOLDER [BLOCKS STEPS [project]]: writes sample.stepscope and every kind of report into FOLDER; with
+// "project" no report.
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,6 +18,7 @@ int main(int argc, char** argv) {
   testing::SampleSize size;
   if (argc >= 4) size = {std::atoi(argv[2]), std::atoi(argv[3])};
   testing::recordSample(file, size);
+  if (argc >= 5) return 0;
   const auto project = Project::openReadOnly(file);
   for (const char* name : {"report.html", "report.json", "report.csv", "report.ops.csv", "report.instructions.csv",
                            "report.phases.csv", "report.trace.json"}) {

@@ -10,8 +10,12 @@
 #include "tests/views/view_bench.h"
 #include "views/batch/batch_view.h"
 #include "views/batch/worst_row.h"
+#include "views/common/details.h"
 #include "views/common/findings.h"
+#include "views/common/padding_cost.h"
 #include "views/common/tokens.h"
+#include "views/graph/graph_marks.h"
+#include "views/graph/graph_model.h"
 
 using namespace stepscope;
 
@@ -53,6 +57,67 @@ class BatchViewTest : public QObject {
     QCOMPARE(rgb[0].pixel(0, 0), qRgb(255, 0, 0));
     QCOMPARE(rgb[0].pixel(1, 0), qRgb(0, 255, 0));
     QCOMPARE(rgb[0].pixel(0, 1), qRgb(0, 0, 255));
+  }
+
+  // 20 ms of two instructions over [2, 3] places of which two hold nothing, beside one over something else.
+  void paddingIsANumberAHeatAndAnAdvice() {
+    Bench bench;
+    bench.store.setModel(model());
+    bench.store.setGraph(graph());
+    snapshot::Plan p;
+    for (int i = 0; i < 3; ++i) {
+      auto* in = p.add_instructions();
+      in->set_index(i);
+      in->set_node(i);
+      auto* out = in->add_outputs();
+      out->set_value(i < 2 ? 10 + i : 3);
+      out->set_buffer(-1);
+    }
+    bench.store.setPlan(PlanSnapshot::make(std::move(p)));
+    const auto step = [&](std::int64_t longest) {
+      auto record = std::make_shared<snapshot::StepRecord>(*stepOf(longest, 4));
+      record->mutable_densities(0)->set_longest(longest);
+      for (int i = 0; i < 3; ++i) {
+        auto* span = record->add_spans();
+        span->set_instruction(i);
+        span->set_end_ns(10'000'000);
+      }
+      bench.store.addStep(record);
+    };
+    step(2);
+    const PaddingCost cost = PaddingCost::of(bench.store);
+    QCOMPARE(cost.inputs.size(), std::size_t{1});
+    QCOMPARE(cost.stepNs, 30'000'000);
+    QCOMPARE(cost.inputs[0].value, 0);
+    QVERIFY(std::abs(cost.inputs[0].ns - 20'000'000 / 3) <= 1);
+    QVERIFY(std::abs(cost.inputs[0].cutNs - 20'000'000 / 3) <= 1);
+    QCOMPARE(cost.instructions[2], -1.0);
+    QVERIFY(std::abs(cost.instructions[0] - 10'000'000.0 / 3) < 1);
+
+    BatchView view(bench.context());
+    view.resize(900, 500);
+    view.show();
+    view.openPage(BatchView::kDensity);
+    const auto text = [&] {
+      QString all;
+      for (const auto* page : view.findChildren<Details*>()) all += page->toPlainText().replace(QChar(0xa0), ' ');
+      return all;
+    };
+    QTRY_VERIFY2(text().contains(QStringLiteral("at least 6.67 ms of a step")), qPrintable(text()));
+    QVERIFY2(text().contains(QStringLiteral("longest row has 2 of 3")), qPrintable(text()));
+    step(3);
+    QTRY_VERIFY2(text().contains(QStringLiteral("rows of like length")), qPrintable(text()));
+
+    // The same as heat of the graph: the share of a node beside the largest.
+    const std::atomic<bool> go = false;
+    const auto layout = GraphModel::make(bench.store.graph(), go);
+    const GraphMarks marks = GraphMarks::make(PlanMarks::make(layout, bench.store.plan()), bench.store, HeatKind::kPadding);
+    QCOMPARE(marks.nodes[static_cast<std::size_t>(layout->ofNodeId(0))].heat, 1.0F);
+    QCOMPARE(marks.nodes[static_cast<std::size_t>(layout->ofNodeId(2))].heat, -1.0F);
+    // Without padding there is nothing to tell.
+    bench.store.addStep(stepOf(9, 6));
+    QVERIFY(PaddingCost::of(bench.store).inputs.empty());
+    QTRY_VERIFY(!text().contains(QStringLiteral("at least")));
   }
 
   void theWorstRowIsTheLargestAndNanBeatsIt() {

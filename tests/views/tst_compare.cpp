@@ -2,11 +2,13 @@
 // Two runs beside each other, and the start-ups of a project, as tables: without a file and without a worker.
 #include <QAbstractItemModelTester>
 #include <QLabel>
+#include <QMenu>
 #include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
 #include <limits>
 
+#include "views/common/comparison_cells.h"
 #include "views/common/format.h"
 #include "views/common/startup_history.h"
 #include "views/common/tokens.h"
@@ -32,7 +34,7 @@ RunEntry entry(std::int64_t id, std::int64_t steps) {
   return e;
 }
 
-RunComparison comparison() {
+RunComparison madeComparison() {
   RunComparison c;
   c.request = {1, 2, 1e-5, 1e-8, {}};
   c.a.run = entry(1, 3);
@@ -96,6 +98,13 @@ PlanPtr plan() {
     in->set_phase(i == 0 ? snapshot::FORWARD : snapshot::BACKWARD);
   }
   return PlanSnapshot::make(std::move(p));
+}
+
+QStringList rolesOf(const std::vector<TableRow>& rows) {
+  QStringList roles;
+  for (const TableRow& row : rows)
+    for (const TableCell& cell : row.cells) roles << cell.role;
+  return roles;
 }
 
 struct Desk {
@@ -164,7 +173,7 @@ class CompareTest : public QObject {
   }
 
   void everyTableKeepsTheContractOfModels() {
-    const RunComparison c = comparison();
+    const RunComparison c = madeComparison();
     RowTableModel model(timeColumns(Times::kOperators));
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
     for (const Times which : {Times::kOperators, Times::kStepPhases, Times::kBuild, Times::kMemory}) {
@@ -182,7 +191,7 @@ class CompareTest : public QObject {
 
   // A run whose steps were all stopped in has no time of a step, and nothing is less than what is not there.
   void whatOneRunLacksHasNoDifference() {
-    RunComparison c = comparison();
+    RunComparison c = madeComparison();
     const auto times = [&c] {
       QStringList texts;
       for (const TableRow& row : summaryRows(c))
@@ -202,8 +211,97 @@ class CompareTest : public QObject {
     }
   }
 
+  // Steps that ran in other ways, or on a busy machine, are set beside each other with a word, and never in green.
+  void timesThatWereNotTakenAlikeAreNotJudged() {
+    RunComparison c = madeComparison();
+    c.memory.clear();
+    PairTimes times;
+    times.a.speed = times.b.speed = QStringLiteral("recorded");
+    const auto green = [&] {
+      return rolesOf(timeRows(c, Times::kOperators, nullptr, times.comparable())).contains(u"ok") ||
+             rolesOf(summaryRows(c, times)).contains(u"ok");
+    };
+    QVERIFY(green());
+    QVERIFY(comparison::timesNote(times).isEmpty());
+    times.b.speed = QStringLiteral("walked");
+    QVERIFY(!green());
+    QVERIFY(comparison::timesNote(times).contains(QStringLiteral("A recorded, B walked")));
+    times.a.speed = times.b.speed = QStringLiteral("2 recorded, 3 full speed");
+    QVERIFY2(!green(), "a mixture is like no other");
+    times.a.speed = times.b.speed = QStringLiteral("recorded");
+    times.b.measured = times.b.busy = true;
+    times.b.waitShare = 0.25;
+    QVERIFY(!green());
+    QVERIFY2(comparison::timesNote(times).contains(QStringLiteral("busy machine: it waited for 25 %")),
+             qPrintable(comparison::timesNote(times)));
+    QVERIFY(rolesOf(summaryRows(c, times)).contains(u"warn"));
+    Desk desk;
+    desk.store.project().setRuns({c.a.run, c.b.run});
+    CompareView view(desk.context);
+    desk.store.project().setCompareRequest(c.request);
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(c), {});
+    RunTimes::of(desk.store.project()).set({{1, times.a}, {2, times.b}});
+    view.resize(900, 400);
+    view.show();
+    const auto* note = view.findChild<QLabel*>(QStringLiteral("compare_note"));
+    QVERIFY(note && note->isVisible() && note->text().contains(QStringLiteral("busy")));
+    QVERIFY(!note->text().contains('\n'));
+    const QString threads = QStringLiteral("1 and 4 threads: other bits");
+    RunTimes::of(desk.store.project()).setThreads(c.request, threads);
+    QCOMPARE(note->text().section('\n', 1), threads);
+    CompareRequest other = c.request;
+    std::swap(other.a, other.b);
+    RunTimes::of(desk.store.project()).setThreads(other, threads);
+    QVERIFY2(!note->text().contains(threads), "it is not of the pair that is shown");
+  }
+
+  // A pass leads to the places where it almost applied and to the nodes it made.
+  void aPassLeadsToItsMatchesAndNearMisses() {
+    struct Phases : StartupTableView {
+      using StartupTableView::fillMenu;
+      using StartupTableView::StartupTableView;
+    };
+    Desk desk;
+    snapshot::Graph g = graph()->graph();
+    g.mutable_nodes(1)->mutable_provenance()->set_pass("fold");
+    desk.store.setGraph(GraphSnapshot::make(std::move(g)));
+    auto spans = phases(10);
+    snapshot::PassReport* pass = spans[2].mutable_pass();
+    pass->set_name("fold");
+    for (const int node : {0, 77}) {
+      auto* miss = pass->add_near_misses();
+      miss->set_node(node);
+      miss->set_condition("its input is read twice");
+    }
+    desk.store.setPhases(std::move(spans));
+    Phases view(desk.context);
+    tableOf(view);
+    QMenu of, none;
+    view.fillMenu(none, 0);
+    QVERIFY(none.isEmpty());
+    view.fillMenu(of, 2);
+    auto* misses = of.findChild<QMenu*>(QStringLiteral("pass_near_misses"));
+    auto* matches = of.findChild<QMenu*>(QStringLiteral("pass_matches"));
+    QVERIFY(misses && matches);
+    QCOMPARE(misses->actions().size(), 2);
+    QVERIFY(misses->actions()[0]->text().contains(QStringLiteral("read twice")));
+    QVERIFY2(!misses->actions()[1]->isEnabled(), "a node that is gone");
+    misses->actions()[0]->trigger();
+    QCOMPARE(desk.selection.selection().node, 0);
+    matches->actions()[0]->trigger();
+    QCOMPARE(desk.selection.selection().node, 1);
+  }
+
+  void whatDiffersIsPrintedWithDigitsThatDiffer() {
+    Divergence d{3, QStringLiteral("loss"), 2.5, 2.5000000000001, {}, {}};
+    QVERIFY2(comparison::divergenceText(d).endsWith(QStringLiteral(" and 2.5000000000001")),
+             qPrintable(comparison::divergenceText(d)));
+    d.b = 2.75;
+    QVERIFY(comparison::divergenceText(d).endsWith(QStringLiteral("2.500000 and 2.750000")));
+  }
+
   void timesStandWithTheirStatistics() {
-    const auto rows = timeRows(comparison(), Times::kOperators, plan().get());
+    const auto rows = timeRows(madeComparison(), Times::kOperators, plan().get());
     QCOMPARE(rows.size(), std::size_t{2});
     const auto& matmul = rows[0].cells;
     QStringList texts;
@@ -216,7 +314,7 @@ class CompareTest : public QObject {
     QCOMPARE(rows[1].cells[9].text, QStringLiteral("–"));
     QCOMPARE(rows[0].target.instruction, 0);
     QCOMPARE(rows[1].target.instruction, 1);
-    const auto memory = timeRows(comparison(), Times::kMemory, nullptr);
+    const auto memory = timeRows(madeComparison(), Times::kMemory, nullptr);
     QCOMPARE(memory[0].cells[3].text, QStringLiteral("−1.00 KiB"));
     QCOMPARE(memory[1].cells[1].text, QStringLiteral("–"));
   }
@@ -225,7 +323,7 @@ class CompareTest : public QObject {
     Desk desk;
     desk.store.setGraph(graph());
     DivergenceView view(desk.context);
-    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
     const auto* model = tableOf(view);
     QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
                                     QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -262,7 +360,7 @@ class CompareTest : public QObject {
     facts.setRunComparison(nullptr, QStringLiteral("run '2': not in this project"));
     note();
     QVERIFY(view.emptyText().contains(QStringLiteral("run '2'")));
-    RunComparison equal = comparison();
+    RunComparison equal = madeComparison();
     equal.divergences.clear();
     equal.outside = 0;
     equal.first.reset();
@@ -304,7 +402,7 @@ class CompareTest : public QObject {
     facts.setRuns({entry(1, 3), entry(2, 3), entry(3, 0), entry(4, 0)});
     QCOMPARE(asked.size(), std::size_t{3});
     // A run of the pair that went on is read again.
-    RunComparison c = comparison();
+    RunComparison c = madeComparison();
     c.a.run = entry(1, 3);
     c.b.run = entry(3, 0);
     facts.setRunComparison(std::make_shared<const RunComparison>(c), {});
@@ -326,7 +424,7 @@ class CompareTest : public QObject {
     view.show();
     auto& facts = desk.store.project();
     facts.setRuns({entry(1, 3), entry(2, 3)});
-    facts.setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    facts.setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
     QCoreApplication::processEvents();
     auto* table = view.findChild<QTableView*>(QStringLiteral("compare_summary"));
     QVERIFY(table->model()->rowCount() > 5);
@@ -347,7 +445,7 @@ class CompareTest : public QObject {
     CompareOptionsView view(desk.context);
     auto& facts = desk.store.project();
     facts.setCompareRequest({1, 2, 1e-5, 1e-8, {}});
-    facts.setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    facts.setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
     const auto* model = tableOf(view);
     QAbstractItemModelTester tester(const_cast<QAbstractItemModel*>(model),
                                     QAbstractItemModelTester::FailureReportingMode::QtTest);
@@ -375,7 +473,7 @@ class CompareTest : public QObject {
   void timesSwitchBetweenTheirTables() {
     Desk desk;
     CompareTimesView view(desk.context);
-    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(comparison()), {});
+    desk.store.project().setRunComparison(std::make_shared<const RunComparison>(madeComparison()), {});
     const auto* model = tableOf(view);
     QCOMPARE(cell(model, 0, 0), QStringLiteral("MatMul  forward"));
     auto* which = view.findChild<QComboBox*>(QStringLiteral("compare_times_which"));

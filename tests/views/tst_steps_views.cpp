@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What follows the steps: sums over them, values from one to the next.
 #include <QAbstractItemModelTester>
+#include <QElapsedTimer>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 
 #include "engine/snapshot/gradient_norm.h"
@@ -80,6 +82,53 @@ class StepsViewsTest : public QObject {
     table->setCurrentIndex(table->model()->index(1, 0));
     QCOMPARE(view.shown(), 1);
     QCOMPARE(b.selection.selection().value, 10);
+  }
+
+  // Of a long run every step has its numbers; whole records are kept of the newest, spans of 64.
+  void aLongRunIsKeptInColumns() {
+    constexpr int kSteps = 100'000;
+    SnapshotStore store;
+    int told = 0;
+    std::int64_t lastTold = -1;
+    connect(&store, &SnapshotStore::stepsChanged, &store, [&] {
+      ++told;
+      lastTold = store.series().step().back();
+    });
+    QElapsedTimer timer;
+    timer.start();
+    for (int i = 0; i < kSteps; ++i) {
+      auto step = std::make_shared<snapshot::StepRecord>();
+      step->set_step(i);
+      step->set_loss(1.0 / (1 + i));
+      step->set_has_loss(true);
+      step->set_ns(1000 + i);
+      for (int s = 0; s < 3; ++s) step->add_spans()->set_instruction(s);
+      if (i % 50 == 0) step->add_statistics()->set_kind("gradient");
+      store.addStep(std::move(step));
+    }
+    const double seconds = static_cast<double>(timer.elapsed()) / 1000;
+    QCOMPARE(store.series().size(), std::size_t{kSteps});
+    QCOMPARE(store.series().loss()[50'000], 1.0 / 50'001);
+    QCOMPARE(store.series().ns()[99'999], 100'999);
+    QVERIFY2(store.steps().size() < 3000, qPrintable(QString::number(store.steps().size())));
+    QCOMPARE(store.steps().back()->step(), kSteps - 1);
+    const auto spans =
+        std::count_if(store.steps().begin(), store.steps().end(), [](const StepPtr& s) { return s->spans_size() > 0; });
+    QCOMPARE(spans, 64);
+    QVERIFY(std::is_sorted(store.steps().begin(), store.steps().end(),
+                           [](const StepPtr& a, const StepPtr& b) { return a->step() < b->step(); }));
+    const auto sampled =
+        std::count_if(store.steps().begin(), store.steps().end(), [](const StepPtr& s) { return s->statistics_size() > 0; });
+    QVERIFY2(sampled > 100, "older steps with statistics are thinned out, not dropped");
+    // Told as often as anybody can look, and of the last one in any case.
+    QVERIFY2(told <= SignalRate::kPerSecond * (2 + seconds), qPrintable(QString::number(told)));
+    QTRY_COMPARE(lastTold, std::int64_t{kSteps - 1});
+
+    store.takeBackFrom(99'990);
+    QCOMPARE(store.series().size(), std::size_t{99'990});
+    QCOMPARE(store.steps().back()->step(), 99'989);
+    QCOMPARE(store.series().nearest(70.4), std::size_t{70});
+    QCOMPARE(store.series().nearest(1e9), std::size_t{99'989});
   }
 };
 

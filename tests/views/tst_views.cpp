@@ -184,6 +184,12 @@ class ViewsTest : public QObject {
     QVERIFY(error.contains(QStringLiteral("lots")));
     InstructionFilter::parse(QStringLiteral("is:blue"), &error);
     QVERIFY(!error.isEmpty());
+    error.clear();
+    InstructionFilter::parse(QStringLiteral("colour:red"), &error);
+    QVERIFY2(error.startsWith(QStringLiteral("colour: no such key; expected one of op:, phase:")), qPrintable(error));
+    error.clear();
+    for (const char* name : {"x:0", "a/b:c", "http", "x:"}) InstructionFilter::parse(QString::fromLatin1(name), &error);
+    QVERIFY2(error.isEmpty(), qPrintable(error));
   }
 
   void slicesAreCheckedAgainstTheShape() {

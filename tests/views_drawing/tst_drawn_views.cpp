@@ -283,7 +283,7 @@ class DrawnViewsTest : public QObject {
       record->mutable_spans(i)->set_end_ns(record->spans(i).end_ns() + kMinute);
     }
     record->set_ns(record->ns() + 2 * kMinute);  // and another before it was finished
-    w.store.dropStepsFrom(0);
+    w.store.takeBackFrom(0);
     TimelineView view(w.context());
     view.resize(900, 300);
     view.show();

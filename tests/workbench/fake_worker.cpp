@@ -2,16 +2,20 @@
 // A worker that speaks the protocol about a made-up transformer, for tests of the window without the engine.
 //
 // Environment: FAKE_BLOCKS=N blocks (default 3), FAKE_NODES=N a generated step of about that many nodes instead.
-// FAKE_FUZZ=SEED damages answers once the model is built: see fuzz.h. FAKE_FAULT=crash|hang|garbage|oversize|truncate
-// happens at the first StepInstruction; FAKE_NAN=I makes the output of instruction I hold a NaN.
+// FAKE_FUZZ=SEED damages answers once the model is built: see fuzz.h. FAKE_FAULT=crash|hang|stop|garbage|oversize|truncate
+// happens at the first StepInstruction; FAKE_FAULT=build ends it in a pass of the build, FAKE_FAULT=rebuild in one of a
+// later build: of a second set-up, of an option between steps, of the step that an option waited for. FAKE_NAN=I makes the
+// output of instruction I hold a NaN.
 #include <unistd.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
@@ -166,12 +170,56 @@ class Worker {
     if (!kind) return;
     if (!std::strcmp(kind, "crash")) std::abort();
     if (!std::strcmp(kind, "hang")) sleep(600);
+    if (!std::strcmp(kind, "stop")) std::raise(SIGSTOP);
     if (!std::strcmp(kind, "garbage")) writeAll(std::string("\x05\0\0\0\xff\xff\xff\xff\xff", 9));
     if (!std::strcmp(kind, "oversize")) writeAll(std::string("\xff\xff\xff\xff", 4));
     if (!std::strcmp(kind, "truncate")) {
       writeAll(std::string("\x64\0\0\0abc", 7));
       std::exit(0);
     }
+  }
+
+  static bool faultIs(const char* name) {
+    const char* kind = std::getenv("FAKE_FAULT");
+    return kind && std::strcmp(kind, name) == 0;
+  }
+
+  // A phase, and behind it one with a pass that is the end of it. A build begins from the graphs of the file.
+  void dieOfPass() {
+    const auto span = [](const char* name, int depth, std::int64_t ns) {
+      Response event;
+      event.mutable_phase()->set_name(name);
+      event.mutable_phase()->set_depth(depth);
+      event.mutable_phase()->set_ns(ns);
+      if (depth > 0) event.mutable_phase()->mutable_pass()->set_name(name);
+      send(event);
+    };
+    const auto stage = [this](const char* name) {
+      Response event;
+      *event.mutable_graph() = model_.graph;
+      event.mutable_graph()->set_phase(name);
+      send(event);
+    };
+    for (const char* name : {"load", "inline", "infer"}) stage(name);
+    span("attach loss", 0, -1);
+    span("attach loss", 0, 1000);
+    stage("attach loss");
+    span("pre-grad passes", 0, -1);
+    span("fuse_gelu", 1, -1);
+    std::abort();
+  }
+
+  void tellOfNan() {
+    const auto& in = model_.plan.instructions(nan_);
+    Response event;
+    event.mutable_alert()->set_severity(Alert::ERROR);
+    event.mutable_alert()->set_code("nan");
+    event.mutable_alert()->set_step(step_);
+    event.mutable_alert()->set_instruction(nan_);
+    event.mutable_alert()->set_node(in.node());
+    event.mutable_alert()->set_value(in.outputs(0).value());
+    event.mutable_alert()->set_message("NaN made by " + std::to_string(nan_) + " " + in.op());
+    send(event);
   }
 
   bool breaksAt(int i, int* id) const {
@@ -206,13 +254,20 @@ class Worker {
       }
       case Request::kOpen: describeModel(model_, q.open(), &r); break;
       case Request::kConfigure: break;
-      case Request::kBuild: describeBuild(model_, r.mutable_build()); break;
+      case Request::kBuild:
+        if (faultIs("build") || (faultIs("rebuild") && built_)) dieOfPass();
+        built_ = true;
+        describeBuild(model_, r.mutable_build());
+        break;
       case Request::kGraph: *r.mutable_graph() = model_.graph; break;
       case Request::kPlan: *r.mutable_plan() = model_.plan; break;
       case Request::kOptions: describeOptions(options_, r.mutable_options()); break;
       case Request::kSetOption:
+        if (faultIs("rebuild") && !inStep_) dieOfPass();
+        waits_ = inStep_;
         options_[q.set_option().name()] = q.set_option().value();
         describeOptions(options_, r.mutable_options());
+        r.mutable_options()->set_waits(waits_);
         break;
       case Request::kDeterminism:
         for (const auto& n : model_.graph.nodes()) {
@@ -228,6 +283,7 @@ class Worker {
         fill(r.mutable_state()->mutable_position(), "");
         break;
       case Request::kBeginStep:
+        if (faultIs("rebuild") && std::exchange(waits_, false)) dieOfPass();
         inStep_ = true;
         instruction_ = 0;
         fill(r.mutable_position(), "step");
@@ -258,6 +314,7 @@ class Worker {
           while (to < size && !breaksAt(to, &id));
           advance(std::min(to, size), r.mutable_position());
         }
+        if (id != 0 && nan_ >= 0 && instruction_ == nan_ + 1 && !q.run_to_break().backwards()) tellOfNan();
         fill(r.mutable_position(), id ? "breakpoint " + std::to_string(id) : "end of step");
         r.mutable_position()->set_breakpoint(id);
         break;
@@ -383,7 +440,9 @@ class Worker {
       {"constant_folding", "on"}, {"gelu_fusion", "on"}, {"recompute", "off"}, {"layer_norm_fusion", "on"}};
   std::vector<Breakpoint> breakpoints_;
   std::vector<int> watched_;
+  bool built_ = false;
   bool inStep_ = false;
+  bool waits_ = false;  // an option, for the next step
   std::int64_t step_ = 0;
   int instruction_ = 0;
   std::int64_t clock_ = 1'000'000;

@@ -11,6 +11,7 @@
 #include <QSlider>
 #include <QTableView>
 #include <QTest>
+#include <QToolButton>
 #include <cstdio>
 
 #include "app/workbench/exports.h"
@@ -247,6 +248,30 @@ void recompute() {
   save(w, *w, QStringLiteral("recompute-choice"));
 }
 
+// A study in the middle of a step, its override applied, and the exponents.
+void precision() {
+  if (!wants(QStringLiteral("precision"))) return;
+  WindowDriver w(screen);
+  check(trained(w, "0.001"), "precision", w);
+  w.act("step");
+  View* view = w.view(QStringLiteral("precision"));
+  w.loop().act([&] { w->board().move(QStringLiteral("precision"), Area::kCentre); });
+  save(w, *w, QStringLiteral("precision-empty"));
+  w.loop().act([&] { view->findChild<QPushButton*>(QStringLiteral("precision_study"))->click(); });
+  check(w.loop().wait([&] { return w->store().findings().precision() && !w->store().findings().studiesPrecision(); }),
+        "precision", w);
+  save(w, *w, QStringLiteral("precision-nodes"));
+  w.loop().act([&] { view->findChild<QPushButton*>(QStringLiteral("precision_apply"))->click(); });
+  w.settled();
+  rest(w, *w);
+  save(w, *w, QStringLiteral("precision-applied"));
+  for (const char* page : {"Tensors", "Gradients"}) {
+    for (auto* button : view->findChildren<QToolButton*>())
+      if (button->text() == QLatin1String(page)) w.loop().act([&] { button->click(); });
+    save(w, *w, QStringLiteral("precision-") + QString::fromLatin1(page).toLower());
+  }
+}
+
 // A project that was recorded with a change of options, opened to look at: Start-up with its history, the difference of two
 // phases, and the verdicts.
 void recorded() {
@@ -331,6 +356,7 @@ int main(int argc, char** argv) {
     applyTheme(app, t == u"dark" ? Theme::kDark : Theme::kLight);
     all();
     recompute();
+    precision();
     recorded();
     if (scaled && wanted.isEmpty()) continue;
     readme();

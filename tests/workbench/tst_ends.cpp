@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How a window ends, and what it leaves: the program itself, asked to end or killed.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <QDir>
 #include <QProcess>
 #include <QSettings>
@@ -9,6 +12,7 @@
 #include <csignal>
 
 #include "app/workbench/end_signals.h"
+#include "app/workbench/end_watch.h"
 #include "app/workbench/main_window.h"
 #include "app/workbench/scratch_folder.h"
 #include "views/common/tokens.h"
@@ -50,6 +54,17 @@ class Program {
   }
   void signal(int number) { ::kill(static_cast<pid_t>(process_.processId()), number); }
 
+  QList<qint64> children() const {
+    QList<qint64> list;
+    const QDir tasks(QStringLiteral("/proc/%1/task").arg(process_.processId()));  // each lists those that it started
+    for (const QString& task : tasks.entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+      QFile file(tasks.filePath(task + QStringLiteral("/children")));
+      if (!file.open(QIODevice::ReadOnly)) continue;
+      for (const QByteArray& id : file.readAll().split(' '))
+        if (id.toLongLong() > 0) list << id.toLongLong();
+    }
+    return list;
+  }
   QStringList places() const {
     return QDir(home_.filePath(QStringLiteral("XDG_DATA_HOME/stepscope/stepscope-workbench/sessions")))
         .entryList({QStringLiteral("*.json")});
@@ -102,6 +117,32 @@ class EndsTest : public QObject {
     QCOMPARE(program.process().exitStatus(), QProcess::NormalExit);
     QCOMPARE(program.process().exitCode(), 0);
     QCOMPARE(program.places(), QStringList());
+    QCOMPARE(program.scratch(), QStringList());
+  }
+
+  // A loop that never turns again does not keep the process.
+  void whoDoesNotComeToTheEndIsEnded() {
+    const pid_t child = fork();
+    if (child == 0) {
+      endSoon();
+      for (;;) pause();
+    }
+    int status = 0;
+    QCOMPARE(waitpid(child, &status, 0), child);
+    QVERIFY(WIFEXITED(status));
+    QCOMPARE(WEXITSTATUS(status), 1);
+  }
+
+  // A worker that answers nothing does not hold up the end.
+  void aStoppedWorkerDoesNotHoldUpTheEnd() {
+    Program program;
+    program.startTraining();
+    for (const qint64 worker : program.children()) ::kill(static_cast<pid_t>(worker), SIGSTOP);
+    QVERIFY(!program.children().isEmpty());
+    program.signal(SIGTERM);
+    QVERIFY(program.process().waitForFinished(kMs));
+    QCOMPARE(program.process().exitStatus(), QProcess::NormalExit);
+    QCOMPARE(program.process().exitCode(), 0);
     QCOMPARE(program.scratch(), QStringList());
   }
 

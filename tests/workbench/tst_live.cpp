@@ -95,6 +95,37 @@ class LiveTest : public QObject {
     QVERIFY(w->actions()[QStringLiteral("run")]->isEnabled());
   }
 
+  // A model that makes thousands of steps a second: the window stays free, and stops where it is asked to.
+  void aFastModelDoesNotRunAheadOfTheWindow() {
+    qputenv("STEPSCOPE_WORKER", FAKE_WORKER);
+    WindowDriver w;
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    w.loop().act([&] { w->openAndBuild(QStringLiteral("/nowhere/made_up.onnx"), {}); });
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    QVERIFY(w.settled());
+    w.view(QStringLiteral("training"));
+    w.loop().forget();
+    w.loop().act([&] { w->session().train(5000); });
+    QVERIFY(w.settled());
+    QCOMPARE(w->store().series().size(), std::size_t{5000});
+    QCOMPARE(w->store().position().step(), 5000);
+    QVERIFY(w->store().steps().size() < 3000);
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().series().size() > 6000; }));
+    QVERIFY(w->session().running());
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.settled());
+    // Nothing comes after it stands.
+    const std::size_t then = w->store().series().size();
+    QCOMPARE(w->store().position().step(), static_cast<std::int64_t>(then));
+    QVERIFY(!w->session().running());
+    QElapsedTimer timer;
+    timer.start();
+    w.loop().wait([&timer] { return timer.elapsed() > 300; });
+    QCOMPARE(w->store().series().size(), then);
+    QVERIFY_LOOP(w);
+  }
+
   void aModelOpenedDuringARunTakesItsPlace() {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
@@ -184,6 +215,29 @@ class LiveTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     for (const auto& alert : w->store().alerts())
       QVERIFY2(alert.value() == -1 && alert.instruction() == -1, alert.code().c_str());
+  }
+
+  // Killed at any step, it comes back at that step and goes on to the end of what was asked for; no step is recorded twice.
+  void aTrainingWhoseWorkerDiesGoesOnWhereItWas() {
+    constexpr int kSteps = 12'000, kKilledAfter = 7'000;
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    std::vector<int> times(kSteps, 0);
+    QObject::connect(&w->session(), &Session::stepRecorded, &w->session(), [&times](const StepPtr& step) {
+      if (step->step() < kSteps) ++times[static_cast<std::size_t>(step->step())];
+    });
+    w.loop().act([&] { w->session().train(kSteps); });
+    QVERIFY(w.loop().wait([&] { return !w->store().steps().empty() && w->store().steps().back()->step() >= kKilledAfter; },
+                          300'000));
+    QVERIFY(w->session().running());
+    kill(childProcesses().front(), SIGKILL);
+    QVERIFY(w.loop().wait([&] { return w->store().workerState() == WorkerState::kDead; }));
+    const std::int64_t reached = w->store().steps().back()->step();
+    QVERIFY(reached + 1 < kSteps);
+    w.loop().act([&] { w->actions()[QStringLiteral("restart")]->trigger(); });
+    QVERIFY(w.loop().wait(
+        [&] { return w->store().position().step() == kSteps && !w->session().running() && !w->session().busy(); }, 300'000));
+    QCOMPARE(std::count(times.begin(), times.end(), 1), std::ptrdiff_t{kSteps});
   }
 
   void aStopAtANanSaysSoAndShowsWhatMadeIt() {

@@ -306,6 +306,27 @@ class RecordedTest : public QObject {
     }
     sameAsLive(project, Live(w->store()));
   }
+
+  // A file that lacks its end: what can be read is shown, and what cannot is said.
+  void aDamagedProjectSaysWhatIsMissing() {
+    const QString whole = folder_.filePath(QStringLiteral("command.stepscope"));
+    const QString cut = folder_.filePath(QStringLiteral("cut.stepscope"));
+    QVERIFY(QFile::copy(whole, cut));
+    QFile file(cut);
+    QVERIFY(file.open(QIODevice::ReadWrite) && file.resize(file.size() - 5 * 4096));
+    file.close();
+    WindowDriver w;
+    w.loop().act([&] { w->openPath(cut); });
+    QVERIFY(w.loop().wait([&] { return w->notice().isProblem() && w->recording().idle(); }));
+    QVERIFY(w->store().readOnly());
+    QVERIFY2(w->notice().text().contains(QStringLiteral("What can be read is shown")), qPrintable(w->notice().text()));
+    const auto& alerts = w->store().alerts();
+    const auto told = std::count_if(alerts.begin(), alerts.end(), [](const auto& a) { return a.code() == "project"; });
+    QVERIFY2(told >= 1, qPrintable(w->notice().text()));
+    w.loop().act([&] { w->findChild<QPushButton*>(QStringLiteral("notice_action"))->click(); });
+    QVERIFY(w.view(QStringLiteral("alerts")));
+    QVERIFY_LOOP(w);
+  }
 };
 
 int main(int argc, char** argv) {

@@ -19,33 +19,6 @@ using namespace stepscope;
 
 namespace {
 
-// Arrays "image" float32 and "label" int64 for `entries` steps of the digits model; the entry `poisoned` holds one NaN.
-void writeDigits(const QString& path, int entries, int poisoned) {
-  constexpr int kBatch = 32, kPixels = 64;
-  std::vector<float> image(static_cast<std::size_t>(entries) * kBatch * kPixels);
-  std::vector<qint64> label(static_cast<std::size_t>(entries) * kBatch);
-  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * 7 % 17) / 17.0f;
-  for (std::size_t i = 0; i < label.size(); ++i) label[i] = static_cast<qint64>(i % 10);
-  if (poisoned >= 0)
-    image[(static_cast<std::size_t>(poisoned) * kBatch + 3) * kPixels + 5] = std::numeric_limits<float>::quiet_NaN();
-  const qint64 imageBytes = static_cast<qint64>(image.size() * sizeof(float)),
-               labelBytes = static_cast<qint64>(label.size() * sizeof(qint64));
-  const QByteArray header =
-      QStringLiteral(
-          R"({"image":{"dtype":"F32","shape":[%1,32,1,8,8],"data_offsets":[0,%2]},"label":{"dtype":"I64","shape":[%1,32],"data_offsets":[%2,%3]}})")
-          .arg(entries)
-          .arg(imageBytes)
-          .arg(imageBytes + labelBytes)
-          .toUtf8();
-  QFile file(path);
-  QVERIFY(file.open(QIODevice::WriteOnly));
-  const quint64 length = static_cast<quint64>(header.size());
-  file.write(reinterpret_cast<const char*>(&length), 8);
-  file.write(header);
-  file.write(reinterpret_cast<const char*>(image.data()), imageBytes);
-  file.write(reinterpret_cast<const char*>(label.data()), labelBytes);
-}
-
 int instructionOf(const PlanSnapshot& plan, const std::function<bool(const snapshot::Instruction&)>& wanted) {
   for (int i = 0; i < plan.size(); ++i) {
     if (wanted(*plan.instruction(i))) return i;
@@ -120,7 +93,7 @@ class ScenarioTest : public QObject {
 
   void aPoisonedBatchStopsAtTheFirstNan() {
     const QString data = folder_.filePath(QStringLiteral("poisoned.safetensors"));
-    writeDigits(data, 4, 2);
+    QVERIFY(writeDigits(data, 4, 2));
     TestModel model = bundledModels()[0];
     model.data = data;
     WindowDriver w;
@@ -286,7 +259,12 @@ class ScenarioTest : public QObject {
     QCOMPARE(w->store().position().step(), 3);
     QVERIFY(w.select(Selection::ofInstruction(98)));
     QVERIFY(w.select(Selection::ofInstruction(99)));
-    QVERIFY2(w.shownTensor()->data() == bits, "the value differs after the restart");
+    QVERIFY2(w.shownTensor()->data() == bits,
+             qPrintable(QStringLiteral("the value differs after the restart: %1 bytes, %2 before; step %3, %4")
+                            .arg(w.shownTensor()->data().size())
+                            .arg(bits.size())
+                            .arg(w.shownTensor()->step())
+                            .arg(text(w.shownTensor()))));
     // Also to a step that only the dead worker had in its memory.
     QVERIFY_DONE(w.act("step_whole"), w);
     QCOMPARE(w->store().steps().back()->loss(), undisturbed);

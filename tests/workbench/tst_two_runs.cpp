@@ -7,6 +7,7 @@
 #include <QTest>
 #include <cmath>
 
+#include "storage/comparison.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/row_table.h"
 #include "views/common/startup_history.h"
@@ -63,6 +64,24 @@ class TwoRunsTest : public QObject {
   void initTestCase() {
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  // The sentence of `stepscope compare`.
+  void otherThreadsExplainOtherBits() {
+    const QString project = folder_.filePath(QStringLiteral("threads.stepscope"));
+    WindowDriver w;
+    w->setProjectPath(project);
+    for (const char* threads : {"1", "2"})
+      QVERIFY_DONE(train(w, {{QStringLiteral("threads"), QString::fromLatin1(threads)}}), w);
+    w.loop().act([&] { w->applyLayout(QStringLiteral("Compare")); });
+    QVERIFY(compared(w, 1, 2));
+    auto* note = w.view(QStringLiteral("compare"))->findChild<QLabel*>(QStringLiteral("compare_note"));
+    QVERIFY(note->isVisible());
+    const auto file = storage::Project::openReadOnly(project.toStdString());
+    QVERIFY(file.has_value());
+    const auto said = storage::compareRuns(*file, 1, 2);
+    QVERIFY(said.has_value() && !said->threads.empty());
+    QVERIFY2(note->text().split('\n').contains(QString::fromStdString(said->threads)), qPrintable(note->text()));
   }
 
   void twoRunsWithOtherRatesPartAfterTheFirstUpdate() {

@@ -190,6 +190,155 @@ class WorkbenchTest : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 60'000);
   }
 
+  // Nobody cancelled anything: a process that was stopped says nothing by itself.
+  // Where it was is told, what it had built is open, and a bug report finds what it needs.
+  void aWorkerThatDiesOfAPassSaysOfWhich() {
+    QTemporaryDir home;
+    const QByteArray before = qgetenv("XDG_DATA_HOME");
+    qputenv("XDG_DATA_HOME", QFile::encodeName(home.path()));
+    auto w = window("build");
+    w->openAndBuild(QStringLiteral("/nowhere/made_up.onnx"), {});
+    QTRY_VERIFY_WITH_TIMEOUT(w->notice().isProblem() && w->notice().text().contains(QStringLiteral("For a bug report")),
+                             60'000);
+    const QString text = w->notice().text();
+    for (const char* part : {"abort", "phase 'pre-grad passes'", "pass 'fuse_gelu'", "up to 'attach loss'"})
+      QVERIFY2(text.contains(QLatin1String(part)), qPrintable(text));
+    QVERIFY(!w->session().built());
+    QCOMPARE(w->store().stages(), QStringList({"load", "inline", "infer", "attach loss"}));
+    for (const QString& stage : w->store().stages()) QVERIFY2(w->store().graphOf(stage), qPrintable(stage));
+    QDir bundles(text.section(QStringLiteral("For a bug report: "), 1));
+    QVERIFY2(bundles.path().startsWith(home.path()), qPrintable(text));
+    for (const char* name : {"report.txt", "log.txt", "graph.pb"}) QVERIFY2(bundles.exists(QLatin1String(name)), name);
+    QFile report(bundles.filePath(QStringLiteral("report.txt")));
+    QVERIFY(report.open(QIODevice::ReadOnly));
+    QVERIFY(report.readAll().contains("fuse_gelu"));
+
+    qunsetenv("FAKE_FAULT");
+    auto* button = w->findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QCOMPARE(button->text(), QStringLiteral("Build without fuse_gelu"));
+    button->click();
+    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && !w->session().busy(), 60'000);
+    const auto& settings = w->session().configuration().settings();
+    QVERIFY(std::any_of(settings.begin(), settings.end(),
+                        [](const snapshot::Setting& s) { return s.name() == "pass.fuse_gelu" && s.value() == "off"; }));
+    if (before.isEmpty())
+      qunsetenv("XDG_DATA_HOME");
+    else
+      qputenv("XDG_DATA_HOME", before);
+  }
+
+  // The plan that is shown is another one than the build that failed: both are named, and every graph that is left opens.
+  void aWorkerThatDiesOfARebuildSaysOfWhich_data() {
+    QTest::addColumn<QString>("how");
+    for (const char* how : {"option", "option in a step", "set-up"}) QTest::newRow(how) << QString::fromLatin1(how);
+  }
+  void aWorkerThatDiesOfARebuildSaysOfWhich() {
+    QFETCH(QString, how);
+    QTemporaryDir home;
+    const QByteArray before = qgetenv("XDG_DATA_HOME");
+    qputenv("XDG_DATA_HOME", QFile::encodeName(home.path()));
+    auto w = window("rebuild");
+    QVERIFY(build(*w));
+    const PlanPtr plan = w->store().plan();
+    const QString phase = QString::fromStdString(w->store().graph()->graph().phase());
+    const auto has = [&w](const std::string& name, const std::string& value) {
+      const auto& settings = w->session().configuration().settings();
+      return std::any_of(settings.begin(), settings.end(),
+                         [&](const snapshot::Setting& s) { return s.name() == name && s.value() == value; });
+    };
+    if (how == u"set-up") {
+      snapshot::Configure other;
+      auto* set = other.add_settings();
+      set->set_name("set");
+      set->set_value("gelu_fusion=off");
+      w->session().build(other);
+    } else if (how == u"option") {
+      w->session().setOptions({{QStringLiteral("gelu_fusion"), QStringLiteral("off")}});
+    } else {
+      w->session().step(1);
+      QVERIFY(settled(*w));
+      w->session().setOptions({{QStringLiteral("gelu_fusion"), QStringLiteral("off")}});
+      QVERIFY(settled(*w));
+      w->session().finishStep();
+      QVERIFY(settled(*w));
+      w->session().step(1);
+    }
+    QTRY_VERIFY_WITH_TIMEOUT(w->notice().isProblem() && w->notice().text().contains(QStringLiteral("For a bug report")),
+                             60'000);
+    const QString text = w->notice().text();
+    for (const char* part : {"abort", "phase 'pre-grad passes'", "pass 'fuse_gelu'", "the plan before it",
+                             "new build up to 'attach loss' can be opened"})
+      QVERIFY2(text.contains(QLatin1String(part)), qPrintable(text));
+    QCOMPARE(w->store().workerState(), WorkerState::kDead);
+    QCOMPARE(w->store().plan(), plan);
+    const QString shown = phase + QStringLiteral(", plan before");
+    QCOMPARE(w->store().stages(), QStringList({"load", "inline", "infer", "attach loss", shown}));
+    for (const QString& stage : w->store().stages()) QVERIFY2(w->store().graphOf(stage), qPrintable(stage));
+    QCOMPARE(w->store().graphOf(shown), w->store().graph());
+    QVERIFY(w->store().graphOf(QStringLiteral("infer")) != w->store().graph());
+    QVERIFY(!has("set", "gelu_fusion=off"));  // a restart returns to the plan that is shown
+
+    qunsetenv("FAKE_FAULT");
+    auto* button = w->findChild<QPushButton*>(QStringLiteral("notice_action"));
+    QCOMPARE(button->text(), QStringLiteral("Build without fuse_gelu"));
+    button->click();
+    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && !w->session().busy() && w->store().plan() != plan, 60'000);
+    QVERIFY(has("pass.fuse_gelu", "off") && has("set", "gelu_fusion=off"));
+    QVERIFY(!w->store().stages().contains(shown));
+    if (before.isEmpty())
+      qunsetenv("XDG_DATA_HOME");
+    else
+      qputenv("XDG_DATA_HOME", before);
+  }
+
+  // However many answers wait, the window's queue holds one word of them.
+  void answersWaitInOnePlace() {
+    QThread thread;
+    auto* pipe = new WorkerPipe;
+    pipe->moveToThread(&thread);
+    connect(&thread, &QThread::finished, pipe, &QObject::deleteLater);
+    std::atomic<int> told = 0;
+    connect(
+        pipe, &WorkerPipe::arrived, pipe, [&told] { ++told; }, Qt::DirectConnection);
+    thread.start();
+    QMetaObject::invokeMethod(pipe, [pipe] { pipe->start(QStringLiteral(FAKE_WORKER), {}); });
+    constexpr int kAsked = 500;
+    for (int id = 1; id <= kAsked; ++id) {
+      snapshot::Request hello;
+      hello.set_id(static_cast<std::uint64_t>(id));
+      hello.mutable_hello()->set_protocol(1);
+      QMetaObject::invokeMethod(pipe, [pipe, frame = FrameReader::frame(hello.SerializeAsString())] { pipe->send(frame); });
+    }
+    qint64 bytes = -1;
+    QTRY_VERIFY_WITH_TIMEOUT(pipe->bytesRead() > 0 && std::exchange(bytes, pipe->bytesRead()) == pipe->bytesRead(), 60'000);
+    std::vector<Delivery> all;
+    QTRY_VERIFY_WITH_TIMEOUT(
+        [&] {
+          const int before = told;
+          std::vector<Delivery> some = pipe->take();
+          all.insert(all.end(), some.begin(), some.end());
+          return all.size() == kAsked && before >= 1;
+        }(),
+        60'000);
+    QVERIFY2(told < kAsked / 10, qPrintable(QString::number(told)));
+    for (int i = 0; i < kAsked; ++i)
+      QCOMPARE(all[static_cast<std::size_t>(i)].response->id(), static_cast<std::uint64_t>(i + 1));
+    QMetaObject::invokeMethod(pipe, &WorkerPipe::close, Qt::BlockingQueuedConnection);
+    thread.quit();
+    thread.wait();
+  }
+
+  void stoppedWorkerIsNoticed() {
+    auto w = window("stop");
+    QVERIFY(build(*w));
+    w->session().step(1);
+    QTRY_COMPARE_WITH_TIMEOUT(w->store().workerState(), WorkerState::kUnresponsive, 60'000);
+    QTRY_COMPARE(w->findChild<QPushButton*>(QStringLiteral("notice_action"))->text(), QStringLiteral("Restart worker"));
+    qunsetenv("FAKE_FAULT");
+    w->session().restart();
+    QTRY_VERIFY_WITH_TIMEOUT(w->session().built() && w->store().workerState() == WorkerState::kIdle, 60'000);
+  }
+
   void theChartsOfAReportArePrinted() {
     QTemporaryDir folder;
     auto w = window();

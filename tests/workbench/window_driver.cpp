@@ -8,6 +8,7 @@
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTableView>
+#include <limits>
 
 #include "views/common/turns.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -30,6 +31,31 @@ std::optional<TestModel> corpusModel(const QString& name, QString* missing) {
     return std::nullopt;
   }
   return TestModel{name, folder + QStringLiteral("/model.onnx"), folder + QStringLiteral("/batches.npz")};
+}
+
+bool writeDigits(const QString& path, int entries, int poisoned) {
+  constexpr int kBatch = 32, kPixels = 64;
+  std::vector<float> image(static_cast<std::size_t>(entries) * kBatch * kPixels);
+  std::vector<qint64> label(static_cast<std::size_t>(entries) * kBatch);
+  for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * 7 % 17) / 17.0f;
+  for (std::size_t i = 0; i < label.size(); ++i) label[i] = static_cast<qint64>(i % 10);
+  if (poisoned >= 0)
+    image[(static_cast<std::size_t>(poisoned) * kBatch + 3) * kPixels + 5] = std::numeric_limits<float>::quiet_NaN();
+  const qint64 imageBytes = static_cast<qint64>(image.size() * sizeof(float)),
+               labelBytes = static_cast<qint64>(label.size() * sizeof(qint64));
+  const QByteArray header =
+      QStringLiteral(
+          R"({"image":{"dtype":"F32","shape":[%1,32,1,8,8],"data_offsets":[0,%2]},"label":{"dtype":"I64","shape":[%1,32],"data_offsets":[%2,%3]}})")
+          .arg(entries)
+          .arg(imageBytes)
+          .arg(imageBytes + labelBytes)
+          .toUtf8();
+  QFile file(path);
+  if (!file.open(QIODevice::WriteOnly)) return false;
+  const quint64 length = static_cast<quint64>(header.size());
+  return file.write(reinterpret_cast<const char*>(&length), 8) == 8 && file.write(header) == header.size() &&
+         file.write(reinterpret_cast<const char*>(image.data()), imageBytes) == imageBytes &&
+         file.write(reinterpret_cast<const char*>(label.data()), labelBytes) == labelBytes;
 }
 
 std::vector<pid_t> childProcesses() {
@@ -183,6 +209,16 @@ QStringList WindowDriver::shownCells() {
 }
 
 TensorPtr WindowDriver::shownTensor() { return window_->store().tensor(window_->selection().selection().value); }
+
+void WindowDriver::picture(const QString& name) {
+  const QString folder = qEnvironmentVariable("STEPSCOPE_PICTURES");
+  if (folder.isEmpty()) return;
+  QElapsedTimer timer;
+  timer.start();
+  loop_.wait([&timer] { return timer.elapsed() > 500; });
+  window_->grab().save(folder + '/' + name + QStringLiteral(".png"));
+  loop_.forget();
+}
 
 View* WindowDriver::view(const QString& id) {
   View* shown = nullptr;

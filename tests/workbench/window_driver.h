@@ -24,6 +24,10 @@ std::vector<TestModel> bundledModels();
 // Models of the corpus in ../shared/corpus by name; `missing` says why when it is not there.
 std::optional<TestModel> corpusModel(const QString& name, QString* missing);
 
+// Arrays "image" float32 and "label" int64 for `entries` steps of the digits model; the entry `poisoned` holds one NaN, at
+// [3, 0, 0, 5]. False when the file cannot be written.
+bool writeDigits(const QString& path, int entries, int poisoned);
+
 // The processes this one started, by their id: the worker.
 std::vector<pid_t> childProcesses();
 
@@ -57,6 +61,8 @@ class WindowDriver {
   QStringList shownCells();
   TensorPtr shownTensor();
   View* view(const QString& id);
+  // Writes a picture of the window into the folder that STEPSCOPE_PICTURES names; without it nothing.
+  void picture(const QString& name);
   QString failure() const { return failure_; }
 
  private:

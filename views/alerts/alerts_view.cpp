@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/alerts/alerts_view.h"
 
+#include <QItemSelectionModel>
+#include <QMenu>
+
 #include "views/common/format.h"
 #include "views/common/names.h"
 
@@ -15,7 +18,16 @@ AlertsView::AlertsView(const ViewContext& context, QWidget* parent)
            {tr("Step"), tr("Micro step in which it was found; before the first step: build"), true, 5},
            {tr("Where"), tr("Node, value or instruction it was first seen at"), false, 22},
            {tr("Message"), tr("What was found, and what to do"), false, 30}},
-          parent) {
+          parent),
+      go_(new QToolButton(this)) {
+  go_->setText(tr("Go to its step"));
+  go_->setObjectName(QStringLiteral("alert_go"));
+  go_->setToolTip(
+      tr("Goes back to the step of the chosen alert and runs it up to the instruction; also double click or Enter"));
+  go_->hide();
+  connect(go_, &QToolButton::clicked, this, [this] { activated(chosenRow()); });
+  connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AlertsView::updateGo);
+  connect(&store(), &SnapshotStore::positionChanged, this, &AlertsView::updateGo);
   connect(&store(), &SnapshotStore::alertsChanged, this, &AlertsView::refillLater);
   connect(&store(), &SnapshotStore::graphChanged, this, &AlertsView::refillLater);
   connect(&store(), &SnapshotStore::planChanged, this, &AlertsView::refillLater);
@@ -32,6 +44,7 @@ void AlertsView::refill() {
   const GraphPtr& graph = store().graph();
   for (const auto& alert : store().alerts()) {
     TableRow row;
+    row.key = static_cast<qint64>(rows.size());
     row.target.node = alert.node();
     row.target.value = alert.value();
     row.target.instruction = alert.instruction();
@@ -60,6 +73,33 @@ void AlertsView::refill() {
     rows.push_back(std::move(row));
   }
   setRows(std::move(rows));
+  updateGo();
+}
+
+const snapshot::Alert* AlertsView::alertOf(int row) const {
+  const auto& all = store().alerts();
+  if (row < 0 || row >= model().rowCount()) return nullptr;
+  const qint64 at = model().row(row).key;
+  return at >= 0 && at < static_cast<qint64>(all.size()) ? &all[static_cast<std::size_t>(at)] : nullptr;
+}
+
+bool AlertsView::canGo(int row) const {
+  const snapshot::Alert* alert = alertOf(row);
+  return alert && !store().readOnly() && store().plan() && alert->step() >= 0 &&
+         alert->step() <= store().position().step() &&
+         (alert->instruction() >= 0 || alert->step() < store().position().step());
+}
+
+void AlertsView::updateGo() { go_->setEnabled(canGo(chosenRow())); }
+
+void AlertsView::activated(int row) {
+  if (canGo(row)) emit wishes().goToPlace(alertOf(row)->step(), alertOf(row)->instruction());
+}
+
+void AlertsView::fillMenu(QMenu& menu, int row) {
+  QAction* go = menu.addAction(go_->text(), this, [this, row] { activated(row); });
+  go->setEnabled(canGo(row));
+  menu.addSeparator();
 }
 
 }  // namespace stepscope

@@ -5,8 +5,6 @@
 
 namespace stepscope::batch {
 
-std::int64_t presentStep(const snapshot::Position& p) { return p.in_step() ? p.step() : p.step() - 1; }
-
 std::vector<int> inputs(const SnapshotStore& store) {
   std::vector<int> found;
   if (!store.graph()) return found;

@@ -8,8 +8,6 @@
 
 namespace stepscope::batch {
 
-// The micro step whose batch is in memory: the running one, else the last; -1 before the first.
-std::int64_t presentStep(const snapshot::Position& position);
 // Value ids in the order of the graph; empty without one.
 std::vector<int> inputs(const SnapshotStore& store);
 // What inspection found out about an input; nullptr for those that the build added.

@@ -7,7 +7,7 @@ namespace stepscope {
 
 std::int64_t BatchSource::step() const {
   if (recorded_) return recorded_->step();
-  return store_.readOnly() ? -1 : batch::presentStep(store_.position());
+  return store_.readOnly() ? -1 : store_.presentStep();
 }
 
 const snapshot::TensorData* BatchSource::kept(int input) const {
@@ -20,7 +20,7 @@ const snapshot::TensorData* BatchSource::kept(int input) const {
 }
 
 const snapshot::TensorStatistics* BatchSource::statistics(int input) const {
-  if (live()) return store_.statistics(input);
+  if (live()) return store_.statisticsStep(input) == store_.presentStep() ? store_.statistics(input) : nullptr;
   const auto* data = kept(input);
   return data && data->has_statistics() ? &data->statistics() : nullptr;
 }

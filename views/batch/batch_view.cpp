@@ -50,7 +50,7 @@ BatchView::BatchView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::positionChanged, this, [this] {
     emit headerChanged();
     if (!source_.live()) return;
-    if (batch::presentStep(store().position()) != fetchedStep_) {
+    if (store().presentStep() != fetchedStep_) {
       another();
     } else if (isVisible() && tabs_->currentIndex() == kWorst) {
       worst_->ask();
@@ -186,7 +186,7 @@ void BatchView::fetch() {
   }
   if (!store().graph() || !source_.live()) return;
   fetched_ = true;
-  fetchedStep_ = batch::presentStep(store().position());
+  fetchedStep_ = store().presentStep();
   for (const int id : batch::inputs(store())) {
     // Statistics are over the whole input; of the elements one is enough here.
     const auto rank = static_cast<std::size_t>(store().graph()->value(id)->dims_size());

@@ -94,15 +94,17 @@ void ContentsPage::fetch() {
   const int input = store.graph() && source_.live() ? shownInput() : -1;
   if (input < 0) return;
   for (const int id : {input, batch::maskOf(store, input), batch::labelsOf(store, input)}) {
-    if (id < 0 || whole_.contains(id)) continue;
+    if (id < 0 || asked_.contains(id)) continue;
     std::vector<qint64> begin, extent;
     for (const std::string& dim : store.graph()->value(id)->dims()) {
       begin.push_back(0);
       extent.push_back(std::max<qint64>(1, QString::fromStdString(dim).toLongLong()));
     }
     const TensorPtr known = store.tensor(id);  // a graph with symbolic extents does not tell them
-    if (known && known->dims_size() == static_cast<int>(extent.size()))
+    if (known && known->dims_size() == static_cast<int>(extent.size())) {
       extent.assign(known->dims().begin(), known->dims().end());
+      asked_.insert(id);  // for all of it; a part that another view looks at is not that
+    }
     emit context_.wishes.fetchTensor(id, begin, extent);
   }
 }

@@ -5,6 +5,7 @@
 #include <QStackedWidget>
 #include <QTableView>
 #include <map>
+#include <set>
 
 #include "views/batch/batch_source.h"
 #include "views/batch/picture_grid.h"
@@ -20,9 +21,12 @@ class ContentsPage : public QWidget {
  public:
   ContentsPage(const ViewContext& context, const BatchSource& source, QWidget* parent = nullptr);
 
-  void fetch();                      // what the shown input needs and is not there
-  void take(int value);              // a tensor arrived
-  void forget() { whole_.clear(); }  // another batch
+  void fetch();          // what the shown input needs and is not there
+  void take(int value);  // a tensor arrived
+  void forget() {        // another batch
+    whole_.clear();
+    asked_.clear();
+  }
   void setWorst(int sample) { worst_ = sample; }
   void refresh();
   // Contents of an input of this batch, at least its beginning; nullptr when they were neither fetched nor recorded.
@@ -39,6 +43,7 @@ class ContentsPage : public QWidget {
   TokenTable* tokenTable_;
   PictureGrid* pictures_;
   std::map<int, TensorPtr> whole_;
+  std::set<int> asked_;  // whose whole contents were asked for
   int worst_ = -1;
 };
 

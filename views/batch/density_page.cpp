@@ -5,6 +5,7 @@
 
 #include "views/batch/batch_inputs.h"
 #include "views/common/format.h"
+#include "views/common/padding_cost.h"
 
 namespace stepscope {
 namespace {
@@ -12,23 +13,63 @@ constexpr std::size_t kHistory = 400;  // steps of a curve: more than it has pix
 }
 
 DensityPage::DensityPage(const ViewContext& context, QWidget* parent)
-    : QWidget(parent), context_(context), gauges_(new GaugeList), decisions_(new Details) {
+    : QWidget(parent), context_(context), gauges_(new GaugeList), cost_(new Details), decisions_(new Details) {
   gauges_->setObjectName(QStringLiteral("batch_gauges"));
+  cost_->setFitContents(true);
+  cost_->setAccessibleName(tr("What padding costs"));
+  cost_->hide();
   decisions_->setFitContents(true);
   decisions_->setAccessibleName(tr("Decisions"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
+  layout->addWidget(cost_);
   layout->addWidget(gauges_);
   layout->addWidget(decisions_);
   layout->addStretch(1);
   connect(gauges_, &GaugeList::clicked, this, [this](int value) { context_.selection.select(Selection::ofValue(value)); });
-  connect(decisions_, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
+  for (Details* page : {cost_, decisions_})
+    connect(page, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
 }
 
 void DensityPage::refresh() {
   gauges_->set(batchGauges(context_.store, kHistory));
+  fillCost();
   fillDecisions();
+}
+
+// Where the time of a step goes that computes on nothing, and what would spare it.
+void DensityPage::fillCost() {
+  const PaddingCost cost = PaddingCost::of(context_.store);
+  cost_->begin();
+  bool heading = false;
+  for (const PaddingCost::Of& of : cost.inputs) {
+    if (of.ns <= 0) continue;
+    if (!heading) cost_->heading(tr("What it costs"));
+    heading = true;
+    const QString name = Details::link(Selection::ofValue(of.value), format::visible(of.input));
+    cost_->row(of.labels ? tr("ignored labels") : tr("padding"),
+               Details::strong(tr("at least %1 of a step").arg(format::time(of.ns))) +
+                   Details::quiet(tr(", %1 of its %2: ")
+                                      .arg(format::percent(static_cast<double>(of.ns), static_cast<double>(cost.stepNs)),
+                                           format::time(cost.stepNs))) +
+                   name);
+    if (of.labels)
+      cost_->row(QString(), Details::quiet(tr("Places that the loss ignores are computed up to the loss all the same; "
+                                              "fewer of them, or rows that are chosen before the last product, spare it.")));
+    else if (of.cutNs > 0)
+      cost_->row(QString(), Details::quiet(tr("The longest row has %1 of %2: data cut there spare at least %3 a step.")
+                                               .arg(of.longest)
+                                               .arg(of.length)
+                                               .arg(format::time(of.cutNs))));
+    else
+      cost_->row(QString(), Details::quiet(tr("One row fills all %1 places: rows of like length in one batch spare most "
+                                              "of it.")
+                                               .arg(of.length)));
+  }
+  if (heading) cost_->row(QString(), Details::quiet(tr("The graph paints it: heat “time for padding”.")));
+  cost_->end();
+  cost_->setVisible(heading);
 }
 
 void DensityPage::fillDecisions() {

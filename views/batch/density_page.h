@@ -16,10 +16,12 @@ class DensityPage : public QWidget {
   void refresh();
 
  private:
+  void fillCost();
   void fillDecisions();
 
   ViewContext context_;
   GaugeList* gauges_;
+  Details* cost_;
   Details* decisions_;
 };
 

@@ -34,7 +34,8 @@ WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std:
   connect(this, &Details::commandClicked, this,
           [this](const QString& what) { emit context_.wishes.runTo(what.section(':', 1).toInt() + 1); });
   connect(&context_.store.findings(), &Findings::rowLossesChanged, this, [this] {
-    if (const auto& found = context_.store.findings().rowLosses(); found && found->values_size() > 0) losses_ = found;
+    const auto& found = context_.store.findings().rowLosses();
+    if (!found || found->values_size() > 0) losses_ = found;
     refresh();
   });
 }
@@ -61,7 +62,7 @@ int WorstPage::worstSample() const {
     const auto worst = losses ? worstRow(*losses, samplesOf(context_.store, source_)) : std::nullopt;
     return worst ? worst->sample : -1;
   }
-  if (!losses_ || losses_->step() != batch::presentStep(context_.store.position())) return -1;
+  if (!losses_ || losses_->step() != context_.store.presentStep()) return -1;
   const auto worst = worstRow(*losses_, samplesOf(context_.store, source_));
   return worst ? worst->sample : -1;
 }

@@ -44,11 +44,11 @@ TableCell bytes(std::optional<std::int64_t> n) {
   return n ? TableCell(format::bytes(*n), QVariant::fromValue<qint64>(*n), format::bytesExact(*n)) : absent();
 }
 
-TableCell timeDifference(std::optional<double> a, std::optional<double> b) {
+TableCell timeDifference(std::optional<double> a, std::optional<double> b, bool judged) {
   if (!a && !b) return absent();
   const auto ns = static_cast<std::int64_t>(b.value_or(0) - a.value_or(0));
   TableCell cell(format::timeDifference(ns), QVariant(std::abs(static_cast<double>(ns))), format::timeExact(ns));
-  if (a && b) colour(cell, *a, *b);
+  if (a && b && judged) colour(cell, *a, *b);
   return cell;
 }
 
@@ -60,11 +60,25 @@ TableCell bytesDifference(std::optional<std::int64_t> a, std::optional<std::int6
   return cell;
 }
 
-TableCell change(std::optional<double> a, std::optional<double> b) {
+TableCell change(std::optional<double> a, std::optional<double> b, bool judged) {
   if (!a || !b || *a == 0) return {};
   TableCell cell(format::change(*a, *b), QVariant((*b - *a) / *a), tr("of A"));
-  colour(cell, *a, *b);
+  if (judged) colour(cell, *a, *b);
   return cell;
+}
+
+QString timesNote(const PairTimes& times) {
+  QStringList parts;
+  if (const QString unlike = times.unlike(); !unlike.isEmpty())
+    parts << tr("The steps did not run in the same way (%1), so their times say little about the settings.")
+                 .arg(format::visible(unlike));
+  for (const auto& [letter, run] : {std::pair('A', &times.a), std::pair('B', &times.b)})
+    if (run->busy)
+      parts << tr("Run %1 ran on a busy machine: it waited for %2 % of the processor time it asked for, so its times are "
+                  "longer.")
+                   .arg(QChar(letter))
+                   .arg(qRound(100 * run->waitShare));
+  return parts.join(' ');
 }
 
 QString noneText(const ProjectFacts& facts) {
@@ -84,7 +98,10 @@ QString noneText(const ProjectFacts& facts) {
 }
 
 QString divergenceText(const Divergence& d) {
-  const auto shown = [](std::optional<double> x) { return x ? format::number(*x, 7) : tr("none"); };
+  // As many digits as it takes to see that they differ.
+  int digits = 7;
+  while (digits < 17 && d.a && d.b && *d.a != *d.b && format::number(*d.a, digits) == format::number(*d.b, digits)) ++digits;
+  const auto shown = [digits](std::optional<double> x) { return x ? format::number(*x, digits) : tr("none"); };
   const QString of = d.value.isEmpty() ? QString() : tr(" of %1").arg(format::visible(d.value));
   return tr("step %1, %2%3: %4 and %5").arg(format::count(d.step), format::visible(d.quantity), of, shown(d.a), shown(d.b));
 }

@@ -4,6 +4,7 @@
 
 #include "views/common/project_facts.h"
 #include "views/common/row_table.h"
+#include "views/common/run_times.h"
 
 namespace stepscope::comparison {
 
@@ -13,9 +14,12 @@ TableCell number(std::optional<double> x);
 TableCell time(std::optional<double> ns);
 TableCell bytes(std::optional<std::int64_t> bytes);
 // B - A; above 5 percent coloured, less being better. Empty when one is missing, except that a missing time counts as 0.
-TableCell timeDifference(std::optional<double> a, std::optional<double> b);
+// `judged` false: nothing is said of which is better, so without a colour.
+TableCell timeDifference(std::optional<double> a, std::optional<double> b, bool judged = true);
 TableCell bytesDifference(std::optional<std::int64_t> a, std::optional<std::int64_t> b);
-TableCell change(std::optional<double> a, std::optional<double> b);  // in percent of A
+TableCell change(std::optional<double> a, std::optional<double> b, bool judged = true);  // in percent of A
+// Why the times of both runs say little about their settings; empty when they do not.
+QString timesNote(const PairTimes& times);
 
 // Sorts what is missing, and NaN, below every number.
 QVariant sortKey(std::optional<double> x);

@@ -18,8 +18,8 @@ QString Findings::optionProofText(QString* role) const {
           : tr("peak of values %1 → %2").arg(format::bytes(p.before_peak_bytes()), format::bytes(p.after_peak_bytes()));
   if (p.equal()) {
     *role = QStringLiteral("ok");
-    return tr("%1: bits equal (%2 values after step %3), %4")
-        .arg(change, format::count(p.values()))
+    return tr("%1: bits equal (%2 after step %3), %4")
+        .arg(change, p.values() == 1 ? tr("1 value") : tr("%1 values").arg(format::count(p.values())))
         .arg(p.step())
         .arg(peaks);
   }

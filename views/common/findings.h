@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, what may
-// be computed again, the text of a source file. Written by the workbench, read by views. GUI thread only.
+// be computed again, what a low precision costs, the text of a source file. Written by the workbench, read by views. GUI
+// thread only.
 #pragma once
 
 #include <QObject>
@@ -64,6 +65,11 @@ class Findings : public QObject {
     return recompute_;
   }  // nullptr until it was asked for
   const RecomputeAnswer& recomputeAnswer() const { return recomputeAnswer_; }
+  const std::shared_ptr<const snapshot::PrecisionReport>& precision() const {
+    return precision_;
+  }                                                                      // of the newest study; nullptr before one
+  const QString& precisionProblem() const { return precisionProblem_; }  // why the newest has no answer, hostile text
+  bool studiesPrecision() const { return studiesPrecision_; }            // one runs
   const std::shared_ptr<const snapshot::OptionProof>& optionProof() const {
     return optionProof_;
   }  // of the last change of options; nullptr before one
@@ -98,6 +104,18 @@ class Findings : public QObject {
     recomputeAnswer_ = std::move(answer);
     emit recomputeChanged();
   }
+  void beginPrecision() {
+    studiesPrecision_ = true;
+    precisionProblem_.clear();
+    emit precisionChanged();
+  }
+  // Without a report the one before stays.
+  void setPrecision(std::shared_ptr<const snapshot::PrecisionReport> report, const QString& problem) {
+    studiesPrecision_ = false;
+    if (report) precision_ = std::move(report);
+    precisionProblem_ = problem;
+    emit precisionChanged();
+  }
   void setEdit(EditAnswer answer) {
     edit_ = std::move(answer);
     emit editAnswered();
@@ -110,12 +128,19 @@ class Findings : public QObject {
     sources_[path] = std::move(text);
     emit sourceArrived(path);
   }
+  // A rewind took these steps back; what was kept of them says itself of which step it is.
+  void takeBackFrom(std::int64_t step) {
+    setTensorComparison({});
+    if (rowLosses_ && rowLosses_->step() >= step) setRowLosses(nullptr);
+  }
   // The model was closed: what was found of it is of no use; files that were read stay.
   void clear() {
     kept_.clear();
     rowLosses_ = nullptr;
     setTensorComparison({});
     setRecompute(nullptr, {});
+    precision_ = nullptr;
+    setPrecision(nullptr, {});
     setOptionProof(nullptr);
     emit keptChanged();
     emit rowLossesChanged();
@@ -126,6 +151,7 @@ class Findings : public QObject {
   void keptChanged();
   void rowLossesChanged();
   void recomputeChanged();
+  void precisionChanged();
   void optionProofChanged();
   void editAnswered();
   void sourceArrived(const QString& path);
@@ -136,6 +162,9 @@ class Findings : public QObject {
   std::shared_ptr<const snapshot::RowLosses> rowLosses_;
   std::shared_ptr<const snapshot::RecomputeReport> recompute_;
   RecomputeAnswer recomputeAnswer_;
+  std::shared_ptr<const snapshot::PrecisionReport> precision_;
+  QString precisionProblem_;
+  bool studiesPrecision_ = false;
   EditAnswer edit_;
   std::shared_ptr<const snapshot::OptionProof> optionProof_;
   std::map<QString, SourceText> sources_;

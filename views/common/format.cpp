@@ -77,6 +77,22 @@ QString bytes(std::int64_t n) {
   return trimmed(x / (1024.0 * 1024 * 1024)) + QStringLiteral(" GiB");
 }
 
+std::optional<qint64> bytesOf(const QString& text) {
+  static const std::pair<const char*, double> kUnits[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
+                                                          {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
+                                                          {"B", 1},        {"", 1}};
+  const QString trimmed = text.trimmed();
+  for (const auto& [unit, factor] : kUnits) {
+    if (!trimmed.endsWith(QLatin1String(unit))) continue;
+    bool ok = false;
+    const QString digits = trimmed.left(trimmed.size() - QLatin1String(unit).size()).trimmed();
+    const double number = digits.toDouble(&ok);
+    if (!ok || !(number >= 0) || number * factor > 0x1p62) return std::nullopt;
+    return qRound64(number * factor);
+  }
+  return std::nullopt;
+}
+
 QString bytesWithin(QString text) {
   static const QRegularExpression kBytes(QStringLiteral("\\b(\\d{4,18}) bytes\\b"));
   qsizetype from = 0;

@@ -6,6 +6,7 @@
 #include <QString>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ QString time(std::int64_t ns);
 QString timeExact(std::int64_t ns);
 // "768 B", "192 KiB", "6.0 MiB", "1.25 GiB".
 QString bytes(std::int64_t bytes);
+// "755 MiB", "2.8GiB", "1048576": what options of kind "bytes" take; nothing when it is no size.
+std::optional<qint64> bytesOf(const QString& text);
 // A text from the engine with its "196608 bytes" as "192 KiB".
 QString bytesWithin(QString text);
 // "196,608 bytes".

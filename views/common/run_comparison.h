@@ -5,6 +5,7 @@
 
 #include <QString>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -18,7 +19,11 @@ struct RunEntry {
   std::int64_t steps = 0, totalNs = 0;
   bool hasLoss = false;
   double firstLoss = 0, lastLoss = 0;
+  std::map<QString, QString> settings;  // options that are not as they would be by themselves; hostile text
 };
+
+// Of each run the options in which they differ, "lr 0.1 · optimizer adamw"; empty where all agree.
+std::vector<QString> differences(const std::vector<RunEntry>& runs);
 
 // Which runs, and when two of their numbers agree: |a - b| <= atol + rtol * |b|.
 struct CompareRequest {

@@ -8,13 +8,35 @@ RunTimes& RunTimes::of(ProjectFacts& project) {
   return times ? *times : *new RunTimes(&project);
 }
 
-TimeFigures RunTimes::step(std::int64_t run) const {
-  const auto it = times_.find(run);
-  return it == times_.end() ? TimeFigures() : it->second;
+QString PairTimes::unlike() const {
+  if (a.speed.isEmpty() || b.speed.isEmpty() || (a.speed == b.speed && !a.speed.contains(','))) return {};
+  return RunTimes::tr("A %1, B %2").arg(a.speed, b.speed);
 }
 
-void RunTimes::set(std::map<std::int64_t, TimeFigures> times) {
-  times_ = std::move(times);
+bool PairTimes::comparable() const { return !a.busy && !b.busy && unlike().isEmpty(); }
+
+StepTimes RunTimes::step(std::int64_t run, const QString& otherProject) const {
+  const auto project = times_.find(otherProject);
+  if (project == times_.end()) return {};
+  const auto it = project->second.find(run);
+  return it == project->second.end() ? StepTimes() : it->second;
+}
+
+PairTimes RunTimes::pair(const CompareRequest& request) const {
+  const bool told = pair_.a == request.a && pair_.b == request.b && pair_.otherProject == request.otherProject;
+  return {step(request.a), step(request.b, request.otherProject), told ? threads_ : QString()};
+}
+
+void RunTimes::setThreads(const CompareRequest& request, const QString& text) {
+  pair_ = request;
+  threads_ = text;
+  emit changed();
+}
+
+void RunTimes::set(std::map<std::int64_t, StepTimes> times) { setOther({}, std::move(times)); }
+
+void RunTimes::setOther(const QString& project, std::map<std::int64_t, StepTimes> times) {
+  times_[project] = std::move(times);
   emit changed();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the steps of each run of the project took. Written by the workbench, read by views. GUI thread only.
+// What the steps of each run of the project took, and how they ran. Written by the workbench, read by views. GUI thread
+// only.
 #pragma once
 
 #include <map>
@@ -7,6 +8,24 @@
 #include "views/common/project_facts.h"
 
 namespace stepscope {
+
+// Times of steps, and how those steps ran.
+struct StepTimes : TimeFigures {
+  QString speed;          // "full speed", "recorded", "walked", or several with their numbers; hostile text
+  bool measured = false;  // the two below
+  double processors = 0;  // processor time divided by wall time
+  double waitShare = 0;   // of the processor time that was asked for, what was waited for, 0..1
+  bool busy = false;      // so much that the times are longer for it
+};
+
+// Of the two runs of a comparison.
+struct PairTimes {
+  StepTimes a, b;
+  QString threads;  // they ran on other numbers of threads, and what that does to their numbers; empty: nothing
+
+  QString unlike() const;   // "A full speed, B walked"; empty: both ran in the same way
+  bool comparable() const;  // and on a machine at rest: a difference of times is one of the settings
+};
 
 class RunTimes : public QObject {
   Q_OBJECT
@@ -16,16 +35,22 @@ class RunTimes : public QObject {
   static RunTimes& of(ProjectFacts& project);
 
   // Wall time of a step, without warm-up as long as other steps ran and without steps that somebody stopped in; n = 0 for a
-  // run that has none.
-  TimeFigures step(std::int64_t run) const;
-  void set(std::map<std::int64_t, TimeFigures> times);
+  // run that has none. `otherProject`: the file that the run is in when it is not the open one.
+  StepTimes step(std::int64_t run, const QString& otherProject = {}) const;
+  PairTimes pair(const CompareRequest& request) const;
+  void set(std::map<std::int64_t, StepTimes> times);
+  void setOther(const QString& project, std::map<std::int64_t, StepTimes> times);
+  // What the comparison of these two says of their threads; in place of that of the pair before.
+  void setThreads(const CompareRequest& request, const QString& text);
 
  signals:
   void changed();
 
  private:
   explicit RunTimes(QObject* parent) : QObject(parent) {}
-  std::map<std::int64_t, TimeFigures> times_;
+  CompareRequest pair_;
+  QString threads_;                                             // of pair_
+  std::map<QString, std::map<std::int64_t, StepTimes>> times_;  // by project; the open one under an empty name
 };
 
 }  // namespace stepscope

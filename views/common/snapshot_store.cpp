@@ -2,6 +2,7 @@
 #include "views/common/snapshot_store.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "views/common/findings.h"
 #include "views/common/running.h"
@@ -11,6 +12,10 @@ namespace {
 constexpr std::size_t kLogLimit = 100'000;
 constexpr std::size_t kAlertLimit = 10'000;
 constexpr std::int64_t kTensorCacheBytes = 256LL << 20;
+constexpr std::size_t kRecords = 1024;  // of the newest steps
+constexpr std::size_t kSampled = 512;   // of older ones that recorded statistics
+constexpr std::size_t kMostRecords = 2 * kRecords + kSampled;
+constexpr std::size_t kWithSpans = 64;
 const Timing kNever;
 }  // namespace
 
@@ -45,7 +50,12 @@ TensorPtr SnapshotStore::tensor(int value) const {
 
 const snapshot::TensorStatistics* SnapshotStore::statistics(int value) const {
   const auto it = statistics_.find(value);
-  return it == statistics_.end() ? nullptr : &it->second;
+  return it == statistics_.end() ? nullptr : &it->second.statistics;
+}
+
+std::int64_t SnapshotStore::statisticsStep(int value) const {
+  const auto it = statistics_.find(value);
+  return it == statistics_.end() ? -1 : it->second.step;
 }
 
 void SnapshotStore::clear() {
@@ -58,6 +68,7 @@ void SnapshotStore::clear() {
   alerts_.clear();
   breakpoints_.clear();
   steps_.clear();
+  series_.clear();
   position_.Clear();
   timings_.clear();
   determinismList_.clear();
@@ -154,13 +165,14 @@ void SnapshotStore::setPosition(const snapshot::Position& position) {
   position_ = position;
   takeSpans(position_.spans(), position_.step());
   for (const auto& watched : position_.watched()) {
-    if (watched.has_statistics()) statistics_[watched.value()] = watched.statistics();
+    if (watched.has_statistics()) statistics_[watched.value()] = {watched.statistics(), watched.step()};
   }
   emit positionChanged();
 }
 
 void SnapshotStore::addStep(StepPtr step) {
   takeSpans(step->spans(), step->step());
+  series_.add(*step);
   const auto place = std::lower_bound(steps_.begin(), steps_.end(), step->step(),
                                       [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
   if (place != steps_.end() && (*place)->step() == step->step()) {
@@ -168,12 +180,44 @@ void SnapshotStore::addStep(StepPtr step) {
   } else {
     steps_.insert(place, std::move(step));
   }
-  emit stepsChanged();
+  if (steps_.size() > kWithSpans) {
+    StepPtr& old = steps_[steps_.size() - kWithSpans - 1];
+    if (old->spans_size() > 0) {
+      auto slim = std::make_shared<snapshot::StepRecord>(*old);
+      google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>().Swap(slim->mutable_spans());  // and their memory
+      old = std::move(slim);
+    }
+  }
+  if (!readOnly_ && steps_.size() >= kMostRecords) thinOut();
+  stepsTold_.request();
 }
 
-void SnapshotStore::dropStepsFrom(std::int64_t step) {
+// Of older steps only those stay that recorded statistics, and of those fewer the more there are.
+void SnapshotStore::thinOut() {
+  std::vector<StepPtr> kept;
+  std::copy_if(steps_.begin(), steps_.end() - kRecords, std::back_inserter(kept),
+               [](const StepPtr& s) { return s->statistics_size() > 0; });
+  while (kept.size() > kSampled) {
+    std::size_t place = 0;
+    std::erase_if(kept, [&place](const StepPtr&) { return place++ % 2 == 1; });
+  }
+  kept.insert(kept.end(), steps_.end() - kRecords, steps_.end());
+  steps_ = std::move(kept);
+}
+
+void SnapshotStore::takeBackFrom(std::int64_t step) {
   std::erase_if(steps_, [step](const StepPtr& s) { return s->step() >= step; });
+  series_.dropFrom(step);
+  std::erase_if(tensors_, [step](const auto& t) { return t.second->step() >= step; });
+  std::erase_if(statistics_, [step](const auto& s) { return s.second.step >= step; });
+  for (Timing& t : timings_)
+    if (t.step >= step) t = Timing();
+  if (!steps_.empty()) takeSpans(steps_.back()->spans(), steps_.back()->step());
+  comparison_ = nullptr;
+  findings_->takeBackFrom(step);
   emit stepsChanged();
+  emit positionChanged();
+  emit comparisonChanged();
 }
 
 void SnapshotStore::addAlert(const snapshot::Alert& alert) {
@@ -212,7 +256,7 @@ void SnapshotStore::setComparison(std::shared_ptr<const snapshot::CompareReply> 
 
 void SnapshotStore::addTensor(TensorPtr tensor) {
   const int value = tensor->value();
-  if (tensor->has_statistics()) statistics_[value] = tensor->statistics();
+  if (tensor->has_statistics()) statistics_[value] = {tensor->statistics(), tensor->step()};
   tensors_[value] = std::move(tensor);
   // The cache is bounded; what falls out is fetched again when it is looked at.
   std::int64_t bytes = 0;
@@ -243,6 +287,12 @@ void SnapshotStore::setWorkerState(WorkerState state, const QString& text) {
   workerState_ = state;
   workerText_ = text;
   emit workerChanged();
+}
+
+void SnapshotStore::setBuilding(bool building) {
+  if (building == building_) return;
+  building_ = building;
+  emit buildingChanged();
 }
 
 void SnapshotStore::setReadOnly(bool readOnly) {

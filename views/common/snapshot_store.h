@@ -16,7 +16,9 @@
 #include "engine/snapshot/tensor.pb.h"
 #include "engine/snapshot/worker.pb.h"
 #include "views/common/project_facts.h"
+#include "views/common/signal_rate.h"
 #include "views/common/snapshots.h"
+#include "views/common/step_series.h"
 
 namespace stepscope {
 
@@ -75,8 +77,12 @@ class SnapshotStore : public QObject {
   const std::vector<snapshot::Option>& options() const { return options_; }
   const std::vector<snapshot::Alert>& alerts() const { return alerts_; }
   const std::vector<snapshot::Breakpoint>& breakpoints() const { return breakpoints_; }
-  const std::vector<StepPtr>& steps() const { return steps_; }  // ascending by step
-  const std::deque<LogLine>& log() const { return log_; }       // the newest 100,000
+  // Records, ascending: of a live run the last 1,024 at least, and some older ones that recorded statistics; with spans the
+  // last
+  // 64. The file has the others.
+  const std::vector<StepPtr>& steps() const { return steps_; }
+  const StepSeries& series() const { return series_; }     // of all steps
+  const std::deque<LogLine>& log() const { return log_; }  // the newest 100,000
   std::int64_t logDropped() const { return logDropped_; }
   const snapshot::Position& position() const { return position_; }
   const Timing& timing(int instruction) const;
@@ -88,8 +94,12 @@ class SnapshotStore : public QObject {
   const std::vector<int>& watched() const { return watched_; }
   const std::vector<int>& pinned() const { return pinned_; }
   const snapshot::TensorStatistics* statistics(int value) const;  // newest of any source; nullptr
+  std::int64_t statisticsStep(int value) const;                   // micro step they are of; -1: there are none
+  // The micro step whose values can be there now: between two steps the one before.
+  std::int64_t presentStep() const { return position_.in_step() ? position_.step() : position_.step() - 1; }
   WorkerState workerState() const { return workerState_; }
   const QString& workerText() const { return workerText_; }  // "building: gradient", "exit code 139 …"
+  bool building() const { return building_; }                // the first plan of the model, or another set-up of it
   bool readOnly() const { return readOnly_; }                // a recorded project without a worker
 
   // Written by the workbench only.
@@ -105,7 +115,7 @@ class SnapshotStore : public QObject {
   void setBreakpoints(std::vector<snapshot::Breakpoint> breakpoints);
   void setPosition(const snapshot::Position& position);
   void addStep(StepPtr step);
-  void dropStepsFrom(std::int64_t step);  // a rewind forgets them
+  void takeBackFrom(std::int64_t step);  // a rewind forgets these steps, and everything that was computed in them
   void addAlert(const snapshot::Alert& alert);
   void clearAlerts();
   void addLog(LogLine line);
@@ -116,6 +126,7 @@ class SnapshotStore : public QObject {
   void setPinned(std::vector<int> values);
   void setWorkerState(WorkerState state, const QString& text);
   void setReadOnly(bool readOnly);
+  void setBuilding(bool building);
 
  signals:
   void modelChanged();
@@ -128,7 +139,7 @@ class SnapshotStore : public QObject {
   void optionsChanged();
   void alertsChanged();
   void breakpointsChanged();
-  void stepsChanged();
+  void stepsChanged();  // at most 30 times a second
   void logChanged();
   void positionChanged();  // position() or timings are new
   void determinismChanged();
@@ -137,6 +148,7 @@ class SnapshotStore : public QObject {
   void watchedChanged();
   void pinnedChanged();
   void workerChanged();
+  void buildingChanged();
 
  private:
   ProjectFacts* project_;
@@ -152,6 +164,8 @@ class SnapshotStore : public QObject {
   std::vector<snapshot::Alert> alerts_;
   std::vector<snapshot::Breakpoint> breakpoints_;
   std::vector<StepPtr> steps_;
+  StepSeries series_;
+  SignalRate stepsTold_{[this] { emit stepsChanged(); }};
   std::deque<LogLine> log_;
   std::int64_t logDropped_ = 0;
   snapshot::Position position_;
@@ -160,13 +174,19 @@ class SnapshotStore : public QObject {
   std::unordered_map<int, int> determinism_;
   std::shared_ptr<const snapshot::CompareReply> comparison_;
   std::map<int, TensorPtr> tensors_;
-  std::unordered_map<int, snapshot::TensorStatistics> statistics_;
+  struct StatisticsOfStep {
+    snapshot::TensorStatistics statistics;
+    std::int64_t step = -1;
+  };
+  std::unordered_map<int, StatisticsOfStep> statistics_;
   std::vector<int> watched_;
   std::vector<int> pinned_;
   WorkerState workerState_ = WorkerState::kNone;
   QString workerText_;
   bool readOnly_ = false;
+  bool building_ = false;
 
+  void thinOut();
   void takeSpans(const google::protobuf::RepeatedPtrField<snapshot::InstructionSpan>& spans, std::int64_t step);
 };
 

@@ -9,6 +9,16 @@ View::View(const ViewContext& context, const QString& id, const QString& title, 
     : QWidget(parent), context_(context), title_(title) {
   setObjectName(id);
   setAccessibleName(title);
+  for (auto changed : {&SnapshotStore::modelChanged, &SnapshotStore::planChanged, &SnapshotStore::buildingChanged})
+    connect(&store(), changed, this, &View::emptyChanged);
+}
+
+QString View::shownEmptyText() const {
+  const QString own = emptyText();
+  if (own.isEmpty() || store().plan() || !store().model() || store().readOnly()) return own;
+  return store().building()
+             ? tr("The model is being built …")
+             : tr("The model is not built yet.\nIts set-up (Ctrl+Shift+O) builds it; then this view is filled.");
 }
 
 void View::drawPicture(QPainter& painter) { render(&painter, QPoint(), QRegion(), QWidget::DrawChildren); }

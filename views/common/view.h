@@ -37,6 +37,8 @@ class View : public QWidget {
   // Empty while there is something to show; otherwise what would fill the view and how. Emit emptyChanged when it changes:
   // the frame shows the text instead of the view.
   virtual QString emptyText() const { return {}; }
+  // The same, but of a model without a plan: that it is being built, or has yet to be.
+  QString shownEmptyText() const;
 
   // Keys that mean the same in every view.
   virtual void find() {}            // Ctrl+F: find in view

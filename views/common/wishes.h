@@ -32,6 +32,8 @@ class Wishes : public QObject {
   void removeBreakpoint(int id);
   void enableBreakpoint(int id, bool enabled);
   void rewind(qint64 step);
+  // Back to this step, and in it behind the instruction; -1: to its start.
+  void goToPlace(qint64 step, int instruction);
   // Data
   void stageGraph(const QString& stage);  // graph of another build phase
   void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent);
@@ -48,7 +50,8 @@ class Wishes : public QObject {
   void rowLosses();
   // What may be computed again. With `whatIf` also what this plan or, above 0, this budget would give.
   void recompute(bool whatIf, const QString& plan, qint64 budget);
-  void readSource(const QString& path);  // of this machine, chosen by the user
+  void studyPrecision(const QString& precision);  // the present step in it, next to float32
+  void readSource(const QString& path);           // of this machine, chosen by the user
   void determinism();
   void compareBits();
   // Settings and tools

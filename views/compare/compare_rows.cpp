@@ -45,7 +45,7 @@ QString runTitle(const RunEntry& run) {
   return parts.join(QStringLiteral(" · "));
 }
 
-std::vector<TableRow> summaryRows(const RunComparison& c) {
+std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times) {
   const auto& a = c.a;
   const auto& b = c.b;
   std::vector<TableRow> rows;
@@ -59,7 +59,7 @@ std::vector<TableRow> summaryRows(const RunComparison& c) {
                        : TableCell()));
   };
   const auto time = [&](const QString& what, std::optional<double> x, std::optional<double> y) {
-    TableCell difference = x && y ? comparison::timeDifference(x, y) : TableCell();
+    TableCell difference = x && y ? comparison::timeDifference(x, y, times.comparable()) : TableCell();
     if (x && y) difference.tip += tr("\n%1 of A").arg(format::change(*x, *y));
     rows.push_back(summary(what, comparison::time(x), comparison::time(y), difference));
   };
@@ -97,6 +97,36 @@ std::vector<TableRow> summaryRows(const RunComparison& c) {
               .arg(format::count(t.n), format::time(t.min), format::time(t.max));
   }
   time(tr("Step, p95"), p95(a.step), p95(b.step));
+  if (!times.a.speed.isEmpty() || !times.b.speed.isEmpty()) {
+    rows.push_back(textSummary(tr("Steps ran"), times.a.speed, times.b.speed));
+    rows.back().cells[0].tip = tr(
+        "full speed; recorded, with the begin and end of every instruction; walked, instruction by instruction to stop at "
+        "breakpoints");
+    if (!times.unlike().isEmpty()) rows.back().cells[3].role = QStringLiteral("warn");
+  }
+  if (times.a.measured || times.b.measured) {
+    const auto cells = [&](const QString& what, auto&& text, bool warns) {
+      TableRow row = summary(what, comparison::absent(), comparison::absent());
+      for (const auto& [cell, t] : {std::pair(1, &times.a), std::pair(2, &times.b)}) {
+        if (!t->measured) continue;
+        row.cells[static_cast<std::size_t>(cell)] = TableCell(text(*t));
+        if (warns && t->busy) row.cells[static_cast<std::size_t>(cell)].role = QStringLiteral("warn");
+      }
+      rows.push_back(std::move(row));
+    };
+    cells(
+        tr("Processors"), [](const StepTimes& t) { return QString::number(t.processors, 'f', 1); }, false);
+    rows.back().cells[0].tip = tr("Processor time divided by the wall time of the steps");
+    cells(
+        tr("Waited"), [](const StepTimes& t) { return tr("%1 %").arg(100 * t.waitShare, 0, 'f', 1); }, true);
+    rows.back().cells[0].tip = tr(
+        "Of the processor time that was asked for, what the threads waited for a core because something else ran; from 10 % "
+        "on the machine counts as busy");
+    if (times.a.busy || times.b.busy) {
+      rows.back().cells[3] = TableCell(tr("busy"));
+      rows.back().cells[3].role = QStringLiteral("warn");
+    }
+  }
   numbers(tr("First loss"), loss(a.run, a.run.firstLoss), loss(b.run, b.run.firstLoss));
   numbers(tr("Last loss"), loss(a.run, a.run.lastLoss), loss(b.run, b.run.lastLoss));
   for (const ComparedBytes& m : c.memory) {

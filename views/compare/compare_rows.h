@@ -3,6 +3,7 @@
 #pragma once
 
 #include "views/common/row_table.h"
+#include "views/common/run_times.h"
 
 namespace stepscope {
 
@@ -10,6 +11,6 @@ namespace stepscope {
 QString runTitle(const RunEntry& run);
 
 // Columns: what, A, B, B - A.
-std::vector<TableRow> summaryRows(const RunComparison& comparison);
+std::vector<TableRow> summaryRows(const RunComparison& comparison, const PairTimes& times = {});
 
 }  // namespace stepscope

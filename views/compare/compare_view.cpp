@@ -50,6 +50,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
       b_(new QComboBox),
       swap_(new QToolButton),
       error_(new QLabel),
+      note_(new QLabel),
       model_(new RowTableModel({{QString(), tr("What is compared"), false, 10},
                                 {tr("A"), tr("Run A"), true, 9},
                                 {tr("B"), tr("Run B"), true, 9},
@@ -102,6 +103,13 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   error_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
   error_->hide();
   column->addWidget(error_);
+  note_->setTextFormat(Qt::PlainText);
+  note_->setWordWrap(true);
+  note_->setProperty("role", "warn");
+  note_->setObjectName(QStringLiteral("compare_note"));
+  note_->setContentsMargins(m.padding, 0, m.padding, qRound(0.4 * m.unit));
+  note_->hide();
+  column->addWidget(note_);
   auto* rule = new QFrame;
   rule->setProperty("role", "line");
   rule->setFixedHeight(1);
@@ -136,6 +144,7 @@ CompareView::CompareView(const ViewContext& context, QWidget* parent)
   connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareView::fillRuns);
   connect(&store().project(), &ProjectFacts::projectChanged, this, &CompareView::fillRuns);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareView::showResult);
+  connect(&RunTimes::of(store().project()), &RunTimes::changed, this, &CompareView::showResult);
   fillRuns();
 }
 
@@ -217,7 +226,13 @@ void CompareView::showResult() {
   error_->setVisible(!facts.compareError().isEmpty());
   error_->setText(facts.compareError());
   const auto& result = facts.runComparison();
-  model_->setRows(result ? summaryRows(*result) : std::vector<TableRow>());
+  const PairTimes times = result ? RunTimes::of(store().project()).pair(result->request) : PairTimes();
+  QStringList notes;
+  if (result) notes = {comparison::timesNote(times), format::visible(times.threads)};
+  notes.removeAll(QString());
+  note_->setText(notes.join('\n'));
+  note_->setVisible(!note_->text().isEmpty());
+  model_->setRows(result ? summaryRows(*result, times) : std::vector<TableRow>());
   curves_->setComparison(result);
   emit headerChanged();
   emit emptyChanged();

@@ -37,6 +37,7 @@ class CompareView : public View {
   QComboBox *a_, *b_;
   QToolButton* swap_;
   QLabel* error_;
+  QLabel* note_;  // why times say little, and why bits may differ
   RowTableModel* model_;
   RowTableView* table_;
   CompareCurves* curves_;

@@ -16,11 +16,23 @@ CompareTimesView::CompareTimesView(const ViewContext& context, QWidget* parent)
   which_->hide();
   connect(which_, &QComboBox::currentIndexChanged, this, &CompareTimesView::refillLater);
   connect(&store().project(), &ProjectFacts::comparisonChanged, this, &CompareTimesView::refillLater);
+  connect(&RunTimes::of(store().project()), &RunTimes::changed, this, &CompareTimesView::refillLater);
   connect(&store().project(), &ProjectFacts::runsChanged, this, &CompareTimesView::emptyChanged);
   connect(&store(), &SnapshotStore::planChanged, this, &CompareTimesView::refillLater);
 }
 
 QString CompareTimesView::emptyText() const { return comparison::noneText(store().project()); }
+
+bool CompareTimesView::comparable() const {
+  const auto& result = store().project().runComparison();
+  return !result || RunTimes::of(store().project()).pair(result->request).comparable();
+}
+
+QString CompareTimesView::headerText() const {
+  const auto& result = store().project().runComparison();
+  const bool unlike = result && which() != Times::kMemory && which() != Times::kBuild && !comparable();
+  return unlike ? tr("not taken alike: see Compare") : TablePanel::headerText();
+}
 
 QString CompareTimesView::saveState() const { return QString::number(which_->currentIndex()); }
 void CompareTimesView::restoreState(const QString& state) {
@@ -29,7 +41,7 @@ void CompareTimesView::restoreState(const QString& state) {
 
 void CompareTimesView::refill() {
   const auto& result = store().project().runComparison();
-  auto rows = result ? timeRows(*result, which(), store().plan().get()) : std::vector<TableRow>();
+  auto rows = result ? timeRows(*result, which(), store().plan().get(), comparable()) : std::vector<TableRow>();
   if (result && rows.empty()) {
     TableRow none;
     none.cells = {{tr("not recorded")}};

@@ -16,6 +16,7 @@ class CompareTimesView : public TablePanel {
   explicit CompareTimesView(const ViewContext& context, QWidget* parent = nullptr);
   QWidget* headerWidget() override { return which_; }
   QString emptyText() const override;
+  QString headerText() const override;
   QString saveState() const override;
   void restoreState(const QString& state) override;
 
@@ -23,6 +24,7 @@ class CompareTimesView : public TablePanel {
   void refill() override;
 
  private:
+  bool comparable() const;  // see PairTimes
   Times which() const { return static_cast<Times>(which_->currentIndex()); }
 
   QComboBox* which_;

@@ -60,7 +60,7 @@ std::vector<TableColumn> timeColumns(Times which) {
        true, 7}};
 }
 
-std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSnapshot* plan) {
+std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSnapshot* plan, bool comparable) {
   std::vector<TableRow> rows;
   if (which == Times::kMemory) {
     for (const ComparedBytes& m : c.memory) {
@@ -82,6 +82,7 @@ std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSn
     if (phase != kPhases.end()) first.try_emplace({QString::fromStdString(in->op()), phase->second}, i);
   }
   const auto& list = which == Times::kOperators ? c.ops : which == Times::kStepPhases ? c.stepPhases : c.buildPhases;
+  const bool judged = which == Times::kBuild || comparable;
   for (const ComparedTime& t : list) {
     TableRow row;
     const QString name =
@@ -89,8 +90,8 @@ std::vector<TableRow> timeRows(const RunComparison& c, Times which, const PlanSn
     row.cells = {{name},
                  comparison::time(t.a),
                  comparison::time(t.b),
-                 comparison::timeDifference(t.a, t.b),
-                 comparison::change(t.a, t.b)};
+                 comparison::timeDifference(t.a, t.b, judged),
+                 comparison::change(t.a, t.b, judged)};
     for (const TimeFigures& f : {t.timeA, t.timeB}) {
       row.cells.push_back(f.n > 0 ? TableCell(format::count(f.n), QVariant::fromValue<qint64>(f.n)) : comparison::absent());
       for (const std::int64_t ns : {f.median, f.p95}) {

@@ -9,6 +9,7 @@ namespace stepscope {
 enum class Times { kOperators, kStepPhases, kBuild, kMemory };
 std::vector<TableColumn> timeColumns(Times which);
 // Operators select the first such instruction of the open plan, which may be nullptr.
-std::vector<TableRow> timeRows(const RunComparison& comparison, Times which, const PlanSnapshot* plan);
+std::vector<TableRow> timeRows(const RunComparison& comparison, Times which, const PlanSnapshot* plan,
+                               bool comparable = true);
 
 }  // namespace stepscope

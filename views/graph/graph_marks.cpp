@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "views/common/format.h"
+#include "views/common/padding_cost.h"
 
 namespace stepscope {
 namespace {
@@ -19,7 +20,8 @@ double heatOf(HeatKind kind, const SnapshotStore& store, const snapshot::Instruc
     case HeatKind::kBadNumbers: {
       double sum = -1;
       for (const auto& out : in.outputs()) {
-        if (const snapshot::TensorStatistics* s = store.statistics(out.value()))
+        const snapshot::TensorStatistics* s = store.statistics(out.value());
+        if (s && store.statisticsStep(out.value()) == store.presentStep())
           sum = std::max(sum, 0.0) + static_cast<double>(s->nan() + s->inf());
       }
       return sum;
@@ -55,6 +57,7 @@ GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, 
   const bool named = !breaks.nodes.empty() || !breaks.ops.empty(), judged = !store.determinismList().empty();
   marks.inStep = store.position().in_step();
   const int position = store.position().instruction();
+  const PaddingCost padding = heat == HeatKind::kPadding ? PaddingCost::of(store) : PaddingCost();
   std::vector<double> heats(marks.nodes.size(), -1);
   std::vector<double> groupHeat[2] = {std::vector<double>(marks.groups.size(), -1),
                                       std::vector<double>(marks.groups.size(), -1)};
@@ -77,7 +80,10 @@ GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, 
       if (marks.inStep && index == position) marks.current = i;
       m.waiting = marks.inStep && !store.ranInThisStep(index) && index != position;
       ns = store.timing(index).ns;
-      if (heat != HeatKind::kNone) heats[static_cast<std::size_t>(i)] = heatOf(heat, store, *plan->instruction(index));
+      if (heat == HeatKind::kPadding && static_cast<std::size_t>(index) < padding.instructions.size())
+        heats[static_cast<std::size_t>(i)] = padding.instructions[static_cast<std::size_t>(index)];
+      else if (heat != HeatKind::kNone)
+        heats[static_cast<std::size_t>(i)] = heatOf(heat, store, *plan->instruction(index));
     }
     for (int g = from.group; g > 0; g = model.groups()[static_cast<std::size_t>(g)].parent) {
       GroupMarks& group = marks.groups[static_cast<std::size_t>(g)];
@@ -110,13 +116,15 @@ QString heatName(HeatKind kind) {
     case HeatKind::kBytes: return QStringLiteral("bytes moved");
     case HeatKind::kFlops: return QStringLiteral("operations");
     case HeatKind::kBadNumbers: return QStringLiteral("NaN and Inf");
+    case HeatKind::kPadding: return QStringLiteral("time for padding");
     default: return QStringLiteral("none");
   }
 }
 
 QString heatText(HeatKind kind, double value) {
   switch (kind) {
-    case HeatKind::kTime: return format::time(static_cast<std::int64_t>(value));
+    case HeatKind::kTime:
+    case HeatKind::kPadding: return format::time(static_cast<std::int64_t>(value));
     case HeatKind::kBytes: return format::bytes(static_cast<std::int64_t>(value));
     case HeatKind::kFlops: return format::countShort(value) + QStringLiteral("FLOP");
     default: return format::countShort(value);

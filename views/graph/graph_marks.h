@@ -12,7 +12,7 @@
 
 namespace stepscope {
 
-enum class HeatKind : std::uint8_t { kNone, kTime, kBytes, kFlops, kBadNumbers };
+enum class HeatKind : std::uint8_t { kNone, kTime, kBytes, kFlops, kBadNumbers, kPadding };
 enum class Difference : std::uint8_t { kNone, kAdded, kRemoved, kChanged };
 
 struct NodeMarks {

@@ -36,11 +36,15 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent)
   connect(&store(), &SnapshotStore::stagesChanged, this, [this] {
     strip_->setStages(store().stages());
     strip_->setVisible(store().stages().size() > 1);
+    const bool other = !stage_.isEmpty();
     stage_.clear();
     base_.clear();
+    if (other && store().graph()) graphChanged();  // the stage that was looked at may be no more
   });
   connect(&store(), &SnapshotStore::stageArrived, this, [this](const QString& stage) {
     if (stage == stage_ || stage == base_) showStage(stage_, base_);
+    // A build that failed stands beside the plan that is shown, whose graph has another name then.
+    if (stage_.isEmpty() && store().graph() && store().graphOf(stage) == store().graph()) strip_->setShown(stage, {});
   });
   marksSoon_.setSingleShot(true);
   marksSoon_.setInterval(15);
@@ -95,7 +99,8 @@ void GraphView::buildControls() {
   heat_->setObjectName(QStringLiteral("graph_heat"));
   heat_->setAccessibleName(tr("Heat"));
   heat_->setToolTip(tr("Paints a quantity of the last recorded step on the nodes"));
-  for (const HeatKind kind : {HeatKind::kNone, HeatKind::kTime, HeatKind::kBytes, HeatKind::kFlops, HeatKind::kBadNumbers}) {
+  for (const HeatKind kind :
+       {HeatKind::kNone, HeatKind::kTime, HeatKind::kBytes, HeatKind::kFlops, HeatKind::kBadNumbers, HeatKind::kPadding}) {
     heat_->addItem(tr("Heat: %1").arg(heatName(kind)), static_cast<int>(kind));
   }
   allEdges_ = new QToolButton(controls_);
@@ -144,6 +149,13 @@ void GraphView::graphChanged() {
     chooseOpen_ = true;
     return;
   }
+  // What a build made of a model that was only looked at opens as a model that is new.
+  if (looked_ && store().building()) {
+    open_.clear();
+    revealed_.clear();
+    chooseOpen_ = true;
+  }
+  looked_ = !store().plan() && !store().building();
   stage_.clear();
   base_.clear();
   diff_ = PhaseDiff();

@@ -85,6 +85,7 @@ class GraphView : public View {
   PhaseDiff diff_;
   PlanMarks planMarks_;
   QString stage_, base_;  // empty stage: the newest graph
+  bool looked_ = false;   // the graph is of a model that is not built
   bool chooseOpen_ = true;
   int anchor_ = -1;  // for the next scene
   QString anchorGroup_;

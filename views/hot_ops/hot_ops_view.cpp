@@ -36,9 +36,8 @@ HotOpsView::HotOpsView(const ViewContext& context, QWidget* parent)
 
 QString HotOpsView::emptyText() const {
   if (!store().plan()) return tr("No model is open.\nOpen one (Ctrl+O) and run a training step.");
-  for (const StepPtr& step : store().steps()) {
-    if (step->spans_size() > 0) return {};
-  }
+  const auto& steps = store().steps();  // the newest ones have spans, if any
+  if (std::any_of(steps.rbegin(), steps.rend(), [](const StepPtr& step) { return step->spans_size() > 0; })) return {};
   return tr("No recorded step yet.\nRun a training step (F8) or train at full speed (Ctrl+F5).");
 }
 

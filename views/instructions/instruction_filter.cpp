@@ -61,6 +61,7 @@ InstructionFilter InstructionFilter::parse(const QString& text, QString* error) 
                                               {"in", Kind::kIn},         {"out", Kind::kOut}};
   static const QRegularExpression kCompared(QStringLiteral("^([a-z]+)(>=|<=|>|<|=)(.+)$"),
                                             QRegularExpression::CaseInsensitiveOption);
+  static const QRegularExpression kWord(QStringLiteral("^[a-z]+$"));
   for (QString word : text.split(' ', Qt::SkipEmptyParts)) {
     Term term;
     if (word.size() > 1 && word.startsWith('-')) {
@@ -97,6 +98,10 @@ InstructionFilter InstructionFilter::parse(const QString& text, QString* error) 
       }
     } else if (kNumbers.contains(word.toLower()) || kNumbers.contains(key)) {
       *error = QStringLiteral("%1: expected a comparison such as %1>1000").arg(key.isEmpty() ? word.toLower() : key);
+      return filter;
+    } else if (kWord.match(key).hasMatch() && !value.isEmpty() && !value[0].isDigit()) {
+      // Names of values may end in a colon and a number; anything else with a colon is meant as a key.
+      *error = QStringLiteral("%1: no such key; expected one of %2").arg(key, keys().join(QStringLiteral(", ")));
       return filter;
     } else {
       term.kind = Kind::kText;

@@ -7,10 +7,14 @@
 #include <QGridLayout>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QPainter>
 #include <QRegularExpression>
 #include <QScrollArea>
 #include <QSortFilterProxyModel>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "views/common/file_name.h"
 #include "views/common/format.h"
@@ -90,25 +94,54 @@ QString dimsText(const Repeated& dims) {
   return format::shapeOf(dims);
 }
 
+// Of an extent or an output: its beginning and its end.
+QString shortName(const std::string& name) {
+  constexpr int kMost = 40;
+  const QString text = format::visible(name);
+  return text.size() <= kMost ? text : text.left(kMost / 2) + QStringLiteral("…") + text.right(kMost / 2 - 1);
+}
+
 QString dimensionsText(const snapshot::ModelInfo& model, bool fromData) {
   if (model.dimensions_size() == 0)
     return SetUpDialog::tr("The inputs have no symbolic dimensions: every extent is in the file");
   if (fromData) return SetUpDialog::tr("The data says how long each is");
   QStringList why;
   for (const auto& d : model.dimensions()) {
-    const QString name = format::visible(d.name());
+    const QString name = shortName(d.name());
     why << (d.fixed() ? SetUpDialog::tr("%1 is %2 because %3").arg(name).arg(d.extent()).arg(format::visible(d.reason()))
                       : SetUpDialog::tr("%1 is %2 unless set").arg(name).arg(d.extent()));
   }
   return why.join(QStringLiteral("\n"));
 }
 
+// Settings that the form has fields for.
+constexpr const char* kFields[] = {"data",   "dim",          "loss",     "logits",         "loss-fn",    "optimizer",
+                                   "lr",     "weight-decay", "momentum", "clip-grad-norm", "accumulate", "train",
+                                   "freeze", "seed",         "threads",  "device"};
+
+// An option that was changed while the model was built stands as set NAME=VALUE; the last one of a name counts, but those
+// that add up.
+std::vector<std::pair<std::string, std::string>> settingsOf(const snapshot::Configure& configuration) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& s : configuration.settings()) {
+    std::string name = s.name(), value = s.value();
+    if (const auto equals = value.find('='); name == "set" && equals != std::string::npos) {
+      name = value.substr(0, equals);
+      value = value.substr(equals + 1);
+    }
+    if (name != "dim" && name != "group" && name != "pad")
+      std::erase_if(all, [&name](const auto& other) { return other.first == name; });
+    all.emplace_back(std::move(name), std::move(value));
+  }
+  return all;
+}
+
 }  // namespace
 
 QString SetUpDialog::value(const snapshot::Configure& configuration, const char* name) {
   QString found;
-  for (const auto& s : configuration.settings()) {
-    if (s.name() == name) found = QString::fromStdString(s.value());
+  for (const auto& [setting, text] : settingsOf(configuration)) {
+    if (setting == name) found = QString::fromStdString(text);
   }
   return found;
 }
@@ -117,6 +150,10 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
     : QDialog(parent), model_(std::move(model)) {
   const Metrics m = Metrics::current();
   setObjectName(QStringLiteral("set_up"));
+  setAutoFillBackground(true);
+  for (auto& setting : settingsOf(before))
+    if (std::find(std::begin(kFields), std::end(kFields), setting.first) == std::end(kFields))
+      kept_.push_back(std::move(setting));
   setWindowTitle(tr("Set up %1").arg(format::fileName(QString::fromStdString(model_->path()))));
   resize(62 * m.unit, 44 * m.unit);
   auto* layout = new QVBoxLayout(this);
@@ -171,12 +208,13 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
   problem_->setProperty("role", "error");
   problem_->hide();
   layout->addWidget(problem_);
-  auto* buttons = new QDialogButtonBox;
+  buttons_ = new QDialogButtonBox;
+  auto* buttons = buttons_;
   build_ = buttons->addButton(tr("Build"), QDialogButtonBox::AcceptRole);
   build_->setDefault(true);
   build_->setAutoDefault(true);
   build_->setObjectName(QStringLiteral("set_up_build"));
-  buttons->addButton(QDialogButtonBox::Cancel);
+  buttons->addButton(QDialogButtonBox::Cancel)->setObjectName(QStringLiteral("set_up_cancel"));
   if (missing > 0 && !read) {
     auto* random = buttons->addButton(tr("Fill missing weights from the seed"), QDialogButtonBox::ActionRole);
     random->setObjectName(QStringLiteral("set_up_fill_weights"));
@@ -186,7 +224,7 @@ SetUpDialog::SetUpDialog(ModelPtr model, const snapshot::Configure& before, QWid
     });
   }
   layout->addWidget(buttons);
-  build_->setVisible(read);  // the box shows what it is given
+  build_->setVisible(read);
   connect(buttons, &QDialogButtonBox::accepted, this, [this] {
     emit buildWanted(configuration());
     accept();
@@ -331,7 +369,12 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   lossFunction_->addItem(tr("binary cross entropy with logits"), QStringLiteral("bce_with_logits"));
   if (const QString logits = value(before, "logits"); !logits.isEmpty())
     loss_->setCurrentIndex(std::max(0, loss_->findData(QStringLiteral("at:") + logits)));
-  lossFunction_->setCurrentIndex(std::max(0, lossFunction_->findData(value(before, "loss-fn"))));
+  lossFunction_->setObjectName(QStringLiteral("set_up_loss_function"));
+  if (const QString function = value(before, "loss-fn"); !function.isEmpty()) {
+    lossFunction_->setCurrentIndex(std::max(0, lossFunction_->findData(function)));
+    chosenFunction_ = true;
+  }
+  connect(lossFunction_, &QComboBox::activated, this, [this] { chosenFunction_ = true; });
   lossReason_ = quiet({});
   optimizer_ = new QComboBox;
   optimizer_->setAccessibleName(tr("Optimizer"));
@@ -355,9 +398,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   for (const auto& d : model_->dimensions()) dims << QStringLiteral("%1=%2").arg(format::visible(d.name())).arg(d.extent());
   dims_ = edit("dim", dims.join(' '));
   dims.clear();
-  for (const auto& s : before.settings()) {
-    if (s.name() == "dim") dims << QString::fromStdString(s.value());
-  }
+  for (const auto& [name, text] : settingsOf(before))
+    if (name == "dim") dims << QString::fromStdString(text);
   dims_->setText(dims.join(' '));
   device_ = new QComboBox;
   device_->setAccessibleName(tr("Device"));
@@ -435,7 +477,98 @@ void SetUpDialog::chooseData() {
   dialog->open();
 }
 
+// Cross entropy needs to know how many classes there are; any output has squared errors.
+void SetUpDialog::proposeFunction() {
+  const QString loss = loss_->currentData().toString();
+  if (chosenFunction_ || !loss.startsWith(u"at:")) return;
+  const auto& outputs = model_->outputs();
+  const auto output = std::find_if(outputs.begin(), outputs.end(),
+                                   [&](const auto& o) { return QString::fromStdString(o.name()) == loss.mid(3); });
+  bool classes = false;
+  if (output != outputs.end() && output->dims_size() >= 2) {
+    const int axis = output->dims_size() <= 3 ? output->dims_size() - 1 : 1;
+    classes = QString::fromStdString(output->dims(axis)).toLongLong(&classes) > 1 && classes;
+  }
+  lossFunction_->setCurrentIndex(lossFunction_->findData(classes ? QStringLiteral("cross_entropy") : QStringLiteral("mse")));
+}
+
+QWidget* SetUpDialog::fieldOf(const QString& setting) const {
+  const std::pair<const char*, QWidget*> fields[] = {{"data", data_},
+                                                     {"dim", dims_},
+                                                     {"loss", loss_},
+                                                     {"logits", loss_},
+                                                     {"labels", loss_},
+                                                     {"loss-fn", lossFunction_},
+                                                     {"optimizer", optimizer_},
+                                                     {"lr", rate_},
+                                                     {"weight-decay", decay_},
+                                                     {"momentum", momentum_},
+                                                     {"nesterov", momentum_},
+                                                     {"clip-grad-norm", clip_},
+                                                     {"accumulate", accumulate_},
+                                                     {"train", train_},
+                                                     {"freeze", freeze_},
+                                                     {"seed", seed_},
+                                                     {"threads", threads_},
+                                                     {"device", device_},
+                                                     {"precision", device_}};
+  for (const auto& [name, field] : fields)
+    if (setting == QLatin1String(name)) return field;
+  return nullptr;
+}
+
+void SetUpDialog::showProblem(const QString& text, const QString& setting) {
+  delete std::exchange(refusal_, nullptr);
+  refused_ = format::visible(text);
+  if (QWidget* field = fieldOf(setting)) {
+    refusal_ = new QLabel(refused_);
+    refusal_->setObjectName(QStringLiteral("set_up_refusal"));
+    refusal_->setTextFormat(Qt::PlainText);
+    refusal_->setWordWrap(true);
+    refusal_->setProperty("role", "error");
+    refused_.clear();
+    // Below the line of the form that the field stands in.
+    for (QWidget* box = field->parentWidget(); box; box = box->parentWidget()) {
+      auto* layout = qobject_cast<QFormLayout*>(box->layout());
+      if (!layout) continue;
+      for (int row = 0; row < layout->rowCount(); ++row) {
+        QLayoutItem* item = layout->itemAt(row, QFormLayout::FieldRole);
+        if (!item || !item->widget() || !(item->widget() == field || item->widget()->isAncestorOf(field))) continue;
+        layout->insertRow(row + 1, QString(), refusal_);
+        break;
+      }
+      break;
+    }
+    field->setProperty("role", "error");
+    field->setFocus();
+  }
+  update();
+}
+
+void SetUpDialog::offerLook() {
+  auto* look = buttons_->addButton(tr("Only look at it"), QDialogButtonBox::ActionRole);
+  look->setObjectName(QStringLiteral("set_up_look"));
+  look->setAutoDefault(false);
+  look->setToolTip(tr("Shows its graph in place of the model that is open; nothing is built"));
+  connect(look, &QPushButton::clicked, this, [this] {
+    emit lookWanted();
+    reject();
+  });
+}
+
+// The box shows what it is given, and again when it gets another parent.
+void SetUpDialog::showEvent(QShowEvent* event) {
+  QDialog::showEvent(event);
+  build_->setVisible(model_->problems_size() == 0 || model_->node_count() > 0);
+}
+
+void SetUpDialog::paintEvent(QPaintEvent* event) {
+  QDialog::paintEvent(event);
+  if (!isWindow()) QPainter(this).fillRect(0, 0, 1, height(), Tokens::current().border);
+}
+
 void SetUpDialog::update() {
+  proposeFunction();
   const bool attach = loss_->currentData().toString().startsWith(u"at:");
   lossFunction_->setVisible(attach);
   lossReason_->setText(loss_->count() == 0 ? tr("No float output that a loss could be made from")
@@ -454,6 +587,9 @@ void SetUpDialog::update() {
                          (proposed.isEmpty() && !beside.isEmpty() ? QStringLiteral(". ") + beside : QString()));
   dims_->setEnabled(data.isEmpty() && model_->dimensions_size() > 0);
   dimsReason_->setText(dimensionsText(*model_, !data.isEmpty()));
+  QStringList whole;
+  for (const auto& d : model_->dimensions()) whole << format::visible(d.name());
+  dimsReason_->setToolTip(whole.join('\n').toHtmlEscaped());
   momentum_->setEnabled(optimizer_->currentData() == QStringLiteral("sgd"));
   QString wrong;
   int trained = 0;
@@ -485,7 +621,7 @@ void SetUpDialog::update() {
                     : model_->problems_size() > 0 ? tr("The file has problems; they are listed with their places")
                     : loss_->count() == 0
                         ? tr("There is nothing to minimise: no scalar float output, and no output a loss can be attached to")
-                        : QString());
+                        : refused_);
   problem_->setVisible(!problem_->text().isEmpty());
 }
 
@@ -517,6 +653,7 @@ snapshot::Configure SetUpDialog::configuration() const {
   set("seed", seed_->text());
   set("threads", threads_->text());
   set("device", device_->currentData().toString());
+  for (const auto& [name, text] : kept_) set(name.c_str(), QString::fromStdString(text));
   return out;
 }
 

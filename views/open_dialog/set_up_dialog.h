@@ -7,6 +7,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
+#include <QDialogButtonBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
@@ -28,11 +29,20 @@ class SetUpDialog : public QDialog {
 
   // The settings as they stand, in the names of the command line.
   snapshot::Configure configuration() const;
+  // Why it did not build, beside the field of that setting, or below all of them.
+  void showProblem(const QString& text, const QString& setting);
+  // The model can be looked at without a build, in place of the one that is open.
+  void offerLook();
 
  signals:
+  void lookWanted();
   void buildWanted(const stepscope::snapshot::Configure& configuration);
   // The file misses its weights and the user wants them filled from the seed.
   void openWithRandomWeights();
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
   // The index of a page that is filled when it is first shown.
@@ -45,9 +55,12 @@ class SetUpDialog : public QDialog {
   QWidget* tablePage(std::vector<TableColumn> columns, std::vector<TableRow> rows);
   void chooseData();
   void update();
+  void proposeFunction();
+  QWidget* fieldOf(const QString& setting) const;
   static QString value(const snapshot::Configure& configuration, const char* name);
 
   ModelPtr model_;
+  std::vector<std::pair<std::string, std::string>> kept_;  // settings without a field here; they stay as they are
   QLineEdit* data_;
   QComboBox* loss_;
   QComboBox* lossFunction_;
@@ -58,6 +71,10 @@ class SetUpDialog : public QDialog {
   QLabel *lossReason_, *dataReason_, *dimsReason_, *trained_, *problem_;
   QPushButton* proposed_;  // takes the proposed data back
   QPushButton* build_ = nullptr;
+  QDialogButtonBox* buttons_ = nullptr;
+  QLabel* refusal_ = nullptr;  // beside a field
+  QString refused_;            // what is told below all fields
+  bool chosenFunction_ = false;
 };
 
 }  // namespace stepscope

@@ -49,7 +49,7 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
       plot_(new ParetoPlot),
       split_(new QSplitter(Qt::Horizontal)),
       slider_(new QSlider(Qt::Horizontal)),
-      budgetText_(new QLabel),
+      budgetText_(new QLineEdit),
       prediction_(new QLabel),
       problem_(line(new QLabel, "error")),
       proof_(line(new QLabel, "muted")),
@@ -169,7 +169,23 @@ QWidget* RecomputeView::makeControls() {
       tr("At once, in a paused step too. The step is run with both plans to compare the bits; Ctrl+Z takes it back"));
   reset_->setToolTip(tr("Back to what is applied"));
   copy_->setToolTip(tr("Copies the plan as text. With a budget: what the budget chooses"));
-  for (QLabel* label : {budgetText_, prediction_}) label->setTextFormat(Qt::PlainText);
+  prediction_->setTextFormat(Qt::PlainText);
+  budgetText_->setObjectName(QStringLiteral("recompute_budget_text"));
+  budgetText_->setAccessibleName(tr("Budget of live activations, in bytes or with a unit"));
+  budgetText_->setPlaceholderText(tr("none"));
+  budgetText_->setMaximumWidth(8 * m.unit);
+  budgetText_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
+  connect(budgetText_, &QLineEdit::textEdited, this, [this](const QString& text) {
+    const auto bytes = text.trimmed().isEmpty() ? std::optional<qint64>(0) : format::bytesOf(text);
+    if (bytes) return chooseBudget(*bytes);
+    say(problem_, tr("budget '%1': expected a size such as 755 MiB or 2.8GiB").arg(format::visible(text)));
+    apply_->setEnabled(false);
+  });
+  connect(budgetText_, &QLineEdit::editingFinished, this, [this] {
+    budgetText_->setModified(false);
+    showChoice();
+  });
+  connect(budgetText_, &QLineEdit::returnPressed, this, &RecomputeView::apply);
   prediction_->setWordWrap(true);
   auto* budget = new QHBoxLayout;
   budget->setSpacing(m.padding);
@@ -257,7 +273,7 @@ QString RecomputeView::option(const char* name) const {
 
 void RecomputeView::takeOptions() {
   const QString plan = option("recompute.plan");
-  const qint64 budget = option("recompute.budget").toLongLong();
+  const qint64 budget = format::bytesOf(option("recompute.budget")).value_or(0);
   const bool had = !store().options().empty();
   if (!had || plan != appliedPlan_ || budget != appliedBudget_) {
     appliedPlan_ = plan;
@@ -327,8 +343,10 @@ void RecomputeView::showChoice() {
     slider_->setValue(report->curve_size() - 1 - point);
   }
   filling_ = false;
-  budgetText_->setText(budget_ > 0 ? format::bytes(budget_) : tr("none"));
-  budgetText_->setToolTip(budget_ > 0 ? format::bytesExact(budget_) : tr("No budget: only the plan below runs again"));
+  if (!budgetText_->hasFocus() || !budgetText_->isModified())
+    budgetText_->setText(budget_ > 0 ? format::bytes(budget_) : QString());
+  budgetText_->setToolTip(budget_ > 0 ? format::bytesExact(budget_)
+                                      : tr("No budget: only the plan below runs again. A size such as 755 MiB sets one"));
   const bool writable = !store().readOnly() && !store().options().empty();
   plan_->setReadOnly(!writable);
   apply_->setEnabled(writable && !isApplied() && problem_->text().isEmpty());

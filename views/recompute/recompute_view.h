@@ -56,7 +56,8 @@ class RecomputeView : public View {
   ParetoPlot* plot_;
   QSplitter* split_;
   QSlider* slider_;
-  QLabel *budgetText_, *prediction_, *problem_, *proof_, *kept_;
+  QLineEdit* budgetText_;  // a size, typed or as the slider says
+  QLabel *prediction_, *problem_, *proof_, *kept_;
   QLineEdit* plan_;
   QPushButton *copy_, *reset_, *apply_;
   QToolButton* refresh_;

@@ -26,6 +26,13 @@ RunsView::RunsView(const ViewContext& context, QWidget* parent)
                   {tr("p95"), tr("95 of 100 steps were faster"), true, 6},
                   {tr("Min"), tr("Fastest step"), true, 6},
                   {tr("Max"), tr("Slowest step"), true, 6},
+                  {tr("Ran"),
+                   tr("How those steps ran: at full speed; recorded, with the begin and end of every instruction; walked, "
+                      "instruction by instruction. Busy: something else ran on the machine. Times of different kinds do not "
+                      "compare"),
+                   false, 6},
+                  {tr("Differs in"),
+                   tr("Options in which the runs differ, with the value of this one; – is what it is by itself"), false, 9},
                   {tr("State"), tr("running, finished, failed, cancelled or interrupted"), false, 7}},
                  parent) {
   connect(&store().project(), &ProjectFacts::runsChanged, this, &RunsView::refillLater);
@@ -45,8 +52,10 @@ void RunsView::refill() {
   const bool oneName =
       std::all_of(runs.begin(), runs.end(), [&runs](const RunEntry& run) { return run.name == runs.front().name; });
   std::vector<TableRow> rows;
+  const std::vector<QString> differ = differences(runs);
   for (const RunEntry& run : runs) {
     TableRow row;
+    const QString own = format::visible(differ[rows.size()]);
     row.key = run.id;
     const QDateTime started = QDateTime::fromMSecsSinceEpoch(run.startedAt / 1'000'000);
     const CompareRequest& pair = store().project().compareRequest();
@@ -54,11 +63,17 @@ void RunsView::refill() {
     const QString letter = a && b ? QStringLiteral("AB") : a ? QStringLiteral("A") : b ? QStringLiteral("B") : QString();
     TableCell state(format::visible(run.status));
     state.role = run.status == u"failed" || run.status == u"interrupted" ? QStringLiteral("error") : QStringLiteral("muted");
-    const TimeFigures step = RunTimes::of(store().project()).step(run.id);
+    const StepTimes step = RunTimes::of(store().project()).step(run.id);
     const auto time = [&step](std::int64_t ns) {
       return step.n > 0 ? TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns))
                         : TableCell(QString(), QVariant::fromValue<qint64>(-1));
     };
+    TableCell ran(step.busy ? tr("%1, busy").arg(step.speed) : step.speed);
+    ran.role = step.busy ? QStringLiteral("warn") : QStringLiteral("muted");
+    if (step.measured)
+      ran.tip = tr("%1 processors, waited for %2 % of what was asked for")
+                    .arg(step.processors, 0, 'f', 1)
+                    .arg(100 * step.waitShare, 0, 'f', 1);
     // A name that all runs have tells none from another.
     const QString name = QStringLiteral("%1  %2").arg(run.id).arg(format::visible(run.name));
     TableCell mark(letter);
@@ -76,6 +91,8 @@ void RunsView::refill() {
                  time(step.p95),
                  time(step.min),
                  time(step.max),
+                 ran,
+                 {own, own, own},
                  state};
     rows.push_back(std::move(row));
   }
@@ -105,6 +122,10 @@ void RunsView::fillMenu(QMenu& menu, int row) {
   const qint64 run = model().row(row).key;
   menu.addAction(tr("Compare: as A"), this, [this, run] { compare(run, 0); });
   menu.addAction(tr("Compare: as B"), this, [this, run] { compare(0, run); });
+  menu.addSeparator();
+  for (const char* id : {"new_run", "name_run"})
+    menu.addAction(id == QLatin1String("new_run") ? tr("New run from step 0") : tr("Name the run that is recorded…"), this,
+                   [this, id] { emit wishes().command(QLatin1String(id)); });
 }
 
 void RunsView::activated(int row) { emit wishes().openRun(model().row(row).key); }

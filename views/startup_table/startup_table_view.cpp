@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "views/startup_table/startup_table_view.h"
 
+#include <QMenu>
 #include <QSplitter>
 #include <QVBoxLayout>
 #include <algorithm>
 
 #include "views/common/format.h"
+#include "views/common/names.h"
 #include "views/startup_table/history_plot.h"
 
 namespace stepscope {
@@ -98,6 +100,7 @@ void StartupTableView::refill() {
     TableRow row;
     const int depth = std::clamp(p.depth(), 0, 12);
     TableCell name(QString(3 * depth, QChar(0x2002)) + format::visible(p.name()), order++, format::visible(p.name()));
+    row.key = order - 1;
     if (depth > 0) name.role = QStringLiteral("muted");
     TableCell share(format::percent(static_cast<double>(p.ns()), static_cast<double>(all)),
                     QVariant::fromValue<qint64>(p.ns()), tr("of %1, the whole build").arg(format::time(all)));
@@ -144,6 +147,46 @@ void StartupTableView::refill() {
   }
   plot_->setVisible(history);
   showHistory();
+}
+
+// Of a pass: the places where it almost applied with what failed, and the nodes it made that are still there; each is a way
+// into the graph.
+void StartupTableView::fillMenu(QMenu& menu, int row) {
+  const auto at = static_cast<std::size_t>(model().row(row).key);
+  if (at >= store().phases().size() || !store().phases()[at].has_pass()) return;
+  const snapshot::PassReport& pass = store().phases()[at].pass();
+  constexpr int kMost = 40;
+  const auto go = [this](QMenu& into, int node, const QString& text) {
+    QAction* action = into.addAction(text, this, [this, node] { selection().select(Selection::ofNode(node)); });
+    action->setData(node);
+    const bool there = store().graph() && store().graph()->node(node);
+    action->setEnabled(there);
+    if (!there) action->setToolTip(tr("A later pass took the node away; the slider over the phases shows where it was"));
+  };
+  if (pass.near_misses_size() > 0) {
+    QMenu* misses = menu.addMenu(tr("Near misses"));
+    misses->setObjectName(QStringLiteral("pass_near_misses"));
+    for (int i = 0; i < std::min(kMost, pass.near_misses_size()); ++i) {
+      const auto& miss = pass.near_misses(i);
+      const auto* node = store().graph() ? store().graph()->node(miss.node()) : nullptr;
+      go(*misses, miss.node(),
+         tr("%1: %2").arg(node ? names::node(*store().graph(), miss.node()) : tr("node %1").arg(miss.node()),
+                          format::visible(miss.condition())));
+    }
+    if (pass.near_misses_size() > kMost)
+      misses->addAction(tr("and %1 more").arg(pass.near_misses_size() - kMost))->setEnabled(false);
+  }
+  std::vector<const snapshot::Node*> made;
+  if (store().graph())
+    for (const auto& node : store().graph()->graph().nodes())
+      if (node.provenance().pass() == pass.name()) made.push_back(&node);
+  if (!made.empty()) {
+    QMenu* matches = menu.addMenu(tr("Made by it"));
+    matches->setObjectName(QStringLiteral("pass_matches"));
+    for (std::size_t i = 0; i < made.size() && i < kMost; ++i)
+      go(*matches, made[i]->id(), names::node(*store().graph(), made[i]->id()));
+    if (made.size() > kMost) matches->addAction(tr("and %1 more").arg(made.size() - kMost))->setEnabled(false);
+  }
 }
 
 void StartupTableView::showHistory() {

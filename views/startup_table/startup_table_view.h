@@ -19,6 +19,7 @@ class StartupTableView : public TablePanel {
 
  protected:
   void refill() override;
+  void fillMenu(QMenu& menu, int row) override;
 
  private:
   void showHistory();  // of the chosen phase

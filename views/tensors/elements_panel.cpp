@@ -189,6 +189,7 @@ void ElementsPanel::refresh() {
     if (tensor->unavailable().empty()) return tr("This tensor has no elements.");
     if (position.in_step() && producer >= position.instruction())
       return tr("No elements yet: instruction %1 computes them.").arg(producer);
+    if (tensor->elsewhere()) return tr("No elements of this step are kept.\nThe line above says why.");
     if (plan && plan->overwrittenBy(plan->bufferOfValue(value_)) >= 0)
       return tr("Its memory was given to another value.\nA pinned value keeps its own.");
     return tr("No elements; the line above says why.");

@@ -31,6 +31,7 @@ class ElementsPanel : public QWidget {
   void refresh();  // to what the store holds of it
   void openPage(Page page) { tabs_->setCurrentIndex(page); }
   void findSlice();
+  void goTo(const std::vector<qint64>& index);  // shows the element, and chooses it
   const Slice& wanted() const { return wanted_; }
   ComparePage& comparison() { return *comparison_; }
   HeatMap& heatMap() { return *heat_; }
@@ -46,7 +47,6 @@ class ElementsPanel : public QWidget {
   void fitColumns();
   void showPage();
   void applySlice();
-  void goTo(const std::vector<qint64>& index);
   void edit(const QModelIndex& index, double number, const QString& text);
   void showEdit();  // how the last one ended
   void say(const QString& problem);

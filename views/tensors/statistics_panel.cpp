@@ -16,9 +16,21 @@ StatisticsPanel::StatisticsPanel(QWidget* parent) : QWidget(parent), histogram_(
   layout->addWidget(histogram_);
   layout->addWidget(text_);
   connect(histogram_, &Histogram::clampChanged, this, &StatisticsPanel::clampChanged);
+  connect(text_, &Details::commandClicked, this, [this] { emit elementWanted(firstNotFinite_); });
 }
 
-void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old) {
+// A link to the first element that is not finite; a single number has no other.
+QString StatisticsPanel::first() const {
+  if (firstNotFinite_.empty()) return {};
+  QStringList index;
+  for (const qint64 i : firstNotFinite_) index << QString::number(i);
+  return Details::text(QStringLiteral("  ")) +
+         Details::command(QStringLiteral("first"), tr("first at [%1]").arg(index.join(QStringLiteral(", "))));
+}
+
+void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old, const TensorPtr& tensor) {
+  firstNotFinite_.clear();
+  if (tensor) firstNotFinite_.assign(tensor->first_not_finite().begin(), tensor->first_not_finite().end());
   histogram_->set(s ? std::optional(*s) : std::nullopt, old);
   setVisible(s != nullptr);
   if (!s) return;
@@ -44,8 +56,9 @@ void StatisticsPanel::set(const snapshot::TensorStatistics* s, bool old) {
   if (s->nan() == 0 && s->inf() == 0) {
     text_->row(tr("NaN, Inf"), Details::coloured(tr("none"), t.ok));
   } else {
-    text_->row(tr("NaN, Inf"),
-               Details::coloured(tr("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number));
+    text_->row(
+        tr("NaN, Inf"),
+        Details::coloured(tr("%1 NaN, %2 Inf").arg(format::count(s->nan()), format::count(s->inf())), t.number) + first());
   }
   text_->end();
   text_->setToolTip(tr("Over finite elements, in f64; std is of the population, norm is Euclidean"));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "views/common/details.h"
+#include "views/common/snapshot_store.h"
 #include "views/tensors/histogram.h"
 
 namespace stepscope {
@@ -12,15 +13,20 @@ class StatisticsPanel : public QWidget {
 
  public:
   explicit StatisticsPanel(QWidget* parent = nullptr);
-  // Hidden while there are none. `old`: of contents that an earlier step computed.
-  void set(const snapshot::TensorStatistics* statistics, bool old);
+  // Hidden while there are none. `old`: of contents that an earlier step computed. `tensor` says where the first element
+  // that is not finite stands; nullptr: nobody knows.
+  void set(const snapshot::TensorStatistics* statistics, bool old, const TensorPtr& tensor = nullptr);
 
  signals:
   void clampChanged(double low, double high);  // the part of the range that the handles leave
+  void elementWanted(const std::vector<qint64>& index);
 
  private:
+  QString first() const;
+
   Histogram* histogram_;
   Details* text_;
+  std::vector<qint64> firstNotFinite_;
 };
 
 }  // namespace stepscope

@@ -91,6 +91,7 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
     }
   });
   connect(statistics_, &StatisticsPanel::clampChanged, &elements_->heatMap(), &HeatMap::setRange);
+  connect(statistics_, &StatisticsPanel::elementWanted, elements_, &ElementsPanel::goTo);
   connect(elements_, &ElementsPanel::sliceWanted, this, &TensorsView::fetch);
   connect(more_, &QToolButton::clicked, this, &TensorsView::openMenu);
   connect(&selection(), &SelectionModel::selectionChanged, this, &TensorsView::followSelection);
@@ -108,7 +109,17 @@ TensorsView::TensorsView(const ViewContext& context, QWidget* parent)
     if (isVisible() && stale_ && !Running::of(store()).on()) fetch();
   });
   connect(&store(), &SnapshotStore::tensorArrived, this, [this](int value) {
-    if (value == value_) refresh();
+    if (value != value_) return;
+    // Another view asked for a part of it: the one that is looked at is asked for again.
+    const TensorPtr tensor = store().tensor(value);
+    const std::vector<std::int64_t>& begin = elements_->wanted().begin;
+    const bool ours = !tensor || tensor->data().empty() || tensor->begin_size() == 0 ||
+                      (std::equal(tensor->begin().begin(), tensor->begin().end(), begin.begin(), begin.end()) &&
+                       (tensor->extent_size() == 0 || elements_->wanted().extent.empty() ||
+                        tensor->extent(0) == elements_->wanted().extent[0]));
+    if (!ours && !asked_ && isVisible()) return fetch();
+    if (ours || !isVisible()) asked_ = false;
+    refresh();
   });
   const auto facts = [this] { facts_->showValue(value_); };
   connect(&store(), &SnapshotStore::pinnedChanged, this, facts);
@@ -199,6 +210,7 @@ void TensorsView::fetch() {
     begin.assign(static_cast<std::size_t>(v->dims_size()), 0);
     extent.assign(static_cast<std::size_t>(v->dims_size()), 1);
   }
+  asked_ = true;
   emit wishes().fetchTensor(value_, begin, extent);
 }
 
@@ -211,7 +223,7 @@ void TensorsView::refresh() {
   elements_->setValue(value_, dims());
   if (unfolded) fetch();
   facts_->showValue(value_);
-  statistics_->set(store().statistics(value_), tensor && !tensor->current());
+  statistics_->set(store().statistics(value_), tensor && !tensor->current(), tensor);
   elements_->refresh();
 }
 

@@ -43,6 +43,7 @@ class TensorsView : public View {
   ElementsPanel* elements_;
   int value_ = -1;
   bool stale_ = true;
+  bool asked_ = false;  // for the slice that is looked at
 };
 
 }  // namespace stepscope

@@ -29,7 +29,10 @@ void ValueFacts::showValue(int value) {
     if (pending)
       text = Details::text(tr("Not computed yet in step %1. ").arg(position.step())) +
              Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
-    else if (plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
+    else if (tensor->elsewhere() && producer >= 0)
+      text += QStringLiteral(". ") +
+              Details::command(QStringLiteral("runpast:%1").arg(producer), tr("Run past %1").arg(producer));
+    else if (!tensor->elsewhere() && plan && plan->overwrittenBy(plan->bufferOfValue(value)) >= 0)
       text += QStringLiteral(". ") + Details::command(QStringLiteral("pin"), tr("Pin keeps it in the plan"));
     notice(text);
   } else if (tensor && !tensor->current()) {
@@ -40,6 +43,10 @@ void ValueFacts::showValue(int value) {
     notice(text);
   }
   title(names::value(*graph, value));
+  if (tensor && tensor->unavailable().empty() && tensor->step() >= 0)
+    row(tr("Values"),
+        Details::text(tr("of step %1").arg(format::count(tensor->step()))) +
+            (tensor->step() == store_.presentStep() ? QString() : Details::quiet(tr("  not the present one"))));
   row(tr("Shape, type"), Details::text(names::shapeAndType(*v)));
   row(tr("Role"),
       Details::text(names::role(*v)) + (v->trained_reason().empty()

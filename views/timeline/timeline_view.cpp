@@ -95,9 +95,8 @@ QString TimelineView::headerText() const {
 }
 
 QString TimelineView::emptyText() const {
-  for (const StepPtr& step : store().steps()) {
-    if (step && step->spans_size() > 0) return {};
-  }
+  const auto& all = store().steps();  // the newest ones have spans, if any
+  if (std::any_of(all.rbegin(), all.rend(), [](const StepPtr& step) { return step && step->spans_size() > 0; })) return {};
   return store().steps().empty()
              ? tr("Nothing recorded yet. Run a training step (F5, or Run); its instructions appear here over time.")
              : tr("The steps of this run were recorded without instruction times. Turn recording on and run a step.");

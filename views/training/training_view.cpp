@@ -7,17 +7,20 @@
 #include <QHBoxLayout>
 #include <QToolTip>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
+#include <map>
 
-#include "engine/snapshot/gradient_norm.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/drawing/plot_style.h"
 
 namespace stepscope {
 namespace {
-constexpr double kSmoothing = 0.9;  // weight of the past in the smoothed curve
-}
+constexpr std::size_t kMostPoints = 4000;  // of a curve
+constexpr int kRefillMs = 200;             // between two refills while steps follow each other
+constexpr std::size_t kMostMarks = 16;
+}  // namespace
 
 TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("training"), tr("Training"), parent),
@@ -34,7 +37,7 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   line->addWidget(logarithmic_);
   line->addWidget(smooth_);
   controls_->hide();
-  smooth_->setToolTip(tr("Exponential mean, each step counts 10 percent; the measured loss stays behind it"));
+  smooth_->setToolTip(tr("Mean over a tenth of the steps, as many before as after; the measured loss stays behind it"));
   logarithmic_->setToolTip(tr("Logarithmic axis of the loss"));
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -85,26 +88,28 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
   follow(lower->axis(QCPAxis::atBottom), upper->axis(QCPAxis::atBottom));
   plot_->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
   connect(plot_, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
-    const auto& steps = store().steps();
-    if (steps.empty()) return;
-    const double x = loss_->keyAxis()->pixelToCoord(event->position().x());
-    const auto at = std::min_element(steps.begin(), steps.end(), [x](const StepPtr& a, const StepPtr& b) {
-      return std::abs(static_cast<double>(a->step()) - x) < std::abs(static_cast<double>(b->step()) - x);
-    });
-    const auto& s = **at;
-    QString text = tr("step %1").arg(s.step());
-    if (s.has_loss()) text += tr("\nloss %1").arg(format::numberExact(s.loss()));
-    text += tr("\nlearning rate %1").arg(format::number(s.learning_rate()));
-    if (s.has_gradient_norm()) {
-      text += tr("\ngradient norm before clipping %1").arg(format::number(s.gradient_norm()));
-    } else if (const double taken = gradientNorm(s.statistics()); !(taken < 0)) {
-      text += tr("\ngradient norm %1").arg(format::number(taken));
+    const StepSeries& series = store().series();
+    if (series.empty()) return;
+    const std::size_t at = series.nearest(loss_->keyAxis()->pixelToCoord(event->position().x()));
+    const std::int64_t step = series.step()[at];
+    QString text = tr("step %1").arg(step);
+    if (!std::isnan(series.loss()[at])) text += tr("\nloss %1").arg(format::numberExact(series.loss()[at]));
+    text += tr("\nlearning rate %1").arg(format::number(series.rate()[at]));
+    if (!std::isnan(series.norm()[at]))
+      text += tr("\ngradient norm before clipping %1").arg(format::number(series.norm()[at]));
+    text += tr("\n%1").arg(format::time(series.ns()[at]));
+    if (series.cpuNs()[at] > 0) text += tr(", processor time %1").arg(format::time(series.cpuNs()[at]));
+    // More is known of those whose record is at hand.
+    const auto& records = store().steps();
+    const auto record = std::lower_bound(records.begin(), records.end(), step,
+                                         [](const StepPtr& s, std::int64_t n) { return s->step() < n; });
+    if (record != records.end() && (*record)->step() == step) {
+      const auto& s = **record;
+      text += tr("%1, %2").arg(s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
+      if (s.recording_ns() > 0) text += tr("\n%1 of it took batch and statistics").arg(format::time(s.recording_ns()));
     }
-    text +=
-        tr("\n%1%2, %3").arg(format::time(s.ns()), s.warm_up() ? tr(", warm-up") : QString(), format::visible(s.batch()));
-    if (s.recording_ns() > 0) text += tr("\n%1 of it took batch and statistics").arg(format::time(s.recording_ns()));
-    cursor_->point1->setCoords(static_cast<double>(s.step()), 0);
-    cursor_->point2->setCoords(static_cast<double>(s.step()), 1);
+    cursor_->point1->setCoords(static_cast<double>(step), 0);
+    cursor_->point2->setCoords(static_cast<double>(step), 1);
     cursor_->setVisible(true);
     QToolTip::showText(event->globalPosition().toPoint(), text, plot_);
     plot_->replot(QCustomPlot::rpQueuedReplot);
@@ -119,19 +124,31 @@ TrainingView::TrainingView(const ViewContext& context, QWidget* parent)
     refill();
   });
   connect(smooth_, &QToolButton::toggled, this, &TrainingView::refill);
+  connect(&store(), &SnapshotStore::alertsChanged, this, [this] {
+    stale_ = true;
+    if (isVisible()) refill();
+  });
+  later_.setSingleShot(true);
+  connect(&later_, &QTimer::timeout, this, [this] {
+    if (isVisible() && stale_) refill();
+  });
   connect(&store(), &SnapshotStore::stepsChanged, this, [this] {
     stale_ = true;
     emit emptyChanged();
     emit headerChanged();
-    if (isVisible()) refill();
+    if (!isVisible() || later_.isActive()) return;
+    const qint64 since = refilled_.isValid() ? refilled_.elapsed() : kRefillMs;
+    if (since >= kRefillMs)
+      refill();
+    else
+      later_.start(kRefillMs - static_cast<int>(since));
   });
   colour();
 }
 
 QString TrainingView::headerText() const {
-  return store().steps().empty() ? QString()
-                                 : (store().steps().size() == 1 ? tr("%1 step") : tr("%1 steps"))
-                                       .arg(format::count(static_cast<std::int64_t>(store().steps().size())));
+  const auto steps = static_cast<std::int64_t>(store().series().size());
+  return steps == 0 ? QString() : (steps == 1 ? tr("%1 step") : tr("%1 steps")).arg(format::count(steps));
 }
 
 QString TrainingView::emptyText() const {
@@ -149,6 +166,11 @@ void TrainingView::colour() {
   norm_->setPen(pen(t.series(3), 1.4));
   rate_->setPen(pen(t.series(4), 1.4));
   cursor_->setPen(pen(t.edge, 1));
+  for (auto* line : marks_) line->setPen(pen(t.error, 1.2));
+  for (auto* text : markTexts_) {
+    text->setColor(t.error);
+    text->setBrush(t.panel);
+  }
   norm_->valueAxis()->setLabelColor(t.series(3));
   rate_->valueAxis()->setLabelColor(t.series(4));
   loss_->valueAxis()->setLabelColor(t.series(0));
@@ -156,55 +178,106 @@ void TrainingView::colour() {
 
 void TrainingView::refill() {
   stale_ = false;
-  QVector<double> x, loss, smooth, xn, norm, xr, rate;
-  QVector<double> xSampled, sampled;
-  double mean = 0, weight = 0;
-  double last = -1;
-  for (const StepPtr& s : store().steps()) {
-    const double step = static_cast<double>(s->step());
-    // A hole in the record is a hole in the curve.
-    if (last >= 0 && step > last + 1) {
-      for (auto* v : {&x, &xn, &xr}) *v << last + 0.5;
-      for (auto* v : {&loss, &smooth, &norm, &rate}) *v << qQNaN();
+  refilled_.start();
+  const StepSeries& series = store().series();
+  const std::size_t n = series.size();
+  // Of a long run each curve has, for every few steps, its least and its largest: what a narrow line could show of them.
+  const std::size_t bundle = std::max<std::size_t>(1, n / kMostPoints);
+  // The mean of the steps around, as many on both sides.
+  const auto around = static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(n / 20, 2, 500));
+  std::vector<double> sums(n + 1, 0), counts(n + 1, 0);
+  if (smooth_->isChecked())
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool finite = std::isfinite(series.loss()[i]);
+      sums[i + 1] = sums[i] + (finite ? series.loss()[i] : 0);
+      counts[i + 1] = counts[i] + (finite ? 1 : 0);
     }
-    last = step;
-    x << step;
-    loss << (s->has_loss() ? s->loss() : qQNaN());
-    if (s->has_loss() && std::isfinite(s->loss())) {
-      mean = kSmoothing * mean + (1 - kSmoothing) * s->loss();
-      weight = kSmoothing * weight + (1 - kSmoothing);
+  const auto mean = [&](std::size_t i) {
+    const auto at = static_cast<std::ptrdiff_t>(i), reach = std::min({around, at, static_cast<std::ptrdiff_t>(n) - 1 - at});
+    const auto from = static_cast<std::size_t>(at - reach), to = static_cast<std::size_t>(at + reach + 1);
+    const double count = counts[to] - counts[from];
+    return count > 0 ? (sums[to] - sums[from]) / count : qQNaN();
+  };
+  const auto fill = [&](QCPGraph* graph, auto&& valueOf) {
+    QVector<double> x, y;
+    x.reserve(static_cast<qsizetype>(2 * (n / bundle + 1)));
+    y.reserve(x.capacity());
+    for (std::size_t first = 0; first < n; first += bundle) {
+      const std::size_t end = std::min(n, first + bundle);
+      // A hole in the record is a hole in the curve.
+      if (first > 0 && series.step()[first] > series.step()[first - 1] + 1) {
+        x << static_cast<double>(series.step()[first - 1]) + 0.5;
+        y << qQNaN();
+      }
+      std::size_t least = first, most = first;
+      double low = valueOf(first), high = low;
+      for (std::size_t i = first + 1; i < end; ++i) {
+        const double v = valueOf(i);
+        if (v < low || std::isnan(low)) least = i, low = v;
+        if (v > high || std::isnan(high)) most = i, high = v;
+      }
+      for (const std::size_t i : {std::min(least, most), std::max(least, most)}) {
+        x << static_cast<double>(series.step()[i]);
+        y << valueOf(i);
+        if (least == most) break;
+      }
     }
-    smooth << (weight > 0 ? mean / weight : qQNaN());
-    xn << step;
-    norm << (s->has_gradient_norm() ? s->gradient_norm() : qQNaN());
-    if (const double taken = gradientNorm(s->statistics()); !(taken < 0)) {
-      xSampled << step;
-      sampled << taken;
-    }
-    xr << step;
-    rate << s->learning_rate();
-  }
-  loss_->setData(x, loss, true);
-  smoothLoss_->setData(x, smooth, true);
+    graph->setData(x, y, true);
+  };
+  fill(loss_, [&](std::size_t i) { return series.loss()[i]; });
+  if (smooth_->isChecked()) fill(smoothLoss_, mean);
   smoothLoss_->setVisible(smooth_->isChecked());
-  // Without clipping nothing computes the norm; the gradients that were recorded have one, in the steps that recorded them.
-  if (std::none_of(norm.begin(), norm.end(), [](double v) { return std::isfinite(v); })) {
-    xn = xSampled;
-    norm = sampled;
-  }
-  norm_->setData(xn, norm, true);
-  rate_->setData(xr, rate, true);
+  fill(norm_, [&](std::size_t i) { return series.norm()[i]; });
+  fill(rate_, [&](std::size_t i) { return series.rate()[i]; });
   // Where there is no norm the learning rate has the lower plot to itself.
-  const bool hasNorm = std::any_of(norm.begin(), norm.end(), [](double v) { return std::isfinite(v); });
+  const bool hasNorm = std::any_of(series.norm().begin(), series.norm().end(), [](double v) { return std::isfinite(v); });
   QCPAxisRect* lower = plot_->axisRect(1);
   rate_->setValueAxis(lower->axis(hasNorm ? QCPAxis::atRight : QCPAxis::atLeft));
   lower->axis(QCPAxis::atRight)->setVisible(hasNorm);
   lower->axis(QCPAxis::atLeft)->setLabel(hasNorm ? tr("gradient norm") : tr("learning rate"));
-  const bool few = x.size() < 60;
+  const bool few = n < 60;
   for (auto* g : {loss_, norm_, rate_})
     g->setScatterStyle(few ? QCPScatterStyle(QCPScatterStyle::ssDisc, 4) : QCPScatterStyle(QCPScatterStyle::ssNone));
+  mark();
   colour();
   fitAll();
+}
+
+void TrainingView::mark() {
+  for (auto* line : marks_) plot_->removeItem(line);
+  for (auto* text : markTexts_) plot_->removeItem(text);
+  marks_.clear();
+  markTexts_.clear();
+  std::map<std::int64_t, QString> found;
+  for (const auto& alert : store().alerts())
+    if (alert.step() >= 0 && (alert.code() == "nan" || alert.code() == "inf") && found.size() < kMostMarks)
+      found.emplace(alert.step(), alert.code() == "nan" ? tr("NaN") : tr("Inf"));
+  QCPAxisRect* upper = plot_->axisRect(0);
+  for (const auto& [step, name] : found) {
+    auto* line = new QCPItemStraightLine(plot_);
+    line->setClipAxisRect(upper);
+    for (auto* position : {line->point1, line->point2}) {
+      position->setAxes(loss_->keyAxis(), loss_->valueAxis());
+      position->setTypeY(QCPItemPosition::ptAxisRectRatio);
+      position->setAxisRect(upper);
+    }
+    line->point1->setCoords(static_cast<double>(step), 0);
+    line->point2->setCoords(static_cast<double>(step), 1);
+    auto* text = new QCPItemText(plot_);
+    text->setClipAxisRect(upper);
+    text->position->setAxes(loss_->keyAxis(), loss_->valueAxis());
+    text->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
+    text->position->setAxisRect(upper);
+    text->position->setCoords(static_cast<double>(step), 0.04);
+    // Beside its line, on the side where there is room.
+    const bool late = !store().series().empty() && 2 * step > store().series().step().back();
+    text->setPositionAlignment(Qt::AlignTop | (late ? Qt::AlignRight : Qt::AlignLeft));
+    text->setPadding(QMargins(3, 0, 3, 0));
+    text->setText(tr("%1 in step %2").arg(name).arg(step));
+    text->setFont(smallFont());
+    marks_.push_back(line);
+    markTexts_.push_back(text);
+  }
 }
 
 void TrainingView::fitAll() {
@@ -224,8 +297,14 @@ void TrainingView::fitAll() {
     }
   }
   loss_->keyAxis()->rescale(true);
-  if (store().steps().size() < 60) loss_->keyAxis()->scaleRange(1.04);  // whole dots at both ends
-  if (store().steps().size() == 1)
+  // The last step may have no finite loss, and is the one to look at.
+  if (!marks_.empty() && !store().series().empty()) {
+    double last = static_cast<double>(store().series().step().back());
+    for (const auto* line : marks_) last = std::max(last, line->point1->key() * 1.005);
+    loss_->keyAxis()->setRangeUpper(std::max(loss_->keyAxis()->range().upper, last));
+  }
+  if (store().series().size() < 60) loss_->keyAxis()->scaleRange(1.04);  // whole dots at both ends
+  if (store().series().size() == 1)
     loss_->keyAxis()->setRange(loss_->keyAxis()->range().center() - 1, loss_->keyAxis()->range().center() + 1);
   plot_->replot(QCustomPlot::rpQueuedReplot);
 }

@@ -2,6 +2,8 @@
 // Loss, learning rate and gradient norm over steps.
 #pragma once
 
+#include <QElapsedTimer>
+#include <QTimer>
 #include <QToolButton>
 
 #include "views/common/view.h"
@@ -9,6 +11,7 @@
 class QCustomPlot;
 class QCPItemStraightLine;
 class QCPGraph;
+class QCPItemText;
 
 namespace stepscope {
 
@@ -30,6 +33,7 @@ class TrainingView : public View {
  private:
   void refill();
   void colour();
+  void mark();  // steps whose numbers were not finite
 
   QWidget* controls_;
   QToolButton* logarithmic_;
@@ -37,7 +41,11 @@ class TrainingView : public View {
   QCustomPlot* plot_;
   QCPGraph *loss_, *smoothLoss_, *rate_, *norm_;
   QCPItemStraightLine* cursor_;
+  std::vector<QCPItemStraightLine*> marks_;
+  std::vector<QCPItemText*> markTexts_;
   bool stale_ = true;
+  QElapsedTimer refilled_;
+  QTimer later_;
 };
 
 }  // namespace stepscope

@@ -16,7 +16,8 @@ WatchView::WatchView(const ViewContext& context, QWidget* parent)
                   {tr("Mean"), tr("Mean over finite elements"), true, 6},
                   {tr("Std"), tr("Population standard deviation over finite elements"), true, 6},
                   {tr("NaN"), tr("Elements that are not a number"), true, 4},
-                  {tr("Inf"), tr("Infinite elements"), true, 4}},
+                  {tr("Inf"), tr("Infinite elements"), true, 4},
+                  {tr("Step"), tr("Micro step that the numbers are of; dimmed when it is not the present one"), true, 4}},
                  parent) {
   const auto title = [this] {
     const auto n = store().watched().size();
@@ -44,13 +45,19 @@ void WatchView::refill() {
     const QString name = store().graph() ? names::value(*store().graph(), value) : tr("value %1").arg(value);
     row.cells.push_back({name, name, name});
     if (const auto* s = store().statistics(value)) {
+      const std::int64_t step = store().statisticsStep(value);
+      const QString role = step == store().presentStep() ? QString() : QStringLiteral("faint");
       for (const double x : {s->min(), s->max(), s->mean(), s->std()})
         row.cells.push_back({format::number(x, 4), x, format::numberExact(x)});
+      for (auto cell = row.cells.begin() + 1; cell != row.cells.end(); ++cell) cell->role = role;
       for (const auto n : {s->nan(), s->inf()}) {
         TableCell cell(format::count(n), QVariant::fromValue<qint64>(n));
         cell.role = n > 0 ? QStringLiteral("error") : QStringLiteral("faint");
         row.cells.push_back(cell);
       }
+      TableCell of(format::count(step), QVariant::fromValue<qint64>(step));
+      of.role = role;
+      row.cells.push_back(of);
     }
     rows.push_back(std::move(row));
   }

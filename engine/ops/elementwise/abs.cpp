@@ -18,9 +18,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kAbsOp{
     .name = "Abs",
+    .sinceVersion = 13,
     .doc = "y = |x|; slope 0 at 0",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kAcoshOp{
     .name = "Acosh",
+    .sinceVersion = 9,
     .doc = "y = arcosh(x)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -22,10 +22,14 @@ extern constexpr OpDef kAdamUpdateOp{
     .doc = "PyTorch's Adam, or AdamW with attribute decoupled; attributes beta1, beta2, eps, weight_decay",
     .inputs = {6, 7},
     .outputs = {1, 3},
+    .category = OpCategory::kOptimizer,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,
+    .gradients = {.first = 1},
 };
 
 }  // namespace stepscope::ops

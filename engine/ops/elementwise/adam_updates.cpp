@@ -19,10 +19,14 @@ extern constexpr OpDef kAdamUpdatesOp{
     .inputs = {UpdateLists::kShared + kLists.inputs, kMany},
     .outputs = {kLists.outputs, kMany},
     .absentInputs = bit(2),
+    .category = OpCategory::kOptimizer,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,
     .flops = flops,
+    .gradients = {.first = UpdateLists::kShared + 1, .stride = kLists.inputs},
 };
 
 }  // namespace stepscope::ops

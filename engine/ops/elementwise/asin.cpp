@@ -14,9 +14,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kAsinOp{
     .name = "Asin",
+    .sinceVersion = 7,
     .doc = "y = arcsin(x)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

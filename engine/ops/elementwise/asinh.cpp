@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kAsinhOp{
     .name = "Asinh",
+    .sinceVersion = 9,
     .doc = "y = arsinh(x)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

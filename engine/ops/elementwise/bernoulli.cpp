@@ -16,12 +16,16 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kBernoulliOp{
     .name = "Bernoulli",
+    .sinceVersion = 15,
     .doc = "y = uniform01(key, element) < x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
-    .determinism = Determinism::kRandomKeyed,
+    .random = true,
 };
 
 }  // namespace stepscope::ops

@@ -14,11 +14,15 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kBitShiftOp{
     .name = "BitShift",
+    .sinceVersion = 11,
     .doc =
         "y = a << b or a >> b, by attribute direction; a shift by the width or more gives 0 (-1 for a negative number to "
         "the right)",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),

@@ -4,9 +4,13 @@ namespace stepscope::ops {
 
 extern constexpr OpDef kBitwiseAndOp{
     .name = "BitwiseAnd",
+    .sinceVersion = 18,
     .doc = "y = a & b",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = binary,
     .noGradientReason = kIntegerResult,
     .inPlaceInputs = bit(0) | bit(1),

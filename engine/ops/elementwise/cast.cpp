@@ -19,9 +19,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kCastOp{
     .name = "Cast",
+    .sinceVersion = 21,
     .doc = "y = x in the type of attribute `to`; floats to integers truncate",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,9 +14,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kCastLikeOp{
     .name = "CastLike",
+    .sinceVersion = 21,
     .doc = "y = x in the type of the second input; floats to integers truncate",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -4,9 +4,13 @@ namespace stepscope::ops {
 
 extern constexpr OpDef kCeilOp{
     .name = "Ceil",
+    .sinceVersion = 13,
     .doc = "y = smallest integer >= x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),

@@ -16,9 +16,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kCeluOp{
     .name = "Celu",
+    .sinceVersion = 12,
     .doc = "y = max(x, 0) + min(alpha (exp(x / alpha) - 1), 0)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

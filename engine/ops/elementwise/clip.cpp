@@ -49,9 +49,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kClipOp{
     .name = "Clip",
+    .sinceVersion = 13,
     .doc = "y = min(max(x, low), high); slope 1 in x at the bounds",
     .inputs = {1, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),

@@ -78,15 +78,23 @@ Status evenShareGradient(GradientContext& g) {
     g.setGradient(0, g.dy(0));
     return {};
   }
-  std::vector<ValueId> masks;
-  ValueId attained;
-  for (std::size_t i = 0; i < count; ++i) {
-    masks.push_back(g.castLike(g.op("Equal", {g.x(i), g.y(0)}), g.dy(0)));
-    attained = i == 0 ? masks[0] : g.add(attained, masks[i]);
+  if (count == 2) {
+    const std::string_view beaten = g.node().op == "Max" ? "Less" : "Greater";
+    const ValueId share = g.where(g.op("Equal", {g.x(0), g.x(1)}), g.mul(g.dy(0), 0.5), g.dy(0));
+    for (std::size_t i = 0; i < 2; ++i)
+      if (g.needs(i)) g.setGradient(i, g.reduceTo(dropWhere(g, g.op(beaten, {g.x(i), g.x(1 - i)}), share), g.x(i)));
+    return {};
   }
-  const ValueId share = g.div(g.dy(0), attained);
+  std::vector<ValueId> attains;
+  ValueId attaining;
+  for (std::size_t i = 0; i < count; ++i) {
+    attains.push_back(g.op("Equal", {g.x(i), g.y(0)}));
+    const ValueId one = g.castLike(attains[i], g.dy(0));
+    attaining = i == 0 ? one : g.add(attaining, one);
+  }
+  const ValueId share = g.div(g.dy(0), attaining);
   for (std::size_t i = 0; i < count; ++i)
-    if (g.needs(i)) g.setGradient(i, g.reduceTo(g.mul(share, masks[i]), g.x(i)));
+    if (g.needs(i)) g.setGradient(i, g.reduceTo(keepWhere(g, attains[i], share), g.x(i)));
   return {};
 }
 

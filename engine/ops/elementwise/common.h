@@ -24,6 +24,12 @@ Status requireSameTypes(const ShapeContext& c, std::size_t first = 0);
 
 // Elementwise ops run in any layout that their full-sized operands share.
 inline constexpr LayoutRule kSharedLayout{.inputs = kAllInputs, .outputs = bit(0), .together = true, .elementwise = true};
+// The same for arithmetic, whose kernel reads one element per channel next to them.
+inline constexpr LayoutRule kVectorLayout{
+    .inputs = kAllInputs, .outputs = bit(0), .together = true, .elementwise = true, .vectors = true};
+
+// The type of a sum over many elements of `dtype`: float32 for float16 and bfloat16, whose range and digits it leaves.
+constexpr DType sumType(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
 // --- shape rules
 Status floatUnary(ShapeContext& c);              // floating input; output 0 like input 0
@@ -56,7 +62,8 @@ Status foldedLogical(ShapeContext& c) {
 // dy times the slope of gelu at x, for the form with erf or the one with tanh: one node, because its terms share an
 // exponential.
 ValueId geluGradient(GradientContext& g, ValueId dy, ValueId x, bool tanhForm);
-// Max and Min: every input that attains the result gets an even share.
+// Max and Min: every input that attains the result gets an even share. Of two, NaN beats nobody and is beaten by nobody, as
+// in PyTorch: both get all of it.
 Status evenShareGradient(GradientContext& g);
 // x where condition, else 0.
 ValueId keepWhere(GradientContext& g, ValueId condition, ValueId x);

@@ -40,9 +40,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kDequantizeLinearOp{
     .name = "DequantizeLinear",
+    .sinceVersion = 21,
     .doc = "y = (x - zero_point) scale; per tensor, axis or block; linear in scale",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(1),

@@ -14,14 +14,18 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kDivOp{
     .name = "Div",
+    .sinceVersion = 14,
     .doc = "y = a / b; integers truncate",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = foldedBinary<divDims>,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
-    .layout = kSharedLayout,
+    .layout = kVectorLayout,
 };
 
 }  // namespace stepscope::ops

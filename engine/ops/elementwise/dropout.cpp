@@ -49,14 +49,18 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kDropoutOp{
     .name = "Dropout",
+    .sinceVersion = 13,
     .doc = "y = training_mode ? x mask / (1 - ratio) : x; mask = uniform01(key, element) >= ratio",
     .inputs = {1, 3},
     .outputs = {1, 2},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1) | bit(2),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
-    .determinism = Determinism::kRandomKeyed,
+    .random = true,
 };
 
 }  // namespace stepscope::ops

@@ -15,9 +15,13 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kDynamicQuantizeLinearOp{
     .name = "DynamicQuantizeLinear",
+    .sinceVersion = 11,
     .doc = "y = uint8 of x, with float32 scale and zero point from its range; ONNX has float32 x alone, here any float",
     .inputs = {1, 1},
     .outputs = {3, 3},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kPiecewiseConstant,
 };

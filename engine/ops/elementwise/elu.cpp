@@ -16,9 +16,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kEluOp{
     .name = "Elu",
+    .sinceVersion = 6,
     .doc = "y = x > 0 ? x : alpha (exp(x) - 1)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -4,9 +4,13 @@ namespace stepscope::ops {
 
 extern constexpr OpDef kEqualOp{
     .name = "Equal",
+    .sinceVersion = 19,
     .doc = "y = a == b",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = foldedCompare<equalDims>,
     .noGradientReason = kBoolResult,
 };

@@ -15,9 +15,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kErfOp{
     .name = "Erf",
+    .sinceVersion = 13,
     .doc = "y = 2/sqrt(pi) integral of exp(-t^2) from 0 to x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

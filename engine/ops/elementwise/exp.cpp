@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kExpOp{
     .name = "Exp",
+    .sinceVersion = 13,
     .doc = "y = exp(x)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

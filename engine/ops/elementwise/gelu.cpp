@@ -18,9 +18,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kGeluOp{
     .name = "Gelu",
+    .sinceVersion = 20,
     .doc = "y = x Phi(x); attribute approximate: \"none\" (erf) or \"tanh\"",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -14,9 +14,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kHardSigmoidOp{
     .name = "HardSigmoid",
+    .sinceVersion = 6,
     .doc = "y = max(0, min(1, alpha x + beta)); slope 0 at the kinks",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -15,9 +15,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kHardSwishOp{
     .name = "HardSwish",
+    .sinceVersion = 14,
     .doc = "y = x max(0, min(1, x / 6 + 1/2))",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

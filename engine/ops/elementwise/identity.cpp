@@ -18,9 +18,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kIdentityOp{
     .name = "Identity",
+    .sinceVersion = 21,
     .doc = "y = x, the same memory",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -22,10 +22,14 @@ extern constexpr OpDef kLambUpdateOp{
     .doc = "LAMB (arXiv:1904.00962) with bias correction; attributes as AdamUpdate, weight decay is part of the update",
     .inputs = {6, 7},
     .outputs = {1, 3},
+    .category = OpCategory::kOptimizer,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,
+    .gradients = {.first = 1},
 };
 
 }  // namespace stepscope::ops

@@ -14,9 +14,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kLeakyReluOp{
     .name = "LeakyRelu",
+    .sinceVersion = 16,
     .doc = "y = x >= 0 ? x : alpha x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

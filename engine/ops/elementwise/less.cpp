@@ -4,9 +4,13 @@ namespace stepscope::ops {
 
 extern constexpr OpDef kLessOp{
     .name = "Less",
+    .sinceVersion = 13,
     .doc = "y = a < b",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = foldedCompare<lessDims>,
     .noGradientReason = kBoolResult,
     .layout = kSharedLayout,

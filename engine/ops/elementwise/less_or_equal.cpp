@@ -4,9 +4,13 @@ namespace stepscope::ops {
 
 extern constexpr OpDef kLessOrEqualOp{
     .name = "LessOrEqual",
+    .sinceVersion = 16,
     .doc = "y = a <= b",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = foldedCompare<lessOrEqualDims>,
     .noGradientReason = kBoolResult,
     .layout = kSharedLayout,

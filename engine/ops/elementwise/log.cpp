@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kLogOp{
     .name = "Log",
+    .sinceVersion = 13,
     .doc = "y = ln(x)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

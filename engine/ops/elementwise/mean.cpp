@@ -15,9 +15,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kMeanOp{
     .name = "Mean",
+    .sinceVersion = 13,
     .doc = "y = mean of the inputs",
     .inputs = {1, kMany},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = floatBroadcast,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

@@ -15,9 +15,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kMishOp{
     .name = "Mish",
+    .sinceVersion = 18,
     .doc = "y = x tanh(softplus(x))",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

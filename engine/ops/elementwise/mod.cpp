@@ -22,9 +22,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kModOp{
     .name = "Mod",
+    .sinceVersion = 13,
     .doc = "y = a - b floor(a / b), or with attribute fmod = 1 the rest of a division that truncates",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

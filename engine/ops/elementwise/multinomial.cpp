@@ -21,12 +21,16 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kMultinomialOp{
     .name = "Multinomial",
+    .sinceVersion = 7,
     .doc = "y[b, s] = a class drawn with the unnormalised log probabilities x[b, :]",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
-    .determinism = Determinism::kRandomKeyed,
+    .random = true,
 };
 
 }  // namespace stepscope::ops

@@ -18,9 +18,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kNegOp{
     .name = "Neg",
+    .sinceVersion = 13,
     .doc = "y = -x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

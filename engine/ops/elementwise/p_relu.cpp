@@ -25,9 +25,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kPReluOp{
     .name = "PRelu",
+    .sinceVersion = 16,
     .doc = "y = x >= 0 ? x : slope x; slope broadcasts to x",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

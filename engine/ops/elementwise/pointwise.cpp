@@ -41,12 +41,15 @@ extern constexpr OpDef kPointwiseOp{
         "broadcast",
     .inputs = {1, kMany},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "written after the gradient was taken",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = kAllInputs,
     .flops = flops,
-    .layout = kSharedLayout,
+    .layout = kVectorLayout,
 };
 
 }  // namespace stepscope::ops

@@ -24,9 +24,13 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kQuantizeLinearOp{
     .name = "QuantizeLinear",
+    .sinceVersion = 21,
     .doc = "y = saturate(round(x / scale) + zero_point); per tensor, axis or block",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kPiecewiseConstant,
 };

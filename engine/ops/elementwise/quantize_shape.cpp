@@ -22,6 +22,9 @@ Status checkScale(ShapeContext& c) {
 
 Status requireSameShape(ShapeContext& c, std::size_t a, std::size_t b) {
   if (!c.rankKnown(a) || !c.rankKnown(b)) return {};
+  // One number is one number: exporters write [1] beside [].
+  const auto single = [](const Shape& shape) { return shape.empty() || (shape.size() == 1 && shape[0] == Dim(1)); };
+  if (single(*c.inputShape(a)) && single(*c.inputShape(b))) return {};
   return c.unifyShapes(*c.inputShape(a), *c.inputShape(b), "shapes of scale and zero point");
 }
 

@@ -13,9 +13,12 @@ extern constexpr OpDef kRandomNormalOp{
     .doc = "y ~ N(mean, scale^2), of attributes shape and dtype; attribute seed is mixed into the key",
     .inputs = {0, 0},
     .outputs = {1, 1},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
-    .determinism = Determinism::kRandomKeyed,
+    .random = true,
 };
 
 }  // namespace stepscope::ops

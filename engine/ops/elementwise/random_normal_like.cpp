@@ -13,9 +13,12 @@ extern constexpr OpDef kRandomNormalLikeOp{
     .doc = "y ~ N(mean, scale^2), shaped like x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
-    .determinism = Determinism::kRandomKeyed,
+    .random = true,
 };
 
 }  // namespace stepscope::ops

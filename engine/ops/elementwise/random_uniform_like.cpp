@@ -13,9 +13,12 @@ extern constexpr OpDef kRandomUniformLikeOp{
     .doc = "y ~ U[low, high), shaped like x",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kRandomDraw,
-    .determinism = Determinism::kRandomKeyed,
+    .random = true,
 };
 
 }  // namespace stepscope::ops

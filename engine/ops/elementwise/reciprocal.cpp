@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kReciprocalOp{
     .name = "Reciprocal",
+    .sinceVersion = 13,
     .doc = "y = 1 / x; slope -y^2",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -18,9 +18,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kReluOp{
     .name = "Relu",
+    .sinceVersion = 14,
     .doc = "y = max(x, 0); slope 0 at 0, NaN passes",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -4,9 +4,13 @@ namespace stepscope::ops {
 
 extern constexpr OpDef kRoundOp{
     .name = "Round",
+    .sinceVersion = 11,
     .doc = "y = nearest integer, halves to even",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),

@@ -23,10 +23,14 @@ extern constexpr OpDef kSgdUpdateOp{
     .inputs = {4, 6},
     .outputs = {1, 2},
     .absentInputs = bit(2),
+    .category = OpCategory::kOptimizer,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kNever,
+    .gradients = {.first = 1},
 };
 
 }  // namespace stepscope::ops

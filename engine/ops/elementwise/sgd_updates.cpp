@@ -19,10 +19,14 @@ extern constexpr OpDef kSgdUpdatesOp{
     .inputs = {UpdateLists::kShared + 2, kMany},
     .outputs = {1, kMany},
     .absentInputs = bit(1) | bit(2),
+    .category = OpCategory::kOptimizer,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kOptimizerStep,
     .recompute = Recompute::kNever,
     .flops = flops,
+    .gradients = {.first = UpdateLists::kShared + 1, .stride = kLists.inputs},
 };
 
 }  // namespace stepscope::ops

@@ -15,9 +15,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kShrinkOp{
     .name = "Shrink",
+    .sinceVersion = 9,
     .doc = "y = x < -lambd ? x + bias : x > lambd ? x - bias : 0",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = shape_rules::sameAsInput0,
     .gradient = gradient,
     .differentiableInputs = bit(0),

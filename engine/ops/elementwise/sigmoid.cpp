@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kSigmoidOp{
     .name = "Sigmoid",
+    .sinceVersion = 13,
     .doc = "y = 1 / (1 + exp(-x)); slope y (1 - y)",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

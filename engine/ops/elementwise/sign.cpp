@@ -13,9 +13,13 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kSignOp{
     .name = "Sign",
+    .sinceVersion = 13,
     .doc = "y = -1, 0 or 1",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = kPiecewiseConstant,
     .inPlaceInputs = bit(0),

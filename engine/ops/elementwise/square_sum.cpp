@@ -5,7 +5,7 @@ namespace {
 
 Status inferShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
-  c.setOutput(0, c.inputDType(0), Shape{});
+  c.setOutput(0, sumType(c.inputDType(0)), Shape{});
   return {};
 }
 
@@ -19,9 +19,12 @@ Status gradient(GradientContext& g) {
 extern constexpr OpDef kSquareSumOp{
     .name = "SquareSum",
     .domain = kInternalDomain,
-    .doc = "s = sum of x^2 over all elements, accumulated in double",
+    .doc = "s = sum of x^2 over all elements, accumulated in double; float32 at least",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -12,9 +12,13 @@ Status inferShape(ShapeContext& c) {
 
 extern constexpr OpDef kStringConcatOp{
     .name = "StringConcat",
+    .sinceVersion = 20,
     .doc = "y = a followed by b",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "text",
 };

@@ -13,14 +13,18 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kSubOp{
     .name = "Sub",
+    .sinceVersion = 14,
     .doc = "y = a - b",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = foldedBinary<subDims>,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),
     .inPlaceInputs = bit(0) | bit(1),
-    .layout = kSharedLayout,
+    .layout = kVectorLayout,
 };
 
 }  // namespace stepscope::ops

@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kSumOp{
     .name = "Sum",
+    .sinceVersion = 13,
     .doc = "y = sum of the inputs",
     .inputs = {1, kMany},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = foldedBinary<addDims>,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kTanOp{
     .name = "Tan",
+    .sinceVersion = 7,
     .doc = "y = tan(x); slope 1 + y^2",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kTanhOp{
     .name = "Tanh",
+    .sinceVersion = 13,
     .doc = "y = tanh(x); slope 1 - y^2",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kThresholdedReluOp{
     .name = "ThresholdedRelu",
+    .sinceVersion = 10,
     .doc = "y = x > alpha ? x : 0",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = floatUnary,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -51,9 +51,13 @@ Status gradient(GradientContext& g) {
 
 extern constexpr OpDef kWhereOp{
     .name = "Where",
+    .sinceVersion = 16,
     .doc = "y = condition ? a : b",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kElementwise,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(1) | bit(2),

@@ -55,9 +55,13 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kAffineGridOp{
     .name = "AffineGrid",
+    .sinceVersion = 20,
     .doc = "grid[n, p] = theta[n] · (position p in -1..1, 1), the last axis first: where GridSample is to sample.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kAveragePoolOp{
     .name = "AveragePool",
+    .sinceVersion = 19,
     .doc = "Mean under each window; count_include_pad counts the padding too.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),

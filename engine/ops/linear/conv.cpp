@@ -31,9 +31,13 @@ double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1], s.
 
 constexpr OpDef kConvOp{
     .name = "Conv",
+    .sinceVersion = 11,
     .doc = "y[n, m, o] = b[m] + sum_{c, t} x[n, c, o*stride - pad + t*dilation] · w[m, c, t], in groups of channels.",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kConvolution,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),

@@ -11,9 +11,13 @@ double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[1]); }
 
 constexpr OpDef kConvIntegerOp{
     .name = "ConvInteger",
+    .sinceVersion = 10,
     .doc = "Conv of x - x_zero_point with w - w_zero_point in int32.",
     .inputs = {2, 4},
     .outputs = {1, 1},
+    .category = OpCategory::kConvolution,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,

@@ -80,9 +80,13 @@ double flops(const OpShapes& s) { return convFlops(s.inputs[0], s.inputs[1]); }
 
 constexpr OpDef kConvTransposeOp{
     .name = "ConvTranspose",
+    .sinceVersion = 11,
     .doc = "The adjoint of Conv: every x[n, c, i] adds x · w[c, m, t] to y[n, m, i*stride - pad + t*dilation]; plus b[m].",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kConvolution,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),

@@ -123,9 +123,13 @@ double flops(const OpShapes& s) {
 
 constexpr OpDef kEinsumOp{
     .name = "Einsum",
+    .sinceVersion = 12,
     .doc = "Sum of products over the letters that the result of the equation does not have.",
     .inputs = {1, kMany},
     .outputs = {1, 1},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,

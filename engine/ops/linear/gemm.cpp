@@ -46,9 +46,13 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kGemmOp{
     .name = "Gemm",
+    .sinceVersion = 13,
     .doc = "y = alpha · op(a) · op(b) + beta · c; c is optional and broadcasts to y.",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),

@@ -19,9 +19,13 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kGlobalLpPoolOp{
     .name = "GlobalLpPool",
+    .sinceVersion = 2,
     .doc = "(sum |x|^p)^(1/p) over all spatial axes, which stay with extent 1.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

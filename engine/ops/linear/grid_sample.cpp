@@ -34,10 +34,14 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kGridSampleOp{
     .name = "GridSample",
+    .sinceVersion = 20,
     .doc =
         "y[n, c, o] = x[n, c] at the position grid[n, o], coordinates -1..1, the last axis first: linear, nearest or cubic.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

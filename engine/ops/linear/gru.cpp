@@ -11,9 +11,13 @@ Status gradient(GradientContext& g) { return recurrentGradient(g, "GRUGrad", 3);
 
 constexpr OpDef kGRUOp{
     .name = "GRU",
+    .sinceVersion = 14,
     .doc = "One layer of gated recurrent units over a sequence; gates z, r, h; optional lengths, clip, both directions.",
     .inputs = {3, 6},
     .outputs = {0, 4},
+    .category = OpCategory::kOther,
+    .precision = Precision::kLow,
+    .hostInputs = bit(4),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),

@@ -4,50 +4,10 @@
 namespace stepscope::ops {
 
 std::span<const OpDef* const> linearOps() {
-  static constexpr std::array kOps{
-      &kAffineGridOp,
-      &kAveragePoolGradOp,
-      &kAveragePoolOp,
-      &kBatchedMatMulOp,
-      &kConvInputGradOp,
-      &kConvIntegerOp,
-      &kConvOp,
-      &kConvTransposeInputGradOp,
-      &kConvTransposeOp,
-      &kConvTransposeWeightGradOp,
-      &kConvWeightGradOp,
-      &kEinsumGradOp,
-      &kEinsumOp,
-      &kFusedMatMulOp,
-      &kGRUGradOp,
-      &kGRUOp,
-      &kGemmOp,
-      &kGlobalAveragePoolOp,
-      &kGlobalLpPoolOp,
-      &kGlobalMaxPoolGradOp,
-      &kGlobalMaxPoolOp,
-      &kGridSampleGridGradOp,
-      &kGridSampleInputGradOp,
-      &kGridSampleOp,
-      &kLSTMGradOp,
-      &kLSTMOp,
-      &kLpPoolGradOp,
-      &kLpPoolOp,
-      &kMatMulIntegerOp,
-      &kMatMulOp,
-      &kMaxPoolGradOp,
-      &kMaxPoolOp,
-      &kMaxUnpoolGradOp,
-      &kMaxUnpoolOp,
-      &kProductOp,
-      &kQLinearConvOp,
-      &kQLinearMatMulOp,
-      &kRNNGradOp,
-      &kRNNOp,
-      &kRoiAlignGradOp,
-      &kRoiAlignOp,
-      &kResizeGradOp,
-      &kResizeOp,
+  static constexpr const OpDef* kOps[] = {
+#define SS_OP(definition, file) &definition,
+#include "engine/ops/linear/ops.inc"
+#undef SS_OP
   };
   return kOps;
 }

@@ -19,9 +19,13 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kLpPoolOp{
     .name = "LpPool",
+    .sinceVersion = 18,
     .doc = "(sum |x|^p)^(1/p) under each window.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

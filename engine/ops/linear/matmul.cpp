@@ -14,9 +14,13 @@ Status gradient(GradientContext& g) { return matMulGradient(g, false, false, 1.0
 
 constexpr OpDef kMatMulOp{
     .name = "MatMul",
+    .sinceVersion = 13,
     .doc = "y = a · b with numpy's rules: rank-1 operands are vectors, leading axes broadcast.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1),

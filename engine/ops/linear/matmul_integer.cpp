@@ -10,9 +10,13 @@ Status inferShape(ShapeContext& c) { return inferMatMul(c, 0, 1, false, false, D
 
 constexpr OpDef kMatMulIntegerOp{
     .name = "MatMulInteger",
+    .sinceVersion = 10,
     .doc = "y = (a - a_zero_point) · (b - b_zero_point) in int32.",
     .inputs = {2, 4},
     .outputs = {1, 1},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,

@@ -16,9 +16,13 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kMaxPoolOp{
     .name = "MaxPool",
+    .sinceVersion = 12,
     .doc = "Largest element under each window; output 1 is its index in the flattened input, the first one on ties.",
     .inputs = {1, 1},
     .outputs = {1, 2},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferPool,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -42,11 +42,15 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kMaxUnpoolOp{
     .name = "MaxUnpool",
+    .sinceVersion = 11,
     .doc =
         "y = x at the places that the indices name in the shape the window implies, 0 elsewhere; output_shape adds zeros at "
         "the end.",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(2),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

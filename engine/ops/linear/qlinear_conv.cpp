@@ -11,9 +11,13 @@ double flops(const OpShapes& s) { return convFlops(s.outputs[0], s.inputs[3]); }
 
 constexpr OpDef kQLinearConvOp{
     .name = "QLinearConv",
+    .sinceVersion = 10,
     .doc = "y = quantize(Conv(dequantize(x), dequantize(w)) + bias): 8-bit operands and result with scales and zero points.",
     .inputs = {8, 9},
     .outputs = {1, 1},
+    .category = OpCategory::kConvolution,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,

@@ -15,9 +15,13 @@ double flops(const OpShapes& shapes) {
 
 constexpr OpDef kQLinearMatMulOp{
     .name = "QLinearMatMul",
+    .sinceVersion = 21,
     .doc = "y = quantize(dequantize(a) · dequantize(b)): 8-bit operands and result with scales and zero points.",
     .inputs = {8, 8},
     .outputs = {1, 1},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .recompute = Recompute::kCostly,

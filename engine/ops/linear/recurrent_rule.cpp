@@ -41,6 +41,11 @@ Result<Extents> extentsOf(ShapeContext& c, std::size_t first, std::int64_t gates
   }
   if (c.rankKnown(first) && c.rankKnown(first + 1))
     SS_TRY(c.unify((*c.inputShape(first))[2], (*c.inputShape(first + 1))[2], "input size of X and W"));
+  if (c.rankKnown(first + 4) && c.inputShape(first + 4)->size() == 1)
+    SS_TRY(c.unify((*c.inputShape(first + 4))[0], e.batch, "sequence_lens and the batch"));
+  for (const std::size_t i : {first + 5, first + 6})
+    if (c.rankKnown(i) && c.inputShape(i)->size() == 3)
+      SS_TRY(c.unifyShapes(*c.inputShape(i), e.state(), "initial state and [directions, batch, hidden]:"));
   return e;
 }
 

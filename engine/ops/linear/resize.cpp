@@ -57,13 +57,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kResizeOp{
     .name = "Resize",
+    .sinceVersion = 19,
     .doc = "Samples x at other positions per axis: nearest, linear or cubic, every coordinate transformation of ONNX.",
     .inputs = {1, 4},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1) | bit(2) | bit(3),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
-    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true, .channels = ChannelRule::kSampled},
 };
 
 }  // namespace stepscope::ops

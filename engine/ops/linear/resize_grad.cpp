@@ -17,10 +17,13 @@ constexpr OpDef kResizeGradOp{
     .doc = "dx of Resize: the transposed sampling. Inputs dy, the shape of x, roi, scales, sizes; attributes of the Resize.",
     .inputs = {2, 5},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1) | bit(2) | bit(3) | bit(4),
     .inferShape = inferShape,
     .noGradientReason = "gradient of a gradient",
     .differentiableInputs = kAllInputs,
-    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true},
+    .layout = {.inputs = bit(0), .outputs = bit(0), .together = true, .channels = ChannelRule::kSampled},
 };
 
 }  // namespace stepscope::ops

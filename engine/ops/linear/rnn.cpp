@@ -11,9 +11,13 @@ Status gradient(GradientContext& g) { return recurrentGradient(g, "RNNGrad", 1);
 
 constexpr OpDef kRNNOp{
     .name = "RNN",
+    .sinceVersion = 14,
     .doc = "One simple recurrent layer over a sequence: h' = f(W x + R h + b); optional lengths, clip, both directions.",
     .inputs = {3, 6},
     .outputs = {0, 2},
+    .category = OpCategory::kOther,
+    .precision = Precision::kLow,
+    .hostInputs = bit(4),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(5),

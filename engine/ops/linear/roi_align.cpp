@@ -36,11 +36,15 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kRoiAlignOp{
     .name = "RoiAlign",
+    .sinceVersion = 16,
     .doc =
         "Regions of x cut into bins; a bin is the mean (or largest) of values interpolated at points spread over it. rois "
         "are constants.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -38,12 +38,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kCenterCropPadOp{
     .name = "CenterCropPad",
+    .sinceVersion = 18,
     .doc = "x cropped or zero-padded on both sides to the given extents; an odd element goes to the end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -32,12 +32,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kCol2ImOp{
     .name = "Col2Im",
+    .sinceVersion = 18,
     .doc = "Columns of blocks added back into images where the blocks overlap; attributes dilations, pads, strides.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kWide,
+    .hostInputs = bit(1) | bit(2),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 constexpr OpDef kCol2ImGradOp{
@@ -46,9 +51,13 @@ constexpr OpDef kCol2ImGradOp{
     .doc = "dx of Col2Im: the blocks of dy as columns; inputs dy, shape of x, block shape; attributes as Col2Im.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kWide,
+    .hostInputs = bit(1) | bit(2),
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -34,15 +34,20 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kCompressOp{
     .name = "Compress",
+    .sinceVersion = 11,
     .doc =
         "The slices along `axis` (without it: the elements) where the condition holds; a short condition is false beyond "
         "its end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .dataDependentShape = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

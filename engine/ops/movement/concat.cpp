@@ -69,13 +69,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kConcatOp{
     .name = "Concat",
+    .sinceVersion = 13,
     .doc = "The inputs one after another along `axis`.",
     .inputs = {1, kMany},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,
-    .layout = {.inputs = kAllInputs, .outputs = bit(0), .together = true},
+    .layout = {.inputs = kAllInputs, .outputs = bit(0), .together = true, .channels = ChannelRule::kParts},
+    .traffic = {.moves = true},
 };
 
 constexpr OpDef kConcatTrainingOp{
@@ -84,10 +89,14 @@ constexpr OpDef kConcatTrainingOp{
     .doc = "Concat that also gives the extent of each input along `axis` as a vector.",
     .inputs = {1, kMany},
     .outputs = {1, 2},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = kAllInputs,
     .differentiableOutputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -24,12 +24,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kConcatFromSequenceOp{
     .name = "ConcatFromSequence",
+    .sinceVersion = 11,
     .doc = "The tensors of a sequence one after another along `axis`, which new_axis=1 inserts first.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -54,11 +54,16 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kConstantOp{
     .name = "Constant",
+    .sinceVersion = 21,
     .doc = "The tensor of an attribute.",
     .inputs = {0, 0},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "no inputs",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

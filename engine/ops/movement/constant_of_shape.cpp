@@ -21,11 +21,16 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kConstantOfShapeOp{
     .name = "ConstantOfShape",
+    .sinceVersion = 21,
     .doc = "A tensor of the given shape, filled with `value` (float32 zero when absent).",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(0),
     .inferShape = inferShape,
     .noGradientReason = "the result does not depend on float inputs",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

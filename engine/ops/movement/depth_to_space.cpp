@@ -38,14 +38,19 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kDepthToSpaceOp{
     .name = "DepthToSpace",
+    .sinceVersion = 13,
     .doc =
         "Channels moved into blocks of space: y[n, c, h*b+i, w*b+j] = x[n, (i*b+j)*C+c, h, w] (DCR) or x[n, (c*b+i)*b+j, h, "
         "w] (CRD).",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -43,13 +43,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kExpandOp{
     .name = "Expand",
+    .sinceVersion = 13,
     .doc = "The input broadcast with the given shape (both ways: extents 1 of the shape keep the input's).",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
-    .layout = {.outputs = bit(0)},
+    .layout = {.outputs = bit(0), .channels = ChannelRule::kFromVector},
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -17,11 +17,16 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kEyeLikeOp{
     .name = "EyeLike",
+    .sinceVersion = 9,
     .doc = "Ones on diagonal k of a matrix with the shape of the input, zeros elsewhere.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "the result depends on the shape alone",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

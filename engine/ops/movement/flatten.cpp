@@ -29,13 +29,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kFlattenOp{
     .name = "Flatten",
+    .sinceVersion = 21,
     .doc = "The same elements as a matrix: axes before `axis` by axes from `axis` on.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .view = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -34,10 +34,14 @@ constexpr OpDef kFlattenAndUnpadOp{
     .doc = "Rows `indices` of x with its two first axes seen as one; output 1 holds the two extents.",
     .inputs = {2, 2},
     .outputs = {1, 2},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = bit(0),
+    .traffic = {.picked = bit(0), .moves = true},
 };
 
 }  // namespace stepscope::ops

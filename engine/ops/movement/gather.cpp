@@ -38,12 +38,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kGatherOp{
     .name = "Gather",
+    .sinceVersion = 13,
     .doc = "y[o, k, i] = x[o, indices[k], i] along `axis`; negative indices count from the end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.picked = bit(0), .moves = true},
 };
 
 constexpr OpDef kShrunkenGatherOp{
@@ -52,9 +57,13 @@ constexpr OpDef kShrunkenGatherOp{
     .doc = "Gather with a vector of indices that picks fewer rows than there are; marks the place where padding is removed.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.picked = bit(0), .moves = true},
 };
 
 constexpr OpDef kGatherGradOp{
@@ -65,10 +74,14 @@ constexpr OpDef kGatherGradOp{
         "it is added to).",
     .inputs = {3, 4},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = bit(2),
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(3),
+    .traffic = {.base = 3, .updates = 0, .moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -24,12 +24,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kGatherElementsOp{
     .name = "GatherElements",
+    .sinceVersion = 13,
     .doc = "y[i] = x[i, with indices[i] on `axis`]; negative indices count from the end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.picked = bit(0), .moves = true},
 };
 
 constexpr OpDef kGatherElementsGradOp{
@@ -38,9 +43,13 @@ constexpr OpDef kGatherElementsGradOp{
     .doc = "dx of GatherElements: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = bit(2),
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -49,12 +49,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kGatherNDOp{
     .name = "GatherND",
+    .sinceVersion = 13,
     .doc = "Runs of x at the index tuples of the last axis of indices, within each of the leading batch_dims axes.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.picked = bit(0), .moves = true},
 };
 
 constexpr OpDef kGatherNDGradOp{
@@ -63,9 +68,13 @@ constexpr OpDef kGatherNDGradOp{
     .doc = "dx of GatherND: runs of dy added at the index tuples, duplicates in order; inputs dy, indices, shape of x.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = bit(2),
     .inferShape = gradientShapedByInput2,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -25,13 +25,18 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kMelWeightMatrixOp{
     .name = "MelWeightMatrix",
+    .sinceVersion = 17,
     .doc =
         "y[bin, m] = height of mel triangle m at a bin of the spectrum; inputs: mel bins, dft length, sample rate, lower "
         "and upper edge in Hz.",
     .inputs = {5, 5},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(4),
     .inferShape = inferShape,
     .noGradientReason = "the triangles lie on whole bins: piecewise constant in the edges",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

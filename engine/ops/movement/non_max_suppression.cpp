@@ -15,13 +15,18 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kNonMaxSuppressionOp{
     .name = "NonMaxSuppression",
+    .sinceVersion = 11,
     .doc =
         "[batch, class, box] of the boxes kept: by score, without those that overlap a kept one by more than the threshold.",
     .inputs = {2, 5},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(2) | bit(3) | bit(4),
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .dataDependentShape = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -14,12 +14,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kNonZeroOp{
     .name = "NonZero",
+    .sinceVersion = 13,
     .doc = "The indices of the elements that are not zero, one column each, in row-major order.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .dataDependentShape = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -32,10 +32,11 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   const ValueId pair = g.op("Concat", {g.unsqueeze(g.scalar(0, g.x(2)), {0}), g.unsqueeze(g.scalar(1, g.x(2)), {0})},
                             {{"axis", std::int64_t{0}}});
-  const ValueId hot = g.op("OneHot", {g.x(0), g.x(1), pair}, {{"axis", g.attrs().integer("axis", -1)}});
+  const ValueId numbers = g.op("OneHot", {g.x(0), g.x(1), pair}, {{"axis", g.attrs().integer("axis", -1)}});
+  const ValueId zero = g.scalar(0, numbers), cold = g.op("Equal", {numbers, zero});
   const Attributes scalar{{"keepdims", std::int64_t{0}}};
-  const ValueId on = g.op("ReduceSum", {g.mul(g.dy(0), hot)}, scalar);
-  const ValueId off = g.op("ReduceSum", {g.mul(g.dy(0), g.sub(g.scalar(1, hot), hot))}, scalar);
+  const ValueId on = g.op("ReduceSum", {g.where(cold, zero, g.dy(0))}, scalar);
+  const ValueId off = g.op("ReduceSum", {g.where(cold, g.dy(0), zero)}, scalar);
   g.setGradient(2, g.op("Concat", {g.unsqueeze(off, {0}), g.unsqueeze(on, {0})}, {{"axis", std::int64_t{0}}}));
   return {};
 }
@@ -44,14 +45,19 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kOneHotOp{
     .name = "OneHot",
+    .sinceVersion = 11,
     .doc =
         "values[1] where the position on `axis` equals the index, values[0] elsewhere; indices outside -depth..depth-1 "
         "match nothing.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(2),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

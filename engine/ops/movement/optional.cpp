@@ -15,12 +15,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kOptionalOp{
     .name = "Optional",
+    .sinceVersion = 15,
     .doc = "An optional that holds the input, or nothing.",
     .inputs = {0, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "optionals are lowered to plain values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

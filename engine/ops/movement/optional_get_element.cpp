@@ -17,12 +17,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kOptionalGetElementOp{
     .name = "OptionalGetElement",
+    .sinceVersion = 18,
     .doc = "The value that an optional holds; a plain value is passed through.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "optionals are lowered to plain values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

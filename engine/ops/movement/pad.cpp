@@ -58,11 +58,13 @@ Status gradient(GradientContext& g) {
   }
   const ValueId dx = g.op("Pad", {g.dy(0), crop, ValueId{}, axes}, {{"mode", mode}});
   if (g.needs(0)) g.setGradient(0, dx);
-  // Every element of y that is not one of x is the constant.
-  if (g.needs(2))
-    g.setGradient(2, g.reshapeLike(g.sub(g.op("ReduceSum", {g.dy(0)}, {{"keepdims", std::int64_t{0}}}),
-                                         g.op("ReduceSum", {dx}, {{"keepdims", std::int64_t{0}}})),
-                                   g.x(2)));
+  if (g.needs(2)) {  // every element of y that is not one of x is the constant
+    const ValueId ones = g.op("Expand", {g.scalar(1, g.dy(0)), g.shapeOf(g.x(0))});
+    const ValueId inside = g.op("Pad", {ones, g.x(1), ValueId{}, axes}, {{"mode", mode}});
+    const ValueId zero = g.scalar(0, g.dy(0));
+    const ValueId outside = g.where(g.op("Equal", {inside, zero}), g.dy(0), zero);
+    g.setGradient(2, g.reshapeLike(g.op("ReduceSum", {outside}, {{"keepdims", std::int64_t{0}}}), g.x(2)));
+  }
   return {};
 }
 
@@ -70,14 +72,19 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kPadOp{
     .name = "Pad",
+    .sinceVersion = 21,
     .doc =
         "x with elements added (negative: removed) before and after each axis: a constant, or x reflected, its edge, x "
         "wrapped.",
     .inputs = {2, 4},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1) | bit(3),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(2),
+    .traffic = {.moves = true},
 };
 
 constexpr OpDef kPadGradOp{
@@ -86,9 +93,13 @@ constexpr OpDef kPadGradOp{
     .doc = "dx of Pad: every element of dy added where its value came from; inputs dy, shape of x, pads, axes?.",
     .inputs = {3, 4},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = bit(1) | bit(2) | bit(3),
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

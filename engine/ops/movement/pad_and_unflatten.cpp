@@ -35,9 +35,13 @@ constexpr OpDef kPadAndUnflattenOp{
     .doc = "Rows of x added at flat positions `indices` of zeros, the first axis split into the two extents of input 2.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(2),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

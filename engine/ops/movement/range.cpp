@@ -57,11 +57,16 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kRangeOp{
     .name = "Range",
+    .sinceVersion = 11,
     .doc = "start, start + delta, … up to but without limit.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(0) | bit(1) | bit(2),
     .inferShape = inferShape,
     .noGradientReason = "positions: the number of elements depends on the operands, which are not trained",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -13,9 +13,13 @@ constexpr OpDef kReorderOp{
     .doc = "y = x; the two may lie in memory in different layouts.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "made by assign_layouts when the gradient is there",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

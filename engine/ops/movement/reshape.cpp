@@ -70,13 +70,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kReshapeOp{
     .name = "Reshape",
+    .sinceVersion = 21,
     .doc = "The same elements with other extents; 0 copies an extent of the input (unless allowzero), one -1 is inferred.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .view = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

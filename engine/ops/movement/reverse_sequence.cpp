@@ -25,12 +25,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kReverseSequenceOp{
     .name = "ReverseSequence",
+    .sinceVersion = 10,
     .doc = "The first lens[b] time steps of batch entry b in reverse order, the others as they are.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -44,13 +44,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kScatterElementsOp{
     .name = "ScatterElements",
+    .sinceVersion = 18,
     .doc =
         "x with updates[i] written (or added, multiplied, min, max) at i with indices[i] on `axis`; the last writer wins.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(2),
+    .traffic = {.base = 0, .updates = 2, .moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -46,12 +46,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kScatterNDOp{
     .name = "ScatterND",
+    .sinceVersion = 18,
     .doc = "x with runs of updates written (or added, multiplied, min, max) at the index tuples; the last writer wins.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(2),
+    .traffic = {.base = 0, .updates = 2, .moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -17,12 +17,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSequenceAtOp{
     .name = "SequenceAt",
+    .sinceVersion = 11,
     .doc = "The tensor at a position of a sequence; negative positions count from the end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -18,12 +18,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSequenceConstructOp{
     .name = "SequenceConstruct",
+    .sinceVersion = 11,
     .doc = "A sequence of the inputs.",
     .inputs = {1, kMany},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -15,12 +15,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSequenceEmptyOp{
     .name = "SequenceEmpty",
+    .sinceVersion = 11,
     .doc = "A sequence without elements.",
     .inputs = {0, 0},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "no inputs",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

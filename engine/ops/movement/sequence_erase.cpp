@@ -13,12 +13,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSequenceEraseOp{
     .name = "SequenceErase",
+    .sinceVersion = 11,
     .doc = "A sequence without the tensor at a position, or without the last.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -16,12 +16,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSequenceInsertOp{
     .name = "SequenceInsert",
+    .sinceVersion = 11,
     .doc = "A sequence with one tensor more, at a position or at the end.",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(2),
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

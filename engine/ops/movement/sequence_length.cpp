@@ -13,12 +13,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSequenceLengthOp{
     .name = "SequenceLength",
+    .sinceVersion = 11,
     .doc = "The number of tensors in a sequence, a scalar.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -24,11 +24,16 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kShapeOp{
     .name = "Shape",
+    .sinceVersion = 21,
     .doc = "The extents of axes start..end as a vector.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -13,11 +13,16 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSizeOp{
     .name = "Size",
+    .sinceVersion = 21,
     .doc = "The number of elements as a scalar.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "integer result",
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

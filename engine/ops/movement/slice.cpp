@@ -120,14 +120,19 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kSliceOp{
     .name = "Slice",
+    .sinceVersion = 13,
     .doc =
         "Elements start, start + step, … before end along each listed axis; bounds are clamped, negative ones count from "
         "the end.",
     .inputs = {3, 5},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1) | bit(2) | bit(3) | bit(4),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.picked = bit(0), .moves = true},
 };
 
 constexpr OpDef kSliceGradOp{
@@ -136,9 +141,13 @@ constexpr OpDef kSliceGradOp{
     .doc = "dx of Slice: zeros with dy in the window; inputs dy, shape of x, starts, ends, axes?, steps?.",
     .inputs = {4, 6},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1) | bit(2) | bit(3) | bit(4) | bit(5),
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -31,12 +31,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kSpaceToDepthOp{
     .name = "SpaceToDepth",
+    .sinceVersion = 13,
     .doc = "Blocks of space moved into channels: y[n, (i*b+j)*C+c, h, w] = x[n, c, h*b+i, w*b+j].",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -74,14 +74,19 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kSplitOp{
     .name = "Split",
+    .sinceVersion = 18,
     .doc = "Parts of the input along `axis`: of the listed sizes, or num_outputs equal ones with what is left in the last.",
     .inputs = {1, 2},
     .outputs = {1, kMany},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = kAllInputs,
-    .layout = {.inputs = bit(0), .outputs = kAllInputs, .together = true},
+    .layout = {.inputs = bit(0), .outputs = kAllInputs, .together = true, .channels = ChannelRule::kParts},
+    .traffic = {.moves = true},
 };
 
 constexpr OpDef kSplitTrainingOp{
@@ -90,10 +95,14 @@ constexpr OpDef kSplitTrainingOp{
     .doc = "Split into parts of the listed sizes.",
     .inputs = {2, 2},
     .outputs = {1, kMany},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

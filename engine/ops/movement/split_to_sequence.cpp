@@ -23,14 +23,19 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kSplitToSequenceOp{
     .name = "SplitToSequence",
+    .sinceVersion = 11,
     .doc =
         "Parts of the input along `axis` as a sequence: of size 1 (keepdims=0 drops the axis), of one size, or of the "
         "listed sizes.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .noGradientReason = "sequences are lowered to lists of values before the gradient",
     .sequences = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -40,13 +40,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kSqueezeOp{
     .name = "Squeeze",
+    .sinceVersion = 21,
     .doc = "Drops axes of extent 1: those listed, or all.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .view = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

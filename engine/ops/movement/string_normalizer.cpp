@@ -21,12 +21,17 @@ Status inferShape(ShapeContext& c) {
 
 constexpr OpDef kStringNormalizerOp{
     .name = "StringNormalizer",
+    .sinceVersion = 10,
     .doc = "The strings that are no stop words, in lower or upper case (ASCII letters); one empty string when none is left.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .noGradientReason = "strings",
     .dataDependentShape = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -44,12 +44,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kTileOp{
     .name = "Tile",
+    .sinceVersion = 13,
     .doc = "The input repeated along each axis.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 constexpr OpDef kTileGradOp{
@@ -58,9 +63,13 @@ constexpr OpDef kTileGradOp{
     .doc = "dx of Tile: the sum of dy over the copies; inputs dy, shape of x.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kWide,
+    .hostInputs = bit(1),
     .inferShape = gradientShapedByInput1,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -31,15 +31,20 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kTopKOp{
     .name = "TopK",
+    .sinceVersion = 11,
     .doc =
         "The k largest (smallest) elements along `axis` in order, and their positions; equal ones keep the lower position "
         "first.",
     .inputs = {2, 2},
     .outputs = {2, 2},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

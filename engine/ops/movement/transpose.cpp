@@ -42,12 +42,17 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kTransposeOp{
     .name = "Transpose",
+    .sinceVersion = 21,
     .doc = "Axis i of the result is axis perm[i] of the input; without perm the axes are reversed.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -21,13 +21,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kTriluOp{
     .name = "Trilu",
+    .sinceVersion = 14,
     .doc = "The upper (or lower) triangle of each matrix, from diagonal k on; zeros elsewhere.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -35,16 +35,21 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kUniqueOp{
     .name = "Unique",
+    .sinceVersion = 11,
     .doc =
         "The different slices along `axis` (without it: elements), sorted or as met, with first positions, inverse and "
         "counts.",
     .inputs = {1, 1},
     .outputs = {1, 4},
+    .category = OpCategory::kOther,
+    .precision = Precision::kFollows,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .differentiableOutputs = bit(0),
     .dataDependentShape = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

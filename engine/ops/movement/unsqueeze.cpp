@@ -29,13 +29,18 @@ Status gradient(GradientContext& g) {
 
 constexpr OpDef kUnsqueezeOp{
     .name = "Unsqueeze",
+    .sinceVersion = 21,
     .doc = "Inserts axes of extent 1 at the listed places of the result.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kMovement,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .view = true,
+    .traffic = {.moves = true},
 };
 
 }  // namespace stepscope::ops

@@ -32,6 +32,21 @@ Status inferShape(ShapeContext& c) {
 Status gradient(GradientContext& g) {
   const bool training = g.attrs().integer("training_mode", 0) != 0;
   const ValueId mean = g.ensureOutput(3), inverse = g.ensureOutput(4);
+  if (!training && (g.needs(3) || g.needs(4))) {
+    // Given statistics that lead to a trained value. They are part of every y of their channel, so their gradients are made
+    // of the sums that d scale and d bias are: d mean = -d bias scale inv, d var = -1/2 d scale scale inv^2.
+    const auto d = g.emit(kInternalDomain, "BatchNormalizationGrad", {g.dy(0), g.x(0), g.x(1), mean, inverse}, 3,
+                          {{"training_mode", std::int64_t{0}}});
+    for (std::size_t i = 0; i < 3; ++i)
+      if (g.needs(i)) g.setGradient(i, d[i]);
+    const ValueId factor = g.mul(g.castLike(g.x(1), inverse), inverse);
+    if (g.needs(3)) g.setGradient(3, g.castLike(g.neg(g.mul(g.castLike(d[2], inverse), factor)), g.x(3)));
+    if (g.needs(4)) {
+      const ValueId product = g.mul(g.mul(g.castLike(d[1], inverse), factor), inverse);
+      g.setGradient(4, g.castLike(g.mul(product, -0.5), g.x(4)));
+    }
+    return {};
+  }
   // Frozen, d x does not depend on x: without d scale x need not be kept.
   const ValueId x = training || g.needs(1) ? g.x(0) : ValueId{};
   reduction_rules::normalisationGradient(g, "BatchNormalizationGrad", {g.dy(0), x, g.x(1), mean, inverse},
@@ -73,17 +88,21 @@ Status inferFusedGrad(ShapeContext& c) {
 // them.
 extern const OpDef kBatchNormalizationOp{
     .name = "BatchNormalization",
+    .sinceVersion = 15,
     .doc =
         "y = (x - mean) / sqrt(var + epsilon) * scale + b per channel. training_mode: statistics of the batch, and running "
         "= "
         "old * momentum + batch * (1 - momentum) with the population variance, written to state and never repeated by "
-        "recompute; else the inputs mean and var, which receive no gradient. Outputs 3, 4: the mean and 1/sqrt(var + "
+        "recompute; else the inputs mean and var. Outputs 3, 4: the mean and 1/sqrt(var + "
         "epsilon) used.",
     .inputs = {5, 5},
     .outputs = {1, 5},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
-    .differentiableInputs = bit(0) | bit(1) | bit(2),
+    .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3) | bit(4),
     .inPlaceInputs = bit(0),
     .recompute = Recompute::kCostly,
     .flops = reduction_rules::flopsPerElement<8>,
@@ -100,6 +119,9 @@ extern const OpDef kBatchNormalizationGradOp{
     .inputs = {5, 5},
     .outputs = {1, 3},
     .absentInputs = bit(1),
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,
@@ -117,6 +139,9 @@ extern const OpDef kFusedBatchNormalizationOp{
         "then max(., 0) with attribute relu (0)",
     .inputs = {5, 6},
     .outputs = {1, 5},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferFused,
     .noGradientReason = "made by fuse_batch_norm when the gradient is there",
     .differentiableInputs = kAllInputs,
@@ -135,6 +160,9 @@ extern const OpDef kFusedBatchNormalizationGradOp{
     .inputs = {6, 6},
     .outputs = {1, 4},
     .absentInputs = bit(1),
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferFusedGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

@@ -22,9 +22,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kCumSumOp{
     .name = "CumSum",
+    .sinceVersion = 14,
     .doc = "Running sum along `axis` (input 1); `exclusive` leaves out the element itself, `reverse` starts at the end.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

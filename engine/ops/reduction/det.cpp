@@ -43,9 +43,13 @@ double flops(const OpShapes& shapes) {
 
 extern const OpDef kDetOp{
     .name = "Det",
+    .sinceVersion = 11,
     .doc = "y = determinant of each [M, M] matrix of x.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -59,6 +63,9 @@ extern const OpDef kDetGradOp{
     .doc = "dy, x → dx = dy * cofactors of x, also for singular matrices.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

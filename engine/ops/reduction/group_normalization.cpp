@@ -33,9 +33,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kGroupNormalizationOp{
     .name = "GroupNormalization",
+    .sinceVersion = 21,
     .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias, statistics per image and group of channels.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
@@ -45,9 +49,13 @@ extern const OpDef kGroupNormalizationOp{
 
 extern const OpDef kInstanceNormalizationOp{
     .name = "InstanceNormalization",
+    .sinceVersion = 6,
     .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias, statistics per image and channel.",
     .inputs = {3, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
@@ -61,6 +69,9 @@ extern const OpDef kGroupNormalizationGradOp{
     .doc = "dy, x, scale → dx?, dscale?, dbias?; attributes num_groups (0 = one group per channel) and epsilon.",
     .inputs = {3, 3},
     .outputs = {1, 3},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 3, 1); },
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

@@ -45,11 +45,15 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kLayerNormalizationOp{
     .name = "LayerNormalization",
+    .sinceVersion = 17,
     .doc =
         "y = (x - mean) / sqrt(variance + epsilon) * scale + bias over the axes from `axis` (-1) on; outputs y, mean, "
         "inv_std.",
     .inputs = {2, 3},
     .outputs = {1, 3},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0) | bit(1) | bit(2),
@@ -64,6 +68,9 @@ extern const OpDef kLayerNormalizationGradOp{
     .doc = "dy, x, scale, mean, inv_std → dx?, dscale?, dbias? (bias shaped like scale); attribute axis.",
     .inputs = {5, 5},
     .outputs = {1, 3},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 5, 2); },
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

@@ -19,9 +19,13 @@ Status inferGrad(ShapeContext& c) {
 
 extern const OpDef kLogSoftmaxOp{
     .name = "LogSoftmax",
+    .sinceVersion = 13,
     .doc = "y = x - log(sum(exp(x))) along `axis` (-1).",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = reduction_rules::inferAlongAxis,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -35,6 +39,9 @@ extern const OpDef kLogSoftmaxGradOp{
     .doc = "dy, y → dx = dy - exp(y) * sum(dy) along `axis`.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

@@ -33,9 +33,13 @@ Status inferGrad(ShapeContext& c) {
 
 extern const OpDef kLrnOp{
     .name = "LRN",
+    .sinceVersion = 13,
     .doc = "y[c] = x[c] / (bias + alpha/size * sum of x[k]^2)^beta, k within `size` channels around c.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -48,6 +52,9 @@ extern const OpDef kLrnGradOp{
     .doc = "dy, x → dx; attributes of LRN.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kOther,
+    .precision = Precision::kWide,
+    .hostInputs = kNoInputs,
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

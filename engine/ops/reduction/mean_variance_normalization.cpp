@@ -33,9 +33,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kMeanVarianceNormalizationOp{
     .name = "MeanVarianceNormalization",
+    .sinceVersion = 13,
     .doc = "y = (x - mean) / (deviation + 1e-9) over `axes` (0, 2, 3).",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),

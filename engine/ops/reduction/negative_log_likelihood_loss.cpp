@@ -25,12 +25,16 @@ constexpr OpDef negativeLogLikelihood(std::string_view domain, std::string_view 
   return {
       .name = name,
       .domain = domain,
+      .sinceVersion = domain.empty() ? 13 : 1,
       .doc =
           "log probabilities [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * x[l]; `reduction` and "
           "`ignore_index` as "
           "SoftmaxCrossEntropyLoss.",
       .inputs = {2, domain.empty() ? 3u : 4u},
       .outputs = {1, 1},
+      .category = OpCategory::kLoss,
+      .precision = Precision::kF32,
+      .hostInputs = domain.empty() ? kNoInputs : bit(3),  // ignore_index
       .inferShape = loss_rules::inferLoss,
       .gradient = gradient,
       .differentiableInputs = bit(0),
@@ -52,6 +56,9 @@ extern const OpDef kNegativeLogLikelihoodLossGradOp{
         "else 0.",
     .inputs = {3, 5},
     .outputs = {1, 1},
+    .category = OpCategory::kLoss,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1) | bit(4),
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

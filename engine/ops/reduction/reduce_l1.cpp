@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceL1Op{
     .name = "ReduceL1",
+    .sinceVersion = 18,
     .doc = "y = sum of |x| over `axes`.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

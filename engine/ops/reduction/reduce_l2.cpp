@@ -15,9 +15,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceL2Op{
     .name = "ReduceL2",
+    .sinceVersion = 18,
     .doc = "y = sqrt(sum of x^2) over `axes`; the gradient is 0 where y = 0.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -13,9 +13,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceLogSumOp{
     .name = "ReduceLogSum",
+    .sinceVersion = 18,
     .doc = "y = log(sum of x) over `axes`.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

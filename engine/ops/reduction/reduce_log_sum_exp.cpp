@@ -16,9 +16,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceLogSumExpOp{
     .name = "ReduceLogSumExp",
+    .sinceVersion = 18,
     .doc = "y = log(sum of exp(x)) over `axes`, shifted by the maximum; a result of only -inf is -inf and has no gradient.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -9,9 +9,13 @@ Status inferShape(ShapeContext& c) { return reduction_rules::inferReduceContents
 
 extern const OpDef kReduceMaxOp{
     .name = "ReduceMax",
+    .sinceVersion = 20,
     .doc = "y = maximum of x over `axes`; NaN wins. Tied elements share the gradient evenly.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = reduction_rules::extremeGradient,
     .differentiableInputs = bit(0),

@@ -30,14 +30,18 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceMeanOp{
     .name = "ReduceMean",
+    .sinceVersion = 18,
     .doc = "y = mean of x over `axes`.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kWide,
+    .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
-    .layout = {.inputs = bit(0)},
+    .layout = {.inputs = bit(0), .channels = ChannelRule::kReducedAway},
 };
 
 }  // namespace stepscope::ops

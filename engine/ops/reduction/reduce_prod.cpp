@@ -26,9 +26,13 @@ Status inferGrad(ShapeContext& c) {
 
 extern const OpDef kReduceProdOp{
     .name = "ReduceProd",
+    .sinceVersion = 18,
     .doc = "y = product of x over `axes`.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -41,6 +45,9 @@ extern const OpDef kReduceProdGradOp{
     .doc = "dy, x, axes? → dx: dx[i] = dy * product of the other elements of i's result, exact where elements are zero.",
     .inputs = {2, 3},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(2),
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

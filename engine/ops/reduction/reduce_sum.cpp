@@ -16,14 +16,18 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceSumOp{
     .name = "ReduceSum",
+    .sinceVersion = 13,
     .doc = "y = sum of x over `axes`.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
-    .layout = {.inputs = bit(0)},
+    .layout = {.inputs = bit(0), .channels = ChannelRule::kReducedAway},
 };
 
 }  // namespace stepscope::ops

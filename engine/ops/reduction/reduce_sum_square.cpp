@@ -12,9 +12,13 @@ Status gradient(GradientContext& g) {
 
 extern const OpDef kReduceSumSquareOp{
     .name = "ReduceSumSquare",
+    .sinceVersion = 18,
     .doc = "y = sum of x^2 over `axes`.",
     .inputs = {1, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kF32,
+    .hostInputs = bit(1),
     .inferShape = reduction_rules::inferReduce,
     .gradient = gradient,
     .differentiableInputs = bit(0),

@@ -41,11 +41,14 @@ extern const OpDef kReduceToShapeOp{
     .doc = "x, shape → y: sums x over the axes along which a tensor of `shape` was broadcast to x; y has that shape.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kReduction,
+    .precision = Precision::kWide,
+    .hostInputs = bit(1),
     .inferShape = inferShape,
     .gradient = gradient,
     .differentiableInputs = bit(0),
     .flops = reduction_rules::flopsPerElement<1>,
-    .layout = {.inputs = bit(0)},
+    .layout = {.inputs = bit(0), .channels = ChannelRule::kSummedBack},
 };
 
 }  // namespace stepscope::ops

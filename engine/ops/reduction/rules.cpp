@@ -87,9 +87,9 @@ ValueId reduceAlike(GradientContext& g, std::string_view op, ValueId v) {
 }
 
 Status extremeGradient(GradientContext& g) {
-  const ValueId chosen = g.castLike(g.op("Equal", {g.x(0), unreduced(g, g.y(0))}), g.x(0));
-  const ValueId share = g.div(unreduced(g, g.dy(0)), reduceAlike(g, "ReduceSum", chosen));
-  g.setGradient(0, g.mul(chosen, share));
+  const ValueId chosen = g.op("Equal", {g.x(0), unreduced(g, g.y(0))});
+  const ValueId share = g.div(unreduced(g, g.dy(0)), reduceAlike(g, "ReduceSum", g.castLike(chosen, g.x(0))));
+  g.setGradient(0, g.where(chosen, share, g.scalar(0, g.x(0))));
   return {};
 }
 

@@ -28,13 +28,17 @@ Status gradient(GradientContext& g) {
   return {};
 }
 
-constexpr OpDef rms(std::string_view domain, std::string_view name) {
+constexpr OpDef rms(std::string_view domain, std::string_view name, int since = 1) {
   return {
       .name = name,
       .domain = domain,
+      .sinceVersion = since,
       .doc = "y = x / sqrt(mean(x^2) + epsilon) * scale over the axes from `axis` (-1) on; outputs y, inv_std.",
       .inputs = {2, 2},
       .outputs = {1, 2},
+      .category = OpCategory::kNormalization,
+      .precision = Precision::kF32,
+      .hostInputs = kNoInputs,
       .inferShape = inferShape,
       .gradient = gradient,
       .differentiableInputs = bit(0) | bit(1),
@@ -47,7 +51,7 @@ constexpr OpDef rms(std::string_view domain, std::string_view name) {
 }  // namespace
 
 // ONNX Runtime's exporters write SimplifiedLayerNormalization in the default domain.
-extern const OpDef kRmsNormalizationOp = rms("", "RMSNormalization");
+extern const OpDef kRmsNormalizationOp = rms("", "RMSNormalization", kInternalOpset);  // ONNX: 23
 extern const OpDef kSimplifiedLayerNormalizationOp = rms("", "SimplifiedLayerNormalization");
 extern const OpDef kMsSimplifiedLayerNormalizationOp = rms("com.microsoft", "SimplifiedLayerNormalization");
 
@@ -57,6 +61,9 @@ extern const OpDef kSimplifiedLayerNormalizationGradOp{
     .doc = "dy, x, scale, inv_std → dx?, dscale?; attribute axis.",
     .inputs = {4, 4},
     .outputs = {1, 2},
+    .category = OpCategory::kNormalization,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = [](ShapeContext& c) { return reduction_rules::inferNormalisationGrad(c, 4, 2); },
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

@@ -19,9 +19,13 @@ Status inferGrad(ShapeContext& c) {
 
 extern const OpDef kSoftmaxOp{
     .name = "Softmax",
+    .sinceVersion = 13,
     .doc = "y = exp(x - max(x)) / sum(exp(x - max(x))) along `axis` (-1); NaN where a line is only -inf.",
     .inputs = {1, 1},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = reduction_rules::inferAlongAxis,
     .gradient = gradient,
     .differentiableInputs = bit(0),
@@ -35,6 +39,9 @@ extern const OpDef kSoftmaxGradOp{
     .doc = "dy, y → dx = y * (dy - sum(dy * y)) along `axis`.",
     .inputs = {2, 2},
     .outputs = {1, 1},
+    .category = OpCategory::kActivation,
+    .precision = Precision::kF32,
+    .hostInputs = kNoInputs,
     .inferShape = inferGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

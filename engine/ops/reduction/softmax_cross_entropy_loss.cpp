@@ -28,12 +28,16 @@ constexpr OpDef crossEntropy(std::string_view domain, std::string_view name) {
   return {
       .name = name,
       .domain = domain,
+      .sinceVersion = domain.empty() ? 13 : 1,
       .doc =
           "scores [N, C, ...], labels [N, ...], weights? [C] → loss = -w[l] * log softmax(scores)[l], log_prob?. "
           "`reduction` "
           "mean divides by the sum of the weights of labels that are not `ignore_index` (NaN when there are none).",
       .inputs = {2, domain.empty() ? 3u : 4u},
       .outputs = {1, 2},
+      .category = OpCategory::kLoss,
+      .precision = Precision::kF32,
+      .hostInputs = domain.empty() ? kNoInputs : bit(3),  // ignore_index
       .inferShape = inferShape,
       .gradient = gradient,
       .differentiableInputs = bit(0),
@@ -57,6 +61,9 @@ extern const OpDef kSoftmaxCrossEntropyLossGradOp{
         "labels that are ignored; attributes reduction, ignore_index, output_type.",
     .inputs = {3, 5},
     .outputs = {1, 1},
+    .category = OpCategory::kLoss,
+    .precision = Precision::kF32,
+    .hostInputs = bit(4),
     .inferShape = loss_rules::inferLossGrad,
     .noGradientReason = "gradient op",
     .differentiableInputs = kAllInputs,

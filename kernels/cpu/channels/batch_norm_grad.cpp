@@ -171,6 +171,7 @@ class BatchNormGradKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return g_.lanes == 1 ? "lanes of one channel" : "lanes of 16 channels"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  private:
   ChannelGroups g_;

@@ -25,6 +25,7 @@ class ReluGradKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return "vector loop"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  private:
   int threads_;

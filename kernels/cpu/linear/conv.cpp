@@ -9,7 +9,9 @@
 
 #include "kernels/cpu/dnnl_support.h"
 #include "kernels/cpu/linear/depthwise.h"
+#include "kernels/cpu/linear/image_parts.h"
 #include "kernels/cpu/linear/linear_kernels.h"
+#include "kernels/fixed_parts.h"
 #include "kernels/window.h"
 
 namespace stepscope::cpu {
@@ -58,10 +60,11 @@ void addBias16(const float* bias, float* data, std::int64_t batch, std::int64_t 
 
 class PointwiseKernel final : public Kernel {
  public:
-  explicit PointwiseKernel(Roles roles) : r_(std::move(roles)) {}
+  // `fixed`: every image is computed by one thread, whatever their number is.
+  PointwiseKernel(Roles roles, bool fixed) : r_(std::move(roles)), fixed_(fixed && imagesApart()) {}
 
   Status run(const KernelCall& call) override {
-    const ThreadScope scope(r_.threads);
+    const ThreadScope scope(fixed_ ? 1 : r_.threads);  // of the routine; the regions here name theirs
     const ConvGeometry& g = r_.geometry;
     const std::int64_t size = g.inSize(), c = g.inChannels, m = g.outChannels;
     auto* x = static_cast<float*>(addressOf(call, r_.x));
@@ -73,37 +76,45 @@ class PointwiseKernel final : public Kernel {
       spreadBias<false>(static_cast<const float*>(addressOf(call, r_.bias)), forward ? y : x, g.batch, forward ? m : c, size,
                         r_.threads);
     // Images of one pixel are the rows of one matrix.
+    DnnlFailure failure;
     if (size == 1) {
       if (forward)
-        dnnl_sgemm('N', 'T', g.batch, m, c, 1, x, c, w, c, start, y, m);
+        failure.note(dnnl_sgemm('N', 'T', g.batch, m, c, 1, x, c, w, c, start, y, m));
       else if (r_.pass == Pass::kInputGradient)
-        dnnl_sgemm('N', 'N', g.batch, c, m, 1, y, m, w, c, start, x, c);
+        failure.note(dnnl_sgemm('N', 'N', g.batch, c, m, 1, y, m, w, c, start, x, c));
       else
-        dnnl_sgemm('T', 'N', m, c, g.batch, 1, y, m, x, c, 0, w, c);
-      return {};
+        failure.note(dnnl_sgemm('T', 'N', m, c, g.batch, 1, y, m, x, c, 0, w, c));
+      return failure.status("convolution");
     }
     const auto image = [&](std::int64_t n) {
       float* xn = x + n * c * size;
       float* yn = y + n * m * size;
       if (forward)
-        dnnl_sgemm('N', 'N', m, size, c, 1, w, c, xn, size, start, yn, size);
+        failure.note(dnnl_sgemm('N', 'N', m, size, c, 1, w, c, xn, size, start, yn, size));
       else if (r_.pass == Pass::kInputGradient)
-        dnnl_sgemm('T', 'N', c, size, m, 1, w, c, yn, size, start, xn, size);
+        failure.note(dnnl_sgemm('T', 'N', c, size, m, 1, w, c, yn, size, start, xn, size));
       else
-        dnnl_sgemm('N', 'T', m, c, size, 1, yn, size, xn, size, n == 0 ? 0.0f : 1.0f, w, c);
+        failure.note(dnnl_sgemm('N', 'T', m, c, size, 1, yn, size, xn, size, n == 0 ? 0.0f : 1.0f, w, c));
     };
-    if (r_.pass == Pass::kWeightGradient || g.batch < r_.threads) {
+    if (!fixed_ && (r_.pass == Pass::kWeightGradient || g.batch < r_.threads)) {
       for (std::int64_t n = 0; n < g.batch; ++n) image(n);
     } else {
 #pragma omp parallel for schedule(static) num_threads(r_.threads)
       for (std::int64_t n = 0; n < g.batch; ++n) image(n);
     }
-    return {};
+    return failure.status("convolution");
   }
   std::string implementation() const override { return "onednn sgemm per image"; }
+  Determinism determinism() const override {
+    return fixed_ ? Determinism::fixed("every image is computed by one thread") : libraryOrder();
+  }
 
  private:
+  // Whether images share no sum, and are not the rows of one matrix.
+  bool imagesApart() const { return r_.pass != Pass::kWeightGradient && r_.geometry.inSize() > 1; }
+
   Roles r_;
+  bool fixed_;
 };
 
 memory::desc descOf(Layout layout, const memory::dims& dims) {
@@ -181,10 +192,10 @@ class ConvKernel final : public Kernel {
     const ThreadScope scope(r_.threads);
     for (Operand& operand : operands_) operand.object.set_data_handle(addressOf(call, operand.role), stream_);
     for (Region& region : regions_) region.object.set_data_handle(call.workspace.data() + region.offset, stream_);
-    for (Launch& launch : before_) execute(launch.primitive, stream_, launch.arguments);
-    execute(main_.primitive, stream_, main_.arguments);
-    for (Launch& launch : after_) execute(launch.primitive, stream_, launch.arguments);
-    stream_.wait();
+    for (Launch& launch : before_) SS_TRY(execute(launch.primitive, stream_, launch.arguments));
+    SS_TRY(execute(main_.primitive, stream_, main_.arguments));
+    for (Launch& launch : after_) SS_TRY(execute(launch.primitive, stream_, launch.arguments));
+    SS_TRY(wait(stream_));
     if (r_.bias >= 0 && r_.pass == Pass::kInputGradient) {
       const auto add = r_.xLayout == Layout::kPlain ? spreadBias<true> : addBias16;
       add(static_cast<const float*>(addressOf(call, r_.bias)), static_cast<float*>(addressOf(call, r_.x)), r_.geometry.batch,
@@ -193,6 +204,7 @@ class ConvKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return implementation_; }
+  Determinism determinism() const override { return libraryOrder(); }
 
  private:
   struct Operand {
@@ -259,36 +271,13 @@ bool isPointwise(const ConvGeometry& g) {
   return true;
 }
 
-Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
-  for (const OperandSpec& operand : {spec.inputs[0], spec.inputs[1], spec.outputs[0]})
-    if (operand.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
-  const ConvGeometry& g = roles.geometry;
-  if (g.batch == 0 || g.inChannels == 0 || g.outChannels == 0 || g.inSize() == 0 || g.outSize() == 0)
-    return unsupported(spec.op + ": an extent is 0; falls back to the reference kernel");
-  if (roles.bias >= 0 && elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) !=
-                             (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
-    return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) +
-                   "; expected one per channel");
-  // oneDNN cuts the sums of a weight gradient by its threads, so their number stays whatever the work is.
-  roles.threads = spec.threads;
-  if (roles.pass != Pass::kWeightGradient)
-    roles.threads = threadsForFlops(2.0 * static_cast<double>(g.batch * g.outSize()) * static_cast<double>(g.kernelSize()) *
-                                        static_cast<double>(g.outChannels) * static_cast<double>(g.inChannels / g.groups),
-                                    spec.threads);
-  const auto layoutOf = [&](int role) {
-    return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout;
-  };
-  roles.xLayout = layoutOf(roles.x);
-  roles.yLayout = layoutOf(roles.y);
-  roles.winograd = spec.attrs.integer("winograd", 0) != 0;
-  const bool plain = roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain;
-  if (!plain && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3))
-    return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
-  if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
-    return makeDepthwiseWeightGrad(
-        g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout},
-        spec.threads);
-  if (plain && isPointwise(g)) return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles)));
+bool isPlain(const Roles& roles) { return roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain; }
+
+// By matrix products where that is possible, else by the convolution primitive.
+Result<std::unique_ptr<Kernel>> makeWhole(const KernelSpec& spec, Roles roles) {
+  const bool plain = isPlain(roles);
+  if (plain && isPointwise(roles.geometry))
+    return std::unique_ptr<Kernel>(std::make_unique<PointwiseKernel>(std::move(roles), FixedParts::here()));
   if (roles.winograd) {
     auto kernel = guardDnnl(spec.op, roles.threads, [&]() -> Result<std::unique_ptr<Kernel>> {
       return std::make_unique<ConvKernel>(roles, !plain);
@@ -305,6 +294,61 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   return guardDnnl(spec.op, roles.threads, [&]() -> Result<std::unique_ptr<Kernel>> {
     return std::make_unique<ConvKernel>(std::move(roles), false);
   });
+}
+
+// The same for parts of the images, each by one thread, where sums are to be cut by size alone.
+Result<std::unique_ptr<Kernel>> makeInParts(const KernelSpec& spec, const Roles& roles, std::int64_t parts) {
+  const ConvGeometry& g = roles.geometry;
+  std::vector<ImagePart> made;
+  for (std::int64_t p = 0; p < parts; ++p) {
+    const std::int64_t first = g.batch * p / parts;
+    Roles own = roles;
+    own.geometry.batch = g.batch * (p + 1) / parts - first;
+    own.threads = 1;
+    SS_ASSIGN(auto kernel, makeWhole(spec, std::move(own)));
+    made.push_back({std::move(kernel), first});
+  }
+  const auto imageBytes = [](std::int64_t channels, std::int64_t size) {
+    return static_cast<std::size_t>(channels * size) * sizeof(float);
+  };
+  const std::size_t x = imageBytes(g.inChannels, g.inSize()), y = imageBytes(g.outChannels, g.outSize());
+  std::vector<std::size_t> inputs(spec.inputs.size(), 0);
+  if (roles.x >= 0) inputs[static_cast<std::size_t>(roles.x)] = x;
+  if (roles.y >= 0) inputs[static_cast<std::size_t>(roles.y)] = y;
+  return makeImageParts(std::move(made), spec, std::move(inputs), roles.x < 0 ? x : roles.y < 0 ? y : 0);
+}
+
+Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
+  for (const OperandSpec& operand : {spec.inputs[0], spec.inputs[1], spec.outputs[0]})
+    if (operand.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
+  const ConvGeometry& g = roles.geometry;
+  if (g.batch == 0 || g.inChannels == 0 || g.outChannels == 0 || g.inSize() == 0 || g.outSize() == 0)
+    return unsupported(spec.op + ": an extent is 0; falls back to the reference kernel");
+  if (roles.bias >= 0 && elementCount(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) !=
+                             (roles.pass == Pass::kForward ? g.outChannels : g.inChannels))
+    return invalid(spec.op + ": bias of shape " + dimsText(spec.inputs[static_cast<std::size_t>(roles.bias)].dims) +
+                   "; expected one per channel");
+  // oneDNN cuts the sums of a weight gradient by its threads, so their number stays whatever the work is.
+  const double flops = 2.0 * static_cast<double>(g.batch * g.outSize()) * static_cast<double>(g.kernelSize()) *
+                       static_cast<double>(g.outChannels) * static_cast<double>(g.inChannels / g.groups);
+  roles.threads = roles.pass == Pass::kWeightGradient ? spec.threads : threadsForFlops(flops, spec.threads);
+  const auto layoutOf = [&](int role) {
+    return role < 0 ? spec.outputs[0].layout : spec.inputs[static_cast<std::size_t>(role)].layout;
+  };
+  roles.xLayout = layoutOf(roles.x);
+  roles.yLayout = layoutOf(roles.y);
+  roles.winograd = spec.attrs.integer("winograd", 0) != 0;
+  if (!isPlain(roles) && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3))
+    return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
+  if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
+    return makeDepthwiseWeightGrad(
+        g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout},
+        spec.threads);
+  // Images of a 1x1 kernel are apart as they are; little work is for one thread.
+  const bool apart = isPlain(roles) && isPointwise(g) && roles.pass != Pass::kWeightGradient && g.inSize() > 1;
+  const std::int64_t parts =
+      FixedParts::here() && !apart && flops >= 2 * kFlopsPerThread ? imageParts(g.batch, g.outSize()) : 1;
+  return parts > 1 ? makeInParts(spec, roles, parts) : makeWhole(spec, std::move(roles));
 }
 
 int biasOf(const KernelSpec& spec) { return spec.inputPresent(2) ? 2 : -1; }

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/channels/lanes.h"
 #include "kernels/cpu/dnnl_support.h"
+#include "kernels/fixed_parts.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -115,12 +116,13 @@ void gatherLanes(const float* from, std::int64_t size, std::int64_t channels, fl
 
 class DepthwiseWeightGrad final : public Kernel {
  public:
-  DepthwiseWeightGrad(const ConvGeometry& g, const DepthwiseOperands& operands, int threads)
+  DepthwiseWeightGrad(const ConvGeometry& g, const DepthwiseOperands& operands, int threads, bool fixed)
       : operands_(operands),
         batch_(g.batch),
         channels_(g.inChannels),
         blocks_((channels_ + kLanes - 1) / kLanes),
-        threads_(threads),
+        threads_(fixed ? kFixedParts : threads),
+        fixed_(fixed),
         team_(threadsForFlops(2.0 * static_cast<double>(g.batch * g.outSize()) * static_cast<double>(g.kernelSize()) *
                                   static_cast<double>(g.inChannels),
                               threads)) {
@@ -168,6 +170,11 @@ class DepthwiseWeightGrad final : public Kernel {
     return {};
   }
   std::string implementation() const override { return "depthwise sums in 16 lanes"; }
+  Determinism determinism() const override {
+    return batch_ > 1 && !fixed_
+               ? Determinism::perThread("where channels do not divide evenly, every thread sums its share of images")
+               : Determinism::fixed();
+  }
 
  private:
   const float* plane(const KernelCall& call, std::size_t input, Layout layout, std::int64_t size, std::int64_t block,
@@ -238,7 +245,9 @@ class DepthwiseWeightGrad final : public Kernel {
   std::int64_t batch_, channels_, blocks_, shares_ = 1;
   WindowAxis rows_, columns_;
   std::int64_t xHeight_ = 1, xWidth_ = 1, dyHeight_ = 1, dyWidth_ = 1, taps_ = 1;
-  int threads_, team_;  // shares of the work, and who computes them
+  int threads_;  // shares of the work
+  bool fixed_;   // whatever the number of threads is
+  int team_;     // who computes them
   WorkspaceLayout layout_;
   std::vector<std::size_t> xCopies_, dyCopies_, imageSums_;  // by share
   std::size_t sums_ = 0;                                     // double[blocks][shares][taps][16]
@@ -252,7 +261,7 @@ bool isDepthwise(const ConvGeometry& g) {
 
 std::unique_ptr<Kernel> makeDepthwiseWeightGrad(const ConvGeometry& geometry, const DepthwiseOperands& operands,
                                                 int threads) {
-  return std::make_unique<DepthwiseWeightGrad>(geometry, operands, threads);
+  return std::make_unique<DepthwiseWeightGrad>(geometry, operands, threads, FixedParts::here());
 }
 
 }  // namespace stepscope::cpu

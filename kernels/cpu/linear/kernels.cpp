@@ -1,36 +1,15 @@
-#include <array>
-
 #include "kernels/cpu/kernel_list.h"
 #include "kernels/cpu/linear/linear_kernels.h"
 
 namespace stepscope::cpu {
 
 std::span<const KernelEntry> linearKernels() {
-  static constexpr std::array kKernels{
-      KernelEntry{"", "AveragePool", makeAveragePool, true},
-      KernelEntry{"", "Col2Im", makeCol2Im},
-      KernelEntry{"", "Conv", makeConv, true},
-      KernelEntry{"", "ConvTranspose", makeConvTranspose, true},
-      KernelEntry{"", "Gemm", makeGemm},
-      KernelEntry{"", "GlobalAveragePool", makeGlobalAveragePool, true},
-      KernelEntry{"", "LpPool", makeLpPool},
-      KernelEntry{"", "MatMul", makeMatMul},
-      KernelEntry{"", "MaxPool", makeMaxPool, true},
-      KernelEntry{"", "MaxUnpool", makeMaxUnpool},
-      KernelEntry{"com.microsoft", "FusedMatMul", makeMatMul},
-      KernelEntry{"stepscope", "AveragePoolGrad", makeAveragePoolGrad, true},
-      KernelEntry{"stepscope", "BatchedMatMul", makeMatMul},
-      KernelEntry{"stepscope", "Col2ImGrad", makeCol2ImGrad},
-      KernelEntry{"stepscope", "ConvInputGrad", makeConvInputGrad, true},
-      KernelEntry{"stepscope", "ConvTransposeInputGrad", makeConvTransposeInputGrad, true},
-      KernelEntry{"stepscope", "ConvTransposeWeightGrad", makeConvTransposeWeightGrad, true},
-      KernelEntry{"stepscope", "ConvWeightGrad", makeConvWeightGrad, true},
-      KernelEntry{"stepscope", "LpPoolGrad", makeLpPoolGrad},
-      KernelEntry{"stepscope", "MaxPoolGrad", makeMaxPoolGrad, true},
-      KernelEntry{"stepscope", "MaxUnpoolGrad", makeMaxUnpoolGrad},
-      KernelEntry{"stepscope", "Product", makeMatMul},
+  static constexpr KernelEntry kEntries[] = {
+#define SS_KERNEL(domain, op, make, layouts, file) {domain, op, make, layouts},
+#include "kernels/cpu/linear/kernels.inc"
+#undef SS_KERNEL
   };
-  return kKernels;
+  return kEntries;
 }
 
 }  // namespace stepscope::cpu

@@ -6,24 +6,9 @@
 
 namespace stepscope::cpu {
 
-Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec);  // MatMul, BatchedMatMul, FusedMatMul
-Result<std::unique_ptr<Kernel>> makeGemm(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeConv(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeConvInputGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeConvWeightGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeConvTranspose(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeConvTransposeInputGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeConvTransposeWeightGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeMaxPool(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeMaxPoolGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeAveragePool(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeAveragePoolGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeCol2Im(const KernelSpec& spec);  // constant block
-Result<std::unique_ptr<Kernel>> makeCol2ImGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeLpPool(const KernelSpec& spec);      // powers 1 and 2
-Result<std::unique_ptr<Kernel>> makeLpPoolGrad(const KernelSpec& spec);  // and that of GlobalLpPool
-Result<std::unique_ptr<Kernel>> makeMaxUnpool(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeMaxUnpoolGrad(const KernelSpec& spec);
-Result<std::unique_ptr<Kernel>> makeGlobalAveragePool(const KernelSpec& spec);
+// The factories, make<Op>.
+#define SS_KERNEL(domain, op, make, layouts, file) Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec);
+#include "kernels/cpu/linear/kernels.inc"
+#undef SS_KERNEL
 
 }  // namespace stepscope::cpu

@@ -1,10 +1,14 @@
 #include "kernels/cpu/linear/matmul.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "kernels/cpu/dnnl_support.h"
 #include "kernels/cpu/linear/linear_kernels.h"
+#include "kernels/fixed_parts.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -44,31 +48,50 @@ struct Range {
 };
 
 // These rows and columns of the product.
-void sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y, Range rows, Range columns) {
+dnnl_status_t sgemm(const MatMulParams& p, const float* a, const float* b, float beta, float* y, Range rows, Range columns) {
   const MatMulShape& s = p.shape;
   const bool transA = s.aColumn != 1, transB = s.bColumn != 1;
-  dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', rows.end - rows.begin, columns.end - columns.begin, s.k, p.alpha,
-             a + rows.begin * s.aRow, transA ? s.aColumn : s.aRow, b + columns.begin * s.bColumn,
-             transB ? s.bColumn : s.bRow, beta, y + rows.begin * s.yRow + columns.begin, s.yRow);
+  return dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', rows.end - rows.begin, columns.end - columns.begin, s.k, p.alpha,
+                    a + rows.begin * s.aRow, transA ? s.aColumn : s.aRow, b + columns.begin * s.bColumn,
+                    transB ? s.bColumn : s.bRow, beta, y + rows.begin * s.yRow + columns.begin, s.yRow);
 }
 
-// How one product is shared out: by the routine itself, or every thread computes blocks of columns (one) or of rows (two) by
-// itself.
-enum class Split { kRoutine, kColumns, kRows };
+// How one product is shared out: by the routine itself; every thread computes blocks of columns (one) or of rows (two) by
+// itself; or blocks whose extents depend on those of the product alone.
+enum class Split { kRoutine, kColumns, kRows, kFixed };
+
+// Rows or columns, whichever are more, of every product of a batch are cut into that many blocks, each of one thread.
+std::int64_t fixedBlocks(const MatMulShape& s, double flops) {
+  constexpr std::int64_t kLeast = 64;  // rows or columns; an operand is packed again for every block
+  const std::int64_t most = std::max<std::int64_t>(1, kFixedParts / s.batches()), extent = std::max(s.m, s.n) / kLeast,
+                     worth = static_cast<std::int64_t>(std::min(flops / kFlopsPerThread, 1e6)) / s.batches();
+  return std::clamp<std::int64_t>(std::min(extent, worth), 1, most);
+}
 
 class SgemmKernel final : public Kernel {
  public:
-  explicit SgemmKernel(MatMulParams params, Split split)
-      : p_(std::move(params)), batches_(p_.shape.batches()), split_(split) {}
+  explicit SgemmKernel(MatMulParams params, Split split, std::int64_t fixed = 1)
+      : p_(std::move(params)), batches_(p_.shape.batches()), split_(split), fixed_(fixed) {}
 
   Status run(const KernelCall& call) override {
     const auto* a = static_cast<const float*>(call.inputs[p_.a].data);
     const auto* b = static_cast<const float*>(call.inputs[p_.b].data);
     auto* y = static_cast<float*>(call.outputs[0].data);
-    const ThreadScope scope(p_.threads);
+    const ThreadScope scope(split_ == Split::kFixed ? 1 : p_.threads);  // the routine's own; ours are named
     const Range rows{0, p_.shape.m}, columns{0, p_.shape.n};
+    DnnlFailure failure;
     const float beta = prepare(p_, call, p_.beta != 0) ? 1.0f : 0.0f;
-    if (split_ != Split::kRoutine) {
+    if (split_ == Split::kFixed) {
+      const bool byRows = p_.shape.m >= p_.shape.n;
+      const std::int64_t extent = byRows ? p_.shape.m : p_.shape.n;
+#pragma omp parallel for schedule(static) num_threads(p_.threads)
+      for (std::int64_t item = 0; item < batches_ * fixed_; ++item) {
+        const std::int64_t i = item / fixed_, block = item % fixed_;
+        const Range part{extent * block / fixed_, extent * (block + 1) / fixed_};
+        failure.note(sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i),
+                           byRows ? part : rows, byRows ? columns : part));
+      }
+    } else if (split_ != Split::kRoutine) {
       constexpr std::int64_t kGrain = 16;
       const bool byRows = split_ == Split::kRows;
       const std::int64_t extent = byRows ? rows.end : columns.end, grains = (extent + kGrain - 1) / kGrain,
@@ -76,15 +99,17 @@ class SgemmKernel final : public Kernel {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
       for (std::int64_t block = 0; block < blocks; ++block) {
         const Range part{grains * block / blocks * kGrain, std::min(extent, grains * (block + 1) / blocks * kGrain)};
-        if (part.begin < part.end) sgemm(p_, a, b, beta, y, byRows ? part : rows, byRows ? columns : part);
+        if (part.begin < part.end) failure.note(sgemm(p_, a, b, beta, y, byRows ? part : rows, byRows ? columns : part));
       }
     } else if (batches_ == 1) {
-      sgemm(p_, a, b, beta, y, rows, columns);
+      failure.note(sgemm(p_, a, b, beta, y, rows, columns));
     } else {
 #pragma omp parallel for schedule(static) num_threads(p_.threads)
       for (std::int64_t i = 0; i < batches_; ++i)
-        sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns);
+        failure.note(
+            sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns));
     }
+    SS_TRY(failure.status("matrix product"));
     if (p_.relu) {
       const std::int64_t size = call.outputs[0].elements();
 #pragma omp parallel for schedule(static) num_threads(p_.threads) if (size > 16384)
@@ -93,14 +118,21 @@ class SgemmKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override {
+    if (split_ == Split::kFixed) return fmt::format("onednn sgemm in {} fixed blocks", batches_ * fixed_);
     if (split_ != Split::kRoutine) return split_ == Split::kRows ? "onednn sgemm by rows" : "onednn sgemm by columns";
     return batches_ == 1 ? "onednn sgemm" : "onednn sgemm per batch";
+  }
+  Determinism determinism() const override {
+    return split_ == Split::kFixed
+               ? Determinism::fixed("every block is computed by one thread; blocks depend on extents alone")
+               : libraryOrder();
   }
 
  private:
   MatMulParams p_;
   std::int64_t batches_;
   Split split_;
+  std::int64_t fixed_;  // blocks of each product
 };
 
 // Whether what is added is one row, as primitives take a bias.
@@ -146,14 +178,14 @@ class InnerProductKernel final : public Kernel {
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
-    execute(product_, stream_, arguments_);
-    stream_.wait();
-    return {};
+    SS_TRY(execute(product_, stream_, arguments_));
+    return wait(stream_);
   }
   std::string implementation() const override {
     return implementation_ + " inner product" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") +
            (p_.relu ? " + relu" : "");
   }
+  Determinism determinism() const override { return libraryOrder(); }
   bool slow() const { return implementation_.find("ref") != std::string::npos; }
 
  private:
@@ -186,8 +218,8 @@ class PrimitiveKernel final : public Kernel {
     for (const std::int64_t stride : {s.aRow, s.aColumn}) aStrides.push_back(stride);
     for (const std::int64_t stride : {s.bRow, s.bColumn}) bStrides.push_back(stride);
     for (const std::int64_t stride : {s.yRow, s.yColumn}) yStrides.push_back(stride);
-    constexpr auto f32 = memory::data_type::f32;
-    const memory::desc aDesc(a, f32, aStrides), bDesc(b, f32, bStrides), yDesc(y, f32, yStrides);
+    const auto type = p_.dtype == DType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32;
+    const memory::desc aDesc(a, type, aStrides), bDesc(b, type, bStrides), yDesc(y, type, yStrides);
     dnnl::primitive_attr attr = userScratchpad();
     if (p_.alpha != 1) attr.set_output_scales(0, {p_.alpha});
     bias_ = isBias(p_) && y.size() == 2;
@@ -195,7 +227,7 @@ class PrimitiveKernel final : public Kernel {
     if ((p_.beta != 0 && !bias_) || p_.addend) after.append_sum(1.0f);
     if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(after);
-    const memory::desc biasDesc = plainDesc({1, s.n});
+    const memory::desc biasDesc({1, s.n}, type, memory::format_tag::ab);
     const dnnl::matmul::primitive_desc desc(
         bias_ ? dnnl::matmul::desc(aDesc, bDesc, biasDesc, yDesc) : dnnl::matmul::desc(aDesc, bDesc, yDesc), attr,
         dnnlEngine());
@@ -219,14 +251,14 @@ class PrimitiveKernel final : public Kernel {
     arguments_[DNNL_ARG_WEIGHTS].set_data_handle(call.inputs[p_.b].data);
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
-    execute(product_, stream_, arguments_);
-    stream_.wait();
-    return {};
+    SS_TRY(execute(product_, stream_, arguments_));
+    return wait(stream_);
   }
   std::string implementation() const override {
     return implementation_ + " matmul" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") +
            (p_.relu ? " + relu" : "");
   }
+  Determinism determinism() const override { return libraryOrder(); }
   bool slow() const { return implementation_.find("ref") != std::string::npos; }
 
  private:
@@ -270,10 +302,12 @@ void settleStrides(MatMulShape& s) {
   if (s.m == 1) s.yRow = std::max(s.yRow, s.n);
 }
 
-bool allF32(const KernelSpec& spec) {
+// float32 or bfloat16 where all operands have that type; else nothing.
+std::optional<DType> commonType(const KernelSpec& spec) {
+  const DType type = spec.outputs[0].dtype;
   for (const OperandSpec& operand : spec.inputs)
-    if (operand.present() && operand.dtype != DType::kF32) return false;
-  return spec.outputs[0].dtype == DType::kF32;
+    if (operand.present() && operand.dtype != type) return std::nullopt;
+  return type == DType::kF32 || type == DType::kBF16 ? std::optional(type) : std::nullopt;
 }
 
 // Whether the batches of the result follow one another in rows, as a tensor of its extents has them.
@@ -298,6 +332,7 @@ Result<MatMulParams> paramsOf(const KernelSpec& spec) {
   SS_ASSIGN(params.shape, matMulShape(spec.inputs[0].dims, spec.inputs[1].dims, ProductForm::of(spec.attrs)));
   params.alpha = spec.attrs.real("alpha", 1.0f);
   params.threads = spec.threads;
+  params.dtype = spec.outputs[0].dtype;
   return params;
 }
 
@@ -313,9 +348,9 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   writeRows(params);
   settleStrides(s);
   if (s.m > kMost || s.n > kMost || s.k > kMost) return unsupported("matrix product: an extent above 2^31-1");
-  params.threads = threadsForFlops(2.0 * static_cast<double>(s.batches()) * static_cast<double>(s.m) *
-                                       static_cast<double>(s.n) * static_cast<double>(s.k),
-                                   params.threads);
+  const double flops = 2.0 * static_cast<double>(s.batches()) * static_cast<double>(s.m) * static_cast<double>(s.n) *
+                       static_cast<double>(s.k);
+  params.threads = threadsForFlops(flops, params.threads);
   const bool single = s.batches() == 1, denseY = s.yColumn == 1 && s.yRow == s.n;
   if (s.yColumn != 1 || (s.aRow != 1 && s.aColumn != 1) || (s.bRow != 1 && s.bColumn != 1))
     return unsupported(
@@ -323,6 +358,16 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
   if (params.beta != 0 && !(single && denseY))
     return unsupported("matrix product: an addend to products that are stored apart");
   if (params.addend && !denseRows(s)) return unsupported("matrix product: an addend to a result that is stored transposed");
+  if (params.dtype == DType::kBF16) {
+    if (params.addend || (params.beta != 0 && !(isBias(params) && single)) || s.batch.size() > 8)
+      return unsupported("matrix product: an addend in bfloat16");
+    if (auto kernel = fastOrNull<PrimitiveKernel>(params)) return kernel;
+    return unsupported("matrix product: bfloat16 on this processor");
+  }
+  if (FixedParts::here() && flops >= 2 * kFlopsPerThread) {  // less is computed by one thread anyway
+    const std::int64_t blocks = fixedBlocks(s, flops);
+    return std::make_unique<SgemmKernel>(std::move(params), Split::kFixed, blocks);
+  }
   // The table of matmul.h.
   const bool rows = s.bColumn == 1, wide = s.m >= 64 && s.k * s.n >= 1 << 20;
   if (single && rows && s.aColumn == 1 && wide && s.n >= 4 * s.k && params.threads > 1)
@@ -339,7 +384,7 @@ Result<std::unique_ptr<Kernel>> makeProduct(const MatMulParams& given) {
 }
 
 Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec) {
-  if (!allF32(spec)) return unsupported(spec.op + ": the fast kernel takes float32");
+  if (!commonType(spec)) return unsupported(spec.op + ": the fast kernel takes float32 or bfloat16");
   SS_ASSIGN(MatMulParams params, paramsOf(spec));
   if (spec.inputPresent(2)) {
     params.beta = 1;
@@ -351,7 +396,7 @@ Result<std::unique_ptr<Kernel>> makeMatMul(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeGemm(const KernelSpec& spec) {
-  if (!allF32(spec)) return unsupported("Gemm: the fast kernel takes float32");
+  if (!commonType(spec)) return unsupported("Gemm: the fast kernel takes float32 or bfloat16");
   SS_ASSIGN(MatMulParams params, paramsOf(spec));
   if (spec.inputPresent(2)) {
     params.beta = spec.attrs.real("beta", 1.0f);

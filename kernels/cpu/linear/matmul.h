@@ -1,4 +1,4 @@
-// y[b] = relu?(alpha · op(a[b]) · op(b[b]) (+ beta · c, broadcast) (+ addend)) in f32. Implemented by matmul.cpp.
+// y[b] = relu?(alpha · op(a[b]) · op(b[b]) (+ beta · c, broadcast) (+ addend)) in f32 or bf16. Implemented by matmul.cpp.
 //
 // Operands are read and results written where they are: transposition is a stride, broadcasting a repeated address.
 // Which routine takes a product was measured (tests/bench/RESULTS.md):
@@ -9,6 +9,7 @@
 // The gradient of weights (columns, rows) with m of two to eight times n is cut into blocks of rows, two per thread: the
 // routine's own split would read both operands from the shared cache. Larger m, the rows of a vocabulary, are left alone,
 // because the whole step took longer. Batches of products: with columns the matmul primitive, with rows sgemm, one batch per
+// thread. Where sums are to be cut by size alone (kernels/fixed_parts.h): sgemm in blocks of rows or columns, each by one
 // thread. Weights are read as they lie: to pack them for oneDNN costs a pass that the products do not win back.
 #pragma once
 
@@ -26,6 +27,8 @@ struct MatMulParams {
   bool addend = false;  // input 3, of the result's extents; the result may be its memory
   bool relu = false;
   int threads = 1;
+  // Of all operands. bfloat16 adds up in float32; only the matmul primitive takes it, with a bias or nothing to add.
+  DType dtype = DType::kF32;
 };
 
 // The kernel's inputs are a, b, c when beta is not 0, and the addend.

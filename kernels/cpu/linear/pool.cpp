@@ -204,6 +204,7 @@ class PoolKernel : public Kernel {
  public:
   explicit PoolKernel(const Pool& pool) : p_(pool) {}
   std::string implementation() const override { return p_.lanes == 1 ? "openmp pooling" : "pooling of 16 channels"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  protected:
   Pool p_;
@@ -325,6 +326,7 @@ class MaxPoolGradKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return "openmp scatter"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  private:
   std::int64_t channels_, inSize_, outSize_, lanes_;
@@ -359,6 +361,7 @@ class GlobalAveragePoolKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return "openmp mean"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  private:
   std::int64_t channels_, size_, lanes_;

@@ -36,7 +36,7 @@ Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
   if (elementCount(spec.inputs[1].dims) != count || elementCount(spec.outputs[0].dims) != count)
     return notTaken(spec, "operands of other sizes");
   const bool squares = spec.outputPresent(1);
-  const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
+  const auto body = [=, threads = spec.threads](const KernelCall& call) {
     const float *sum = input(call, 0), *gradient = input(call, 1);
     const bool first = *input<bool>(call, 2);
     float* next = output(call, 0);
@@ -55,11 +55,10 @@ Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
         if (squares) partial[chunk] = own;
       }
     });
-    if (!squares) return {};
+    if (!squares) return;
     double total = 0;
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) total += partial[chunk];
     *output(call, 1) = static_cast<float>(total);
-    return {};
   };
   return makeBodyKernel("vector loop", body, squares ? static_cast<std::size_t>(chunks) * sizeof(double) : 0);
 }

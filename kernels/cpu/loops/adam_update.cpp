@@ -145,16 +145,14 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 4));
   SS_TRY(checkOperands(spec));
   const AdamParams params(spec.attrs);
-  return makeBodyKernel(
-      "vector loop",
-      [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
-        const Factors f = factorsOf(params, call, false);
-        const Operands o = operandsOf(call);
-        update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
-          adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
-        });
-        return {};
-      });
+  return makeBodyKernel("vector loop",
+                        [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) {
+                          const Factors f = factorsOf(params, call, false);
+                          const Operands o = operandsOf(call);
+                          update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
+                            adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
+                          });
+                        });
 }
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
@@ -166,7 +164,7 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
     members.add(elementCount(spec.inputs[in].dims));
   }
   const AdamParams params(spec.attrs);
-  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) {
     const Factors f = factorsOf(params, call, false, 0);
     parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64,
                   [&](int, std::int64_t begin, std::int64_t end) {
@@ -177,7 +175,6 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
                       });
                     });
                   });
-    return {};
   });
 }
 
@@ -186,7 +183,7 @@ Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
   SS_TRY(checkOperands(spec));
   const AdamParams params(spec.attrs);
   const std::int64_t count = elementCount(spec.inputs[0].dims), chunk = 16 * kBlock, chunks = (count + chunk - 1) / chunk;
-  const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
+  const auto body = [=, threads = spec.threads](const KernelCall& call) {
     const Factors f = factorsOf(params, call, true);
     const Operands o = operandsOf(call);
     // Both norms before anything is written: results may lie over operands. Chunks make the sums independent of the threads.
@@ -207,7 +204,6 @@ Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
     update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
       lambBlock(f, step, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
     });
-    return {};
   };
   return makeBodyKernel("vector loop", body, static_cast<std::size_t>(chunks) * sizeof(Norms));
 }

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Kernel>> makePairKernel(const KernelSpec& spec, PairLoop 
       std::array{dtypeSize(spec.inputs[0].dtype), dtypeSize(spec.inputs[1].dtype), dtypeSize(spec.outputs[0].dtype)};
   SS_ASSIGN(const Broadcast broadcast,
             Broadcast::of(spec, spec.outputs[0].dims, {&spec.inputs[0].dims, &spec.inputs[1].dims}));
-  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) {
     const auto *a = input<std::byte>(call, 0), *b = input<std::byte>(call, 1);
     auto* y = output<std::byte>(call, 0);
     parallelElements(broadcast.elements(), threads, [&](std::int64_t begin, std::int64_t end) {
@@ -53,7 +53,6 @@ Result<std::unique_ptr<Kernel>> makePairKernel(const KernelSpec& spec, PairLoop 
              y + static_cast<std::size_t>(run.out) * sizes[2], run.count);
       });
     });
-    return {};
   });
 }
 

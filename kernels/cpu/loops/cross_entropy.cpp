@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "kernels/cpu/loops/rows.h"
+#include "kernels/cpu/loops/summed_parts.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/cpu/loops/wide_math.h"
 
@@ -124,6 +125,7 @@ struct Loss {
   bool wide = true;  // int64 labels
   std::optional<std::int64_t> ignored;
   int threads = 1;
+  Parts summed;  // of the terms, where they are added up
 
   std::optional<std::int64_t> ignoredLabel(const KernelCall& call) const {
     return !ignored && call.inputPresent(ignore) ? std::optional(elementAsInt(call.inputs[ignore], 0)) : ignored;
@@ -132,12 +134,11 @@ struct Loss {
     return target < 0 ? 0.0 : call.inputPresent(weights) ? static_cast<double>(input(call, weights)[target]) : 1.0;
   }
   // The labels into `targets`, -1 for those ignored; the sum of the weights of the others, nothing where a label is out of
-  // range. `sums`: one for each thread.
+  // range. `sums`: one for each part.
   std::optional<double> targets(const KernelCall& call, std::int64_t* targets, double* sums) const {
     const auto skip = ignoredLabel(call);
-    const Parts parts = partsOf(rows, 1, threads);
     std::atomic<bool> good{true};
-    parallelParts(rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+    parallelParts(rows, summed, 1, [&](int part, std::int64_t begin, std::int64_t end) {
       const Checked found = wide ? checkLabels(input<std::int64_t>(call, labels) + begin, classes, skip.has_value(),
                                                skip.value_or(0), targets + begin, end - begin)
                                  : checkLabels(input<std::int32_t>(call, labels) + begin, classes, skip.has_value(),
@@ -150,10 +151,12 @@ struct Loss {
     });
     if (!good) return std::nullopt;
     double total = 0;
-    for (int part = 0; part < parts; ++part) total += sums[part];
+    for (int part = 0; part < summed; ++part) total += sums[part];
     return total;
   }
-  std::size_t partBytes() const { return static_cast<std::size_t>(std::max(1, threads)) * sizeof(double); }
+  // Whether the sums over all terms are cut by the number of threads.
+  bool cut() const { return sumCutByThreads(rows, 1); }
+  std::size_t partBytes() const { return static_cast<std::size_t>(summed) * sizeof(double); }
   // Columns in rows of kBlock, for each thread.
   std::size_t blockBytes() const {
     return inner > 1 ? static_cast<std::size_t>(parts() * classes * kBlock) * sizeof(float) : 0;
@@ -199,10 +202,11 @@ Result<Loss> lossOf(const KernelSpec& spec, const OperandSpec& scores, std::size
   loss.reduction = reduction == "none" ? Reduction::kNone : reduction == "sum" ? Reduction::kSum : Reduction::kMean;
   if (spec.attrs.has("ignore_index")) loss.ignored = spec.attrs.integer("ignore_index", 0);
   loss.threads = spec.threads;
+  loss.summed = summedParts(loss.rows, 1, spec.threads);
   return loss;
 }
 
-// Numbers of rows, then sums of threads, then blocks: where they stand in the workspace.
+// Numbers of rows, then sums of parts, then blocks: where they stand in the workspace.
 struct Room {
   std::int64_t* targets;
   double *terms, *sums;
@@ -211,7 +215,7 @@ struct Room {
       : targets(reinterpret_cast<std::int64_t*>(call.workspace.data())),
         terms(reinterpret_cast<double*>(targets + loss.rows)),
         sums(terms + (withTerms ? loss.rows : 0)),
-        blocks(reinterpret_cast<float*>(sums + std::max(1, loss.threads))) {}
+        blocks(reinterpret_cast<float*>(sums + loss.summed)) {}
   static std::size_t bytes(const Loss& loss, bool withTerms) {
     return static_cast<std::size_t>(loss.rows) * (sizeof(std::int64_t) + (withTerms ? sizeof(double) : 0)) +
            loss.partBytes() + loss.blockBytes();
@@ -222,8 +226,7 @@ struct Room {
 void store(const Loss& loss, const KernelCall& call, const Room& room, double totalWeight) {
   float* y = output(call, 0);
   const bool weighted = call.inputPresent(loss.weights);
-  const Parts parts = partsOf(loss.rows, 1, loss.threads);
-  parallelParts(loss.rows, parts, 1, [&](int part, std::int64_t begin, std::int64_t end) {
+  parallelParts(loss.rows, loss.summed, 1, [&](int part, std::int64_t begin, std::int64_t end) {
     if (weighted)
       for (std::int64_t row = begin; row < end; ++row)
         if (room.targets[row] >= 0) room.terms[row] *= loss.weight(call, room.targets[row]);
@@ -235,7 +238,7 @@ void store(const Loss& loss, const KernelCall& call, const Room& room, double to
   });
   if (loss.reduction == Reduction::kNone) return;
   double total = 0;
-  for (int part = 0; part < parts; ++part) total -= room.sums[part];
+  for (int part = 0; part < loss.summed; ++part) total -= room.sums[part];
   y[0] = static_cast<float>(loss.reduction == Reduction::kSum ? total : total / totalWeight);
 }
 
@@ -300,7 +303,10 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
     store(loss, call, room, *total);
     return {};
   };
-  return makeBodyKernel("vector rows", body, Room::bytes(loss, true));
+  return makeBodyKernel("vector rows", body, Room::bytes(loss, true),
+                        loss.reduction != Reduction::kNone && loss.cut()
+                            ? Determinism::perThread("the loss is summed over the rows of each thread")
+                            : Determinism::fixed());
 }
 
 // dy, log_prob (cross entropy) or the shape of x, labels, weights?, ignore_index? → dx
@@ -370,7 +376,11 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
     });
     return {};
   };
-  return makeBodyKernel("vector rows", body, Room::bytes(loss, false));
+  // Without weights the divisor is a count, which any order of addition gives exactly.
+  const bool sums = loss.reduction == Reduction::kMean && spec.inputPresent(loss.weights) && loss.cut();
+  return makeBodyKernel("vector rows", body, Room::bytes(loss, false),
+                        sums ? Determinism::perThread("the weights of the labels are summed over the rows of each thread")
+                             : Determinism::fixed());
 }
 
 }  // namespace stepscope::cpu

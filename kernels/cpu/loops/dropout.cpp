@@ -40,33 +40,36 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
     return notTaken(spec, "results of another size");
   for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
     if (spec.inputPresent(i) && !takesScalar(spec, i)) return notTaken(spec, "a ratio or mode that is no scalar");
-  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
-    const double ratio = call.inputPresent(1) ? elementAsDouble(call.inputs[1], 0) : 0.5;
-    if (!(ratio >= 0)) return invalid("Dropout: ratio " + std::to_string(ratio) + "; 0 or more");
-    const bool training = call.inputPresent(2) && elementAsDouble(call.inputs[2], 0) != 0 && ratio > 0;
-    const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F, threshold = thresholdOf(ratio);
-    const float* x = input(call, 0);
-    float* y = output(call, 0);
-    auto* mask = call.outputPresent(1) ? output<std::uint8_t>(call, 1) : nullptr;
-    constexpr std::int64_t kBlock = kDraws * 4;
-    parallelParts((count + kBlock - 1) / kBlock, partsOf(count, training ? 4 : 1, threads), 1,
-                  [&](int, std::int64_t begin, std::int64_t end) {
-                    if (!training) {
-                      const std::int64_t at = begin * kBlock, n = std::min(end * kBlock, count) - at;
-                      if (x != y) std::copy_n(x + at, n, y + at);
-                      if (mask != nullptr) std::fill_n(mask + at, n, std::uint8_t{1});
-                      return;
-                    }
-                    std::array<std::uint8_t, kBlock> kept;
-                    for (std::int64_t block = begin; block < end; ++block) {
-                      const std::int64_t at = block * kBlock, n = std::min(kBlock, count - at);
-                      drawMask(call.random, static_cast<std::uint64_t>(block * kDraws), threshold, kept.data());
-                      maskLoop(x + at, kept.data(), scale, y + at, n);
-                      if (mask != nullptr) std::copy_n(kept.begin(), n, mask + at);
-                    }
-                  });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector loop",
+      [=, threads = spec.threads](const KernelCall& call) -> Status {
+        const double ratio = call.inputPresent(1) ? elementAsDouble(call.inputs[1], 0) : 0.5;
+        if (!(ratio >= 0)) return invalid("Dropout: ratio " + std::to_string(ratio) + "; 0 or more");
+        const bool training = call.inputPresent(2) && elementAsDouble(call.inputs[2], 0) != 0 && ratio > 0;
+        const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F, threshold = thresholdOf(ratio);
+        const float* x = input(call, 0);
+        float* y = output(call, 0);
+        auto* mask = call.outputPresent(1) ? output<std::uint8_t>(call, 1) : nullptr;
+        constexpr std::int64_t kBlock = kDraws * 4;
+        parallelParts((count + kBlock - 1) / kBlock, partsOf(count, training ? 4 : 1, threads), 1,
+                      [&](int, std::int64_t begin, std::int64_t end) {
+                        if (!training) {
+                          const std::int64_t at = begin * kBlock, n = std::min(end * kBlock, count) - at;
+                          if (x != y) std::copy_n(x + at, n, y + at);
+                          if (mask != nullptr) std::fill_n(mask + at, n, std::uint8_t{1});
+                          return;
+                        }
+                        std::array<std::uint8_t, kBlock> kept;
+                        for (std::int64_t block = begin; block < end; ++block) {
+                          const std::int64_t at = block * kBlock, n = std::min(kBlock, count - at);
+                          drawMask(call.random, static_cast<std::uint64_t>(block * kDraws), threshold, kept.data());
+                          maskLoop(x + at, kept.data(), scale, y + at, n);
+                          if (mask != nullptr) std::copy_n(kept.begin(), n, mask + at);
+                        }
+                      });
+        return {};
+      },
+      0, Determinism::keyedRandom());
 }
 
 }  // namespace stepscope::cpu

@@ -2,6 +2,7 @@
 // time.
 #include "kernels/cpu/loops/row_statistics.h"
 #include "kernels/cpu/loops/row_sums.h"
+#include "kernels/cpu/loops/summed_parts.h"
 #include "kernels/cpu/loops/support.h"
 
 namespace stepscope::cpu {
@@ -211,7 +212,8 @@ Result<std::unique_ptr<Kernel>> makeNormGrad(const KernelSpec& spec) {
       (kCentered && !takesOptionalOutput(spec, 2, shape.width)))
     return notTaken(spec, "operands of other sizes");
   const bool parameters = spec.outputPresent(1) || (kCentered && spec.outputPresent(2));
-  const Parts parts = partsOf(shape.rows, shape.width, spec.threads);
+  const Parts parts =
+      parameters ? summedParts(shape.rows, shape.width, spec.threads) : partsOf(shape.rows, shape.width, spec.threads);
   const auto body = [=](const KernelCall& call) -> Status {
     const float *dy = input(call, 0), *x = input(call, 1), *scale = input(call, 2), *inverse = input(call, kInverse);
     const float* mean = kCentered ? input(call, 3) : nullptr;
@@ -239,7 +241,10 @@ Result<std::unique_ptr<Kernel>> makeNormGrad(const KernelSpec& spec) {
   };
   return makeBodyKernel(
       "vector rows", body,
-      parameters ? static_cast<std::size_t>(parts * 2 * shape.width) * (sizeof(double) + sizeof(float)) : 0);
+      parameters ? static_cast<std::size_t>(parts * 2 * shape.width) * (sizeof(double) + sizeof(float)) : 0,
+      parameters && sumCutByThreads(shape.rows, shape.width)
+          ? Determinism::perThread("the gradients of scale and bias are summed over the rows of each thread")
+          : Determinism::fixed());
 }
 
 }  // namespace

@@ -141,7 +141,9 @@ class PointwiseKernel final : public Kernel {
     }
     return {};
   }
+  bool mayFail() const override { return false; }
   std::string implementation() const override { return "vector loop, " + std::to_string(steps_.size()) + " steps"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  private:
   static bool readInPlace(const Input& input) {

@@ -89,49 +89,56 @@ Result<std::unique_ptr<Kernel>> makeRandomUniform(const KernelSpec& spec) {
   const double low = static_cast<double>(spec.attrs.real("low", 0.0F)),
                span = static_cast<double>(spec.attrs.real("high", 1.0F)) - low;
   if (!exactBesideDraw(span)) return notTaken(spec, "a range of so many digits");
-  return makeBodyKernel("vector loop",
-                        [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims),
-                         threads = spec.threads](const KernelCall& call) -> Status {
-                          RandomKey key = call.random;
-                          key.seed ^= seed;
-                          forEachBlock(count, 4, output(call, 0), threads,
-                                       [&](std::int64_t at, float* y) { uniformBlock(key, at, low, span, y); });
-                          return {};
-                        });
+  return makeBodyKernel(
+      "vector loop",
+      [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims),
+       threads = spec.threads](const KernelCall& call) -> Status {
+        RandomKey key = call.random;
+        key.seed ^= seed;
+        forEachBlock(count, 4, output(call, 0), threads,
+                     [&](std::int64_t at, float* y) { uniformBlock(key, at, low, span, y); });
+        return {};
+      },
+      0, Determinism::keyedRandom());
 }
 
 Result<std::unique_ptr<Kernel>> makeRandomNormal(const KernelSpec& spec) {
   if (!takesOutput(spec, 0)) return notTaken(spec, "a result other than float32");
   const double mean = static_cast<double>(spec.attrs.real("mean", 0.0F)),
                scale = static_cast<double>(spec.attrs.real("scale", 1.0F));
-  return makeBodyKernel("vector loop",
-                        [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims),
-                         threads = spec.threads](const KernelCall& call) -> Status {
-                          RandomKey key = call.random;
-                          key.seed ^= seed;
-                          forEachBlock(count, 16, output(call, 0), threads, [&](std::int64_t at, float* y) {
-                            std::array<std::uint8_t, kBlock> doubtful;
-                            if (!normalBlock(key, at, mean, scale, y, doubtful.data())) return;
-                            for (std::int64_t i = 0; i < kBlock; ++i)
-                              if (doubtful[static_cast<std::size_t>(i)] != 0)
-                                y[i] = static_cast<float>(mean + scale * normal01(key, static_cast<std::uint64_t>(at + i)));
-                          });
-                          return {};
-                        });
+  return makeBodyKernel(
+      "vector loop",
+      [=, seed = seedOf(spec), count = elementCount(spec.outputs[0].dims),
+       threads = spec.threads](const KernelCall& call) -> Status {
+        RandomKey key = call.random;
+        key.seed ^= seed;
+        forEachBlock(count, 16, output(call, 0), threads, [&](std::int64_t at, float* y) {
+          std::array<std::uint8_t, kBlock> doubtful;
+          if (!normalBlock(key, at, mean, scale, y, doubtful.data())) return;
+          for (std::int64_t i = 0; i < kBlock; ++i)
+            if (doubtful[static_cast<std::size_t>(i)] != 0)
+              y[i] = static_cast<float>(mean + scale * normal01(key, static_cast<std::uint64_t>(at + i)));
+        });
+        return {};
+      },
+      0, Determinism::keyedRandom());
 }
 
 Result<std::unique_ptr<Kernel>> makeBernoulli(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
-  return makeBodyKernel("vector loop", [=, seed = seedOf(spec), threads = spec.threads](const KernelCall& call) -> Status {
-    RandomKey key = call.random;
-    key.seed ^= seed;
-    forEachBlock(count, 4, output(call, 0), threads, [&](std::int64_t at, float* y) {
-      bernoulliBlock(key, at, input(call, 0) + at, y, std::min(kBlock, count - at));
-    });
-    return {};
-  });
+  return makeBodyKernel(
+      "vector loop",
+      [=, seed = seedOf(spec), threads = spec.threads](const KernelCall& call) -> Status {
+        RandomKey key = call.random;
+        key.seed ^= seed;
+        forEachBlock(count, 4, output(call, 0), threads, [&](std::int64_t at, float* y) {
+          bernoulliBlock(key, at, input(call, 0) + at, y, std::min(kBlock, count - at));
+        });
+        return {};
+      },
+      0, Determinism::keyedRandom());
 }
 
 }  // namespace stepscope::cpu

@@ -92,14 +92,12 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 3));
   SS_TRY(checkOperands(spec, 0, 0));
   const SgdParams params(spec.attrs);
-  return makeBodyKernel(
-      "vector loop",
-      [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
-        const Factors f = factorsOf(params, call, 3);
-        parallelParts(count, partsOf(count, kCost, threads), 64,
-                      [&](int, std::int64_t at, std::int64_t end) { update(f, call, 0, 0, at, end); });
-        return {};
-      });
+  return makeBodyKernel("vector loop",
+                        [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) {
+                          const Factors f = factorsOf(params, call, 3);
+                          parallelParts(count, partsOf(count, kCost, threads), 64,
+                                        [&](int, std::int64_t at, std::int64_t end) { update(f, call, 0, 0, at, end); });
+                        });
 }
 
 Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
@@ -111,7 +109,7 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
     members.add(elementCount(spec.inputs[in].dims));
   }
   const SgdParams params(spec.attrs);
-  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) {
     const Factors f = factorsOf(params, call, 0);
     parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64,
                   [&](int, std::int64_t begin, std::int64_t end) {
@@ -119,7 +117,6 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
                       update(f, call, kShared + m * kInputs, m * kOutputs, from, to);
                     });
                   });
-    return {};
   });
 }
 

@@ -26,6 +26,9 @@ inline Parts partsOf(std::int64_t count, std::int64_t cost, int threads) {
   return {parts, threadsForElements(count * cost, parts)};
 }
 
+// Whether another number of threads cuts `count` units into other parts.
+inline bool cutByThreads(std::int64_t count, std::int64_t cost) { return partsOf(count, cost, 1 << 10) > 1; }
+
 // body(part, begin, end) for the even parts of [0, count), whose borders are multiples of `grain`; each by one thread.
 template <typename Body>
 void parallelParts(std::int64_t count, Parts parts, std::int64_t grain, Body&& body) {
@@ -56,26 +59,40 @@ void parallelElements(std::int64_t count, int threads, Body&& body) {
   parallelParts(count, partsOf(count, 1, threads), 64, [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
 }
 
-// A kernel from a function object that was made at bind: Status body(const KernelCall&).
+// A kernel from a function object that was made at bind: body(const KernelCall&), which answers a Status when it may fail
+// and nothing when it only computes.
 template <typename Body>
 class BodyKernel final : public Kernel {
  public:
-  BodyKernel(std::string name, std::size_t workspace, Body body)
-      : name_(std::move(name)), workspace_(workspace), body_(std::move(body)) {}
+  BodyKernel(std::string name, std::size_t workspace, Determinism determinism, Body body)
+      : name_(std::move(name)), workspace_(workspace), determinism_(std::move(determinism)), body_(std::move(body)) {}
   std::size_t workspaceBytes() const override { return workspace_; }
-  Status run(const KernelCall& call) override { return body_(call); }
+  Status run(const KernelCall& call) override {
+    if constexpr (kOnlyComputes) {
+      body_(call);
+      return {};
+    } else {
+      return body_(call);
+    }
+  }
+  bool mayFail() const override { return !kOnlyComputes; }
   std::string implementation() const override { return name_; }
+  Determinism determinism() const override { return determinism_; }
 
  private:
+  static constexpr bool kOnlyComputes = std::is_void_v<std::invoke_result_t<Body&, const KernelCall&>>;
   std::string name_;
   std::size_t workspace_;
+  Determinism determinism_;
   Body body_;
 };
 
-// A kernel that runs `body(call)`; name: what inspect shows; workspace in bytes.
+// A kernel that runs `body(call)`; name: what inspect shows; workspace in bytes. One that sums across the parts of its
+// threads says so with `determinism`.
 template <typename Body>
-std::unique_ptr<Kernel> makeBodyKernel(std::string name, Body body, std::size_t workspace = 0) {
-  return std::make_unique<BodyKernel<Body>>(std::move(name), workspace, std::move(body));
+std::unique_ptr<Kernel> makeBodyKernel(std::string name, Body body, std::size_t workspace = 0,
+                                       Determinism determinism = Determinism::fixed()) {
+  return std::make_unique<BodyKernel<Body>>(std::move(name), workspace, std::move(determinism), std::move(body));
 }
 
 // Operands of a call by their type.

@@ -24,7 +24,7 @@ SS_CLONES void tile(const std::uint32_t* x, std::uint32_t* y, std::int64_t rows,
 
 class TransposeKernel final : public Kernel {
  public:
-  explicit TransposeKernel(Plan plan) : plan_(plan) {
+  TransposeKernel(Plan plan, int threads) : plan_(plan), threads_(threads) {
     std::int64_t step = 1;
     for (std::size_t i = plan_.rank; i-- > 0;) {
       outStride_[i] = step;
@@ -41,7 +41,7 @@ class TransposeKernel final : public Kernel {
     if (unit_ == last) {
       // Rows stay whole.
       const std::int64_t run = plan_.extent[last], rows = total_ / run;
-#pragma omp parallel for schedule(static) if (total_ > kParallelElements)
+#pragma omp parallel for schedule(static) num_threads(threads_) if (total_ > kParallelElements)
       for (std::int64_t row = 0; row < rows; ++row)
         std::memcpy(y + row * run, x + offset(row, last), static_cast<std::size_t>(run) * sizeof *y);
       return {};
@@ -50,7 +50,7 @@ class TransposeKernel final : public Kernel {
     constexpr std::int64_t kTile = 32;
     const std::int64_t rows = plan_.extent[unit_], columns = plan_.extent[last];
     const std::int64_t strips = (rows + kTile - 1) / kTile, planes = total_ / (rows * columns);
-#pragma omp parallel for collapse(2) schedule(static) if (total_ > kParallelElements)
+#pragma omp parallel for collapse(2) schedule(static) num_threads(threads_) if (total_ > kParallelElements)
     for (std::int64_t plane = 0; plane < planes; ++plane)
       for (std::int64_t strip = 0; strip < strips; ++strip) {
         std::int64_t from = 0, to = 0, rest = plane;
@@ -68,6 +68,7 @@ class TransposeKernel final : public Kernel {
     return {};
   }
   std::string implementation() const override { return unit_ == plan_.rank - 1 ? "row copies" : "tiles of 32 x 32"; }
+  Determinism determinism() const override { return Determinism::fixed(); }
 
  private:
   // Where the input's element for output row `row` (of the axes before `axes`) begins.
@@ -84,6 +85,7 @@ class TransposeKernel final : public Kernel {
   std::array<std::int64_t, kMaxRank> outStride_{};
   std::size_t unit_ = 0;
   std::int64_t total_ = 1;
+  int threads_;
 };
 
 }  // namespace
@@ -125,7 +127,7 @@ Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec) {
     plan.extent[0] = 1;
     plan.stride[0] = 1;
   }
-  return std::make_unique<TransposeKernel>(plan);
+  return std::make_unique<TransposeKernel>(plan, spec.threads);
 }
 
 }  // namespace stepscope::cpu

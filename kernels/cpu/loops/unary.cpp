@@ -19,12 +19,11 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, F f, DType in = DTy
   const std::int64_t count = elementCount(spec.inputs[0].dims);
   if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "a result of another size");
   if (spec.inputs[0].layout != spec.outputs[0].layout) return notTaken(spec, "a result in another layout");
-  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) -> Status {
+  return makeBodyKernel("vector loop", [=, threads = spec.threads](const KernelCall& call) {
     const X* x = input<X>(call, 0);
     Y* y = output<Y>(call, 0);
     parallelElements(count, threads,
                      [&](std::int64_t begin, std::int64_t end) { unaryLoop(f, x + begin, y + begin, end - begin); });
-    return {};
   });
 }
 
@@ -105,7 +104,7 @@ struct Bounds {
 // Both bounds are optional.
 template <typename T>
 std::unique_ptr<Kernel> makeClipOf(std::int64_t count, int threads) {
-  return makeBodyKernel("vector loop", [=](const KernelCall& call) -> Status {
+  return makeBodyKernel("vector loop", [=](const KernelCall& call) {
     using Limits = std::numeric_limits<T>;
     Bounds<T> bounds{Limits::has_infinity ? -Limits::infinity() : Limits::lowest(),
                      Limits::has_infinity ? Limits::infinity() : Limits::max()};
@@ -115,7 +114,6 @@ std::unique_ptr<Kernel> makeClipOf(std::int64_t count, int threads) {
     T* y = output<T>(call, 0);
     parallelElements(count, threads,
                      [&](std::int64_t begin, std::int64_t end) { unaryLoop(bounds, x + begin, y + begin, end - begin); });
-    return {};
   });
 }
 

@@ -36,20 +36,18 @@ Result<std::unique_ptr<Kernel>> makeVariadic(const KernelSpec& spec) {
       return notTaken(spec, "operands of several shapes");
   const auto join = spec.op == "Max" ? joinLoop<Largest> : spec.op == "Min" ? joinLoop<Smallest> : joinLoop<Total>;
   const float factor = spec.op == "Mean" ? 1.0F / static_cast<float>(operands) : 1.0F;
-  return makeBodyKernel(
-      "vector loop",
-      [=, count = elementCount(spec.outputs[0].dims), threads = spec.threads](const KernelCall& call) -> Status {
-        parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
-          std::array<float, 2048> sum;  // y may lie over an operand
-          for (std::int64_t at = begin; at < end; at += static_cast<std::int64_t>(sum.size())) {
-            const std::int64_t n = std::min(static_cast<std::int64_t>(sum.size()), end - at);
-            std::copy_n(input(call, 0) + at, n, sum.data());
-            for (std::size_t i = 1; i < operands; ++i) join(sum.data(), input(call, i) + at, n);
-            scaleLoop(output(call, 0) + at, sum.data(), factor, n);
-          }
-        });
-        return {};
-      });
+  return makeBodyKernel("vector loop",
+                        [=, count = elementCount(spec.outputs[0].dims), threads = spec.threads](const KernelCall& call) {
+                          parallelElements(count, threads, [&](std::int64_t begin, std::int64_t end) {
+                            std::array<float, 2048> sum;  // y may lie over an operand
+                            for (std::int64_t at = begin; at < end; at += static_cast<std::int64_t>(sum.size())) {
+                              const std::int64_t n = std::min(static_cast<std::int64_t>(sum.size()), end - at);
+                              std::copy_n(input(call, 0) + at, n, sum.data());
+                              for (std::size_t i = 1; i < operands; ++i) join(sum.data(), input(call, i) + at, n);
+                              scaleLoop(output(call, 0) + at, sum.data(), factor, n);
+                            }
+                          });
+                        });
 }
 
 }  // namespace stepscope::cpu

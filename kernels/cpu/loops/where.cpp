@@ -45,7 +45,7 @@ SS_CLONES void whereLoop(const std::uint8_t* c, std::int64_t stepC, const T* a, 
 
 template <typename T>
 std::unique_ptr<Kernel> make(const Broadcast& broadcast, int threads) {
-  return makeBodyKernel("vector loop", [=](const KernelCall& call) -> Status {
+  return makeBodyKernel("vector loop", [=](const KernelCall& call) {
     const auto* c = input<std::uint8_t>(call, 0);
     const T *a = input<T>(call, 1), *b = input<T>(call, 2);
     T* y = output<T>(call, 0);
@@ -55,7 +55,6 @@ std::unique_ptr<Kernel> make(const Broadcast& broadcast, int threads) {
                   y + run.out, run.count);
       });
     });
-    return {};
   });
 }
 

@@ -36,6 +36,7 @@ class LayerGradientKernel final : public Kernel {
 
   std::size_t workspaceBytes() const override { return layout_.size(); }
   std::string implementation() const override { return "steps in panels"; }
+  Determinism determinism() const override { return libraryOrder(); }
 
   Status run(const KernelCall& call) override {
     const auto optional = [&](std::size_t i) { return call.inputPresent(i) ? input(call, i) : nullptr; };

@@ -24,6 +24,7 @@ class LayerKernel final : public Kernel {
 
   std::size_t workspaceBytes() const override { return layout_.size(); }
   std::string implementation() const override { return "steps in panels"; }
+  Determinism determinism() const override { return libraryOrder(); }
 
   Status run(const KernelCall& call) override {
     const auto region = [&](std::size_t offset) { return reinterpret_cast<float*>(call.workspace.data() + offset); };

@@ -7,10 +7,9 @@ namespace stepscope::reference {
 std::span<const KernelEntry> elementwiseKernels() {
   static const std::vector<KernelEntry> all = [] {
     std::vector<KernelEntry> entries;
-    for (const auto family :
-         {activationKernels(), binaryKernels(), castKernels(), compareKernels(), optimizerKernels(), pointwiseKernels(),
-          previewOptimizerKernels(), quantizeKernels(), randomKernels(), selectKernels(), unaryKernels(), variadicKernels()})
-      entries.insert(entries.end(), family.begin(), family.end());
+#define SS_FAMILY(kernels, file) entries.insert(entries.end(), kernels().begin(), kernels().end());
+#include "kernels/reference/elementwise/kernels.inc"
+#undef SS_FAMILY
     return entries;
   }();
   return all;

@@ -209,14 +209,15 @@ Status adamUpdates(const KernelSpec& spec, const KernelCall& call) { return upda
 Status sgdUpdates(const KernelSpec& spec, const KernelCall& call) { return updates(spec, call, 3, 2, sgdUpdate); }
 
 Status squareSum(const KernelSpec& spec, const KernelCall& call) {
-  SS_TRY(checkOutputType(spec, call, 0, call.inputs[0].dtype));
+  const bool low = call.inputs[0].dtype == DType::kF16 || call.inputs[0].dtype == DType::kBF16;
+  SS_TRY(checkOutputType(spec, call, 0, low ? DType::kF32 : call.inputs[0].dtype));
   if (call.outputs[0].elements() != 1)
     return invalid("SquareSum: output has shape " + dimsText(call.outputs[0].dims) + "; a scalar");
   const bool done = dispatchFloat(call.inputs[0].dtype, [&](auto tag) {
     using T = decltype(tag);
     double sum = 0;
     for (const T& x : call.inputs[0].as<const T>()) sum += widen(x) * widen(x);
-    *static_cast<T*>(call.outputs[0].data) = narrow<T>(sum);
+    storeElement(call.outputs[0], 0, sum);
   });
   if (!done) return wrongType(spec, call.inputs[0].dtype);
   return {};

@@ -82,6 +82,40 @@ Status bernoulli(const KernelSpec& spec, const KernelCall& call) {
   return {};
 }
 
+// The neighbour of |x| towards 0, and the part of the way from it to the next one, exactly.
+struct Truncated {
+  double low = 0, ulp = 0, part = 0;
+};
+Truncated truncated(double magnitude, int digits, int leastExponent) {
+  int exponent = 0;
+  (void)std::frexp(magnitude, &exponent);  // magnitude in [2^(exponent-1), 2^exponent)
+  const double ulp = std::ldexp(1.0, std::max(exponent - digits, leastExponent));
+  const double low = std::floor(magnitude / ulp) * ulp;
+  return {low, ulp, (magnitude - low) / ulp};
+}
+
+Status stochasticRound(const KernelSpec& spec, const KernelCall& call) {
+  SS_TRY(checkSameElements(spec, call, 0));
+  const TensorView &x = call.inputs[0], &y = call.outputs[0];
+  if (!isFloating(x.dtype)) return wrongType(spec, x.dtype);
+  if (y.dtype != DType::kF16 && y.dtype != DType::kBF16) return wrongType(spec, y.dtype);
+  RandomKey key = call.random;
+  key.node = streamOfRounding(spec.attrs.integer("stream", 0));
+  const bool half = y.dtype == DType::kF16;
+  const std::int64_t count = x.elements();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double value = elementAsDouble(x, i), magnitude = std::fabs(value);
+    double rounded = value;
+    if (std::isfinite(value) && magnitude > 0) {
+      const Truncated t = half ? truncated(magnitude, 11, -24) : truncated(magnitude, 8, -133);
+      const bool up = static_cast<double>(uniform01(key, static_cast<std::uint64_t>(i))) < t.part;
+      rounded = std::copysign(t.low + (up ? t.ulp : 0), value);
+    }
+    storeElement(y, i, rounded);
+  }
+  return {};
+}
+
 // Inverts the cumulative distribution of each row.
 Status multinomial(const KernelSpec& spec, const KernelCall& call) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
@@ -118,13 +152,14 @@ Status multinomial(const KernelSpec& spec, const KernelCall& call) {
 
 std::span<const KernelEntry> randomKernels() {
   static constexpr KernelEntry kEntries[] = {
-      {"", "Bernoulli", reading<1, bernoulli>},
-      {"", "Dropout", reading<1, dropout>},
-      {"", "Multinomial", reading<1, multinomial>},
-      {"", "RandomNormal", reading<0, randomNormal>},
-      {"", "RandomNormalLike", reading<1, randomNormal>},
-      {"", "RandomUniform", reading<0, randomUniform>},
-      {"", "RandomUniformLike", reading<1, randomUniform>},
+      {"", "Bernoulli", drawing<1, bernoulli>},
+      {"", "Dropout", drawing<1, dropout>},
+      {"", "Multinomial", drawing<1, multinomial>},
+      {"", "RandomNormal", drawing<0, randomNormal>},
+      {"", "RandomNormalLike", drawing<1, randomNormal>},
+      {"", "RandomUniform", drawing<0, randomUniform>},
+      {"", "RandomUniformLike", drawing<1, randomUniform>},
+      {"stepscope", "StochasticRound", drawing<1, stochasticRound>},
   };
   return kEntries;
 }

@@ -14,6 +14,7 @@ class AccumulatingKernel final : public Kernel {
   }
   Status run(const KernelCall& call) override { return function_(spec_, call); }
   std::string implementation() const override { return "reference"; }
+  Determinism determinism() const override { return Determinism::oneThread(); }
 
  private:
   KernelSpec spec_;

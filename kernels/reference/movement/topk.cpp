@@ -13,6 +13,7 @@ class TopKKernel final : public Kernel {
   TopKKernel(KernelSpec spec, std::size_t bytes) : spec_(std::move(spec)), bytes_(bytes) {}
   std::size_t workspaceBytes() const override { return bytes_; }
   std::string implementation() const override { return "reference"; }
+  Determinism determinism() const override { return Determinism::oneThread(); }
 
   Status run(const KernelCall& call) override {
     const TensorView &x = call.inputs[0], &kView = call.inputs[1];

@@ -113,6 +113,7 @@ class Det final : public Kernel {
     return (n * n + 2 * n) * sizeof(double) + 2 * n * sizeof(std::int64_t);
   }
   std::string implementation() const override { return "reference"; }
+  Determinism determinism() const override { return Determinism::oneThread(); }
 
   Status run(const KernelCall& call) override {
     const TensorView& x = call.inputs[gradient_ ? 1 : 0];

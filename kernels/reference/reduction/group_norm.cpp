@@ -85,6 +85,7 @@ class GroupNormGrad final : public Kernel {
   GroupNormGrad(KernelSpec spec, Groups groups) : spec_(std::move(spec)), g_(groups) {}
   std::size_t workspaceBytes() const override { return static_cast<std::size_t>(g_.regions()) * sizeof(Statistics); }
   std::string implementation() const override { return "reference"; }
+  Determinism determinism() const override { return Determinism::oneThread(); }
 
   Status run(const KernelCall& call) override {
     SS_TRY(expectElements(spec_, "dy", call.inputs[0], g_.regions() * g_.regionElements()));

@@ -36,6 +36,7 @@ class Inverse final : public Kernel {
   Inverse(KernelSpec spec, std::int64_t count, std::int64_t n) : spec_(std::move(spec)), count_(count), n_(n) {}
   std::size_t workspaceBytes() const override { return static_cast<std::size_t>(2 * n_ * n_) * sizeof(double); }
   std::string implementation() const override { return "reference"; }
+  Determinism determinism() const override { return Determinism::oneThread(); }
 
   Status run(const KernelCall& call) override {
     const TensorView& x = call.inputs[0];

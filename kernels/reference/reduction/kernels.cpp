@@ -7,10 +7,9 @@ namespace stepscope::reference {
 std::span<const KernelEntry> reductionKernels() {
   static const std::vector<KernelEntry> all = [] {
     std::vector<KernelEntry> entries;
-    for (const auto list : {argReduceKernels(), batchNormKernels(), crossEntropyKernels(), cumSumKernels(), detKernels(),
-                            groupNormKernels(), inverseKernels(), layerNormKernels(), lpNormalizationKernels(), lrnKernels(),
-                            meanVarianceKernels(), reduceKernels(), softmaxKernels()})
-      entries.insert(entries.end(), list.begin(), list.end());
+#define SS_FAMILY(kernels, file) entries.insert(entries.end(), kernels().begin(), kernels().end());
+#include "kernels/reference/reduction/kernels.inc"
+#undef SS_FAMILY
     return entries;
   }();
   return all;

@@ -91,6 +91,69 @@ TEST(JsonEvents, ReadingAndFillingWeightsAreChildrenNamedMaterialise) {
   EXPECT_EQ(counts("build " + file.string() + " --loss-fn mse --missing-weights random").back(), 1);
 }
 
+// One stream, one object a line, an end that says how it went: for every command, also where it fails.
+TEST(JsonEvents, EveryCommandEndsWithDoneOrError) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string(), html = (folder.path() / "r.html").string();
+  ASSERT_EQ(run("train " + kSample + " --steps 2 --project " + project, folder.path()).exitCode, 0);
+  const std::string model = SS_SAMPLES "/digits/model.onnx";
+  for (const std::string& command :
+       {"run " + kSample, "inspect " + model, "inspect " + project, "report " + project + " -o " + html,
+        "compare " + project + " 1 1", "sql " + project + " 'SELECT 1'", std::string("options"), std::string("doctor"),
+        "recover " + project + " -o " + (folder.path() / "new.stepscope").string(), "forget " + project + " 1"}) {
+    const Events events = eventsOf(command, folder.path());
+    ASSERT_FALSE(events.empty()) << command;
+    for (const auto& event : events) EXPECT_TRUE(event.contains("event")) << command << ": " << event;
+    EXPECT_EQ(events.back()["event"], "done") << command;
+    EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const auto& e) { return e["event"] == "done"; }), 1) << command;
+  }
+  for (const char* command :
+       {"train none.onnx", "build none.onnx", "precision none.onnx", "run none.onnx", "inspect none.onnx",
+        "report none -o r.html", "compare none 1 2", "sql none 'SELECT 1'", "recover none -o x", "forget none 1",
+        "options --set nonsense", "train", "nonsense", "doctor --nonsense"}) {
+    const Answer answer = run(std::string(command) + " --json", folder.path());
+    EXPECT_NE(answer.exitCode, 0) << command;
+    nlohmann::json event;  // the last one; the text for people goes to the other stream
+    std::istringstream lines(answer.text);
+    for (std::string line; std::getline(lines, line);)
+      if (line.starts_with('{')) event = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_TRUE(event.is_object()) << command << ": " << answer.text;
+    EXPECT_EQ(event["event"], "error") << command;
+    EXPECT_FALSE(event["message"].get<std::string>().empty()) << command;
+  }
+}
+
+TEST(JsonEvents, NumbersAreNumbersAndNullIsNull) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string();
+  ASSERT_EQ(run("train " + kSample + " --project " + project, folder.path()).exitCode, 0);
+  const Events rows = eventsOf("sql " + project + " \"SELECT 1, 2.5, 'x', NULL, x'00ff'\"", folder.path());
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[1]["values"], nlohmann::json::parse(R"([1, 2.5, "x", null, {"blob_bytes": 2}])"));
+  EXPECT_EQ(rows[2]["cut"], false);
+  const Events many =
+      eventsOf("sql " + project + " 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n'",
+               folder.path());
+  EXPECT_EQ(many.back()["cut"], true);
+  EXPECT_EQ(many.back()["rows"], many.size() - 2);
+  const auto model = eventsOf("inspect " SS_SAMPLES "/digits/model.onnx", folder.path())[0];
+  EXPECT_TRUE(model["file_bytes"].is_number_integer() && model["parameters"][0]["bytes"].is_number_integer());
+  EXPECT_TRUE(model["parameters"][0]["dims"][0].is_number_integer() && model["opsets"].is_object());
+  const auto machine = eventsOf("doctor", folder.path())[0];
+  EXPECT_TRUE(machine["memory_bytes"].is_number_integer() && machine["peak"]["levels"][0]["capacity"].is_number_integer());
+}
+
+// What a command does not use stands in no help of it; it is taken all the same, as scripts of before give it.
+TEST(Help, ListsWhatACommandUses) {
+  const TemporaryFolder folder;
+  const std::string inspect = run("inspect --help", folder.path()).text, options = run("options --help", folder.path()).text;
+  EXPECT_NE(inspect.find("--freeze"), std::string::npos);
+  EXPECT_EQ(inspect.find("--lr"), std::string::npos);
+  EXPECT_NE(options.find("--set"), std::string::npos);
+  EXPECT_EQ(options.find("--optimizer"), std::string::npos);
+  EXPECT_NE(run("options --lr 0.5", folder.path()).text.find("0.5"), std::string::npos);
+}
+
 // The sample run of the storage tests has no operands; a real one has.
 TEST(TraceReport, SaysWhatEveryOperatorWasGiven) {
   const TemporaryFolder folder;

@@ -63,7 +63,7 @@ std::vector<Usage> usages() {
       {"FetchOfNothing", kTrain + "--fetch nope=x.npy", 1, "fetch 'nope': the step does not compute it"},
       {"NoCuda", kTrain + "--device cuda", 1, "device 'cuda': not available in this build"},
       {"NoCudaInBuild", "build " + kModel + " --device cuda:1", 1, "device 'cuda:1': not available in this build"},
-      {"NoHalf", kTrain + "--precision bf16", 1, "precision 'bf16': not available in this build"},
+      {"UnknownPrecision", kTrain + "--precision b16", 2, "precision 'b16': unknown; expected fp32, bf16 or fp16"},
       {"UnknownDevice", kTrain + "--device tpu", 2, "device 'tpu': unknown"},
       {"NotAModel", "inspect /etc/passwd", 1, "expected an ONNX protobuf file"},
       {"NoSuchProject", "report nofile.stepscope -o x.html", 1, "expected a .stepscope file"},
@@ -102,10 +102,13 @@ TEST(NoRoom, EndsWithTheNameOfTheFile) {
   EXPECT_NE(save.text.find("error: file 'x.safetensors': "), std::string::npos) << save.text;
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "x.safetensors")) << "half a file";
   const auto project = folder.path() / "p.stepscope";
-  const Answer recorded = limited(kTrain + "--steps 40 --project " + project.string(), 300 << 10);
+  const Answer recorded = limited(kTrain + "--steps 4000 --project " + project.string(), 300 << 10);
   EXPECT_EQ(recorded.exitCode, 1) << recorded.text;
-  EXPECT_NE(recorded.text.find("step     39"), std::string::npos) << "the run did not go on:\n" << recorded.text;
+  EXPECT_NE(recorded.text.find("step   3999"), std::string::npos) << "the run did not go on:\n" << recorded.text;
   EXPECT_NE(recorded.text.find("error: project '" + project.string() + "': "), std::string::npos) << recorded.text;
+  EXPECT_NE(recorded.text.find("of 4000 steps are not recorded"), std::string::npos) << recorded.text;
+  EXPECT_NE(recorded.text.find("(ulimit -f)"), std::string::npos) << recorded.text;
+  EXPECT_NE(recorded.text.find("warning: recording pauses "), std::string::npos) << recorded.text;
 }
 
 TEST(Project, ThatIsAFolderIsNamed) {
@@ -128,6 +131,18 @@ TEST(Open, SaysThatThereIsNoDisplay) {
 
 INSTANTIATE_TEST_SUITE_P(Usage, CommandLine, ::testing::ValuesIn(usages()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Inspect, ListsParametersAndFoldsShapeConstants) {
+  const TemporaryFolder folder;
+  const Answer answer = run("inspect " SS_SOURCE_DIR "/tests/golden/sources/keras_gru/model.onnx", folder.path());
+  ASSERT_EQ(answer.exitCode, 0) << answer.text;
+  EXPECT_NE(answer.text.find("shape constants of"), std::string::npos) << answer.text;
+  EXPECT_EQ(answer.text.find("cannot carry a gradient"), std::string::npos) << answer.text;
+  EXPECT_LT(answer.text.rfind(" trained "), answer.text.find("a number in arithmetic")) << answer.text;
+  // The state that the layer begins with: a scalar zero, expanded.
+  EXPECT_EQ(answer.text.find("zeros/Const:0 "), answer.text.rfind("zeros/Const:0 "));
+  EXPECT_GT(answer.text.find("zeros/Const:0 "), answer.text.rfind(" trained ")) << answer.text;
+}
 
 }  // namespace
 }  // namespace stepscope::testing

@@ -31,7 +31,8 @@ class StepRun {
       EXPECT_TRUE(writeTensor(*device_, state_[id].view(), start.view()).has_value());
     }
     executor = std::make_unique<Executor>(
-        step.graph, std::move(plan), [this](ValueId id) { return state_.at(id); }, Backend::kCpu, device_);
+        step.graph, std::move(plan), [this](ValueId id) { return state_.at(id); }, Backend::kCpu, builtInOperators(),
+        device_);
     const Status bound = executor->bind(true, 0);
     EXPECT_TRUE(bound.has_value()) << bound.error().message;
     for (const ValueId id : step.graph.inputs()) {
@@ -116,6 +117,48 @@ TEST(PlanOnADevice, WhatItLacksRunsOnTheCpuBetweenCopies) {
   EXPECT_EQ(onHost, 6);
   EXPECT_EQ(mirror.copies(), 3 + 2 * 6);  // of each Relu: its input to the host, its result to the device
   for (int k = 0; k < 3; ++k) EXPECT_EQ(cpu.step() == mirror.step(), true) << "step " << k;
+}
+
+// What an op reads on the host is copied there by an instruction, and the host waits for it before the launch.
+TEST(PlanOnADevice, AnOperandReadByTheHostIsCopiedThereFirst) {
+  StepGraph step(3, 10);
+  const auto add = [&](const char* op, std::vector<ValueId> inputs) {
+    const NodeId id = step.graph.addNode("", "", op, std::move(inputs), {std::string("from ") + op});
+    step.graph.mutableNode(id).phase = Phase::kForward;
+    step.graph.mutableNode(id).sinceVersion = kInternalOpset;
+    return id;
+  };
+  const ValueId update = step.graph.findValue("update");
+  const NodeId difference = add("Sub", {update, update});
+  const ValueId axis = step.graph.node(difference).output(0);
+  const NodeId sums = add("CumSum", {step.loss, axis});
+  const ValueId result = step.graph.node(sums).output(0);
+  step.graph.mutableOutputs().push_back(result);
+  step.inference = std::make_unique<Inference>(step.graph, InferOptions{.foldElements = -1});
+  ASSERT_TRUE(step.inference->run().has_value());
+  StepRun cpu(step, "cpu");
+  cpu.step();
+  for (const int streams : {1, 3}) {
+    PlanOptions options;
+    options.streams = streams;
+    StepRun mirror(step, "mirror", options);
+    const ExecutionPlan& plan = mirror.executor->plan();
+    const Instruction& reader = plan.instructions[static_cast<std::size_t>(plan.instructionOf(sums))];
+    EXPECT_FALSE(reader.onHost);
+    EXPECT_EQ(reader.spec.inputs[0].space, Space::kDevice);
+    EXPECT_EQ(reader.spec.inputs[1].space, Space::kHost);
+    const Buffer& read = plan.buffers[static_cast<std::size_t>(reader.inputs[1])];
+    EXPECT_EQ(read.value, axis);
+    EXPECT_EQ(read.space, Space::kHost);
+    bool hostWaits = false;
+    for (const Wait& wait : reader.waits) {
+      const Instruction& copy = plan.instructions[static_cast<std::size_t>(wait.instruction)];
+      hostWaits |= wait.host && copy.kind == InstructionKind::kCopy && copy.outputs[0] == reader.inputs[1];
+    }
+    EXPECT_EQ(hostWaits, true) << streams << " streams";
+    mirror.step();
+    EXPECT_EQ(mirror.bits(result) == cpu.bits(result), true) << streams << " streams";
+  }
 }
 
 // An edit between two instructions reaches the copy that is already there.

@@ -18,5 +18,12 @@ TEST(Dim, ConstantsSaturate) {
   EXPECT_EQ(most * n + n, most * n);
 }
 
+// TensorFlow slices to 2147483647 where it means the end of the axis.
+TEST(Dim, TheSmallerOfAnExtentAndNoBoundIsTheExtent) {
+  const Dim frames = Dim::symbol("frames"), end(2147483647);
+  EXPECT_EQ(Dim::min(end, Dim::min(frames, end)).text(), "frames");
+  EXPECT_EQ(Dim::min(Dim(5), frames).text(), "min(5,frames)");
+}
+
 }  // namespace
 }  // namespace stepscope

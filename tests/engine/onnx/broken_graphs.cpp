@@ -92,11 +92,11 @@ void addBrokenGraphs(std::vector<BrokenModel>& models) {
   });
   wrong("DeclaredTypeContradictsInitializer", "float32[3, 3] but declared as float32[4]",
         [](auto& m) { addInput(*m.mutable_graph(), "w", {4}); });
-  wrong("NegativeExtentInValueInfo", "extent -1", [](auto& m) {
+  wrong("NegativeExtentInValueInfo", "extent -3", [](auto& m) {
     auto* info = m.mutable_graph()->add_value_info();
     info->set_name("y");
     info->mutable_type()->mutable_tensor_type()->set_elem_type(1);
-    info->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(-1);
+    info->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(-3);
   });
   unsupportedModel("SparseInitializer", "sparse initializers", [](auto& m) { m.mutable_graph()->add_sparse_initializer(); });
 }

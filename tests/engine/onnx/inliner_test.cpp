@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/onnx/function_calls.h"
 #include "engine/onnx/unknown_fields.h"
 #include "tests/engine/onnx/model_builder.h"
 #include "tests/support/yardstick.h"
@@ -46,6 +47,19 @@ TEST(Inliner, ReplacesNestedCallsAndKeepsTheOutputsName) {
   EXPECT_EQ(model.graph.value(relu.output(0)).name, "z");
   EXPECT_EQ(report.calls, 3u);
   EXPECT_EQ(report.depth, 3);
+}
+
+// 1,634 bytes that would become a million nodes. They are counted before any is made.
+TEST(Inliner, RefusesFanOutBeforeItBuilds) {
+  const auto refused = parse(nestedFunctions(21, 2));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLimitExceeded);
+  EXPECT_NE(refused.error().message.find("1048576 nodes after inlining"), std::string::npos) << refused.error().message;
+  EXPECT_EQ(parse(nestedFunctions(90, 5)).error().code, ErrorCode::kLimitExceeded);
+  const auto many = parse(nestedFunctions(18, 2)).value();
+  const auto plan = planFunctions(many.graph, many.functions);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->graphNodes, 1 << 17);
 }
 
 TEST(Inliner, SourcesLeadBackThroughEveryCall) {

@@ -255,10 +255,35 @@ TEST(Reader, DimsReadAsPolynomials) {
   EXPECT_EQ(dimFromText("2*batch*heads"), Dim(2) * batch * Dim::symbol("heads"));
   EXPECT_EQ(dimFromText("batch-size"), Dim::symbol("batch-size"));
   EXPECT_EQ(dimFromText("floor((s0+1)/(2))"), Dim::floorDiv(Dim::symbol("s0") + 1, Dim(2)));
-  for (const Dim& dim : {batch * batch - 3, Dim(4) * batch - Dim::symbol("s0"), Dim::max(batch, Dim(2)) + 7})
+  for (const Dim& dim : {batch * batch - 3, Dim(4) * batch - Dim::symbol("s0"), Dim::max(batch, Dim(2)) + 7,
+                         Dim::floorDiv(batch, Dim::symbol("s0")), Dim::ceilDiv(Dim::min(batch, Dim(9)), Dim(4)) - 1,
+                         Dim::floorDiv(Dim::floorDiv(batch - 1, Dim(2)), Dim(2)) + 1})
     EXPECT_EQ(dimFromText(dim.text()), dim) << dim.text();
   for (const char* text : {"", "+", "a+", "9999999999999999999999", "((", "a b", "1e9*9999999999999*a*9*9*9", "-"})
     EXPECT_FALSE(dimFromText(text).known()) << text;
+}
+
+// As exporters write them: PyTorch's two, ONNX Runtime's symbolic shape inference, names of TensorFlow and Paddle.
+TEST(Reader, DimsReadAsRationalArithmetic) {
+  const Dim height = Dim::symbol("height"), s0 = Dim::symbol("s0");
+  EXPECT_EQ(dimFromText("floor(height/2 - 1/2) + 1"), Dim::floorDiv(height - 1, Dim(2)) + 1);
+  EXPECT_EQ(dimFromText("floor(floor(height/2 - 1/2)/2 - 1/2) + 1"),
+            Dim::floorDiv(Dim::floorDiv(height - 1, Dim(2)) - 1, Dim(2)) + 1);
+  EXPECT_EQ(dimFromText("floor(height/2 - 1/3)"), Dim::floorDiv(Dim(3) * height - 2, Dim(6)));
+  EXPECT_EQ(dimFromText("ceiling(height/16)"), Dim::ceilDiv(height, Dim(16)));
+  EXPECT_EQ(dimFromText("((s0 - 1)//2) + 1"), Dim::floorDiv(s0 - 1, Dim(2)) + 1);
+  EXPECT_EQ(dimFromText("2*(s0//2)"), Dim(2) * Dim::floorDiv(s0, Dim(2)));
+  EXPECT_EQ(dimFromText("(s0 + 1)*(s0 - 1)"), s0 * s0 - 1);
+  EXPECT_EQ(dimFromText("s0**2"), s0 * s0);
+  EXPECT_EQ(dimFromText("Max(1, s0)"), Dim::max(Dim(1), s0));
+  EXPECT_EQ(dimFromText("Min(128, height, s0)"), Dim::min(Dim::min(Dim(128), height), s0));
+  EXPECT_EQ(dimFromText("(2*height + 4)/2"), height + 2);
+  EXPECT_EQ(dimFromText("-(-s0//2)"), Dim(0) - Dim::floorDiv(Dim(0) - s0, Dim(2)));
+  // No whole number, no expression, or another function: names.
+  for (const char* text : {"height/2", "height/2 + 1", "floor(height/0)", "height//0", "floor(height/2", "s0**99", "a//",
+                           "model/dense/dim0", "unk__749", "Max(1/2, s0)", "floor()", "p2o.DynamicDimension.0", "s0**-1"})
+    EXPECT_EQ(dimFromText(text), Dim::symbol(text)) << text;
+  EXPECT_EQ(dimFromText("Mod(s0, 2) + 1"), Dim::symbol("Mod(s0, 2)") + 1);
 }
 
 TEST(ModulePath, ComesFromTorchScriptNames) {
@@ -266,6 +291,11 @@ TEST(ModulePath, ComesFromTorchScriptNames) {
   EXPECT_EQ(modulePathFromName("/model/layer1/layer1.0/downsample/downsample.1/Conv"), "model.layer1.0.downsample.1");
   EXPECT_EQ(modulePathFromName("/Softmax"), "");
   EXPECT_EQ(modulePathFromName("Constant_12"), "");
+  EXPECT_EQ(modulePathFromName("model/dense/BiasAdd"), "");  // of no exporter that is known to mean modules by it
+  // tf2onnx, of what TensorFlow Lite fused.
+  EXPECT_EQ(modulePathFromName("model_1/cq/pad1d/MirrorPad;model_1/cq/pad1d/MirrorPad"), "model_1.cq.pad1d");
+  EXPECT_EQ(modulePathFromName("model_1/cq/strided_slice;model_1/flatten/reshape/Reshape"), "model_1");
+  EXPECT_EQ(modulePathFromName(";/;a"), "");
 }
 
 TEST(ModulePath, ComesFromTheMetadataOfNewerExports) {
@@ -307,6 +337,17 @@ TEST(Reader, WarnsOfParametersThatAnExporterMerged) {
   EXPECT_NE(merged->warnings[0].message.find("first, second"), std::string::npos) << merged->warnings[0].message;
   zeros->set_float_data(0, 1);  // tied on purpose: random numbers are never equal by accident
   EXPECT_TRUE(parse(model)->warnings.empty());
+}
+
+TEST(Reader, ReadsExtentsOfMinusOneAsUnknownAndWarns) {
+  auto model = smallModel();
+  auto* shape = model.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  shape->mutable_dim(0)->set_dim_value(-1);
+  const auto loaded = parse(model);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  EXPECT_EQ(loaded->graph.value(loaded->graph.findValue("x")).type.text(), "float32[x.dim0, 3]");
+  ASSERT_EQ(loaded->warnings.size(), 1u);
+  EXPECT_EQ(loaded->warnings[0].message, "1 declared extent is -1, which is no extent: read as unknown");
 }
 
 TEST(ExternalData, IsReadAndSharedByEqualRanges) {

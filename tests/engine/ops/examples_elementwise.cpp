@@ -212,6 +212,10 @@ void addChoice(std::vector<OpExample>& all) {
     const std::string suffix = condition ? "_true" : "_false";
     all.push_back(inDomain(
         "stepscope", example("Select" + suffix, "Select", {boolScalar(condition), In::random({3, 4}), In::random({3, 4})})));
+    all.push_back(inDomain(
+        "stepscope", example("Gate_of_a_shape" + suffix, "Gate",
+                             {boolScalar(condition), In::random(condition ? Dims{3, 1, 4} : Dims{7}), In::ints({3, 1, 4})},
+                             {{"expected", std::int64_t{1}}})));
     all.push_back(inDomain("stepscope", example("Gate" + suffix, "Gate", {boolScalar(condition), In::random({3, 4})},
                                                 {{"expected", std::int64_t{1}}})));
   }
@@ -317,6 +321,9 @@ void addGenerators(std::vector<OpExample>& all) {
   all.push_back(example("Bernoulli", "Bernoulli", {In::random({30}, 0, 1)}));
   all.push_back(example("Bernoulli_bool", "Bernoulli", {In::random({30}, 0, 1)},
                         {{"dtype", static_cast<std::int64_t>(DType::kBool)}}));
+  for (const auto& [name, type] : {std::pair("StochasticRound_half", DType::kF16), {"StochasticRound_bfloat", DType::kBF16}})
+    all.push_back(inDomain("stepscope", example(name, "StochasticRound", {In::random({3, 50}, -2, 2)},
+                                                {{"to", static_cast<std::int64_t>(type)}, {"stream", std::int64_t{5}}})));
   all.push_back(example("Multinomial", "Multinomial", {In::random({2, 5}, -2, 2)}, {{"sample_size", std::int64_t{6}}}));
 }
 

@@ -218,6 +218,10 @@ void addOtherNorms(std::vector<OpExample>& list) {
       In::of(convertTensor(Tensor::of<float>({4}, std::vector<float>{0.1F, -0.2F, 0.3F, 0}).view(), DType::kF32));
   const In variance = values({4}, {0.5F, 1, 2, 1.5F});
   list.push_back({"BatchNormalization_frozen", "", "BatchNormalization", {x, scale, bias, mean, variance}});
+  list.push_back({"BatchNormalization_computed_statistics",
+                  "",
+                  "BatchNormalization",
+                  {x, scale, bias, In::random({4}), In::random({4}, 0.5, 2)}});
   list.push_back(
       {"BatchNormalization_frozen_2d", "", "BatchNormalization", {In::random({3, 4}), scale, bias, mean, variance}, 5});
   list.push_back({"BatchNormalization_training",

@@ -11,7 +11,8 @@
 
 #include "engine/autodiff/gradient.h"
 #include "engine/exec/interpreter.h"
-#include "engine/ops/op_list.h"
+#include "engine/ops/operators.h"
+#include "engine/ops/stop_inputs.h"
 #include "engine/passes/check_operands.h"
 #include "tests/engine/ops/examples.h"
 
@@ -38,7 +39,7 @@ Result<std::vector<Tensor>> evaluate(const ExampleGraph& example, const std::vec
 
 TEST_P(OpExamples, ShapeRuleAgreesWithKernel) {
   ExampleGraph example = makeGraph(GetParam(), DType::kF64);
-  const OpDef* op = findOp(GetParam().domain, GetParam().op);
+  const OpDef* op = builtInOperators().ops.find(GetParam().domain, GetParam().op);
   ASSERT_NE(op, nullptr) << "no op " << GetParam().op;
   Graph symbolic = example.graph;  // what is known without contents
   Inference inference(symbolic, {.foldElements = -1});
@@ -73,7 +74,7 @@ TEST_P(OpExamples, SymbolicShapesDoNotFail) {
 // d(sum of outputs weighted by fixed numbers) / d(input) by the gradient rule against central differences, all in f64.
 TEST_P(OpExamples, GradientAgreesWithFiniteDifferences) {
   const OpExample& parameter = GetParam();
-  const OpDef* op = findOp(parameter.domain, parameter.op);
+  const OpDef* op = builtInOperators().ops.find(parameter.domain, parameter.op);
   ASSERT_NE(op, nullptr);
   if (!op->gradient) GTEST_SKIP() << "not differentiable: " << op->noGradientReason;
   if (!parameter.differentiate) GTEST_SKIP() << "the example is for values only";
@@ -178,14 +179,14 @@ TEST_P(OpExamples, CpuKernelAgreesWithReferenceInF64) {
 // Too few, too many or absent operands are found before anything looks at them.
 TEST_P(OpExamples, ItsOperandsAreAsManyAsTheOpTakes) {
   const ExampleGraph example = makeGraph(GetParam(), DType::kF32);
-  const OpDef* op = findOp(GetParam().domain, GetParam().op);
+  const OpDef* op = builtInOperators().ops.find(GetParam().domain, GetParam().op);
   ASSERT_NE(op, nullptr);
   const auto problems = [&](auto change) {
     Graph graph = example.graph;
     change(graph.mutableNode(example.node));
     std::vector<OperandProblem> found;
     checkOperands(
-        graph, kInternalOpset, [](const Node&) { return false; }, found);
+        graph, kInternalOpset, [](const Node&) { return false; }, found, builtInOperators().ops);
     return found;
   };
   for (const OperandProblem& problem : problems([](Node&) {})) ADD_FAILURE() << problem.where << ": " << problem.message;
@@ -281,7 +282,7 @@ TEST(OpList, EveryPairOfTheDifferentiabilityTableIsChecked) {
     for (const char* input : {", input 1", ", input 2"})
       for (const char* domain : {".", "com.microsoft."}) covered.insert(std::string(domain) + statistic + input);
   for (const OpExample& example : allExamples()) {
-    const OpDef* op = findOp(example.domain, example.op);
+    const OpDef* op = builtInOperators().ops.find(example.domain, example.op);
     if (op == nullptr || !op->gradient || !example.differentiate) continue;
     for (std::size_t o = 0; o < example.outputs; ++o)
       for (std::size_t i = 0; i < example.inputs.size(); ++i) {
@@ -301,11 +302,21 @@ TEST(OpList, EveryPairOfTheDifferentiabilityTableIsChecked) {
   }
 }
 
+TEST(OpList, EveryFloatingInputHasAGradientOrAReasonWhyNot) {
+  for (const OpExample& example : allExamples()) {
+    const OpDef* op = builtInOperators().ops.find(example.domain, example.op);
+    if (op == nullptr || !op->gradient) continue;  // the op as a whole has its reason
+    for (std::size_t i = 0; i < example.inputs.size(); ++i)
+      if (!example.inputs[i].absent && isFloating(example.inputs[i].dtype) && !maskHas(op->differentiableInputs, i))
+        EXPECT_NE(findStopInput(*op, i), nullptr) << example.name << ": input " << i << " needs a line in stop_inputs.cpp";
+  }
+}
+
 TEST(OpList, EveryOpHasShapeRuleKernelAndAWordAboutGradients) {
   for (const OpDef* op : allOps()) {
     EXPECT_NE(op->inferShape, nullptr) << op->name;
     EXPECT_TRUE(op->gradient || !op->noGradientReason.empty()) << op->name << ": neither gradient nor reason";
-    if (!op->sequences) EXPECT_TRUE(hasKernel(Backend::kReference, op->domain, op->name)) << op->name;
+    if (!op->sequences) EXPECT_TRUE(builtInOperators().kernels.has(kReferenceDevice, op->domain, op->name)) << op->name;
   }
 }
 

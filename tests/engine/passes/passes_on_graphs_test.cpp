@@ -55,6 +55,43 @@ TEST(FoldTransposes, LeavesOneThatMakesRowsOfManyBatchesOneMatrix) {
       << result.nearMisses[0].condition;
 }
 
+Attributes to(DType type) { return {{"to", static_cast<std::int64_t>(type)}}; }
+
+// What mixed precision makes of a weight that is stored transposed, and of its gradient.
+TEST(PropagateCasts, LetProductsReadAndWriteTransposed) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4}), w = s.input("w", {5, 4});
+  const Attributes turned{{"perm", Ints{1, 0}}};
+  const ValueId low = s.op("Cast", {s.op("Transpose", {w}, turned)}, to(DType::kBF16));
+  const ValueId y = s.op("MatMul", {s.op("Cast", {x}, to(DType::kBF16)), low});
+  s.finish({s.op("Transpose", {s.op("Cast", {y}, to(DType::kF32))}, turned)});
+  EXPECT_EQ(s.apply("propagate_casts").matches, 2u);
+  EXPECT_EQ(s.graph.value(s.graph.outputs()[0]).type.text(), "float32[5, 3]");
+  EXPECT_EQ(s.apply("fold_transposes").matches, 2u);
+  EXPECT_EQ(s.count("Transpose"), 0u);
+  EXPECT_EQ(s.apply("propagate_casts").matches, 0u);
+}
+
+TEST(PropagateCasts, LeavesWhatNoProductIsAt) {
+  Sketch s;
+  const ValueId x = s.input("x", {3, 4}), w = s.input("w", {4, 5});
+  const Attributes turned{{"perm", Ints{1, 0}}};
+  const ValueId alone = s.op("Relu", {s.op("Cast", {s.op("Transpose", {x}, turned)}, to(DType::kF16))});
+  const ValueId y = s.op("MatMul", {s.op("Cast", {x}, to(DType::kF16)), s.op("Cast", {w}, to(DType::kF16))});
+  const ValueId back = s.op("Transpose", {s.op("Cast", {y}, to(DType::kF32))}, turned);
+  s.finish({alone, back, s.op("Relu", {y})});
+  const PassResult result = s.apply("propagate_casts");
+  EXPECT_EQ(result.matches, 0u);
+  const auto told = [&](std::string_view text) {
+    return std::ranges::count_if(result.nearMisses,
+                                 [&](const NearMiss& miss) { return miss.condition.find(text) != std::string::npos; });
+  };
+  EXPECT_EQ(told("has other readers"), 1);
+  EXPECT_EQ(told("reads float16"), 3) << "every cast that stays says between what it stands";
+  EXPECT_EQ(told("makes float16, Transpose"), 1);
+  EXPECT_EQ(result.nearMisses.size(), 5u);
+}
+
 TEST(FoldScales, BeforeAndAfterAProduct) {
   Sketch s;
   const ValueId x = s.input("x", {3, 4}), w = s.input("w", {4, 5}), v = s.input("v", {5, 2});

@@ -132,6 +132,43 @@ TEST(RunPasses, FailedPassIsToldWithWhatItReported) {
   ASSERT_EQ(context.result.nearMisses.size(), 1U);
 }
 
+// Reads x instead of Neg(Neg(x)).
+Status dropTwoNegs(Graph& graph, PassContext& context) {
+  const ValueId x = graph.inputs()[0];
+  graph.setInput(graph.order().back(), 0, x);
+  context.match();
+  graph.removeDeadNodes();
+  return {};
+}
+
+TEST(RunPasses, WhatAPassSavesIsCountedWhereExtentsAreKnown) {
+  const PassList list{"test", {{"drop", "", dropTwoNegs}, {"after", "", doNothing}}, 0};
+  const auto saved = [&](std::optional<std::map<std::string, Dim>> extents, Roof roof) {
+    Sketch s;
+    const ValueId x = s.input("x", {Dim::symbol("batch"), 8});
+    s.finish({s.op("Relu", {s.op("Neg", {s.op("Neg", {x})})})});
+    PassContext context(*s.inference);
+    context.extents = std::move(extents);
+    context.target.roof = roof;
+    std::vector<std::optional<GraphCost>> all;
+    RunOptions run;
+    run.end = [&](const PassRun& ran) { all.push_back(ran.result.saved); };
+    EXPECT_TRUE(runPasses(list, s.graph, context, run));
+    EXPECT_EQ(all.size(), 2u);
+    EXPECT_FALSE(all.back()) << "a pass that changes nothing saves nothing";
+    return all.front();
+  };
+  const std::map<std::string, Dim> four{{"batch", Dim(4)}};
+  const auto known = saved(four, {.operationsPerSecond = 1e9, .bytesPerSecond = 1e9});
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->bytes, 2 * (2 * 4 * 8 * 4)) << "each Neg read 32 numbers and wrote 32";
+  EXPECT_EQ(known->flops, 2 * 4 * 8);
+  EXPECT_DOUBLE_EQ(known->ns, 512);
+  EXPECT_EQ(saved(four, {})->ns, 0) << "no roof was measured";
+  EXPECT_FALSE(saved(std::nullopt, {})) << "before a batch is there";
+  EXPECT_FALSE(saved(std::map<std::string, Dim>{}, {})) << "nobody knows 'batch'";
+}
+
 TEST(RunPasses, SwitchesDecideExceptForMandatoryOnes) {
   Sketch s = relu();
   PassContext context(*s.inference);
@@ -163,10 +200,11 @@ TEST(Pipeline, ImportAndLoweringStandInTheListWithoutASwitch) {
     }
   }
   EXPECT_EQ(phases, (std::vector<std::string_view>{"inline", "infer", "pre-grad passes", "post-grad passes", "fold"}));
-  EXPECT_EQ(mandatory, (std::vector<std::string_view>{"inline_calls", "raise_microsoft", "raise_opset", "lower_if",
-                                                      "infer_types", "unroll_loops", "lower_signal", "lower_attention",
-                                                      "lower_soft_labels", "straight_through", "drop_zero_bias",
-                                                      "settle_norm_types", "lower_sequences", "check_declared"}));
+  EXPECT_EQ(mandatory,
+            (std::vector<std::string_view>{"inline_calls", "raise_microsoft", "raise_opset", "lower_if", "constant_weights",
+                                           "infer_types", "unroll_loops", "lower_signal", "lower_attention",
+                                           "lower_soft_labels", "straight_through", "drop_zero_bias", "settle_norm_types",
+                                           "lower_sequences", "check_declared", "assign_precision", "select_dead_rows"}));
 }
 
 TEST(InferTypes, RunsAgainOnlyAfterAnEdit) {

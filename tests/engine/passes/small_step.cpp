@@ -35,10 +35,11 @@ Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vect
   if (!google::protobuf::TextFormat::ParseFromString(text, &model))
     return invalid("the text of the model is malformed: " + text);
   const TemporaryFolder folder;
-  SS_ASSIGN(const auto session, Session::open(folder.write("model.onnx", model.SerializeAsString()), {}, {}));
   TrainOptions options;
   if (!wanted.settings.contains("loss-fn")) SS_TRY(applySetting(options, "loss", "loss", "test"));
   for (const auto& [name, value] : wanted.settings) SS_TRY(applySetting(options, name, value, "test"));
+  SS_ASSIGN(const auto session, Session::open(folder.write("model.onnx", model.SerializeAsString()),
+                                              {.loopIterations = options.loopIterations}, {}));
   session->keepGradients(true);
   session->keep(wanted.keep);
   SS_TRY(session->setOptions(options));
@@ -55,6 +56,9 @@ Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vect
     SS_ASSIGN(const TensorView view, session->stepper().value(session->findValue(name)));
     result.values[name] = elementsOf(view);
   }
+  const ExecutionPlan& plan = session->stepper().plan();
+  result.instructions = plan.instructions.size();
+  for (const Instruction& instruction : plan.instructions) result.conditional += instruction.predicates.empty() ? 0 : 1;
   for (const snapshot::Alert& alert : session->alerts()) result.warnings.push_back(alert.message());
   return result;
 }

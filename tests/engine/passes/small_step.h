@@ -15,6 +15,7 @@ struct SmallStep {
   std::map<std::string, std::vector<double>> state;   // parameters and statistics after the step
   std::map<std::string, std::vector<double>> values;  // what SmallStepOptions::keep names
   std::vector<std::string> warnings;
+  std::size_t instructions = 0, conditional = 0;  // of the plan; those under a predicate
 };
 
 struct SmallStepOptions {

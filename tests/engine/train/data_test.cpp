@@ -43,6 +43,59 @@ TEST(SyntheticDims, ASymbolIsOneNumberWhereverItStands) {
   EXPECT_EQ(extents(graph, {{"sequence", 5}}).at("bias"), (Dims{5, 5}));
 }
 
+// The numbers of a batch of integer inputs of the given names and shapes, beside features [batch, 80, frames] and tokens
+// [batch, sequence].
+std::map<std::string, std::vector<std::int64_t>> integersOf(const std::vector<std::pair<std::string, Shape>>& inputs,
+                                                            double padding = 0) {
+  Graph graph = graphWith({{"features", {kBatch, Dim(80), Dim::symbol("frames")}}, {"text", {kBatch, kSequence}}});
+  for (const auto& [name, shape] : inputs)
+    graph.mutableInputs().push_back(graph.addValue(name, {ValueKind::kTensor, DType::kI64, shape}, ValueRole::kInput));
+  TrainOptions options;
+  options.dims = {{"frames", 40}, {"sequence", 10}};
+  options.padding = padding;
+  const auto data = openData(graph, options, nullptr);
+  EXPECT_TRUE(data.has_value()) << data.error().message;
+  std::map<std::string, std::vector<std::int64_t>> found;
+  if (!data) return found;
+  const auto batch = (*data)->batch(0);
+  for (const auto& [name, shape] : inputs)
+    for (std::int64_t k = 0; k < batch->arrays.at(name).elements(); ++k)
+      found[name].push_back(elementAsInt(batch->arrays.at(name).view(), k));
+  return found;
+}
+
+TEST(SyntheticData, LengthsAreTheExtentThatTheyCount) {
+  using Integers = std::vector<std::int64_t>;
+  const auto found = integersOf({{"features_lens", {kBatch}},
+                                 {"text_lengths", {kBatch}},
+                                 {"text_seq_len", {kBatch, Dim(1)}},
+                                 {"seq_lens", {kBatch}},
+                                 {"length", {}},
+                                 {"TextLength.1", {kBatch}}});
+  EXPECT_EQ(found.at("features_lens"), (Integers{40, 40}));
+  EXPECT_EQ(found.at("text_lengths"), (Integers{10, 10}));
+  EXPECT_EQ(found.at("text_seq_len"), (Integers{10, 10}));
+  EXPECT_EQ(found.at("seq_lens"), (Integers{40, 40})) << "of the first input that has an axis to count";
+  EXPECT_EQ(found.at("length"), (Integers{40}));
+  EXPECT_EQ(found.at("TextLength.1"), (Integers{40, 40})) << "names are compared as they are spelled";
+  EXPECT_EQ(integersOf({{"text_lengths", {kBatch}}}, 0.3).at("text_lengths"), (Integers{7, 7})) << "without the padding";
+  // Not one number per entry, or another word: zeros and ones.
+  const auto others = integersOf({{"lengths", {kBatch, kSequence}}, {"lenses", {kBatch}}});
+  for (const auto& [name, numbers] : others)
+    for (const std::int64_t number : numbers) EXPECT_TRUE(number == 0 || number == 1) << name;
+}
+
+// The state of a recurrent layer is [layers, batch, size].
+TEST(SyntheticDims, ABatchIsSmallOnWhicheverAxisItStands) {
+  Graph graph;
+  const ValueId state = graph.addValue(
+      "state", {ValueKind::kTensor, DType::kF32, Shape{Dim(2), Dim::symbol("Batch_size"), Dim::symbol("size")}},
+      ValueRole::kInput);
+  const SyntheticDims dims(graph, {state}, {});
+  EXPECT_EQ(*dims.extent("state", Dim::symbol("Batch_size")), 2);
+  EXPECT_EQ(*dims.extent("state", Dim::symbol("size")), 128);
+}
+
 TEST(SyntheticDims, ExpressionsFollowFromTheirSymbols) {
   const auto graph =
       graphWith({{"x", {Dim(2) * kBatch, kSequence + 1, Dim(3) * kSequence}}, {"y", {kBatch, kSequence - 1}}});

@@ -209,5 +209,31 @@ TEST(Commits, StatisticsOfABranchThatDidNotRunStay) {
   }
 }
 
+// Defect: what was committed was changed without a pass that says so, and nobody could have the file's statistics.
+TEST(Commits, StatisticsThatCountTheFirstBatchCountItOnceUnlessThePassIsOff) {
+  using namespace testing;
+  // Columns of w have means 4 and 5.25, variances 5 and 6.6875: they are in the statistics with a weight of 0.1.
+  const std::string model =
+      floats("w", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 9}) + floats("scale", {2}, {1, 1}) + floats("bias", {2}, {0, 0}) +
+      floats("mean", {2}, {0.4F, 0.525F}) + floats("var", {2}, {1.4F, 1.56875F}) +
+      node("BatchNormalization", "w scale bias mean var", "y new_mean new_var", attribute("training_mode", 1)) +
+      node("ReduceMean", "y", "loss", attribute("keepdims", 0));
+  for (const char* device : {"cpu", "mirror"}) {
+    SmallStepOptions options;
+    options.settings["device"] = device;
+    const auto once = smallStep(model, 17, {"w"}, options);
+    options.settings["pass.traced_statistics"] = "off";
+    const auto twice = smallStep(model, 17, {"w"}, options);
+    ASSERT_TRUE(once && twice) << (once ? twice : once).error().message;
+    const std::vector<double> mean{0.4, 0.525}, variance{1.4, 1.56875}, ofMean{4, 5.25}, ofVariance{5, 6.6875};
+    for (std::size_t c = 0; c < 2; ++c) {
+      EXPECT_NEAR(once->state.at("mean")[c], mean[c], 1e-5) << device;
+      EXPECT_NEAR(once->state.at("var")[c], variance[c], 1e-5) << device;
+      EXPECT_NEAR(twice->state.at("mean")[c], 0.9 * mean[c] + 0.1 * ofMean[c], 1e-5) << device;
+      EXPECT_NEAR(twice->state.at("var")[c], 0.9 * variance[c] + 0.1 * ofVariance[c], 1e-5) << device;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stepscope

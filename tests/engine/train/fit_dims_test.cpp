@@ -11,6 +11,7 @@
 #include "engine/train/proposed_data.h"
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
+#include "tests/engine/passes/small_step.h"
 
 namespace stepscope::testing {
 namespace {
@@ -56,12 +57,70 @@ Graph positioned() {
   return graph;
 }
 
+// A recurrent layer that is given its state, whose batch has no name.
+Graph recurrent() {
+  Graph graph;
+  const ValueId x = addInput(graph, "x", {kSequence, kBatch, 3});
+  const ValueId state = addInput(graph, "state", {1, Dim::symbol("state.dim1"), 4});
+  emit(graph, "LSTM",
+       {x, addTable(graph, "w", {1, 16, 3}), addTable(graph, "r", {1, 16, 4}), ValueId{}, ValueId{}, state, state},
+       {{"hidden_size", std::int64_t{4}}});
+  return graph;
+}
+
 std::map<std::string, DimChoice> fitted(const Graph& graph, const std::map<std::string, std::int64_t>& given = {}) {
   TrainOptions options;
   options.dims = given;
   std::map<std::string, DimChoice> found;
   for (DimChoice& choice : fitDims(graph, options)) found[choice.name] = std::move(choice);
   return found;
+}
+
+TEST(FitDims, AnExtentWithoutANameFollowsTheOneOnItsAxisThatIsGiven) {
+  Graph graph;
+  const auto nameless = [&](const std::string& name) {
+    return addInput(graph, name, {Dim::symbol(name + ".dim0"), Dim::symbol(name + ".dim1")});
+  };
+  const ValueId ids = nameless("ids"), mask = nameless("mask");
+  addInput(graph, "scale", {Dim::symbol("scale.dim0")});  // of another rank
+  emit(graph, "Add", {ids, mask});
+  const auto choices = fitted(graph, {{"ids.dim0", 3}, {"mask.dim1", 7}});
+  EXPECT_EQ(choices.at("mask.dim0").extent, 3);
+  EXPECT_EQ(choices.at("mask.dim0").reason, "as 'ids.dim0'");
+  EXPECT_EQ(choices.at("ids.dim1").extent, 7);
+  EXPECT_EQ(choices.at("scale.dim0").extent, 2);
+}
+
+TEST(FitDims, ABranchThatSurelyRunsFixesExtents) {
+  for (const bool runs : {true, false}) {
+    Graph graph = masked();
+    graph.mutableNode(graph.order().front()).predicates = {{graph.addConstant("if", Tensor::scalar(DType::kBool, 1)), runs}};
+    EXPECT_EQ(fitted(graph).at("sequence").extent, runs ? 64 : 128);
+  }
+}
+
+TEST(FitDims, AStateHasTheBatchOfWhatTheLayerReads) {
+  for (const std::int64_t batch : {0, 5}) {
+    const auto found = fitted(recurrent(), batch > 0 ? std::map<std::string, std::int64_t>{{"batch", batch}}
+                                                     : std::map<std::string, std::int64_t>{});
+    EXPECT_EQ(found.at("state.dim1").extent, batch > 0 ? batch : found.at("batch").extent);
+  }
+}
+
+// What is left of 128 elements behind the 200th.
+TEST(FitDims, AnOutputWithoutElementsHasNoLoss) {
+  const std::string model =
+      "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_param: \"time\" } } } } "
+      "} " +
+      floats("w", {2, 1}, {1, 2}) + ints("from", {1}, {200}) + ints("to", {1}, {1 << 30}) + ints("axis", {1}, {1}) +
+      node("Mul", "x w", "m") + node("Slice", "m from to axis", "y") +
+      "output { name: \"y\" type { tensor_type { elem_type: 1 shape { dim { dim_value: 2 } dim { dim_param: \"rest\" } } } "
+      "} } ";
+  const auto step = smallStep(model, 17, {"w"}, {1, {{"loss-fn", "mse"}}, {}});
+  ASSERT_FALSE(step.has_value());
+  EXPECT_NE(step.error().message.find("output 'y': shape [2, 0] with synthetic data; expected elements"), std::string::npos)
+      << step.error().message;
+  EXPECT_TRUE(smallStep(model, 17, {"w"}, {1, {{"loss-fn", "mse"}, {"dim", "time=210"}}, {}}).has_value());
 }
 
 TEST(FitDims, AMaskOfTheFileSaysHowLongASequenceIs) {
@@ -189,6 +248,30 @@ TEST(ProposedData, WhatDoesNotFitIsNamedAndNotProposed) {
   const ProposedData broken = proposeData(model, twoInputs());
   EXPECT_EQ(broken.path, "");
   EXPECT_NE(broken.reason.find("'batches.npz' beside the model is not proposed"), std::string::npos) << broken.reason;
+}
+
+// The file says "frames" of an output whose extent follows from that of the input; for two poolings in a row its extent is a
+// quotient of a quotient.
+TEST(LabelExtents, AreThoseOfTheOutputOnceTheInputsAreBound) {
+  const auto input = [](const std::string& field, const std::string& name, const std::string& last) {
+    return field + " { name: \"" + name +
+           "\" type { tensor_type { elem_type: 1 shape { dim { dim_param: \"batch\" } dim { dim_value: 1 } dim { dim_param: "
+           "\"" +
+           last + "\" } } } } } ";
+  };
+  const std::string window =
+      attribute("kernel_shape", std::vector<std::int64_t>{3}) + attribute("strides", std::vector<std::int64_t>{2});
+  const std::string graph = input("input", "x", "samples") + floats("w", {1, 1, 1}, {2}) + node("Conv", "x w", "c") +
+                            node("AveragePool", "c", "p", window) + node("AveragePool", "p", "y", window) +
+                            input("output", "y", "frames");
+  for (const auto* samples : {"", "samples=50"}) {
+    SmallStepOptions options{1, {{"loss-fn", "mse"}}, {"y", "labels"}};
+    if (*samples) options.settings["dim"] = samples;
+    const auto step = smallStep(graph, 17, {"w"}, options);
+    ASSERT_TRUE(step.has_value()) << step.error().message;
+    EXPECT_EQ(step->values.at("y").size(), *samples ? 2u * 11 : 2u * 31);
+    EXPECT_EQ(step->values.at("labels").size(), step->values.at("y").size());
+  }
 }
 
 TEST(ProposedData, EveryModelOfTheCorpusFindsItsBatches) {

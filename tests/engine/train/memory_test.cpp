@@ -1,11 +1,10 @@
 // How much memory a process takes to get from a file to a step: weights are there once, and what a step reports is measured.
+#include <fmt/format.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <fstream>
-#include <functional>
+#include <cinttypes>
+#include <cstdio>
 
 #include "engine/train/session.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -21,37 +20,18 @@ constexpr bool kSanitized = false;
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-std::int64_t statusBytes(std::string_view field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (line.starts_with(field)) return std::strtoll(line.c_str() + field.size(), nullptr, 10) * 1024;
-  return 0;
-}
-
-// What `work` returns and by how much the peak of a child process that does it is above what that began with. The child
-// uses one thread: those of the parent are not there.
+// What memory_child.cpp prints.
 struct Growth {
   std::int64_t answer = -1, bytes = 0;
 };
-Growth growthOf(const std::function<std::int64_t()>& work) {
-  int ends[2];
-  EXPECT_EQ(pipe(ends), 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const std::int64_t before = statusBytes("VmRSS:");
-    Growth growth;
-    growth.answer = work();
-    growth.bytes = statusBytes("VmHWM:") - before;
-    const bool told = write(ends[1], &growth, sizeof growth) == sizeof growth;
-    _exit(told ? 0 : 1);
-  }
-  close(ends[1]);
+Growth growthOf(const std::filesystem::path& model, const std::string& arguments) {
+  const std::string command = fmt::format("{} '{}' {}", SS_MEMORY_CHILD, model.string(), arguments);
+  FILE* child = popen(command.c_str(), "r");
+  EXPECT_NE(child, nullptr);
+  if (!child) return {};
   Growth growth;
-  EXPECT_EQ(read(ends[0], &growth, sizeof growth), static_cast<ssize_t>(sizeof growth));
-  close(ends[0]);
-  int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
+  EXPECT_EQ(std::fscanf(child, "%" SCNd64 " %" SCNd64, &growth.answer, &growth.bytes), 2) << command;
+  EXPECT_EQ(pclose(child), 0) << command;
   return growth;
 }
 
@@ -115,12 +95,7 @@ TEST(Memory, WeightsAreInMemoryOnceWhenAFileIsOpen) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory counts too";
   const TemporaryFolder inside, beside;
   for (const auto& path : {writeInside(inside, 4), writeBeside(beside, 4)}) {
-    const Growth growth = growthOf([&] {
-      const auto session = open(path, {});
-      return session
-                 ? static_cast<std::int64_t>(session->imported().value(session->imported().findValue("w3")).data->bytes())
-                 : -1;
-    });
+    const Growth growth = growthOf(path, "w3");
     EXPECT_EQ(growth.answer, kWeightBytes);
     EXPECT_GE(growth.bytes, 4 * kWeightBytes) << path;
     EXPECT_LE(growth.bytes, 5 * kWeightBytes + 16 * kMiB) << path << ": four weights, and the one that moves";
@@ -130,14 +105,8 @@ TEST(Memory, WeightsAreInMemoryOnceWhenAFileIsOpen) {
 TEST(Memory, BindingAndAStepTakeWhatThePlanSays) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer's own memory counts too";
   const TemporaryFolder folder;
-  const std::filesystem::path path = writeInside(folder, 4);
-  const Growth growth = growthOf([&]() -> std::int64_t {
-    // The state, with its moments, is larger than what the ring may keep.
-    const auto session = open(path, {{"optimizer", "adamw"}, {"threads", "1"}, {"ring.bytes", "104857600"}});
-    if (!session || !session->build()) return -1;
-    const auto record = session->step();
-    return record ? record->planned_bytes() : -1;
-  });
+  // The state, with its moments, is larger than what the ring may keep.
+  const Growth growth = growthOf(writeInside(folder, 4), "step optimizer=adamw threads=1 ring.bytes=104857600");
   ASSERT_GE(growth.answer, 12 * kWeightBytes) << "weights and two moments";
   EXPECT_GE(growth.bytes, 12 * kWeightBytes);
   EXPECT_LE(growth.bytes, growth.answer + 2 * kWeightBytes);

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "engine/step/stepper.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -54,6 +56,21 @@ TEST(Session, AccumulatedGradientsAreWrittenOverAfterEverythingThatCanBeCancelle
   ASSERT_TRUE(std::isnan(sumOf()));
   ASSERT_TRUE(session->step() && once->step());
   EXPECT_EQ(stateBits(*session) == stateBits(*once), true);
+}
+
+// The plan calls what an update reads a gradient, whether it updates one parameter or several.
+TEST(Session, GroupedUpdatesReadWhatThePlanCallsGradients) {
+  const auto gradients = [](const char* grouped) {
+    std::set<std::string> names;
+    auto session = openSession(digits(), {{"pass.group_updates", grouped}});
+    if (!session) return names;
+    for (const Buffer& buffer : session->stepper().plan().buffers)
+      if (buffer.bufferClass == BufferClass::kGradient) names.insert(buffer.name);
+    return names;
+  };
+  const auto grouped = gradients("on"), single = gradients("off");
+  EXPECT_FALSE(single.empty());
+  EXPECT_EQ(grouped, single);
 }
 
 // Nothing of an earlier step stays in a record whose memory is used again.

@@ -43,6 +43,29 @@ TEST(Threads, SessionsOfOneProcessDoNotDisturbEachOther) {
   omp_set_num_threads(before);
 }
 
+// Option deterministic=threads: equal bits for any number; without it some kernels say that theirs depend on it.
+TEST(Threads, AreOfNoInfluenceWhereTheOptionAsksForIt) {
+  const auto after = [](const TestModel& model, const char* threads, const char* deterministic) -> std::string {
+    const auto session = openSession(model, {{"threads", threads}, {"deterministic", deterministic}});
+    if (!session) return threads;
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(session->step().has_value());
+    int depend = 0;
+    for (const snapshot::Determinism& verdict : session->determinism())
+      depend += verdict.verdict() == "depends on thread count" ? 1 : 0;
+    EXPECT_EQ(depend == 0, deterministic == std::string_view("threads")) << model.name << ", threads " << threads;
+    return stateBits(*session);
+  };
+  // Whether bits really differ depends on the processor; that they may is what the verdicts say.
+  EXPECT_FALSE(after(digits(), "2", "run").empty());
+  std::vector<TestModel> models{digits(), languageModel()};
+  for (TestModel& model : corpusCases({"resnet", "conv1d_lora", "bert_mlm"})) models.push_back(std::move(model));
+  for (const TestModel& model : models) {
+    const std::string one = after(model, "1", "threads");
+    for (const char* threads : {"2", "3", "4"})
+      EXPECT_EQ(after(model, threads, "threads"), one) << model.name << ", " << threads;
+  }
+}
+
 TEST(Threads, ASessionComputesTheSameOnAnyThreadOfItsCaller) {
   const std::string expected = alone(languageModel(), "2");
   std::string bits;

@@ -6,13 +6,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdio>
+#include <limits>
 #include <random>
 #include <thread>
 #include <utility>
 
 #include "engine/snapshot/worker.pb.h"
 #include "engine/wire/framing.h"
+#include "engine/wire/stage_teller.h"
 #include "tests/support/models.h"
 
 namespace stepscope {
@@ -153,6 +157,140 @@ TEST(Worker, SurvivesDamagedConversations) {
   }
 }
 
+std::string openedAndBuilt();
+
+// The client knows by it that the process is alive: it does not wait for what runs.
+TEST(Worker, GreetsWhileItWorks) {
+  std::string bytes = openedAndBuilt();
+  bytes += request(5, [](auto& r) { r.mutable_train()->set_steps(500); });
+  bytes += hello(6);
+  const Conversation c = talk(bytes);
+  const auto place = [&c](std::uint64_t id) {
+    return std::find_if(c.responses.begin(), c.responses.end(), [id](const auto& r) { return r.id() == id && r.done(); });
+  };
+  ASSERT_NE(place(6), c.responses.end());
+  ASSERT_NE(place(5), c.responses.end());
+  EXPECT_TRUE(place(6)->has_hello());
+  EXPECT_TRUE(place(5)->has_step());
+  EXPECT_LT(place(6) - c.responses.begin(), place(5) - c.responses.begin());
+}
+
+// Numbers at the ends of their range move to the ends of the step; a breakpoint's number has limits.
+// Both ends of the client are gone: what it had asked for is not worked off.
+TEST(Worker, EndsWhenNobodyReadsItsAnswers) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const testing::TestModel model = testing::digits();
+  std::string bytes = request(1, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
+  bytes += request(2, [&](auto& r) {
+    auto& setting = *r.mutable_configure()->add_settings();
+    setting.set_name("data");
+    setting.set_value(model.data.string());
+  });
+  bytes += request(3, [](auto& r) { r.mutable_build(); });
+  for (std::uint64_t id = 4; id < 8; ++id)  // each without an end
+    bytes += request(id, [](auto& r) { r.mutable_train()->set_steps(std::int64_t{1} << 40); });
+  int in[2], out[2];
+  ASSERT_EQ(pipe(in), 0);
+  ASSERT_EQ(pipe(out), 0);
+  ASSERT_EQ(write(in[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  close(in[1]);
+  std::thread reader([&] {
+    for (int steps = 0; steps < 3;) {  // then it is gone, too
+      auto frame = readFrame(out[0]);
+      snapshot::Response response;
+      if (!frame || !response.ParseFromString(*frame)) break;
+      steps += response.has_step() || response.has_error() ? 1 : 0;
+    }
+    close(out[0]);
+  });
+  EXPECT_TRUE(serveWorker(in[0], out[1], {}).has_value());
+  reader.join();
+  close(in[0]);
+  close(out[1]);
+}
+
+TEST(Worker, TellsWhichPassBeginsAndTheGraphsThatAreKept) {
+  const testing::TestModel model = testing::digits();
+  std::string bytes = request(1, [&](auto& r) { r.mutable_open()->set_path(model.model.string()); });
+  bytes += request(2, [](auto& r) { r.mutable_build(); });
+  const Conversation c = talk(bytes);
+  std::vector<std::string> open;  // phases and passes that have begun
+  int passes = 0, optional = 0;
+  for (const snapshot::Response& r : c.responses) {
+    if (!r.has_phase() || r.phase().name() == "materialise") continue;  // told when it is over
+    if (r.phase().ns() == -1) {
+      EXPECT_EQ(static_cast<int>(open.size()), r.phase().depth());
+      open.push_back(r.phase().name());
+      passes += r.phase().depth() > 0 ? 1 : 0;
+      optional += r.phase().pass().name() == r.phase().name() ? 1 : 0;
+    } else {
+      while (static_cast<int>(open.size()) > r.phase().depth() + 1) open.pop_back();
+      ASSERT_FALSE(open.empty()) << r.phase().name();
+      if (r.phase().name() == open.back()) open.pop_back();
+    }
+  }
+  EXPECT_TRUE(open.empty());
+  EXPECT_GT(passes, optional);  // lowering has no option
+  EXPECT_GT(optional, 0);
+  EXPECT_TRUE(c.responses.back().has_build());
+}
+
+// A process that dies sends what waits first.
+TEST(StageTeller, TellsBeforeTheProcessDies) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer has handlers of its own";
+#endif
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto die = [](int number) {
+    StageTeller::waitBeforeDying();
+    StageTeller teller([](const Stage& stage) {
+      usleep(50'000);
+      std::fprintf(stderr, "told %s.", stage.phase.c_str());
+    });
+    for (const char* phase : {"load", "gradient", "optimizer"}) teller.tell({phase, std::make_shared<const Graph>()});
+    std::raise(number);
+  };
+  for (const int number : {SIGSEGV, SIGABRT})
+    EXPECT_EXIT(die(number), ::testing::KilledBySignal(number), "told load.told gradient.told optimizer.");
+}
+
+TEST(StageTeller, DropsWhatWaits) {
+  std::atomic<int> told = 0;
+  StageTeller teller([&](const Stage&) {
+    ++told;
+    usleep(1000);
+  });
+  const auto graph = std::make_shared<const Graph>();
+  for (int i = 0; i < 100; ++i) teller.tell({"load", graph});
+  teller.drop();
+  const int then = told;
+  EXPECT_LT(then, 100);
+  EXPECT_EQ(graph.use_count(), 1);
+  teller.tell({"load", graph});
+  while (told == then) std::this_thread::yield();
+}
+
+TEST(Worker, TakesTheLargestNumbers) {
+  constexpr int kMost = std::numeric_limits<std::int32_t>::max(), kLeast = std::numeric_limits<std::int32_t>::min();
+  std::string bytes = openedAndBuilt();
+  bytes += request(5, [](auto& r) { r.mutable_step()->set_count(3); });
+  bytes += request(6, [&](auto& r) { r.mutable_step()->set_count(kMost); });
+  bytes += request(7, [&](auto& r) { r.mutable_step()->set_count(kLeast); });
+  bytes += request(8, [&](auto& r) { r.mutable_breakpoints()->add_breakpoints()->set_id(kMost); });
+  bytes += request(9, [&](auto& r) { r.mutable_breakpoints()->add_breakpoints()->set_id(kLeast); });
+  const Conversation c = talk(bytes);
+  const auto answer = [&c](std::uint64_t id) {
+    for (const auto& response : c.responses)
+      if (response.id() == id && response.done()) return response;
+    return snapshot::Response();
+  };
+  EXPECT_EQ(answer(6).position().stopped_by(), "end of step") << answer(6).ShortDebugString();
+  ASSERT_TRUE(answer(7).has_position()) << answer(7).ShortDebugString();
+  EXPECT_EQ(answer(7).position().instruction(), 0);
+  for (const std::uint64_t id : {8u, 9u})
+    EXPECT_EQ(answer(id).error().code(), "invalid_argument") << answer(id).ShortDebugString();
+}
+
 std::string openedAndBuilt() {
   const auto model = testing::languageModel();
   std::string bytes = hello(1);
@@ -207,15 +345,56 @@ TEST(Worker, JudgesRecomputeAndAppliesIt) {
   EXPECT_EQ(after.runs_size(), 2);
 }
 
+// The override of a study is set as the whole list, so that setting what was there before takes it back.
+TEST(Worker, StudiesPrecisionAndSetsAnOverride) {
+  const auto set = [](std::uint64_t id, const char* name, const char* value) {
+    return request(id, [&](auto& r) {
+      r.mutable_set_option()->set_name(name);
+      r.mutable_set_option()->set_value(value);
+    });
+  };
+  std::string bytes = openedAndBuilt();
+  bytes += request(5, [](auto& r) { r.mutable_begin_step(); });
+  bytes += request(6, [](auto& r) { r.mutable_run_to()->set_instruction(5); });
+  bytes += request(7, [](auto& r) {
+    r.mutable_precision()->set_measured(1);
+    r.mutable_precision()->set_timed(1);
+  });
+  bytes += set(8, "precision", "bf16") + set(9, "precision.force", "^MatMul$:fp32") + set(10, "precision.force", "");
+  bytes += request(11, [](auto& r) { r.mutable_precision()->set_precision("b16"); });
+  bytes += set(12, "precision", "fp32") + request(13, [](auto& r) { r.mutable_finish_step(); });
+  const Conversation c = talk(bytes);
+  const auto& report = answer(c, 7)->precision();
+  EXPECT_EQ(report.precision(), "bf16");
+  EXPECT_GT(report.classes_size(), 0);
+  EXPECT_GT(report.gradients_size(), 0);
+  EXPECT_EQ(report.cost().steps(), 1);
+  const auto& low = answer(c, 8)->options();
+  EXPECT_FALSE(low.waits()) << "it is applied in the middle of the step";
+  EXPECT_GT(low.proof().values(), 0);
+  EXPECT_FALSE(low.proof().equal());
+  const auto valueOf = [](const snapshot::OptionList& list) {
+    for (const auto& o : list.options())
+      if (o.name() == "precision.force") return o.value();
+    return std::string("none");
+  };
+  EXPECT_EQ(valueOf(answer(c, 9)->options()), "^MatMul$:fp32");
+  EXPECT_EQ(valueOf(answer(c, 10)->options()), "");
+  EXPECT_EQ(answer(c, 11)->error().message(), "precision 'b16': unknown; expected fp32, bf16 or fp16");
+  EXPECT_FALSE(answer(c, 12)->options().waits());
+  EXPECT_TRUE(answer(c, 13)->has_step());
+}
+
 TEST(Worker, AnswersWithAnErrorWhatIsTooLargeToSend) {
   std::string bytes = openedAndBuilt();
   bytes += request(5, [](auto& r) { r.mutable_graph(); });
   bytes += request(6, [](auto& r) { r.mutable_train()->set_steps(2); });
   const Conversation whole = talk(bytes);
   const std::size_t size = answer(whole, 5)->ByteSizeLong();
-  std::size_t next = 0;  // of what comes after the answers to requests 1 to 4
+  std::size_t next =
+      0;  // of what comes after the answers to requests 1 to 4; graphs as events are left out where they do not fit
   for (const auto& response : whole.responses)
-    if (&response != answer(whole, 5)) next = std::max(next, response.ByteSizeLong());
+    if (&response != answer(whole, 5) && !response.has_graph()) next = std::max(next, response.ByteSizeLong());
   ASSERT_GT(size, next) << "the graph must be the largest reply, so that only it is refused";
   const Conversation c = talk(bytes, static_cast<std::uint32_t>(size - 1));
   const auto& error = answer(c, 5)->error();
@@ -294,7 +473,7 @@ TEST(Worker, TellsEveryBuildBeforeTheAnswerThatItBelongsTo) {
 
 TEST(Worker, AnswersWrongQuestionsAboutRecompute) {
   const std::vector<std::pair<const char*, std::int64_t>> wrong{{"Gelu+:2:1", 0}, {"Nothing+:1:-1", 0}, {",", 0}, {"", -5}};
-  std::string bytes = request(1, [](auto& r) { r.mutable_recompute(); }) + openedAndBuilt();
+  std::string bytes = request(9, [](auto& r) { r.mutable_recompute(); }) + openedAndBuilt();
   for (std::size_t i = 0; i < wrong.size(); ++i)
     bytes += request(10 + i, [&](auto& r) {
       r.mutable_recompute()->set_what_if(true);
@@ -312,7 +491,7 @@ TEST(Worker, AnswersWrongQuestionsAboutRecompute) {
   bytes += request(21, [](auto& r) { r.mutable_options(); });
   bytes += request(22, [](auto& r) { r.mutable_train()->set_steps(1); });
   const Conversation c = talk(bytes);
-  EXPECT_NE(c.responses[0].error().message().find("no model is open"), std::string::npos);
+  EXPECT_NE(answer(c, 9)->error().message().find("no model is open"), std::string::npos);
   for (std::size_t i = 0; i < wrong.size(); ++i) EXPECT_TRUE(answer(c, 10 + i)->has_error()) << wrong[i].first;
   EXPECT_EQ(answer(c, 20)->error().code(), "invalid_argument");
   for (const auto& option : answer(c, 21)->options().options())

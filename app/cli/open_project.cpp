@@ -1,0 +1,17 @@
+#include "app/cli/open_project.h"
+
+#include "app/cli/terminal.h"
+
+namespace stepscope::cli {
+
+std::optional<storage::Project> openProject(const std::string& path) {
+  auto project = storage::Project::openReadOnly(path);
+  if (!project) {
+    tellError(project.error().message);
+    return std::nullopt;
+  }
+  for (const std::string& warning : project->warnings()) tell("warning: {}\n", warning);
+  return std::move(*project);
+}
+
+}  // namespace stepscope::cli

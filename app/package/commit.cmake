@@ -1,0 +1,11 @@
+# Writes OUT with the commit of the tree SOURCE, "" outside a repository. Touches it only when the commit is another one.
+execute_process(COMMAND git -C ${SOURCE} rev-parse --short=10 HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(commit "")
+else()
+  execute_process(COMMAND git -C ${SOURCE} diff --quiet HEAD -- RESULT_VARIABLE changed OUTPUT_QUIET ERROR_QUIET)
+  if(changed)
+    string(APPEND commit "+")
+  endif()
+endif()
+file(CONFIGURE OUTPUT ${OUT} CONTENT "#define SS_COMMIT \"${commit}\"\n")

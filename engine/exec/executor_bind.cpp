@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include "engine/exec/executor.h"
+#include "engine/exec/make_kernel.h"
+#include "engine/plan/fits.h"
+#include "kernels/threads.h"
+
+namespace stepscope {
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
+
+// All kernels of a plan are made for the same number.
+int threadsOf(const ExecutionPlan& plan) {
+  for (const Instruction& instruction : plan.instructions)
+    if (!instruction.view) return instruction.spec.threads;
+  return 1;
+}
+
+}  // namespace
+
+Executor::Executor(const Graph& graph, ExecutionPlan plan, std::function<Tensor(ValueId)> state, Backend backend,
+                   const Operators& operators, Device* device)
+    : graph_(graph),
+      plan_(std::move(plan)),
+      state_(std::move(state)),
+      backend_(backend),
+      operators_(operators),
+      device_(device ? *device : cpuDevice()),
+      threads_(threadsOf(plan_)) {
+  SS_CHECK(device_.facts().space == plan_.space);
+}
+
+Status Executor::bind(bool reuse, std::int64_t memoryLimit) {
+  const ThreadScope scope(threads_);
+  const std::size_t count = plan_.instructions.size();
+  instructions_.resize(count);
+  implementations_.assign(count, "");
+  determinism_.assign(count, std::nullopt);
+  bool anyDynamic = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    Instruction& instruction = plan_.instructions[i];
+    const Node& node = graph_.node(instruction.node);
+    instructions_[i].randomNode = static_cast<std::uint32_t>(std::max(0, node.provenance.imported.index));
+    instructions_[i].device = &deviceOf(instruction);
+    instructions_[i].stream = instruction.stream;
+    if (instruction.kind != InstructionKind::kKernel) {
+      instructions_[i].copies = true;
+      implementations_[i] = instruction.kind == InstructionKind::kCopy ? "copy" : "commit";
+      continue;
+    }
+    if (instruction.view) {
+      implementations_[i] = "view";
+      static const Determinism kNothingRuns = Determinism::fixed("the memory of its input: nothing runs");
+      determinism_[i] = kNothingRuns;
+      continue;
+    }
+    if (instruction.dynamic) {
+      implementations_[i] = "chosen at run time";
+      anyDynamic = true;
+      continue;
+    }
+    const std::int64_t begin = monotonicNs();
+    auto made = makeKernel(operators_.kernels, kernelsFor(instruction), instruction.spec, plan_.anyThreads);
+    if (!made) return tl::make_unexpected(labelled(node, made.error()));
+    instructions_[i].kernel = std::move(made->kernel);
+    implementations_[i] = instructions_[i].kernel->implementation();
+    determinism_[i] = std::move(made->determinism);
+    bound_.push_back({node.id, implementations_[i], monotonicNs() - begin});
+    if (const auto bytes = static_cast<std::int64_t>(instructions_[i].kernel->workspaceBytes()); bytes > 0)
+      addWorkspace(plan_, i, bytes);
+  }
+  packArena(plan_, graph_, reuse);
+  if (memoryLimit > 0) SS_TRY(checkFits(plan_, memoryLimit));
+  SS_TRY(allocateMemory());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Instruction& instruction = plan_.instructions[i];
+    Bound& bound = instructions_[i];
+    for (const int b : instruction.inputs) bound.inputs.push_back(viewOf(b));
+    for (const int b : instruction.outputs) bound.outputs.push_back(viewOf(b));
+    if (instruction.workspace >= 0) {
+      const Buffer& workspace = plan_.buffers[at(instruction.workspace)];
+      std::byte* const arena = workspace.space == plan_.space ? arena_.data() : hostArena_.data();
+      bound.workspace = {arena + workspace.offset, static_cast<std::size_t>(workspace.bytes)};
+    }
+    for (const auto& [buffer, expected] : instruction.predicates) {
+      const TensorView view = viewOf(buffer);
+      if (view.dtype != DType::kBool)
+        return invalid(
+            fmt::format("condition '{}': {}; expected bool", plan_.buffers[at(buffer)].name, dtypeName(view.dtype)));
+      bound.predicates.emplace_back(static_cast<const bool*>(view.data), expected);
+    }
+    todo_.push_back(static_cast<std::uint8_t>((instruction.view ? kNothing : kKernel) |
+                                              (instruction.updateEntry ? kUpdateOnly : 0) |
+                                              (bound.predicates.empty() ? 0 : kConditional)));
+  }
+  SS_TRY(bindEvents());
+  findSaves();
+  if (anyDynamic) {
+    dynamicGraph_ = std::make_unique<Graph>(graph_);
+    dynamicInference_ =
+        std::make_unique<Inference>(*dynamicGraph_, InferOptions{.foldElements = -1, .operators = &operators_});
+  }
+  return {};
+}
+
+// Kernels begin their messages with the op, which the label of the node says already.
+Error Executor::labelled(const Node& node, Error error) {
+  const std::string op = node.op + ": ";
+  if (error.message.starts_with(op)) error.message.erase(0, op.size());
+  error.message.insert(0, node.label() + ": ");
+  return error;
+}
+
+std::string_view Executor::kernelsFor(const Instruction& instruction) const {
+  return backend_ == Backend::kReference ? kReferenceDevice : std::string_view(deviceOf(instruction).facts().kernels);
+}
+
+Status Executor::bindEvents() {
+  SS_TRY(device_.needStreams(plan_.streams));
+  for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
+    for (const Wait& wait : plan_.instructions[i].waits) {
+      todo_[i] |= kOrdered;
+      todo_[at(wait.instruction)] |= kOrdered;
+      if (auto& event = instructions_[at(wait.instruction)].event; !event) {
+        SS_ASSIGN(event, device_.makeEvent());
+      }
+    }
+  return {};
+}
+
+// State that is written while something that may fail is still to come has to be saved at full speed. The plan puts what
+// writes state at the end, and kernels of updates only compute, so that of most plans nothing is saved.
+void Executor::findSaves() {
+  bool laterMayFail = false;
+  for (std::size_t i = plan_.instructions.size(); i-- > 0;) {
+    const Instruction& instruction = plan_.instructions[i];
+    if (instruction.view) continue;
+    const Bound& bound = instructions_[i];
+    laterMayFail |= instruction.dynamic || (bound.kernel && bound.kernel->mayFail()) || !device_.facts().immediate;
+    for (const int out : instruction.outputs)
+      if (laterMayFail && out >= 0 && plan_.buffers[at(plan_.root(out))].home == Home::kState) todo_[i] |= kSaves;
+  }
+}
+
+Status Executor::allocateMemory() {
+  SS_ASSIGN(arena_, device_.allocate(plan_.arenaBytes));
+  SS_ASSIGN(hostArena_, cpuDevice().allocate(plan_.hostArenaBytes));
+  inputs_.resize(plan_.buffers.size());
+  dynamic_.resize(plan_.buffers.size());
+  constants_.resize(plan_.buffers.size());
+  for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const Buffer& buffer = plan_.buffers[b];
+    if (buffer.shares >= 0 || !buffer.value) continue;
+    if (buffer.home == Home::kConstant && buffer.space == Space::kDevice) {
+      const Tensor& constant = *graph_.value(buffer.value).data;
+      SS_ASSIGN(constants_[b], makeTensor(device_, constant.dtype(), constant.dims()));
+      SS_TRY(writeTensor(device_, constants_[b].view(), constant.view()));
+    }
+    if (buffer.home != Home::kInput) continue;
+    const ValueType& type = graph_.value(buffer.value).type;
+    const auto dims = type.shape ? knownDims(*type.shape) : std::nullopt;
+    if (!dims) return invalid(fmt::format("input '{}': {}; expected numbers for every extent", buffer.name, type.text()));
+    inputs_[b] = Tensor(type.dtype, *dims);
+  }
+  if (plan_.space == Space::kHost) return {};
+  copyInstructionOf_.assign(graph_.valueCapacity(), -1);
+  for (std::size_t i = 0; i < plan_.instructions.size(); ++i)
+    if (const Instruction& copy = plan_.instructions[i]; copy.kind == InstructionKind::kCopy)
+      copyInstructionOf_[at(plan_.buffers[at(copy.outputs[0])].value)] = static_cast<int>(i);
+  return {};
+}
+
+}  // namespace stepscope

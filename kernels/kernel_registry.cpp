@@ -1,0 +1,172 @@
+#include "kernels/kernel_registry.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "kernels/converted_kernel.h"
+
+namespace stepscope {
+namespace {
+
+std::string keyOf(std::string_view domain, std::string_view op) {
+  std::string key;
+  key.reserve(domain.size() + op.size() + 1);
+  key.append(domain) += '\n';
+  return key.append(op);
+}
+
+std::string labelOf(std::string_view domain, std::string_view op) {
+  return "kernel for '" + std::string(domain) + (domain.empty() ? "" : ".") + std::string(op) + "'";
+}
+
+// What KernelEntry::dtypes is about.
+DTypeMask dtypeOf(const KernelSpec& spec) {
+  for (const auto* operands : {&spec.inputs, &spec.outputs})
+    for (const OperandSpec& operand : *operands)
+      if (operand.present()) return dtypeBit(operand.dtype);
+  return kAnyDType;
+}
+
+bool isPlain(const OperandSpec& operand) { return operand.layout == Layout::kPlain; }
+
+bool allPlain(const KernelSpec& spec) {
+  return std::all_of(spec.inputs.begin(), spec.inputs.end(), isPlain) &&
+         std::all_of(spec.outputs.begin(), spec.outputs.end(), isPlain);
+}
+
+// A kernel for plain operands, with plain copies of those that are not in its workspace.
+class ReorderedKernel final : public Kernel {
+ public:
+  ReorderedKernel(KernelSpec spec, std::unique_ptr<Kernel> inner) : spec_(std::move(spec)), inner_(std::move(inner)) {
+    for (auto* operands : {&spec_.inputs, &spec_.outputs})
+      for (const OperandSpec& operand : *operands) {
+        offsets_.push_back(copies_);
+        if (!isPlain(operand))
+          copies_ += (static_cast<std::size_t>(elementCount(operand.dims)) * dtypeSize(operand.dtype) + 63) / 64 * 64;
+      }
+    inputs_.resize(spec_.inputs.size());
+    outputs_.resize(spec_.outputs.size());
+  }
+  std::size_t workspaceBytes() const override { return copies_ + inner_->workspaceBytes(); }
+
+  Status run(const KernelCall& call) override {
+    const auto copyOf = [&](TensorView view, const OperandSpec& operand, std::size_t k) {
+      if (!isPlain(operand)) view.data = call.workspace.data() + offsets_[k];
+      return view;
+    };
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const OperandSpec& operand = spec_.inputs[i];
+      inputs_[i] = copyOf(call.inputs[i], operand, i);
+      if (!isPlain(operand))
+        reorderLayout(call.inputs[i].data, operand.layout, inputs_[i].data, Layout::kPlain, operand.dtype, operand.dims,
+                      spec_.threads);
+    }
+    for (std::size_t o = 0; o < outputs_.size(); ++o)
+      outputs_[o] = copyOf(call.outputs[o], spec_.outputs[o], inputs_.size() + o);
+    const KernelCall inner{inputs_, outputs_, call.workspace.subspan(copies_), call.random, call.stream, {}};
+    SS_TRY(inner_->run(inner));
+    for (std::size_t o = 0; o < outputs_.size(); ++o) {
+      const OperandSpec& operand = spec_.outputs[o];
+      if (!isPlain(operand))
+        reorderLayout(outputs_[o].data, Layout::kPlain, call.outputs[o].data, operand.layout, operand.dtype, operand.dims,
+                      spec_.threads);
+    }
+    return {};
+  }
+  bool mayFail() const override { return inner_->mayFail(); }
+  std::string implementation() const override { return inner_->implementation() + " between reorders"; }
+  Determinism determinism() const override { return inner_->determinism(); }
+
+ private:
+  KernelSpec spec_;
+  std::unique_ptr<Kernel> inner_;
+  std::vector<std::size_t> offsets_;  // of the copies, inputs first
+  std::size_t copies_ = 0;            // bytes
+  std::vector<TensorView> inputs_, outputs_;
+};
+
+KernelSpec plainOf(const KernelSpec& spec) {
+  KernelSpec plain = spec;
+  for (auto* operands : {&plain.inputs, &plain.outputs})
+    for (OperandSpec& operand : *operands) operand.layout = Layout::kPlain;
+  return plain;
+}
+
+}  // namespace
+
+std::string_view deviceName(Backend backend) { return backend == Backend::kCpu ? "cpu" : kReferenceDevice; }
+
+Status KernelRegistry::add(std::string_view device, std::span<const KernelEntry> entries) {
+  Table& table = byDevice_.try_emplace(std::string(device)).first->second;
+  for (const KernelEntry& entry : entries) {
+    const auto error = [&](const std::string& what) {
+      return invalid(labelOf(entry.domain, entry.op) + " of device '" + std::string(device) + "': found " + what);
+    };
+    if (entry.op.empty() || entry.make == nullptr) return error("no op or no factory; expected both");
+    std::vector<std::size_t>& same = table[keyOf(entry.domain, entry.op)];
+    for (const std::size_t other : same)
+      if ((all_[other].entry.dtypes & entry.dtypes) != 0)
+        return error("a second one for the same element types; expected one for each");
+    same.push_back(all_.size());
+    all_.push_back({std::string(device), entry});
+  }
+  return {};
+}
+
+const std::vector<std::size_t>* KernelRegistry::entriesOf(std::string_view device, std::string_view domain,
+                                                          std::string_view op) const {
+  const auto table = byDevice_.find(device);
+  if (table == byDevice_.end()) return nullptr;
+  const auto it = table->second.find(keyOf(domain, op));
+  return it == table->second.end() ? nullptr : &it->second;
+}
+
+bool KernelRegistry::has(std::string_view device, std::string_view domain, std::string_view op) const {
+  return entriesOf(device, domain, op) != nullptr;
+}
+
+// kUnsupported when the device has nothing for the spec.
+Result<std::unique_ptr<Kernel>> KernelRegistry::makeOn(std::string_view device, const KernelSpec& spec, bool plain) const {
+  if (const auto* entries = entriesOf(device, spec.domain, spec.op))
+    for (const std::size_t i : *entries) {
+      const KernelEntry& entry = all_[i].entry;
+      if ((entry.dtypes & dtypeOf(spec)) == 0 || (!plain && !entry.layouts)) continue;
+      if (entry.user == nullptr) return entry.make(spec);
+      KernelSpec own = spec;
+      own.user = entry.user;
+      return entry.make(own);
+    }
+  return unsupported(labelOf(spec.domain, spec.op) + ": none in this build");
+}
+
+Result<std::unique_ptr<Kernel>> KernelRegistry::make(std::string_view device, const KernelSpec& spec) const {
+  const bool plain = allPlain(spec);
+  if (device != kReferenceDevice) {
+    auto kernel = makeOn(device, spec, plain);
+    if (kernel || kernel.error().code != ErrorCode::kUnsupported) return kernel;
+    if (canBeConverted(spec)) {
+      auto inner = makeOn(device, widened(spec), true);
+      if (inner) return makeConvertedKernel(*this, device, spec, std::move(*inner));
+      if (inner.error().code != ErrorCode::kUnsupported) return inner;
+    }
+  }
+  if (plain) return makeOn(kReferenceDevice, spec, plain);
+  SS_ASSIGN(auto inner, make(device, plainOf(spec)));
+  return std::make_unique<ReorderedKernel>(spec, std::move(inner));
+}
+
+const KernelRegistry& builtInKernels() {
+  static const KernelRegistry registry = [] {
+    KernelRegistry made;
+    SS_CHECK(made.add(kReferenceDevice, referenceKernels()));
+    SS_CHECK(made.add("cpu", cpuKernels()));
+    return made;
+  }();
+  return registry;
+}
+
+Result<std::unique_ptr<Kernel>> makeKernel(Backend backend, const KernelSpec& spec) {
+  return builtInKernels().make(deviceName(backend), spec);
+}
+
+}  // namespace stepscope

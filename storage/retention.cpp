@@ -1,0 +1,85 @@
+#include "storage/retention.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+
+#include "storage/schema.h"
+
+namespace stepscope::storage {
+namespace {
+
+constexpr std::int64_t kEvery[] = {16, 256};
+constexpr std::int64_t kPatience = 256;  // steps between two thinnings
+constexpr auto kBackupAge = std::chrono::hours(24 * 30);
+
+}  // namespace
+
+void SpanThinning::keep(std::string_view option) {
+  std::int64_t steps = 0;
+  std::from_chars(option.data(), option.data() + option.size(), steps);
+  keep_ = std::clamp<std::int64_t>(steps, 0, std::int64_t{1} << 40);
+  done_ = {-1, -1};
+  wait_ = 0;
+}
+
+Status SpanThinning::after(const Connection& connection, std::int64_t run, std::int64_t newest) {
+  if (keep_ == 0 || wait_-- > 0) return {};
+  wait_ = kPatience;
+  std::int64_t age = keep_;
+  for (std::size_t level = 0; level < done_.size(); ++level, age *= 16) {
+    const std::int64_t until = newest - age;
+    done_[level] = std::min(done_[level], newest);  // a run that went back writes those steps again
+    if (until <= done_[level]) continue;
+    SS_STORE_ASSIGN(Statement statement,
+                    connection.prepare(fmt::format("DELETE FROM step_spans WHERE step_id IN (SELECT id FROM steps WHERE run "
+                                                   "= ? AND step > ? AND step <= ? AND step % {} != 0)",
+                                                   kEvery[level])));
+    SS_STORE_TRY(statement.bind(run, done_[level], until).run());
+    done_[level] = until;
+  }
+  return {};
+}
+
+Status deleteRun(const Project& project, std::int64_t run) {
+  if (!project.writable())
+    return fail(ErrorCode::kReadOnly,
+                fmt::format("project '{}': opened for reading; expected one opened for writing", project.path()));
+  const Connection& connection = project.connection();
+  SS_STORE_ASSIGN(const std::int64_t there, connection.integer(fmt::format("SELECT count(*) FROM runs WHERE id = {}", run)));
+  if (there == 0)
+    return fail(ErrorCode::kNotFound,
+                fmt::format("run '{}': not in this project; expected one that `stepscope inspect` lists", run));
+  std::string sql = "BEGIN IMMEDIATE;";
+  for (const Table& table : tables()) {
+    const bool ofRun =
+        std::any_of(table.columns.begin(), table.columns.end(), [](const Column& c) { return c.name == "run"; });
+    if (ofRun) sql += fmt::format("DELETE FROM {} WHERE run = {};", table.name, run);
+  }
+  sql += fmt::format("DELETE FROM runs WHERE id = {}; COMMIT;", run);
+  if (Status deleted = connection.execute(sql); !deleted) {
+    (void)connection.execute("ROLLBACK");
+    return deleted;
+  }
+  // It attaches a file of its own to write into.
+  sqlite3_limit(connection.handle(), SQLITE_LIMIT_ATTACHED, 1);
+  const Status compact = connection.execute("VACUUM");
+  sqlite3_limit(connection.handle(), SQLITE_LIMIT_ATTACHED, 0);
+  return compact;
+}
+
+void removeOldBackups(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (int version = 1; version < kSchemaVersion; ++version) {
+    const fs::path backup = fmt::format("{}.v{}.bak", path, version);
+    const auto written = fs::last_write_time(backup, error);
+    if (!error && fs::file_time_type::clock::now() - written > kBackupAge) fs::remove(backup, error);
+  }
+}
+
+}  // namespace stepscope::storage

@@ -1,0 +1,86 @@
+// What PyTorch's exporters write for hstack and its like: sequences in the branches of an If, and a map over a sequence.
+#include <gtest/gtest.h>
+
+#include "tests/engine/passes/small_step.h"
+
+namespace stepscope::testing {
+namespace {
+
+using Numbers = std::vector<double>;
+
+std::string subgraph(const std::string& name, const std::string& body, const std::string& inputs,
+                     const std::string& output) {
+  std::string text = "attribute { name: \"" + name + "\" type: GRAPH g { name: \"" + name + "\" " + body;
+  std::istringstream names(inputs);
+  for (std::string input; names >> input;)
+    text += "input { name: \"" + input + "\" type { tensor_type { elem_type: 1 } } } ";
+  return text + "output { name: \"" + output + "\" } } } ";
+}
+
+std::string sumOf(const std::string& y) { return node("ReduceSum", y, "loss", attribute("keepdims", 0)); }
+
+// hstack of two vectors through TorchScript: axis 0 for vectors, axis 1 for everything else; here the second would not fit.
+TEST(Sequences, OfAnIfWhoseConditionFollowsFromTheRankOfAnElement) {
+  const auto joined = [](const std::string& name, std::int64_t axis) {
+    return node("ConcatFromSequence", "parts", name, attribute("axis", axis) + attribute("new_axis", 0));
+  };
+  const std::string graph = floats("a", {2}, {1, 2}) + floats("b", {2}, {3, 4}) + ints("first", {}, {0}) +
+                            ints("one", {}, {1}) + node("SequenceConstruct", "a b", "parts") +
+                            node("SequenceAt", "parts first", "element") + node("Shape", "element", "extents") +
+                            node("Size", "extents", "rank") + node("Equal", "rank one", "vectors") +
+                            "node { op_type: \"If\" name: \"if\" input: \"vectors\" output: \"y\" " +
+                            subgraph("then_branch", joined("t", 0), "", "t") +
+                            subgraph("else_branch", joined("e", 1), "", "e") + "} " + node("Mul", "y y", "q") + sumOf("q");
+  const auto step = smallStep(graph, 17, {"a", "b"});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_EQ(step->loss, 30);
+  EXPECT_EQ(step->gradients.at("a"), (Numbers{2, 4}));
+  EXPECT_EQ(step->gradients.at("b"), (Numbers{6, 8}));
+}
+
+// hstack through dynamo: atleast_1d of every element, whose body asks for the rank.
+TEST(Sequences, AreMappedElementByElement) {
+  const std::string deeper = node("Reshape", "x wide", "r");
+  const std::string body = node("Shape", "x", "s") + node("Size", "s", "rank") + node("Equal", "rank none", "scalar") +
+                           "node { op_type: \"If\" name: \"atleast\" input: \"scalar\" output: \"out\" " +
+                           subgraph("then_branch", deeper, "", "r") +
+                           subgraph("else_branch", node("Mul", "x factor", "m"), "", "m") + "} ";
+  const std::string graph =
+      floats("a", {2}, {1, 2}) + floats("b", {}, {3}) + floats("by", {}, {5}) + ints("none", {}, {0}) +
+      ints("wide", {1}, {1}) + node("SequenceConstruct", "a b", "parts") +
+      "node { op_type: \"SequenceMap\" name: \"map\" input: \"parts\" input: \"by\" output: \"mapped\" " +
+      subgraph("body", body, "x factor", "out") + "} " + node("ConcatFromSequence", "mapped", "y", attribute("axis", 0)) +
+      node("Mul", "y y", "q") + sumOf("q");
+  const auto step = smallStep(graph, 17, {"a", "b"}, {1, {{"train", "^(a|b)$"}}, {}});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_EQ(step->loss, 25 + 100 + 9);
+  EXPECT_EQ(step->gradients.at("a"), (Numbers{50, 100}));
+  EXPECT_EQ(step->gradients.at("b"), (Numbers{6}));
+}
+
+TEST(Sequences, OfUnknownElementsAreNotMapped) {
+  const std::string graph =
+      "input { name: \"n\" type { tensor_type { elem_type: 1 shape { dim { dim_param: \"rows\" } } } } } " +
+      floats("w", {}, {1}) + node("SplitToSequence", "n", "parts") +
+      "node { op_type: \"SequenceMap\" name: \"map\" input: \"parts\" output: \"mapped\" " +
+      subgraph("body", node("Relu", "x", "out"), "x", "out") + "} " +
+      node("ConcatFromSequence", "mapped", "y", attribute("axis", 0)) + node("Mul", "y w", "q") + sumOf("q");
+  const auto step = smallStep(graph, 17, {"w"});
+  ASSERT_FALSE(step.has_value());
+  EXPECT_NE(step.error().message.find("SequenceMap 'map'"), std::string::npos) << step.error().message;
+}
+
+// Quantisers of other tools write a scale of one element beside a scalar zero point.
+TEST(Quantisation, TakesAScaleOfOneElementBesideAScalarZeroPoint) {
+  const std::string zero = "initializer { name: \"zero\" data_type: 3 int32_data: 1 } ";
+  const std::string graph = floats("w", {3}, {0.5, -1, 2}) + floats("scale", {1}, {0.5f}) + zero +
+                            node("QuantizeLinear", "w scale zero", "q") + node("DequantizeLinear", "q scale zero", "d") +
+                            sumOf("d");
+  const auto step = smallStep(graph, 17, {"w"}, {1, {{"train", "^w$"}}, {}});
+  ASSERT_TRUE(step.has_value()) << step.error().message;
+  EXPECT_EQ(step->loss, 1.5);
+  EXPECT_EQ(step->gradients.at("w"), (Numbers{1, 1, 1}));
+}
+
+}  // namespace
+}  // namespace stepscope::testing

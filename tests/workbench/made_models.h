@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Model files that tests of the window make, for what no bundled model has. Without Qt: the engine's names are not its.
+#pragma once
+
+#include <string>
+
+namespace stepscope::testing {
+
+// The bytes of y = x · scale with x float32[batch, width], one parameter and no loss; `width` names the symbolic extent.
+std::string scaledModel(const std::string& width);
+
+}  // namespace stepscope::testing

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/run_comparison.h"
+
+#include <QStringList>
+#include <set>
+
+namespace stepscope {
+
+std::vector<QString> differences(const std::vector<RunEntry>& runs) {
+  std::set<QString> names;
+  for (const RunEntry& run : runs)
+    for (const auto& [name, value] : run.settings) names.insert(name);
+  const auto valueOf = [](const RunEntry& run, const QString& name) {
+    const auto it = run.settings.find(name);
+    return it == run.settings.end() ? QString() : it->second;
+  };
+  std::vector<QString> out;
+  for (const RunEntry& run : runs) {
+    QStringList own;
+    for (const QString& name : names) {
+      bool differ = false;
+      for (const RunEntry& other : runs) differ = differ || valueOf(other, name) != valueOf(run, name);
+      const QString value = valueOf(run, name);
+      if (differ) own << name + ' ' + (value.isEmpty() ? QStringLiteral("–") : value);
+    }
+    out.push_back(own.join(QStringLiteral(" · ")));
+  }
+  return out;
+}
+
+}  // namespace stepscope
