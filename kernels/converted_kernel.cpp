@@ -8,8 +8,6 @@
 namespace stepscope {
 namespace {
 
-bool isLow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 class ConvertedKernel final : public Kernel {
  public:
   explicit ConvertedKernel(std::unique_ptr<Kernel> inner) : inner_(std::move(inner)) {}

@@ -42,6 +42,8 @@ std::optional<DType> dtypeFromOnnx(int number);
 constexpr bool isFloating(DType dtype) {
   return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
+// float16 and bfloat16: the two that training in low precision computes in.
+constexpr bool isLow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
 constexpr bool isUnsigned(DType dtype) {
   return dtype == DType::kU8 || dtype == DType::kU16 || dtype == DType::kU32 || dtype == DType::kU64;
 }

@@ -8,8 +8,6 @@
 namespace stepscope {
 namespace {
 
-bool isLow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 DType keptAs(const TrainOptions& options, DType inFile) {
   if (options.masterWeights == "fp32" && isLow(inFile)) return DType::kF32;
   if (options.masterWeights == "off" && inFile == DType::kF32 && options.precision != "fp32")

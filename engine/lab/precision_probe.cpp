@@ -20,8 +20,6 @@ std::int64_t strideOf(std::int64_t elements) {
   return elements <= kPrecisionSample ? 1 : ((elements + kPrecisionSample - 1) / kPrecisionSample) | 1;
 }
 
-bool isLow(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16; }
-
 // The value that was cast, however often.
 ValueId beforeCasts(const Graph& graph, ValueId id) {
   while (id) {

@@ -112,7 +112,7 @@ class SyntheticSource final : public DataSource {
 bool losslessTo(DType from, DType to) {
   if (isInteger(from) && (to == DType::kI64 || to == DType::kI32)) return true;
   if (from == DType::kF64 && to == DType::kF32) return true;
-  if ((from == DType::kF16 || from == DType::kBF16) && (to == DType::kF32 || to == DType::kF64)) return true;
+  if (isLow(from) && (to == DType::kF32 || to == DType::kF64)) return true;
   if (from == DType::kF32 && to == DType::kF64) return true;
   return (from == DType::kBool && isInteger(to)) || (from == DType::kU8 && to == DType::kBool);
 }
@@ -124,7 +124,7 @@ bool mayNotFit(DType from, DType to) {
 }
 
 // A file in float16 or bfloat16 is fed from arrays of more digits, which NumPy has.
-bool isRounded(DType from, DType to) { return isFloating(from) && from != to && (to == DType::kF16 || to == DType::kBF16); }
+bool isRounded(DType from, DType to) { return isFloating(from) && from != to && isLow(to); }
 
 Result<Tensor> rounded(const std::string& what, const TensorView& contents, DType dtype) {
   Tensor out = convertTensor(contents, dtype);

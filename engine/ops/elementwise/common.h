@@ -29,7 +29,7 @@ inline constexpr LayoutRule kVectorLayout{
     .inputs = kAllInputs, .outputs = bit(0), .together = true, .elementwise = true, .vectors = true};
 
 // The type of a sum over many elements of `dtype`: float32 for float16 and bfloat16, whose range and digits it leaves.
-constexpr DType sumType(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
+constexpr DType sumType(DType dtype) { return isLow(dtype) ? DType::kF32 : dtype; }
 
 // --- shape rules
 Status floatUnary(ShapeContext& c);              // floating input; output 0 like input 0

@@ -18,7 +18,7 @@ ValueId countPerResult(GradientContext& g, ValueId like) {
 
 Status gradient(GradientContext& g) {
   // In float32 for half types: a count above 65504 is infinite in float16.
-  const bool half = g.dtype(g.dy(0)) == DType::kF16 || g.dtype(g.dy(0)) == DType::kBF16;
+  const bool half = isLow(g.dtype(g.dy(0)));
   ValueId dy = g.dy(0);
   if (half) dy = g.op("Cast", {dy}, {{"to", static_cast<std::int64_t>(DType::kF32)}});
   dy = g.castLike(g.div(dy, countPerResult(g, dy)), g.x(0));

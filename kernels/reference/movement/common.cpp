@@ -9,7 +9,7 @@ class AccumulatingKernel final : public Kernel {
   std::size_t workspaceBytes() const override {
     if (spec_.outputs.empty()) return 0;
     const OperandSpec& y = spec_.outputs[0];
-    if (y.dtype != DType::kF16 && y.dtype != DType::kBF16) return 0;
+    if (!isLow(y.dtype)) return 0;
     return static_cast<std::size_t>(elementCount(y.dims)) * sizeof(float);
   }
   Status run(const KernelCall& call) override { return function_(spec_, call); }
