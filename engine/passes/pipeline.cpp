@@ -13,6 +13,7 @@
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fold_transposes.h"
+#include "engine/passes/fuse_attention.h"
 #include "engine/passes/fuse_batch_norm.h"
 #include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_gather_grad.h"
@@ -97,6 +98,9 @@ PassList beforeGradient() {
               {"fuse_normalization",
                "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
                fuseNormalization},
+              {"fuse_attention",
+               "computes attention in one node that never stores its scores; they are computed again for the gradient",
+               fuseAttention, kOff},
               {"assign_precision", "computes every op in the type of its precision class, with casts between them",
                assignPrecision, kMandatory},
           }};

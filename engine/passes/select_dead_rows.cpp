@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include "engine/passes/pattern.h"
-
 namespace stepscope {
 namespace {
 
@@ -31,8 +29,10 @@ bool saysDeadRow(const Graph& graph, const Inference& inference, ValueId conditi
   return false;
 }
 
-// The value behind the Where, when nothing else that is differentiated reads the softmax.
-ValueId selectedOf(const Graph& graph, const Inference& inference, const Readers& readers, const Node& softmax) {
+}  // namespace
+
+ValueId selectedWithoutDeadRows(const Graph& graph, const Inference& inference, const Readers& readers,
+                                const Node& softmax) {
   const ValueId s = softmax.output(0);
   if (readers.isKept(s)) return {};
   ValueId selected;
@@ -48,15 +48,14 @@ ValueId selectedOf(const Graph& graph, const Inference& inference, const Readers
   return selected;
 }
 
-}  // namespace
-
 Status selectDeadRows(Graph& graph, PassContext& context) {
   const Readers readers(graph);
   for (const NodeId id : std::vector<NodeId>(graph.order())) {
     const Node& node = graph.node(id);
     if (node.domain != kInternalDomain || node.op != "SoftmaxGrad") continue;
     const Node* softmax = producerOf(graph, node.input(1), "Softmax");
-    const ValueId selected = softmax != nullptr ? selectedOf(graph, context.inference, readers, *softmax) : ValueId{};
+    const ValueId selected =
+        softmax != nullptr ? selectedWithoutDeadRows(graph, context.inference, readers, *softmax) : ValueId{};
     if (!selected || graph.value(selected).type.dtype != graph.value(node.input(1)).type.dtype) continue;
     graph.mutableNode(id).inputs[1] = selected;
     graph.logChange(id);

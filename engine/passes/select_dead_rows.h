@@ -11,8 +11,12 @@
 #pragma once
 
 #include "engine/passes/pass.h"
+#include "engine/passes/pattern.h"
 
 namespace stepscope {
+
+// The value behind that Where; nothing where it is not all that reads the softmax.
+ValueId selectedWithoutDeadRows(const Graph& graph, const Inference& inference, const Readers& readers, const Node& softmax);
 
 // Matches are softmax gradients that read another value.
 Status selectDeadRows(Graph& graph, PassContext& context);

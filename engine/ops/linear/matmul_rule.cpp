@@ -1,5 +1,7 @@
 #include "engine/ops/linear/matmul_rule.h"
 
+#include <algorithm>
+
 namespace stepscope::ops {
 namespace {
 
@@ -28,6 +30,21 @@ Result<Shape> productShape(ShapeContext& c, const Shape& left, const Shape& righ
   if (left.size() > 1) y.push_back(left[left.size() - 2]);
   if (right.size() > 1) y.push_back(right.back());
   return y;
+}
+
+Result<Shape> permutedShape(ShapeContext& c, const Shape& shape, std::string_view name) {
+  const auto perm = c.attrs().integers(name);
+  if (perm.empty()) return shape;
+  std::vector<std::int64_t> sorted = perm;
+  std::sort(sorted.begin(), sorted.end());
+  Shape result;
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted.size() != shape.size() || sorted[i] != static_cast<std::int64_t>(i))
+      return c.error("attribute " + std::string(name) + " is " + dimsText(perm) + "; expected the axes of " +
+                     shapeText(shape) + " in some order");
+    result.push_back(shape[static_cast<std::size_t>(perm[i])]);
+  }
+  return result;
 }
 
 Status requireOneType(const ShapeContext& c, std::initializer_list<std::size_t> inputs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string_view>
 
 #include "engine/ops/gradient_context.h"
 #include "engine/ops/op_def.h"
@@ -16,6 +17,10 @@ Status requireOneType(const ShapeContext& c, std::initializer_list<std::size_t> 
 Status inferMatMul(ShapeContext& c, std::size_t a, std::size_t b, bool transA, bool transB, DType dtype);
 // Extents of the product of operands of shape `left` and `right`. Errors: rank 0, inner or batch extents that contradict.
 Result<Shape> productShape(ShapeContext& c, const Shape& left, const Shape& right);
+
+// `shape` with its axes in the order of attribute `name` (ONNX Transpose's `perm`); as it is without the attribute. Errors:
+// an order that is none of its axes.
+Result<Shape> permutedShape(ShapeContext& c, const Shape& shape, std::string_view name);
 
 // Gradients of y = alpha · op(x0) · op(x1) to inputs 0 and 1:
 //   dA = dY · op(B)^T,  dB = op(A)^T · dY  (operands exchanged where op transposes), summed over broadcast batch axes.

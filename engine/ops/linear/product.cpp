@@ -1,26 +1,8 @@
-#include <algorithm>
-
 #include "engine/ops/linear/matmul_rule.h"
 #include "engine/ops/linear/ops.h"
 
 namespace stepscope::ops {
 namespace {
-
-// `shape` with its axes in the order of attribute `name`; as it is without the attribute.
-Result<Shape> permuted(ShapeContext& c, const Shape& shape, std::string_view name) {
-  const auto perm = c.attrs().integers(name);
-  if (perm.empty()) return shape;
-  std::vector<std::int64_t> sorted = perm;
-  std::sort(sorted.begin(), sorted.end());
-  Shape result;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted.size() != shape.size() || sorted[i] != static_cast<std::int64_t>(i))
-      return c.error("attribute " + std::string(name) + " is " + dimsText(perm) + "; expected the axes of " +
-                     shapeText(shape) + " in some order");
-    result.push_back(shape[static_cast<std::size_t>(perm[i])]);
-  }
-  return result;
-}
 
 Status inferShape(ShapeContext& c) {
   SS_TRY(requireOneType(c, {0, 1, 2, 3}));
@@ -28,8 +10,8 @@ Status inferShape(ShapeContext& c) {
     c.setOutput(0, c.inputDType(0), std::nullopt);
     return {};
   }
-  SS_ASSIGN(const Shape left, permuted(c, *c.inputShape(0), "permA"));
-  SS_ASSIGN(const Shape right, permuted(c, *c.inputShape(1), "permB"));
+  SS_ASSIGN(const Shape left, permutedShape(c, *c.inputShape(0), "permA"));
+  SS_ASSIGN(const Shape right, permutedShape(c, *c.inputShape(1), "permB"));
   SS_ASSIGN(const Shape y, productShape(c, left, right));
   if (c.hasInput(2) && c.rankKnown(2)) {
     const Shape& bias = *c.inputShape(2);
@@ -37,7 +19,7 @@ Status inferShape(ShapeContext& c) {
       return c.error("bias has shape " + shapeText(bias) + "; expected one extent, that of the columns");
     SS_TRY(c.unify(bias[0], right.back(), "bias and columns of the product"));
   }
-  SS_ASSIGN(Shape stored, permuted(c, y, "permY"));
+  SS_ASSIGN(Shape stored, permutedShape(c, y, "permY"));
   if (c.hasInput(3) && c.rankKnown(3)) SS_TRY(c.unifyShapes(*c.inputShape(3), stored, "addend and result"));
   if (const std::string activation = c.attrs().text("activation", "Relu"); activation != "Relu")
     return c.error("attribute activation is '" + activation + "'; expected Relu");

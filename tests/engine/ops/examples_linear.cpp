@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "tests/engine/ops/op_example.h"
 
 namespace stepscope::testing {
@@ -7,6 +9,64 @@ using In = ExampleInput;
 using Ints = std::vector<std::int64_t>;
 
 constexpr std::int64_t kOne = 1;
+
+void addAttention(std::vector<OpExample>& all) {
+  const Attributes heads{{"permQ", Ints{0, 2, 1, 3}},
+                         {"permK", Ints{0, 2, 1, 3}},
+                         {"permV", Ints{0, 2, 1, 3}},
+                         {"permY", Ints{0, 2, 1, 3}},
+                         {"scale", 0.5F}};
+  const auto with = [](Attributes attrs, std::initializer_list<std::pair<std::string, AttrValue>> more) {
+    for (const auto& [name, value] : more) attrs.set(name, value);
+    return attrs;
+  };
+  const auto attention = [&](std::string name, std::vector<In> inputs, Attributes attrs, std::size_t outputs = 1) {
+    all.push_back({"FusedAttention_" + name, "stepscope", "FusedAttention", std::move(inputs), outputs, std::move(attrs)});
+  };
+  const In q = In::random({2, 4, 3, 5}), k = In::random({2, 6, 3, 5}), v = In::random({2, 6, 3, 4});
+  attention("plain", {In::random({3, 4}), In::random({5, 4}), In::random({5, 2})}, {});
+  attention("batches", {In::random({2, 3, 4}), In::random({2, 5, 4}), In::random({2, 5, 4})}, {{"scale", 2.0F}});
+  attention("heads_in_place", {q, k, v}, heads);
+  attention("stored_by_columns", {In::random({2, 4, 3}), In::random({2, 4, 5}), In::random({2, 6, 5})},
+            {{"permQ", Ints{0, 2, 1}}, {"permK", Ints{0, 2, 1}}, {"permV", Ints{0, 2, 1}}, {"permY", Ints{0, 2, 1}}});
+  attention("no_neighbours", {In::random({3, 5, 4}), In::random({3, 5, 6}), In::random({2, 5, 6})},
+            {{"permQ", Ints{1, 2, 0}}, {"permK", Ints{1, 2, 0}}, {"permV", Ints{1, 2, 0}}});
+  attention("mask_added", {q, k, v, In::random({4, 6})}, heads);
+  attention("mask_of_keys", {q, k, v, In::random({2, 1, 1, 6})}, heads);
+  attention("mask_of_rows", {q, k, v, In::random({2, 3, 4, 1})}, heads);
+  // Causal with a number that leaves nothing, so that columns are skipped; the mask is data, with no slope to measure.
+  const auto bools = [](Dims dims, const std::vector<int>& contents) {
+    const Tensor mask(DType::kBool, std::move(dims));
+    for (std::size_t i = 0; i < contents.size(); ++i) static_cast<bool*>(mask.data())[i] = contents[i] != 0;
+    return In::of(mask);
+  };
+  const In causal = bools({4, 6}, {1, 1, 1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0}),
+           deadRow = bools({4, 6}, {1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 0});
+  attention("causal", {q, k, v, causal}, with(heads, {{"fill", -3.4e38F}}));
+  attention("row_without_keys", {q, k, v, deadRow}, with(heads, {{"fill", -1e30F}}));
+  attention("dead_row", {q, k, v, deadRow},
+            with(heads, {{"fill", -std::numeric_limits<float>::infinity()}, {"safe", kOne}}));
+  attention("inverted", {q, k, v, causal}, with(heads, {{"fill", -1.0F}, {"invert", kOne}}));
+  attention("dropout", {q, k, v, causal}, with(heads, {{"fill", -1e4F}, {"dropout", 0.25F}}));
+  // Several tiles of rows and more draws than one block. In f64 the finite differences of so many elements take too long.
+  all.push_back({"FusedAttention_tiles",
+                 "stepscope",
+                 "FusedAttention",
+                 {In::random({2, 70, 8}), In::random({2, 3000, 8}), In::random({2, 3000, 4})},
+                 2,
+                 {{"dropout", 0.5F}},
+                 1e-6,
+                 false});
+  all.push_back({"FusedAttentionGrad_tiles",
+                 "stepscope",
+                 "FusedAttentionGrad",
+                 {In::random({2, 70, 4}), In::random({2, 70, 2}, 0.5, 1), In::random({2, 70, 8}), In::random({2, 3000, 8}),
+                  In::random({2, 3000, 4}), In::random({70, 1})},
+                 3,
+                 {{"scale", 0.3F}, {"dropout", 0.5F}},
+                 1e-6,
+                 false});
+}
 
 void addProducts(std::vector<OpExample>& all) {
   all.push_back({"MatMul_2d", "", "MatMul", {In::random({3, 4}), In::random({4, 5})}});
@@ -389,6 +449,7 @@ std::span<const OpExample> linearExamples() {
   static const std::vector<OpExample> all = [] {
     std::vector<OpExample> examples;
     addProducts(examples);
+    addAttention(examples);
     addConvolutions(examples);
     addPools(examples);
     addEinsums(examples);

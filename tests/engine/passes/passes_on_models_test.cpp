@@ -1,7 +1,10 @@
-// Every pass, switched off alone, leaves losses and gradients of real models what they were within rounding. Gradients are
-// compared by their own norm: parameters move by the learning rate times them, which hides what is wrong with small ones.
+// Every pass, switched over alone (off, or on where it is off by default), leaves losses and gradients of real models what
+// they were within rounding. Gradients are compared by their own norm: parameters move by the learning rate times them,
+// which hides what is wrong with small ones.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/passes/pipeline.h"
@@ -18,7 +21,8 @@ struct Outcome {
   std::map<std::string, Tensor> gradients;  // of the first step
 };
 
-Outcome train(const TestModel& model, const std::string& passOff) {
+// `pass`: switched to what it is not by default.
+Outcome train(const TestModel& model, const Pass* pass) {
   Outcome outcome;
   auto session = Session::open(model.model, {}, {});
   EXPECT_TRUE(session.has_value());
@@ -28,7 +32,10 @@ Outcome train(const TestModel& model, const std::string& passOff) {
   for (const auto& [name, value] : std::map<std::string, std::string>{
            {"data", model.data.string()}, {"loss", model.loss}, {"optimizer", "sgd"}, {"lr", "0.01"}, {"threads", "2"}})
     EXPECT_TRUE(applySetting(options, name, value, "test").has_value());
-  if (!passOff.empty()) EXPECT_TRUE(applySetting(options, "pass." + passOff, "off", "test").has_value());
+  if (pass)
+    EXPECT_TRUE(
+        applySetting(options, fmt::format("pass.{}", pass->name), pass->enabled == PassSwitch::kOff ? "on" : "off", "test")
+            .has_value());
   EXPECT_TRUE((*session)->setOptions(options).has_value());
   (*session)->keepGradients(true);
   const Status built = (*session)->build();
@@ -60,13 +67,14 @@ double distance(const Tensor& a, const Tensor& b) {
   return std::sqrt(sum);
 }
 
-std::vector<std::string> passNames() {
-  std::vector<std::string> names;
+std::vector<Pass> switchedPasses() {
+  std::vector<Pass> passes;
   for (const PassList& list : pipeline())
     for (const Pass& pass : list.passes)
-      if (pass.enabled != PassSwitch::kMandatory && std::find(names.begin(), names.end(), pass.name) == names.end())
-        names.emplace_back(pass.name);
-  return names;
+      if (pass.enabled != PassSwitch::kMandatory &&
+          std::ranges::none_of(passes, [&](const Pass& other) { return other.name == pass.name; }))
+        passes.push_back(pass);
+  return passes;
 }
 
 std::vector<TestModel> smallModels() {
@@ -78,16 +86,17 @@ std::vector<TestModel> smallModels() {
 
 class PassesOnModel : public ::testing::TestWithParam<TestModel> {};
 
-TEST_P(PassesOnModel, NumbersAreTheSameWithEachPassOff) {
-  const Outcome all = train(GetParam(), "");
+TEST_P(PassesOnModel, NumbersAreTheSameWithEachPassSwitchedOver) {
+  const Outcome all = train(GetParam(), nullptr);
   ASSERT_EQ(all.losses.size(), 2u);
   ASSERT_FALSE(all.gradients.empty());
   // Some gradients are zero but for rounding, such as those of a bias before Softmax.
   double whole = 0;
   for (const auto& [parameter, tensor] : all.gradients) whole += norm(tensor) * norm(tensor);
   whole = std::sqrt(whole);
-  for (const std::string& name : passNames()) {
-    const Outcome without = train(GetParam(), name);
+  for (const Pass& pass : switchedPasses()) {
+    const std::string_view name = pass.name;
+    const Outcome without = train(GetParam(), &pass);
     ASSERT_EQ(without.losses.size(), 2u) << name;
     for (std::size_t i = 0; i < 2; ++i)
       EXPECT_NEAR(without.losses[i], all.losses[i], 2e-5 * (1 + std::abs(all.losses[i]))) << name;

@@ -134,15 +134,32 @@ TEST_P(SessionOnModel, BuffersThatAreAliveTogetherDoNotOverlap) {
     }
 }
 
+// Bytes of the arena that a value lies in at some time. The rest is scratch memory: a library asks for it by the processor
+// and the number of threads, and need not touch all of it.
+std::int64_t bytesOfValues(const snapshot::Plan& plan) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  for (const auto& buffer : plan.buffers())
+    if (buffer.in_arena() && buffer.shares() < 0 && buffer.value() >= 0)
+      ranges.emplace_back(buffer.offset(), buffer.offset() + buffer.bytes());
+  std::sort(ranges.begin(), ranges.end());
+  std::int64_t covered = 0, end = 0;
+  for (const auto& [from, to] : ranges) {
+    covered += std::max<std::int64_t>(0, to - std::max(from, end));
+    end = std::max(end, to);
+  }
+  return covered;
+}
+
 TEST_P(SessionOnModel, PlannedPeakIsWhatIsTouched) {
   auto session = openSession(GetParam());
   ASSERT_NE(session, nullptr);
   const auto record = session->step();
   ASSERT_TRUE(record.has_value());
-  if (session->planSnapshot()->arena_bytes() < (1 << 20))
-    GTEST_SKIP() << "the arena is smaller than what pages can resolve to 2 %";
-  EXPECT_NEAR(static_cast<double>(record->peak_bytes()), static_cast<double>(record->planned_bytes()),
-              0.02 * static_cast<double>(record->planned_bytes()));
+  const auto plan = session->planSnapshot();
+  if (plan->arena_bytes() < (1 << 20)) GTEST_SKIP() << "the arena is smaller than what pages can resolve to 2 %";
+  EXPECT_LE(static_cast<double>(record->peak_bytes()), 1.02 * static_cast<double>(record->planned_bytes()));
+  // Of the arena alone: pages of weights that are mapped from the file come and go as the system likes.
+  EXPECT_GE(static_cast<double>(session->stepper().touchedBytes()), 0.98 * static_cast<double>(bytesOfValues(*plan)));
 }
 
 TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {

@@ -1,0 +1,157 @@
+#include "engine/ops/linear/matmul_rule.h"
+#include "engine/ops/linear/ops.h"
+
+namespace stepscope::ops {
+namespace {
+
+// Extents of the operands as the product sees them.
+struct Operands {
+  Shape q, k, v;  // [lead.., m, d], [lead.., n, d], [lead.., n, e]
+};
+
+// Nothing where a rank is not known. `first`: the input that is q.
+Result<std::optional<Operands>> operandsOf(ShapeContext& c, std::size_t first) {
+  SS_TRY(requireOneType(c, {first, first + 1, first + 2}));
+  if (!c.rankKnown(first) || !c.rankKnown(first + 1) || !c.rankKnown(first + 2)) return std::optional<Operands>{};
+  Operands o;
+  SS_ASSIGN(o.q, permutedShape(c, *c.inputShape(first), "permQ"));
+  SS_ASSIGN(o.k, permutedShape(c, *c.inputShape(first + 1), "permK"));
+  SS_ASSIGN(o.v, permutedShape(c, *c.inputShape(first + 2), "permV"));
+  if (o.q.size() < 2 || o.k.size() != o.q.size() || o.v.size() != o.q.size())
+    return c.error("q " + shapeText(o.q) + ", k " + shapeText(o.k) + ", v " + shapeText(o.v) +
+                   "; expected the same rank, 2 or more");
+  const std::size_t lead = o.q.size() - 2;
+  for (std::size_t i = 0; i < lead; ++i) {
+    SS_TRY(c.unify(o.q[i], o.k[i], "leading extents of q and k"));
+    SS_TRY(c.unify(o.q[i], o.v[i], "leading extents of q and v"));
+  }
+  SS_TRY(c.unify(o.q.back(), o.k.back(), "extents of q and k"));
+  SS_TRY(c.unify(o.k[lead], o.v[lead], "rows of k and v"));
+  return std::optional<Operands>(std::move(o));
+}
+
+DType statisticsType(DType type) { return isLow(type) ? DType::kF32 : type; }
+
+Status inferShape(ShapeContext& c) {
+  SS_ASSIGN(const std::optional<Operands> o, operandsOf(c, 0));
+  const DType type = c.inputDType(0);
+  if (!o) {
+    c.setOutput(0, type, std::nullopt);
+    if (c.hasOutput(1)) c.setOutput(1, statisticsType(type), std::nullopt);
+    return {};
+  }
+  const std::size_t lead = o->q.size() - 2;
+  if (c.hasInput(3) && c.rankKnown(3)) {
+    if (c.inputDType(3) != DType::kBool) SS_TRY(requireOneType(c, {0, 3}));
+    Shape scores(o->q.begin(), o->q.end() - 1);
+    scores.push_back(o->k[lead]);
+    SS_ASSIGN(const Shape both, c.broadcast(scores, *c.inputShape(3)));
+    if (both.size() != scores.size())
+      return c.error("mask of shape " + shapeText(*c.inputShape(3)) + " does not broadcast to " + shapeText(scores));
+  }
+  Shape y(o->q.begin(), o->q.end() - 1);
+  Shape statistics = y;
+  statistics.push_back(Dim(2));
+  y.push_back(o->v.back());
+  SS_ASSIGN(Shape stored, permutedShape(c, y, "permY"));
+  c.setOutput(0, type, std::move(stored));
+  if (c.hasOutput(1)) c.setOutput(1, statisticsType(type), std::move(statistics));
+  return {};
+}
+
+// Softmax, its mask and both products once more, and their gradient to the mask: for a mask that is trained, where the
+// scores have to be there as a whole anyway.
+Status maskGradient(GradientContext& g) {
+  const Attributes& attrs = g.attrs();
+  const auto turned = [&](ValueId value, std::vector<std::int64_t> perm) {
+    return perm.empty() ? value : g.transpose(value, std::move(perm));
+  };
+  if (attrs.real("dropout", 0.0F) > 0) return g.error("a mask that is trained and dropout; expected one of them");
+  SS_ASSIGN(const std::size_t rank, g.rank(g.x(0)));
+  std::vector<std::int64_t> back(rank);
+  const auto permY = attrs.integers("permY");
+  for (std::size_t i = 0; i < permY.size(); ++i) back[static_cast<std::size_t>(permY[i])] = static_cast<std::int64_t>(i);
+  const ValueId q = turned(g.x(0), attrs.integers("permQ")), k = turned(g.x(1), attrs.integers("permK")),
+                v = turned(g.x(2), attrs.integers("permV")), dy = permY.empty() ? g.dy(0) : g.transpose(g.dy(0), back);
+  const ValueId products =
+      g.internal("BatchedMatMul", {q, k}, {{"transB", std::int64_t{1}}, {"alpha", attrs.real("scale", 1.0F)}});
+  const ValueId p = g.op("Softmax", {g.add(products, g.x(3))}, {{"axis", std::int64_t{-1}}});
+  const ValueId dp = g.internal("BatchedMatMul", {dy, v}, {{"transB", std::int64_t{1}}});
+  g.setGradient(3, g.reduceTo(g.internal("SoftmaxGrad", {dp, p}, {{"axis", std::int64_t{-1}}}), g.x(3)));
+  return {};
+}
+
+Status gradient(GradientContext& g) {
+  if (g.needs(0) || g.needs(1) || g.needs(2)) {
+    std::vector<ValueId> inputs{g.dy(0), g.ensureOutput(1), g.x(0), g.x(1), g.x(2)};
+    if (g.node().input(3).valid()) inputs.push_back(g.x(3));
+    const std::vector<ValueId> gradients = g.emit(kInternalDomain, "FusedAttentionGrad", std::move(inputs), 3, g.attrs());
+    for (const std::size_t i : {0u, 1u, 2u})
+      if (g.needs(i)) g.setGradient(i, gradients[i]);
+  }
+  if (g.node().input(3).valid() && g.needs(3)) return maskGradient(g);
+  return {};
+}
+
+Status inferGrad(ShapeContext& c) {
+  SS_ASSIGN(const std::optional<Operands> o, operandsOf(c, 2));
+  SS_TRY(requireOneType(c, {0, 2}));
+  for (const std::size_t i : {0u, 1u, 2u})
+    if (c.hasOutput(i)) c.setOutput(i, c.inputDType(2 + i), c.inputShape(2 + i));
+  return {};
+}
+
+double productFlops(const OpShapes& shapes, std::size_t first, double products) {
+  const auto q = shapes.inputs[first], k = shapes.inputs[first + 1];
+  double size = 1;
+  for (const std::int64_t extent : q) size *= static_cast<double>(extent);
+  // The rows of k: its extent before the last, in the order of permK.
+  std::size_t axis = k.size() - 2;
+  if (shapes.attrs)
+    if (const auto perm = shapes.attrs->integers("permK"); perm.size() == k.size())
+      axis = static_cast<std::size_t>(perm[perm.size() - 2]);
+  return products * 2 * size * static_cast<double>(k[axis]);
+}
+double forwardFlops(const OpShapes& shapes) { return productFlops(shapes, 0, 2); }
+double backwardFlops(const OpShapes& shapes) { return productFlops(shapes, 2, 5); }
+
+}  // namespace
+
+constexpr OpDef kFusedAttentionOp{
+    .name = "FusedAttention",
+    .domain = kInternalDomain,
+    .doc =
+        "q, k, v, mask? → y = (D(softmax(scale · q^permQ · (k^permK)^T + mask)) · v^permV)^permY, log of the sum of "
+        "exponentials of every row?; a bool mask puts `fill` where it is `invert` (0); `safe`: rows that are all -inf give "
+        "zeros; D drops the share `dropout`.",
+    .inputs = {3, 4},
+    .outputs = {1, 2},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
+    .inferShape = inferShape,
+    .gradient = gradient,
+    .differentiableInputs = bit(0) | bit(1) | bit(2) | bit(3),
+    .recompute = Recompute::kCostly,
+    .random = true,  // where `dropout` is above 0
+    .flops = forwardFlops,
+};
+
+constexpr OpDef kFusedAttentionGradOp{
+    .name = "FusedAttentionGrad",
+    .domain = kInternalDomain,
+    .doc = "dy, statistics of the rows, q, k, v, mask? → dq, dk, dv of FusedAttention; the softmax is computed again.",
+    .inputs = {5, 6},
+    .outputs = {3, 3},
+    .category = OpCategory::kMatmul,
+    .precision = Precision::kLow,
+    .hostInputs = kNoInputs,
+    .inferShape = inferGrad,
+    .noGradientReason = "gradient op",
+    .differentiableInputs = kAllInputs,
+    .recompute = Recompute::kCostly,
+    .random = true,
+    .flops = backwardFlops,
+};
+
+}  // namespace stepscope::ops

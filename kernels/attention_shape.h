@@ -1,0 +1,44 @@
+// Extents, strides and settings of attention: y = P · v, P = softmax(scale · q · k^T + mask) row by row.
+//
+// Operands are stored in any order of their axes: permQ, permK, permV (ONNX Transpose's `perm`) give q [lead.., m, d],
+// k [lead.., n, d] and v [lead.., n, e]; the result [lead.., m, e] is stored with its axes in the order permY. An absent
+// permutation changes nothing. Leading axes (batch, heads) are equal.
+// Source     ONNX Attention-23; FlashAttention (Dao et al., 2022) for what the backward pass computes again.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/attributes.h"
+#include "kernels/matmul_shape.h"
+
+namespace stepscope {
+
+struct AttentionShape {
+  MatMulShape scores;   // q · k^T: a is q, b is k^T, result row-major [lead.., m, n]
+  MatMulShape context;  // P · v: a is P, row-major; b is v; y is the result as it is stored
+  Dims maskLead;        // stride of the mask per leading axis, in elements; 0 where it is broadcast
+  std::int64_t maskRow = 0, maskColumn = 0;
+
+  float scale = 1;
+  float fill = 0;       // of a bool mask: the score where the mask drops
+  bool invert = false;  // a bool mask drops where it is true
+  bool safe = false;    // a row whose scores are all -inf gives zeros instead of NaN
+  double dropout = 0;   // share of P that is dropped; what stays is divided by 1 - dropout. Key: that of the call
+
+  std::int64_t heads() const { return scores.batches(); }
+  std::int64_t m() const { return scores.m; }
+  std::int64_t n() const { return scores.n; }
+  std::int64_t d() const { return scores.k; }
+  std::int64_t e() const { return context.n; }
+  std::int64_t maskOffset(std::int64_t head) const;  // of the first row of a head, in elements
+};
+
+// `mask`: extents of the mask, empty pointer for none. Errors: ranks below 2, permutations that are none of the axes,
+// extents that do not fit, a mask that does not broadcast to [lead.., m, n], a share outside [0, 1).
+Result<AttentionShape> attentionShape(const Dims& q, const Dims& k, const Dims& v, const Dims* mask,
+                                      const Attributes& attrs);
+
+// The axes of `perm` with the last two exchanged; of the identity of `rank` axes for an empty one.
+Dims exchangeLastTwo(Dims perm, std::size_t rank);
+
+}  // namespace stepscope

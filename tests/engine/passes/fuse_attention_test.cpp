@@ -1,0 +1,199 @@
+// fuse_attention on the forms that exporters write: one node, the same numbers, the same gradients with dropout's own mask,
+// and which condition a near miss names.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/engine/passes/sketch.h"
+#include "tests/engine/passes/small_step.h"
+
+namespace stepscope {
+namespace {
+
+using testing::Ints;
+using testing::Sketch;
+
+const Attributes kHeads{{"perm", Ints{0, 2, 1, 3}}}, kHeadsTurned{{"perm", Ints{0, 2, 3, 1}}},
+    kTurned{{"perm", Ints{0, 1, 3, 2}}};
+
+// q, k, v as linear layers leave them, [batch, rows, heads, size], and the products that attention makes of them.
+struct Heads : Sketch {
+  ValueId q = input("q", {2, 5, 3, 4}), k = input("k", {2, 6, 3, 4}), v = input("v", {2, 6, 3, 4});
+
+  ValueId scores() {
+    const ValueId products = op("MatMul", {op("Transpose", {q}, kHeads), op("Transpose", {k}, kHeadsTurned)});
+    return op("Div", {products, constant(2)});
+  }
+  ValueId softmax(ValueId scores, std::int64_t axis = -1) { return op("Softmax", {scores}, {{"axis", axis}}); }
+  ValueId context(ValueId probabilities) {
+    return op("Transpose", {op("MatMul", {probabilities, op("Transpose", {v}, kHeads)})}, kHeads);
+  }
+  ValueId bools(ValueId of) { return op("Greater", {of, constant(0)}); }
+
+  void expectOneNode() {
+    EXPECT_EQ(apply("fuse_attention").matches, 1u);
+    EXPECT_EQ(count("FusedAttention"), 1u);
+    for (const char* gone : {"MatMul", "Softmax", "Transpose", "Div", "Mul", "Add", "Where", "IsNaN"})
+      EXPECT_EQ(count(gone), 0u) << gone;
+  }
+  void expectMiss(std::string_view reason) {
+    const PassResult result = apply("fuse_attention");
+    EXPECT_EQ(result.matches, 0u);
+    ASSERT_EQ(result.nearMisses.size(), 1u);
+    EXPECT_NE(result.nearMisses[0].condition.find(reason), std::string::npos) << result.nearMisses[0].condition;
+  }
+};
+
+TEST(FuseAttention, HeadsStayWhereTheyLie) {
+  Heads s;
+  s.finish({s.context(s.softmax(s.scores()))});
+  s.expectOneNode();
+  EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("scale", 0), 0.5F);
+  EXPECT_EQ(s.apply("fuse_attention").matches, 0u);
+}
+
+TEST(FuseAttention, MaskThatIsAdded) {
+  Heads s;
+  const ValueId mask = s.input("mask", {2, 1, 1, 6});
+  s.finish({s.context(s.softmax(s.op("Add", {mask, s.scores()}), 3))});
+  s.expectOneNode();
+}
+
+TEST(FuseAttention, MaskOfTruthsEitherWay) {
+  for (const bool invert : {false, true}) {
+    Heads s;
+    const ValueId mask = s.bools(s.input("mask", {5, 6})), scores = s.scores(), fill = s.constant(-3e38);
+    s.finish({s.context(s.softmax(invert ? s.op("Where", {mask, fill, scores}) : s.op("Where", {mask, scores, fill})))});
+    s.expectOneNode();
+  }
+}
+
+// What torch.nn.functional.scaled_dot_product_attention is exported as: both operands scaled, keys turned twice, rows
+// without a key made zeros.
+TEST(FuseAttention, ScaledOperandsAndRowsWithoutKeys) {
+  Heads s;
+  const ValueId q = s.op("Mul", {s.op("Transpose", {s.q}, kHeads), s.constant(0.5)}),
+                k = s.op("Mul", {s.op("Transpose", {s.op("Transpose", {s.k}, kHeads)}, kTurned), s.constant(0.25)});
+  const ValueId none = s.constant(-std::numeric_limits<double>::infinity());
+  const ValueId masked = s.op("Where", {s.bools(s.input("mask", {5, 1})), s.op("MatMul", {q, k}), none});
+  const ValueId p = s.softmax(masked);
+  s.finish({s.context(s.op("Where", {s.op("IsNaN", {p}), s.constant(0), p}))});
+  s.expectOneNode();
+  EXPECT_FLOAT_EQ(s.only("FusedAttention").attrs.real("scale", 0), 0.125F);
+}
+
+TEST(FuseAttention, KeysThatTwoReadStayWhereOneIsNoAttention) {
+  Heads s;
+  const ValueId k = s.op("Transpose", {s.k}, kHeadsTurned);
+  const ValueId products = s.op("MatMul", {s.op("Transpose", {s.q}, kHeads), k});
+  s.finish({s.context(s.softmax(products)), s.op("Relu", {k})});
+  EXPECT_EQ(s.apply("fuse_attention").matches, 1u);
+  EXPECT_EQ(s.count("Transpose"), 1u);
+}
+
+TEST(FuseAttention, TwoReadersOfOneKeyAreTwoNodes) {
+  Heads s;
+  const ValueId k = s.op("Transpose", {s.k}, kHeadsTurned), q = s.op("Transpose", {s.q}, kHeads);
+  s.finish({s.context(s.softmax(s.op("MatMul", {q, k}))), s.context(s.softmax(s.op("MatMul", {s.op("Relu", {q}), k})))});
+  EXPECT_EQ(s.apply("fuse_attention").matches, 2u);
+  EXPECT_EQ(s.count("Transpose"), 1u);  // of q, for Relu
+}
+
+TEST(FuseAttention, NearMisses) {
+  {
+    Heads s;
+    s.finish({s.context(s.softmax(s.scores(), 2))});
+    s.expectMiss("another axis");
+  }
+  {
+    Heads s;
+    const ValueId p = s.softmax(s.scores());
+    s.finish({s.context(p), s.op("Relu", {p})});
+    s.expectMiss("read elsewhere");
+  }
+  {
+    Heads s;
+    const ValueId scores = s.scores();
+    s.finish({s.context(s.softmax(scores)), s.op("Relu", {scores})});
+    s.expectMiss("read elsewhere");
+  }
+  {
+    Heads s;
+    const ValueId one = s.input("one", {5, 6}), other = s.input("other", {5, 6});
+    s.finish({s.context(s.softmax(s.op("Add", {s.op("Add", {s.scores(), one}), other})))});
+    s.expectMiss("two masks");
+  }
+  {
+    Heads s;
+    const ValueId keys = s.input("keys", {2, 1, 4, 6});
+    const ValueId products = s.op("MatMul", {s.op("Transpose", {s.q}, kHeads), keys});
+    s.finish({s.context(s.softmax(products))});
+    s.expectMiss("broadcast");
+  }
+}
+
+std::vector<float> wave(std::size_t count, double phase) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(std::sin(1.7 * static_cast<double>(i) + phase));
+  return values;
+}
+
+// One head of 6 rows whose q, k and v are trained; `between`: nodes that make "p" of "scores".
+Result<testing::SmallStep> trained(const std::string& between, const char* fused,
+                                   const std::vector<std::string>& more = {}) {
+  using namespace testing;
+  std::string graph;
+  std::vector<std::string> parameters{"q", "k", "v"};
+  for (const char* name : {"q", "k", "v"}) graph += floats(name, {1, 6, 4}, wave(24, name[0]));
+  graph += floats("c", {1, 6, 4}, wave(24, 2)) + node("Transpose", "k", "kt", attribute("perm", {0, 2, 1})) +
+           node("MatMul", "q kt", "scores") + between + node("MatMul", "p v", "y") + node("Mul", "y c", "yc") +
+           node("ReduceSum", "yc", "loss", attribute("keepdims", 0));
+  parameters.insert(parameters.end(), more.begin(), more.end());
+  return smallStep(graph, 17, parameters, {1, {{"pass.fuse_attention", fused}, {"seed", "3"}, {"freeze", "^c$"}}, {"y"}});
+}
+
+void expectEqual(const testing::SmallStep& one, const testing::SmallStep& other) {
+  EXPECT_NEAR(one.loss, other.loss, 1e-5);
+  for (const auto& [name, gradient] : one.gradients) {
+    ASSERT_EQ(other.gradients.at(name).size(), gradient.size()) << name;
+    for (std::size_t i = 0; i < gradient.size(); ++i) EXPECT_NEAR(gradient[i], other.gradients.at(name)[i], 1e-5) << name;
+  }
+}
+
+TEST(FuseAttention, GradientsAreThose) {
+  using namespace testing;
+  const std::string between = node("Softmax", "scores", "p", attribute("axis", -1));
+  const auto plain = trained(between, "off"), fused = trained(between, "on");
+  ASSERT_TRUE(plain.has_value()) << plain.error().message;
+  ASSERT_TRUE(fused.has_value()) << fused.error().message;
+  EXPECT_LT(fused->instructions, plain->instructions);
+  expectEqual(*plain, *fused);
+}
+
+TEST(FuseAttention, DropoutDrawsWhatItDrewBefore) {
+  using namespace testing;
+  const std::string between = node("Softmax", "scores", "s", attribute("axis", -1)) + floats("share", {}, {0.4F}) +
+                              "initializer { name: 'mode' data_type: 9 int32_data: 1 }" +
+                              node("Dropout", "s share mode", "p");
+  const auto plain = trained(between, "off"), fused = trained(between, "on");
+  ASSERT_TRUE(plain.has_value()) << plain.error().message;
+  ASSERT_TRUE(fused.has_value()) << fused.error().message;
+  EXPECT_LT(fused->instructions, plain->instructions);
+  expectEqual(*plain, *fused);
+}
+
+// A mask that is trained needs the scores, so nothing would be saved.
+TEST(FuseAttention, ATrainedMaskIsLeft) {
+  using namespace testing;
+  const std::string between = floats("bias", {6, 6}, wave(36, 5)) + node("Add", "scores bias", "s") +
+                              node("Softmax", "s", "p", attribute("axis", -1));
+  const auto plain = trained(between, "off", {"bias"}), fused = trained(between, "on", {"bias"});
+  ASSERT_TRUE(plain.has_value()) << plain.error().message;
+  ASSERT_TRUE(fused.has_value()) << fused.error().message;
+  EXPECT_EQ(fused->instructions, plain->instructions);
+  EXPECT_TRUE(fused->gradients.contains("bias"));
+  expectEqual(*plain, *fused);
+}
+
+}  // namespace
+}  // namespace stepscope
