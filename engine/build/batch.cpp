@@ -10,6 +10,7 @@ std::string Signature::text() const {
   std::string text;
   for (const auto& [name, type] : arrays)
     text += fmt::format("{}{} {}{}", text.empty() ? "" : "; ", name, dtypeName(type.first), dimsText(type.second));
+  for (const auto& [name, extent] : rows) text += fmt::format("; {} int64[{}]", name, extent);
   return text;
 }
 

@@ -17,7 +17,8 @@ struct Batch {
 // Types and extents of the arrays of a batch. Batches of one signature run under one plan.
 struct Signature {
   std::map<std::string, std::pair<DType, Dims>> arrays;
-  std::string text() const;  // "input_ids int64[2, 24]; labels int64[2, 24]"
+  std::map<std::string, std::int64_t> rows;  // extents of inputs that the step makes of a batch (kept_rows.h)
+  std::string text() const;                  // "input_ids int64[2, 24]; labels int64[2, 24]"
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 Signature signatureOf(const Batch& batch);

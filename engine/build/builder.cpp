@@ -12,6 +12,7 @@
 #include "engine/build/master_weights.h"
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
+#include "engine/passes/sparse_labels.h"
 
 namespace stepscope {
 
@@ -132,6 +133,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   SS_TRY(attachLoss(*step, work));
   SS_TRY(inspectInputs(*step, work));
   SS_TRY(passes("pre-grad passes"));
+  step->keptRows = keptRowsOf(work.graph);
   if (step->request.forwardOnly) {
     if (std::string kernels = missingKernels(work.graph, work.inference.operators()); !kernels.empty())
       return unsupported(std::move(kernels));
@@ -231,7 +233,12 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
   report.set_name("inspect inputs");
   for (std::string& note : notes) report.add_notes(std::move(note));
   step.density = DensityProbe(work.graph, *batch, step.request.options);
-  for (const snapshot::InputDensity& density : step.density.measure(*batch)) report.add_notes(densityText(density));
+  step.densities = step.density.measure(*batch);
+  for (const snapshot::InputDensity& density : step.densities) {
+    report.add_notes(densityText(density));
+    // What the pass would choose, so that its gain can be told.
+    step.extents.try_emplace(density.input() + std::string(kKeptRowsSuffix), bucketOf(density.valid(), density.total()));
+  }
   phase.count(batch->arrays.size());
   return {};
 }
@@ -242,6 +249,8 @@ Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph&
   const BuildRequest& request = step.request;
   PassContext context = passContext(model_->file, request.options, request.threads, inference);
   context.extents = step.extents;
+  for (const snapshot::InputDensity& density : step.densities)
+    context.batch.push_back({density.input(), density.valid(), density.total()});
   SS_TRY(runPhasePasses(model_->registry->passesOf(name), request.options, graph, context, log_, effects));
   phase.count(graph.order().size());
   return {};

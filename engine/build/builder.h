@@ -16,6 +16,7 @@
 #include "engine/build/batch.h"
 #include "engine/build/density.h"
 #include "engine/build/import.h"
+#include "engine/build/kept_rows.h"
 #include "engine/build/optimizer.h"
 #include "engine/build/options.h"
 #include "engine/build/trained_set.h"
@@ -48,6 +49,8 @@ struct SymbolicStep {
   std::vector<ValueId> trained;
   std::vector<ParameterChoice> parameters;
   DensityProbe density;
+  std::vector<snapshot::InputDensity> densities;  // of the first batch
+  std::vector<KeptRows> keptRows;
   std::map<std::string, Dim> extents;          // of the first batch, by the symbols of the inputs' shapes
   std::map<std::string, std::string> effects;  // of the options
   std::string settings, recomputePlan;         // what was set but recompute.*, and that: runs of one choice are compared

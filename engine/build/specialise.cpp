@@ -43,6 +43,13 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
       if (const auto it = signature.arrays.find(value.name); it != signature.arrays.end())
         value.type.shape = shapeOf(it->second.second);
     }
+    for (const KeptRows& kept : variant->step->keptRows) {
+      const auto rows = signature.rows.find(kept.input);
+      const auto labels = signature.arrays.find(kept.labels);
+      if (rows == signature.rows.end() && labels == signature.arrays.end()) continue;
+      const std::int64_t extent = rows != signature.rows.end() ? rows->second : elementCount(labels->second.second);
+      graph.mutableValue(graph.findValue(kept.input)).type.shape = Shape{extent};
+    }
     constexpr std::int64_t kFoldElements = 1 << 20;
     variant->inference = std::make_unique<Inference>(
         graph, InferOptions{.foldElements = kFoldElements, .operators = &model_->registry->operators()});

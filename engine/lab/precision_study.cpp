@@ -136,7 +136,8 @@ class Study {
     const Builder builder(subject_.model, lane->context.log);
     SS_ASSIGN(auto step, builder.build(std::move(request), lane->stages));
     std::vector<Stage> bound;
-    SS_ASSIGN(auto variant, builder.specialise(std::move(step), signatureOf(subject_.batch), "precision study", bound));
+    const Signature signature = signatureOf(subject_.batch, step->keptRows);
+    SS_ASSIGN(auto variant, builder.specialise(std::move(step), signature, "precision study", bound));
     SS_ASSIGN(lane->stepper, Stepper::bind(std::move(variant), lane->context));
     return lane;
   }

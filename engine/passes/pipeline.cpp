@@ -38,6 +38,7 @@
 #include "engine/passes/raise_opset.h"
 #include "engine/passes/select_dead_rows.h"
 #include "engine/passes/settle_norm_types.h"
+#include "engine/passes/sparse_labels.h"
 #include "engine/passes/straight_through.h"
 #include "engine/passes/traced_statistics.h"
 #include "engine/passes/unroll_loops.h"
@@ -98,6 +99,8 @@ PassList beforeGradient() {
               {"fuse_normalization",
                "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
                fuseNormalization},
+              {"sparse_labels", "computes the scores of those rows alone whose labels the loss does not ignore",
+               sparseLabels, kOff},
               {"fuse_attention",
                "computes attention in one node that never stores its scores; they are computed again for the gradient",
                fuseAttention, kOff},

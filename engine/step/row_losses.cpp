@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "engine/snapshot/utf8.h"
 
@@ -92,6 +93,33 @@ struct CrossEntropy {
   }
 };
 
+// What was measured of some rows (pass sparse_labels) at the places of all: the others are ignored.
+snapshot::RowLosses spread(const snapshot::RowLosses& some, const Node& gather,
+                           const std::function<Result<TensorView>(ValueId)>& read) {
+  const auto all = read(gather.input(0)), rows = read(gather.input(1));
+  snapshot::RowLosses out;
+  out.set_quantity(some.quantity());
+  if (!all || !rows) {
+    out.set_unavailable(toUtf8((all ? rows : all).error().message));
+    return out;
+  }
+  if (all->elements() > kMostRows || rows->elements() != some.values_size()) return never("the rows of the loss are picked");
+  std::vector<double> values(static_cast<std::size_t>(all->elements()), 0);
+  std::vector<bool> ignored(values.size(), true);
+  for (std::int64_t i = 0; i < rows->elements(); ++i) {
+    const std::int64_t row = elementAsInt(*rows, i);
+    if (row < 0 || row >= all->elements()) return never("the rows of the loss are picked by numbers out of range");
+    if (static_cast<int>(i) < some.ignored_size() && some.ignored(static_cast<int>(i))) continue;
+    values[static_cast<std::size_t>(row)] = some.values(static_cast<int>(i));
+    ignored[static_cast<std::size_t>(row)] = false;
+  }
+  for (std::size_t row = 0; row < values.size(); ++row) {
+    out.add_values(values[row]);
+    out.add_ignored(ignored[row]);
+  }
+  return out;
+}
+
 snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node,
                                    const std::function<Result<TensorView>(ValueId)>& read) {
   CrossEntropy entropy;
@@ -122,6 +150,8 @@ snapshot::RowLosses ofCrossEntropy(const Graph& graph, const Node& node,
   }
   if (std::string problem = entropy.problem(); !problem.empty()) return never(std::move(problem));
   entropy.measure(out);
+  if (const Node* gather = producerOf(graph, node.input(1)); gather && gather->op == "Gather")
+    return spread(out, *gather, read);
   return out;
 }
 

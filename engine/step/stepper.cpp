@@ -91,6 +91,12 @@ Status Stepper::feed(const Batch& batch) {
   for (const ValueId id : graph().inputs())
     if (const auto it = batch.arrays.find(graph().value(id).name); it != batch.arrays.end())
       SS_TRY(executor_->setInput(id, it->second.view()));
+  for (const KeptRows& kept : step().keptRows) {
+    const ValueId input = graph().findValue(kept.input);
+    const auto dims = knownDims(*graph().value(input).type.shape);
+    SS_ASSIGN(const Tensor rows, rowsOf(kept, batch, dims ? elementCount(*dims) : 0));
+    SS_TRY(executor_->setInput(input, rows.view()));
+  }
   if (step().request.forwardOnly) return {};
   const StateCounters& counters = context_.state.counters;
   const OptimizerReport& optimizer = step().optimizer;

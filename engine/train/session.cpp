@@ -96,7 +96,7 @@ Status Session::makePlans(BuildRequest request) {
   // The plans of before give their memory back before the new one takes any.
   running_ = nullptr;
   variants_.clear();
-  SS_ASSIGN(auto running, makeRunning(step, signatureOf(batch), "first batch"));
+  SS_ASSIGN(auto running, makeRunning(step, signatureOf(batch, step->keptRows), "first batch"));
   step_ = std::move(step);
   parameters_ = step_->parameters;
   variants_.push_back(std::move(running));
@@ -125,16 +125,17 @@ void Session::show(Running& running) {
 }
 
 Status Session::useVariantFor(const Batch& batch) {
-  if (running_ && fits(running_->stepper->variant().signature, batch)) return {};
+  if (running_ && fits(running_->stepper->variant().signature, batch, step_->keptRows)) return {};
   for (const auto& variant : variants_)
-    if (fits(variant->stepper->variant().signature, batch)) {
+    if (fits(variant->stepper->variant().signature, batch, step_->keptRows)) {
       show(*variant);
       return {};
     }
   context_.log.beginBuild();
   stages_ = symbolicStages_;
   tellStages(stages_, context_.log);
-  SS_ASSIGN(auto running, makeRunning(step_, signatureOf(batch), "a batch with other shapes: " + signatureOf(batch).text()));
+  const Signature signature = signatureOf(batch, step_->keptRows);
+  SS_ASSIGN(auto running, makeRunning(step_, signature, "a batch with other shapes: " + signature.text()));
   variants_.push_back(std::move(running));
   show(*variants_.back());
   return {};

@@ -149,7 +149,7 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   auto step = Builder(model_, context_.log).build(std::move(request), stages_);
   if (!step) return failed(std::move(step.error()));
   std::vector<Stage> symbolic = stages_;
-  auto made = makeRunning(*step, old.variant().signature, "options changed in the middle of a step");
+  auto made = makeRunning(*step, signatureOf(old.batch(), (*step)->keptRows), "options changed in the middle of a step");
   if (!made) return failed(std::move(made.error()));
   Stepper& next = *(*made)->stepper;
 
