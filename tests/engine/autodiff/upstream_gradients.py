@@ -310,6 +310,9 @@ def linear():
     row("MatMul", torch.matmul, wave(2, 2, 3), b, name="MatMul_batched")
     row("BatchedMatMul", torch.matmul, a, b, domain=OURS)
     row("FusedMatMul", lambda u, v: u @ v.t(), a, wave(2, 3, phase=1.0), domain=MS, attrs={"transB": 1})
+    # As attention is written out: the fused kernels of PyTorch treat infinities in their own ways.
+    mixing("FusedAttention", lambda q, k, v: (q @ k.t() * 0.5).softmax(-1) @ v, a, wave(4, 3, phase=1.0), wave(4, 2, phase=2.0),
+           domain=OURS, attrs={"scale": 0.5})
     row("Gemm", lambda u, v, c: u @ v + c, a, b, t([0.5, 0.25]))
     row("Einsum", lambda u, v: torch.einsum("ij,jk->ik", u, v), a, b, attrs={"equation": "ij,jk->ik"})
     image, weight = wave(1, 2, 4, 4), wave(2, 2, 3, 3, phase=1.0)
