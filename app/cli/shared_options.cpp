@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/build/environment.h"
+
 namespace stepscope::cli {
 
 void SharedOptions::addTo(Command& command, const std::vector<std::string_view>& shown) {
@@ -48,6 +50,7 @@ void SharedOptions::addTo(Command& command, const std::vector<std::string_view>&
 
 Result<TrainOptions> SharedOptions::apply() const {
   TrainOptions options;
+  SS_TRY(applyEnvironment(options));
   for (const auto& [name, values] : values_)
     for (const std::string& value : values) SS_TRY(applySetting(options, name, value, "command line"));
   if (nesterov_) SS_TRY(applySetting(options, "nesterov", "on", "command line"));

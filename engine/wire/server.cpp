@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "engine/build/environment.h"
 #include "engine/build/options.h"
 #include "engine/build/registry.h"
 #include "engine/build/snapshots.h"
@@ -341,6 +342,7 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_TRY(needSession());
     TrainOptions options;
     options.missingWeights = options_.missingWeights;
+    SS_TRY(applyEnvironment(options, session_->registry().options()));
     for (const snapshot::Setting& setting : request.configure().settings()) {
       const auto equals = setting.value().find('=');
       if (setting.name() == "set" && equals != std::string::npos)

@@ -1,6 +1,7 @@
 // Exit codes and messages: 2 for wrong usage, told before any work; 1 when the work failed.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/app/cli/program.h"
 #include "tests/engine/onnx/model_builder.h"
@@ -142,6 +143,24 @@ TEST(Inspect, ListsParametersAndFoldsShapeConstants) {
   // The state that the layer begins with: a scalar zero, expanded.
   EXPECT_EQ(answer.text.find("zeros/Const:0 "), answer.text.rfind("zeros/Const:0 "));
   EXPECT_GT(answer.text.find("zeros/Const:0 "), answer.text.rfind(" trained ")) << answer.text;
+}
+
+// The environment stands between the defaults and the command line.
+TEST(OptionsOfTheEnvironment, AreShownAndGiveWay) {
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("stepscope_environment_{}", getpid());
+  std::filesystem::create_directories(folder);
+  setenv("STEPSCOPE_SET_LR", "0.25", 1);
+  const Answer shown = run("options --json --set eps=0.5", folder), beaten = run("options --json --set lr=0.125", folder);
+  setenv("STEPSCOPE_SET_LR", "fast", 1);
+  const Answer refused = run("options --json", folder);
+  unsetenv("STEPSCOPE_SET_LR");
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(shown.exitCode, 0);
+  EXPECT_NE(shown.text.find(R"("set_by":"environment")"), std::string::npos);
+  EXPECT_NE(shown.text.find(R"("set_by":"command line")"), std::string::npos);
+  EXPECT_EQ(beaten.text.find(R"("set_by":"environment")"), std::string::npos);
+  EXPECT_EQ(refused.exitCode, 2);
+  EXPECT_NE(refused.text.find("STEPSCOPE_SET_LR: option 'lr': found 'fast'"), std::string::npos) << refused.text;
 }
 
 }  // namespace
