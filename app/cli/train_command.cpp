@@ -4,6 +4,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/cli/capture_folder.h"
@@ -20,6 +21,7 @@
 #include "engine/data/npy.h"
 #include "engine/data/safetensors.h"
 #include "engine/step/values.h"
+#include "engine/train/export_inference.h"
 #include "engine/wire/border.h"
 #include "storage/recorder.h"
 
@@ -27,7 +29,7 @@ namespace stepscope::cli {
 namespace {
 
 struct Arguments {
-  std::string model, project, saveGraphs, save, dumpGrads, dumpParams;
+  std::string model, project, saveGraphs, save, exportInference, dumpGrads, dumpParams;
   std::vector<std::string> fetch;
   bool json = false;
   SharedOptions shared;
@@ -170,9 +172,23 @@ std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Sess
   return alert;
 }
 
+Status exportTrained(const Session& session, const Arguments& a, const Output& output) {
+  if (a.exportInference.empty()) return {};
+  SS_ASSIGN(const ExportedModel exported, exportInference(session, a.exportInference));
+  if (output.json()) {
+    sayJson(
+        {{"event", "exported"}, {"file", a.exportInference}, {"tensors", exported.weights}, {"outputs", exported.outputs}});
+    return {};
+  }
+  say("exported {}: {} tensors of the training, outputs {}\n", a.exportInference, exported.weights,
+      fmt::join(exported.outputs, ", "));
+  return {};
+}
+
 Status checkPlaces(const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
   SS_TRY(checkPlace("project", a.project));
   SS_TRY(checkPlace("save", a.save));
+  SS_TRY(checkPlace("export-inference", a.exportInference));
   SS_TRY(checkPlace("dump-grads", a.dumpGrads));
   SS_TRY(checkPlace("dump-params", a.dumpParams));
   for (const auto& [value, file] : fetches) SS_TRY(checkPlace("fetch", file));
@@ -263,6 +279,7 @@ Status train(const Arguments& a, const Output& output) {
     failed = tl::make_unexpected(outOfMemory(fmt::format("train: after {} steps", done)));
   if (failed && (done > 0 || options.steps == 0)) failed = dump(*session, a, fetches);
   if (failed && (done > 0 || options.steps == 0)) failed = checkpoints.atTheEnd(*session);
+  if (failed && (done > 0 || options.steps == 0)) failed = exportTrained(*session, a, output);
   if (recorder) {
     for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
     recorder->endRun(!failed    ? storage::RunStatus::kFailed
@@ -304,6 +321,8 @@ Command trainCommand() {
        {"--save-graphs", &a->saveGraphs, "write the graph after each phase as .onnx into this folder", "DIR"},
        {"--save", &a->save, "parameters and optimizer state after the last step, and on the way (option checkpoint.seconds)",
         "FILE.safetensors"},
+       {"--export-inference", &a->exportInference,
+        "the trained model for other programs: Dropout and statistics as in evaluation, without the loss", "FILE.onnx"},
        {"--dump-grads", &a->dumpGrads, "gradients at the last step, as accumulated, before clipping", "FILE.safetensors"},
        {"--dump-params", &a->dumpParams, "parameters and running statistics after the last step", "FILE.safetensors"},
        {"--fetch", &a->fetch, "VALUE=FILE.npy: any intermediate value of the last step"},
