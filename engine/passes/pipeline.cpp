@@ -15,6 +15,7 @@
 #include "engine/passes/fold_transposes.h"
 #include "engine/passes/fuse_attention.h"
 #include "engine/passes/fuse_batch_norm.h"
+#include "engine/passes/fuse_cross_entropy.h"
 #include "engine/passes/fuse_epilogue.h"
 #include "engine/passes/fuse_gather_grad.h"
 #include "engine/passes/fuse_gelu.h"
@@ -33,6 +34,7 @@
 #include "engine/passes/lower_sequences.h"
 #include "engine/passes/lower_signal.h"
 #include "engine/passes/lower_soft_labels.h"
+#include "engine/passes/merge_slices.h"
 #include "engine/passes/propagate_casts.h"
 #include "engine/passes/raise_microsoft.h"
 #include "engine/passes/raise_opset.h"
@@ -92,6 +94,9 @@ PassList beforeGradient() {
               {"fold_constants", "computes what depends on constants only", foldConstants},
               {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
               {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+              {"merge_slices", "takes a value apart with one Split where slices cover an axis of it", mergeSlices},
+              {"fuse_cross_entropy", "computes the loss from the scores instead of from logarithms of probabilities",
+               fuseCrossEntropy},
               {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
               {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
               {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it",

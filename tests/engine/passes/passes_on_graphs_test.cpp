@@ -147,6 +147,66 @@ TEST(HoistSlices, ColumnsAndWholeReadersAreNearMisses) {
   EXPECT_EQ(result.nearMisses[1].condition, "it slices columns of the product");
 }
 
+TEST(MergeSlices, HalvesAndPlacesAreSplits) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 6}), packed = s.input("packed", {3, 4});
+  const auto part = [&](ValueId of, Ints from, Ints to) {
+    return s.op("Slice", {of, s.ints(from), s.ints(to), s.ints({-1})});
+  };
+  const ValueId low = part(x, {0}, {4}), high = part(x, {-2}, {9223372036854775807});
+  const auto place = [&](std::int64_t i) {
+    const ValueId index = s.graph.addConstant("i", Tensor::scalar(DType::kI64, static_cast<double>(i)));
+    return s.op("Gather", {packed, index}, {{"axis", std::int64_t{0}}});
+  };
+  // A part of a part too: it is read from the part that the Split makes.
+  s.finish({s.op("Neg", {high}), part(low, {0}, {1}), part(low, {1}, {4}), place(2), s.op("Relu", {place(0)}), place(-2)});
+  EXPECT_EQ(s.apply("merge_slices").matches, 3u);
+  EXPECT_EQ(s.count("Split"), 3u);
+  EXPECT_EQ(s.count("Squeeze"), 3u);
+  EXPECT_EQ(s.count("Slice") + s.count("Gather"), 0u);
+  EXPECT_EQ(s.apply("merge_slices").matches, 0u);
+}
+
+TEST(MergeSlices, GapsAndOverlapsAreNearMisses) {
+  Sketch s;
+  const ValueId x = s.input("x", {2, 6}), y = s.input("y", {5});
+  const auto part = [&](ValueId of, std::int64_t from, std::int64_t to) {
+    return s.op("Slice", {of, s.ints({from}), s.ints({to}), s.ints({-1})});
+  };
+  s.finish({part(x, 0, 3), part(x, 4, 6), part(y, 0, 3), part(y, 2, 5)});
+  const PassResult result = s.apply("merge_slices");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 2u);
+  EXPECT_NE(result.nearMisses[0].condition.find("do not cover axis 1 of 'x'"), std::string::npos);
+  EXPECT_EQ(result.nearMisses[1].condition, "they overlap");
+}
+
+TEST(FuseCrossEntropy, LogarithmsAreNotStored) {
+  for (const char* loss : {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}) {
+    Sketch s;
+    const ValueId x = s.input("x", {4, 5});
+    const ValueId labels = s.graph.addConstant("labels", Tensor::ints(Ints{1, 0, -100, 4}));
+    s.finish({s.op(loss, {s.op("LogSoftmax", {x}, {{"axis", std::int64_t{-1}}}), labels},
+                   {{"ignore_index", std::int64_t{-100}}, {"reduction", std::string("sum")}})});
+    EXPECT_EQ(s.apply("fuse_cross_entropy").matches, 1u) << loss;
+    EXPECT_EQ(s.graph.order().size(), 1u);
+    EXPECT_EQ(s.count("SoftmaxCrossEntropyLoss"), 1u);
+  }
+}
+
+TEST(FuseCrossEntropy, NearMisses) {
+  Sketch s;
+  const ValueId x = s.input("x", {4, 5}), logs = s.op("LogSoftmax", {x}, {{"axis", std::int64_t{1}}}),
+                columns = s.op("LogSoftmax", {s.op("Relu", {x})}, {{"axis", std::int64_t{0}}});
+  const ValueId labels = s.graph.addConstant("labels", Tensor::ints(Ints{1, 0, 3, 4}));
+  s.finish({s.op("NegativeLogLikelihoodLoss", {logs, labels}), logs, s.op("NegativeLogLikelihoodLoss", {columns, labels})});
+  const PassResult result = s.apply("fuse_cross_entropy");
+  EXPECT_EQ(result.matches, 0u);
+  ASSERT_EQ(result.nearMisses.size(), 2u);
+  EXPECT_EQ(result.nearMisses[0].condition, "the logarithms are read elsewhere too");
+  EXPECT_EQ(result.nearMisses[1].condition, "LogSoftmax runs along another axis than the classes");
+}
+
 TEST(FuseGelu, BothFormsHoweverTheFactorsAreGrouped) {
   Sketch s;
   const ValueId x = s.input("x", {4, 7});
