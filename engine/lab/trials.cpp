@@ -24,6 +24,8 @@ namespace {
 constexpr int kRounds = 25, kRoundsOfSlowSteps = 12;
 constexpr double kSlowNs = 2e8;
 constexpr int kMostRounds = 100'000;
+// A gradient whose norm is a smaller share of that of all is rounding: that of a key's bias in attention is zero in theory.
+constexpr double kNoise = 1e-5;
 constexpr double kShortestTurnNs = 1e6, kSoonNs = 2e7;
 constexpr int kMostRepeats = 256;
 
@@ -46,6 +48,7 @@ struct Lane {
 // What the step as it is left behind.
 struct Reference {
   double loss = 0;
+  double squares = 0;  // of all elements of all gradients
   std::map<std::string, Tensor> gradients, parameters;
 };
 
@@ -204,6 +207,7 @@ class Trials {
 
   Status keep(const Lane& lane, int instruction) {
     return gradientsAfter(lane, instruction, [&](const std::string& name, const Tensor& gradient) -> Status {
+      reference_.squares += distanceOf(gradient, factorOf(lane), gradient, factorOf(lane)).expected;
       reference_.gradients[name] = gradient.clone();
       return {};
     });
@@ -221,6 +225,12 @@ class Trials {
 
   static bool sameBits(const Tensor& a, const Tensor& b) {
     return a.dtype() == b.dtype() && a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), a.bytes()) == 0;
+  }
+
+  // The distance as a share of the tensor's norm, or of `floor` where the norm is smaller.
+  static double errorAbove(const TensorDistance& distance, double floor) {
+    if (distance.notFinite > 0 || distance.difference == 0 || floor <= 0) return distance.error();
+    return std::sqrt(distance.difference) / std::max(std::sqrt(distance.expected), floor);
   }
 
   // `a` divided by `factorOfA`, and so on.
@@ -255,13 +265,15 @@ class Trials {
         bits = bits && factor != factor_;
         const TensorDistance distance = distanceOf(gradient, factor, expected->second, factor_);
         bits = bits && distance.largest == 0;
-        if (!(distance.error() <= parity.gradient_relative())) {
-          parity.set_gradient_relative(distance.error());
+        parity.set_gradient(std::max(parity.gradient(), distance.largest));
+        const double error = errorAbove(distance, kNoise * std::sqrt(reference_.squares));
+        if (!(error <= parity.gradient_relative())) {
+          parity.set_gradient_relative(error);
           parity.set_worst(toUtf8(name));
         }
-        parity.set_gradient(std::max(parity.gradient(), distance.largest));
-        // NaN is the worst.
-        if (!(distance.cosine() >= parity.cosine())) parity.set_cosine(distance.cosine());
+        // NaN is the worst. Directions of noise say nothing.
+        const bool noise = distance.notFinite == 0 && distance.expected <= kNoise * kNoise * reference_.squares;
+        if (!noise && !(distance.cosine() >= parity.cosine())) parity.set_cosine(distance.cosine());
         return {};
       });
     }));
