@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/lab.pb.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
@@ -65,6 +66,9 @@ struct StatsTaken {
   std::string name;
   snapshot::TensorStatistics stats;
 };
+struct TrialsDone {
+  snapshot::TrialsReport report;
+};
 struct ViewStateSet {
   std::string key, value;
 };
@@ -75,8 +79,9 @@ struct Lost {
 };
 
 // What the recorder was told, one alternative per kind of event.
-using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
-                               PlanMade, PlanResumed, VerdictsGiven, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
+using EventBody =
+    std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
+                 PlanResumed, VerdictsGiven, TrialsDone, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

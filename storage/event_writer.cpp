@@ -213,6 +213,24 @@ Status EventWriter::on(std::int64_t run, const VerdictsGiven& event) {
   return {};
 }
 
+Status EventWriter::on(std::int64_t run, const TrialsDone& event) {
+  const std::int64_t session = runs_[run].trials++;
+  int position = 0;
+  for (const snapshot::Trial& t : event.report.trials()) {
+    const snapshot::TrialParity& p = t.parity();
+    SS_STORE_TRY(
+        insert("INSERT INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+               "?, ?, ?, "
+               "?, ?, ?)",
+               run, session, position++, event.report.step(), t.option(), t.from(), t.to(), t.rounds(), t.median_ns_before(),
+               t.median_ns_after(), t.ratio(), t.low(), t.high(), t.p(), t.adjusted_p(), t.peak_before(), t.peak_after(),
+               t.measured_peak_before(), t.measured_peak_after(), t.expected_ns_before(), t.expected_ns_after(),
+               p.compared(), p.bits(), p.loss(), p.gradient(), p.parameter(), p.gradient_relative(), p.parameter_relative(),
+               p.cosine(), p.worst(), t.verdict(), t.identical(), t.note()));
+  }
+  return {};
+}
+
 Status EventWriter::writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
   int position = 0;
   for (const snapshot::Instruction& i : message.instructions())

@@ -99,6 +99,16 @@ std::span<const Migration> migrations() {
        "ALTER TABLE steps ADD COLUMN speed TEXT NOT NULL DEFAULT '';"
        "UPDATE steps SET speed = CASE WHEN id IN (SELECT step_id FROM step_spans) THEN 'recorded' ELSE 'full speed' END;"
        "CREATE INDEX step_spans_index_0 ON step_spans (run)"},
+      {6, "what every option gives: table trials",
+       "CREATE TABLE trials (run INTEGER NOT NULL, session INTEGER NOT NULL, position INTEGER NOT NULL, step "
+       "INTEGER NOT NULL, option TEXT NOT NULL, from_value TEXT NOT NULL, to_value TEXT NOT NULL, rounds INTEGER "
+       "NOT NULL, before_ns REAL, after_ns REAL, ratio REAL, low REAL, high REAL, p REAL, adjusted_p REAL, "
+       "before_peak INTEGER NOT NULL, after_peak INTEGER NOT NULL, before_measured_peak INTEGER NOT NULL, "
+       "after_measured_peak INTEGER NOT NULL, before_expected_ns REAL, after_expected_ns REAL, compared INTEGER "
+       "NOT NULL, same_bits INTEGER NOT NULL, loss_difference REAL, gradient_difference REAL, "
+       "parameter_difference REAL, gradient_error REAL, parameter_error REAL, cosine REAL, worst TEXT NOT NULL, "
+       "verdict TEXT NOT NULL, identical INTEGER NOT NULL, note TEXT NOT NULL, PRIMARY KEY (run, session, "
+       "position))"},
   };
   return kAll;
 }

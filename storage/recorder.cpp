@@ -266,6 +266,11 @@ void Recorder::determinism(std::vector<snapshot::Determinism> nodes) {
   impl_->push(VerdictsGiven{std::move(nodes)}, bytes);
 }
 
+void Recorder::trials(snapshot::TrialsReport report) {
+  const std::size_t bytes = report.ByteSizeLong();
+  impl_->push(TrialsDone{std::move(report)}, bytes);
+}
+
 void Recorder::plan(snapshot::Plan plan) {
   auto shared = std::make_shared<snapshot::Plan>(std::move(plan));
   const std::size_t bytes = shared->ByteSizeLong();

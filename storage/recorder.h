@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/lab.pb.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
@@ -79,6 +80,7 @@ class Recorder {
   void planResumed(std::string signature);
   void nameRun(std::string name);                              // in place of the one it began with
   void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
+  void trials(snapshot::TrialsReport report);                  // a session of them, for the table of that name
 
   // `walked`: instruction by instruction, to stop at breakpoints; its time is not that of a step at full speed.
   void step(const snapshot::StepRecord& step, bool walked = false);

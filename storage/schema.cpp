@@ -485,6 +485,47 @@ Table lostTable() {
           {"run"}};
 }
 
+Table trialsTable() {
+  return {
+      "trials",
+      "What every option gives: the step as it is next to the step with one option changed (`stepscope trials`).",
+      {{"run", kInt, "runs.id"},
+       {"session", kInt, "0, 1, … in a run"},
+       {"position", kInt, "0, 1, … fastest first, then what has no times, pairs of nothing at the end"},
+       {"step", kInt, "micro step whose state was used"},
+       {"option", kText, "name of the option; (nothing): the same plan, made twice"},
+       {"from_value", kText, "its value"},
+       {"to_value", kText, "the value that was tried"},
+       {"rounds", kInt, "pairs of steps, 0 = not measured"},
+       {"before_ns", kReal, "median time of a step as it is, nanoseconds; with another batch per sample"},
+       {"after_ns", kReal, "with the option changed"},
+       {"ratio", kReal, "after / before: the median of the rounds"},
+       {"low", kReal, "lower end of its 95 % interval"},
+       {"high", kReal, "upper end of its 95 % interval"},
+       {"p", kReal, "of the sign test, two-sided"},
+       {"adjusted_p", kReal, "by Holm's method, for all trials of the session"},
+       {"before_peak", kInt, "bytes, planned"},
+       {"after_peak", kInt, "bytes, planned"},
+       {"before_measured_peak", kInt, "bytes that the rounds touched, 0 = not measured"},
+       {"after_measured_peak", kInt, "bytes that the rounds touched, 0 = not measured"},
+       {"before_expected_ns", kReal, "least time by the roofline of the machine, 0 = not known"},
+       {"after_expected_ns", kReal, "least time by the roofline of the machine, 0 = not known"},
+       {"compared", kInt, "1 = numbers were compared"},
+       {"same_bits", kInt, "1 = loss, gradients and parameters have the same bits"},
+       {"loss_difference", kReal, "largest absolute difference"},
+       {"gradient_difference", kReal, "largest absolute difference of an element"},
+       {"parameter_difference", kReal, "largest absolute difference of an element"},
+       {"gradient_error", kReal, "L2 norm of the difference by that of the tensor, the largest"},
+       {"parameter_error", kReal, "L2 norm of the difference by that of the tensor, the largest"},
+       {"cosine", kReal, "of the angle between gradients of one tensor, the smallest; 'NaN' where a number is not finite"},
+       {"worst", kText, "tensor that differs most"},
+       {"verdict", kText, "faster, slower, same, failed"},
+       {"identical", kInt, "1 = the plan is the same"},
+       {"note", kText, "why it was not measured, or what its times mean"}},
+      "PRIMARY KEY (run, session, position)",
+      {}};
+}
+
 Table viewStateTable() {
   return {"view_state",
           "What the window remembers with this project.",
@@ -497,13 +538,13 @@ Table viewStateTable() {
 }  // namespace
 
 const std::vector<Table>& tables() {
-  static const std::vector<Table> all = {metaTable(),         docsTable(),       runsTable(),           machineTable(),
-                                         optionsTable(),      phasesTable(),     passesTable(),         nearMissesTable(),
-                                         graphsTable(),       plansTable(),      nodesTable(),          valuesTable(),
-                                         instructionsTable(), buffersTable(),    stepsTable(),          stepSpansTable(),
-                                         tensorStatsTable(),  alertsTable(),     lostTable(),           viewStateTable(),
-                                         machinePeaksTable(), rooflineTable(),   batchDensitiesTable(), batchInputsTable(),
-                                         rowLossesTable(),    determinismTable()};
+  static const std::vector<Table> all = {metaTable(),         docsTable(),        runsTable(),           machineTable(),
+                                         optionsTable(),      phasesTable(),      passesTable(),         nearMissesTable(),
+                                         graphsTable(),       plansTable(),       nodesTable(),          valuesTable(),
+                                         instructionsTable(), buffersTable(),     stepsTable(),          stepSpansTable(),
+                                         tensorStatsTable(),  alertsTable(),      lostTable(),           viewStateTable(),
+                                         machinePeaksTable(), rooflineTable(),    batchDensitiesTable(), batchInputsTable(),
+                                         rowLossesTable(),    determinismTable(), trialsTable()};
   return all;
 }
 

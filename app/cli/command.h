@@ -44,6 +44,8 @@ Command trainCommand();
 Command runCommand();
 Command inspectCommand();
 Command precisionCommand();
+Command trialsCommand();
+Command capacityCommand();
 Command reportCommand();
 Command compareCommand();
 Command sqlCommand();

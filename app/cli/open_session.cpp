@@ -8,7 +8,7 @@
 namespace stepscope::cli {
 
 Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOptions& options, const Output& output,
-                                             bool mapWeights) {
+                                             bool mapWeights, Progress progress) {
   std::filesystem::path path = model;
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -21,6 +21,7 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
   Observer observer;
   observer.phase = [&output](const snapshot::PhaseSpan& span) { output.phase(span); };
   observer.alert = [&output](const snapshot::Alert& alert) { output.alert(alert); };
+  observer.progress = std::move(progress);
   std::vector<Problem> problems;
   auto session = Session::open(path, load, std::move(observer), &problems);
   if (!session) {

@@ -10,10 +10,10 @@
 #include "app/cli/capture_folder.h"
 #include "app/cli/checkpoints.h"
 #include "app/cli/command.h"
-#include "app/cli/machine.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
+#include "app/cli/record_run.h"
 #include "app/cli/recording_watch.h"
 #include "app/cli/save_graphs.h"
 #include "app/cli/shared_options.h"
@@ -79,8 +79,6 @@ class LossWatch {
   bool now_ = false;
 };
 
-Error fromStorage(const storage::Error& error) { return {ErrorCode::kIo, error.message}; }
-
 Status dump(const Session& session, const Arguments& a, const std::vector<std::pair<std::string, std::string>>& fetches) {
   if (!a.dumpGrads.empty()) {
     std::map<std::string, Tensor> owned;
@@ -103,47 +101,6 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
     SS_TRY(writeNpy(file, view));
   }
   return {};
-}
-
-Result<std::unique_ptr<storage::Recorder>> startRecorder(const Arguments& a, const Session& session) {
-  auto project = storage::Project::openForWriting(a.project);
-  if (!project) return tl::make_unexpected(fromStorage(project.error()));
-  // Nobody watches a window here: a step waits for a slow disk, and nothing of it is lost.
-  storage::RecorderSettings settings;
-  settings.stepPatience = std::chrono::minutes(1);
-  auto recorder = storage::Recorder::start(std::move(*project), settings);
-  if (!recorder) return tl::make_unexpected(fromStorage(recorder.error()));
-  storage::RunInfo info;
-  const TrainOptions& o = session.options();
-  info.modelPath = a.model;
-  info.commandLine = commandLine();
-  info.threads = threadsOf(o);
-  if (session.lossValue()) info.lossName = session.runningGraph().value(session.lossValue()).name;
-  info.seed = static_cast<std::int64_t>(o.seed);
-  info.optimizer = o.optimizer;
-  info.model = session.inspect();
-  info.machine = machineInfo();
-  info.options = session.optionList();
-  for (const snapshot::Alert& alert : session.alerts())
-    if (alert.code() == "missing_weights") info.weights = fmt::format("random, external data is missing (seed {})", o.seed);
-  (*recorder)->beginRun(std::move(info));
-  return std::move(*recorder);
-}
-
-// The newest build of the session.
-void recordBuild(storage::Recorder& recorder, const Session& session) {
-  recorder.phases(session.phasesOf(session.builds() - 1));
-  recorder.options(session.optionList());
-  const std::vector<Stage>& stages = session.stages();
-  if (auto graph = session.graphSnapshot({})) recorder.graph(std::move(*graph), static_cast<int>(stages.size()));
-  if (auto plan = session.planSnapshot()) {
-    recorder.plan(std::move(*plan));
-    recorder.determinism(session.determinism());
-  }
-  for (std::size_t i = stages.size(); i-- > 1;)
-    if (auto graph = session.graphSnapshot(stages[i - 1].phase))
-      recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
-  for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
 }
 
 bool drawsRandomNumbers(const Graph& graph, const OpRegistry& ops) {
@@ -212,7 +169,7 @@ Status train(const Arguments& a, const Output& output) {
   if (!a.saveGraphs.empty()) SS_TRY(saveGraphs(*session, a.saveGraphs));
   std::unique_ptr<storage::Recorder> recorder;
   if (!a.project.empty()) {
-    SS_ASSIGN(recorder, startRecorder(a, *session));
+    SS_ASSIGN(recorder, startRecorder(a.project, a.model, *session));
     recordBuild(*recorder, *session);
   }
   if (!built) {

@@ -81,6 +81,16 @@ Signature signatureOf(const Batch& batch, std::span<const KeptRows> rows) {
   return signature;
 }
 
+Signature signatureOf(std::span<const Batch> batches, std::span<const KeptRows> rows) {
+  Signature signature = signatureOf(batches.front(), rows);
+  for (const Batch& batch : batches)
+    for (auto& [name, extent] : signatureOf(batch, rows).rows) {
+      std::int64_t& most = signature.rows[name];
+      most = std::max(most, extent);
+    }
+  return signature;
+}
+
 bool fits(const Signature& signature, const Batch& batch, std::span<const KeptRows> rows) {
   if (!fits(signature, batch)) return false;
   return std::ranges::all_of(rows, [&](const KeptRows& kept) {

@@ -32,6 +32,8 @@ Result<Tensor> rowsOf(const KeptRows& rows, const Batch& batch, std::int64_t ext
 
 // With the extents of `rows`.
 Signature signatureOf(const Batch& batch, std::span<const KeptRows> rows);
+// Of a plan that runs all of the batches, which have one type: with rows for the one that needs most. At least one batch.
+Signature signatureOf(std::span<const Batch> batches, std::span<const KeptRows> rows);
 bool fits(const Signature& signature, const Batch& batch, std::span<const KeptRows> rows);
 
 }  // namespace stepscope

@@ -4,20 +4,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "engine/build/loss_scale.h"
 #include "engine/lab/option_proof.h"
 #include "engine/lab/precision_probe.h"
+#include "engine/lab/tensor_distance.h"
 #include "engine/profile/compare_tensors.h"
+#include "engine/profile/step_times.h"
 #include "engine/snapshot/number_rule.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
 namespace {
 
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr int kNodesTold = 64, kMeasured = 3, kMostMeasured = 64, kTimed = 5, kMostTimed = 1000;
 
 // A plan with a state of its own.
@@ -33,45 +33,6 @@ struct Lane {
     return *it->graph;
   }
 };
-
-// Sums over pairs of elements of two tensors.
-struct Distance {
-  double difference = 0, low = 0, wide = 0, product = 0;  // squares, but for the product
-  std::int64_t notFinite = 0;
-
-  void add(double a, double b) {
-    if (!std::isfinite(a) || !std::isfinite(b)) {
-      notFinite += !sameNumber(a, b);
-      return;
-    }
-    difference += (a - b) * (a - b);
-    low += a * a;
-    wide += b * b;
-    product += a * b;
-  }
-  void add(const Distance& other) {
-    difference += other.difference;
-    low += other.low;
-    wide += other.wide;
-    product += other.product;
-    notFinite += other.notFinite;
-  }
-  double error() const {
-    if (notFinite > 0) return kInfinite;
-    return difference == 0 ? 0 : wide == 0 ? 1 : std::sqrt(difference / wide);
-  }
-  double cosine() const {
-    if (notFinite > 0) return std::numeric_limits<double>::quiet_NaN();
-    if (low == 0 || wide == 0) return low == wide ? 1 : 0;
-    return difference == 0 ? 1 : std::clamp(product / std::sqrt(low) / std::sqrt(wide), -1.0, 1.0);
-  }
-};
-
-double medianOf(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 class Study {
  public:
@@ -225,36 +186,35 @@ class Study {
   }
 
   // Gradients of trained parameter `i`, with the loss scale divided out of both. Nothing where there is none.
-  static Result<std::optional<Distance>> gradientDistance(const Lane& low, const Lane& wide, std::size_t i,
-                                                          snapshot::PrecisionGradient* told) {
+  static Result<std::optional<TensorDistance>> gradientDistance(const Lane& low, const Lane& wide, std::size_t i,
+                                                                snapshot::PrecisionGradient* told) {
     const ValueId a = low.step().optimizer.accumulated[i], b = wide.step().optimizer.accumulated[i];
-    if (!a || !b) return std::optional<Distance>();
+    if (!a || !b) return std::optional<TensorDistance>();
     SS_ASSIGN(const Tensor found, low.stepper->executor().read(a));
     SS_ASSIGN(const Tensor expected, wide.stepper->executor().read(b));
     const double ofLow = factorOf(low), ofWide = factorOf(wide);
-    Distance distance;
-    double maxAbs = 0, maxRel = 0;
+    TensorDistance distance;
+    double maxRel = 0;
     for (std::int64_t k = 0; k < found.elements(); ++k) {
       const double x = elementAsDouble(found.view(), k) / ofLow, y = elementAsDouble(expected.view(), k) / ofWide;
       distance.add(x, y);
       if (told == nullptr) continue;
-      maxAbs = std::max(maxAbs, numberDistance(x, y));
       maxRel = std::max(maxRel, relativeDistance(x, y));
     }
     if (told != nullptr) {
       told->set_elements(found.elements());
       told->set_cosine(distance.cosine());
       told->set_error(distance.error());
-      told->set_max_abs(maxAbs);
+      told->set_max_abs(distance.largest);
       told->set_max_rel(maxRel);
       told->set_not_finite(distance.notFinite);
-      told->set_norm(std::sqrt(distance.wide));
+      told->set_norm(std::sqrt(distance.expected));
     }
-    return std::optional<Distance>(distance);
+    return std::optional<TensorDistance>(distance);
   }
 
-  Distance updateDistance(const Lane& low, const Lane& wide, const std::string& name) const {
-    Distance distance;
+  TensorDistance updateDistance(const Lane& low, const Lane& wide, const std::string& name) const {
+    TensorDistance distance;
     const auto before = subject_.start.tensors.find(name);
     if (before == subject_.start.tensors.end()) return distance;
     const Tensor a = low.context.state.read(name), b = wide.context.state.read(name);
@@ -266,7 +226,7 @@ class Study {
   }
 
   Status compareParameters(const Lane& low, const Lane& wide) {
-    Distance all, updates;
+    TensorDistance all, updates;
     std::vector<snapshot::PrecisionGradient> list;
     for (std::size_t i = 0; i < low.step().trained.size(); ++i) {
       const std::string& name = low.step().graph.value(low.step().trained[i]).name;
@@ -275,7 +235,7 @@ class Study {
       SS_ASSIGN(const auto distance, gradientDistance(low, wide, i, &told));
       if (!distance) continue;
       all.add(*distance);
-      const Distance update = updateDistance(low, wide, name);
+      const TensorDistance update = updateDistance(low, wide, name);
       updates.add(update);
       told.set_update_error(update.error());
       list.push_back(std::move(told));
@@ -300,7 +260,7 @@ class Study {
       SS_ASSIGN(const auto lane, makeLane(options, true));
       SS_TRY(settleLossScale(*lane));
       SS_TRY(runStep(*lane, {}));
-      Distance all;
+      TensorDistance all;
       for (std::size_t i = 0; i < lane->step().trained.size(); ++i) {
         SS_ASSIGN(const auto distance, gradientDistance(*lane, reference, i, nullptr));
         if (distance) all.add(*distance);

@@ -314,4 +314,18 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   return std::make_unique<SyntheticSource>(std::move(inputs), extents.inputs, options.seed, options.padding);
 }
 
+Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const std::vector<DimChoice>& fitted) {
+  std::vector<ValueId> fed;
+  for (const ValueId id : graph.inputs())
+    if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
+  SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
+  Batch batch;
+  batch.label = "empty";
+  for (const ValueId id : fed) {
+    const Value& value = graph.value(id);
+    batch.arrays[value.name] = Tensor(value.type.dtype, extents.inputs.at(value.name));
+  }
+  return batch;
+}
+
 }  // namespace stepscope

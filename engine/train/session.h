@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "engine/build/trained_set.h"
 #include "engine/lab/recompute_history.h"
 #include "engine/snapshot/graph.pb.h"
+#include "engine/snapshot/lab.pb.h"
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/precision.pb.h"
 #include "engine/snapshot/worker.pb.h"
@@ -78,6 +80,18 @@ class Session {
   // (engine/lab/precision_study.h). State, plan and place stay as they are. kCancelled after cancel().
   Result<snapshot::PrecisionReport> precisionStudy(const snapshot::GetPrecision& question);
 
+  // What fits into a memory: plans of the step under the present options for many extents of a dimension
+  // (engine/lab/capacity.h). Nothing has to be built, nothing runs, and no weights are needed: the model may be opened
+  // without them. Extents that nobody sets are those of the data; without data as of synthetic data. Errors: kNotFound for a
+  // dimension that no input has, kInvalidArgument for a range that is empty, those of building. kCancelled after cancel().
+  Result<snapshot::CapacityReport> capacity(const snapshot::GetCapacity& question);
+
+  // The coming step, or the begun one from its start, next to the same step with every option changed in turn
+  // (engine/lab/trials.h). State, plan and place stay as they are. cancel() ends it with what was measured. `tried`: told of
+  // each as soon as it is measured, without its verdict.
+  Result<snapshot::TrialsReport> trials(const snapshot::GetTrials& question,
+                                        std::function<void(const snapshot::Trial&)> tried = {});
+
   // --- running. One micro step at full speed; commits at its end. A begun step is finished instead. The first number of a
   // run that is not finite is an alert that names its cause; where the run is to stop at it (option break-on, or
   // stopOnNumbers()), the error is kCancelled, stoppedBy() says why, and the step stands behind the instruction that made
@@ -139,6 +153,7 @@ class Session {
   Status openAgain(std::int64_t loopIterations);
   void takePending();
   bool inStep() const;
+  StateSnapshot startOfStep() const;  // of the begun step, or the coming one
   Status ensureStep();
   void stepDone();
   NumberWatch numbersToWatch() const;

@@ -121,9 +121,7 @@ Result<snapshot::PrecisionReport> Session::precisionStudy(const snapshot::GetPre
   } else {
     SS_ASSIGN(subject.batch, data_->batch(nextStep()));
   }
-  subject.start = context_.state.copy();
-  for (std::size_t i = 0; i < context_.state.keptCount(); ++i)  // what the begun step wrote over
-    subject.start.tensors[context_.state.kept(i).first] = context_.state.kept(i).second;
+  subject.start = startOfStep();
   subject.cancelled = &context_.cancelled;
   subject.progress = context_.log.observer().progress;
   return studyPrecision(std::move(subject), question);

@@ -11,6 +11,7 @@
 #include "storage/roofline.h"
 #include "storage/step_facts.h"
 #include "storage/timing.h"
+#include "storage/trials.h"
 
 namespace stepscope::storage {
 
@@ -28,7 +29,8 @@ struct ReportData {
   Roofline roofline;
   std::optional<snapshot::Plan> plan;  // executed last, else newest
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>
-      statistics;  // by step; thinned out where there are very many
+      statistics;                       // by step; thinned out where there are very many
+  std::vector<snapshot::Trial> trials;  // newest session
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;
 

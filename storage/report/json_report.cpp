@@ -288,6 +288,25 @@ std::string jsonReport(const ReportData& data) {
   root["plan"] = planJson(data.plan);
   root["timing"] = timingJson(data.timing);
   root["roofline"] = rooflineJson(data);
+  root["trials"] = list(data.trials, [](const snapshot::Trial& t) {
+    return Json{{"option", t.option()},
+                {"from", t.from()},
+                {"to", t.to()},
+                {"rounds", t.rounds()},
+                {"median_ns_before", t.median_ns_before()},
+                {"median_ns_after", t.median_ns_after()},
+                {"ratio", t.ratio()},
+                {"low", t.low()},
+                {"high", t.high()},
+                {"adjusted_p", t.adjusted_p()},
+                {"peak_before", t.peak_before()},
+                {"peak_after", t.peak_after()},
+                {"same_bits", t.parity().bits()},
+                {"gradient_error", t.parity().gradient_relative()},
+                {"verdict", t.verdict()},
+                {"identical", t.identical()},
+                {"note", t.note()}};
+  });
   root["steps"] = nullptr;
   root["statistics"] = nullptr;
   root["alerts"] = list(data.alerts, [](const AlertRow& a) {

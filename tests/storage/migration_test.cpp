@@ -10,6 +10,7 @@
 #include "storage/report/data.h"
 #include "storage/schema.h"
 #include "storage/step_facts.h"
+#include "storage/trials.h"
 #include "storage/verdicts.h"
 #include "tests/storage/sample_run.h"
 
@@ -94,10 +95,13 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
+  ASSERT_TRUE(connection.execute("DROP TABLE trials; PRAGMA user_version = 6"));
   // What told of a stop before steps did.
   ASSERT_TRUE(connection.execute("INSERT INTO alerts VALUES (NULL, 1, 'info', 'stopped', 'stopped once', -1, -1, 2, 7)"));
+  ASSERT_TRUE(connection.execute("UPDATE steps SET stopped_in = 1 WHERE step = 2"));
+  if (version == 6) return;
   ASSERT_TRUE(
-      connection.execute("UPDATE steps SET stopped_in = 1 WHERE step = 2; ALTER TABLE steps DROP COLUMN cpu_ns; ALTER TABLE "
+      connection.execute("ALTER TABLE steps DROP COLUMN cpu_ns; ALTER TABLE "
                          "steps DROP COLUMN wait_ns; ALTER TABLE steps DROP COLUMN speed; DROP INDEX step_spans_index_0; "
                          "PRAGMA user_version = 5"));
   if (version == 5) return;
@@ -146,6 +150,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     EXPECT_EQ(readRecordedStatistics(*project, 1, 1000)->empty(), GetParam() < 3);
     EXPECT_EQ(readGraph(*project, 1)->phase(), "optimizer");
     EXPECT_TRUE(readDeterminism(*project, 1)->empty());
+    EXPECT_TRUE(readTrials(*project, 1)->empty());
     EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
     EXPECT_EQ(data->timing.kind.speed(), "recorded") << "told by the spans";
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
@@ -166,7 +171,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_EQ(readTiming(*project, 1)->kind.speed(), "recorded");
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

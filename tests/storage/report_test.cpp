@@ -95,6 +95,21 @@ class Report : public ::testing::Test {
     alert.set_code(kEvil);
     alert.set_message(kEvil);
     recorder->alert(alert);
+    snapshot::TrialsReport trials;
+    for (const int rounds : {15, 0}) {
+      snapshot::Trial& trial = *trials.add_trials();
+      trial.set_option(kEvil);
+      trial.set_from(kEvil);
+      trial.set_to(kEvil);
+      trial.set_note(kEvil);
+      trial.set_verdict(rounds > 0 ? kEvil : "failed");
+      trial.set_identical(rounds == 0);
+      trial.mutable_parity()->set_compared(true);
+      trial.mutable_parity()->set_worst(kEvil);
+      trial.mutable_parity()->set_cosine(std::nan(""));
+      trial.set_rounds(rounds);
+    }
+    recorder->trials(trials);
     recorder->endRun(RunStatus::kFailed, kEvil);
     (void)recorder->close();
   }

@@ -1,0 +1,166 @@
+// `stepscope capacity`: what fits into a memory, without running anything.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/open_session.h"
+#include "app/cli/output.h"
+#include "app/cli/shared_options.h"
+#include "app/cli/terminal.h"
+
+namespace stepscope::cli {
+namespace {
+
+constexpr std::int64_t kMostExtent = std::int64_t{1} << 32;
+
+struct Arguments {
+  std::string model, memory, vary;
+  bool json = false, recompute = false;
+  SharedOptions shared;
+};
+
+// --memory: the sizes that option memory.limit takes.
+Result<std::int64_t> memoryBytes(const std::string& text) {
+  if (text.empty()) return 0;
+  TrainOptions options;
+  if (const Status set = applySetting(options, "memory.limit", text, "command line"); !set || options.memoryLimit == 0)
+    return invalid(
+        fmt::format("option 'memory': found '{}'; expected a size above 0, such as 24GiB, 755 MiB or 1048576", text));
+  return options.memoryLimit;
+}
+
+// --vary NAME=A..B or NAME=N. Without it the batch.
+Result<snapshot::GetCapacity> questionOf(const Arguments& a) {
+  snapshot::GetCapacity question;
+  SS_ASSIGN(const std::int64_t memory, memoryBytes(a.memory));
+  question.set_memory_bytes(memory);
+  question.set_recompute(a.recompute);
+  if (a.vary.empty()) {
+    question.set_dimension("batch");
+    return question;
+  }
+  const auto wrong = [&](const char* what) {
+    return invalid(fmt::format("option 'vary': found '{}'{}; expected NAME=FROM..TO, such as batch=1..64", a.vary, what));
+  };
+  const auto equals = a.vary.rfind('=');
+  if (equals == std::string::npos || equals == 0) return wrong("");
+  const std::string_view range = std::string_view(a.vary).substr(equals + 1);
+  const auto dots = range.find("..");
+  const auto number = [](std::string_view text) -> std::int64_t {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size() && value >= 1 && value <= kMostExtent ? value : 0;
+  };
+  const std::int64_t least = number(range.substr(0, dots)),
+                     most = dots == std::string_view::npos ? least : number(range.substr(dots + 2));
+  if (least == 0 || most == 0) return wrong(": no extents from 1 to 2^32");
+  if (most < least) return wrong(": the range is empty");
+  question.set_dimension(a.vary.substr(0, equals));
+  question.set_least(least);
+  question.set_most(most);
+  return question;
+}
+
+void printJson(const snapshot::CapacityReport& report) {
+  for (const auto& p : report.points())
+    sayJson({{"event", "capacity"},
+             {"batch", p.batch()},
+             {"recompute", p.recompute()},
+             {"peak_bytes", p.peak_bytes()},
+             {"fits", p.fits()},
+             {"predicted_ns", p.predicted_ns()},
+             {"dimension", report.dimension()},
+             {"extent", p.extent()},
+             {"memory_bytes", report.memory_bytes()},
+             {"arena_bytes", p.arena_bytes()},
+             {"persistent_bytes", p.persistent_bytes()},
+             {"state_bytes", p.state_bytes()},
+             {"flops", p.flops()},
+             {"instructions", p.instructions()},
+             {"repeated", p.repeated()},
+             {"dynamic", p.dynamic()}});
+  sayJson({{"event", "capacity_largest"},
+           {"dimension", report.dimension()},
+           {"memory_bytes", report.memory_bytes()},
+           {"largest", report.largest()},
+           {"largest_with_recompute", report.largest_with_recompute()},
+           {"ended", report.ended()}});
+}
+
+void printText(const snapshot::CapacityReport& report, bool recompute) {
+  std::vector<std::vector<std::string>> rows;
+  std::int64_t dynamic = 0;
+  for (const auto& p : report.points()) {
+    const double samples = static_cast<double>(std::max<std::int64_t>(1, p.batch()));
+    rows.push_back({report.dimension().empty() ? "as it is" : fmt::format("{}={}", report.dimension(), p.extent()),
+                    p.recompute(), bytesText(p.peak_bytes()), bytesText(p.arena_bytes()), bytesText(p.state_bytes()),
+                    p.fits() ? "fits" : "no", timeText(static_cast<std::int64_t>(p.predicted_ns())),
+                    timeText(static_cast<std::int64_t>(p.predicted_ns() / samples)), std::to_string(p.repeated())});
+    dynamic = std::max<std::int64_t>(dynamic, p.dynamic());
+  }
+  say("{}", table({"extent", "recompute", "peak", "arena", "state", bytesText(report.memory_bytes()), "step at least",
+                   "per sample", "run again"},
+                  rows, 2));
+  say("\npeak: arena, state, constants and batch of the plan; step at least: by the roofline of this machine ({})\n",
+      report.peaks());
+  if (dynamic > 0) say("{} instructions have extents that only a run tells: their memory is not in the peak\n", dynamic);
+  if (report.dimension().empty()) return;
+  const auto largest = [](std::int64_t extent) { return extent > 0 ? std::to_string(extent) : std::string("none"); };
+  say("largest {} that fits {}: {}", report.dimension(), bytesText(report.memory_bytes()), largest(report.largest()));
+  if (recompute) say(", with recompute {}", largest(report.largest_with_recompute()));
+  say("\n");
+  if (!report.ended().empty()) say("no plan for {}\n", report.ended());
+}
+
+Status capacity(const Arguments& a, const Output& output) {
+  SS_ASSIGN(TrainOptions options, a.shared.apply());
+  SS_ASSIGN(snapshot::GetCapacity question, questionOf(a));
+  if (question.memory_bytes() == 0) question.set_memory_bytes(options.memoryLimit);
+  options.ringBytes = 0;
+  options.missingWeights = "random";  // nobody reads them
+  SS_ASSIGN(const auto session, openSession(a.model, options, output, true));
+  auto report = session->capacity(question);
+  if (!report && report.error().code == ErrorCode::kNotFound && a.vary.empty()) {
+    question.clear_dimension();
+    report = session->capacity(question);
+  }
+  if (!report) return tl::make_unexpected(report.error());
+  if (output.json())
+    printJson(*report);
+  else
+    printText(*report, a.recompute);
+  output.finished(0, 0);
+  return {};
+}
+
+}  // namespace
+
+Command capacityCommand() {
+  auto a = std::make_shared<Arguments>();
+  Command command{
+      "capacity",
+      "what fits into a memory: plan the step for many batch sizes without running it and without weights",
+      {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
+       {"--memory", &a->memory, "bytes that the step may take, such as 24GiB [what this machine has]", "SIZE"},
+       {"--vary", &a->vary, "NAME=FROM..TO: dimension of the inputs and its extents [batch=1..4096]", "NAME=RANGE"},
+       {"--recompute", &a->recompute, "where the step does not fit: the smallest recompute with which it does"},
+       {"--json", &a->json, "one JSON object per line"}}};
+  a->shared.addTo(command, {"--data", "--loss", "--loss-fn", "--logits", "--labels", "--train", "--freeze", "--optimizer",
+                            "--precision", "--accumulate", "--dim", "--threads", "--device", "--momentum", "--set"});
+  command.run = [a] {
+    const Output output(a->json);
+    if (const auto wrong = usageError(a->shared)) return *wrong;
+    if (const auto question = questionOf(*a); !question) {
+      report(question.error());
+      return kUsage;
+    }
+    if (Status status = capacity(*a, output); !status) return report(status.error());
+    return kSuccess;
+  };
+  return command;
+}
+
+}  // namespace stepscope::cli

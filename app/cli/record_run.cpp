@@ -1,0 +1,55 @@
+#include "app/cli/record_run.h"
+
+#include <fmt/format.h>
+
+#include "app/cli/machine.h"
+
+namespace stepscope::cli {
+namespace {
+
+Error fromStorage(const storage::Error& error) { return {ErrorCode::kIo, error.message}; }
+
+}  // namespace
+
+Result<std::unique_ptr<storage::Recorder>> startRecorder(const std::string& projectPath, const std::string& model,
+                                                         const Session& session) {
+  auto project = storage::Project::openForWriting(projectPath);
+  if (!project) return tl::make_unexpected(fromStorage(project.error()));
+  // Nobody watches a window here: a step waits for a slow disk, and nothing of it is lost.
+  storage::RecorderSettings settings;
+  settings.stepPatience = std::chrono::minutes(1);
+  auto recorder = storage::Recorder::start(std::move(*project), settings);
+  if (!recorder) return tl::make_unexpected(fromStorage(recorder.error()));
+  storage::RunInfo info;
+  const TrainOptions& o = session.options();
+  info.modelPath = model;
+  info.commandLine = commandLine();
+  info.threads = threadsOf(o);
+  if (session.lossValue()) info.lossName = session.runningGraph().value(session.lossValue()).name;
+  info.seed = static_cast<std::int64_t>(o.seed);
+  info.optimizer = o.optimizer;
+  info.model = session.inspect();
+  info.machine = machineInfo();
+  info.options = session.optionList();
+  for (const snapshot::Alert& alert : session.alerts())
+    if (alert.code() == "missing_weights") info.weights = fmt::format("random, external data is missing (seed {})", o.seed);
+  (*recorder)->beginRun(std::move(info));
+  return std::move(*recorder);
+}
+
+void recordBuild(storage::Recorder& recorder, const Session& session) {
+  recorder.phases(session.phasesOf(session.builds() - 1));
+  recorder.options(session.optionList());
+  const std::vector<Stage>& stages = session.stages();
+  if (auto graph = session.graphSnapshot({})) recorder.graph(std::move(*graph), static_cast<int>(stages.size()));
+  if (auto plan = session.planSnapshot()) {
+    recorder.plan(std::move(*plan));
+    recorder.determinism(session.determinism());
+  }
+  for (std::size_t i = stages.size(); i-- > 1;)
+    if (auto graph = session.graphSnapshot(stages[i - 1].phase))
+      recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
+  for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
+}
+
+}  // namespace stepscope::cli
