@@ -44,6 +44,7 @@ Command trainCommand();
 Command runCommand();
 Command inspectCommand();
 Command precisionCommand();
+Command verifyCommand();
 Command reportCommand();
 Command compareCommand();
 Command sqlCommand();

@@ -7,8 +7,7 @@ namespace {
 Status inferShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_ASSIGN(const DType dtype, attributeType(c, "to", DType::kUndefined));
-  if (!isLow(dtype))
-    return c.error("attribute to is " + std::string(dtypeName(dtype)) + "; float16 or bfloat16");
+  if (!isLow(dtype)) return c.error("attribute to is " + std::string(dtypeName(dtype)) + "; float16 or bfloat16");
   c.setOutput(0, dtype, c.inputShape(0));
   return {};
 }
