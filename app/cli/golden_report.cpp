@@ -108,8 +108,9 @@ snapshot::Alert goldenAlert(const GoldenReport& report) {
   alert.set_step(-1);
   const GoldenRow* worst = report.worst();
   if (worst == nullptr) return alert;
-  std::string text = fmt::format("not what PyTorch computed: {} of {} differ; ", report.count(GoldenVerdict::kDiffers),
-                                 contentsText(report));
+  const auto differ = report.count(GoldenVerdict::kDiffers);
+  std::string text = fmt::format("not what PyTorch computed: {} tensor{} of {} differ{}; ", differ, differ == 1 ? "" : "s",
+                                 contentsText(report), differ == 1 ? "s" : "");
   text += fmt::format("{} '{}'", kindName(worst->kind), worst->name);
   if (measured(*worst))
     text += fmt::format(": {:.6g} where PyTorch has {:.6g}, off by {:.2e} with a tolerance of {:.2e}", worst->found,
@@ -147,7 +148,7 @@ void tellGolden(const GoldenReport& report, bool json) {
   if (report.agrees())
     say("{}\n", goldenLine(report));
   else
-    say("{} of {} differ\n", report.count(GoldenVerdict::kDiffers), contentsText(report));
+    say("{} differ; compared: {}\n", report.count(GoldenVerdict::kDiffers), contentsText(report));
 }
 
 }  // namespace stepscope::cli

@@ -280,7 +280,10 @@ class Replay {
     if (is(op, {"Pow"}) && x == 0 && y < 0)
       return cause.backward && y > -1 ? "log or root out of domain" : "division by zero";
     bool infinite = false, empty = false;
+    double largest = 0;
     for (const Operand& operand : operands) {
+      const std::int64_t most = isFloating(operand.contents.dtype()) ? mostTelling(operand.contents.view()) : -1;
+      if (most >= 0) largest = std::max(largest, std::abs(elementAsDouble(operand.contents.view(), most)));
       const Flags known = flagsOf(operand.contents.view());
       infinite = infinite || known.inf || known.nan;
       empty = empty || operand.contents.elements() == 0;
@@ -290,7 +293,8 @@ class Replay {
     if (!cause.nan) return "overflow";
     // The mean of a loss over no label at all, and of a normalisation whose variance is below zero.
     if (is(forward, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"})) return "division by zero";
-    if (op.find("Normalization") != std::string::npos) return "log or root out of domain";
+    // The variance of large numbers is infinite, that of a step below zero has no root.
+    if (op.find("Normalization") != std::string::npos) return largest > 1e17 ? "overflow" : "log or root out of domain";
     return "invalid operand";
   }
 

@@ -68,10 +68,17 @@ bool sameContents(const Graph& graph, ValueId a, ValueId b) {
                     static_cast<const std::byte*>(y->data()));
 }
 
+// Zeros, ones: many have the same contents.
+bool oneNumber(const Tensor& tensor) {
+  for (std::int64_t i = 1; i < tensor.elements(); ++i)
+    if (elementAsDouble(tensor.view(), i) != elementAsDouble(tensor.view(), 0)) return false;
+  return true;
+}
+
 // Another initializer of the same contents: one parameter of PyTorch's that the exporter wrote twice.
 std::string twin(const Graph& graph, std::string_view name) {
   const ValueId id = graph.findValue(name);
-  if (!id || !graph.value(id).data || graph.value(id).data->elements() < 2) return {};
+  if (!id || !graph.value(id).data || oneNumber(*graph.value(id).data)) return {};
   for (std::size_t i = 0; i < graph.valueCapacity(); ++i) {
     const Value& other = graph.value({static_cast<std::int32_t>(i)});
     if (other.alive && other.id != id && other.role == ValueRole::kInitializer && sameContents(graph, id, other.id))
@@ -191,9 +198,9 @@ std::string backwardOnly(const Pattern& p, const GoldenRow& row) {
 }
 
 const std::vector<Cause>& causes() {
-  static const std::vector<Cause> list = {notFinite, blockLost,  ruleLost, tiedApart,   noParameter, stopped,
-                                          reversed,  meanForSum, rounding, scaled,      byRow,       masked,
-                                          smoothing, statistics, buffer,   backwardOnly};
+  static const std::vector<Cause> list = {notFinite, tiedApart,  noParameter, stopped,     blockLost, ruleLost,
+                                          reversed,  meanForSum, rounding,    scaled,      byRow,     masked,
+                                          smoothing, statistics, buffer,      backwardOnly};
   return list;
 }
 

@@ -138,7 +138,7 @@ Status Session::lookForNumber(snapshot::StepRecord& record) {
   snapshot::Alert alert = numberAlert(step, watch, found ? step.next() - 1 : -1, fmt::format("{}", what));
   if (cause_) {
     if (cause_->instruction < 0) cause_->instruction = alert.instruction();
-    alert.set_message(fmt::format("{}: {}", what, cause_->text()));
+    alert.set_message(cause_->text());
     if (!cause_->rows.empty()) alert.set_sample(cause_->rows.front());
   }
   toldOfNumbers_ = true;

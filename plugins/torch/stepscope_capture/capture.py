@@ -372,13 +372,13 @@ def _parameters(module, proto):
 
 
 def _buffers(proto, parameters):
-    """Names of float initializers that are no parameters: buffers, and tensors that forward() writes down. None of them is trained."""
+    """Names of float initializers and constants that are no parameters: buffers, and tensors that forward() writes down. None of them is trained."""
     floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
     known = {name for name, _ in parameters}
     statistics = ("running_mean", "running_var")  # the training form of BatchNormalization says what these are
-    return [
-        t.name for t in proto.graph.initializer if t.data_type in floats and t.name not in known and t.name.rpartition(".")[2] not in statistics
-    ]
+    tensors = [(t.name, t) for t in proto.graph.initializer]
+    tensors += [(node.output[0], a.t) for node in proto.graph.node if node.op_type == "Constant" for a in node.attribute if a.name == "value" and a.t.dims]
+    return [name for name, t in tensors if t.data_type in floats and name not in known and name.rpartition(".")[2] not in statistics]
 
 
 class _WithoutDropout(TorchFunctionMode):
