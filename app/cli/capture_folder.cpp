@@ -5,6 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/data/safetensors.h"
+
 namespace stepscope::cli {
 namespace {
 
@@ -22,6 +24,54 @@ bool isTrained(const nlohmann::json& parameter) {
   return trained == parameter.end() || !trained->is_boolean() || trained->get<bool>();
 }
 
+// Absent: an empty object.
+Result<nlohmann::json> readJson(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return nlohmann::json::object();
+  std::ifstream stream(path);
+  auto json = nlohmann::json::parse(stream, nullptr, false);
+  if (!json.is_object()) return fail(ErrorCode::kCorrupt, fmt::format("capture '{}': not a JSON object", path.string()));
+  return json;
+}
+
+// The options of a case, "--lr", "0.1", where the user set nothing.
+Status takeArguments(const nlohmann::json& arguments, TrainOptions& options) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i].is_string()) continue;
+    const std::string word = arguments[i].get<std::string>();
+    if (!word.starts_with("--")) continue;
+    const std::string name = word.substr(2);
+    const bool valued =
+        i + 1 < arguments.size() && arguments[i + 1].is_string() && !arguments[i + 1].get<std::string>().starts_with("--");
+    const std::string value = valued ? arguments[i + 1].get<std::string>() : "on";
+    if (!options.origins.contains(name)) SS_TRY(applySetting(options, name, value, "case"));
+  }
+  return {};
+}
+
+void readNumbers(const nlohmann::json& from, Golden& golden) {
+  const auto losses = from.find("losses");
+  if (losses != from.end() && losses->is_array())
+    for (const auto& loss : *losses) {
+      if (!loss.is_number()) break;
+      golden.losses.push_back(loss.get<double>());
+    }
+  if (const auto it = from.find("loss_tolerance"); it != from.end() && it->is_number())
+    golden.lossTolerance = it->get<double>();
+  if (const auto it = from.find("tolerances"); it != from.end() && it->is_object())
+    for (const auto& [name, tolerance] : it->items())
+      if (tolerance.is_number()) golden.tolerances[name] = tolerance.get<double>();
+  if (const auto it = from.find("unused"); it != from.end() && it->is_array())
+    for (const auto& name : *it)
+      if (name.is_string()) golden.unused.insert(name.get<std::string>());
+  const auto draws = from.find("draws");
+  const std::string word = draws != from.end() && draws->is_string() ? draws->get<std::string>() : "";
+  golden.draws = word == "none"           ? GoldenDraws::kNone
+                 : word == "switched off" ? GoldenDraws::kSwitchedOff
+                 : word == "drawn"        ? GoldenDraws::kDrawn
+                                          : GoldenDraws::kUnknown;
+}
+
 }  // namespace
 
 Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& folder, TrainOptions& options) {
@@ -34,11 +84,9 @@ Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& fol
         fmt::format("folder '{}': no model.onnx; expected an ONNX file or a folder of stepscope_capture", folder.string()));
   if (options.data.empty() && std::filesystem::exists(data, error))
     SS_TRY(applySetting(options, "data", data.string(), "capture"));
-  if (!std::filesystem::exists(description, error)) return model;
-  std::ifstream stream(description);
-  const auto json = nlohmann::json::parse(stream, nullptr, false);
-  if (!json.is_object())
-    return fail(ErrorCode::kCorrupt, fmt::format("capture '{}': not a JSON object", description.string()));
+  SS_ASSIGN(const nlohmann::json ofCase, readJson(folder / "case.json"));
+  if (const auto it = ofCase.find("arguments"); it != ofCase.end() && it->is_array()) SS_TRY(takeArguments(*it, options));
+  SS_ASSIGN(const nlohmann::json json, readJson(description));
   if (options.loss.empty() && options.lossFn.empty() && json.contains("loss") && json["loss"].is_string())
     SS_TRY(applySetting(options, "loss", json["loss"].get<std::string>(), "capture"));
   if (options.freeze.empty() && options.train.empty() && json.contains("parameters") && json["parameters"].is_array()) {
@@ -53,13 +101,35 @@ Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& fol
   return model;
 }
 
-std::optional<double> capturedLoss(const std::filesystem::path& folder) {
-  std::ifstream stream(folder / "capture.json");
-  const auto json = nlohmann::json::parse(stream, nullptr, false);
-  if (!json.is_object() || !json.contains("losses") || !json["losses"].is_array() || json["losses"].empty() ||
-      !json["losses"][0].is_number())
-    return std::nullopt;
-  return json["losses"][0].get<double>();
+Result<std::optional<CapturedGolden>> readGolden(const std::filesystem::path& folder, const TrainOptions& options) {
+  CapturedGolden captured;
+  Golden& golden = captured.golden;
+  SS_ASSIGN(const nlohmann::json ofCase, readJson(folder / "case.json"));
+  SS_ASSIGN(const nlohmann::json ofCapture, readJson(folder / "capture.json"));
+  captured.ofRun = ofCapture.empty() && ofCase.contains("losses");
+  readNumbers(captured.ofRun ? ofCase : ofCapture, golden);
+  if (captured.ofRun && ofCase.contains("steps") && ofCase["steps"].is_number_integer())
+    captured.steps = ofCase["steps"].get<std::int64_t>();
+  if (captured.ofRun) golden.gradientFactor = 1.0 / static_cast<double>(options.accumulate);
+  std::error_code error;
+  if (const auto path = folder / "golden.safetensors"; std::filesystem::exists(path, error)) {
+    SS_ASSIGN(SafetensorsFile file, readSafetensors(path));
+    for (auto& [name, tensor] : file.tensors) {
+      const auto slash = name.find('/');
+      const std::string kind = name.substr(0, slash), of = slash == std::string::npos ? "" : name.substr(slash + 1);
+      if (!isFloating(tensor.dtype())) continue;
+      if (kind == "grad")
+        golden.gradients[of] = std::move(tensor);
+      else if (kind == "state")
+        golden.statistics[of] = std::move(tensor);
+      else if (kind == "output")
+        golden.outputs[of] = std::move(tensor);
+      else if (kind == "param")
+        captured.parameters[of] = std::move(tensor);
+    }
+  }
+  if (golden.losses.empty() && golden.gradients.empty()) return std::optional<CapturedGolden>();
+  return std::optional(std::move(captured));
 }
 
 }  // namespace stepscope::cli

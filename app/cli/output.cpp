@@ -1,12 +1,16 @@
 #include "app/cli/output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+
+#include "engine/lab/first_cause.h"
+#include "engine/snapshot/utf8.h"
 
 namespace stepscope::cli {
 namespace {
@@ -134,6 +138,42 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
   for (const snapshot::PhaseSpan& span : spans)
     if (span.has_pass() && (span.name() == "inspect inputs" || span.name() == "attach loss"))
       for (const std::string& note : span.pass().notes()) say("  {}\n", note);
+}
+
+void Output::cause(const FirstCause& cause) const {
+  if (json_) {
+    nlohmann::json inputs = nlohmann::json::array();
+    for (const CauseOperand& operand : cause.operands)
+      inputs.push_back({{"name", toUtf8(operand.name)}, {"value", numberJson(operand.value)}, {"index", operand.index}});
+    sayJson({{"event", "nan"},
+             {"step", cause.step},
+             {"first",
+              {{"instruction", cause.instruction},
+               {"node", toUtf8(cause.name)},
+               {"op", cause.op},
+               {"module", toUtf8(cause.module)},
+               {"source", toUtf8(cause.source)},
+               {"kind", cause.kind},
+               {"index", cause.index},
+               {"inputs", std::move(inputs)}}},
+             {"rows", cause.rows}});
+    return;
+  }
+  say("step {}: {} in '{}' [{}]: {}\n", cause.step, cause.nan ? "NaN" : "Inf", cause.value, fmt::join(cause.index, ", "),
+      cause.kind);
+  say("  {}{} '{}', instruction {}\n", cause.op, cause.backward ? "'s gradient" : "", cause.name, cause.instruction);
+  if (!cause.module.empty()) say("  module {}\n", cause.module);
+  if (!cause.source.empty()) say("  {}\n", cause.source);
+  for (const CauseOperand& operand : cause.operands)
+    say("  {} [{}] = {:.9g}\n", operand.name, fmt::join(operand.index, ", "), operand.value);
+  if (!cause.rows.empty()) say("  rows of the batch: {}\n", fmt::join(cause.rows, ", "));
+}
+
+void Output::compared(const std::string& verdict, const std::string& text) const {
+  if (json_)
+    sayJson({{"event", "verify"}, {"verdict", verdict}, {"message", text}});
+  else
+    say("{}\n", text);
 }
 
 void Output::recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const {

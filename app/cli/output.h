@@ -9,6 +9,10 @@
 #include "engine/snapshot/recompute.pb.h"
 #include "engine/snapshot/run.pb.h"
 
+namespace stepscope {
+struct FirstCause;
+}
+
 namespace stepscope::cli {
 
 std::string timeText(std::int64_t ns);      // "123.45 µs"
@@ -25,6 +29,10 @@ class Output {
   void phase(const snapshot::PhaseSpan& span) const;  // JSON only
   void alert(const snapshot::Alert& alert) const;     // stderr in text mode
   void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
+  // Where the first number that is not finite came from, with its operands.
+  void cause(const FirstCause& cause) const;
+  // Before a run: what a comparison with PyTorch came to, "agrees" or "unchecked", and that in words.
+  void compared(const std::string& verdict, const std::string& text) const;
   // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose
   // from.
   void recomputeTable(const std::vector<snapshot::PhaseSpan>& spans) const;

@@ -4,12 +4,14 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "app/cli/capture_folder.h"
 #include "app/cli/checkpoints.h"
 #include "app/cli/command.h"
+#include "app/cli/golden_report.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
@@ -29,7 +31,7 @@ namespace stepscope::cli {
 namespace {
 
 struct Arguments {
-  std::string model, project, saveGraphs, save, exportInference, dumpGrads, dumpParams;
+  std::string model, project, saveGraphs, save, exportInference, dumpGrads, dumpParams, verify = "on", onNan;
   std::vector<std::string> fetch;
   bool json = false;
   SharedOptions shared;
@@ -103,30 +105,27 @@ Status dump(const Session& session, const Arguments& a, const std::vector<std::p
   return {};
 }
 
-bool drawsRandomNumbers(const Graph& graph, const OpRegistry& ops) {
-  return std::any_of(graph.order().begin(), graph.order().end(), [&](NodeId id) {
-    const OpDef* op = ops.find(graph.node(id));
-    return op != nullptr && op->random;
-  });
-}
-
-// An exporter may drop what it does not know (label smoothing, say): the captured loss tells. Nothing when there is nothing
-// to say.
-std::optional<snapshot::Alert> compareWithCapture(const Arguments& a, const Session& session, double loss) {
+// An exporter may drop what it does not know (label smoothing, no_grad, a hook): what PyTorch computed tells. Before the
+// first step of a captured folder. Says nothing where there is nothing to compare.
+Status compareWithCapture(const Arguments& a, Session& session, const Output& output,
+                          const std::function<void(const snapshot::Alert&)>& tellAlert) {
   std::error_code error;
-  if (!std::filesystem::is_directory(a.model, error) || !a.shared.initFrom.empty() || session.options().startStep != 0 ||
-      session.options().data != (std::filesystem::path(a.model) / "batches.npz").string() ||
-      drawsRandomNumbers(*session.stages().back().graph, session.registry().operators().ops))
-    return std::nullopt;
-  const auto captured = capturedLoss(a.model);
-  if (!captured || std::fabs(loss - *captured) <= 1e-3 * std::max(1.0, std::fabs(*captured))) return std::nullopt;
-  snapshot::Alert alert;
-  alert.set_severity(snapshot::Alert::WARNING);
-  alert.set_code("capture_differs");
-  alert.set_message(fmt::format(
-      "loss of the first batch: {:.6g}; PyTorch had {:.6g} when the model was captured: the exporter changed the model",
-      loss, *captured));
-  return alert;
+  if (a.verify == "off" || !std::filesystem::is_directory(a.model, error) || !a.shared.initFrom.empty() ||
+      session.options().startStep != 0 ||
+      session.options().data != (std::filesystem::path(a.model) / "batches.npz").string())
+    return {};
+  SS_ASSIGN(const auto captured, readGolden(a.model, session.options()));
+  if (!captured) return {};
+  const auto report = session.compareWithGolden(captured->golden);
+  if (!report && report.error().code == ErrorCode::kCancelled) return {};  // no step will run
+  GoldenReport unchecked;
+  if (!report) unchecked.unchecked = report.error().message;  // the run itself tells of it, or has room where two have not
+  const GoldenReport& found = report ? *report : unchecked;
+  if (found.count(GoldenVerdict::kDiffers) > 0)
+    tellAlert(goldenAlert(found));
+  else
+    output.compared(found.unchecked.empty() ? "agrees" : "unchecked", goldenLine(found));
+  return {};
 }
 
 Status exportTrained(const Session& session, const Arguments& a, const Output& output) {
@@ -194,13 +193,22 @@ Status train(const Arguments& a, const Output& output) {
     output.alert(alert);
     if (recorder) recorder->alert(alert);
   };
-  const std::int64_t begin = monotonicNs();
   std::int64_t done = 0;
-  Status failed;
+  Status failed = compareWithCapture(a, *session, output, tellAlert);
+  const std::int64_t begin = monotonicNs();
   snapshot::StepRecord record;
-  while (done < options.steps && !interrupted && outputIsRead() && !reserveIsSpent()) {
+  if (!a.onNan.empty()) session->blameNumbers(a.onNan == "stop");
+  bool toldOfCause = false;
+  const auto tellCause = [&] {
+    if (toldOfCause || !session->firstCause()) return;
+    toldOfCause = true;
+    if (a.json || a.onNan != "alert") output.cause(*session->firstCause());
+  };
+  while (failed && done < options.steps && !interrupted && outputIsRead() && !reserveIsSpent()) {
     const std::size_t buildsBefore = session->builds();
-    if (Status stepped = session->step(record); !stepped) {
+    Status stepped = session->step(record);
+    tellCause();
+    if (!stepped) {
       if (!session->stoppedBy().empty()) {
         failed = fail(ErrorCode::kInvalidArgument, session->stoppedBy());
       } else if (stepped.error().code != ErrorCode::kCancelled) {
@@ -211,8 +219,6 @@ Status train(const Arguments& a, const Output& output) {
     ++done;
     output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
     if (const auto alert = losses.look(record)) tellAlert(*alert);
-    if (done == 1)
-      if (const auto alert = compareWithCapture(a, *session, record.loss())) tellAlert(*alert);
     if (recorder) {
       if (session->builds() != buildsBefore) {  // a new variant was made
         recorder->beginBuild();
@@ -260,6 +266,14 @@ Status train(const Arguments& a, const Output& output) {
 
 std::optional<int> wrongUsage(const Arguments& a) {
   if (const auto wrong = usageError(a.shared, a.fetch)) return wrong;
+  if (a.verify != "on" && a.verify != "off") {
+    tellError(fmt::format("option 'verify': found '{}'; expected on or off", a.verify));
+    return kUsage;
+  }
+  if (!a.onNan.empty() && a.onNan != "blame" && a.onNan != "alert" && a.onNan != "stop") {
+    tellError(fmt::format("option 'on-nan': found '{}'; expected blame, alert or stop", a.onNan));
+    return kUsage;
+  }
   if (const auto options = a.shared.apply(); options->steps > 0 || (a.dumpGrads.empty() && a.fetch.empty()))
     return std::nullopt;
   tellError("option 'steps': found 0; expected at least 1 for --dump-grads and --fetch, which tell what a step computed");
@@ -283,6 +297,21 @@ Command trainCommand() {
        {"--dump-grads", &a->dumpGrads, "gradients at the last step, as accumulated, before clipping", "FILE.safetensors"},
        {"--dump-params", &a->dumpParams, "parameters and running statistics after the last step", "FILE.safetensors"},
        {"--fetch", &a->fetch, "VALUE=FILE.npy: any intermediate value of the last step"},
+       {"--verify",
+        &a->verify,
+        "a folder of stepscope_capture: compare the first step with PyTorch's before it trains [on]",
+        "on|off",
+        false,
+        false,
+        {"on", "off"}},
+       {"--on-nan",
+        &a->onNan,
+        "when loss or gradient turns NaN or infinite: replay the step, name the first cause, and go on with an alert of it "
+        "(alert), print it with its operands and go on (blame), or also take the step back and end the run (stop)",
+        "blame|alert|stop",
+        false,
+        false,
+        {"blame", "alert", "stop"}},
        {"--json", &a->json, "one JSON object per line"}}};
   a->shared.addTo(command);
   command.run = [a] {

@@ -5,6 +5,7 @@
 
 #include "engine/build/builder.h"
 #include "engine/build/snapshots.h"
+#include "engine/lab/first_cause.h"
 #include "engine/profile/roofline.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/train/fit_dims.h"

@@ -27,6 +27,11 @@
 
 namespace stepscope {
 
+struct FirstCause;
+struct Golden;
+struct GoldenReport;
+class WeightWatch;
+
 class Session {
  public:
   ~Session();
@@ -91,6 +96,10 @@ class Session {
   // each as soon as it is measured, without its verdict.
   Result<snapshot::TrialsReport> trials(const snapshot::GetTrials& question,
                                         std::function<void(const snapshot::Trial&)> tried = {});
+  // The first batch of the data next to what PyTorch computed of it (engine/lab/golden_check.h), from the state as it is
+  // now; of `batches` batches the losses, as far as the golden has them. State, plan and place stay as they are. kCancelled
+  // after cancel().
+  Result<GoldenReport> compareWithGolden(const Golden& golden, std::int64_t batches = 1);
 
   // --- running. One micro step at full speed; commits at its end. A begun step is finished instead. The first number of a
   // run that is not finite is an alert that names its cause; where the run is to stop at it (option break-on, or
@@ -105,6 +114,11 @@ class Session {
     stopOnNumbers_ = on;
     everywhere_ = on && everywhere;
   }
+  // The first loss or gradient that is not finite is traced to where it came from (engine/lab/first_cause.h): its alert says
+  // so, and firstCause() has it. Gradients are looked at in every step, and parameters after it. `stop`: the step is taken
+  // back and the run ends there, as with option break-on.
+  void blameNumbers(bool stop);
+  const FirstCause* firstCause() const { return cause_.get(); }
   const std::string& stoppedBy() const { return stoppedBy_; }  // of the newest step(); empty: no number
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
   void cancel() { context_.cancelled = true; }
@@ -158,6 +172,8 @@ class Session {
   void stepDone();
   NumberWatch numbersToWatch() const;
   Status lookForNumber(snapshot::StepRecord& record);
+  Status findCause();
+  void lookAtWeights();
   Result<snapshot::Position> tellOfNumber(Result<snapshot::Position> stop);
   void tellWhatTheFileLacks();
   Tensor withoutLossScale(Tensor gradient) const;
@@ -172,6 +188,9 @@ class Session {
   mutable std::optional<std::pair<std::map<std::string, std::int64_t>, std::vector<DimChoice>>> dimensions_;  // given, open
   bool stopOnNumbers_ = false, everywhere_ = false, toldOfNumbers_ = false;
   std::string stoppedBy_;
+  std::unique_ptr<WeightWatch> weightWatch_;  // null: numbers are not blamed
+  bool blameStops_ = false;
+  std::unique_ptr<FirstCause> cause_;
   std::vector<std::string> keep_;
   bool keepGradients_ = false;
   std::set<ValueKey> pinned_;

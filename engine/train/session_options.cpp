@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/build/builder.h"
+#include "engine/lab/golden_check.h"
 #include "engine/lab/option_proof.h"
 #include "engine/lab/precision_study.h"
 #include "engine/snapshot/utf8.h"
@@ -125,6 +126,25 @@ Result<snapshot::PrecisionReport> Session::precisionStudy(const snapshot::GetPre
   subject.cancelled = &context_.cancelled;
   subject.progress = context_.log.observer().progress;
   return studyPrecision(std::move(subject), question);
+}
+
+Result<GoldenReport> Session::compareWithGolden(const Golden& golden, std::int64_t batches) {
+  if (!running_ || !data_) return invalid("verify: nothing was built; build first");
+  if (step_->request.forwardOnly)
+    return invalid("verify: the model was built without a backward phase; its gradients are compared");
+  SideSubject subject;
+  subject.model = model_;
+  subject.request = buildRequest(options_);
+  SS_ASSIGN(subject.batch, data_->batch(0));
+  std::vector<Batch> more;
+  for (std::int64_t i = 1; i < std::min<std::int64_t>(batches, static_cast<std::int64_t>(golden.losses.size())); ++i) {
+    SS_ASSIGN(Batch batch, data_->batch(i));
+    if (signatureOf(batch) != signatureOf(subject.batch)) break;  // a plan is for one
+    more.push_back(std::move(batch));
+  }
+  subject.start = context_.state.copy();
+  subject.cancelled = &context_.cancelled;
+  return stepscope::compareWithGolden(std::move(subject), more, golden);
 }
 
 // The begun step goes on under another plan, at the same place. On an error it stands where it stood.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/lab/compare_bits.h"
+#include "engine/lab/first_cause.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/breakpoint.h"
 #include "engine/train/running.h"
@@ -22,6 +23,7 @@ Status Session::step(snapshot::StepRecord& record) {
   if (!running_ || !data_) return invalid("step: nothing was built; build first");
   stoppedBy_.clear();
   context_.numbers = numbersToWatch();
+  if (weightWatch_ && !weightWatch_->begun()) lookAtWeights();
   if (inStep()) {
     SS_TRY(stepper().finish(record));
     if (const std::string& what = stepper().badNumber(); !what.empty() && !toldOfNumbers_) {
@@ -43,7 +45,7 @@ Status Session::step(snapshot::StepRecord& record) {
 NumberWatch Session::numbersToWatch() const {
   NumberWatch watch;
   const std::string& wish = options_.breakOn;
-  if (wish == "off" && !stopOnNumbers_) return watch;
+  if (wish == "off" && !stopOnNumbers_ && !weightWatch_) return watch;
   watch.nan = wish.empty() || wish == "off" || wish.find("nan") != std::string::npos;
   watch.inf = wish.empty() || wish == "off" || wish.find("inf") != std::string::npos;
   watch.stop = !wish.empty() && wish != "off";
@@ -60,8 +62,51 @@ NumberWatch Session::numbersToWatch() const {
       watch.everywhere = everywhere_;
     }
   }
-  if (!watch.stop && toldOfNumbers_) return {};
+  if (weightWatch_) {
+    watch.nan = watch.inf = true;
+    watch.stop = true;  // all gradients are read; blameStops_ says what follows
+  }
+  if ((!watch.stop || (weightWatch_ && !blameStops_)) && toldOfNumbers_) return {};
   return watch;
+}
+
+void Session::blameNumbers(bool stop) {
+  weightWatch_ = std::make_unique<WeightWatch>();
+  blameStops_ = stop;
+  cause_.reset();
+}
+
+void Session::lookAtWeights() {
+  if (!weightWatch_ || toldOfNumbers_) return;
+  std::vector<std::string> trained;
+  for (const ValueId id : step_->trained) trained.push_back(step_->graph.value(id).name);
+  weightWatch_->look(context_.state, trained, nextStep() - 1);
+}
+
+// The state is that of the step's start.
+Status Session::findCause() {
+  SideSubject subject;
+  subject.model = model_;
+  subject.request = buildRequest(options_);
+  subject.batch = stepper().batch();
+  subject.start = context_.state.copy();
+  subject.cancelled = &context_.cancelled;
+  auto found = findFirstCause(subject, *weightWatch_);
+  if (!found) {
+    if (found.error().code == ErrorCode::kCancelled) return tl::make_unexpected(found.error());
+    context_.log.warn("cause_unknown", "the step could not be replayed to find its cause: " + found.error().message);
+    return {};
+  }
+  if (!*found) return {};
+  cause_ = std::make_unique<FirstCause>(std::move(**found));
+  const Phase phase = cause_->backward ? Phase::kBackward : Phase::kForward;
+  for (int i = 0; i < stepper().count() && cause_->instruction < 0; ++i) {
+    const Instruction& instruction = stepper().plan().instructions[static_cast<std::size_t>(i)];
+    if (instruction.kind == InstructionKind::kKernel && instruction.phase == phase &&
+        importedNodeOf(runningGraph(), instruction.node) == cause_->node)
+      cause_->instruction = i;
+  }
+  return {};
 }
 
 // The step was taken back because of a number. It is walked through to what made it.
@@ -70,6 +115,7 @@ Status Session::lookForNumber(snapshot::StepRecord& record) {
   const NumberWatch watch = context_.numbers;
   const std::string what = step.badNumber();
   const bool ofValue = step.badNumberOfValue();
+  if (weightWatch_) SS_TRY(findCause());
   SS_TRY(step.begin(Batch(step.batch())));
   context_.numbers = {};
   std::vector<snapshot::Breakpoint> breaks;
@@ -89,10 +135,15 @@ Status Session::lookForNumber(snapshot::StepRecord& record) {
   const bool found = step.next() < step.count();
   step.excuseInfinities();
   if (!found && ofValue) return step.finish(record);
-  const snapshot::Alert alert = numberAlert(step, watch, found ? step.next() - 1 : -1, fmt::format("{}", what));
+  snapshot::Alert alert = numberAlert(step, watch, found ? step.next() - 1 : -1, fmt::format("{}", what));
+  if (cause_) {
+    if (cause_->instruction < 0) cause_->instruction = alert.instruction();
+    alert.set_message(cause_->text());
+    if (!cause_->rows.empty()) alert.set_sample(cause_->rows.front());
+  }
   toldOfNumbers_ = true;
   context_.log.raiseAt(alert);
-  if (!watch.stop) return step.finish(record);
+  if (!watch.stop || (weightWatch_ && !blameStops_)) return step.finish(record);
   stoppedBy_ = fmt::format("step {}: {}: {}", alert.step(), what, alert.message());
   return fail(ErrorCode::kCancelled, stoppedBy_);
 }
@@ -112,6 +163,7 @@ Result<snapshot::Position> Session::tellOfNumber(Result<snapshot::Position> stop
 
 void Session::stepDone() {
   anchor_.reset();
+  lookAtWeights();
   recomputeHistory_.add(stepper());
   if (!step_->request.forwardOnly && options_.ringBytes > 0 && ringWanted_)
     ring_.remember(context_.state, options_.ringBytes);

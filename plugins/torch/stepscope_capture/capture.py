@@ -4,7 +4,7 @@
     model.onnx           the model with the loss inside, as it trains: nothing folded, no initializers merged
     batches.npz          one array per graph input; the leading axis counts the batches
     capture.json         name of the loss, parameters (trained or not), export time, and with a golden the losses
-    golden.safetensors   "grad/<parameter>": gradients of the first batch (optional)
+    golden.safetensors   of the first batch: "grad/<parameter>", "state/<buffer>" after it, "output/<module>" on request (optional)
 """
 
 import contextlib
@@ -20,10 +20,12 @@ import numpy as np
 import onnx
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from stepscope_capture.safetensors import save_safetensors
 
 LOSS = "loss"
+LARGE = 2**27  # elements of all parameters; from there on a step is run less often for its tolerance
 LARGEST_PROTO = 2**31 - 2**24  # bytes; above this the weights go into a file beside the model
 
 
@@ -370,32 +372,142 @@ def _parameters(module, proto):
 
 
 def _buffers(proto, parameters):
-    """Names of float initializers that are no parameters: buffers, and tensors that forward() writes down. None of them is trained."""
+    """Names of float initializers and constants that are no parameters: buffers, and tensors that forward() writes down. None of them is trained."""
     floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
     known = {name for name, _ in parameters}
     statistics = ("running_mean", "running_var")  # the training form of BatchNormalization says what these are
-    return [
-        t.name for t in proto.graph.initializer if t.data_type in floats and t.name not in known and t.name.rpartition(".")[2] not in statistics
-    ]
+    tensors = [(t.name, t) for t in proto.graph.initializer]
+    tensors += [(node.output[0], a.t) for node in proto.graph.node if node.op_type == "Constant" for a in node.attribute if a.name == "value" and a.t.dims]
+    return [name for name, t in tensors if t.data_type in floats and name not in known and name.rpartition(".")[2] not in statistics]
 
 
-def _golden(module, parameters, rows):
-    """(loss of every batch at the captured parameters, gradients of the first batch by name), in training mode."""
-    losses, gradients = [], {}
-    for number, row in enumerate(rows):
-        module.zero_grad(set_to_none=True)
-        loss = module(*row)
-        losses.append(float(loss.detach().double()))
-        if number == 0:
-            loss.backward()
-            for name, tensor in parameters:
-                if tensor.requires_grad:
-                    gradient = torch.zeros_like(tensor) if tensor.grad is None else tensor.grad
-                    gradients[f"grad/{name}"] = gradient.detach().cpu().numpy().copy()
-    return losses, gradients
+class _WithoutDropout(TorchFunctionMode):
+    """Dropout hands its input on while this mode is on. `replaced` counts those that would have drawn."""
+
+    def __init__(self):
+        super().__init__()
+        self.replaced = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        if name == "scaled_dot_product_attention":
+            drops = kwargs.get("dropout_p", args[4] if len(args) > 4 else 0.0)
+            self.replaced += drops > 0
+            kwargs.update({"dropout_p": 0.0} if len(args) <= 4 else {})
+            return func(*args[:4], *((0.0,) if len(args) > 4 else ()), *args[5:], **kwargs)
+        if name.rstrip("_").endswith("dropout") or name in ("dropout1d", "dropout2d", "dropout3d"):
+            training = kwargs.get("training", kwargs.get("train", args[2] if len(args) > 2 else "alpha" not in name))
+            if training and kwargs.get("p", args[1] if len(args) > 1 else 0.5) > 0:
+                self.replaced += 1
+                x = kwargs.get("input", args[0] if args else None)
+                return (x, torch.ones_like(x, dtype=torch.bool)) if name == "native_dropout" else x
+        return func(*args, **kwargs)
 
 
-def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, with_golden=True):
+def _drops_inside(layer):
+    """Whether the dropout of a layer is inside of one call, which the mode does not see."""
+    return (isinstance(layer, nn.RNNBase) and layer.num_layers > 1 or isinstance(layer, nn.MultiheadAttention)) and layer.dropout > 0
+
+
+def _quiet(module):
+    """A copy whose layers have no dropout inside."""
+    module = copy.deepcopy(module)
+    for layer in module.modules():
+        if _drops_inside(layer):
+            layer.dropout = 0.0
+    return module
+
+
+def _one_step(module, row, names, outputs=None):
+    """(loss, {"grad/…", "state/…"}, parameters without a gradient) of one forward and backward pass of `module`, which it changes."""
+    known, before = dict(module.named_parameters(remove_duplicate=False)), {n: b.detach().clone() for n, b in module.named_buffers()}
+    hooks = []
+    for name, layer in module.named_modules() if outputs is not None else ():
+        # The last call counts, as in the file.
+        keep = lambda _, __, result, name=name: outputs.update({f"output/{name}": result.detach()} if isinstance(result, torch.Tensor) and result.is_floating_point() else {})
+        hooks.append(layer.register_forward_hook(keep))
+    module.zero_grad(set_to_none=True)
+    loss = module(*row)
+    for hook in hooks:
+        hook.remove()
+    loss.backward()
+    found = {f"grad/{n}": torch.zeros_like(known[n]) if known[n].grad is None else known[n].grad for n in names}
+    for name, buffer in module.named_buffers():
+        if buffer.is_floating_point() and not (name in before and buffer.shape == before[name].shape and torch.equal(buffer, before[name])):
+            found[f"state/{name}"] = buffer
+    return float(loss.detach().double()), {key: t.detach().cpu().clone() for key, t in found.items()}, [n for n in names if known[n].grad is None]
+
+
+def _perturbed(module, seed):
+    """The module with every parameter one rounding up or down."""
+    module, generator = _quiet(module), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            up = torch.randint(0, 2, parameter.shape, generator=generator).bool()
+            if parameter.is_floating_point():
+                parameter.copy_(torch.nextafter(parameter, torch.where(up, float("inf"), -float("inf")).to(parameter.dtype)))
+    return module
+
+
+def _in_float64(module, row, names):
+    """The same step in float64; nothing where the model has a type written down and so refuses."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return _one_step(_quiet(module).double(), tuple(t.double() if t.is_floating_point() else t for t in row), names)
+    except Exception:  # noqa: BLE001  whatever a model does with a type that it does not expect
+        return None
+    finally:
+        torch.set_default_dtype(default)
+
+
+def _tolerances(loss, found, others, wide):
+    """What float32 permits: 4 times the worst of PyTorch's own steps that differ by roundings, at least 2e-5 of the largest element."""
+
+    def tolerance(of, value):
+        near = [(of(other) - value).abs().max().item() if value.numel() else 0.0 for other in others]
+        worst = max(near)
+        if wide is not None:
+            far = (of(wide).to(value.dtype) - value).abs().max().item() if value.numel() else 0.0
+            # Further off than a hundred roundings, it is not rounding: the model does something else in float64.
+            worst = max(worst, far if far <= 100 * worst or far <= 1e-3 * value.abs().max().item() else 0.0)
+        return max(4 * worst, 2e-5 * value.abs().max().item() if value.numel() else 0.0)
+
+    tolerances = {key: tolerance(lambda step, key=key: step[1][key], value) for key, value in found.items() if all(key in step[1] for step in (*others, *([wide] if wide else [])))}
+    ofLoss = tolerance(lambda step: torch.tensor(step[0], dtype=torch.float64), torch.tensor(loss, dtype=torch.float64))
+    return max(ofLoss, 2e-6), {key: value for key, value in tolerances.items() if np.isfinite(value)}
+
+
+def _golden(module, parameters, rows, module_outputs):
+    """(what capture.json says of it, arrays of golden.safetensors): loss of every batch at the captured parameters, and of the first one
+    gradients and what became of the buffers, in training mode, dropout switched off."""
+    names = [name for name, tensor in parameters if tensor.requires_grad]
+    outputs = {} if module_outputs else None
+    seed = torch.get_rng_state()
+    with _WithoutDropout() as mode:
+        quiet = _quiet(module)
+        loss, found, unused = _one_step(quiet, rows[0], names, outputs)
+        drawn = not torch.equal(seed, torch.get_rng_state())
+        inner = any(_drops_inside(layer) for layer in module.modules())
+        draws = "drawn" if drawn else "switched off" if mode.replaced or inner else "none"
+        buffers = dict(module.named_buffers())
+        losses = [loss]
+        with torch.no_grad():
+            for row in rows[1:]:
+                for name, buffer in quiet.named_buffers():
+                    if name in buffers and buffer.shape == buffers[name].shape:
+                        buffer.copy_(buffers[name])
+                losses.append(float(quiet(*row).double()))
+        several = 3 if sum(t.numel() for _, t in parameters) < LARGE else 1
+        others = [_one_step(_perturbed(module, i), rows[0], names) for i in range(several)]
+        wide = _in_float64(module, rows[0], names) if several > 1 else None
+    torch.set_rng_state(seed)
+    loss_tolerance, tolerances = _tolerances(loss, found, others, wide)
+    arrays = {key: value.numpy().copy() for key, value in {**found, **(outputs or {})}.items()}
+    return {"losses": losses, "loss_tolerance": loss_tolerance, "tolerances": tolerances, "draws": draws, "unused": unused}, arrays
+
+
+def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, with_golden=True, module_outputs=False):
     """Exports `model` with `loss_fn` inside, and everything that `stepscope train FOLDER` needs.
 
     model      nn.Module; captured as it is now. It is copied, so neither its mode nor its buffers change.
@@ -405,8 +517,10 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     folder     created; files of an earlier capture in it are replaced.
     exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript).
     opset      of the exported file; dynamo needs 18 or more, and the default becomes 18 there.
-    with_golden  also records PyTorch's loss of every batch at the captured parameters, and the first batch's gradients.
-               They can be compared where the model draws no random numbers.
+    with_golden  also records what PyTorch computes at the captured parameters, with dropout switched off: the loss of every batch,
+               and of the first one gradients and updates of running statistics, each with the error that float32 permits.
+               `stepscope verify` and `stepscope train` compare with it. Other random numbers leave the model unchecked.
+    module_outputs  also records what every module returns for the first batch, so that the first one that differs is named.
 
     Returns the folder as a path.
     """
@@ -457,8 +571,8 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         + [{"name": name, "trained": False} for name in _buffers(proto, parameters)],
     }
     if with_golden:
-        losses, gradients = _golden(module, parameters, rows)
-        description["losses"] = losses
-        save_safetensors(folder / "golden.safetensors", gradients)
+        numbers, arrays = _golden(module, parameters, rows, module_outputs)
+        description.update(numbers)
+        save_safetensors(folder / "golden.safetensors", arrays)
     (folder / "capture.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return folder
