@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/lab/first_cause.h"
@@ -253,7 +254,8 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
   const bool terminal = isatty(1) != 0;
   if (shown) {
     std::string line = terminal ? "\r\x1b[K" : "";
-    line += fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), r.loss(), r.learning_rate(),
+    const double loss = std::isnan(r.loss()) ? std::numeric_limits<double>::quiet_NaN() : r.loss();  // without a sign
+    line += fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), loss, r.learning_rate(),
                         timeText(r.ns()));
     if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", r.gradient_norm());
     if (r.loss_scale() > 0) line += fmt::format("  loss scale {}{}", r.loss_scale(), r.skipped() ? ", skipped" : "");

@@ -109,7 +109,9 @@ TEST(NoRoom, EndsWithTheNameOfTheFile) {
   EXPECT_NE(recorded.text.find("error: project '" + project.string() + "': "), std::string::npos) << recorded.text;
   EXPECT_NE(recorded.text.find("of 4000 steps are not recorded"), std::string::npos) << recorded.text;
   EXPECT_NE(recorded.text.find("(ulimit -f)"), std::string::npos) << recorded.text;
-  EXPECT_NE(recorded.text.find("warning: recording pauses "), std::string::npos) << recorded.text;
+  // On a busy machine all steps may be over before the first is written: then the end alone can tell.
+  if (recorded.text.find("4000 of 4000 steps") == std::string::npos)
+    EXPECT_NE(recorded.text.find("warning: recording pauses "), std::string::npos) << recorded.text;
 }
 
 TEST(Project, ThatIsAFolderIsNamed) {
