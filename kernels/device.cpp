@@ -1,10 +1,13 @@
 #include "kernels/device.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <map>
 #include <mutex>
 #include <new>
+
+#include "kernels/emulated_device.h"
 
 namespace stepscope {
 
@@ -46,18 +49,34 @@ Status writeTensor(Device& device, const TensorView& target, const TensorView& c
   return device.synchronise();
 }
 
+std::string cudaLacks() {
+  std::string lacks = "not available in this build, whose CUDA kernels run with --device emulated";
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver)
+    dlclose(driver);
+  else
+    lacks += "; no NVIDIA driver on this machine (libcuda.so.1)";
+  return lacks;
+}
+
 Result<Device*> findDevice(const std::string& name) {
   if (name == "cpu") return &cpuDevice();
-  if (name.starts_with("cuda"))
-    return unsupported(fmt::format("device '{}': not available in this build; expected cpu or mirror", name));
-  if (name != "mirror" && !name.starts_with("mirror:"))
-    return invalid(fmt::format("device '{}': unknown; expected cpu or mirror", name));
+  if (name == "cuda" || name.starts_with("cuda:"))
+    return unsupported(fmt::format("device '{}': {}; expected cpu or emulated", name, cudaLacks()));
+  const std::string kind = name.substr(0, name.find(':'));
+  if (kind != "mirror" && kind != "emulated")
+    return invalid(fmt::format("device '{}': unknown; expected cpu, emulated or mirror", name));
   static std::mutex mutex;
-  static std::map<std::string, std::unique_ptr<Device>> mirrors;
+  static std::map<std::string, std::unique_ptr<Device>> devices;
   const std::lock_guard lock(mutex);
-  std::unique_ptr<Device>& device = mirrors[name];
-  if (!device) device = makeMirrorDevice(name);
-  return device.get();
+  if (const auto found = devices.find(name); found != devices.end()) return found->second.get();
+  std::unique_ptr<Device> made;
+  if (kind == "mirror") {
+    made = makeMirrorDevice(name);
+  } else {
+    SS_ASSIGN(made, makeEmulatedDevice(name));
+  }
+  return (devices[name] = std::move(made)).get();
 }
 
 }  // namespace stepscope

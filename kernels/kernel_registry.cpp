@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "kernels/converted_kernel.h"
+#include "kernels/emulated_device.h"
 
 namespace stepscope {
 namespace {
@@ -160,6 +161,7 @@ const KernelRegistry& builtInKernels() {
     KernelRegistry made;
     SS_CHECK(made.add(kReferenceDevice, referenceKernels()));
     SS_CHECK(made.add("cpu", cpuKernels()));
+    SS_CHECK(made.add("cuda", cudaKernels()));
     return made;
   }();
   return registry;

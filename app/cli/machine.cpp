@@ -7,6 +7,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <thread>
 
+#include "kernels/emulated_device.h"
+
 namespace stepscope::cli {
 
 snapshot::MachineInfo machineInfo() {
@@ -27,7 +29,7 @@ snapshot::MachineInfo machineInfo() {
   }
   info.set_cores(static_cast<int>(std::thread::hardware_concurrency()));
   info.set_memory_bytes(static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE));
-  info.set_gpu_note("this build has no CUDA kernels");
+  info.set_gpu_note(cudaLacks());
   info.set_version(SS_VERSION);
   const dnnl_version_t* dnnl = dnnl_version();
   info.add_libraries(fmt::format("oneDNN {}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch));

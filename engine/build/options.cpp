@@ -250,7 +250,11 @@ std::vector<OptionInfo> plainOptions() {
        "keep",
        "float32 below 2^-126: computed with (keep), or zero on every thread (flush), which is faster where many appear",
        {"keep", "flush"}},
-      {"device", "cpu", "where kernels run; mirror: for tests, mirror:OP,… lacks these ops", {"cpu", "mirror"}},
+      {"device",
+       "cpu",
+       "where kernels run; emulated: the CUDA kernels on the CPU, slow, every access checked (emulated:seed=N,… see "
+       "kernels/emulated/README.md); mirror: for tests, mirror:OP,… lacks these ops",
+       {"cpu", "emulated", "mirror"}},
       {"precision",
        "fp32",
        "type of the computation; bf16, fp16: products in it, weights and optimizer state in float32",

@@ -1,0 +1,320 @@
+// Everything that treats each element alike, float32 and masks: single ops, and the chains of stepscope.Pointwise. One
+// thread computes four neighbouring elements. A single step is compiled on its own; a chain is interpreted.
+#include <optional>
+
+#include "kernels/cuda/elementwise_step.h"
+#include "kernels/cuda/support.h"
+#include "kernels/cuda/walk.h"
+
+namespace stepscope::cuda {
+namespace {
+
+constexpr int kEach = 4;  // elements of a thread
+constexpr int kChain = -1;
+constexpr int kMostInputs = static_cast<int>(kMostPointwiseInputs), kMostSteps = static_cast<int>(kMostPointwiseSteps);
+
+struct ChainStep {
+  std::uint8_t step = 0, operands[3] = {};
+};
+
+struct Chain {
+  int count = 0, inputs = 0;
+  float p = 0, q = 0;
+  ChainStep steps[kMostSteps];
+};
+
+// How an input lies beside the result.
+enum class Form : std::uint8_t { kWhole, kScalar, kWalked };
+
+template <int kInputs>
+struct Inputs {
+  Global<const float> values[kInputs];
+  Global<const std::uint8_t> masks[kInputs];  // of inputs that are bool
+  Form forms[kInputs] = {};
+  bool isMask[kInputs] = {};
+  bool walked = false;  // some input is
+  Walk<kInputs> walk;
+};
+
+template <int kInputs>
+SS_DEVICE float inputAt(const Inputs<kInputs>& in, int i, std::int64_t at) {
+  if (in.isMask[i]) return static_cast<std::uint8_t>(in.masks[i][at]) != 0 ? 1.0F : 0.0F;
+  return in.values[i][at];
+}
+
+// x[total] … → y[total]
+template <int kStep, int kInputs, typename Y>
+SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::int64_t total) {
+  const std::int64_t first = (gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex()) * kEach;
+  if (first >= total) return;
+  const int n = static_cast<int>(total - first < kEach ? total - first : kEach);
+  constexpr int kValues = kStep == kChain ? kInputs + kMostSteps : kInputs;
+  float x[kInputs][kEach], result[kEach] = {};
+  for (int i = 0; i < kInputs; ++i) {
+    if (kStep == kChain && i >= chain.inputs) break;
+    if (in.forms[i] == Form::kWhole && n == kEach && !in.isMask[i]) {
+      const gpu::Four<float> four = in.values[i].four(first);
+      x[i][0] = four.x;
+      x[i][1] = four.y;
+      x[i][2] = four.z;
+      x[i][3] = four.w;
+    } else if (in.forms[i] == Form::kScalar) {
+      const float value = inputAt(in, i, 0);
+      for (int e = 0; e < kEach; ++e) x[i][e] = value;
+    } else if (in.forms[i] == Form::kWhole) {
+      for (int e = 0; e < n; ++e) x[i][e] = inputAt(in, i, first + e);
+    }
+  }
+  if (in.walked)
+    for (int e = 0; e < n; ++e) {
+      std::int64_t at[kInputs];
+      in.walk.offsets(first + e, at);
+      for (int i = 0; i < kInputs; ++i)
+        if (!(kStep == kChain && i >= chain.inputs) && in.forms[i] == Form::kWalked) x[i][e] = inputAt(in, i, at[i]);
+    }
+  for (int e = 0; e < n; ++e) {
+    if constexpr (kStep != kChain) {
+      result[e] =
+          stepOf(static_cast<Step>(kStep), x[0][e], x[kInputs > 1 ? 1 : 0][e], x[kInputs > 2 ? 2 : 0][e], chain.p, chain.q);
+    } else {
+      float values[kValues];
+      for (int i = 0; i < kInputs && i < chain.inputs; ++i) values[i] = x[i][e];
+      for (int s = 0; s < chain.count; ++s) {
+        const ChainStep step = chain.steps[s];
+        values[chain.inputs + s] = stepOf(static_cast<Step>(step.step), values[step.operands[0]], values[step.operands[1]],
+                                          values[step.operands[2]], chain.p, chain.q);
+      }
+      result[e] = values[chain.inputs + chain.count - 1];
+    }
+  }
+  if constexpr (sizeof(Y) == sizeof(float)) {
+    if (n == kEach) {
+      y.setFour(first, {result[0], result[1], result[2], result[3]});
+      return;
+    }
+  }
+  for (int e = 0; e < n; ++e) y[first + e] = static_cast<Y>(result[e]);
+}
+
+// --- host
+
+template <int kInputs, typename Y>
+using Function = void (*)(Inputs<kInputs>, Chain, Global<Y>, std::int64_t);
+
+// The kernel of one step, by its number.
+template <int kInputs, typename Y, int... kSteps>
+Function<kInputs, Y> singleOf(Step step, std::integer_sequence<int, kSteps...>) {
+  static constexpr Function<kInputs, Y> kFunctions[] = {elementwise<kSteps, kInputs, Y>...};
+  return kFunctions[static_cast<int>(step)];
+}
+using AllSteps = std::make_integer_sequence<int, static_cast<int>(Step::kCount)>;
+
+struct Plan {
+  Chain chain;
+  Dims y;
+  bool maskResult = false;
+  std::vector<std::size_t> inputs;  // of the spec
+  std::vector<Dims> dims;
+  std::vector<bool> masks;
+};
+
+template <int kInputs, typename Y>
+Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan, Function<kInputs, Y> function,
+                                       std::string name) {
+  const std::int64_t total = elementCount(plan.y);
+  Inputs<kInputs> shape;
+  std::array<Dims, kInputs> strides;
+  for (std::size_t i = 0; i < plan.dims.size(); ++i) {
+    const std::int64_t count = elementCount(plan.dims[i]);
+    shape.forms[i] = count == total ? Form::kWhole : count == 1 ? Form::kScalar : Form::kWalked;
+    shape.isMask[i] = plan.masks[i];
+    shape.walked = shape.walked || shape.forms[i] == Form::kWalked;
+    const std::size_t lead = plan.y.size() - plan.dims[i].size();
+    const Dims own = rowMajorStrides(plan.dims[i]);
+    strides[i].assign(plan.y.size(), 0);
+    for (std::size_t a = 0; a < plan.dims[i].size(); ++a) {
+      if (plan.dims[i][a] != 1 && plan.dims[i][a] != plan.y[lead + a])
+        return notTaken(spec, "operands that do not broadcast");
+      if (plan.dims[i][a] != 1) strides[i][lead + a] = own[a];
+    }
+  }
+  if (shape.walked)
+    for (std::size_t a = 0; a < plan.y.size(); ++a) {
+      std::int64_t stride[kInputs] = {};
+      for (std::size_t i = 0; i < plan.dims.size(); ++i) stride[i] = strides[i][a];
+      if (!shape.walk.add(plan.y[a], stride)) return notTaken(spec, "more than eight axes");
+    }
+  return makeLaunched(std::move(name), [=, inputs = plan.inputs, chain = plan.chain](Launcher& gpu) -> Status {
+    Inputs<kInputs> in = shape;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (in.isMask[i])
+        in.masks[i] = gpu.in<std::uint8_t>(inputs[i]);
+      else
+        in.values[i] = gpu.in<float>(inputs[i]);
+    }
+    return gpu.run("elementwise", function, blocksFor(total, kThreads * kEach), kThreads, in, chain, gpu.out<Y>(0), total);
+  });
+}
+
+template <int kInputs>
+Result<std::unique_ptr<Kernel>> makeSingle(const KernelSpec& spec, const Plan& plan) {
+  const auto step = static_cast<Step>(plan.chain.steps[0].step);
+  const std::string name = "elementwise";
+  if (plan.maskResult)
+    return makeOf<kInputs, std::uint8_t>(spec, plan, singleOf<kInputs, std::uint8_t>(step, AllSteps{}), name);
+  return makeOf<kInputs, float>(spec, plan, singleOf<kInputs, float>(step, AllSteps{}), name);
+}
+
+// An op of one step: how many operands it has, whether its result is a mask, and its attributes.
+struct Single {
+  std::string_view op;
+  Step step;
+  int arity = 1;
+  bool mask = false;
+  std::string_view p{}, q{};
+  float defaultP = 0, defaultQ = 0;
+};
+inline constexpr Single kSingles[] = {
+    {"Abs", Step::kAbs},
+    {"Add", Step::kAdd, 2},
+    {"And", Step::kMin, 2, true},
+    {"Ceil", Step::kCeil},
+    {"Celu", Step::kCelu, 1, false, "alpha", "", 1.0F},
+    {"Cos", Step::kCos},
+    {"Div", Step::kDiv, 2},
+    {"Elu", Step::kElu, 1, false, "alpha", "", 1.0F, 1.0F},
+    {"Equal", Step::kEqual, 2, true},
+    {"Erf", Step::kErf},
+    {"Exp", Step::kExp},
+    {"Floor", Step::kFloor},
+    {"Greater", Step::kGreater, 2, true},
+    {"GreaterOrEqual", Step::kGreaterOrEqual, 2, true},
+    {"HardSigmoid", Step::kHardSigmoid, 1, false, "alpha", "beta", 0.2F, 0.5F},
+    {"HardSwish", Step::kHardSwish},
+    {"LeakyRelu", Step::kLeakyRelu, 1, false, "alpha", "", 0.01F},
+    {"Less", Step::kLess, 2, true},
+    {"LessOrEqual", Step::kLessOrEqual, 2, true},
+    {"Log", Step::kLog},
+    {"Mish", Step::kMish},
+    {"Mul", Step::kMul, 2},
+    {"Neg", Step::kNeg},
+    {"Not", Step::kNot, 1, true},
+    {"Or", Step::kMax, 2, true},
+    {"PRelu", Step::kPRelu, 2},
+    {"Pow", Step::kPow, 2},
+    {"QuickGelu", Step::kQuickGelu, 1, false, "alpha", "", 1.702F},
+    {"Reciprocal", Step::kReciprocal},
+    {"Relu", Step::kRelu},
+    {"ReluGrad", Step::kReluGrad, 2},
+    {"Round", Step::kRound},
+    {"Selu", Step::kElu, 1, false, "alpha", "gamma", 1.67326319217681884765625F, 1.05070102214813232421875F},
+    {"Sigmoid", Step::kSigmoid},
+    {"Sign", Step::kSign},
+    {"Sin", Step::kSin},
+    {"Softplus", Step::kSoftplus},
+    {"Softsign", Step::kSoftsign},
+    {"Sqrt", Step::kSqrt},
+    {"Sub", Step::kSub, 2},
+    {"Tanh", Step::kTanh},
+    {"ThresholdedRelu", Step::kThresholdedRelu, 1, false, "alpha", "", 1.0F},
+    {"Where", Step::kWhere, 3},
+    {"Xor", Step::kXor, 2, true},
+};
+
+void append(Chain& chain, Step step, std::size_t a, std::size_t b, std::size_t c) {
+  chain.steps[chain.count++] = {static_cast<std::uint8_t>(step),
+                                {static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b), static_cast<std::uint8_t>(c)}};
+}
+
+// What the op computes, of the inputs that are there. False: not by steps.
+bool writeChain(const KernelSpec& spec, Plan& plan) {
+  Chain& chain = plan.chain;
+  const std::size_t inputs = plan.inputs.size();
+  const auto repeated = [&](Step step) {
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < inputs; ++i) {
+      append(chain, step, last, i, i);
+      last = inputs + i - 1;
+    }
+    return last;
+  };
+  for (const Single& single : kSingles)
+    if (single.op == spec.op) {
+      if (inputs != static_cast<std::size_t>(single.arity)) return false;
+      if (!single.p.empty()) chain.p = spec.attrs.real(single.p, single.defaultP);
+      chain.q = single.q.empty() ? single.defaultQ : spec.attrs.real(single.q, single.defaultQ);
+      plan.maskResult = single.mask;
+      append(chain, single.step, 0, inputs > 1 ? 1 : 0, inputs > 2 ? 2 : 0);
+      return true;
+    }
+  if (spec.op == "Gelu" || spec.op == "FastGelu" || spec.op == "BiasGelu") {
+    const bool byTanh = spec.op == "FastGelu" || (spec.domain.empty() && spec.attrs.text("approximate", "none") == "tanh");
+    const std::size_t x = repeated(Step::kAdd);  // the bias
+    append(chain, byTanh ? Step::kGeluTanh : Step::kGeluErf, x, x, x);
+    return inputs <= 2;
+  }
+  if (spec.op == "GeluGrad") {
+    append(chain, spec.attrs.text("approximate", "none") == "tanh" ? Step::kGeluTanhGrad : Step::kGeluErfGrad, 0, 1, 1);
+    return inputs == 2;
+  }
+  if (spec.op == "Clip") {
+    std::size_t x = 0, next = inputs;
+    if (spec.inputPresent(1)) append(chain, Step::kClipLow, 0, 1, 1), x = next++;
+    if (spec.inputPresent(2)) append(chain, Step::kClipHigh, x, inputs - 1, inputs - 1), x = next++;
+    return x != 0;
+  }
+  if (spec.op == "Sum" || spec.op == "Mean" || spec.op == "Max" || spec.op == "Min") {
+    if (inputs < 2 || inputs > kMostPointwiseInputs) return false;
+    const std::size_t last = repeated(spec.op == "Max" ? Step::kMax : spec.op == "Min" ? Step::kMin : Step::kAdd);
+    chain.p = 1.0F / static_cast<float>(inputs);
+    if (spec.op == "Mean") append(chain, Step::kScale, last, last, last);
+    return true;
+  }
+  if (spec.op != "Pointwise") return false;
+  const auto program = PointwiseProgram::of(spec.attrs, plan.masks);
+  if (!program) return false;
+  for (const PointwiseStep& step : program->steps) {
+    std::array<std::size_t, 3> operands = step.operands;
+    for (std::size_t k = infoOf(step.op).arity; k < 3; ++k) operands[k] = operands[0];
+    append(chain, static_cast<Step>(step.op), operands[0], operands[1], operands[2]);
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeElementwise(const KernelSpec& spec) {
+  Plan plan;
+  if (spec.outputs.size() != 1 || (!takesOutput(spec, 0) && !takesOutput(spec, 0, DType::kBool)))
+    return notTaken(spec, "a result other than float32 or bool");
+  plan.y = spec.outputs[0].dims;
+  for (std::size_t i = 0; i < spec.inputs.size(); ++i) {
+    if (!spec.inputPresent(i)) continue;
+    if (!takesInput(spec, i) && !takesInput(spec, i, DType::kBool))
+      return notTaken(spec, "operands other than float32 and bool");
+    if (spec.inputs[i].dims.size() > plan.y.size()) return notTaken(spec, "an operand of higher rank than the result");
+    plan.inputs.push_back(i);
+    plan.dims.push_back(spec.inputs[i].dims);
+    plan.masks.push_back(spec.inputs[i].dtype == DType::kBool);
+  }
+  if (plan.inputs.empty() || plan.inputs.size() > kMostPointwiseInputs) return notTaken(spec, "too many operands");
+  if (!writeChain(spec, plan)) return notTaken(spec, "no form by steps");
+  plan.chain.inputs = static_cast<int>(plan.inputs.size());
+  if (plan.maskResult != (spec.outputs[0].dtype == DType::kBool)) return notTaken(spec, "a result of another type");
+  // Comparisons of masks and sums of masks are left to the CPU, but for the logic of masks.
+  const bool logic = spec.op == "And" || spec.op == "Or" || spec.op == "Xor" || spec.op == "Not";
+  for (std::size_t i = 0; i < plan.masks.size(); ++i) {
+    const bool readsMask = logic || (spec.op == "Where" && i == 0);
+    if (spec.op != "Pointwise" && plan.masks[i] != readsMask) return notTaken(spec, "operands of other types");
+  }
+  if (plan.chain.count > 1 || plan.inputs.size() > 3)
+    return makeOf<kMostInputs, float>(spec, plan, elementwise<kChain, kMostInputs, float>,
+                                      "elementwise, " + std::to_string(plan.chain.count) + " steps");
+  switch (plan.inputs.size()) {
+    case 1: return makeSingle<1>(spec, plan);
+    case 2: return makeSingle<2>(spec, plan);
+    default: return makeSingle<3>(spec, plan);
+  }
+}
+
+}  // namespace stepscope::cuda

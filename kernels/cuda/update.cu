@@ -1,0 +1,299 @@
+// Updates of the optimizer (contracts in kernels/reference/elementwise/optimizer.h), of one parameter and of several: up to
+// kMembers of them in one launch. What all elements share is computed first, in double, by one thread. Accumulate adds a
+// gradient to the sum of its round and, where clipping asks for it, gives the sum of squares.
+#include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/support.h"
+#include "kernels/reference/elementwise/optimizer.h"
+
+namespace stepscope::cuda {
+namespace {
+
+constexpr int kMembers = 16;                       // parameters of a launch
+constexpr int kEach = 4;                           // elements of a thread
+constexpr std::int64_t kBlock = kThreads * kEach;  // of a block
+constexpr std::size_t kSharedInputs = 3;           // of AdamUpdates and SgdUpdates
+
+enum Factor { kKeep, kDecay, kBeta1, kRest1, kBeta2, kRest2, kScale, kRate, kRoot, kEps, kAdamFactors };
+enum SgdFactor { kLr, kSgdScale, kSgdDecay, kMomentum, kFresh, kOwn, kBuffered, kFirst, kSgdFactors };
+
+struct AdamConstants {
+  double beta1 = 0, beta2 = 0, eps = 0, weightDecay = 0;
+  bool decoupled = false;
+};
+
+// p' = p * keep - rate * m' / (sqrt(v') * root + eps); g = scale * g + decay * p.
+SS_GLOBAL void adamFactors(AdamConstants c, Global<const float> lr, Global<const std::int64_t> step,
+                           Global<const float> scale, Global<float> factors) {
+  const double rate = static_cast<double>(lr[0]), at = static_cast<double>(step[0]);
+  factors[kKeep] = static_cast<float>(c.decoupled ? 1 - rate * c.weightDecay : 1);
+  factors[kDecay] = static_cast<float>(c.decoupled ? 0 : c.weightDecay);
+  factors[kBeta1] = static_cast<float>(c.beta1);
+  factors[kRest1] = static_cast<float>(1 - c.beta1);
+  factors[kBeta2] = static_cast<float>(c.beta2);
+  factors[kRest2] = static_cast<float>(1 - c.beta2);
+  factors[kScale] = scale.present() ? static_cast<float>(scale[0]) : 1.0F;
+  factors[kRate] = static_cast<float>(rate / (1 - pow(c.beta1, at)));
+  factors[kRoot] = static_cast<float>(1 / sqrt(1 - pow(c.beta2, at)));
+  factors[kEps] = static_cast<float>(c.eps);
+}
+
+struct AdamMember {
+  Global<const float> p, g, m, v;
+  Global<float> np, nm, nv;
+  std::int64_t count = 0, firstBlock = 0;
+};
+struct AdamMembers {
+  int count = 0;
+  AdamMember member[kMembers];
+};
+
+template <typename Members>
+SS_DEVICE int memberOf(const Members& members, std::int64_t block) {
+  int at = 0;
+  while (at + 1 < members.count && members.member[at + 1].firstBlock <= block) ++at;
+  return at;
+}
+
+// Results may lie over what they follow.
+SS_GLOBAL void adamElements(AdamMembers members, Global<const float> f) {
+  const AdamMember& o = members.member[memberOf(members, gpu::blockIndex())];
+  const std::int64_t first = (gpu::blockIndex() - o.firstBlock) * kBlock + gpu::threadIndex() * kEach;
+  if (first >= o.count) return;
+  const float keep = f[kKeep], decay = f[kDecay], beta1 = f[kBeta1], rest1 = f[kRest1], beta2 = f[kBeta2], rest2 = f[kRest2],
+              scale = f[kScale], rate = f[kRate], root = f[kRoot], eps = f[kEps];
+  const int n = static_cast<int>(o.count - first < kEach ? o.count - first : kEach);
+  float p[kEach] = {}, g[kEach] = {}, m[kEach] = {}, v[kEach] = {};
+  if (n == kEach) {
+    const gpu::Four<float> p4 = o.p.four(first), g4 = o.g.four(first), m4 = o.m.four(first), v4 = o.v.four(first);
+    p[0] = p4.x, p[1] = p4.y, p[2] = p4.z, p[3] = p4.w;
+    g[0] = g4.x, g[1] = g4.y, g[2] = g4.z, g[3] = g4.w;
+    m[0] = m4.x, m[1] = m4.y, m[2] = m4.z, m[3] = m4.w;
+    v[0] = v4.x, v[1] = v4.y, v[2] = v4.z, v[3] = v4.w;
+  } else {
+    for (int e = 0; e < n; ++e) p[e] = o.p[first + e], g[e] = o.g[first + e], m[e] = o.m[first + e], v[e] = o.v[first + e];
+  }
+  for (int e = 0; e < n; ++e) {
+    const float gradient = g[e] * scale + decay * p[e];
+    m[e] = beta1 * m[e] + rest1 * gradient;
+    v[e] = beta2 * v[e] + rest2 * (gradient * gradient);
+    p[e] = p[e] * keep - rate * m[e] / (sqrtf(v[e]) * root + eps);
+  }
+  if (n == kEach) {
+    o.np.setFour(first, {p[0], p[1], p[2], p[3]});
+    o.nm.setFour(first, {m[0], m[1], m[2], m[3]});
+    o.nv.setFour(first, {v[0], v[1], v[2], v[3]});
+  } else {
+    for (int e = 0; e < n; ++e) o.np[first + e] = p[e], o.nm[first + e] = m[e], o.nv[first + e] = v[e];
+  }
+}
+
+struct SgdConstants {
+  double momentum = 0, dampening = 0, weightDecay = 0;
+  bool nesterov = false;
+};
+
+// g = scale * g + decay * p; b' = first ? g : momentum * b + fresh * g; p' = p - lr * (own * g + buffered * b')
+SS_GLOBAL void sgdFactors(SgdConstants c, Global<const float> lr, Global<const float> scale, Global<const std::int64_t> step,
+                          Global<float> factors) {
+  factors[kLr] = lr[0];
+  factors[kSgdScale] = scale.present() ? static_cast<float>(scale[0]) : 1.0F;
+  factors[kSgdDecay] = static_cast<float>(c.weightDecay);
+  factors[kMomentum] = static_cast<float>(c.momentum);
+  factors[kFresh] = static_cast<float>(1 - c.dampening);
+  factors[kOwn] = c.nesterov ? 1.0F : 0.0F;
+  factors[kBuffered] = c.nesterov ? static_cast<float>(c.momentum) : 1.0F;
+  factors[kFirst] = step.present() && static_cast<std::int64_t>(step[0]) <= 1 ? 1.0F : 0.0F;
+}
+
+struct SgdMember {
+  Global<const float> p, g, b;
+  Global<float> np, nb;
+  std::int64_t count = 0, firstBlock = 0;
+};
+struct SgdMembers {
+  int count = 0;
+  SgdMember member[kMembers];
+};
+
+SS_GLOBAL void sgdElements(SgdMembers members, Global<const float> f) {
+  const SgdMember& o = members.member[memberOf(members, gpu::blockIndex())];
+  const std::int64_t first = (gpu::blockIndex() - o.firstBlock) * kBlock + gpu::threadIndex();
+  const float lr = f[kLr], scale = f[kSgdScale], decay = f[kSgdDecay], momentum = f[kMomentum], fresh = f[kFresh],
+              own = f[kOwn], buffered = f[kBuffered];
+  const bool isFirst = f[kFirst] != 0;
+  for (std::int64_t i = first; i < first + kBlock && i < o.count; i += gpu::blockSize()) {
+    const float p = o.p[i], g = o.g[i] * scale + decay * p;
+    if (!o.b.present()) {
+      o.np[i] = p - lr * g;
+      continue;
+    }
+    // The first buffer is the gradient, whatever the memory held.
+    const float buffer = isFirst ? g : momentum * o.b[i] + fresh * g;
+    o.nb[i] = buffer;
+    o.np[i] = p - lr * (own * g + buffered * buffer);
+  }
+}
+
+// next = gradient (+ sum); squares?[block]: of what the block has written.
+SS_GLOBAL void accumulateElements(Global<const float> sum, Global<const float> gradient, Global<const std::uint8_t> first,
+                                  Global<float> next, Global<double> squares, std::int64_t count) {
+  const bool begins = first[0] != 0;
+  const std::int64_t begin = gpu::blockIndex() * kBlock;
+  double own = 0;
+  for (std::int64_t i = begin + gpu::threadIndex(); i < begin + kBlock && i < count; i += gpu::blockSize()) {
+    const float value = begins ? static_cast<float>(gradient[i]) : sum[i] + gradient[i];
+    next[i] = value;
+    own += static_cast<double>(value) * static_cast<double>(value);
+  }
+  if (!squares.present()) return;
+  own = joinBlock<Plus>(own);
+  if (gpu::threadIndex() == 0) squares[gpu::blockIndex()] = own;
+}
+
+// One block: y = the sum of x[count].
+SS_GLOBAL void sumSquares(Global<const double> x, Global<float> y, std::int64_t count) {
+  double sum = 0;
+  for (std::int64_t i = gpu::threadIndex(); i < count; i += gpu::blockSize()) sum += x[i];
+  sum = joinBlock<Plus>(sum);
+  if (gpu::threadIndex() == 0) y[0] = static_cast<float>(sum);
+}
+
+// Where the operands of one parameter begin.
+struct Place {
+  std::size_t input = 0, output = 0;
+  std::int64_t count = 0;
+};
+
+bool takesShared(const KernelSpec& spec, std::size_t i, DType dtype, bool optional) {
+  return spec.inputPresent(i) ? takesInput(spec, i, dtype) && elementCount(spec.inputs[i].dims) == 1 : optional;
+}
+
+Status checkAdam(const KernelSpec& spec, const Place& place) {
+  for (std::size_t i = 0; i < 4; ++i)
+    if (!takesInput(spec, place.input + i) || elementCount(spec.inputs[place.input + i].dims) != place.count)
+      return notTaken(spec, "operands other than float32 of one size");
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!takesOutput(spec, place.output + i) || elementCount(spec.outputs[place.output + i].dims) != place.count)
+      return notTaken(spec, "results other than float32 of one size");
+  return {};
+}
+
+Status checkSgd(const KernelSpec& spec, const Place& place) {
+  if (!takesInput(spec, place.input) || !takesInput(spec, place.input + 1) || !takesOutput(spec, place.output) ||
+      elementCount(spec.inputs[place.input + 1].dims) != place.count ||
+      elementCount(spec.outputs[place.output].dims) != place.count)
+    return notTaken(spec, "operands other than float32 of one size");
+  if (spec.inputPresent(place.input + 2) != spec.outputPresent(place.output + 1) ||
+      !takesOptional(spec, place.input + 2, place.count) || !takesOptionalOutput(spec, place.output + 1, place.count))
+    return notTaken(spec, "states of another size");
+  return {};
+}
+
+// The parameters of the call: one, or those behind the shared inputs.
+std::vector<Place> placesOf(const KernelSpec& spec, bool several, std::size_t inputs, std::size_t outputs) {
+  if (!several) return {{0, 0, elementCount(spec.inputs[0].dims)}};
+  std::vector<Place> places;
+  for (std::size_t in = kSharedInputs; in < spec.inputs.size(); in += inputs)
+    places.push_back({in, places.size() * outputs, elementCount(spec.inputs[in].dims)});
+  return places;
+}
+
+// run(first, last) for groups of places that one launch takes.
+template <typename Run>
+Status inGroups(const std::vector<Place>& places, Run&& run) {
+  for (std::size_t first = 0; first < places.size(); first += kMembers)
+    SS_TRY(run(first, std::min(places.size(), first + kMembers)));
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
+  const bool several = spec.op == "AdamUpdates";
+  const std::size_t shared = several ? 0 : 4;
+  if (spec.inputs.size() < 6 || !takesShared(spec, shared, DType::kF32, false) ||
+      !takesShared(spec, shared + 1, DType::kI64, false) || !takesShared(spec, shared + 2, DType::kF32, true))
+    return notTaken(spec, "a learning rate, step or scale of another type");
+  const std::vector<Place> places = placesOf(spec, several, 4, 3);
+  for (const Place& place : places) SS_TRY(checkAdam(spec, place));
+  const AdamParams params(spec.attrs);
+  const AdamConstants constants{params.beta1, params.beta2, params.eps, params.weightDecay, params.decoupled};
+  const auto body = [=](Launcher& gpu) -> Status {
+    SS_TRY(gpu.run("adam: factors", adamFactors, 1, 1, constants, gpu.in<float>(shared), gpu.in<std::int64_t>(shared + 1),
+                   gpu.in<float>(shared + 2), gpu.room<float>(0, kAdamFactors)));
+    return inGroups(places, [&](std::size_t first, std::size_t last) {
+      AdamMembers members;
+      std::int64_t blocks = 0;
+      for (std::size_t k = first; k < last; ++k) {
+        const auto [in, out, count] = places[k];
+        members.member[members.count++] = {gpu.in<float>(in),
+                                           gpu.in<float>(in + 1),
+                                           gpu.in<float>(in + 2),
+                                           gpu.in<float>(in + 3),
+                                           gpu.out<float>(out),
+                                           gpu.out<float>(out + 1),
+                                           gpu.out<float>(out + 2),
+                                           count,
+                                           blocks};
+        blocks += blocksFor(count, kBlock);
+      }
+      return gpu.run("adam", adamElements, blocks, kThreads, members, gpu.readRoom<float>(0, kAdamFactors));
+    });
+  };
+  return makeLaunched("update", body, kAdamFactors * sizeof(float));
+}
+
+Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
+  const bool several = spec.op == "SgdUpdates";
+  const std::size_t shared = several ? 0 : 3;
+  if (spec.inputs.size() < 4 || !takesShared(spec, shared, DType::kF32, false) ||
+      !takesShared(spec, shared + 1, DType::kF32, true) || !takesShared(spec, shared + 2, DType::kI64, true))
+    return notTaken(spec, "a learning rate, scale or step of another type");
+  const std::vector<Place> places = placesOf(spec, several, 3, 2);
+  for (const Place& place : places) SS_TRY(checkSgd(spec, place));
+  const SgdParams params(spec.attrs);
+  const SgdConstants constants{params.momentum, params.dampening, params.weightDecay, params.nesterov};
+  const auto body = [=](Launcher& gpu) -> Status {
+    SS_TRY(gpu.run("sgd: factors", sgdFactors, 1, 1, constants, gpu.in<float>(shared), gpu.in<float>(shared + 1),
+                   gpu.in<std::int64_t>(shared + 2), gpu.room<float>(0, kSgdFactors)));
+    return inGroups(places, [&](std::size_t first, std::size_t last) {
+      SgdMembers members;
+      std::int64_t blocks = 0;
+      for (std::size_t k = first; k < last; ++k) {
+        const auto [in, out, count] = places[k];
+        members.member[members.count++] = {gpu.in<float>(in),
+                                           gpu.in<float>(in + 1),
+                                           gpu.in<float>(in + 2),
+                                           gpu.out<float>(out),
+                                           gpu.out<float>(out + 1),
+                                           count,
+                                           blocks};
+        blocks += blocksFor(count, kBlock);
+      }
+      return gpu.run("sgd", sgdElements, blocks, kThreads, members, gpu.readRoom<float>(0, kSgdFactors));
+    });
+  };
+  return makeLaunched("update", body, kSgdFactors * sizeof(float));
+}
+
+// sum, gradient, first → sum', square_sum?
+Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesShared(spec, 2, DType::kBool, false) || !takesOutput(spec, 0) ||
+      !takesOptionalOutput(spec, 1, 1))
+    return notTaken(spec, "operands other than float32 and a flag");
+  const std::int64_t count = elementCount(spec.inputs[0].dims), blocks = blocksFor(count, kBlock);
+  if (elementCount(spec.inputs[1].dims) != count || elementCount(spec.outputs[0].dims) != count)
+    return notTaken(spec, "operands of other sizes");
+  const bool squares = spec.outputPresent(1);
+  const auto body = [=](Launcher& gpu) -> Status {
+    const auto parts = squares ? gpu.room<double>(0, blocks) : Global<double>();
+    SS_TRY(gpu.run("accumulate", accumulateElements, blocks, kThreads, gpu.in<float>(0), gpu.in<float>(1),
+                   gpu.in<std::uint8_t>(2), gpu.out<float>(0), parts, count));
+    if (!squares) return {};
+    return gpu.run("accumulate: squares", sumSquares, 1, threadsForRow(blocks), gpu.readRoom<double>(0, blocks),
+                   gpu.out<float>(1), blocks);
+  };
+  return makeLaunched("accumulate", body, squares ? static_cast<std::size_t>(blocks) * sizeof(double) : 0);
+}
+
+}  // namespace stepscope::cuda

@@ -1,0 +1,271 @@
+#include "kernels/emulated_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "kernels/converted_kernel.h"
+#include "kernels/emulated/body.h"
+#include "kernels/emulated/fibres.h"
+#include "kernels/emulated/order.h"
+#include "kernels/emulated/regions.h"
+
+namespace stepscope {
+namespace emulated {
+namespace {
+
+class EmulatedDevice;
+thread_local EmulatedDevice* launching = nullptr;  // whose kernel puts its launches together in this thread
+
+// How often an event was recorded, and the last of these that its stream has come to.
+struct Records {
+  std::int64_t recorded = 0, reached = 0;
+};
+struct Event final : DeviceEvent {
+  std::shared_ptr<Records> records = std::make_shared<Records>();  // commands may outlive the event
+};
+Records& recordsOf(const DeviceEvent& event) { return *static_cast<const Event&>(event).records; }
+
+// Whether kernels/cuda has a kernel that takes the spec as it is.
+bool hasKernel(const KernelSpec& spec) {
+  const auto plain = [](const OperandSpec& operand) { return operand.layout == Layout::kPlain; };
+  if (!std::ranges::all_of(spec.inputs, plain) || !std::ranges::all_of(spec.outputs, plain)) return false;
+  return std::ranges::any_of(cudaKernels(), [&](const KernelEntry& entry) {
+    return entry.domain == spec.domain && entry.op == spec.op && entry.make(spec).has_value();
+  });
+}
+
+// What waits on a stream: work, or an event that must have been reached.
+struct Command {
+  std::function<Status()> work;
+  std::shared_ptr<const Records> awaited;
+  std::int64_t ticket = 0;
+};
+
+class EmulatedDevice final : public Device {
+ public:
+  EmulatedDevice(const std::string& name, Order order) : order_(std::move(order)), random_(order_.seed) {
+    facts_.name = name;
+    facts_.kernels = "cuda";
+    facts_.space = Space::kDevice;
+    facts_.immediate = order_.eager;
+    streams_.resize(1);
+  }
+  const DeviceFacts& facts() const override { return facts_; }
+
+  Result<DeviceMemory> allocate(std::int64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    SS_TRY(alive());
+    if (bytes == 0) return DeviceMemory();
+    if (++allocations_ == order_.failAllocation)
+      return fail(ErrorCode::kOutOfMemory,
+                  fmt::format("device '{}': allocation {} of {} bytes was refused, as its name orders; expected memory",
+                              facts_.name, allocations_, bytes));
+    auto made = regions_.allocate(bytes);
+    if (!made) return fail(made.error().code, fmt::format("device '{}': {}", facts_.name, made.error().message));
+    return DeviceMemory(this, *made, bytes);
+  }
+
+  Status copy(void* to, const void* from, std::int64_t bytes, StreamId stream) override {
+    if (bytes == 0) return alive();
+    return put(stream, [=, this]() -> Status {
+      SS_ASSIGN(std::byte* const target, regions_.openOrHost(to, bytes, "copy: target"));
+      SS_ASSIGN(const std::byte* const source, regions_.openOrHost(from, bytes, "copy: source"));
+      std::memmove(target, source, static_cast<std::size_t>(bytes));
+      return {};
+    });
+  }
+  Status fill(void* to, std::uint8_t value, std::int64_t bytes, StreamId stream) override {
+    if (bytes == 0) return alive();
+    return put(stream, [=, this]() -> Status {
+      SS_ASSIGN(std::byte* const target, regions_.openOrHost(to, bytes, "fill: target"));
+      std::memset(target, value, static_cast<std::size_t>(bytes));
+      return {};
+    });
+  }
+
+  Status needStreams(int count) override {
+    const std::lock_guard lock(mutex_);
+    if (streams_.size() < static_cast<std::size_t>(count)) streams_.resize(static_cast<std::size_t>(count));
+    return alive();
+  }
+  Result<std::unique_ptr<DeviceEvent>> makeEvent() override { return std::make_unique<Event>(); }
+  Status record(DeviceEvent& event, StreamId stream) override {
+    const auto records = static_cast<Event&>(event).records;
+    const std::int64_t ticket = ++records->recorded;
+    return put(stream, [records, ticket]() -> Status {
+      records->reached = std::max(records->reached, ticket);
+      return {};
+    });
+  }
+  Status wait(StreamId stream, const DeviceEvent& event) override {
+    const std::lock_guard lock(mutex_);
+    SS_TRY(alive());
+    const auto& records = static_cast<const Event&>(event).records;
+    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded});
+    return {};
+  }
+  Result<bool> reached(const DeviceEvent& event) const override {
+    const Records& own = recordsOf(event);
+    return own.reached >= own.recorded;
+  }
+  Status synchronise(const DeviceEvent& event) override {
+    const std::lock_guard lock(mutex_);
+    const Records& own = recordsOf(event);
+    runUntil([&] { return own.reached >= own.recorded; });
+    return answer();
+  }
+  Status synchronise() override {
+    const std::lock_guard lock(mutex_);
+    runUntil([] { return false; });
+    return answer();
+  }
+
+  bool takes(const KernelSpec& spec) const override {
+    return !order_.lacks.contains(spec.op) && (hasKernel(spec) || (canBeConverted(spec) && hasKernel(widened(spec))));
+  }
+
+  Status launch(Kernel& kernel, const KernelCall& call) override {
+    EmulatedDevice* const before = std::exchange(launching, this);
+    Status status = runKernel(kernel, call);
+    launching = before;
+    return status;
+  }
+
+  // A launch that Launcher::run has put together.
+  Status submit(std::unique_ptr<Launch> launch, StreamId stream) {
+    {
+      const std::lock_guard lock(mutex_);
+      SS_TRY(alive());
+      const std::int64_t number = ++launches_;
+      if (number == order_.failLaunch)
+        return broke(fmt::format("launch {} (kernel '{}') failed, as its name orders", number, launch->kernel()));
+      if (order_.loseDevice > 0 && number >= order_.loseDevice)
+        return broke(fmt::format("the device is lost since launch {}, as its name orders", order_.loseDevice));
+    }
+    return put(stream, [this, shared = std::shared_ptr<Launch>(std::move(launch))]() -> Status {
+      for (Memory& operand : shared->operands()) {
+        if (operand.count == 0) continue;
+        SS_ASSIGN(operand.open, regions_.open(operand.address, operand.count * static_cast<std::int64_t>(operand.size),
+                                              fmt::format("kernel '{}': {}", shared->kernel(), operand.name)));
+      }
+      return shared->run(fibres_, random(), order_.tracked);
+    });
+  }
+
+ private:
+  Status alive() const { return broken_ ? Status(tl::make_unexpected(*broken_)) : Status(); }
+  // From now on every call answers this.
+  Status broke(const std::string& what) {
+    if (!broken_) broken_ = Error{ErrorCode::kInternal, fmt::format("device '{}': {}", facts_.name, what)};
+    return alive();
+  }
+  // What went wrong since the last time somebody waited. A wrong operand is told once; after a fault nothing works any more.
+  Status answer() {
+    SS_TRY(alive());
+    if (!complaint_) return {};
+    Error error = std::move(*complaint_);
+    complaint_.reset();
+    return tl::make_unexpected(std::move(error));
+  }
+
+  std::deque<Command>& queue(StreamId stream) { return streams_[static_cast<std::size_t>(stream)]; }
+
+  Status put(StreamId stream, std::function<Status()> work) {
+    const std::lock_guard lock(mutex_);
+    SS_TRY(alive());
+    if (static_cast<std::size_t>(stream) >= streams_.size())
+      return fail(ErrorCode::kInternal,
+                  fmt::format("device '{}': stream {}; expected one of {}", facts_.name, stream, streams_.size()));
+    queue(stream).push_back({std::move(work), nullptr, 0});
+    if (!order_.eager) return {};
+    runUntil([] { return false; });
+    return answer();
+  }
+
+  // Runs what lies on the streams, one command of a stream that need not wait at a time.
+  template <typename Done>
+  void runUntil(Done done) {
+    while (!done()) {
+      std::vector<std::deque<Command>*> ready;
+      for (auto& stream : streams_)
+        if (!stream.empty() && (!stream.front().awaited || stream.front().awaited->reached >= stream.front().ticket))
+          ready.push_back(&stream);
+      if (ready.empty()) return;
+      auto& stream = *ready[random() % ready.size()];
+      const Command command = std::move(stream.front());
+      stream.pop_front();
+      if (!command.work || broken_) continue;
+      const Status status = command.work();
+      if (status) continue;
+      if (status.error().code == ErrorCode::kInternal)
+        broke(status.error().message);
+      else if (!complaint_)
+        complaint_ = status.error();
+    }
+  }
+
+  std::uint64_t random() {
+    random_ += 0x9E3779B97F4A7C15ull;
+    std::uint64_t word = random_;
+    word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9ull;
+    word = (word ^ (word >> 27)) * 0x94D049BB133111EBull;
+    return word ^ (word >> 31);
+  }
+
+  void free(std::byte* data, std::int64_t) noexcept override {
+    const std::lock_guard lock(mutex_);
+    runUntil([] { return false; });  // as cudaFree does
+    regions_.free(data);
+  }
+
+  DeviceFacts facts_;
+  const Order order_;
+  std::uint64_t random_;
+  std::mutex mutex_;  // sessions of several threads share the device
+  Regions regions_;
+  Fibres fibres_;
+  std::vector<std::deque<Command>> streams_;
+  std::int64_t allocations_ = 0, launches_ = 0;
+  std::optional<Error> broken_, complaint_;
+};
+
+}  // namespace
+}  // namespace emulated
+
+namespace gpu {
+
+const Memory* Launcher::add(const char* what, std::size_t i, void* address, std::int64_t count, std::size_t size,
+                            Access access) {
+  return pending().addOperand(fmt::format("{} {}", what, i), address, count, size, access);
+}
+
+const Memory* Launcher::addRoom(std::size_t offset, std::int64_t count, std::size_t size, Access access) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * size;
+  if (offset + bytes > call_.workspace.size())
+    wrong_ = fail(ErrorCode::kInternal, fmt::format("kernel '{}': {} bytes from byte {} of a workspace of {} bytes",
+                                                    pending().kernel(), bytes, offset, call_.workspace.size()));
+  return add("workspace from byte", offset, call_.workspace.data() + offset, count, size, access);
+}
+
+Status Launcher::submitLaunch(std::unique_ptr<emulated::Launch> launch, StreamId stream) {
+  if (!emulated::launching)
+    return fail(ErrorCode::kInternal,
+                fmt::format("kernel '{}' was run without its device; expected Device::launch", launch->kernel()));
+  return emulated::launching->submit(std::move(launch), stream);
+}
+
+}  // namespace gpu
+
+Result<std::unique_ptr<Device>> makeEmulatedDevice(const std::string& name) {
+  SS_ASSIGN(emulated::Order order, emulated::Order::of(name));
+  return std::make_unique<emulated::EmulatedDevice>(name, std::move(order));
+}
+
+}  // namespace stepscope
