@@ -255,8 +255,8 @@ void Output::step(const snapshot::StepRecord& r, std::int64_t done, std::int64_t
   if (shown) {
     std::string line = terminal ? "\r\x1b[K" : "";
     const double loss = std::isnan(r.loss()) ? std::numeric_limits<double>::quiet_NaN() : r.loss();  // without a sign
-    line += fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), loss, r.learning_rate(),
-                        timeText(r.ns()));
+    line +=
+        fmt::format("step {:>6}  loss {:<12.6g}  lr {:<10.4g}  {:>10}", r.step(), loss, r.learning_rate(), timeText(r.ns()));
     if (r.has_gradient_norm()) line += fmt::format("  gradient norm {:.4g}", r.gradient_norm());
     if (r.loss_scale() > 0) line += fmt::format("  loss scale {}{}", r.loss_scale(), r.skipped() ? ", skipped" : "");
     if (r.tokens() > 0 && r.ns() > 0)
