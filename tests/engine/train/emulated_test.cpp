@@ -1,0 +1,156 @@
+// Sessions on the emulated device: the kernels of a GPU train to the numbers of the CPU, whatever the order of threads and
+// streams, and what a device may suffer ends in an error that leaves the last finished step.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "engine/step/values.h"
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+using testing::openSession;
+using testing::stateBits;
+using testing::TestModel;
+
+std::vector<TestModel> smallModels() {
+  std::vector<TestModel> models{testing::digits()};
+  for (TestModel& model : testing::corpusCases({"mlp", "mlp_accumulate", "branching", "gpt2_lm", "gpt2_dropout", "llama_lm",
+                                                "indexing", "activations", "resnet"}))
+    models.push_back(std::move(model));
+  return models;
+}
+
+class EmulatedModel : public ::testing::TestWithParam<TestModel> {};
+
+TEST_P(EmulatedModel, TrainsToTheLossesOfTheCpu) {
+  auto cpu = openSession(GetParam()), emulated = openSession(GetParam(), {{"device", "emulated"}});
+  ASSERT_TRUE(cpu && emulated);
+  int kernels = 0;
+  const auto plan = emulated->planSnapshot();
+  for (const auto& i : plan->instructions())
+    if (i.kind() == snapshot::KIND_KERNEL && i.implementation().starts_with("cuda ")) ++kernels;
+  EXPECT_GT(kernels, 4);
+  for (int step = 0; step < 2; ++step) {
+    const auto a = cpu->step(), b = emulated->step();
+    ASSERT_TRUE(a && b) << (b ? "" : b.error().message);
+    EXPECT_NEAR(a->loss(), b->loss(), 2e-5 * std::max(1.0, std::abs(a->loss())));
+  }
+}
+
+TEST_P(EmulatedModel, AnyOrderOfThreadsAndStreamsGivesTheSameBits) {
+  std::string bits;
+  for (const char* device :
+       {"emulated", "emulated:seed=2", "emulated:seed=3,streams=eager", "emulated:seed=4,checks=bounds"}) {
+    auto session = openSession(GetParam(), {{"device", device}});
+    ASSERT_TRUE(session);
+    const auto step = session->step();
+    ASSERT_TRUE(step) << step.error().message;
+    if (bits.empty()) bits = stateBits(*session);
+    EXPECT_EQ(stateBits(*session) == bits, true) << device;
+  }
+}
+
+TEST_P(EmulatedModel, SteppingBothWaysIsTheSame) {
+  auto straight = openSession(GetParam(), {{"device", "emulated"}}),
+       session = openSession(GetParam(), {{"device", "emulated:seed=9"}});
+  ASSERT_TRUE(straight && session);
+  ASSERT_TRUE(straight->step() && straight->step() && session->step());
+  ASSERT_TRUE(session->beginStep().has_value());
+  const auto plan = session->planSnapshot();
+  const int count = plan->instructions_size();
+  const auto bitsOf = [&](int i) {
+    std::string bits;
+    for (const auto& out : plan->instructions(i).outputs()) {
+      if (out.value() < 0) continue;
+      const auto view = session->stepper().value(ValueId{out.value()});
+      if (view && view->dtype != DType::kString) bits.append(static_cast<const char*>(view->data), view->bytes());
+    }
+    return bits;
+  };
+  std::map<int, std::string> forward;
+  for (int place = 1; place <= count; place += std::max(1, count / 6)) {
+    ASSERT_TRUE(session->runTo(place).has_value());
+    forward[place] = bitsOf(place - 1);
+  }
+  ASSERT_TRUE(session->runTo(count).has_value());
+  for (auto it = forward.rbegin(); it != forward.rend(); ++it) {
+    ASSERT_TRUE(session->runTo(it->first).has_value());
+    EXPECT_EQ(bitsOf(it->first - 1) == it->second, true) << "instruction " << it->first - 1;
+  }
+  ASSERT_TRUE(session->finishStep().has_value());
+  EXPECT_EQ(stateBits(*session) == stateBits(*straight), true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EmulatedModel, ::testing::ValuesIn(smallModels()),
+                         [](const auto& info) { return info.param.name; });
+
+// What lies between two kernels does too: several streams, and ops that fall back.
+TEST(Emulated, StreamsAndFallbacksChangeNoBits) {
+  const TestModel model = testing::digits();
+  auto plain = openSession(model, {{"device", "emulated"}});
+  ASSERT_TRUE(plain && plain->step());
+  for (const char* device : {"emulated:seed=5", "emulated:seed=6", "emulated:seed=7"}) {
+    auto session = openSession(model, {{"device", device}});
+    ASSERT_TRUE(session && session->step());
+    EXPECT_EQ(stateBits(*session) == stateBits(*plain), true) << device;
+  }
+  auto lacking = openSession(model, {{"device", "emulated:lacks=Relu,lacks=Softmax,lacks=ReluGrad"}});
+  ASSERT_TRUE(lacking);
+  EXPECT_TRUE(lacking->step().has_value());
+}
+
+// The name of a device is a device of its own, so every fault has its own name here.
+TEST(Emulated, AFaultEndsTheStepWithATypedErrorAndNothingIsLost) {
+  const TestModel model = testing::digits();
+  for (const auto& [device, message] : std::map<std::string, std::string>{
+           {"emulated:fail-launch=90", "launch 90"}, {"emulated:lose-device=95", "the device is lost since launch 95"}}) {
+    auto session = openSession(model, {{"device", device}});
+    ASSERT_TRUE(session);
+    int steps = 0;
+    for (; steps < 50; ++steps) {
+      const auto step = session->step();
+      if (step) continue;
+      EXPECT_EQ(step.error().code, ErrorCode::kInternal);
+      EXPECT_NE(step.error().message.find(message), std::string::npos) << step.error().message;
+      break;
+    }
+    EXPECT_LT(steps, 50) << device;
+    const auto again = session->step();
+    ASSERT_FALSE(again.has_value());
+    EXPECT_NE(again.error().message.find(message), std::string::npos) << "the error stays: " << again.error().message;
+  }
+}
+
+TEST(Emulated, AnAllocationThatIsRefusedIsSaidBeforeTheFirstStep) {
+  const TestModel model = testing::digits();
+  auto session = Session::open(model.model, {}, {});
+  ASSERT_TRUE(session.has_value());
+  TrainOptions options;
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"data", model.data.string()}, {"loss", model.loss}, {"device", "emulated:fail-allocation=2"}})
+    ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
+  ASSERT_TRUE((*session)->setOptions(options).has_value());
+  const Status built = (*session)->build();
+  ASSERT_FALSE(built.has_value());
+  EXPECT_EQ(built.error().code, ErrorCode::kOutOfMemory);
+}
+
+TEST(Emulated, DevicesThatAreNotThereSayWhatIsMissing) {
+  for (const auto& [name, message] : std::map<std::string, std::string>{{"emulated:no-device", "no GPU was found"},
+                                                                        {"emulated:old-driver", "the driver knows CUDA"},
+                                                                        {"cuda", "expected cpu or emulated"},
+                                                                        {"cuda:1", "expected cpu or emulated"}}) {
+    TrainOptions options;
+    const Status status = applySetting(options, "device", name, "test");
+    ASSERT_FALSE(status.has_value()) << name;
+    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+    EXPECT_NE(status.error().message.find(message), std::string::npos) << status.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace stepscope
