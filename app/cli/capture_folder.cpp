@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/data/safetensors.h"
@@ -49,12 +50,23 @@ Status takeArguments(const nlohmann::json& arguments, TrainOptions& options) {
   return {};
 }
 
+// NaN and infinities are strings, because JSON has no word for them.
+std::optional<double> numberOf(const nlohmann::json& json) {
+  if (json.is_number()) return json.get<double>();
+  const std::string word = json.is_string() ? json.get<std::string>() : "";
+  if (word == "NaN") return std::numeric_limits<double>::quiet_NaN();
+  if (word == "Infinity") return std::numeric_limits<double>::infinity();
+  if (word == "-Infinity") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
 void readNumbers(const nlohmann::json& from, Golden& golden) {
   const auto losses = from.find("losses");
   if (losses != from.end() && losses->is_array())
     for (const auto& loss : *losses) {
-      if (!loss.is_number()) break;
-      golden.losses.push_back(loss.get<double>());
+      const auto number = numberOf(loss);
+      if (!number) break;
+      golden.losses.push_back(*number);
     }
   if (const auto it = from.find("loss_tolerance"); it != from.end() && it->is_number())
     golden.lossTolerance = it->get<double>();
@@ -122,6 +134,8 @@ Result<std::optional<CapturedGolden>> readGolden(const std::filesystem::path& fo
         golden.gradients[of] = std::move(tensor);
       else if (kind == "state")
         golden.statistics[of] = std::move(tensor);
+      else if (kind == "state2")
+        golden.later[of] = std::move(tensor);
       else if (kind == "output")
         golden.outputs[of] = std::move(tensor);
       else if (kind == "param")

@@ -140,11 +140,16 @@ class Check {
     for (const auto& [name, gradient] : golden_.gradients) largest_ = std::max(largest_, largestOf(gradient.view()));
     compareLoss(0, side_->loss());
     SS_TRY(compareGradients());
-    compareStatistics();
+    compareStatistics(golden_.statistics, "state", "");
     compareOutputs();
     for (std::size_t i = 0; i < more.size() && i + 1 < golden_.losses.size(); ++i) {
       SS_TRY(side_->run(more[i]));
       compareLoss(i + 1, side_->loss());
+    }
+    if (!golden_.later.empty() && !more.empty()) {
+      SS_TRY(side_->run(subject_.batch));
+      SS_TRY(side_->goOn(more.front()));
+      compareStatistics(golden_.later, "state2", ", second batch");
     }
     const auto& arrays = subject_.batch.arrays;
     const std::int64_t rows = arrays.empty() || arrays.begin()->second.dims().empty() ? 0 : arrays.begin()->second.dims()[0];
@@ -291,10 +296,11 @@ class Check {
     return {};
   }
 
-  void compareStatistics() {
+  // What batches made of the buffers. `of`: the prefix of their tolerances; `when` is said behind their names.
+  void compareStatistics(const std::map<std::string, Tensor>& statistics, const char* of, const char* when) {
     using Kind = GoldenRow::Kind;
     const Graph& ran = side_->stepper().graph();
-    for (const auto& [name, expected] : golden_.statistics) {
+    for (const auto& [name, expected] : statistics) {
       const double largest = largestOf(expected.view());
       const ValueId id = graph().findValue(name);
       const auto data = id ? graph().value(id).data : nullptr;
@@ -310,7 +316,7 @@ class Check {
                  fmt::format("extents {} here and {} in PyTorch", dimsText(found.dims()), dimsText(expected.dims())));
         continue;
       }
-      GoldenRow row = compareTensor(Kind::kStatistic, name, found.view(), expected.view(), toleranceOf("state", name), 0);
+      GoldenRow row = compareTensor(Kind::kStatistic, name, found.view(), expected.view(), toleranceOf(of, name), 0);
       const bool written = std::any_of(ran.stateUpdates.begin(), ran.stateUpdates.end(),
                                        [&](const StateUpdate& update) { return ran.value(update.state).name == name; });
       if (row.verdict == GoldenVerdict::kDiffers && !written) {
@@ -320,14 +326,19 @@ class Check {
         comparePopulation(name, found, expected, data.get(), row);
       }
       add(std::move(row));
+      report_.rows.back().name += when;
     }
   }
 
-  // PyTorch keeps the sample variance of a batch, ONNX (BatchNormalization) the population's, n - 1 over n of it.
-  void comparePopulation(const std::string& name, const Tensor& found, const Tensor& golden, const Tensor* before,
-                         GoldenRow& row) const {
+  // PyTorch keeps the sample variance of a batch, ONNX (BatchNormalization) the population's, n - 1 over n of it. What
+  // they were before the batch is the file's, and then each its own.
+  void comparePopulation(const std::string& name, const Tensor& found, const Tensor& golden, const Tensor* inFile,
+                         GoldenRow& row) {
     const Graph& ran = side_->stepper().graph();
-    if (before == nullptr || before->elements() != golden.elements()) return;
+    if (inFile == nullptr || inFile->elements() != golden.elements()) return;
+    const auto first = populations_.find(name);
+    const Tensor& oldPopulation = first == populations_.end() ? *inFile : first->second;
+    const Tensor& oldGolden = first == populations_.end() ? *inFile : golden_.statistics.at(name);
     for (const StateUpdate& update : ran.stateUpdates) {
       const Value& next = ran.value(update.next);
       if (ran.value(update.state).name != name || !next.producer || next.outputIndex != 2) continue;
@@ -341,13 +352,14 @@ class Check {
       if (n <= 1) return;
       const Tensor population = golden.clone();
       for (std::int64_t c = 0; c < golden.elements(); ++c) {
-        const double old = momentum * elementAsDouble(before->view(), c);
-        storeElement(population.view(), c, old + (elementAsDouble(golden.view(), c) - old) * (n - 1) / n);
+        const double ofBatch = elementAsDouble(golden.view(), c) - momentum * elementAsDouble(oldGolden.view(), c);
+        storeElement(population.view(), c, momentum * elementAsDouble(oldPopulation.view(), c) + ofBatch * (n - 1) / n);
       }
       GoldenRow other = compareTensor(row.kind, name, found.view(), population.view(), row.tolerance, 0);
       if (other.verdict != GoldenVerdict::kAgrees) return;
       row = std::move(other);
       row.words = fmt::format("population variance, as ONNX says; PyTorch's is that of a sample of {:.0f}", n);
+      if (first == populations_.end()) populations_[name] = population;
       return;
     }
   }
@@ -388,7 +400,8 @@ class Check {
   const Golden& golden_;
   std::unique_ptr<SideStep> side_;
   UseTable uses_;
-  double largest_ = 0;  // gradient of the model
+  double largest_ = 0;                         // gradient of the model
+  std::map<std::string, Tensor> populations_;  // PyTorch's variances after the first batch, as ONNX would have them
   GoldenReport report_;
 };
 

@@ -35,11 +35,13 @@ enum class GoldenDraws {
 struct Golden {
   std::map<std::string, Tensor> gradients;   // of the first batch, by parameter
   std::map<std::string, Tensor> statistics;  // by buffer: what the first batch made of it
+  std::map<std::string, Tensor> later;       // likewise, what the second batch then made of it; may be empty
   std::map<std::string, Tensor> outputs;     // by module path: what its forward pass returned; may be empty
   std::vector<double> losses;                // of batches at the captured parameters; may be empty
   std::optional<double> lossTolerance;
-  std::map<std::string, double> tolerances;  // largest absolute difference, by "grad/NAME", "state/NAME", "output/NAME"
-  std::set<std::string> unused;              // parameters whose gradient PyTorch did not even make (None)
+  std::map<std::string, double>
+      tolerances;                // largest absolute difference, by "grad/NAME", "state/NAME", "state2/NAME", "output/NAME"
+  std::set<std::string> unused;  // parameters whose gradient PyTorch did not even make (None)
   GoldenDraws draws = GoldenDraws::kUnknown;
   double gradientFactor = 1;  // the gradients are those of the loss times this: 1 / N in a run that accumulates N steps
 };
@@ -84,7 +86,7 @@ struct GoldenReport {
 };
 
 // `subject.start` is the captured state; `more` are the batches after the first, whose losses are compared too as far as
-// the golden has them. Errors: those of building and running; kCancelled.
+// the golden has them, and the first of them for Golden::later. Errors: those of building and running; kCancelled.
 Result<GoldenReport> compareWithGolden(SideSubject subject, const std::vector<Batch>& more, const Golden& golden);
 
 // Compares one tensor. `tolerance`: as in Golden; absent: derived from f32 rounding, with the model's `largest` gradient.

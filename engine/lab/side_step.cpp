@@ -32,6 +32,13 @@ Result<std::unique_ptr<SideStep>> SideStep::make(const SideSubject& subject) {
 
 Status SideStep::run(const Batch& batch, const std::function<Status(int)>& after, const std::function<bool(int)>& before) {
   context_.state.restore(start_);
+  return runFrom(batch, after, before);
+}
+
+Status SideStep::goOn(const Batch& batch) { return runFrom(batch, {}, {}); }
+
+Status SideStep::runFrom(const Batch& batch, const std::function<Status(int)>& after,
+                         const std::function<bool(int)>& before) {
   SS_TRY(stepper_->feed(batch));
   Executor::RunOptions run = stepper_->runOptions();
   run.update = true;

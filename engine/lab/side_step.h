@@ -32,6 +32,9 @@ class SideStep {
   // `before` before it, and where it returns false the run ends; both may be null.
   Status run(const Batch& batch, const std::function<Status(int)>& after = {}, const std::function<bool(int)>& before = {});
 
+  // One more step, from what the newest run left: its statistics; nothing updates parameters where the rate is 0.
+  Status goOn(const Batch& batch);
+
   Stepper& stepper() { return *stepper_; }
   const Stepper& stepper() const { return *stepper_; }
   const SymbolicStep& step() const { return stepper_->step(); }
@@ -40,6 +43,7 @@ class SideStep {
   double loss() const;
 
  private:
+  Status runFrom(const Batch& batch, const std::function<Status(int)>& after, const std::function<bool(int)>& before);
   SideStep() : context_(Observer{}) {}
 
   StepContext context_;

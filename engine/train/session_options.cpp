@@ -137,6 +137,7 @@ Result<GoldenReport> Session::compareWithGolden(const Golden& golden, std::int64
   subject.request = buildRequest(options_);
   SS_ASSIGN(subject.batch, data_->batch(0));
   std::vector<Batch> more;
+  if (!golden.later.empty()) batches = std::max<std::int64_t>(batches, 2);
   for (std::int64_t i = 1; i < std::min<std::int64_t>(batches, static_cast<std::int64_t>(golden.losses.size())); ++i) {
     SS_ASSIGN(Batch batch, data_->batch(i));
     if (signatureOf(batch) != signatureOf(subject.batch)) break;  // a plan is for one

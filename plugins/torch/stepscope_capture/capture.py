@@ -4,7 +4,7 @@
     model.onnx           the model with the loss inside, as it trains: nothing folded, no initializers merged
     batches.npz          one array per graph input; the leading axis counts the batches
     capture.json         name of the loss, parameters (trained or not), export time, and with a golden the losses
-    golden.safetensors   of the first batch: "grad/<parameter>", "state/<buffer>" after it, "output/<module>" on request (optional)
+    golden.safetensors   of the first batch: "grad/<parameter>", "state/<buffer>" after it, "state2/<buffer>" after the second, "output/<module>" on request (optional)
 """
 
 import contextlib
@@ -418,8 +418,18 @@ def _quiet(module):
     return module
 
 
-def _one_step(module, row, names, outputs=None):
-    """(loss, {"grad/…", "state/…"}, parameters without a gradient) of one forward and backward pass of `module`, which it changes."""
+def _changed(module, before):
+    """Float buffers that are not what they were."""
+    return {
+        name: buffer.detach().cpu().clone()
+        for name, buffer in module.named_buffers()
+        if buffer.is_floating_point() and not (name in before and buffer.shape == before[name].shape and torch.equal(buffer, before[name]))
+    }
+
+
+def _one_step(module, row, names, outputs=None, second=None):
+    """(loss, {"grad/…", "state/…"}, parameters without a gradient) of one forward and backward pass of `module`, which it changes; and
+    "state2/…" after the forward pass of another batch."""
     known, before = dict(module.named_parameters(remove_duplicate=False)), {n: b.detach().clone() for n, b in module.named_buffers()}
     hooks = []
     for name, layer in module.named_modules() if outputs is not None else ():
@@ -432,10 +442,13 @@ def _one_step(module, row, names, outputs=None):
         hook.remove()
     loss.backward()
     found = {f"grad/{n}": torch.zeros_like(known[n]) if known[n].grad is None else known[n].grad for n in names}
-    for name, buffer in module.named_buffers():
-        if buffer.is_floating_point() and not (name in before and buffer.shape == before[name].shape and torch.equal(buffer, before[name])):
-            found[f"state/{name}"] = buffer
-    return float(loss.detach().double()), {key: t.detach().cpu().clone() for key, t in found.items()}, [n for n in names if known[n].grad is None]
+    found = {key: gradient.detach().cpu().clone() for key, gradient in found.items()}
+    found.update({f"state/{name}": buffer for name, buffer in _changed(module, before).items()})
+    if second is not None and any(key.startswith("state/") for key in found):
+        with torch.no_grad():
+            module(*second)
+        found.update({f"state2/{name}": buffer for name, buffer in _changed(module, before).items()})
+    return float(loss.detach().double()), found, [n for n in names if known[n].grad is None]
 
 
 def _perturbed(module, seed):
@@ -449,12 +462,13 @@ def _perturbed(module, seed):
     return module
 
 
-def _in_float64(module, row, names):
+def _in_float64(module, row, names, second):
     """The same step in float64; nothing where the model has a type written down and so refuses."""
     default = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return _one_step(_quiet(module).double(), tuple(t.double() if t.is_floating_point() else t for t in row), names)
+        wide = [r and tuple(t.double() if t.is_floating_point() else t for t in r) for r in (row, second)]
+        return _one_step(_quiet(module).double(), wide[0], names, second=wide[1])
     except Exception:  # noqa: BLE001  whatever a model does with a type that it does not expect
         return None
     finally:
@@ -475,18 +489,18 @@ def _tolerances(loss, found, others, wide):
 
     tolerances = {key: tolerance(lambda step, key=key: step[1][key], value) for key, value in found.items() if all(key in step[1] for step in (*others, *([wide] if wide else [])))}
     ofLoss = tolerance(lambda step: torch.tensor(step[0], dtype=torch.float64), torch.tensor(loss, dtype=torch.float64))
-    return max(ofLoss, 2e-6), {key: value for key, value in tolerances.items() if np.isfinite(value)}
+    return max(ofLoss, 2e-6) if np.isfinite(ofLoss) else 2e-6, {key: value for key, value in tolerances.items() if np.isfinite(value)}
 
 
 def _golden(module, parameters, rows, module_outputs):
     """(what capture.json says of it, arrays of golden.safetensors): loss of every batch at the captured parameters, and of the first one
     gradients and what became of the buffers, in training mode, dropout switched off."""
-    names = [name for name, tensor in parameters if tensor.requires_grad]
+    names, second = [name for name, tensor in parameters if tensor.requires_grad], rows[1] if len(rows) > 1 else None
     outputs = {} if module_outputs else None
     seed = torch.get_rng_state()
     with _WithoutDropout() as mode:
         quiet = _quiet(module)
-        loss, found, unused = _one_step(quiet, rows[0], names, outputs)
+        loss, found, unused = _one_step(quiet, rows[0], names, outputs, second)
         drawn = not torch.equal(seed, torch.get_rng_state())
         inner = any(_drops_inside(layer) for layer in module.modules())
         draws = "drawn" if drawn else "switched off" if mode.replaced or inner else "none"
@@ -499,11 +513,12 @@ def _golden(module, parameters, rows, module_outputs):
                         buffer.copy_(buffers[name])
                 losses.append(float(quiet(*row).double()))
         several = 3 if sum(t.numel() for _, t in parameters) < LARGE else 1
-        others = [_one_step(_perturbed(module, i), rows[0], names) for i in range(several)]
-        wide = _in_float64(module, rows[0], names) if several > 1 else None
+        others = [_one_step(_perturbed(module, i), rows[0], names, second=second) for i in range(several)]
+        wide = _in_float64(module, rows[0], names, second) if several > 1 else None
     torch.set_rng_state(seed)
     loss_tolerance, tolerances = _tolerances(loss, found, others, wide)
     arrays = {key: value.numpy().copy() for key, value in {**found, **(outputs or {})}.items()}
+    losses = [x if np.isfinite(x) else "NaN" if np.isnan(x) else "Infinity" if x > 0 else "-Infinity" for x in losses]  # JSON has none of these
     return {"losses": losses, "loss_tolerance": loss_tolerance, "tolerances": tolerances, "draws": draws, "unused": unused}, arrays
 
 

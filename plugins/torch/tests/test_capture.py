@@ -82,7 +82,7 @@ def check(stepscope, exporter, folder):
     golden = load_safetensors(folder / "golden.safetensors")
     found = load_safetensors(folder / "grads.safetensors")
     assert set(found) == trained, f"gradients of {sorted(found)}; expected {sorted(trained)}"
-    statistics = {"state/model.norm.running_mean", "state/model.norm.running_var"}
+    statistics = {f"{when}/model.norm.running_{what}" for when in ("state", "state2") for what in ("mean", "var")}
     assert {name for name in golden if not name.startswith("grad/")} == statistics, f"golden of {sorted(golden)}"
     for name, gradient in golden.items():
         if name in statistics:

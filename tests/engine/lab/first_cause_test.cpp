@@ -183,6 +183,17 @@ std::vector<Fault> faults() {
     addNode(graph, "Softmax", {"masked"}, {out}, "fault");
   });
   list.back().rows = {2};
+  // As masked_fill is exported: the infinity is a Constant node.
+  add("AllFilledSoftmax", "all-masked softmax", [](onnx::GraphProto& graph, const std::string& in, const std::string& out) {
+    auto* kept = addFloats(graph, "kept_buffer", {kRows, 1});
+    for (int i = 0; i < kRows; ++i) kept->set_float_data(i, i == 1 ? 0 : 1);
+    constant(graph, "half", 0.5F);
+    constant(graph, "fill", -kInf);
+    addNode(graph, "Greater", {"kept_buffer", "half"}, {"keeps"}, "helper");
+    addNode(graph, "Where", {"keeps", in, "fill"}, {"filled"}, "helper2");
+    addNode(graph, "Softmax", {"filled"}, {out}, "fault");
+  });
+  list.back().rows = {1};
   add("SumOfSquaresOverflow", "overflow", [](onnx::GraphProto& graph, const std::string& in, const std::string& out) {
     constant(graph, "big", 1e25F);
     addNode(graph, "Mul", {in, "big"}, {"large"}, "helper");
