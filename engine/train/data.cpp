@@ -246,6 +246,31 @@ Result<SyntheticExtents> syntheticExtents(const Graph& graph, const std::vector<
   return extents;
 }
 
+// What each input is filled with.
+std::vector<SyntheticSource::Input> syntheticInputs(const Graph& graph, const std::vector<ValueId>& fed,
+                                                    const TrainOptions& options, const SyntheticExtents& extents,
+                                                    std::vector<std::string>* notes) {
+  std::vector<SyntheticSource::Input> inputs;
+  for (const ValueId id : fed) {
+    const Value& value = graph.value(id);
+    SyntheticSource::Input input{value.name, value.type.dtype, extents.inputs.at(value.name), inferRole(graph, id), 0,
+                                 false};
+    if (const auto it = options.pad.find(value.name); it != options.pad.end()) {
+      input.padded = true;
+      input.padValue = it->second;
+    } else if (input.role.kind == InputRole::Kind::kLabels && options.padding > 0) {
+      input.padded = true;
+      input.padValue = -100;
+    } else if (input.role.kind == InputRole::Kind::kTokens && options.padding > 0) {
+      input.padded = true;
+    }
+    if (notes)
+      notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
+    inputs.push_back(std::move(input));
+  }
+  return inputs;
+}
+
 }  // namespace
 
 Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std::map<std::string, ArrayType>& arrays) {
@@ -285,7 +310,6 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
                   fmt::format("option 'pad': '{}' is no input of the model; `stepscope inspect` lists them", name));
   }
   if (!options.data.empty()) return openFiles(graph, options);
-  std::vector<SyntheticSource::Input> inputs;
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())
     if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
@@ -294,23 +318,7 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
       return unsupported(fmt::format("input '{}': strings have no synthetic data; expected --data", graph.value(id).name));
   SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
   if (notes) notes->insert(notes->end(), extents.notes.begin(), extents.notes.end());
-  for (const ValueId id : fed) {
-    const Value& value = graph.value(id);
-    SyntheticSource::Input input{value.name, value.type.dtype, extents.inputs.at(value.name), inferRole(graph, id), 0,
-                                 false};
-    if (const auto it = options.pad.find(value.name); it != options.pad.end()) {
-      input.padded = true;
-      input.padValue = it->second;
-    } else if (input.role.kind == InputRole::Kind::kLabels && options.padding > 0) {
-      input.padded = true;
-      input.padValue = -100;
-    } else if (input.role.kind == InputRole::Kind::kTokens && options.padding > 0) {
-      input.padded = true;
-    }
-    if (notes)
-      notes->push_back(fmt::format("input '{}': synthetic {} ({})", value.name, input.role.text, input.role.reason));
-    inputs.push_back(std::move(input));
-  }
+  std::vector<SyntheticSource::Input> inputs = syntheticInputs(graph, fed, options, extents, notes);
   return std::make_unique<SyntheticSource>(std::move(inputs), extents.inputs, options.seed, options.padding);
 }
 
@@ -319,12 +327,15 @@ Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const 
   for (const ValueId id : graph.inputs())
     if (!isSessionInput(graph.value(id).name)) fed.push_back(id);
   SS_ASSIGN(const SyntheticExtents extents, syntheticExtents(graph, fed, options, fitted));
-  Batch batch;
+  // How many labels and tokens count decides about a plan.
+  std::vector<SyntheticSource::Input> inputs = syntheticInputs(graph, fed, options, extents, nullptr);
+  const auto isCounted = [](DType dtype) { return !isFloating(dtype) && dtype != DType::kString; };
+  std::erase_if(inputs, [&](const SyntheticSource::Input& input) { return !isCounted(input.dtype); });
+  SS_ASSIGN(Batch batch, SyntheticSource(std::move(inputs), extents.inputs, options.seed, options.padding).batch(0));
   batch.label = "empty";
-  for (const ValueId id : fed) {
-    const Value& value = graph.value(id);
-    batch.arrays[value.name] = Tensor(value.type.dtype, extents.inputs.at(value.name));
-  }
+  for (const ValueId id : fed)
+    if (const Value& value = graph.value(id); !isCounted(value.type.dtype))
+      batch.arrays[value.name] = Tensor(value.type.dtype, extents.inputs.at(value.name));
   return batch;
 }
 

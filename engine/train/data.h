@@ -42,8 +42,9 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
 Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,
                                              std::vector<std::string>* notes, const std::vector<DimChoice>& fitted = {});
 
-// A batch of the types and extents that synthetic data would have under these options, without contents: all elements are
-// zero, and large arrays take no memory as long as nobody writes to them. Options `data` and `pad` are not looked at.
+// A batch of the types and extents that synthetic data would have under these options. Integers are filled as there, so that
+// as many labels and tokens count; floats are zero, and large arrays of them take no memory as long as nobody writes to
+// them. Option `data` is not looked at.
 Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const std::vector<DimChoice>& fitted = {});
 
 }  // namespace stepscope

@@ -87,7 +87,8 @@ class Session {
 
   // What fits into a memory: plans of the step under the present options for many extents of a dimension
   // (engine/lab/capacity.h). Nothing has to be built, nothing runs, and no weights are needed: the model may be opened
-  // without them. Extents that nobody sets are those of the data; without data as of synthetic data. Errors: kNotFound for a
+  // without them. Extents that nobody sets are those of the data; without data as of synthetic data.
+  // Where a dimension varies, as many labels count as in synthetic data (option padding). Errors: kNotFound for a
   // dimension that no input has, kInvalidArgument for a range that is empty, those of building. kCancelled after cancel().
   Result<snapshot::CapacityReport> capacity(const snapshot::GetCapacity& question);
 

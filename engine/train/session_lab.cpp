@@ -76,13 +76,14 @@ Result<snapshot::CapacityReport> Session::capacity(const snapshot::GetCapacity& 
   if (!question.dimension().empty()) {
     SS_ASSIGN(subject.dimension, dimensionNamed(question.dimension(), subject.batchDimension, dimensions()));
   }
-  std::optional<std::map<std::string, std::int64_t>> ofData;  // extents of the first batch
+  std::optional<std::map<std::string, std::int64_t>> ofData;  // extents of its first batch
   subject.batchOf = [&ofData, dimension = subject.dimension, this](const Graph& graph,
                                                                    std::int64_t extent) -> Result<Batch> {
     TrainOptions options = options_;
     if (!options.data.empty() && !ofData) {
       SS_ASSIGN(const auto data, openData(graph, options, nullptr));
-      SS_ASSIGN(const Batch first, data->batch(0));
+      SS_ASSIGN(const Batch first, data->batch(context_.state.counters.step));
+      if (dimension.empty()) return first;
       ofData = symbolsIn(model_->graph, first);
     }
     if (ofData) options.dims.insert(ofData->begin(), ofData->end());

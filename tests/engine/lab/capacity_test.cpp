@@ -77,6 +77,19 @@ std::vector<TestModel> models() {
 INSTANTIATE_TEST_SUITE_P(Models, CapacityOf, ::testing::ValuesIn(models()),
                          [](const auto& info) { return info.param.name; });
 
+// Rows whose labels do not count need no memory where a pass leaves them out.
+TEST(Capacity, CountsTheLabelsThatCount) {
+  for (const TestModel& model : testing::corpusCases({"bert_mlm", "gpt2_lm"})) {
+    auto session = opened(model, {{"padding", "0.75"}});
+    ASSERT_TRUE(session);
+    const auto report = session->capacity(question("batch", 4, 4));
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    const auto measured =
+        static_cast<double>(measuredPeak(model, {{"dim", report->dimension() + "=4"}, {"padding", "0.75"}}));
+    EXPECT_NEAR(static_cast<double>(report->points(0).peak_bytes()), measured, 0.01 * measured) << model.name;
+  }
+}
+
 // The largest that fits, and the next that does not; with recompute more of it.
 TEST(Capacity, FindsTheLargestThatFits) {
   auto session = opened(testing::languageModel());
