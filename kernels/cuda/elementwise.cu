@@ -101,10 +101,53 @@ SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::in
 template <int kInputs, typename Y>
 using Function = void (*)(Inputs<kInputs>, Chain, Global<Y>, std::int64_t);
 
+constexpr int arityOf(Step step) {
+  switch (step) {
+    case Step::kWhere: return 3;
+    case Step::kAdd:
+    case Step::kClipHigh:
+    case Step::kClipLow:
+    case Step::kDiv:
+    case Step::kEqual:
+    case Step::kGeluErfGrad:
+    case Step::kGeluTanhGrad:
+    case Step::kGreater:
+    case Step::kGreaterOrEqual:
+    case Step::kLess:
+    case Step::kLessOrEqual:
+    case Step::kMax:
+    case Step::kMin:
+    case Step::kMul:
+    case Step::kPRelu:
+    case Step::kPow:
+    case Step::kReluGrad:
+    case Step::kSub:
+    case Step::kXor: return 2;
+    default: return 1;
+  }
+}
+
+// Whether a step alone gives a mask; the smaller and the larger of two masks are their And and Or.
+constexpr bool givesMask(Step step) {
+  return step == Step::kEqual || step == Step::kGreater || step == Step::kGreaterOrEqual || step == Step::kLess ||
+         step == Step::kLessOrEqual || step == Step::kMax || step == Step::kMin || step == Step::kNot || step == Step::kXor;
+}
+constexpr bool givesNumber(Step step) { return !givesMask(step) || step == Step::kMax || step == Step::kMin; }
+
+// Null where nothing asks for the step alone with so many operands and this result.
+template <int kStep, int kInputs, typename Y>
+constexpr Function<kInputs, Y> functionOf() {
+  constexpr auto kOf = static_cast<Step>(kStep);
+  if constexpr (arityOf(kOf) == kInputs && (sizeof(Y) == 1 ? givesMask(kOf) : givesNumber(kOf)))
+    return elementwise<kStep, kInputs, Y>;
+  else
+    return nullptr;
+}
+
 // The kernel of one step, by its number.
 template <int kInputs, typename Y, int... kSteps>
 Function<kInputs, Y> singleOf(Step step, std::integer_sequence<int, kSteps...>) {
-  static constexpr Function<kInputs, Y> kFunctions[] = {elementwise<kSteps, kInputs, Y>...};
+  static constexpr Function<kInputs, Y> kFunctions[] = {functionOf<kSteps, kInputs, Y>()...};
   return kFunctions[static_cast<int>(step)];
 }
 using AllSteps = std::make_integer_sequence<int, static_cast<int>(Step::kCount)>;
@@ -156,13 +199,24 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan,
   });
 }
 
-template <int kInputs>
+// Nothing where the step has no kernel of its own: it is a chain of one then.
+template <int kInputs, typename Y>
 Result<std::unique_ptr<Kernel>> makeSingle(const KernelSpec& spec, const Plan& plan) {
-  const auto step = static_cast<Step>(plan.chain.steps[0].step);
-  const std::string name = "elementwise";
-  if (plan.maskResult)
-    return makeOf<kInputs, std::uint8_t>(spec, plan, singleOf<kInputs, std::uint8_t>(step, AllSteps{}), name);
-  return makeOf<kInputs, float>(spec, plan, singleOf<kInputs, float>(step, AllSteps{}), name);
+  const auto function = singleOf<kInputs, Y>(static_cast<Step>(plan.chain.steps[0].step), AllSteps{});
+  if (function == nullptr) return std::unique_ptr<Kernel>();
+  return makeOf<kInputs, Y>(spec, plan, function, "elementwise");
+}
+
+template <typename Y>
+Result<std::unique_ptr<Kernel>> makeElementwiseOf(const KernelSpec& spec, const Plan& plan) {
+  if (plan.chain.count == 1 && plan.inputs.size() <= 3) {
+    auto single = plan.inputs.size() == 1   ? makeSingle<1, Y>(spec, plan)
+                  : plan.inputs.size() == 2 ? makeSingle<2, Y>(spec, plan)
+                                            : makeSingle<3, Y>(spec, plan);
+    if (!single || *single) return single;
+  }
+  return makeOf<kMostInputs, Y>(spec, plan, elementwise<kChain, kMostInputs, Y>,
+                                "elementwise, " + std::to_string(plan.chain.count) + " steps");
 }
 
 // An op of one step: how many operands it has, whether its result is a mask, and its attributes.
@@ -307,14 +361,7 @@ Result<std::unique_ptr<Kernel>> makeElementwise(const KernelSpec& spec) {
     const bool readsMask = logic || (spec.op == "Where" && i == 0);
     if (spec.op != "Pointwise" && plan.masks[i] != readsMask) return notTaken(spec, "operands of other types");
   }
-  if (plan.chain.count > 1 || plan.inputs.size() > 3)
-    return makeOf<kMostInputs, float>(spec, plan, elementwise<kChain, kMostInputs, float>,
-                                      "elementwise, " + std::to_string(plan.chain.count) + " steps");
-  switch (plan.inputs.size()) {
-    case 1: return makeSingle<1>(spec, plan);
-    case 2: return makeSingle<2>(spec, plan);
-    default: return makeSingle<3>(spec, plan);
-  }
+  return plan.maskResult ? makeElementwiseOf<std::uint8_t>(spec, plan) : makeElementwiseOf<float>(spec, plan);
 }
 
 }  // namespace stepscope::cuda

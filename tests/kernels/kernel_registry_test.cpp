@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "kernels/emulated_device.h"
 #include "tests/kernels/loop_cases.h"
 
 namespace stepscope {
@@ -94,8 +95,8 @@ TEST(KernelRegistry, RefusesASecondKernelForTheSameElements) {
   EXPECT_TRUE(registry.add("gpu", again).has_value()) << "another device";
 }
 
-TEST(KernelRegistry, BuiltInKernelsAreAllOfBothLists) {
-  EXPECT_EQ(builtInKernels().all().size(), referenceKernels().size() + cpuKernels().size());
+TEST(KernelRegistry, BuiltInKernelsAreAllOfTheLists) {
+  EXPECT_EQ(builtInKernels().all().size(), referenceKernels().size() + cpuKernels().size() + cudaKernels().size());
   for (const KernelRegistry::Listed& listed : builtInKernels().all())
     EXPECT_TRUE(builtInKernels().has(kReferenceDevice, listed.entry.domain, listed.entry.op))
         << listed.entry.op << " of " << listed.device << " has no reference kernel";
