@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,10 @@ class SliceMerger {
 
   Status run() {
     std::map<Axis, std::vector<Part>> groups;
-    for (const NodeId id : graph_.order()) read(id, groups);
+    for (const NodeId id : graph_.order()) {
+      place_.emplace(id, place_.size());
+      read(id, groups);
+    }
     std::vector<NodeId> gone;
     for (auto& [axis, parts] : groups) {
       if (parts.size() < 2) continue;
@@ -46,8 +50,16 @@ class SliceMerger {
         SS_TRY(merge(axis, parts, gone));
     }
     if (context_.result.matches == 0) return {};
+    std::vector<NodeId> order;
+    for (const NodeId id : graph_.order()) {
+      if (!place_.contains(id)) continue;  // a Split: it goes before the first of its parts
+      const auto [first, last] = before_.equal_range(id);
+      for (auto it = first; it != last; ++it) order.push_back(it->second);
+      order.push_back(id);
+    }
+    graph_.setOrder(std::move(order));
     graph_.removeNodes(gone);
-    return graph_.sortTopologically();  // what was added stands at the end
+    return {};
   }
 
  private:
@@ -122,6 +134,7 @@ class SliceMerger {
     const NodeId split = addBeside(graph_, first, "Split", {whole, lengths}, std::move(names),
                                    {{"axis", static_cast<std::int64_t>(axis.axis)}});
     for (const Part& part : parts) graph_.mutableNode(split).provenance.sources.push_back(part.node);
+    before_.emplace(std::ranges::min(parts, {}, [&](const Part& part) { return place_.at(part.node); }).node, split);
     SS_TRY(context_.inference.inferNode(split));
     Replacements replacements(graph_);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -147,6 +160,8 @@ class SliceMerger {
 
   Graph& graph_;
   PassContext& context_;
+  std::unordered_map<NodeId, std::size_t> place_;   // in the order as it came
+  std::unordered_multimap<NodeId, NodeId> before_;  // by the first of its parts: the Split that goes before it
 };
 
 }  // namespace

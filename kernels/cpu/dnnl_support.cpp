@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <vector>
 
 namespace stepscope::cpu {
 
@@ -19,9 +20,19 @@ Status roomForCode(std::string_view op) {
                 std::string(op) + ": the system gave no more memory; expected room for the code of its kernel");
   munmap(room, kBytes);
   static const dnnl_status_t made = [] {
-    const float one = 1;
-    float product = 0;
-    return dnnl_sgemm('N', 'N', 1, 1, 1, 1, &one, 1, &one, 1, 0, &product, 1);
+    // The library writes the code of a product when one of its form runs first, also within other primitives.
+    constexpr dnnl_dim_t kSide = 32;  // smaller ones are products with a vector, which have code of their own
+    const std::vector<float> a(kSide * kSide), b(kSide * kSide);
+    std::vector<float> product(kSide * kSide);
+    for (const dnnl_dim_t columns : {dnnl_dim_t{1}, kSide})
+      for (const char left : {'N', 'T'})
+        for (const char right : {'N', 'T'})
+          for (const float beta : {0.0F, 1.0F})
+            if (const dnnl_status_t status = dnnl_sgemm(left, right, kSide, columns, kSide, 1, a.data(), kSide, b.data(),
+                                                        kSide, beta, product.data(), kSide);
+                status != dnnl_success)
+              return status;
+    return dnnl_success;
   }();
   return dnnlStatus(made, "product");
 }

@@ -81,7 +81,7 @@ class Package(unittest.TestCase):
             self.assertEqual(done.stderr, "")
             return done.stdout.split()
 
-        self.assertEqual(complete("stepscope", "tr"), ["train"])
+        self.assertEqual(complete("stepscope", "trai"), ["train"])
         self.assertIn("--lr-schedule", complete("stepscope", "train", "m.onnx", "--lr"))
         self.assertEqual(sorted(complete("stepscope", "train", "--optimizer", "ad")), ["adam", "adamw"])
         self.assertNotIn("--lr", complete("stepscope", "inspect", "--"))
