@@ -56,6 +56,14 @@ void killRuns(int rounds) {
     if (round % 2 == 1)
       while (train.running() && contents(folder.path() / "log.txt").find("step ") == std::string::npos)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    // A busy machine may take longer than any delay until it writes the first one: some rounds wait for it.
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (round % 4 == 1 && train.running() && std::chrono::steady_clock::now() < patience) {
+      const auto reader = storage::Project::openReadOnly(project);
+      const auto written = reader ? storage::readSteps(*reader, 1) : tl::make_unexpected(reader.error());
+      if (written && !written->empty()) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<int>(0, 500)(random)));
     std::int64_t committed = -1;
     if (round % 3 == 0) {
