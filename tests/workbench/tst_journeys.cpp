@@ -528,7 +528,7 @@ class JourneyTest : public QObject {
     };
     constexpr std::size_t kSteps = 8;
     double best = 1e9;
-    for (int round = 0; round < 4 && best > 1.2; ++round) {
+    for (int round = 0; round < 12 && best > 1.2; ++round) {
       std::size_t first = w->store().series().size() + (round == 0 ? 1 : 0);  // without the first step of all
       w.loop().act([&] { w->session().train(kSteps + (round == 0 ? 1 : 0)); });
       QVERIFY(w.settled());
