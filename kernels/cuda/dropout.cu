@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/philox.h"
 #include "kernels/cuda/support.h"
+#include "kernels/dropout_threshold.h"
 
 namespace stepscope::cuda {
 namespace {
@@ -29,12 +30,6 @@ SS_GLOBAL void keepElements(Global<const float> x, Global<float> y, Global<std::
   if (kept.present()) kept[i] = 1;
 }
 
-// The smallest float that a draw must reach to be at least `ratio`.
-float thresholdOf(double ratio) {
-  const auto rounded = static_cast<float>(ratio);
-  return static_cast<double>(rounded) < ratio ? std::nextafter(rounded, 2.0F) : rounded;
-}
-
 }  // namespace
 
 // x, ratio?, training?; the last two are read on the host.
@@ -55,7 +50,7 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
                      gpu.out<std::uint8_t>(1), count);
     const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F;
     return gpu.run("dropout", dropElements, blocksFor(count, kThreads * 4), kThreads, gpu.in<float>(0), gpu.out<float>(0),
-                   gpu.out<std::uint8_t>(1), count, call.random, thresholdOf(ratio), scale);
+                   gpu.out<std::uint8_t>(1), count, call.random, dropoutThreshold(ratio), scale);
   };
   return makeLaunched("dropout", body, 0, Determinism::keyedRandom());
 }

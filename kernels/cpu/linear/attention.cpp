@@ -19,6 +19,7 @@
 #include "kernels/cpu/linear/linear_kernels.h"
 #include "kernels/cpu/loops/draws.h"
 #include "kernels/cpu/loops/support.h"
+#include "kernels/dropout_threshold.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -152,12 +153,6 @@ struct Range {
   std::int64_t size() const { return end - begin; }
 };
 
-// The smallest float that a draw must reach to be at least `ratio`.
-float thresholdOf(double ratio) {
-  const auto rounded = static_cast<float>(ratio);
-  return static_cast<double>(rounded) < ratio ? std::nextafter(rounded, 2.0F) : rounded;
-}
-
 // What both directions share: one head's part of the operands, and a tile of its probabilities.
 class AttentionPlan {
  public:
@@ -172,7 +167,7 @@ class AttentionPlan {
   std::int64_t tiles() const { return (s_.m() + rows_ - 1) / rows_; }
   int threads() const { return threads_; }
   float keptFactor() const { return static_cast<float>(1 / (1 - s_.dropout)); }
-  float threshold() const { return thresholdOf(s_.dropout); }
+  float threshold() const { return dropoutThreshold(s_.dropout); }
 
   Operand query(const KernelCall& call, std::size_t i, std::int64_t head) const {
     return {input(call, i) + s_.scores.aOffset(head), s_.scores.aRow, s_.scores.aColumn};

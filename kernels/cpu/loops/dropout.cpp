@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/loops/draws.h"
 #include "kernels/cpu/loops/support.h"
+#include "kernels/dropout_threshold.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -25,12 +26,6 @@ SS_CLONES void maskLoop(const float* x, const std::uint8_t* kept, float scale, f
   }
 }
 
-// The smallest float that a draw must reach to be at least `ratio`.
-float thresholdOf(double ratio) {
-  const auto rounded = static_cast<float>(ratio);
-  return static_cast<double>(rounded) < ratio ? std::nextafter(rounded, 2.0F) : rounded;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
@@ -46,7 +41,7 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
         const double ratio = call.inputPresent(1) ? elementAsDouble(call.inputs[1], 0) : 0.5;
         if (!(ratio >= 0)) return invalid("Dropout: ratio " + std::to_string(ratio) + "; 0 or more");
         const bool training = call.inputPresent(2) && elementAsDouble(call.inputs[2], 0) != 0 && ratio > 0;
-        const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F, threshold = thresholdOf(ratio);
+        const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F, threshold = dropoutThreshold(ratio);
         const float* x = input(call, 0);
         float* y = output(call, 0);
         auto* mask = call.outputPresent(1) ? output<std::uint8_t>(call, 1) : nullptr;
