@@ -78,7 +78,7 @@ bool canBeConverted(const KernelSpec& spec) {
   bool low = false;
   for (const auto* operands : {&spec.inputs, &spec.outputs})
     for (const OperandSpec& operand : *operands) {
-      if (operand.dynamic || operand.layout != Layout::kPlain) return false;
+      if (operand.dynamic) return false;
       low |= isLow(operand.dtype);
     }
   return low;

@@ -11,7 +11,7 @@ namespace stepscope {
 
 class KernelRegistry;
 
-// Whether an operand is in float16 or bfloat16, every operand is plain, extents are known, and the op is one that computes.
+// Whether an operand is in float16 or bfloat16, extents are known, and the op is one that computes.
 bool canBeConverted(const KernelSpec& spec);
 // The spec with float32 in their place, constants included.
 KernelSpec widened(const KernelSpec& spec);

@@ -108,6 +108,13 @@ using DTypeMask = std::uint32_t;
 constexpr DTypeMask dtypeBit(DType dtype) { return DTypeMask{1} << static_cast<unsigned>(dtype); }
 inline constexpr DTypeMask kAnyDType = 0xffffffffu;
 
+// Which parts of a result depend on those parts of the operands alone, operands being broadcast as ONNX does.
+enum class IndependentParts : std::uint8_t {
+  kNone,
+  kElements,  // every element
+  kRows,      // everything in front of attribute `axis` (-1 when it has none)
+};
+
 struct KernelEntry {
   std::string_view domain, op;
   KernelFactory make;
@@ -116,6 +123,7 @@ struct KernelEntry {
   // take; the factory decides about the rest. It is not asked for others.
   DTypeMask dtypes = kAnyDType;
   void* user = nullptr;  // given to the factory as KernelSpec::user: for kernels that a shared library adds
+  IndependentParts parts = IndependentParts::kNone;
 };
 
 // Which list is looked at first.

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "kernels/converted_kernel.h"
 #include "kernels/emulated_device.h"
+#include "kernels/slab_kernel.h"
 
 namespace stepscope {
 namespace {
@@ -93,6 +95,22 @@ KernelSpec plainOf(const KernelSpec& spec) {
   return plain;
 }
 
+// Operands that all lie alike, or are one element, as vectors: what computes element by element does not care where they
+// lie. The spec itself when they are plain; nothing when they are mixed.
+std::optional<KernelSpec> withoutLayouts(const KernelSpec& spec) {
+  if (allPlain(spec)) return spec;
+  KernelSpec flat = spec;
+  const OperandSpec& y = spec.outputs[0];
+  for (auto* operands : {&flat.inputs, &flat.outputs})
+    for (OperandSpec& operand : *operands) {
+      if (!operand.present() || elementCount(operand.dims) == 1) continue;
+      if (operand.dims != y.dims || operand.layout != y.layout) return std::nullopt;
+      operand.dims = {elementCount(operand.dims)};
+      operand.layout = Layout::kPlain;
+    }
+  return flat;
+}
+
 }  // namespace
 
 std::string_view deviceName(Backend backend) { return backend == Backend::kCpu ? "cpu" : kReferenceDevice; }
@@ -140,13 +158,28 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::makeOn(std::string_view device, 
   return unsupported(labelOf(spec.domain, spec.op) + ": none in this build");
 }
 
+// kUnsupported when the work cannot be cut, or the device has nothing for a slab.
+Result<std::unique_ptr<Kernel>> KernelRegistry::makeInSlabs(std::string_view device, const KernelSpec& spec) const {
+  const auto refused = [&] { return unsupported(labelOf(spec.domain, spec.op) + ": none that works in slabs"); };
+  const auto* entries = entriesOf(device, spec.domain, spec.op);
+  if (entries == nullptr || entries->size() != 1) return refused();
+  const IndependentParts parts = all_[entries->front()].entry.parts;
+  if (parts == IndependentParts::kNone || (parts == IndependentParts::kRows && !allPlain(spec))) return refused();
+  const auto flat = withoutLayouts(spec);
+  const auto cut = flat ? slabCutOf(*flat, parts) : std::nullopt;
+  if (!cut) return refused();
+  return makeSlabKernel(*flat, *cut, [&](const KernelSpec& slab) { return makeOn(device, slab, true); });
+}
+
 Result<std::unique_ptr<Kernel>> KernelRegistry::make(std::string_view device, const KernelSpec& spec) const {
   const bool plain = allPlain(spec);
   if (device != kReferenceDevice) {
     auto kernel = makeOn(device, spec, plain);
     if (kernel || kernel.error().code != ErrorCode::kUnsupported) return kernel;
     if (canBeConverted(spec)) {
-      auto inner = makeOn(device, widened(spec), true);
+      auto slabs = makeInSlabs(device, spec);
+      if (slabs || slabs.error().code != ErrorCode::kUnsupported) return slabs;
+      auto inner = makeOn(device, widened(spec), plain);
       if (inner) return makeConvertedKernel(*this, device, spec, std::move(*inner));
       if (inner.error().code != ErrorCode::kUnsupported) return inner;
     }

@@ -26,7 +26,7 @@ class KernelRegistry {
   Status add(std::string_view device, std::span<const KernelEntry> entries);
 
   // Finds and makes the kernel: that of `device`; where it has none or answers kUnsupported, for operands in float16 or
-  // bfloat16 that of float32 between casts (converted_kernel.h); else the reference kernel. A
+  // bfloat16 that of float32 in slabs (slab_kernel.h) or between casts (converted_kernel.h); else the reference kernel. A
   // kernel that does not know the layouts of the operands runs between reorders into workspace memory. Errors:
   // kUnsupported when no list has the op, and whatever the factory answers.
   Result<std::unique_ptr<Kernel>> make(std::string_view device, const KernelSpec& spec) const;
@@ -46,6 +46,7 @@ class KernelRegistry {
   using Table = std::unordered_map<std::string, std::vector<std::size_t>>;
   const std::vector<std::size_t>* entriesOf(std::string_view device, std::string_view domain, std::string_view op) const;
   Result<std::unique_ptr<Kernel>> makeOn(std::string_view device, const KernelSpec& spec, bool plain) const;
+  Result<std::unique_ptr<Kernel>> makeInSlabs(std::string_view device, const KernelSpec& spec) const;
 
   std::vector<Listed> all_;
   std::map<std::string, Table, std::less<>> byDevice_;

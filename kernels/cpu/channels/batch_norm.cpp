@@ -9,7 +9,8 @@
 namespace stepscope::cpu {
 namespace {
 
-SS_LANE_CLONES void moments(const float* x, std::int64_t n, double* sums, double* squares) {
+template <typename T>
+SS_LANE_CLONES void moments(const T* x, std::int64_t n, double* sums, double* squares) {
   HalfDoubles s0, s1, q0, q1;
   load(sums, s0, s1);
   load(squares, q0, q1);
@@ -27,7 +28,7 @@ SS_LANE_CLONES void moments(const float* x, std::int64_t n, double* sums, double
   store(s0, s1, sums);
   store(q0, q1, squares);
   for (std::int64_t lane = 0; i < n; ++i, ++lane) {
-    const double v = x[i];
+    const double v = static_cast<float>(x[i]);
     sums[lane] += v;
     squares[lane] += v * v;
   }
@@ -37,8 +38,8 @@ struct Affine {
   LaneFloats mean, scale, bias;
 };
 
-template <bool kAdd, bool kRelu>
-SS_INLINE void normaliseAs(const float* x, const float* z, float* y, std::int64_t n, const Affine& a) {
+template <bool kAdd, bool kRelu, typename T>
+SS_INLINE void normaliseAs(const T* x, const T* z, T* y, std::int64_t n, const Affine& a) {
   Floats mean, scale, bias;
   load(a.mean.data(), mean);
   load(a.scale.data(), scale);
@@ -64,14 +65,17 @@ SS_INLINE void normaliseAs(const float* x, const float* z, float* y, std::int64_
   }
 }
 
-SS_LANE_CLONES void normalise(const float* x, const float* z, float* y, std::int64_t n, const Affine& a, bool relu) {
+template <typename T>
+SS_LANE_CLONES void normalise(const T* x, const T* z, T* y, std::int64_t n, const Affine& a, bool relu) {
   if (z != nullptr)
     relu ? normaliseAs<true, true>(x, z, y, n, a) : normaliseAs<true, false>(x, z, y, n, a);
   else
     relu ? normaliseAs<false, true>(x, z, y, n, a) : normaliseAs<false, false>(x, z, y, n, a);
 }
 
-// x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?
+// x, scale, b, mean, var, z? → y, running_mean?, running_var?, saved_mean?, saved_inv_std?; x, z and y are T, the others
+// float32
+template <typename T>
 class BatchNormKernel final : public Kernel {
  public:
   explicit BatchNormKernel(const KernelSpec& spec)
@@ -89,8 +93,10 @@ class BatchNormKernel final : public Kernel {
     const auto out = [&](std::size_t i) {
       return call.outputPresent(i) ? static_cast<float*>(call.outputs[i].data) : nullptr;
     };
-    const float *x = in(0), *scale = in(1), *bias = in(2), *oldMean = in(3), *oldVariance = in(4), *z = in(5);
-    float* y = out(0);
+    const float *scale = in(1), *bias = in(2), *oldMean = in(3), *oldVariance = in(4);
+    const T* x = static_cast<const T*>(call.inputs[0].data);
+    const T* z = call.inputPresent(5) ? static_cast<const T*>(call.inputs[5].data) : nullptr;
+    T* y = static_cast<T*>(call.outputs[0].data);
     const std::array<float*, 4> statistics{out(1), out(2), out(3), out(4)};
     const double count = g_.count();
 #pragma omp parallel for schedule(static) num_threads(threads_)
@@ -129,7 +135,7 @@ class BatchNormKernel final : public Kernel {
       }
       for (std::int64_t n = 0; n < g_.batch; ++n) {
         const std::int64_t at = g_.offset(n, group);
-        normalise(x + at, z != nullptr ? z + at : nullptr, y + at, g_.length, a, relu_);
+        normalise<T>(x + at, z != nullptr ? z + at : nullptr, y + at, g_.length, a, relu_);
       }
     }
     return {};
@@ -147,8 +153,9 @@ class BatchNormKernel final : public Kernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeBatchNorm(const KernelSpec& spec) {
-  SS_TRY(takesChannels(spec, {0, 5}, {0}, {1, 2, 3, 4}));
-  return std::make_unique<BatchNormKernel>(spec);
+  SS_TRY(takesChannels(spec, {0, 5}, {0}, {1, 2, 3, 4}, true));
+  if (spec.inputs[0].dtype == DType::kBF16) return std::make_unique<BatchNormKernel<BFloat16>>(spec);
+  return std::make_unique<BatchNormKernel<float>>(spec);
 }
 
 }  // namespace stepscope::cpu

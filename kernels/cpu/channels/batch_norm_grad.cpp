@@ -9,9 +9,9 @@
 namespace stepscope::cpu {
 namespace {
 
-template <bool kGate, bool kKeep, bool kDot>
-SS_INLINE void sumAs(const float* dy, const float* y, const float* x, float* g, std::int64_t n, const float* means,
-                     double* sums, double* dots) {
+template <bool kGate, bool kKeep, bool kDot, typename T>
+SS_INLINE void sumAs(const T* dy, const T* y, const T* x, T* g, std::int64_t n, const float* means, double* sums,
+                     double* dots) {
   HalfDoubles s0, s1, d0, d1;
   Floats mean;
   load(sums, s0, s1);
@@ -43,20 +43,21 @@ SS_INLINE void sumAs(const float* dy, const float* y, const float* x, float* g, 
   store(s0, s1, sums);
   store(d0, d1, dots);
   for (std::size_t lane = 0; i < n; ++i, ++lane) {
-    const float v = kGate && y[i] <= 0 ? 0 : dy[i];
+    const float v = kGate && y[i] <= 0 ? 0.0F : static_cast<float>(dy[i]);
     if constexpr (kKeep) g[i] = v;
     sums[lane] += v;
     if constexpr (kDot) dots[lane] += v * (x[i] - means[lane]);
   }
 }
 
-SS_LANE_CLONES void sumPlain(const float* dy, const float* x, std::int64_t n, const float* means, double* sums,
-                             double* dots) {
-  x != nullptr ? sumAs<false, false, true>(dy, nullptr, x, nullptr, n, means, sums, dots)
-               : sumAs<false, false, false>(dy, nullptr, x, nullptr, n, means, sums, dots);
+template <typename T>
+SS_LANE_CLONES void sumPlain(const T* dy, const T* x, std::int64_t n, const float* means, double* sums, double* dots) {
+  x != nullptr ? sumAs<false, false, true, T>(dy, nullptr, x, nullptr, n, means, sums, dots)
+               : sumAs<false, false, false, T>(dy, nullptr, x, nullptr, n, means, sums, dots);
 }
-SS_LANE_CLONES void sumGated(const float* dy, const float* y, const float* x, float* g, std::int64_t n, const float* means,
-                             double* sums, double* dots) {
+template <typename T>
+SS_LANE_CLONES void sumGated(const T* dy, const T* y, const T* x, T* g, std::int64_t n, const float* means, double* sums,
+                             double* dots) {
   if (g != nullptr)
     x != nullptr ? sumAs<true, true, true>(dy, y, x, g, n, means, sums, dots)
                  : sumAs<true, true, false>(dy, y, x, g, n, means, sums, dots);
@@ -70,8 +71,8 @@ struct Slopes {
   LaneFloats mean, factor, slope, shift;
 };
 
-template <bool kGate, bool kCentre>
-SS_INLINE void writeAs(const float* dy, const float* y, const float* x, float* dx, std::int64_t n, const Slopes& s) {
+template <bool kGate, bool kCentre, typename T>
+SS_INLINE void writeAs(const T* dy, const T* y, const T* x, T* dx, std::int64_t n, const Slopes& s) {
   Floats mean, factor, slope, shift;
   load(s.mean.data(), mean);
   load(s.factor.data(), factor);
@@ -95,20 +96,22 @@ SS_INLINE void writeAs(const float* dy, const float* y, const float* x, float* d
     store(v, dx + i);
   }
   for (std::size_t lane = 0; i < n; ++i, ++lane) {
-    float v = (kGate && y[i] <= 0 ? 0 : dy[i]) * s.factor[lane];
+    float v = (kGate && y[i] <= 0 ? 0.0F : static_cast<float>(dy[i])) * s.factor[lane];
     if constexpr (kCentre) v = v - ((x[i] - s.mean[lane]) * s.slope[lane] + s.shift[lane]);
     dx[i] = v;
   }
 }
 
-SS_LANE_CLONES void write(const float* dy, const float* y, const float* x, float* dx, std::int64_t n, const Slopes& s) {
+template <typename T>
+SS_LANE_CLONES void write(const T* dy, const T* y, const T* x, T* dx, std::int64_t n, const Slopes& s) {
   if (y != nullptr)
     x != nullptr ? writeAs<true, true>(dy, y, x, dx, n, s) : writeAs<true, false>(dy, y, x, dx, n, s);
   else
     x != nullptr ? writeAs<false, true>(dy, y, x, dx, n, s) : writeAs<false, false>(dy, y, x, dx, n, s);
 }
 
-// dy, x?, scale, mean, inv_std, y? → dx?, dscale?, dbias?, g?
+// dy, x?, scale, mean, inv_std, y? → dx?, dscale?, dbias?, g?; dy, x, y, dx and g are T, the others float32
+template <typename T>
 class BatchNormGradKernel final : public Kernel {
  public:
   explicit BatchNormGradKernel(const KernelSpec& spec)
@@ -123,8 +126,16 @@ class BatchNormGradKernel final : public Kernel {
     const auto out = [&](std::size_t i) {
       return call.outputPresent(i) ? static_cast<float*>(call.outputs[i].data) : nullptr;
     };
-    const float *dy = in(0), *x = in(1), *scale = in(2), *means = in(3), *inverses = in(4), *y = in(5);
-    float *dx = out(0), *dscale = out(1), *dbias = out(2), *kept = out(3);
+    const auto input = [&](std::size_t i) {
+      return call.inputPresent(i) ? static_cast<const T*>(call.inputs[i].data) : nullptr;
+    };
+    const auto output = [&](std::size_t i) {
+      return call.outputPresent(i) ? static_cast<T*>(call.outputs[i].data) : nullptr;
+    };
+    const float *scale = in(2), *means = in(3), *inverses = in(4);
+    float *dscale = out(1), *dbias = out(2);
+    const T *dy = input(0), *x = input(1), *y = input(5);
+    T *dx = output(0), *kept = output(3);
     const double count = g_.count();
 #pragma omp parallel for schedule(static) num_threads(threads_)
     for (std::int64_t group = 0; group < g_.groups; ++group) {
@@ -134,12 +145,12 @@ class BatchNormGradKernel final : public Kernel {
       LaneSums sums{}, dots{};
       for (std::int64_t n = 0; n < g_.batch; ++n) {
         const std::int64_t at = g_.offset(n, group);
-        const float* xs = x != nullptr ? x + at : nullptr;
+        const T* xs = x != nullptr ? x + at : nullptr;
         if (y != nullptr)
-          sumGated(dy + at, y + at, xs, kept != nullptr ? kept + at : nullptr, g_.length, s.mean.data(), sums.data(),
-                   dots.data());
+          sumGated<T>(dy + at, y + at, xs, kept != nullptr ? kept + at : nullptr, g_.length, s.mean.data(), sums.data(),
+                      dots.data());
         else
-          sumPlain(dy + at, xs, g_.length, s.mean.data(), sums.data(), dots.data());
+          sumPlain<T>(dy + at, xs, g_.length, s.mean.data(), sums.data(), dots.data());
       }
       if (g_.lanes == 1) {
         sums[0] = total(sums);
@@ -163,9 +174,9 @@ class BatchNormGradKernel final : public Kernel {
       }
       for (std::int64_t n = 0; n < g_.batch; ++n) {
         const std::int64_t at = g_.offset(n, group);
-        const float* from = kept != nullptr ? kept : dy;
-        write(from + at, y != nullptr && kept == nullptr ? y + at : nullptr, training_ ? x + at : nullptr, dx + at,
-              g_.length, s);
+        const T* from = kept != nullptr ? kept : dy;
+        write<T>(from + at, y != nullptr && kept == nullptr ? y + at : nullptr, training_ ? x + at : nullptr, dx + at,
+                 g_.length, s);
       }
     }
     return {};
@@ -182,11 +193,12 @@ class BatchNormGradKernel final : public Kernel {
 }  // namespace
 
 Result<std::unique_ptr<Kernel>> makeBatchNormGrad(const KernelSpec& spec) {
-  SS_TRY(takesChannels(spec, {0, 1, 5}, {0, 3}, {2, 3, 4}));
+  SS_TRY(takesChannels(spec, {0, 1, 5}, {0, 3}, {2, 3, 4}, true));
   const bool training = spec.attrs.integer("training_mode", 1) != 0;
   if (!spec.inputPresent(1) && (spec.outputPresent(1) || (training && spec.outputPresent(0))))
     return unsupported(spec.op + ": x is absent; the reference kernel says what is missing");
-  return std::make_unique<BatchNormGradKernel>(spec);
+  if (spec.inputs[0].dtype == DType::kBF16) return std::make_unique<BatchNormGradKernel<BFloat16>>(spec);
+  return std::make_unique<BatchNormGradKernel<float>>(spec);
 }
 
 }  // namespace stepscope::cpu

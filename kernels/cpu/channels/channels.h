@@ -1,5 +1,5 @@
-// Fast f32 kernels that know channels: normalisation over batch and space, in plain and in nChw16c layout, and what changes
-// the layout. Contracts are those of the reference twins.
+// Fast kernels that know channels, in f32 and where said in bfloat16: normalisation over batch and space, in plain and in
+// nChw16c layout, and what changes the layout. Contracts are those of the reference twins.
 #pragma once
 
 #include <initializer_list>
@@ -14,10 +14,12 @@ Result<std::unique_ptr<Kernel>> makeBatchNormGrad(
 Result<std::unique_ptr<Kernel>> makeReluGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeReorder(const KernelSpec& spec);
 
-// Error kUnsupported unless all operands are f32, the `full` inputs and outputs that are there have the extents and the
-// layout of input 0, the `vectors` inputs have one element per channel, and there are elements.
+// Error kUnsupported unless all operands are f32 (with `bfloat16`: or the full ones are all bfloat16), the `full` inputs and
+// outputs that are there have the extents and the layout of input 0, the `vectors` inputs have one element per channel, and
+// there are elements.
 Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> fullInputs,
-                     std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors);
+                     std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors,
+                     bool bfloat16 = false);
 
 // The kernels of this folder.
 std::span<const KernelEntry> channelKernels();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "kernels/cpu/channels/channels.h"
@@ -5,13 +6,20 @@
 namespace stepscope::cpu {
 
 Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> fullInputs,
-                     std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors) {
+                     std::initializer_list<std::size_t> fullOutputs, std::initializer_list<std::size_t> vectors,
+                     bool bfloat16) {
   const auto refuse = [&](std::string_view what) {
     return unsupported(spec.op + ": " + std::string(what) + "; falls back to the reference kernel");
   };
-  for (const auto* operands : {&spec.inputs, &spec.outputs})
-    for (const OperandSpec& operand : *operands)
-      if (operand.present() && operand.dtype != DType::kF32) return refuse("not float32");
+  const bool low = bfloat16 && spec.inputPresent(0) && spec.inputs[0].dtype == DType::kBF16;
+  const auto typed = [&](const std::vector<OperandSpec>& operands, std::initializer_list<std::size_t> full) {
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].present() &&
+          operands[i].dtype != (low && std::find(full.begin(), full.end(), i) != full.end() ? DType::kBF16 : DType::kF32))
+        return false;
+    return true;
+  };
+  if (!typed(spec.inputs, fullInputs) || !typed(spec.outputs, fullOutputs)) return refuse("not float32");
   if (!spec.inputPresent(0) || spec.inputs[0].dims.empty() || elementCount(spec.inputs[0].dims) == 0)
     return refuse("no elements");
   const OperandSpec& x = spec.inputs[0];

@@ -1,10 +1,12 @@
-// Loops over sixteen floats at a time, the same for plain tensors (sixteen neighbours of one channel) and for nChw16c (one
-// element of sixteen channels). Sums run in double, lane by lane, so that their order does not depend on the thread count.
+// Loops over sixteen elements at a time, float32 or bfloat16 in memory and floats in registers, the same for plain tensors
+// (sixteen neighbours of one channel) and for nChw16c (one element of sixteen channels). Sums run in double, lane by lane,
+// so that their order does not depend on the thread count.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
+#include "kernels/half.h"
 #include "kernels/kernel.h"
 
 #ifdef SS_SANITIZED
@@ -21,6 +23,9 @@ inline constexpr std::int64_t kLanes = kLayoutLanes;
 // Sixteen floats, and half of them as doubles; they may lie anywhere in memory.
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double HalfDoubles __attribute__((vector_size(64), aligned(8), may_alias));
+// Sixteen elements of bfloat16, and the words of sixteen floats.
+typedef std::uint16_t Halves __attribute__((vector_size(32), aligned(2), may_alias));
+typedef std::uint32_t Words __attribute__((vector_size(64)));
 
 // Where the elements of a group of channels are: one channel of a plain tensor, sixteen of a blocked one.
 struct ChannelGroups {
@@ -49,6 +54,18 @@ using LaneFloats = std::array<float, kLanes>;
 // Memory to registers and back, and floats as doubles.
 SS_INLINE void load(const float* from, Floats& to) { to = *reinterpret_cast<const Floats*>(from); }
 SS_INLINE void store(const Floats& from, float* to) { *reinterpret_cast<Floats*>(to) = from; }
+SS_INLINE void load(const BFloat16* from, Floats& to) {
+  const Words words = __builtin_convertvector(*reinterpret_cast<const Halves*>(from), Words) << 16;
+  __builtin_memcpy(&to, &words, sizeof to);
+}
+// Rounds to nearest even, as BFloat16 does.
+SS_INLINE void store(const Floats& from, BFloat16* to) {
+  Words words;
+  __builtin_memcpy(&words, &from, sizeof words);
+  const Words high = words >> 16, rounded = (words + 0x7fffu + (high & 1u)) >> 16;
+  const Words kept = (words & 0x7fffffffu) > 0x7f800000u ? high | 0x40u : rounded;
+  *reinterpret_cast<Halves*>(to) = __builtin_convertvector(kept, Halves);
+}
 SS_INLINE void load(const double* from, HalfDoubles& low, HalfDoubles& high) {
   low = *reinterpret_cast<const HalfDoubles*>(from);
   high = *reinterpret_cast<const HalfDoubles*>(from + 8);

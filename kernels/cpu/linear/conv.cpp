@@ -2,8 +2,9 @@
 //
 // 1x1 kernels without stride on plain tensors are matrix products per image and need no other layout. The rest goes through
 // the convolution primitive, which takes nChw16c as it is and chooses layouts of its own for plain operands and weights;
-// reorders into workspace memory bridge the two. The weight gradient of one channel per group is ours (depthwise.h): the
-// primitive has no vector code for most windows.
+// reorders into workspace memory bridge the two. bfloat16 goes through the primitive too, where the processor multiplies it:
+// with tiles (AMX) in the primitive's own layout, which gains more than the reorders cost, else in nChw16c. The weight
+// gradient of one channel per group is ours (depthwise.h): the primitive has no vector code for most windows.
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -30,6 +31,8 @@ struct Roles {
   Layout xLayout = Layout::kPlain, yLayout = Layout::kPlain;
   bool winograd =
       false;  // attribute `winograd` (engine/passes/choose_winograd.h): Winograd's algorithm where there is a primitive
+  DType dtype = DType::kF32;  // of x, w and y: float32 or bfloat16
+  DType biasType = DType::kF32;
   int threads = 1;
 };
 
@@ -117,10 +120,16 @@ class PointwiseKernel final : public Kernel {
   bool fixed_;
 };
 
-memory::desc descOf(Layout layout, const memory::dims& dims) {
-  if (layout == Layout::kPlain) return plainDesc(dims);
+memory::data_type typeOf(DType dtype) { return dtype == DType::kBF16 ? memory::data_type::bf16 : memory::data_type::f32; }
+
+memory::desc descOf(Layout layout, const memory::dims& dims, DType dtype) {
+  if (layout == Layout::kPlain) {
+    memory::dims strides(dims.size(), 1);
+    for (std::size_t i = dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
+    return memory::desc(dims, typeOf(dtype), strides);
+  }
   constexpr std::array tags{memory::format_tag::nCw16c, memory::format_tag::nChw16c, memory::format_tag::nCdhw16c};
-  return memory::desc(dims, memory::data_type::f32, tags[dims.size() - 3]);
+  return memory::desc(dims, typeOf(dtype), tags[dims.size() - 3]);
 }
 
 class ConvKernel final : public Kernel {
@@ -144,17 +153,16 @@ class ConvKernel final : public Kernel {
       // What the extents imply; less than the attribute says where the last window stops short, or output_padding extends x.
       padEnd.push_back((g.out[i] - 1) * a.stride + a.extent() - g.in[i] - a.padBegin);
     }
-    const auto any = [](const memory::dims& dims) {
-      return memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
-    };
-    const memory::desc xGiven = descOf(r_.xLayout, x), yGiven = descOf(r_.yLayout, y);
+    const auto any = [&](const memory::dims& dims) { return memory::desc(dims, typeOf(r_.dtype), memory::format_tag::any); };
+    const memory::desc xGiven = descOf(r_.xLayout, x, r_.dtype), yGiven = descOf(r_.yLayout, y, r_.dtype),
+                       wGiven = descOf(Layout::kPlain, w, r_.dtype);
     const memory::desc xWanted = keepLayouts && r_.xLayout != Layout::kPlain ? xGiven : any(x);
     const memory::desc yWanted = keepLayouts && r_.yLayout != Layout::kPlain ? yGiven : any(y);
     const dnnl::algorithm algorithm =
         r_.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     const dnnl::primitive_attr attr = userScratchpad();
     const bool biased = r_.bias >= 0 && r_.pass == Pass::kForward;
-    const memory::desc biasDesc = plainDesc({g.outChannels});
+    const memory::desc biasDesc = descOf(Layout::kPlain, {g.outChannels}, r_.biasType);
     const auto forwardDesc =
         biased ? dnnl::convolution_forward::desc(dnnl::prop_kind::forward_training, algorithm, xWanted, any(w), biasDesc,
                                                  yWanted, strides, dilates, padBegin, padEnd)
@@ -162,7 +170,7 @@ class ConvKernel final : public Kernel {
                                                  strides, dilates, padBegin, padEnd);
     const dnnl::convolution_forward::primitive_desc forward(forwardDesc, attr, dnnlEngine());
     if (r_.pass == Pass::kForward) {
-      const memory xIn = bring(xGiven, forward.src_desc(), r_.x), wIn = bring(plainDesc(w), forward.weights_desc(), r_.w);
+      const memory xIn = bring(xGiven, forward.src_desc(), r_.x), wIn = bring(wGiven, forward.weights_desc(), r_.w);
       auto [yOut, back] = carry(forward.dst_desc(), yGiven, r_.y);
       main_.arguments = {{DNNL_ARG_SRC, xIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DST, yOut}};
       if (biased) main_.arguments.emplace(DNNL_ARG_BIAS, bind(biasDesc, r_.bias));
@@ -171,7 +179,7 @@ class ConvKernel final : public Kernel {
       const dnnl::convolution_backward_data::primitive_desc desc(
           dnnl::convolution_backward_data::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd),
           attr, dnnlEngine(), forward);
-      const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), wIn = bring(plainDesc(w), desc.weights_desc(), r_.w);
+      const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), wIn = bring(wGiven, desc.weights_desc(), r_.w);
       auto [xOut, back] = carry(desc.diff_src_desc(), xGiven, r_.x);
       main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_WEIGHTS, wIn}, {DNNL_ARG_DIFF_SRC, xOut}};
       finish(dnnl::convolution_backward_data(desc), desc, std::move(back));
@@ -180,7 +188,7 @@ class ConvKernel final : public Kernel {
           dnnl::convolution_backward_weights::desc(algorithm, xWanted, any(w), yWanted, strides, dilates, padBegin, padEnd),
           attr, dnnlEngine(), forward);
       const memory yIn = bring(yGiven, desc.diff_dst_desc(), r_.y), xIn = bring(xGiven, desc.src_desc(), r_.x);
-      auto [wOut, back] = carry(desc.diff_weights_desc(), plainDesc(w), r_.w);
+      auto [wOut, back] = carry(desc.diff_weights_desc(), wGiven, r_.w);
       main_.arguments = {{DNNL_ARG_DIFF_DST, yIn}, {DNNL_ARG_SRC, xIn}, {DNNL_ARG_DIFF_WEIGHTS, wOut}};
       finish(dnnl::convolution_backward_weights(desc), desc, std::move(back));
     }
@@ -273,6 +281,23 @@ bool isPointwise(const ConvGeometry& g) {
 
 bool isPlain(const Roles& roles) { return roles.xLayout == Layout::kPlain && roles.yLayout == Layout::kPlain; }
 
+// The primitive in bfloat16. Errors: kUnsupported where the processor does not multiply it.
+Result<std::unique_ptr<Kernel>> makeInBFloat16(const KernelSpec& spec, const Roles& roles) {
+  const auto refuse = [&](const char* what) { return unsupported(spec.op + ": " + what + " in bfloat16"); };
+  if (FixedParts::here()) return refuse("sums that are cut by size alone");
+  if (roles.bias >= 0 && roles.pass != Pass::kForward) return refuse("a bias behind the primitive");
+  for (const bool keep : {false, true}) {
+    if (keep && isPlain(roles)) break;
+    auto kernel = guardDnnl(spec.op, roles.threads,
+                            [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, keep); });
+    if (!kernel) continue;
+    const std::string name = (*kernel)->implementation();
+    const bool tiles = name.find("amx") != std::string::npos, products = name.find("core_bf16") != std::string::npos;
+    if (tiles || (products && (keep || isPlain(roles)))) return kernel;
+  }
+  return refuse("no products of this processor");
+}
+
 // By matrix products where that is possible, else by the convolution primitive.
 Result<std::unique_ptr<Kernel>> makeWhole(const KernelSpec& spec, Roles roles) {
   const bool plain = isPlain(roles);
@@ -319,8 +344,14 @@ Result<std::unique_ptr<Kernel>> makeInParts(const KernelSpec& spec, const Roles&
 }
 
 Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
+  roles.dtype = spec.outputs[0].dtype;
+  if (roles.bias >= 0) roles.biasType = spec.inputs[static_cast<std::size_t>(roles.bias)].dtype;
+  const bool low = roles.dtype == DType::kBF16;
   for (const OperandSpec& operand : {spec.inputs[0], spec.inputs[1], spec.outputs[0]})
-    if (operand.dtype != DType::kF32) return unsupported(spec.op + ": the fast kernel takes float32");
+    if (operand.dtype != roles.dtype || (!low && roles.dtype != DType::kF32))
+      return unsupported(spec.op + ": the fast kernel takes float32 or bfloat16");
+  if (roles.biasType != DType::kF32 && roles.biasType != roles.dtype)
+    return unsupported(spec.op + ": a bias of another type");
   const ConvGeometry& g = roles.geometry;
   if (g.batch == 0 || g.inChannels == 0 || g.outChannels == 0 || g.inSize() == 0 || g.outSize() == 0)
     return unsupported(spec.op + ": an extent is 0; falls back to the reference kernel");
@@ -340,6 +371,7 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   roles.winograd = spec.attrs.integer("winograd", 0) != 0;
   if (!isPlain(roles) && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3))
     return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
+  if (low) return makeInBFloat16(spec, roles);
   if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
     return makeDepthwiseWeightGrad(
         g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout},

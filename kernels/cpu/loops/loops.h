@@ -21,7 +21,7 @@ inline constexpr std::int64_t kParallelElements = 1 << 15;
 inline constexpr std::int64_t kStreamBytes = 1 << 20;
 
 // The factories, make<Op>.
-#define SS_KERNEL(domain, op, make, layouts, file) Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec);
+#define SS_KERNEL(domain, op, make, layouts, parts, file) Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec);
 #include "kernels/cpu/loops/kernels.inc"
 #undef SS_KERNEL
 
