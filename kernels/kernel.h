@@ -118,12 +118,13 @@ enum class IndependentParts : std::uint8_t {
 struct KernelEntry {
   std::string_view domain, op;
   KernelFactory make;
-  bool layouts = false;  // takes operands in any layout, or answers kUnsupported
+  bool layouts = false;  // takes operands in kChannels16 as well as plain ones, or answers kUnsupported
   // Element types of the first operand that is there (of the first result for ops without operands) that the factory may
   // take; the factory decides about the rest. It is not asked for others.
   DTypeMask dtypes = kAnyDType;
   void* user = nullptr;  // given to the factory as KernelSpec::user: for kernels that a shared library adds
   IndependentParts parts = IndependentParts::kNone;
+  bool channelsLast = false;  // takes operands in any layout, or answers kUnsupported
 };
 
 // Which list is looked at first.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 
+#include "kernels/channel_vector.h"
 #include "kernels/converted_kernel.h"
 #include "kernels/emulated_device.h"
 #include "kernels/slab_kernel.h"
@@ -37,14 +38,25 @@ bool allPlain(const KernelSpec& spec) {
          std::all_of(spec.outputs.begin(), spec.outputs.end(), isPlain);
 }
 
-// A kernel for plain operands, with plain copies of those that are not in its workspace.
+// Whether the list entry takes operands that lie like these.
+bool takesLayouts(const KernelEntry& entry, const KernelSpec& spec, bool plain) {
+  if (plain || entry.channelsLast) return true;
+  const auto last = [](const OperandSpec& operand) { return operand.layout == Layout::kChannelsLast; };
+  return entry.layouts && std::none_of(spec.inputs.begin(), spec.inputs.end(), last) &&
+         std::none_of(spec.outputs.begin(), spec.outputs.end(), last);
+}
+
+// A kernel for operands in other layouts, with copies in its workspace of those that lie otherwise.
 class ReorderedKernel final : public Kernel {
  public:
-  ReorderedKernel(KernelSpec spec, std::unique_ptr<Kernel> inner) : spec_(std::move(spec)), inner_(std::move(inner)) {
+  ReorderedKernel(KernelSpec spec, const KernelSpec& wanted, std::unique_ptr<Kernel> inner)
+      : spec_(std::move(spec)), inner_(std::move(inner)) {
+    for (const auto* operands : {&wanted.inputs, &wanted.outputs})
+      for (const OperandSpec& operand : *operands) wanted_.push_back(operand.layout);
     for (auto* operands : {&spec_.inputs, &spec_.outputs})
       for (const OperandSpec& operand : *operands) {
         offsets_.push_back(copies_);
-        if (!isPlain(operand))
+        if (operand.layout != wanted_[offsets_.size() - 1])
           copies_ += (static_cast<std::size_t>(elementCount(operand.dims)) * dtypeSize(operand.dtype) + 63) / 64 * 64;
       }
     inputs_.resize(spec_.inputs.size());
@@ -54,14 +66,14 @@ class ReorderedKernel final : public Kernel {
 
   Status run(const KernelCall& call) override {
     const auto copyOf = [&](TensorView view, const OperandSpec& operand, std::size_t k) {
-      if (!isPlain(operand)) view.data = call.workspace.data() + offsets_[k];
+      if (operand.layout != wanted_[k]) view.data = call.workspace.data() + offsets_[k];
       return view;
     };
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const OperandSpec& operand = spec_.inputs[i];
       inputs_[i] = copyOf(call.inputs[i], operand, i);
-      if (!isPlain(operand))
-        reorderLayout(call.inputs[i].data, operand.layout, inputs_[i].data, Layout::kPlain, operand.dtype, operand.dims,
+      if (operand.layout != wanted_[i])
+        reorderLayout(call.inputs[i].data, operand.layout, inputs_[i].data, wanted_[i], operand.dtype, operand.dims,
                       spec_.threads);
     }
     for (std::size_t o = 0; o < outputs_.size(); ++o)
@@ -70,8 +82,9 @@ class ReorderedKernel final : public Kernel {
     SS_TRY(inner_->run(inner));
     for (std::size_t o = 0; o < outputs_.size(); ++o) {
       const OperandSpec& operand = spec_.outputs[o];
-      if (!isPlain(operand))
-        reorderLayout(outputs_[o].data, Layout::kPlain, call.outputs[o].data, operand.layout, operand.dtype, operand.dims,
+      const Layout made = wanted_[inputs_.size() + o];
+      if (operand.layout != made)
+        reorderLayout(outputs_[o].data, made, call.outputs[o].data, operand.layout, operand.dtype, operand.dims,
                       spec_.threads);
     }
     return {};
@@ -83,16 +96,19 @@ class ReorderedKernel final : public Kernel {
  private:
   KernelSpec spec_;
   std::unique_ptr<Kernel> inner_;
+  std::vector<Layout> wanted_;        // by the inner kernel, inputs first
   std::vector<std::size_t> offsets_;  // of the copies, inputs first
   std::size_t copies_ = 0;            // bytes
   std::vector<TensorView> inputs_, outputs_;
 };
 
-KernelSpec plainOf(const KernelSpec& spec) {
-  KernelSpec plain = spec;
-  for (auto* operands : {&plain.inputs, &plain.outputs})
-    for (OperandSpec& operand : *operands) operand.layout = Layout::kPlain;
-  return plain;
+// The spec with `layout` for the operands that are not plain.
+KernelSpec relaid(const KernelSpec& spec, Layout layout) {
+  KernelSpec other = spec;
+  for (auto* operands : {&other.inputs, &other.outputs})
+    for (OperandSpec& operand : *operands)
+      if (!isPlain(operand)) operand.layout = layout;
+  return other;
 }
 
 // Operands that all lie alike, or are one element, as vectors: what computes element by element does not care where they
@@ -101,11 +117,18 @@ std::optional<KernelSpec> withoutLayouts(const KernelSpec& spec) {
   if (allPlain(spec)) return spec;
   KernelSpec flat = spec;
   const OperandSpec& y = spec.outputs[0];
+  if (isPlain(y)) return std::nullopt;
+  const std::int64_t channels = y.dims[1];
   for (auto* operands : {&flat.inputs, &flat.outputs})
     for (OperandSpec& operand : *operands) {
       if (!operand.present() || elementCount(operand.dims) == 1) continue;
-      if (operand.dims != y.dims || operand.layout != y.layout) return std::nullopt;
-      operand.dims = {elementCount(operand.dims)};
+      if (operand.dims == y.dims && operand.layout == y.layout)
+        operand.dims = {elementCount(operand.dims) / channels, channels};
+      else if (y.layout == Layout::kChannelsLast && isPlain(operand) && elementCount(operand.dims) == channels &&
+               isChannelVector(operand.dims, y.dims))
+        operand.dims = {channels};
+      else
+        return std::nullopt;
       operand.layout = Layout::kPlain;
     }
   return flat;
@@ -149,7 +172,7 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::makeOn(std::string_view device, 
   if (const auto* entries = entriesOf(device, spec.domain, spec.op))
     for (const std::size_t i : *entries) {
       const KernelEntry& entry = all_[i].entry;
-      if ((entry.dtypes & dtypeOf(spec)) == 0 || (!plain && !entry.layouts)) continue;
+      if ((entry.dtypes & dtypeOf(spec)) == 0 || !takesLayouts(entry, spec, plain)) continue;
       if (entry.user == nullptr) return entry.make(spec);
       KernelSpec own = spec;
       own.user = entry.user;
@@ -185,8 +208,13 @@ Result<std::unique_ptr<Kernel>> KernelRegistry::make(std::string_view device, co
     }
   }
   if (plain) return makeOn(kReferenceDevice, spec, plain);
-  SS_ASSIGN(auto inner, make(device, plainOf(spec)));
-  return std::make_unique<ReorderedKernel>(spec, std::move(inner));
+  // Sixteen channels that lie side by side are copied faster than single elements.
+  const auto* entries = entriesOf(device, spec.domain, spec.op);
+  const bool blocks =
+      entries != nullptr && all_[entries->front()].entry.layouts && !takesLayouts(all_[entries->front()].entry, spec, plain);
+  const KernelSpec wanted = relaid(spec, blocks ? Layout::kChannels16 : Layout::kPlain);
+  SS_ASSIGN(auto inner, make(device, wanted));
+  return std::make_unique<ReorderedKernel>(spec, wanted, std::move(inner));
 }
 
 const KernelRegistry& builtInKernels() {

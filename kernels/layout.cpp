@@ -1,5 +1,6 @@
 #include "kernels/layout.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace stepscope {
@@ -34,9 +35,42 @@ void reorderAs(const void* from, void* to, bool toBlocked, std::int64_t blocks, 
     reorderAs<T, false>(static_cast<const T*>(from), static_cast<T*>(to), blocks, inner, threads);
 }
 
+// What one layout has at [image, block of sixteen channels, position, lane], in elements from the beginning of the image.
+struct Steps {
+  std::int64_t block, position, lane;
+};
+Steps stepsOf(Layout layout, std::int64_t channels, std::int64_t inner) {
+  if (layout == Layout::kPlain) return {kLayoutLanes * inner, 1, inner};
+  if (layout == Layout::kChannels16) return {kLayoutLanes * inner, kLayoutLanes, 1};
+  return {kLayoutLanes, channels, 1};
+}
+
+// To or from kChannelsLast.
+template <typename T>
+void reorderLast(const void* source, Layout fromLayout, void* target, Layout toLayout, const Dims& dims, int threads) {
+  constexpr std::int64_t kTile = 32;  // positions whose channels stay in the cache
+  const std::int64_t channels = dims[1], inner = elementCount(dims) / (dims[0] * channels),
+                     tiles = (inner + kTile - 1) / kTile;
+  const Steps f = stepsOf(fromLayout, channels, inner), t = stepsOf(toLayout, channels, inner);
+#pragma omp parallel for schedule(static) num_threads(threads) if (dims[0] * channels * inner > (1 << 15))
+  for (std::int64_t tile = 0; tile < dims[0] * tiles; ++tile) {
+    const std::int64_t image = tile / tiles * channels * inner, begin = tile % tiles * kTile,
+                       end = std::min(begin + kTile, inner);
+    for (std::int64_t block = 0; block < channels / kLayoutLanes; ++block) {
+      const T* from = static_cast<const T*>(source) + image + block * f.block;
+      T* to = static_cast<T*>(target) + image + block * t.block;
+      for (std::int64_t i = begin; i < end; ++i)
+        for (std::int64_t lane = 0; lane < kLayoutLanes; ++lane)
+          to[i * t.position + lane * t.lane] = from[i * f.position + lane * f.lane];
+    }
+  }
+}
+
 }  // namespace
 
-std::string_view layoutName(Layout layout) { return layout == Layout::kPlain ? "plain" : "nChw16c"; }
+std::string_view layoutName(Layout layout) {
+  return layout == Layout::kPlain ? "plain" : layout == Layout::kChannels16 ? "nChw16c" : "nhwc";
+}
 
 std::string layoutRefusal(DType dtype, const Dims& dims) {
   if (dtype == DType::kString) return "strings; expected elements of a fixed size";
@@ -54,6 +88,14 @@ void reorderLayout(const void* from, Layout fromLayout, void* to, Layout toLayou
     return;
   }
   SS_CHECK(layoutRefusal(dtype, dims).empty());
+  if (fromLayout == Layout::kChannelsLast || toLayout == Layout::kChannelsLast) {
+    switch (dtypeSize(dtype)) {
+      case 1: return reorderLast<std::uint8_t>(from, fromLayout, to, toLayout, dims, threads);
+      case 2: return reorderLast<std::uint16_t>(from, fromLayout, to, toLayout, dims, threads);
+      case 4: return reorderLast<std::uint32_t>(from, fromLayout, to, toLayout, dims, threads);
+      default: return reorderLast<std::uint64_t>(from, fromLayout, to, toLayout, dims, threads);
+    }
+  }
   const std::int64_t blocks = dims[0] * dims[1] / kLayoutLanes, inner = elementCount(dims) / (blocks * kLayoutLanes);
   const bool toBlocked = toLayout == Layout::kChannels16;
   switch (dtypeSize(dtype)) {

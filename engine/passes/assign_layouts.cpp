@@ -18,8 +18,9 @@ struct Group {
   std::string refusal;        // why its values stay plain whatever is gained
   double gain = 0, cost = 0;  // bytes that convolutions would reorder, and that Reorder nodes would
   int convolutions = 0, reorders = 0;
-  NodeId first;        // a node that gains
-  std::string costly;  // a node that reads or writes plain memory
+  bool bfloat16 = true;  // all its values
+  NodeId first;          // a node that gains
+  std::string costly;    // a node that reads or writes plain memory
 };
 
 class LayoutAssigner {
@@ -43,10 +44,15 @@ class LayoutAssigner {
     for (auto& [root, group] : groups_) decide(group);
     for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
       const Value& value = graph_.value({static_cast<std::int32_t>(i)});
+      const auto group = value.alive && refusal_[i].empty() ? groups_.find(root(i)) : groups_.end();
+      if (group != groups_.end()) group->second.bfloat16 &= value.type.dtype == DType::kBF16;
+    }
+    for (std::size_t i = 0; i < graph_.valueCapacity(); ++i) {
+      const Value& value = graph_.value({static_cast<std::int32_t>(i)});
       if (!value.alive || !refusal_[i].empty()) continue;
       const auto group = groups_.find(root(i));
       if (group == groups_.end() || !group->second.refusal.empty()) continue;
-      graph_.mutableValue(value.id).layout = Layout::kChannels16;
+      graph_.mutableValue(value.id).layout = group->second.bfloat16 ? Layout::kChannelsLast : Layout::kChannels16;
       context_.match();
     }
     if (context_.result.matches > 0) insertReorders();
@@ -255,8 +261,9 @@ class LayoutAssigner {
         const ValueId out = graph_.node(id).outputs[o];
         if (!out || graph_.value(out).layout == Layout::kPlain || (op && flexible(graph_.node(id), *op, false, o))) continue;
         // The producer writes `out` plain; whoever is after the reordered one reads that.
+        const Layout layout = graph_.value(out).layout;
         graph_.mutableValue(out).layout = Layout::kPlain;
-        const NodeId reorder = addReorder(out, id, Layout::kChannels16);
+        const NodeId reorder = addReorder(out, id, layout);
         const ValueId blocked = graph_.node(reorder).outputs[0];
         for (const Use& use : uses.of(out)) {
           if (use.input == SIZE_MAX) continue;
@@ -294,7 +301,7 @@ class LayoutAssigner {
   PassContext& context_;
   const Inference& inference_;
   std::vector<std::size_t> parent_;   // union-find over values
-  std::vector<std::string> refusal_;  // by value; empty = may lie in nChw16c
+  std::vector<std::string> refusal_;  // by value; empty = may lie in nChw16c or nhwc
   std::map<std::size_t, Group> groups_;
 };
 

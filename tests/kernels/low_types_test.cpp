@@ -1,5 +1,5 @@
-// float16 and bfloat16: slabs, channels and convolutions give what the float32 kernel gives on the same numbers, rounded
-// once.
+// float16 and bfloat16: slabs, channels in every layout and convolutions give what the float32 kernel gives on the same
+// numbers, rounded once.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -132,6 +132,15 @@ TEST_P(LowTypes, ElementsInBlocksOfChannels) {
   const Dims x{2, 32, 37, 41};
   roundsOnce({"sum", {.op = "Add"}, {{x}, {x}}, {{x}}, Layout::kChannels16}, "slabs");
   roundsOnce({"one per channel", {.op = "Add"}, {{x}, {{1, 32, 1, 1}}}, {{x}}, Layout::kChannels16}, "float32");
+  roundsOnce({"sum, channels last", {.op = "Add"}, {{x}, {x}}, {{x}}, Layout::kChannelsLast}, "slabs");
+  roundsOnce({"one per channel, channels last", {.op = "Add"}, {{x}, {{1, 32, 1, 1}}}, {{x}}, Layout::kChannelsLast},
+             "slabs");
+  roundsOnce({"one per image and channel", {.op = "Add"}, {{x}, {{2, 32, 1, 1}}}, {{x}}, Layout::kChannelsLast}, "float32");
+  // A kernel of sixteen channels between reorders.
+  const Attributes window{{"kernel_shape", std::vector<std::int64_t>{3, 3}},
+                          {"pads", std::vector<std::int64_t>{1, 1, 1, 1}}};
+  roundsOnce({"pool", {.op = "MaxPool", .attrs = window}, {{x}}, {{x}}, Layout::kChannelsLast},
+             "16 channels in float32 between reorders");
 }
 
 TEST_P(LowTypes, NormalisationOverChannels) {
@@ -152,6 +161,88 @@ TEST_P(LowTypes, NormalisationOverChannels) {
                 {{x}, vector(), vector(), {x}},
                 layout},
                lanes.c_str());
+  }
+}
+
+TEST(ChannelsLast, AnElementIsWhereTheLayoutSays) {
+  const Dims dims{2, 48, 3, 5};
+  for (const DType type : {DType::kU8, DType::kBF16, DType::kF32, DType::kI64}) {
+    const Tensor plain = numbers(dims, type, 1), last(type, dims), blocked(type, dims), back(type, dims);
+    reorderLayout(plain.data(), Layout::kPlain, last.data(), Layout::kChannelsLast, type, dims);
+    for (std::int64_t n = 0; n < 2; ++n)
+      for (std::int64_t c = 0; c < 48; ++c)
+        for (std::int64_t i = 0; i < 15; ++i)
+          ASSERT_EQ(elementAsDouble(last.view(), (n * 15 + i) * 48 + c),
+                    elementAsDouble(plain.view(), (n * 48 + c) * 15 + i));
+    reorderLayout(last.data(), Layout::kChannelsLast, blocked.data(), Layout::kChannels16, type, dims, 2);
+    reorderLayout(blocked.data(), Layout::kChannels16, back.data(), Layout::kPlain, type, dims, 2);
+    EXPECT_TRUE(sameBits(back, plain));
+    reorderLayout(blocked.data(), Layout::kChannels16, back.data(), Layout::kChannelsLast, type, dims, 2);
+    EXPECT_TRUE(sameBits(back, last));
+    reorderLayout(last.data(), Layout::kChannelsLast, back.data(), Layout::kPlain, type, dims);
+    EXPECT_TRUE(sameBits(back, plain));
+  }
+}
+
+// Sums of other parts than those of float32: the last bit of bfloat16 may differ, statistics by the rounding of float32.
+TEST(ChannelsLast, NormalisationAgreesWithFloat32) {
+  for (const Dims& x : {Dims{3, 32, 9, 11}, Dims{2, 64, 40, 41}, Dims{1, 16, 1, 1}, Dims{2, 48, 7}}) {
+    const Dims c{x[1]};
+    const Operand whole{x}, vector{c, true};
+    for (const bool fused : {false, true}) {
+      const std::string prefix = fused ? "Fused" : "";
+      const std::string domain = fused ? "stepscope" : "";
+      std::vector<Case> cases;
+      for (const std::int64_t training : {0, 1}) {
+        const Attributes attrs{{"training_mode", training}, {"relu", std::int64_t{fused}}};
+        cases.push_back({"forward",
+                         {.domain = domain, .op = prefix + "BatchNormalization", .attrs = attrs},
+                         {whole, vector, vector, vector, vector},
+                         {whole, vector, vector}});
+        if (fused) cases.back().inputs.push_back(whole);
+        cases.push_back({"gradient",
+                         {.domain = "stepscope", .op = prefix + "BatchNormalizationGrad", .attrs = attrs},
+                         {whole, whole, vector, vector, vector},
+                         {whole, vector, vector}});
+        if (fused) {
+          cases.back().inputs.push_back(whole);
+          cases.back().outputs.push_back(whole);
+        }
+      }
+      for (Case& trial : cases) {
+        std::vector<Tensor> low, wide;
+        for (std::size_t i = 0; i < trial.inputs.size(); ++i) {
+          const bool vectors = trial.inputs[i].wide;
+          Tensor plain = numbers(trial.inputs[i].dims, vectors ? DType::kF32 : DType::kBF16, static_cast<int>(i));
+          if (vectors)
+            for (float& value : plain.as<float>()) value = std::abs(value) + 0.5F;  // variances
+          wide.push_back(convertTensor(plain.view(), DType::kF32));
+          low.push_back(Tensor(plain.dtype(), plain.dims()));
+          reorderLayout(plain.data(), Layout::kPlain, low.back().data(), vectors ? Layout::kPlain : Layout::kChannelsLast,
+                        plain.dtype(), plain.dims());
+        }
+        const Ran expected = run(trial, wide, DType::kF32, 1);
+        trial.layout = Layout::kChannelsLast;
+        const Ran found = run(trial, low, DType::kBF16, 2), three = run(trial, low, DType::kBF16, 3);
+        EXPECT_EQ(found.implementation, "rows of channels");
+        for (std::size_t o = 0; o < found.results.size(); ++o) {
+          const Tensor& f = found.results[o];
+          EXPECT_TRUE(sameBits(f, three.results[o])) << trial.name << ", result " << o;
+          Tensor plain(f.dtype(), f.dims());
+          reorderLayout(f.data(), f.dims() == x ? Layout::kChannelsLast : Layout::kPlain, plain.data(), Layout::kPlain,
+                        f.dtype(), f.dims());
+          double scale = 0;
+          for (std::int64_t i = 0; i < f.elements(); ++i)
+            scale = std::max(scale, std::abs(elementAsDouble(expected.results[o].view(), i)));
+          for (std::int64_t i = 0; i < f.elements(); ++i) {
+            const double e = elementAsDouble(expected.results[o].view(), i);
+            ASSERT_NEAR(elementAsDouble(plain.view(), i), e,
+                        (f.dtype() == DType::kBF16 ? 0x1p-8 * std::abs(e) : 0) + 1e-5 * scale)
+                << trial.name << (fused ? " fused" : "") << ", result " << o << " of " << dimsText(x) << ", element " << i;
+          }
+        }
+      }
+    }
   }
 }
 
@@ -185,7 +276,7 @@ TEST(BFloat16Convolution, AgreesWithFloat32) {
     for (const Pass& pass : {Pass{"", "Conv", {x, k, {w.filters}}, y},
                              {"stepscope", "ConvInputGrad", {y, k}, x},
                              {"stepscope", "ConvWeightGrad", {y, x}, k}})
-      for (const Layout layout : {Layout::kPlain, Layout::kChannels16}) {
+      for (const Layout layout : {Layout::kPlain, Layout::kChannels16, Layout::kChannelsLast}) {
         KernelSpec low{.domain = pass.domain, .op = pass.op, .attrs = attrs, .threads = 2}, wide = low;
         std::vector<Tensor> inputs, wideInputs;
         std::vector<TensorView> from, wideFrom;

@@ -154,6 +154,10 @@ class BatchNormKernel final : public Kernel {
 
 Result<std::unique_ptr<Kernel>> makeBatchNorm(const KernelSpec& spec) {
   SS_TRY(takesChannels(spec, {0, 5}, {0}, {1, 2, 3, 4}, true));
+  if (spec.inputs[0].layout == Layout::kChannelsLast) {
+    if (spec.inputs[0].dtype != DType::kBF16) return unsupported(spec.op + ": channels that lie last are taken in bfloat16");
+    return makeBatchNormLast(spec);
+  }
   if (spec.inputs[0].dtype == DType::kBF16) return std::make_unique<BatchNormKernel<BFloat16>>(spec);
   return std::make_unique<BatchNormKernel<float>>(spec);
 }

@@ -197,6 +197,10 @@ Result<std::unique_ptr<Kernel>> makeBatchNormGrad(const KernelSpec& spec) {
   const bool training = spec.attrs.integer("training_mode", 1) != 0;
   if (!spec.inputPresent(1) && (spec.outputPresent(1) || (training && spec.outputPresent(0))))
     return unsupported(spec.op + ": x is absent; the reference kernel says what is missing");
+  if (spec.inputs[0].layout == Layout::kChannelsLast) {
+    if (spec.inputs[0].dtype != DType::kBF16) return unsupported(spec.op + ": channels that lie last are taken in bfloat16");
+    return makeBatchNormLastGrad(spec);
+  }
   if (spec.inputs[0].dtype == DType::kBF16) return std::make_unique<BatchNormGradKernel<BFloat16>>(spec);
   return std::make_unique<BatchNormGradKernel<float>>(spec);
 }

@@ -11,6 +11,9 @@ namespace stepscope::cpu {
 Result<std::unique_ptr<Kernel>> makeBatchNorm(const KernelSpec& spec);  // BatchNormalization, FusedBatchNormalization
 Result<std::unique_ptr<Kernel>> makeBatchNormGrad(
     const KernelSpec& spec);  // BatchNormalizationGrad, FusedBatchNormalizationGrad
+// The same for bfloat16 operands in kChannelsLast that the two have checked.
+std::unique_ptr<Kernel> makeBatchNormLast(const KernelSpec& spec);
+std::unique_ptr<Kernel> makeBatchNormLastGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeReluGrad(const KernelSpec& spec);
 Result<std::unique_ptr<Kernel>> makeReorder(const KernelSpec& spec);
 

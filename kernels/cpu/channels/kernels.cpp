@@ -37,12 +37,24 @@ Status takesChannels(const KernelSpec& spec, std::initializer_list<std::size_t> 
 
 std::span<const KernelEntry> channelKernels() {
   static constexpr std::array kKernels{
-      KernelEntry{"", "BatchNormalization", makeBatchNorm, true},
-      KernelEntry{"stepscope", "BatchNormalizationGrad", makeBatchNormGrad, true},
-      KernelEntry{"stepscope", "FusedBatchNormalization", makeBatchNorm, true},
-      KernelEntry{"stepscope", "FusedBatchNormalizationGrad", makeBatchNormGrad, true},
+      KernelEntry{.domain = "", .op = "BatchNormalization", .make = makeBatchNorm, .layouts = true, .channelsLast = true},
+      KernelEntry{.domain = "stepscope",
+                  .op = "BatchNormalizationGrad",
+                  .make = makeBatchNormGrad,
+                  .layouts = true,
+                  .channelsLast = true},
+      KernelEntry{.domain = "stepscope",
+                  .op = "FusedBatchNormalization",
+                  .make = makeBatchNorm,
+                  .layouts = true,
+                  .channelsLast = true},
+      KernelEntry{.domain = "stepscope",
+                  .op = "FusedBatchNormalizationGrad",
+                  .make = makeBatchNormGrad,
+                  .layouts = true,
+                  .channelsLast = true},
       KernelEntry{"stepscope", "ReluGrad", makeReluGrad, true},
-      KernelEntry{"stepscope", "Reorder", makeReorder, true},
+      KernelEntry{.domain = "stepscope", .op = "Reorder", .make = makeReorder, .layouts = true, .channelsLast = true},
   };
   return kKernels;
 }

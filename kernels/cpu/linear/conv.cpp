@@ -3,7 +3,7 @@
 // 1x1 kernels without stride on plain tensors are matrix products per image and need no other layout. The rest goes through
 // the convolution primitive, which takes nChw16c as it is and chooses layouts of its own for plain operands and weights;
 // reorders into workspace memory bridge the two. bfloat16 goes through the primitive too, where the processor multiplies it:
-// with tiles (AMX) in the primitive's own layout, which gains more than the reorders cost, else in nChw16c. The weight
+// in nhwc, as its tiles (AMX) want it. The weight
 // gradient of one channel per group is ours (depthwise.h): the primitive has no vector code for most windows.
 #include <array>
 #include <oneapi/dnnl/dnnl.hpp>
@@ -128,8 +128,9 @@ memory::desc descOf(Layout layout, const memory::dims& dims, DType dtype) {
     for (std::size_t i = dims.size() - 1; i-- > 0;) strides[i] = strides[i + 1] * dims[i + 1];
     return memory::desc(dims, typeOf(dtype), strides);
   }
-  constexpr std::array tags{memory::format_tag::nCw16c, memory::format_tag::nChw16c, memory::format_tag::nCdhw16c};
-  return memory::desc(dims, typeOf(dtype), tags[dims.size() - 3]);
+  constexpr std::array blocked{memory::format_tag::nCw16c, memory::format_tag::nChw16c, memory::format_tag::nCdhw16c},
+      last{memory::format_tag::nwc, memory::format_tag::nhwc, memory::format_tag::ndhwc};
+  return memory::desc(dims, typeOf(dtype), (layout == Layout::kChannels16 ? blocked : last)[dims.size() - 3]);
 }
 
 class ConvKernel final : public Kernel {
@@ -286,15 +287,17 @@ Result<std::unique_ptr<Kernel>> makeInBFloat16(const KernelSpec& spec, const Rol
   const auto refuse = [&](const char* what) { return unsupported(spec.op + ": " + what + " in bfloat16"); };
   if (FixedParts::here()) return refuse("sums that are cut by size alone");
   if (roles.bias >= 0 && roles.pass != Pass::kForward) return refuse("a bias behind the primitive");
-  for (const bool keep : {false, true}) {
-    if (keep && isPlain(roles)) break;
+  std::unique_ptr<Kernel> found;
+  for (const bool keep : {true, false}) {
+    if (keep && isPlain(roles)) continue;
     auto kernel = guardDnnl(spec.op, roles.threads,
                             [&]() -> Result<std::unique_ptr<Kernel>> { return std::make_unique<ConvKernel>(roles, keep); });
     if (!kernel) continue;
     const std::string name = (*kernel)->implementation();
-    const bool tiles = name.find("amx") != std::string::npos, products = name.find("core_bf16") != std::string::npos;
-    if (tiles || (products && (keep || isPlain(roles)))) return kernel;
+    if (name.find("amx") != std::string::npos) return kernel;  // worth a reorder
+    if (!found && name.find("bf16", name.find(':')) != std::string::npos) found = std::move(*kernel);
   }
+  if (found) return found;
   return refuse("no products of this processor");
 }
 
@@ -372,6 +375,10 @@ Result<std::unique_ptr<Kernel>> make(const KernelSpec& spec, Roles roles) {
   if (!isPlain(roles) && (layoutOf(roles.w) != Layout::kPlain || g.in.size() > 3))
     return unsupported(spec.op + ": takes plain weights and up to three spatial axes");
   if (low) return makeInBFloat16(spec, roles);
+  const auto last = [&](int role) { return layoutOf(role) == Layout::kChannelsLast; };
+  if ((last(roles.x) || last(roles.y)) &&
+      ((roles.bias >= 0 && roles.pass == Pass::kInputGradient) || (roles.pass == Pass::kWeightGradient && isDepthwise(g))))
+    return unsupported(spec.op + ": channels that lie last");
   if (roles.pass == Pass::kWeightGradient && isDepthwise(g))
     return makeDepthwiseWeightGrad(
         g, {static_cast<std::size_t>(roles.x), static_cast<std::size_t>(roles.y), roles.xLayout, roles.yLayout},

@@ -4,8 +4,10 @@
 namespace stepscope::cpu {
 
 std::span<const KernelEntry> linearKernels() {
+  enum Takes { plain, blocked, any };
   static constexpr KernelEntry kEntries[] = {
-#define SS_KERNEL(domain, op, make, layouts, file) {domain, op, make, layouts},
+#define SS_KERNEL(name, type, factory, takes, file) \
+  {.domain = name, .op = type, .make = factory, .layouts = takes != plain, .channelsLast = takes == any},
 #include "kernels/cpu/linear/kernels.inc"
 #undef SS_KERNEL
   };
