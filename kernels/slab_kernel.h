@@ -22,6 +22,7 @@ struct SlabCut {
 // broadcast to output 0, or rows that are not the last axes.
 std::optional<SlabCut> slabCutOf(const KernelSpec& spec, IndependentParts parts);
 
+// Finds the kernel of a spec on one device.
 using MakeKernel = std::function<Result<std::unique_ptr<Kernel>>(const KernelSpec&)>;
 
 // `make` gives kernels of the device, for the float32 slabs and for casts. Errors: kUnsupported when it has none for the

@@ -4,7 +4,8 @@ namespace stepscope::cpu {
 
 std::span<const KernelEntry> loopKernels() {
   static constexpr KernelEntry kEntries[] = {
-#define SS_KERNEL(domain, op, make, layouts, parts, file) {domain, op, make, layouts, kAnyDType, nullptr, IndependentParts::parts},
+#define SS_KERNEL(domain, op, make, layouts, parts, file) \
+  {domain, op, make, layouts, kAnyDType, nullptr, IndependentParts::parts},
 #include "kernels/cpu/loops/kernels.inc"
 #undef SS_KERNEL
   };

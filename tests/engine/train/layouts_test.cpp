@@ -24,12 +24,19 @@ std::vector<ValueId> blockedValues(const Session& session) {
   return blocked;
 }
 
-std::unique_ptr<Session> open(const TestModel& model, std::map<std::string, std::string> settings = {}) {
-  settings.insert({{"optimizer", "sgd"}, {"lr", "0.01"}});
-  return testing::openSession(model, settings);
+// In bfloat16 channels lie last.
+struct Trained {
+  TestModel model;
+  std::string precision;
+  bool low() const { return precision != "fp32"; }
+};
+
+std::unique_ptr<Session> open(const Trained& trained, std::map<std::string, std::string> settings = {}) {
+  settings.insert({{"optimizer", "sgd"}, {"lr", "0.01"}, {"precision", trained.precision}});
+  return testing::openSession(trained.model, settings);
 }
 
-class Layouts : public ::testing::TestWithParam<TestModel> {};
+class Layouts : public ::testing::TestWithParam<Trained> {};
 
 // Every value of the step, seen right after the instruction that made it, by name.
 std::map<std::string, Tensor> everyValue(Session& session) {
@@ -56,6 +63,8 @@ TEST_P(Layouts, ChangeNoValueThatCanBeSeen) {
   EXPECT_GT(blockedValues(*blocked).size(), 4u);
   EXPECT_TRUE(blockedValues(*plain).empty());
   const auto a = everyValue(*blocked), b = everyValue(*plain);
+  // Sums in another order are rounded to other neighbours in bfloat16, in every layer once more.
+  const double tolerance = GetParam().low() ? 0.1 : 1e-3;
   std::size_t compared = 0;
   for (const auto& [name, expected] : b) {
     const auto found = a.find(name);
@@ -65,7 +74,7 @@ TEST_P(Layouts, ChangeNoValueThatCanBeSeen) {
     for (std::int64_t k = 0; k < expected.elements(); ++k)
       scale = std::max(scale, std::abs(elementAsDouble(expected.view(), k)));
     for (std::int64_t k = 0; k < expected.elements(); ++k)
-      ASSERT_NEAR(elementAsDouble(found->second.view(), k), elementAsDouble(expected.view(), k), 1e-3 * scale)
+      ASSERT_NEAR(elementAsDouble(found->second.view(), k), elementAsDouble(expected.view(), k), tolerance * scale)
           << name << " element " << k;
     ++compared;
   }
@@ -77,8 +86,12 @@ TEST_P(Layouts, AreDecisionsWithReasons) {
   ASSERT_NE(session, nullptr);
   const auto plan = session->planSnapshot();
   std::size_t told = 0;
-  for (const auto& buffer : plan->buffers()) told += buffer.decision().find("nChw16c") != std::string::npos;
+  for (const auto& buffer : plan->buffers()) told += buffer.decision().find("laid out as n") != std::string::npos;
   EXPECT_EQ(told, blockedValues(*session).size());
+  std::size_t last = 0;
+  for (const ValueId id : blockedValues(*session)) last += session->runningGraph().value(id).layout == Layout::kChannelsLast;
+  // Beside the indices of a MaxPool, which are no bfloat16, sixteen channels stay neighbours.
+  EXPECT_EQ(last > 4, GetParam().low() && GetParam().model.name == "resnet");
   bool reported = false;
   for (const auto& span : session->phases())
     if (span.name() == "assign_layouts") {
@@ -130,10 +143,10 @@ TEST_P(Layouts, FetchEditAndStepBackInLogicalOrder) {
   check("after stepping there and back");
   const auto fetched = fetchValue(session->stepper(), value, index, {1, 1, 1, 1}, true, 1);
   ASSERT_TRUE(fetched.has_value());
-  float element = 0;
-  ASSERT_EQ(fetched->data().size(), sizeof element);
-  std::memcpy(&element, fetched->data().data(), sizeof element);
-  EXPECT_EQ(element, 123.5F);
+  const Tensor element(original.dtype(), {1});
+  ASSERT_EQ(fetched->data().size(), element.bytes());
+  std::memcpy(element.data(), fetched->data().data(), element.bytes());
+  EXPECT_EQ(elementAsDouble(element.view(), 0), 123.5);
 }
 
 TEST_P(Layouts, ReferenceKernelsUnderstandThemToo) {
@@ -141,18 +154,19 @@ TEST_P(Layouts, ReferenceKernelsUnderstandThemToo) {
   ASSERT_TRUE(fast && reference);
   const auto a = fast->step(), b = reference->step();
   ASSERT_TRUE(a && b);
-  EXPECT_NEAR(a->loss(), b->loss(), 1e-4 * std::abs(b->loss()));
+  EXPECT_NEAR(a->loss(), b->loss(), (GetParam().low() ? 1e-2 : 1e-4) * std::abs(b->loss()));
 }
 
-std::vector<TestModel> convolutionModels() {
-  std::vector<TestModel> models;
+std::vector<Trained> convolutionModels() {
+  std::vector<Trained> models;
   for (const TestModel& model : testModels())
-    if (model.name == "digits" || model.name == "resnet") models.push_back(model);
+    if (model.name == "digits" || model.name == "resnet")
+      for (const char* precision : {"fp32", "bf16"}) models.push_back({model, precision});
   return models;
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Layouts, ::testing::ValuesIn(convolutionModels()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& info) { return info.param.model.name + "_" + info.param.precision; });
 
 }  // namespace
 }  // namespace stepscope
