@@ -1,6 +1,7 @@
 #include "storage/event_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepscope::storage {
 namespace {
@@ -12,6 +13,12 @@ std::string adviceFor(const std::string& what) {
   if (what == "tensor_stats") return "watch fewer values, or set record.statistics to a larger number of steps";
   if (what == "batches") return "set record.batch to a larger number of steps, or record.batch.bytes to fewer bytes";
   return "write to a faster disk";
+}
+
+bool tellsOfTheRun(const Event& event) {
+  return std::holds_alternative<RunBegan>(event.body) || std::holds_alternative<RunNamed>(event.body) ||
+         std::holds_alternative<RunEnded>(event.body) || std::holds_alternative<AlertRaised>(event.body) ||
+         std::holds_alternative<Lost>(event.body);
 }
 
 }  // namespace
@@ -126,11 +133,26 @@ void EventQueue::done(std::size_t events) {
 void EventQueue::stop() {
   const std::lock_guard lock(mutex_);
   stopped_ = true;
-  lostTotal_ += static_cast<std::int64_t>(events_.size());
-  for (const Event& event : events_) lostSteps_ += std::holds_alternative<StepDone>(event.body) ? 1 : 0;
+  for (Event& event : events_) {
+    if (const auto* step = std::get_if<StepDone>(&event.body)) {
+      countLost(event.run, "steps", 1, step->step.step());
+      if (step->spanCount > 0) countLost(event.run, "spans", step->spanCount, step->step.step());
+    } else if (tellsOfTheRun(event)) {
+      lastWords_.push_back(std::move(event));
+    } else {
+      ++lostTotal_;
+    }
+  }
   events_.clear();
   bytes_ = 0;
   changed_.notify_all();
+}
+
+std::vector<Event> EventQueue::lastWords() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Event> words = std::exchange(lastWords_, {});
+  for (auto& [key, lost] : std::exchange(lost_, {})) words.push_back(Event{std::get<0>(key), 0, lost});
+  return words;
 }
 
 void EventQueue::close() {

@@ -32,7 +32,9 @@ class EventQueue {
 
   // Asks for haste and waits until all events pushed so far are committed. False when an attempt failed meanwhile.
   bool flush();
-  void stop();   // the writer gave up: flush returns, what waits and what comes is counted as lost
+  void stop();  // the writer gave up: flush returns, what waits and what comes is counted as lost
+  // After stop(): what little of it says how the runs ended and what was lost of them. Once.
+  std::vector<Event> lastWords();
   void close();  // take() drains what is there and then returns nothing
 
   // Sleeps until `time` is over, somebody flushes, or the queue is closed. Returns false when it is closed.
@@ -55,6 +57,7 @@ class EventQueue {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Event> events_;
+  std::vector<Event> lastWords_;
   std::map<LostKey, Lost> lost_;
   std::size_t bytes_ = 0;
   std::int64_t lostTotal_ = 0, lostSteps_ = 0;

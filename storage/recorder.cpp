@@ -12,6 +12,7 @@
 #include "storage/event_queue.h"
 #include "storage/event_writer.h"
 #include "storage/judged_steps.h"
+#include "storage/room_reserve.h"
 #include "storage/span_codec.h"
 #include "storage/sqlite.h"
 
@@ -48,6 +49,7 @@ class Recorder::Impl {
         lastRun_(lastRun),
         project_(std::move(project)),
         writer_(project_.connection()),
+        reserve_(path),
         thread_([this] { work(); }) {}
 
   ~Impl() { (void)close(); }
@@ -141,12 +143,14 @@ class Recorder::Impl {
   void writeAll() {
     // Training comes first; the queue bounds how far behind the writer may fall.
     setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), 10);
+    reserve_.take();
     while (true) {
       std::vector<Event> events = queue.take(settings.commitInterval);
       if (events.empty()) return;
       const Status status = commit(events);
       if (status) {
         finished(events);
+        reserve_.take();
         if (const Status there = project_.checkPlace(); !there) return leave(there.error());
         continue;
       }
@@ -155,8 +159,17 @@ class Recorder::Impl {
       const bool retry = status.error().code == ErrorCode::kDiskFull || locked;
       fail(status.error(), retry);
       queue.failed(std::move(events), status.error().message);
-      if (!retry || !queue.wait(std::chrono::milliseconds(locked ? 50 : 1000))) return queue.stop();
+      if (retry && queue.wait(std::chrono::milliseconds(locked ? 50 : 1000))) continue;
+      queue.stop();
+      if (status.error().code == ErrorCode::kDiskFull) writeLastWords();
+      return;
     }
+  }
+
+  // How the run ended and what is not recorded of it, where nothing else fits.
+  void writeLastWords() {
+    reserve_.give();
+    (void)commit(queue.lastWords());
   }
 
   Status commit(const std::vector<Event>& events) {
@@ -221,6 +234,7 @@ class Recorder::Impl {
   std::int64_t committedSteps_ = 0;
   std::int64_t committedStep_ = -1;
   std::int64_t deletedSteps_ = 0;  // committed to a file that is gone
+  RoomReserve reserve_;            // of the writing thread
   std::thread thread_;             // last: it uses everything above
 };
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <cstdio>
 #include <regex>
 
 #include "tests/app/cli/program.h"
@@ -83,6 +85,28 @@ TEST(Outputs, AProjectThatCannotBeCreatedIsNotLeftBehind) {
   EXPECT_EQ(empty.exitCode, 1);
   EXPECT_NE(empty.text.find("nothing was recorded in it"), std::string::npos) << empty.text;
   EXPECT_EQ(std::system(train.c_str()), 0);
+}
+
+// A disk that is full until the end has room for how the run ended and what is not recorded of it.
+TEST(Outputs, AFullDiskStillHoldsWhatWasLost) {
+  const TemporaryFolder folder;
+  const std::string disk = folder.path().string();
+  const std::string mount = "unshare -rm sh -c 'mount -t tmpfs -o size=2m tmpfs " + disk + " && ";
+  if (std::system((mount + "true' >/dev/null 2>&1").c_str()) != 0) GTEST_SKIP() << "this machine lets nobody mount a tmpfs";
+  const std::string project = disk + "/p.stepscope";
+  const std::string script = fmt::format(
+      "{}({} train {} --steps 20000 --project {}; echo exit $?; {} sql {} \"SELECT what, last_step, reason FROM lost\"; "
+      "{} sql {} \"SELECT status, message FROM runs\") 2>&1'",
+      mount, SS_PROGRAM, kModel, project, SS_PROGRAM, project, SS_PROGRAM, project);
+  std::string text;
+  FILE* pipe = popen(script.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  for (std::array<char, 4096> part; fgets(part.data(), part.size(), pipe) != nullptr;) text += part.data();
+  pclose(pipe);
+  const std::string end = text.substr(text.size() - std::min<std::size_t>(text.size(), 1500));
+  EXPECT_NE(text.find("exit 1"), std::string::npos) << end;
+  EXPECT_TRUE(std::regex_search(text, std::regex("steps +19999 +.*full"))) << end;
+  EXPECT_NE(text.find("finished"), std::string::npos) << end;
 }
 
 TEST(Loss, ThatIsNotFiniteIsSaid) {
