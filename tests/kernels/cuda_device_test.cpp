@@ -241,11 +241,10 @@ TEST(CudaFaults, GpuCodeThatLacksIsNamed) {
   setenv("STEPSCOPE_GPU_CODE", "/nowhere", 1);
   EXPECT_NE(makeCudaDevice("cuda").error().message.find("STEPSCOPE_GPU_CODE '/nowhere': no .fatbin files"),
             std::string::npos);
-  const auto folder = std::filesystem::path(testing::TempDir()) / ("little_code_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "little.fatbin") << "fake GPU code";
-  std::ofstream(folder / "little.names") << "_ZN9stepscope4cuda1fEv\n";
-  setenv("STEPSCOPE_GPU_CODE", folder.c_str(), 1);
+  const CodeFolder folder("little_code");
+  std::ofstream(folder.path() / "little.fatbin") << "fake GPU code";
+  std::ofstream(folder.path() / "little.names") << "_ZN9stepscope4cuda1fEv\n";
+  setenv("STEPSCOPE_GPU_CODE", folder.path().c_str(), 1);
   const auto device = makeCudaDevice("cuda");
   ASSERT_TRUE(device.has_value()) << device.error().message;
   const auto kernel = builtInKernels().make("cuda", tanhOf(8));
