@@ -25,8 +25,8 @@ constexpr char kFakeCode[] = "fake GPU code";
 char context;  // its address is the context
 
 std::map<void*, std::size_t>& pinned() {
-  static std::map<void*, std::size_t> memory;
-  return memory;
+  static auto* const memory = new std::map<void*, std::size_t>();
+  return *memory;
 }
 bool isPinned(const void* place, std::size_t bytes) {
   auto it = pinned().upper_bound(const_cast<void*>(place));

@@ -9,8 +9,8 @@
 namespace stepscope {
 
 std::map<std::string, gpu::FakeKernel>& gpu::fakeKernels() {
-  static std::map<std::string, FakeKernel> kernels;
-  return kernels;
+  static auto* const kernels = new std::map<std::string, FakeKernel>();
+  return *kernels;
 }
 
 namespace fake {
@@ -19,9 +19,10 @@ using namespace cuda;
 
 thread_local const void* currentContext = nullptr;
 
+// Never destroyed, as everything here: programs let go of devices when they end.
 Gpu& gpu() {
-  static Gpu gpu;
-  return gpu;
+  static Gpu* const gpu = new Gpu();
+  return *gpu;
 }
 
 void Gpu::start() {
@@ -47,6 +48,7 @@ void Gpu::start() {
   }
   random_ = static_cast<std::uint64_t>(orders_.seed);
   allocations_ = launches_ = 0;
+  for (const auto& stream : streams_) stream->commands.clear();  // what an error has left there
   stays_ = kCuSuccess;
   memory.reset(static_cast<std::size_t>(orders_.memory));
 }
