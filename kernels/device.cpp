@@ -1,12 +1,12 @@
 #include "kernels/device.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <map>
 #include <mutex>
 #include <new>
 
+#include "kernels/cuda_device.h"
 #include "kernels/emulated_device.h"
 
 namespace stepscope {
@@ -49,23 +49,15 @@ Status writeTensor(Device& device, const TensorView& target, const TensorView& c
   return device.synchronise();
 }
 
-std::string cudaLacks() {
-  std::string lacks = "not available in this build, whose CUDA kernels run with --device emulated";
-  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  if (driver)
-    dlclose(driver);
-  else
-    lacks += "; no NVIDIA driver on this machine (libcuda.so.1)";
-  return lacks;
-}
-
 Result<Device*> findDevice(const std::string& name) {
   if (name == "cpu") return &cpuDevice();
-  if (name == "cuda" || name.starts_with("cuda:"))
-    return unsupported(fmt::format("device '{}': {}; expected cpu or emulated", name, cudaLacks()));
+  if (name == "auto") {
+    auto gpu = findDevice("cuda");
+    return gpu ? gpu : &cpuDevice();
+  }
   const std::string kind = name.substr(0, name.find(':'));
-  if (kind != "mirror" && kind != "emulated")
-    return invalid(fmt::format("device '{}': unknown; expected cpu, emulated or mirror", name));
+  if (kind != "cuda" && kind != "mirror" && kind != "emulated")
+    return invalid(fmt::format("device '{}': unknown; expected auto, cpu, cuda, emulated or mirror", name));
   static std::mutex mutex;
   static std::map<std::string, std::unique_ptr<Device>> devices;
   const std::lock_guard lock(mutex);
@@ -73,6 +65,8 @@ Result<Device*> findDevice(const std::string& name) {
   std::unique_ptr<Device> made;
   if (kind == "mirror") {
     made = makeMirrorDevice(name);
+  } else if (kind == "cuda") {
+    SS_ASSIGN(made, makeCudaDevice(name));
   } else {
     SS_ASSIGN(made, makeEmulatedDevice(name));
   }

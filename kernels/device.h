@@ -123,8 +123,9 @@ Device& cpuDevice();
 // bits. `name` is "mirror", or "mirror:Op,Op": it then takes no nodes of these ops, which run on the CPU between copies.
 std::unique_ptr<Device> makeMirrorDevice(const std::string& name);
 
-// By the name that option `device` takes: "cpu", "mirror", "mirror:Op,Op". One device per name, process-wide. Errors:
-// kUnsupported for a device that this build has not, kInvalidArgument for a name that none has.
+// By the name that option `device` takes: "cpu", "cuda" (kernels/cuda_device.h), "auto" (cuda where there is one, else cpu),
+// "emulated" (kernels/emulated_device.h), "mirror", "mirror:Op,Op". One device per name, process-wide. Errors: kUnsupported
+// for a device that build or machine have not, kInvalidArgument for a name that none has.
 Result<Device*> findDevice(const std::string& name);
 
 }  // namespace stepscope

@@ -30,7 +30,7 @@ Result<std::unique_ptr<Device>> makeEmulatedDevice(const std::string& name);
 // The kernels of kernels/cuda, one line per kernel there. Compiled for the emulator in every build.
 std::span<const KernelEntry> cudaKernels();
 
-// Why `--device cuda` is not to be had here, for people: what the build and the machine lack.
-std::string cudaLacks();
+// Whether one of them takes the spec: as it is, or in float32 between casts.
+bool cudaTakes(const KernelSpec& spec);
 
 }  // namespace stepscope

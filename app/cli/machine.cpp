@@ -7,7 +7,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <thread>
 
-#include "kernels/emulated_device.h"
+#include "kernels/cuda_device.h"
 
 namespace stepscope::cli {
 
@@ -29,7 +29,10 @@ snapshot::MachineInfo machineInfo() {
   }
   info.set_cores(static_cast<int>(std::thread::hardware_concurrency()));
   info.set_memory_bytes(static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE));
-  info.set_gpu_note(cudaLacks());
+  if (const auto gpu = describeGpu(); gpu)
+    info.set_gpu(*gpu);
+  else
+    info.set_gpu_note(gpu.error().message);
   info.set_version(SS_VERSION);
   const dnnl_version_t* dnnl = dnnl_version();
   info.add_libraries(fmt::format("oneDNN {}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch));

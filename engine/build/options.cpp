@@ -252,9 +252,10 @@ std::vector<OptionInfo> plainOptions() {
        {"keep", "flush"}},
       {"device",
        "cpu",
-       "where kernels run; emulated: the CUDA kernels on the CPU, slow, every access checked (emulated:seed=N,… see "
-       "kernels/emulated/README.md); mirror: for tests, mirror:OP,… lacks these ops",
-       {"cpu", "emulated", "mirror"}},
+       "where kernels run; cuda, cuda:N: a GPU; auto: cuda where there is one, else cpu; emulated: the CUDA kernels on the "
+       "CPU, slow, every access checked (emulated:seed=N,… see kernels/emulated/README.md); mirror: for tests, mirror:OP,… "
+       "lacks these ops",
+       {"auto", "cpu", "cuda", "emulated", "mirror"}},
       {"precision",
        "fp32",
        "type of the computation; bf16, fp16: products in it, weights and optimizer state in float32",

@@ -9,7 +9,7 @@
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace cross_entropy_cu {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
@@ -155,7 +155,7 @@ bool takesLoss(const Loss& loss, const OperandSpec& operand) {
   return takes(operand) && elementCount(operand.dims) == (loss.reduction == Reduction::kNone ? loss.rows : 1);
 }
 
-}  // namespace
+}  // namespace cross_entropy_cu
 
 // scores, labels, weights?, ignored? → loss, log_prob?
 Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
@@ -165,13 +165,14 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropy(const KernelSpec& spec) {
     return notTaken(spec, "results other than float32");
   const auto body = [=](Launcher& gpu) -> Status {
     const std::size_t bytes = loss.rowBytes();
-    SS_TRY(gpu.run("cross entropy: rows", lossRows, loss.rows, threadsForRow(loss.classes), gpu.in<float>(0), loss.of(gpu),
-                   gpu.out<float>(1), gpu.room<double>(0, loss.rows), gpu.room<double>(bytes, loss.rows)));
+    SS_TRY(gpu.run("cross entropy: rows", gpu::function<lossRows>, loss.rows, threadsForRow(loss.classes), gpu.in<float>(0),
+                   loss.of(gpu), gpu.out<float>(1), gpu.room<double>(0, loss.rows), gpu.room<double>(bytes, loss.rows)));
     const auto terms = gpu.readRoom<double>(0, loss.rows);
     if (loss.reduction == Reduction::kNone)
-      return gpu.run("cross entropy", copyTerms, blocksFor(loss.rows), kThreads, terms, gpu.out<float>(0), loss.rows);
-    return gpu.run("cross entropy", joinTerms, 1, threadsForRow(loss.rows), terms, gpu.readRoom<double>(bytes, loss.rows),
-                   gpu.out<float>(0), loss.rows, loss.reduction == Reduction::kMean);
+      return gpu.run("cross entropy", gpu::function<copyTerms>, blocksFor(loss.rows), kThreads, terms, gpu.out<float>(0),
+                     loss.rows);
+    return gpu.run("cross entropy", gpu::function<joinTerms>, 1, threadsForRow(loss.rows), terms,
+                   gpu.readRoom<double>(bytes, loss.rows), gpu.out<float>(0), loss.rows, loss.reduction == Reduction::kMean);
   };
   return makeLaunched("rows", body, 2 * loss.rowBytes());
 }
@@ -187,14 +188,15 @@ Result<std::unique_ptr<Kernel>> makeCrossEntropyGrad(const KernelSpec& spec) {
   const auto body = [=](Launcher& gpu) -> Status {
     const std::size_t bytes = loss.rowBytes();
     if (mean) {
-      SS_TRY(gpu.run("cross entropy gradient: weights", labelWeights, blocksFor(loss.rows), kThreads, loss.of(gpu),
-                     gpu.room<double>(0, loss.rows), loss.rows));
-      SS_TRY(gpu.run("cross entropy gradient: total", joinWeights, 1, threadsForRow(loss.rows),
+      SS_TRY(gpu.run("cross entropy gradient: weights", gpu::function<labelWeights>, blocksFor(loss.rows), kThreads,
+                     loss.of(gpu), gpu.room<double>(0, loss.rows), loss.rows));
+      SS_TRY(gpu.run("cross entropy gradient: total", gpu::function<joinWeights>, 1, threadsForRow(loss.rows),
                      gpu.readRoom<double>(0, loss.rows), gpu.room<double>(bytes, 1), loss.rows));
     }
     const auto total = mean ? gpu.readRoom<double>(bytes, 1) : Global<const double>();
-    return gpu.run("cross entropy gradient", lossGradRows, loss.rows, threadsForRow(loss.classes), gpu.in<float>(0),
-                   gpu.in<float>(1), loss.of(gpu), total, gpu.out<float>(0), loss.reduction == Reduction::kNone);
+    return gpu.run("cross entropy gradient", gpu::function<lossGradRows>, loss.rows, threadsForRow(loss.classes),
+                   gpu.in<float>(0), gpu.in<float>(1), loss.of(gpu), total, gpu.out<float>(0),
+                   loss.reduction == Reduction::kNone);
   };
   return makeLaunched("rows", body, mean ? loss.rowBytes() + sizeof(double) : 0);
 }

@@ -6,7 +6,26 @@
 #include "kernels/dropout_threshold.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace dropout_cu {
+
+// y = kept ? x * scale : 0 for the elements from `first` on that a thread has; mask?: what is kept.
+SS_DEVICE void dropFour(Global<const float> x, Global<float> y, Global<std::uint8_t> mask, std::int64_t first,
+                        std::int64_t count, const bool (&keeps)[4], float scale) {
+  if (first + 4 <= count) {
+    const gpu::Four<float> four = x.four(first);
+    y.setFour(first, {keeps[0] ? four.x * scale : 0.0F, keeps[1] ? four.y * scale : 0.0F, keeps[2] ? four.z * scale : 0.0F,
+                      keeps[3] ? four.w * scale : 0.0F});
+    if (mask.present())
+      mask.setFour(first, {static_cast<std::uint8_t>(keeps[0]), static_cast<std::uint8_t>(keeps[1]),
+                           static_cast<std::uint8_t>(keeps[2]), static_cast<std::uint8_t>(keeps[3])});
+    return;
+  }
+  for (std::int64_t i = first; i < count; ++i) {
+    const float value = x[i] * scale;
+    y[i] = keeps[i - first] ? value : 0.0F;
+    if (mask.present()) mask[i] = keeps[i - first] ? 1 : 0;
+  }
+}
 
 // x, y, kept?: [count]; y may lie over x. One thread draws for four elements.
 SS_GLOBAL void dropElements(Global<const float> x, Global<float> y, Global<std::uint8_t> kept, std::int64_t count,
@@ -14,23 +33,18 @@ SS_GLOBAL void dropElements(Global<const float> x, Global<float> y, Global<std::
   const std::int64_t block = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex(), first = block * 4;
   if (first >= count) return;
   const Words words = randomWords(key, static_cast<std::uint64_t>(block));
-  for (std::int64_t i = first; i < first + 4 && i < count; ++i) {
-    const bool keeps = uniformOf(words.word[i - first]) >= threshold;
-    const float value = x[i] * scale;
-    y[i] = keeps ? value : 0.0F;
-    if (kept.present()) kept[i] = keeps ? 1 : 0;
-  }
+  bool keeps[4];
+  for (int e = 0; e < 4; ++e) keeps[e] = uniformOf(words.word[e]) >= threshold;
+  dropFour(x, y, kept, first, count, keeps, scale);
 }
 
 SS_GLOBAL void keepElements(Global<const float> x, Global<float> y, Global<std::uint8_t> kept, std::int64_t count) {
-  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
-  if (i >= count) return;
-  const float value = x[i];
-  y[i] = value;
-  if (kept.present()) kept[i] = 1;
+  const std::int64_t first = (gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex()) * 4;
+  const bool keeps[4] = {true, true, true, true};
+  if (first < count) dropFour(x, y, kept, first, count, keeps, 1.0F);
 }
 
-}  // namespace
+}  // namespace dropout_cu
 
 // x, ratio?, training?; the last two are read on the host.
 Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
@@ -46,11 +60,11 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
     const double ratio = call.inputPresent(1) ? elementAsDouble(call.inputs[1], 0) : 0.5;
     if (!(ratio >= 0)) return invalid("Dropout: ratio " + std::to_string(ratio) + "; 0 or more");
     if (ratio == 0 || !call.inputPresent(2) || elementAsDouble(call.inputs[2], 0) == 0)
-      return gpu.run("dropout: keep", keepElements, blocksFor(count), kThreads, gpu.in<float>(0), gpu.out<float>(0),
-                     gpu.out<std::uint8_t>(1), count);
+      return gpu.run("dropout: keep", gpu::function<keepElements>, blocksFor(count, kThreads * 4), kThreads,
+                     gpu.in<float>(0), gpu.out<float>(0), gpu.out<std::uint8_t>(1), count);
     const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F;
-    return gpu.run("dropout", dropElements, blocksFor(count, kThreads * 4), kThreads, gpu.in<float>(0), gpu.out<float>(0),
-                   gpu.out<std::uint8_t>(1), count, call.random, dropoutThreshold(ratio), scale);
+    return gpu.run("dropout", gpu::function<dropElements>, blocksFor(count, kThreads * 4), kThreads, gpu.in<float>(0),
+                   gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, call.random, dropoutThreshold(ratio), scale);
   };
   return makeLaunched("dropout", body, 0, Determinism::keyedRandom());
 }

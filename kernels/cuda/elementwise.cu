@@ -3,11 +3,12 @@
 #include <optional>
 
 #include "kernels/cuda/elementwise_step.h"
+#include "kernels/cuda/integers.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace elementwise_cu {
 
 constexpr int kEach = 4;  // elements of a thread
 constexpr int kChain = -1;
@@ -99,7 +100,7 @@ SS_GLOBAL void elementwise(Inputs<kInputs> in, Chain chain, Global<Y> y, std::in
 // --- host
 
 template <int kInputs, typename Y>
-using Function = void (*)(Inputs<kInputs>, Chain, Global<Y>, std::int64_t);
+using Function = gpu::KernelFunction<Inputs<kInputs>, Chain, Global<Y>, std::int64_t>;
 
 constexpr int arityOf(Step step) {
   switch (step) {
@@ -134,14 +135,14 @@ constexpr bool givesMask(Step step) {
 }
 constexpr bool givesNumber(Step step) { return !givesMask(step) || step == Step::kMax || step == Step::kMin; }
 
-// Null where nothing asks for the step alone with so many operands and this result.
+// Empty where nothing asks for the step alone with so many operands and this result.
 template <int kStep, int kInputs, typename Y>
 constexpr Function<kInputs, Y> functionOf() {
   constexpr auto kOf = static_cast<Step>(kStep);
   if constexpr (arityOf(kOf) == kInputs && (sizeof(Y) == 1 ? givesMask(kOf) : givesNumber(kOf)))
-    return elementwise<kStep, kInputs, Y>;
+    return gpu::function<elementwise<kStep, kInputs, Y>>;
   else
-    return nullptr;
+    return {};
 }
 
 // The kernel of one step, by its number.
@@ -203,7 +204,7 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, const Plan& plan,
 template <int kInputs, typename Y>
 Result<std::unique_ptr<Kernel>> makeSingle(const KernelSpec& spec, const Plan& plan) {
   const auto function = singleOf<kInputs, Y>(static_cast<Step>(plan.chain.steps[0].step), AllSteps{});
-  if (function == nullptr) return std::unique_ptr<Kernel>();
+  if (function.entry == nullptr) return std::unique_ptr<Kernel>();
   return makeOf<kInputs, Y>(spec, plan, function, "elementwise");
 }
 
@@ -215,7 +216,7 @@ Result<std::unique_ptr<Kernel>> makeElementwiseOf(const KernelSpec& spec, const 
                                             : makeSingle<3, Y>(spec, plan);
     if (!single || *single) return single;
   }
-  return makeOf<kMostInputs, Y>(spec, plan, elementwise<kChain, kMostInputs, Y>,
+  return makeOf<kMostInputs, Y>(spec, plan, gpu::function<elementwise<kChain, kMostInputs, Y>>,
                                 "elementwise, " + std::to_string(plan.chain.count) + " steps");
 }
 
@@ -335,9 +336,10 @@ bool writeChain(const KernelSpec& spec, Plan& plan) {
   return true;
 }
 
-}  // namespace
+}  // namespace elementwise_cu
 
 Result<std::unique_ptr<Kernel>> makeElementwise(const KernelSpec& spec) {
+  if (isOfIntegers(spec)) return makeIntegers(spec);
   Plan plan;
   if (spec.outputs.size() != 1 || (!takesOutput(spec, 0) && !takesOutput(spec, 0, DType::kBool)))
     return notTaken(spec, "a result other than float32 or bool");

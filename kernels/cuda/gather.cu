@@ -4,7 +4,7 @@
 #include "kernels/reference/movement/common.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace gather_cu {
 
 // x: [outer, extent, inner], indices: [picks], y: [outer, picks, inner].
 struct Extents {
@@ -13,7 +13,7 @@ struct Extents {
 
 SS_DEVICE std::int64_t inRange(std::int64_t index, std::int64_t extent) { return index < 0 ? index + extent : index; }
 
-// One thread per element. An index out of range gives zeros and a complaint.
+// One thread per element, or per 16 bytes of a row. An index out of range gives zeros and a complaint.
 template <typename Word, typename Index>
 SS_GLOBAL void gatherElements(Global<const Word> x, Global<const Index> indices, Global<Word> y, Extents e,
                               Complaint complaint) {
@@ -22,7 +22,7 @@ SS_GLOBAL void gatherElements(Global<const Word> x, Global<const Index> indices,
   const std::int64_t column = i % e.inner, pick = i / e.inner % e.picks, o = i / e.inner / e.picks;
   const Index given = indices[pick];
   const std::int64_t index = inRange(given, e.extent);
-  Word word{0};
+  Word word{};
   if (index >= 0 && index < e.extent)
     word = x[(o * e.extent + index) * e.inner + column];
   else
@@ -32,9 +32,12 @@ SS_GLOBAL void gatherElements(Global<const Word> x, Global<const Index> indices,
 
 // dx = addend, or zeros.
 SS_GLOBAL void begin(Global<const float> addend, Global<float> dx, std::int64_t count) {
-  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
-  if (i >= count) return;
-  dx[i] = addend.present() ? static_cast<float>(addend[i]) : 0.0F;
+  const std::int64_t first = (gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex()) * 4;
+  if (first + 4 <= count) {
+    dx.setFour(first, addend.present() ? addend.four(first) : gpu::Four<float>{});
+    return;
+  }
+  for (std::int64_t i = first; i < count; ++i) dx[i] = addend.present() ? static_cast<float>(addend[i]) : 0.0F;
 }
 
 // dy: [outer, picks, inner] is added to rows of dx: [outer, extent, inner]. One warp per pick and outer index; it does
@@ -82,9 +85,16 @@ std::unique_ptr<Kernel> makeGatherOf(const KernelSpec& spec, const Extents& e) {
     const Complaint complaint = gpu.complaint([=](std::int64_t position, std::int64_t value) {
       return reference::indexError(spec, value, position, e.extent).value();
     });
-    const std::int64_t total = e.outer * e.picks * e.inner;
-    return gpu.run("gather", gatherElements<Word, Index>, blocksFor(total), kThreads, gpu.in<Word>(0), gpu.in<Index>(1),
-                   gpu.out<Word>(0), e, complaint);
+    const KernelCall& call = gpu.call();
+    const auto gatherAs = [&]<typename T>(T, const Extents& words) {
+      return gpu.run("gather", gpu::function<gatherElements<T, Index>>, blocksFor(words.outer * words.picks * words.inner),
+                     kThreads, gpu.in<T>(0), gpu.in<Index>(1), gpu.out<T>(0), words, complaint);
+    };
+    if (!movesWide(call.inputs[0].data, call.outputs[0].data, e.inner * static_cast<std::int64_t>(sizeof(Word))))
+      return gatherAs(Word{}, e);
+    Extents wide = e;
+    wide.inner /= static_cast<std::int64_t>(sizeof(Wide) / sizeof(Word));
+    return gatherAs(Wide{}, wide);
   });
 }
 
@@ -100,18 +110,18 @@ std::unique_ptr<Kernel> makeGatherGradOf(const KernelSpec& spec, const Extents& 
     const std::int64_t total = e.outer * e.extent * e.inner;
     const bool inPlace = gpu.call().inputPresent(3) && gpu.call().inputs[3].data == gpu.call().outputs[0].data;
     if (!inPlace)
-      SS_TRY(
-          gpu.run("gather gradient: begin", begin, blocksFor(total), kThreads, gpu.in<float>(3), gpu.out<float>(0), total));
+      SS_TRY(gpu.run("gather gradient: begin", gpu::function<begin>, blocksFor(total, kThreads * 4), kThreads,
+                     gpu.in<float>(3), gpu.out<float>(0), total));
     const Complaint complaint = gpu.complaint([=](std::int64_t position, std::int64_t value) {
       return reference::indexError(spec, value, position, e.extent).value();
     });
-    return gpu.run("gather gradient", addPicks<Index>, e.outer * e.picks, 32, gpu.in<float>(0), gpu.in<Index>(1),
-                   gpu.out<float>(0, Access::kReadWrite), e, complaint);
+    return gpu.run("gather gradient", gpu::function<addPicks<Index>>, e.outer * e.picks, 32, gpu.in<float>(0),
+                   gpu.in<Index>(1), gpu.out<float>(0, Access::kReadWrite), e, complaint);
   };
   return makeLaunched("row sums", body, 0, Determinism::fixed("the picks of a row are added in their order by one warp"));
 }
 
-}  // namespace
+}  // namespace gather_cu
 
 Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
   if (spec.inputs.size() < 2 || spec.outputs.empty() || spec.inputs[0].dtype == DType::kString ||

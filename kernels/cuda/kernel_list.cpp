@@ -1,3 +1,4 @@
+#include "kernels/converted_kernel.h"
 #include "kernels/cuda/support.h"
 #include "kernels/emulated_device.h"
 
@@ -12,5 +13,19 @@ std::span<const KernelEntry> cudaKernels() {
   };
   return kEntries;
 }
+
+namespace {
+
+bool hasKernel(const KernelSpec& spec) {
+  const auto plain = [](const OperandSpec& operand) { return operand.layout == Layout::kPlain; };
+  if (!std::ranges::all_of(spec.inputs, plain) || !std::ranges::all_of(spec.outputs, plain)) return false;
+  return std::ranges::any_of(cudaKernels(), [&](const KernelEntry& entry) {
+    return entry.domain == spec.domain && entry.op == spec.op && entry.make(spec).has_value();
+  });
+}
+
+}  // namespace
+
+bool cudaTakes(const KernelSpec& spec) { return hasKernel(spec) || (canBeConverted(spec) && hasKernel(widened(spec))); }
 
 }  // namespace stepscope

@@ -1,12 +1,13 @@
 // What copies elements to other places: Transpose, Expand, Tile, Slice and its gradient, Concat, Split. One thread moves one
-// element of 1, 2, 4 or 8 bytes; the walk goes along the result, so that writes are coalesced.
+// element of 1, 2, 4 or 8 bytes, or 16 bytes where runs allow it; the walk goes along the result, so that writes are
+// coalesced.
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/reference/movement/common.h"
 #include "kernels/reference/movement/slice_window.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace movement_cu {
 
 // Tensor 0 is the source, tensor 1 the target.
 struct Copy {
@@ -19,6 +20,24 @@ struct Copy {
     return walk.add(extent, strides);
   }
 };
+
+// The same copy in words of `elements` elements; false where runs or their places are no multiples.
+bool widen(Copy& copy, std::int64_t elements) {
+  Walk<2>& walk = copy.walk;
+  if (walk.rank == 0 || copy.fromOffset % elements != 0 || copy.toOffset % elements != 0) return false;
+  const int last = walk.rank - 1;
+  if (walk.strides[0][last] != 1 || walk.strides[1][last] != 1 || walk.extents[last] % elements != 0) return false;
+  for (int t = 0; t < 2; ++t)
+    for (int a = 0; a < last; ++a)
+      if (walk.strides[t][a] % elements != 0) return false;
+  for (int t = 0; t < 2; ++t)
+    for (int a = 0; a < last; ++a) walk.strides[t][a] /= elements;
+  walk.extents[last] /= elements;
+  copy.fromOffset /= elements;
+  copy.toOffset /= elements;
+  copy.total /= elements;
+  return true;
+}
 
 template <typename Word>
 SS_GLOBAL void moveElements(Global<const Word> x, Global<Word> y, Copy copy) {
@@ -50,12 +69,18 @@ bool withWord(DType dtype, F&& f) {
 
 Status move(Launcher& gpu, DType dtype, std::size_t input, std::size_t output, const Copy& copy, Access access) {
   if (copy.total == 0) return {};
+  const auto moveAs = [&]<typename Word>(Word, const Copy& words) {
+    return gpu.run("copy of elements", gpu::function<moveElements<Word>>, blocksFor(words.total), kThreads,
+                   gpu.in<Word>(input), gpu.out<Word>(output, access), words);
+  };
+  Copy wide = copy;
+  const KernelCall& call = gpu.call();
+  if (const auto bytes = static_cast<std::int64_t>(dtypeSize(dtype));
+      movesWide(call.inputs[input].data, call.outputs[output].data, 0) && bytes < 16 && widen(wide, 16 / bytes) &&
+      call.inputs[input].bytes() % 16 == 0 && call.outputs[output].bytes() % 16 == 0)
+    return moveAs(Wide{}, wide);
   Status status;
-  withWord(dtype, [&](auto word) {
-    using Word = decltype(word);
-    status = gpu.run("copy of elements", moveElements<Word>, blocksFor(copy.total), kThreads, gpu.in<Word>(input),
-                     gpu.out<Word>(output, access), copy);
-  });
+  withWord(dtype, [&](auto word) { status = moveAs(word, copy); });
   return status;
 }
 
@@ -139,7 +164,7 @@ Copy copyOf(const Parts& parts, std::size_t k, bool toWhole) {
   return copy;
 }
 
-}  // namespace
+}  // namespace movement_cu
 
 Result<std::unique_ptr<Kernel>> makeTranspose(const KernelSpec& spec) {
   if (!movable(spec)) return notTaken(spec, "elements that cannot be copied");
@@ -206,7 +231,7 @@ Result<std::unique_ptr<Kernel>> makeSliceGrad(const KernelSpec& spec) {
     if (copy.total != total)
       withWord(spec.outputs[0].dtype, [&](auto word) {
         using Word = decltype(word);
-        status = gpu.run("zeros", fillZeros<Word>, blocksFor(total), kThreads, gpu.out<Word>(0), total);
+        status = gpu.run("zeros", gpu::function<fillZeros<Word>>, blocksFor(total), kThreads, gpu.out<Word>(0), total);
       });
     SS_TRY(status);
     return move(gpu, spec.inputs[0].dtype, 0, 0, copy, Access::kPart);

@@ -4,7 +4,7 @@
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace norm_cu {
 
 constexpr std::int64_t kPartRows = 32;
 
@@ -110,8 +110,8 @@ Result<std::unique_ptr<Kernel>> makeForward(const KernelSpec& spec) {
   return makeLaunched("rows", [=](Launcher& gpu) {
     const auto bias = hasBias ? gpu.in<float>(2) : Global<const float>();
     const auto mean = kCentred ? gpu.out<float>(1) : Global<float>();
-    return gpu.run("norm", normRows<kCentred>, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.in<float>(1),
-                   bias, gpu.out<float>(0), mean, gpu.out<float>(kInverse), rows.width, epsilon);
+    return gpu.run("norm", gpu::function<normRows<kCentred>>, rows.count, threadsForRow(rows.width), gpu.in<float>(0),
+                   gpu.in<float>(1), bias, gpu.out<float>(0), mean, gpu.out<float>(kInverse), rows.width, epsilon);
   });
 }
 
@@ -135,25 +135,26 @@ Result<std::unique_ptr<Kernel>> makeBackward(const KernelSpec& spec) {
     if (dscale || dbias) {
       const auto scaleParts = dscale ? gpu.room<float>(0, parts * rows.width) : Global<float>();
       const auto biasParts = dbias ? gpu.room<float>(partBytes, parts * rows.width) : Global<float>();
-      SS_TRY(gpu.run("norm gradient: parts", parameterParts<kCentred>, parts * blocksFor(rows.width), kThreads,
-                     gpu.in<float>(0), gpu.in<float>(1), mean(), gpu.in<float>(kInverse), scaleParts, biasParts, rows.count,
-                     rows.width));
+      SS_TRY(gpu.run("norm gradient: parts", gpu::function<parameterParts<kCentred>>, parts * blocksFor(rows.width),
+                     kThreads, gpu.in<float>(0), gpu.in<float>(1), mean(), gpu.in<float>(kInverse), scaleParts, biasParts,
+                     rows.count, rows.width));
     }
     // dx may lie over dy or x, so it is written when the parts are done.
     if (dscale)
-      SS_TRY(gpu.run("norm gradient: scale", sumParts, blocksFor(rows.width), kThreads,
+      SS_TRY(gpu.run("norm gradient: scale", gpu::function<sumParts>, blocksFor(rows.width), kThreads,
                      gpu.readRoom<float>(0, parts * rows.width), gpu.out<float>(1), parts, rows.width));
     if (dbias)
-      SS_TRY(gpu.run("norm gradient: bias", sumParts, blocksFor(rows.width), kThreads,
+      SS_TRY(gpu.run("norm gradient: bias", gpu::function<sumParts>, blocksFor(rows.width), kThreads,
                      gpu.readRoom<float>(partBytes, parts * rows.width), gpu.out<float>(2), parts, rows.width));
     if (!dx) return {};
-    return gpu.run("norm gradient", normGradRows<kCentred>, rows.count, threadsForRow(rows.width), gpu.in<float>(0),
-                   gpu.in<float>(1), gpu.in<float>(2), mean(), gpu.in<float>(kInverse), gpu.out<float>(0), rows.width);
+    return gpu.run("norm gradient", gpu::function<normGradRows<kCentred>>, rows.count, threadsForRow(rows.width),
+                   gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), mean(), gpu.in<float>(kInverse), gpu.out<float>(0),
+                   rows.width);
   };
   return makeLaunched("rows", body, 2 * partBytes);
 }
 
-}  // namespace
+}  // namespace norm_cu
 
 Result<std::unique_ptr<Kernel>> makeNorm(const KernelSpec& spec) {
   return spec.op == "LayerNormalization" ? makeForward<true>(spec) : makeForward<false>(spec);

@@ -6,7 +6,7 @@
 #include "kernels/matmul_shape.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace product_cu {
 
 constexpr int kSide = 16;   // a block has kSide × kSide threads
 constexpr int kDepth = 16;  // of a tile, along k
@@ -92,7 +92,9 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, float beta, std::
   // Small results in small tiles: more blocks, and fewer threads without work.
   const std::int64_t shorter = std::min(p.m, p.n);
   const int part = shorter > 32 ? 4 : shorter > 16 ? 2 : 1;
-  const auto kernel = part == 4 ? products<4> : part == 2 ? products<2> : products<1>;
+  const auto kernel = part == 4   ? gpu::function<products<4>>
+                      : part == 2 ? gpu::function<products<2>>
+                                  : gpu::function<products<1>>;
   const std::int64_t blocks = p.batches * blocksFor(p.m, part * kSide) * blocksFor(p.n, part * kSide);
   return makeLaunched("tiles of " + std::to_string(part * kSide), [=](Launcher& gpu) {
     const auto c = hasC ? gpu.in<float>(2) : Global<const float>();
@@ -110,7 +112,7 @@ Status checkOperands(const KernelSpec& spec) {
   return {};
 }
 
-}  // namespace
+}  // namespace product_cu
 
 // a, b, bias? [columns], addend? [as y]
 Result<std::unique_ptr<Kernel>> makeProduct(const KernelSpec& spec) {

@@ -8,7 +8,7 @@
 #include "kernels/reference/reduction/loops.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace reduce_cu {
 
 enum class Term { kValue, kSquare, kAbsolute };
 enum class Finish { kNone, kMean, kRoot };
@@ -85,14 +85,19 @@ std::unique_ptr<Kernel> makeOf(const Plan& plan, bool byBlocks, double start) {
   const std::int64_t blocks = byBlocks ? partials : blocksFor(partials);
   if (plan.parts == 1)
     return makeLaunched("reduction", [=](Launcher& gpu) {
-      return gpu.run("reduction", byBlocks ? reduceByBlocks<Join, kTerm, float> : reduceByThreads<Join, kTerm, float>,
-                     blocks, threads, gpu.in<float>(0), gpu.out<float>(0), plan, start);
+      return gpu.run(
+          "reduction",
+          byBlocks ? gpu::function<reduceByBlocks<Join, kTerm, float>> : gpu::function<reduceByThreads<Join, kTerm, float>>,
+          blocks, threads, gpu.in<float>(0), gpu.out<float>(0), plan, start);
     });
   const auto body = [=](Launcher& gpu) -> Status {
-    SS_TRY(gpu.run("reduction: parts", byBlocks ? reduceByBlocks<Join, kTerm, double> : reduceByThreads<Join, kTerm, double>,
-                   blocks, threads, gpu.in<float>(0), gpu.room<double>(0, partials), plan, start));
-    return gpu.run("reduction", joinParts<Join>, blocksFor(plan.outputs), kThreads, gpu.readRoom<double>(0, partials),
-                   gpu.out<float>(0), plan, byBlocks ? plan.parts : 1, byBlocks ? 1 : plan.outputs);
+    SS_TRY(gpu.run(
+        "reduction: parts",
+        byBlocks ? gpu::function<reduceByBlocks<Join, kTerm, double>> : gpu::function<reduceByThreads<Join, kTerm, double>>,
+        blocks, threads, gpu.in<float>(0), gpu.room<double>(0, partials), plan, start));
+    return gpu.run("reduction", gpu::function<joinParts<Join>>, blocksFor(plan.outputs), kThreads,
+                   gpu.readRoom<double>(0, partials), gpu.out<float>(0), plan, byBlocks ? plan.parts : 1,
+                   byBlocks ? 1 : plan.outputs);
   };
   return makeLaunched("reduction in " + std::to_string(plan.parts) + " parts", body,
                       static_cast<std::size_t>(partials) * sizeof(double));
@@ -131,7 +136,7 @@ Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims
   return makeOf<Plus, Term::kValue>(plan, byBlocks, 0);
 }
 
-}  // namespace
+}  // namespace reduce_cu
 
 Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");

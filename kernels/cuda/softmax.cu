@@ -6,7 +6,7 @@
 #include "kernels/cuda/walk.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace softmax_cu {
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
@@ -86,12 +86,12 @@ Result<Rows> rowsOf(const KernelSpec& spec, const Dims& dims) {
   return Rows{elementCount(dims) / width, width};
 }
 
-}  // namespace
+}  // namespace softmax_cu
 
 Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Rows rows, rowsOf(spec, spec.inputs[0].dims));
-  const auto kernel = spec.op == "LogSoftmax" ? softmaxRows<true> : softmaxRows<false>;
+  const auto kernel = spec.op == "LogSoftmax" ? gpu::function<softmaxRows<true>> : gpu::function<softmaxRows<false>>;
   return makeLaunched("rows", [=](Launcher& gpu) {
     return gpu.run("softmax", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.out<float>(0),
                    rows.width);
@@ -103,7 +103,8 @@ Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec) {
     return notTaken(spec, "elements other than float32");
   if (elementCount(spec.inputs[0].dims) != elementCount(spec.inputs[1].dims)) return notTaken(spec, "operands of two sizes");
   SS_ASSIGN(const Rows rows, rowsOf(spec, spec.inputs[1].dims));
-  const auto kernel = spec.op == "LogSoftmaxGrad" ? softmaxGradRows<true> : softmaxGradRows<false>;
+  const auto kernel =
+      spec.op == "LogSoftmaxGrad" ? gpu::function<softmaxGradRows<true>> : gpu::function<softmaxGradRows<false>>;
   return makeLaunched("rows", [=](Launcher& gpu) {
     return gpu.run("softmax gradient", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.in<float>(1),
                    gpu.out<float>(0), rows.width);
@@ -131,8 +132,8 @@ Result<std::unique_ptr<Kernel>> makeMaskedSoftmax(const KernelSpec& spec) {
   return makeLaunched("rows", [=](Launcher& gpu) {
     const auto added = masking.bools ? Global<const float>() : gpu.in<float>(1);
     const auto kept = masking.bools ? gpu.in<std::uint8_t>(1) : Global<const std::uint8_t>();
-    return gpu.run("masked softmax", maskedSoftmaxRows, rows, threadsForRow(width), gpu.in<float>(0), added, kept, masking,
-                   gpu.out<float>(0), width);
+    return gpu.run("masked softmax", gpu::function<maskedSoftmaxRows>, rows, threadsForRow(width), gpu.in<float>(0), added,
+                   kept, masking, gpu.out<float>(0), width);
   });
 }
 

@@ -82,6 +82,18 @@ inline bool takesScalar(const KernelSpec& spec, std::size_t i) {
          elementCount(spec.inputs[i].dims) == 1;
 }
 
+// --- moving bytes
+
+// Sixteen bytes that are moved at once.
+struct alignas(16) Wide {
+  std::uint64_t low = 0, high = 0;
+};
+// Whether operands at both addresses, and runs of `bytes`, can be moved in words of sixteen bytes.
+inline bool movesWide(const void* from, const void* to, std::int64_t bytes) {
+  const auto both = reinterpret_cast<std::uintptr_t>(from) | reinterpret_cast<std::uintptr_t>(to);
+  return both % sizeof(Wide) == 0 && bytes % static_cast<std::int64_t>(sizeof(Wide)) == 0;
+}
+
 // --- shapes of launches
 
 inline constexpr int kThreads = 256;  // of a block where one thread makes one result

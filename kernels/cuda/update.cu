@@ -6,7 +6,7 @@
 #include "kernels/reference/elementwise/optimizer.h"
 
 namespace stepscope::cuda {
-namespace {
+inline namespace update_cu {
 
 constexpr int kMembers = 16;                       // parameters of a launch
 constexpr int kEach = 4;                           // elements of a thread
@@ -54,6 +54,27 @@ SS_DEVICE int memberOf(const Members& members, std::int64_t block) {
   return at;
 }
 
+// kEach elements at once where all are there, else one by one.
+template <typename T>
+SS_DEVICE void load(const Global<const T>& x, std::int64_t first, int n, T (&to)[kEach]) {
+  if (n == kEach) {
+    const gpu::Four<T> four = x.four(first);
+    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+  } else {
+    for (int e = 0; e < n; ++e) to[e] = x[first + e];
+  }
+}
+template <typename T>
+SS_DEVICE void store(const Global<T>& y, std::int64_t first, int n, const T (&from)[kEach]) {
+  if (n == kEach)
+    y.setFour(first, {from[0], from[1], from[2], from[3]});
+  else
+    for (int e = 0; e < n; ++e) y[first + e] = from[e];
+}
+SS_DEVICE int elementsFrom(std::int64_t first, std::int64_t count) {
+  return static_cast<int>(count - first < kEach ? count - first : kEach);
+}
+
 // Results may lie over what they follow.
 SS_GLOBAL void adamElements(AdamMembers members, Global<const float> f) {
   const AdamMember& o = members.member[memberOf(members, gpu::blockIndex())];
@@ -61,30 +82,21 @@ SS_GLOBAL void adamElements(AdamMembers members, Global<const float> f) {
   if (first >= o.count) return;
   const float keep = f[kKeep], decay = f[kDecay], beta1 = f[kBeta1], rest1 = f[kRest1], beta2 = f[kBeta2], rest2 = f[kRest2],
               scale = f[kScale], rate = f[kRate], root = f[kRoot], eps = f[kEps];
-  const int n = static_cast<int>(o.count - first < kEach ? o.count - first : kEach);
+  const int n = elementsFrom(first, o.count);
   float p[kEach] = {}, g[kEach] = {}, m[kEach] = {}, v[kEach] = {};
-  if (n == kEach) {
-    const gpu::Four<float> p4 = o.p.four(first), g4 = o.g.four(first), m4 = o.m.four(first), v4 = o.v.four(first);
-    p[0] = p4.x, p[1] = p4.y, p[2] = p4.z, p[3] = p4.w;
-    g[0] = g4.x, g[1] = g4.y, g[2] = g4.z, g[3] = g4.w;
-    m[0] = m4.x, m[1] = m4.y, m[2] = m4.z, m[3] = m4.w;
-    v[0] = v4.x, v[1] = v4.y, v[2] = v4.z, v[3] = v4.w;
-  } else {
-    for (int e = 0; e < n; ++e) p[e] = o.p[first + e], g[e] = o.g[first + e], m[e] = o.m[first + e], v[e] = o.v[first + e];
-  }
+  load(o.p, first, n, p);
+  load(o.g, first, n, g);
+  load(o.m, first, n, m);
+  load(o.v, first, n, v);
   for (int e = 0; e < n; ++e) {
     const float gradient = g[e] * scale + decay * p[e];
     m[e] = beta1 * m[e] + rest1 * gradient;
     v[e] = beta2 * v[e] + rest2 * (gradient * gradient);
     p[e] = p[e] * keep - rate * m[e] / (sqrtf(v[e]) * root + eps);
   }
-  if (n == kEach) {
-    o.np.setFour(first, {p[0], p[1], p[2], p[3]});
-    o.nm.setFour(first, {m[0], m[1], m[2], m[3]});
-    o.nv.setFour(first, {v[0], v[1], v[2], v[3]});
-  } else {
-    for (int e = 0; e < n; ++e) o.np[first + e] = p[e], o.nm[first + e] = m[e], o.nv[first + e] = v[e];
-  }
+  store(o.np, first, n, p);
+  store(o.nm, first, n, m);
+  store(o.nv, first, n, v);
 }
 
 struct SgdConstants {
@@ -117,33 +129,47 @@ struct SgdMembers {
 
 SS_GLOBAL void sgdElements(SgdMembers members, Global<const float> f) {
   const SgdMember& o = members.member[memberOf(members, gpu::blockIndex())];
-  const std::int64_t first = (gpu::blockIndex() - o.firstBlock) * kBlock + gpu::threadIndex();
+  const std::int64_t first = (gpu::blockIndex() - o.firstBlock) * kBlock + gpu::threadIndex() * kEach;
+  if (first >= o.count) return;
   const float lr = f[kLr], scale = f[kSgdScale], decay = f[kSgdDecay], momentum = f[kMomentum], fresh = f[kFresh],
               own = f[kOwn], buffered = f[kBuffered];
   const bool isFirst = f[kFirst] != 0;
-  for (std::int64_t i = first; i < first + kBlock && i < o.count; i += gpu::blockSize()) {
-    const float p = o.p[i], g = o.g[i] * scale + decay * p;
-    if (!o.b.present()) {
-      o.np[i] = p - lr * g;
-      continue;
-    }
-    // The first buffer is the gradient, whatever the memory held.
-    const float buffer = isFirst ? g : momentum * o.b[i] + fresh * g;
-    o.nb[i] = buffer;
-    o.np[i] = p - lr * (own * g + buffered * buffer);
+  const int n = elementsFrom(first, o.count);
+  float p[kEach] = {}, g[kEach] = {}, b[kEach] = {};
+  load(o.p, first, n, p);
+  load(o.g, first, n, g);
+  for (int e = 0; e < n; ++e) g[e] = g[e] * scale + decay * p[e];
+  if (!o.b.present()) {
+    for (int e = 0; e < n; ++e) p[e] = p[e] - lr * g[e];
+    store(o.np, first, n, p);
+    return;
   }
+  // The first buffer is the gradient, whatever the memory held.
+  if (!isFirst) load(o.b, first, n, b);
+  for (int e = 0; e < n; ++e) {
+    b[e] = isFirst ? g[e] : momentum * b[e] + fresh * g[e];
+    p[e] = p[e] - lr * (own * g[e] + buffered * b[e]);
+  }
+  store(o.nb, first, n, b);
+  store(o.np, first, n, p);
 }
 
 // next = gradient (+ sum); squares?[block]: of what the block has written.
 SS_GLOBAL void accumulateElements(Global<const float> sum, Global<const float> gradient, Global<const std::uint8_t> first,
                                   Global<float> next, Global<double> squares, std::int64_t count) {
   const bool begins = first[0] != 0;
-  const std::int64_t begin = gpu::blockIndex() * kBlock;
+  const std::int64_t mine = gpu::blockIndex() * kBlock + gpu::threadIndex() * kEach;
   double own = 0;
-  for (std::int64_t i = begin + gpu::threadIndex(); i < begin + kBlock && i < count; i += gpu::blockSize()) {
-    const float value = begins ? static_cast<float>(gradient[i]) : sum[i] + gradient[i];
-    next[i] = value;
-    own += static_cast<double>(value) * static_cast<double>(value);
+  if (mine < count) {
+    const int n = elementsFrom(mine, count);
+    float value[kEach] = {}, before[kEach] = {};
+    load(gradient, mine, n, value);
+    if (!begins) load(sum, mine, n, before);
+    for (int e = 0; e < n; ++e) {
+      if (!begins) value[e] = before[e] + value[e];
+      own += static_cast<double>(value[e]) * static_cast<double>(value[e]);
+    }
+    store(next, mine, n, value);
   }
   if (!squares.present()) return;
   own = joinBlock<Plus>(own);
@@ -206,7 +232,7 @@ Status inGroups(const std::vector<Place>& places, Run&& run) {
   return {};
 }
 
-}  // namespace
+}  // namespace update_cu
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   const bool several = spec.op == "AdamUpdates";
@@ -219,8 +245,8 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   const AdamParams params(spec.attrs);
   const AdamConstants constants{params.beta1, params.beta2, params.eps, params.weightDecay, params.decoupled};
   const auto body = [=](Launcher& gpu) -> Status {
-    SS_TRY(gpu.run("adam: factors", adamFactors, 1, 1, constants, gpu.in<float>(shared), gpu.in<std::int64_t>(shared + 1),
-                   gpu.in<float>(shared + 2), gpu.room<float>(0, kAdamFactors)));
+    SS_TRY(gpu.run("adam: factors", gpu::function<adamFactors>, 1, 1, constants, gpu.in<float>(shared),
+                   gpu.in<std::int64_t>(shared + 1), gpu.in<float>(shared + 2), gpu.room<float>(0, kAdamFactors)));
     return inGroups(places, [&](std::size_t first, std::size_t last) {
       AdamMembers members;
       std::int64_t blocks = 0;
@@ -237,7 +263,7 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
                                            blocks};
         blocks += blocksFor(count, kBlock);
       }
-      return gpu.run("adam", adamElements, blocks, kThreads, members, gpu.readRoom<float>(0, kAdamFactors));
+      return gpu.run("adam", gpu::function<adamElements>, blocks, kThreads, members, gpu.readRoom<float>(0, kAdamFactors));
     });
   };
   return makeLaunched("update", body, kAdamFactors * sizeof(float));
@@ -254,8 +280,8 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
   const SgdParams params(spec.attrs);
   const SgdConstants constants{params.momentum, params.dampening, params.weightDecay, params.nesterov};
   const auto body = [=](Launcher& gpu) -> Status {
-    SS_TRY(gpu.run("sgd: factors", sgdFactors, 1, 1, constants, gpu.in<float>(shared), gpu.in<float>(shared + 1),
-                   gpu.in<std::int64_t>(shared + 2), gpu.room<float>(0, kSgdFactors)));
+    SS_TRY(gpu.run("sgd: factors", gpu::function<sgdFactors>, 1, 1, constants, gpu.in<float>(shared),
+                   gpu.in<float>(shared + 1), gpu.in<std::int64_t>(shared + 2), gpu.room<float>(0, kSgdFactors)));
     return inGroups(places, [&](std::size_t first, std::size_t last) {
       SgdMembers members;
       std::int64_t blocks = 0;
@@ -270,7 +296,7 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
                                            blocks};
         blocks += blocksFor(count, kBlock);
       }
-      return gpu.run("sgd", sgdElements, blocks, kThreads, members, gpu.readRoom<float>(0, kSgdFactors));
+      return gpu.run("sgd", gpu::function<sgdElements>, blocks, kThreads, members, gpu.readRoom<float>(0, kSgdFactors));
     });
   };
   return makeLaunched("update", body, kSgdFactors * sizeof(float));
@@ -287,11 +313,11 @@ Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
   const bool squares = spec.outputPresent(1);
   const auto body = [=](Launcher& gpu) -> Status {
     const auto parts = squares ? gpu.room<double>(0, blocks) : Global<double>();
-    SS_TRY(gpu.run("accumulate", accumulateElements, blocks, kThreads, gpu.in<float>(0), gpu.in<float>(1),
+    SS_TRY(gpu.run("accumulate", gpu::function<accumulateElements>, blocks, kThreads, gpu.in<float>(0), gpu.in<float>(1),
                    gpu.in<std::uint8_t>(2), gpu.out<float>(0), parts, count));
     if (!squares) return {};
-    return gpu.run("accumulate: squares", sumSquares, 1, threadsForRow(blocks), gpu.readRoom<double>(0, blocks),
-                   gpu.out<float>(1), blocks);
+    return gpu.run("accumulate: squares", gpu::function<sumSquares>, 1, threadsForRow(blocks),
+                   gpu.readRoom<double>(0, blocks), gpu.out<float>(1), blocks);
   };
   return makeLaunched("accumulate", body, squares ? static_cast<std::size_t>(blocks) * sizeof(double) : 0);
 }

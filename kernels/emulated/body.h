@@ -2,35 +2,20 @@
 // what differs is that every access, barrier and shuffle is checked.
 #pragma once
 
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 #include <utility>
 
+#include "kernels/emulated/direct.h"
 #include "kernels/emulated/launch.h"
-#include "kernels/half.h"
+#include "kernels/emulated/threads.h"
 #include "kernels/kernel.h"
-
-#define SS_GLOBAL
-#define SS_DEVICE inline
 
 namespace stepscope::gpu {
 
 using emulated::Access;
-using emulated::Memory;
-using emulated::Ref;
-using Half = Float16;
-using BFloat = BFloat16;
 
-// All lanes of a warp.
-inline constexpr unsigned kFullWarp = 0xffffffffu;
-
-// Four neighbours that are loaded and stored at once.
-template <typename T>
-struct alignas(4 * sizeof(T)) Four {
-  T x, y, z, w;
-};
-
-// Elements of an operand. Empty where the operand is absent.
+// Elements of an operand. Empty where the operand is absent. One word, as in the body for nvcc: where launches are direct it
+// is the address itself, and no code of the host follows it.
 template <typename T>
 class Global {
  public:
@@ -40,11 +25,11 @@ class Global {
   Ref<T> operator[](std::int64_t i) const { return {checked(i, 1), i}; }
 
   Four<std::remove_const_t<T>> four(std::int64_t i) const {
-    const Memory& m = aligned(i);
+    const Memory& m = aligned(i, 4);
     return {Ref<T>(m, i), Ref<T>(m, i + 1), Ref<T>(m, i + 2), Ref<T>(m, i + 3)};
   }
   void setFour(std::int64_t i, const Four<T>& v) const {
-    const Memory& m = aligned(i);
+    const Memory& m = aligned(i, 4);
     Ref<T>(m, i) = v.x;
     Ref<T>(m, i + 1) = v.y;
     Ref<T>(m, i + 2) = v.z;
@@ -59,73 +44,38 @@ class Global {
     return std::exchange(place, place + value);
   }
 
+  // Of `count` elements that are moved at once: they are there, and their address is a multiple of their bytes (16 at most).
+  const Memory& aligned(std::int64_t i, std::int64_t count) const {
+    const Memory& m = checked(i, count);
+    const std::size_t bytes = std::min<std::size_t>(16, static_cast<std::size_t>(count) * sizeof(T));
+    if ((reinterpret_cast<std::uintptr_t>(m.address) + static_cast<std::size_t>(i) * sizeof(T)) % bytes != 0)
+      emulated::misaligned(m, i, bytes);
+    return m;
+  }
+
  private:
   const Memory& checked(std::int64_t i, std::int64_t count) const {
     if (memory_ == nullptr) emulated::absentOperand();
     if (i < 0 || i + count > memory_->count) emulated::outOfBounds(*memory_, i, count);
     return *memory_;
   }
-  const Memory& aligned(std::int64_t i) const {
-    const Memory& m = checked(i, 4);
-    constexpr std::size_t kBytes = 4 * sizeof(T);
-    if ((reinterpret_cast<std::uintptr_t>(m.address) + static_cast<std::size_t>(i) * sizeof(T)) % kBytes != 0)
-      emulated::misaligned(m, i, kBytes);
-    return m;
-  }
   const Memory* memory_ = nullptr;
 };
 
-// An array that the threads of a block share; it holds nothing at first.
+// Eight elements from `i` on, a multiple of 8; two times four here.
 template <typename T>
-class Shared {
- public:
-  explicit Shared(const Memory* memory) : memory_(memory) {}
-  Ref<T> operator[](std::int64_t i) const {
-    if (i < 0 || i >= memory_->count) emulated::outOfBounds(*memory_, i, 1);
-    return {*memory_, i};
+void loadEight(const Global<const T>& x, std::int64_t i, T (&to)[8]) {
+  x.aligned(i, 8);
+  for (int h = 0; h < 8; h += 4) {
+    const Four<T> four = x.four(i + h);
+    to[h] = four.x, to[h + 1] = four.y, to[h + 2] = four.z, to[h + 3] = four.w;
   }
-
- private:
-  const Memory* memory_;
-};
-#define SS_SHARED(T, name, count)           \
-  static constexpr char ssKeyOf_##name = 0; \
-  const ::stepscope::gpu::Shared<T> name(   \
-      ::stepscope::emulated::runningLaunch->sharedArray(&ssKeyOf_##name, count, sizeof(T)))
-
-// Where the thread is: in its block, and the block in the grid; and how large they are.
-inline int threadIndex() { return emulated::runningLaunch->lane->thread; }
-inline int blockSize() { return emulated::runningLaunch->threads(); }
-inline std::int64_t blockIndex() { return emulated::runningLaunch->block; }
-inline std::int64_t gridSize() { return emulated::runningLaunch->blocks(); }
-
-// Barriers: all threads of the block, or the lanes of the mask. With a vote: whether any thread's is true.
-inline void syncThreads(int line = __builtin_LINE()) { emulated::runningLaunch->barrier(line); }
-inline bool syncThreadsOr(bool vote, int line = __builtin_LINE()) { return emulated::runningLaunch->barrierOr(vote, line); }
-inline void syncWarp(unsigned mask = kFullWarp, int line = __builtin_LINE()) {
-  emulated::runningLaunch->inWarp(emulated::Launch::kSync, mask, 0, 0, line);
 }
-// The value of another lane of the mask.
 template <typename T>
-T shuffle(T value, int source, unsigned mask = kFullWarp, int line = __builtin_LINE()) {
-  static_assert(sizeof(T) <= 8);
-  std::uint64_t word = 0;
-  std::memcpy(&word, &value, sizeof(T));
-  word = emulated::runningLaunch->inWarp(emulated::Launch::kShuffle, mask, word, source, line);
-  std::memcpy(&value, &word, sizeof(T));
-  return value;
+void storeEight(const Global<T>& y, std::int64_t i, const T (&from)[8]) {
+  y.aligned(i, 8);
+  for (int h = 0; h < 8; h += 4) y.setFour(i + h, {from[h], from[h + 1], from[h + 2], from[h + 3]});
 }
-// The value of the lane whose number differs by the bits of `lanes`.
-template <typename T>
-T shuffleXor(T value, int lanes, unsigned mask = kFullWarp, int line = __builtin_LINE()) {
-  return shuffle(value, (threadIndex() % 32) ^ lanes, mask, line);
-}
-// Bit l: the vote of lane l, of the mask.
-inline unsigned ballot(bool vote, unsigned mask = kFullWarp, int line = __builtin_LINE()) {
-  return static_cast<unsigned>(emulated::runningLaunch->inWarp(emulated::Launch::kBallot, mask, vote ? 1 : 0, 0, line));
-}
-// The number of the lowest bit that is set.
-inline int firstBit(unsigned word) { return __builtin_ffs(static_cast<int>(word)) - 1; }
 
 // Where a kernel says that an operand holds a value it must not hold. The one with the smallest position is told.
 class Complaint {
@@ -141,24 +91,24 @@ class Complaint {
 // What the host side of a kernel puts its launches together with. One lives as long as Kernel::run.
 class Launcher {
  public:
-  explicit Launcher(const KernelCall& call) : call_(call) {}
+  explicit Launcher(const KernelCall& call) : call_(call), direct_(directLaunches) {}
   const KernelCall& call() const { return call_; }
 
-  // Operands of the next launch.
+  // Operands of the next launch, as elements of T.
   template <typename T>
   Global<const T> in(std::size_t i) {
     if (!call_.inputPresent(i)) return {};
-    return Global<const T>(add("input", i, call_.inputs[i].data, call_.inputs[i].elements(), sizeof(T), Access::kRead));
+    return Global<const T>(add("input", i, call_.inputs[i].data, count<T>(call_.inputs[i]), sizeof(T), Access::kRead));
   }
   template <typename T>
   Global<T> out(std::size_t i, Access access = Access::kWrite) {
     if (!call_.outputPresent(i)) return {};
-    return Global<T>(add("output", i, call_.outputs[i].data, call_.outputs[i].elements(), sizeof(T), access));
+    return Global<T>(add("output", i, call_.outputs[i].data, count<T>(call_.outputs[i]), sizeof(T), access));
   }
   template <typename T>
   Global<const T> readOut(std::size_t i) {
     if (!call_.outputPresent(i)) return {};
-    return Global<const T>(add("output", i, call_.outputs[i].data, call_.outputs[i].elements(), sizeof(T), Access::kRead));
+    return Global<const T>(add("output", i, call_.outputs[i].data, count<T>(call_.outputs[i]), sizeof(T), Access::kRead));
   }
   // `count` elements of the workspace, from byte `offset` on.
   template <typename T>
@@ -170,17 +120,24 @@ class Launcher {
     return Global<const T>(addRoom(offset, count, sizeof(T), Access::kRead));
   }
   Complaint complaint(emulated::ErrorOf error) {
+    if (direct_) {
+      auto place = direct_->complaint(std::move(error));
+      if (!place) wrong_ = tl::make_unexpected(std::move(place).error());
+      return Complaint(place ? static_cast<emulated::Launch*>(*place) : nullptr);
+    }
     pending().setComplaint(std::move(error));
     return Complaint(&pending());
   }
 
-  // Puts kernel(arguments…) on the stream of the call, for `blocks` blocks of `threads` threads.
+  // Puts function(arguments…) on the stream of the call, for `blocks` blocks of `threads` threads.
   template <typename... P, typename... A>
-  Status run(const char* name, void (*kernel)(P...), std::int64_t blocks, int threads, A... arguments) {
+  Status run(const char* name, KernelFunction<P...> function, std::int64_t blocks, int threads, A... arguments) {
+    if (direct_) return runDirect<P...>(name, function, blocks, threads, arguments...);
     emulated::Launch& launch = pending();
     launch.rename(name);
-    launch.prepare(blocks, threads, [kernel, arguments...] { kernel(arguments...); });
-    SS_TRY(std::exchange(wrong_, Status()));
+    launch.prepare(blocks, threads, [entry = function.entry, arguments...] { entry(arguments...); });
+    if (Status status = std::exchange(wrong_, Status()); !status)
+      return fail(status.error().code, "kernel '" + launch.kernel() + "': " + status.error().message);
     return submitLaunch(std::move(pending_), call_.stream);
   }
 
@@ -189,11 +146,25 @@ class Launcher {
     if (!pending_) pending_ = std::make_unique<emulated::Launch>();
     return *pending_;
   }
+  // Elements of T that the operand holds, whose own may be smaller.
+  template <typename T>
+  static std::int64_t count(const TensorView& view) {
+    return static_cast<std::int64_t>(view.bytes() / sizeof(T));
+  }
+  // The arguments have the types of the parameters here, so that their bytes are those that the GPU reads.
+  template <typename... P>
+  Status runDirect(const char* name, const KernelFunction<P...>& function, std::int64_t blocks, int threads,
+                   P... arguments) {
+    SS_TRY(std::exchange(wrong_, Status()));
+    void* parameters[] = {&arguments...};
+    return direct_->launch({name, *function.tag, blocks, threads, parameters, call_.stream});
+  }
   const Memory* add(const char* what, std::size_t i, void* address, std::int64_t count, std::size_t size, Access access);
   const Memory* addRoom(std::size_t offset, std::int64_t count, std::size_t size, Access access);
   static Status submitLaunch(std::unique_ptr<emulated::Launch> launch, StreamId stream);
 
   const KernelCall& call_;
+  DirectLaunches* const direct_;
   std::unique_ptr<emulated::Launch> pending_;
   Status wrong_;  // an operand of the pending launch that the call has not
 };

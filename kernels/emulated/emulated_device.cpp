@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/converted_kernel.h"
 #include "kernels/emulated/body.h"
 #include "kernels/emulated/fibres.h"
 #include "kernels/emulated/order.h"
@@ -31,15 +30,6 @@ struct Event final : DeviceEvent {
   std::shared_ptr<Records> records = std::make_shared<Records>();  // commands may outlive the event
 };
 Records& recordsOf(const DeviceEvent& event) { return *static_cast<const Event&>(event).records; }
-
-// Whether kernels/cuda has a kernel that takes the spec as it is.
-bool hasKernel(const KernelSpec& spec) {
-  const auto plain = [](const OperandSpec& operand) { return operand.layout == Layout::kPlain; };
-  if (!std::ranges::all_of(spec.inputs, plain) || !std::ranges::all_of(spec.outputs, plain)) return false;
-  return std::ranges::any_of(cudaKernels(), [&](const KernelEntry& entry) {
-    return entry.domain == spec.domain && entry.op == spec.op && entry.make(spec).has_value();
-  });
-}
 
 // What waits on a stream: work, or an event that must have been reached.
 struct Command {
@@ -127,9 +117,7 @@ class EmulatedDevice final : public Device {
     return answer();
   }
 
-  bool takes(const KernelSpec& spec) const override {
-    return !order_.lacks.contains(spec.op) && (hasKernel(spec) || (canBeConverted(spec) && hasKernel(widened(spec))));
-  }
+  bool takes(const KernelSpec& spec) const override { return !order_.lacks.contains(spec.op) && cudaTakes(spec); }
 
   Status launch(Kernel& kernel, const KernelCall& call) override {
     EmulatedDevice* const before = std::exchange(launching, this);
@@ -241,16 +229,19 @@ class EmulatedDevice final : public Device {
 
 namespace gpu {
 
+constinit thread_local DirectLaunches* directLaunches = nullptr;
+
 const Memory* Launcher::add(const char* what, std::size_t i, void* address, std::int64_t count, std::size_t size,
                             Access access) {
+  if (direct_) return static_cast<const Memory*>(address);
   return pending().addOperand(fmt::format("{} {}", what, i), address, count, size, access);
 }
 
 const Memory* Launcher::addRoom(std::size_t offset, std::int64_t count, std::size_t size, Access access) {
   const std::size_t bytes = static_cast<std::size_t>(count) * size;
   if (offset + bytes > call_.workspace.size())
-    wrong_ = fail(ErrorCode::kInternal, fmt::format("kernel '{}': {} bytes from byte {} of a workspace of {} bytes",
-                                                    pending().kernel(), bytes, offset, call_.workspace.size()));
+    wrong_ = fail(ErrorCode::kInternal,
+                  fmt::format("{} bytes from byte {} of a workspace of {} bytes", bytes, offset, call_.workspace.size()));
   return add("workspace from byte", offset, call_.workspace.data() + offset, count, size, access);
 }
 

@@ -128,7 +128,7 @@ TEST(Devices, AreFoundByName) {
   EXPECT_FALSE((*lacking)->takes({.op = "MatMul"}));
   EXPECT_TRUE((*lacking)->takes({.op = "Exp"}));
   EXPECT_EQ(findDevice("cuda:0").error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(findDevice("abacus").error().message, "device 'abacus': unknown; expected cpu, emulated or mirror");
+  EXPECT_EQ(findDevice("abacus").error().message, "device 'abacus': unknown; expected auto, cpu, cuda, emulated or mirror");
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""Every kernel of kernels/cuda compiles with nvcc for sm_80 and sm_90, without a warning and without register spills.
+"""What can be said of the kernels of kernels/cuda without a GPU: nvcc compiles every file without a warning, no kernel spills
+registers, each fills at least half of a multiprocessor at the shape of its launches or has a reason not to, those that memory
+bounds move 16 bytes at once, and the GPU code has every kernel that the host launches, under a name by which it is found.
 
-    nvcc_test.py SOURCE_FOLDER
+    nvcc_test.py SOURCE_FOLDER FAKE_DRIVER [--all]
 
-Exit code 77 where there is no nvcc (on PATH or in /usr/local/cuda/bin).
+FAKE_DRIVER: the library of tests/kernels/fake_gpu, which knows the kernels that the host launches. --all: for sm_80, sm_90 and PTX,
+as the preset cuda builds them, and their size; else for sm_90. Exit code 77 where there is no nvcc (on PATH or in
+/usr/local/cuda/bin).
 """
 
+import ctypes
 import pathlib
 import re
 import shutil
@@ -14,56 +19,157 @@ import sys
 import tempfile
 
 SKIPPED = 77
-ARCHITECTURES = ("80", "90")
+MOST_BYTES = 30 << 20  # of all GPU code, so that a program stays below 40 MB
+ENTRY = re.compile(r"Compiling entry function '([^']+)' for 'sm_(\d+)'")
 SPILL = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers")
+SHARED = re.compile(r"(\d+) bytes smem")
+WIDE_MOVE = re.compile(r"\b(ld|st)\.global(\.\w+)*\.(v4\.[a-z]32|v2\.[a-z]64)\b")
+
+# --- of a multiprocessor: bytes of shared memory; registers, threads and blocks are the same for both
+SHARED_BYTES = {"80": 164 << 10, "90": 228 << 10}
+REGISTERS, MOST_THREADS, MOST_BLOCKS, WARP = 65536, 2048, 32, 32
+
+# Threads of a block, where they are not 256. 1: a few sums that one thread makes for all others.
+THREADS = {"addPicks": 32, "adamFactors": 1, "sgdFactors": 1}
+# Kernels below one half, by the beginning of their names, and why.
+REASONS = {
+    "conv_cu::convolve<": "positions in a window are worked out in 64 bits, beside up to 16 sums and 8 operands",
+    "elementwise_cu::elementwise<-1, 24, ": "interprets a chain: its values lie in local memory, whose traffic bounds it",
+    "update_cu::adamElements": "a thread has four loads of 16 bytes under way, which hides the latency of memory with fewer threads",
+    "product_cu::products<4>": "a thread keeps 16 sums and 8 operands in registers, so that a product reads shared memory less often",
+}
+# Kernels that memory bounds: each moves 16 bytes at once.
+WIDE = re.compile(
+    r"elementwise_cu::elementwise<|cast_cu::cast<|update_cu::(adamElements|sgdElements|accumulateElements)|dropout_cu::"
+    r"|movement_cu::moveElements<stepscope::cuda::Wide>|gather_cu::(begin|gatherElements<stepscope::cuda::Wide)"
+)
 
 
 def find_nvcc():
     return shutil.which("nvcc") or next((p for p in ["/usr/local/cuda/bin/nvcc"] if pathlib.Path(p).exists()), None)
 
 
-def problems_of(nvcc, root, file, architecture, folder):
-    """What is wrong with one file on one architecture, and how many kernels it has."""
-    out = pathlib.Path(folder) / f"{file.stem}.{architecture}.cubin"
-    command = [nvcc, "-std=c++20", "-O2", f"-I{root}", f"-gencode=arch=compute_{architecture},code=sm_{architecture}"]
-    command += ["-Xptxas", "-v", "-cubin", "-o", str(out), str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    text = done.stdout + done.stderr
-    name = f"{file.relative_to(root)} for sm_{architecture}"
-    if done.returncode != 0:
-        return [f"{name}: nvcc failed:\n{text[-2000:]}"], 0
-    problems = [f"{name}: {line}" for line in text.splitlines() if "warning" in line.lower()]
-    kernel, kernels = "", 0
-    for line in text.splitlines():
-        if "Compiling entry function" in line:
-            kernel, kernels = line.split("'")[1], kernels + 1
-        spill = SPILL.search(line)
-        if spill and (int(spill[1]) or int(spill[2])):
-            problems.append(f"{name}: {kernel}: {line.strip()}; expected none")
-    return problems, kernels
+def names_of(symbols):
+    """The kernel of each symbol as C++ writes it, without its parameters."""
+    text = subprocess.run(["c++filt", "-t"], input="\n".join(symbols), capture_output=True, text=True, check=True).stdout
+    return [name_of(line) for line in text.splitlines()]
+
+
+def name_of(text):
+    tag = re.fullmatch(r"stepscope::gpu::KernelTag<&(.*)>", text)
+    if tag:
+        text = tag[1]
+        text = text[1:-1] if text.startswith("(") else text
+    text = text.removeprefix("void ")
+    depth = 0
+    for i, letter in enumerate(text):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "(" and depth == 0:
+            return text[:i]
+    return text
+
+
+def occupancy(architecture, registers, shared, threads):
+    """The part of a multiprocessor's threads that can be there at once."""
+    warps = -(-threads // WARP)
+    blocks = min(MOST_BLOCKS, MOST_THREADS // (warps * WARP), REGISTERS // (-(-max(registers, 1) // 8) * 8 * WARP * warps))
+    if shared:
+        blocks = min(blocks, SHARED_BYTES[architecture] // (shared + 1024))
+    return blocks * warps * WARP / MOST_THREADS
+
+
+def kernels_in(log):
+    """(symbol, architecture, registers, bytes of shared memory, spills) of every kernel that the output of nvcc names."""
+    kernels, spills = [], False
+    symbol = architecture = None
+    for line in log.splitlines():
+        if entry := ENTRY.search(line):
+            symbol, architecture, spills = entry[1], entry[2], False
+        elif spill := SPILL.search(line):
+            spills = spill[1] != "0" or spill[2] != "0"
+        elif (used := USED.search(line)) and symbol:
+            shared = SHARED.search(line)
+            kernels.append((symbol, architecture, int(used[1]), int(shared[1]) if shared else 0, spills))
+            symbol = None
+    return kernels
+
+
+def wide_in(ptx):
+    """The symbols of the kernels that move 16 bytes at once."""
+    found = set()
+    for piece in ptx.split(".entry ")[1:]:
+        symbol = re.match(r"\w+", piece)
+        if symbol and WIDE_MOVE.search(piece):
+            found.add(symbol[0])
+    return found
+
+
+def launched(library):
+    """The names of the kernels that the host launches."""
+    tags = []
+    each = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
+    note = each(lambda name, _: tags.append(name.decode()))
+    ctypes.CDLL(str(library)).fakeGpuKernels(note, None)
+    return set(names_of(tags))
+
+
+def problems_of(kernels, names, wide):
+    for (symbol, architecture, registers, shared, spills), name in zip(kernels, names):
+        short = name.removeprefix("stepscope::cuda::")
+        where = f"{short} for sm_{architecture}"
+        if spills:
+            yield f"{where}: spills registers; expected none"
+        threads = next((count for part, count in THREADS.items() if f"::{part}" in short), 256)
+        part = occupancy(architecture, registers, shared, threads)
+        if threads > 1 and part < 0.5 and not short.startswith(tuple(REASONS)):
+            yield f"{where}: {registers} registers and {shared} bytes shared: {part:.0%} of a multiprocessor; expected 50% or a reason"
+        if WIDE.search(short) and symbol not in wide:
+            yield f"{where}: no load or store of 16 bytes; expected one in a kernel that memory bounds"
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
     root = pathlib.Path(sys.argv[1])
     nvcc = find_nvcc()
     if nvcc is None:
         print("skipped: no nvcc on PATH or in /usr/local/cuda/bin")
         return SKIPPED
-    files = sorted((root / "kernels" / "cuda").glob("*.cu"))
-    if not files:
-        sys.exit(f"no .cu files in {root / 'kernels' / 'cuda'}")
-    failures = 0
+    sys.path.insert(0, str(root / "kernels" / "cuda_device"))
+    from compile_gpu_code import TARGETS, command_of
+
+    everything = "--all" in sys.argv
+    targets = TARGETS if everything else ("arch=compute_90,code=sm_90",)
+    failures, total, compiled = 0, 0, set()
     with tempfile.TemporaryDirectory() as folder:
-        for file in files:
-            for architecture in ARCHITECTURES:
-                problems, kernels = problems_of(nvcc, root, file, architecture, folder)
-                print(f"{file.name} sm_{architecture}: {kernels} kernels, {len(problems)} problems", flush=True)
-                for problem in problems:
-                    print("  " + problem)
-                failures += len(problems)
-    return 1 if failures else 0
+        for file in sorted((root / "kernels" / "cuda").glob("*.cu")):
+            out = pathlib.Path(folder) / f"{file.stem}.fatbin"
+            command = command_of(nvcc, root, file, out, targets) + ["--keep", "--keep-dir", folder]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            log = done.stdout + done.stderr
+            problems = [f"nvcc failed:\n{log[-2000:]}"] if done.returncode else []
+            problems += [line for line in log.splitlines() if "warning" in line.lower()]
+            kernels = kernels_in(log)
+            names = names_of([kernel[0] for kernel in kernels])
+            compiled |= set(names)
+            ptx = "".join(path.read_text() for path in pathlib.Path(folder).glob(f"{file.stem}*.ptx"))
+            problems += problems_of(kernels, names, wide_in(ptx))
+            size = out.stat().st_size if out.exists() else 0
+            total += size
+            print(f"{file.name}: {len(set(names))} kernels, {size} bytes, {len(problems)} problems", flush=True)
+            for problem in problems:
+                print("  " + problem)
+            failures += len(problems)
+    wanted = launched(sys.argv[2])
+    for name in sorted(wanted - compiled):
+        print(f"the host launches {name}, which no GPU code has")
+        failures += 1
+    print(f"{len(compiled)} kernels, {len(wanted)} of them launched by the host; {total} bytes of GPU code")
+    if total > MOST_BYTES:
+        print(f"expected at most {MOST_BYTES} bytes")
+        failures += 1
+    return 1 if failures or not wanted else 0
 
 
 if __name__ == "__main__":

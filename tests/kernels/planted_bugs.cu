@@ -159,15 +159,15 @@ SS_GLOBAL void writesTwoResults(X x, Y y, Y z) {
 
 template <void (*kKernel)(X, Y)>
 Status plain(Launcher& gpu) {
-  return gpu.run("planted", kKernel, 1, kN, gpu.in<float>(0), gpu.out<float>(0));
+  return gpu.run("planted", gpu::function<kKernel>, 1, kN, gpu.in<float>(0), gpu.out<float>(0));
 }
 template <void (*kKernel)(X, Y)>
 Status part(Launcher& gpu) {
-  return gpu.run("planted", kKernel, 1, kN, gpu.in<float>(0), gpu.out<float>(0, Access::kPart));
+  return gpu.run("planted", gpu::function<kKernel>, 1, kN, gpu.in<float>(0), gpu.out<float>(0, Access::kPart));
 }
 template <void (*kKernel)(X, Y)>
 Status readWrite(Launcher& gpu) {
-  return gpu.run("planted", kKernel, 1, kN, gpu.in<float>(0), gpu.out<float>(0, Access::kReadWrite));
+  return gpu.run("planted", gpu::function<kKernel>, 1, kN, gpu.in<float>(0), gpu.out<float>(0, Access::kReadWrite));
 }
 
 }  // namespace
@@ -186,7 +186,8 @@ const std::vector<PlantedBug>& plantedBugs() {
       {"ShuffleFromOutsideTheMask", plain<shuffleFromOutsideTheMask>, "in a shuffle whose mask is"},
       {"ShuffleOfAPartialWarp",
        [](Launcher& gpu) {
-         return gpu.run("planted", shuffleOfAPartialWarp, 1, 48, gpu.in<float>(0), gpu.out<float>(0, Access::kPart));
+         return gpu.run("planted", gpu::function<shuffleOfAPartialWarp>, 1, 48, gpu.in<float>(0),
+                        gpu.out<float>(0, Access::kPart));
        },
        "which a block of 48 threads has not"},
       {"VoteInABranch", part<voteInABranch>, "in the vote of line"},
@@ -199,7 +200,8 @@ const std::vector<PlantedBug>& plantedBugs() {
       {"FourTooFar", plain<fourTooFar>, "of 64"},
       {"ReadsAnAbsentOperand",
        [](Launcher& gpu) {
-         return gpu.run("planted", readsAnAbsentOperand, 1, kN, gpu.in<float>(0), gpu.in<float>(9), gpu.out<float>(0));
+         return gpu.run("planted", gpu::function<readsAnAbsentOperand>, 1, kN, gpu.in<float>(0), gpu.in<float>(9),
+                        gpu.out<float>(0));
        },
        "an operand that is absent"},
       {"MisalignedLoad", plain<misalignedLoad>, "whose address is no multiple of 16"},
@@ -208,40 +210,45 @@ const std::vector<PlantedBug>& plantedBugs() {
       {"AddsToAResult", plain<addsToAResult>, "which nobody has written"},
       {"ReadsEmptyWorkspace",
        [](Launcher& gpu) {
-         return gpu.run("planted", readsEmptyWorkspace, 1, kN, gpu.in<float>(0), gpu.out<float>(0),
+         return gpu.run("planted", gpu::function<readsEmptyWorkspace>, 1, kN, gpu.in<float>(0), gpu.out<float>(0),
                         gpu.room<float>(0, kN, Access::kPart));
        },
        "which nobody has written"},
       {"BlocksWriteTheSame",
-       [](Launcher& gpu) { return gpu.run("planted", blocksWriteTheSame, 2, kN, gpu.in<float>(0), gpu.out<float>(0)); },
+       [](Launcher& gpu) {
+         return gpu.run("planted", gpu::function<blocksWriteTheSame>, 2, kN, gpu.in<float>(0), gpu.out<float>(0));
+       },
        "with no barrier between"},
       {"ThreadsWriteTheSame", part<threadsWriteTheSame>, "with no barrier between"},
       {"ReadsAnotherBlocksResult",
        [](Launcher& gpu) {
-         return gpu.run("planted", readsAnotherBlocksResult, 2, 32, gpu.in<float>(0), gpu.out<float>(0));
+         return gpu.run("planted", gpu::function<readsAnotherBlocksResult>, 2, 32, gpu.in<float>(0), gpu.out<float>(0));
        },
        ""},  // as above
       {"SumsWithoutAtomics", plain<sumsWithoutAtomics>, "with no barrier between"},
       {"AtomicsBesideAStore", readWrite<atomicsBesideAStore>, "with no barrier between"},
       {"InPlaceFromTheNeighbour",
        [](Launcher& gpu) {
-         return gpu.run("planted", inPlaceFromTheNeighbour, 1, kN, gpu.readOut<float>(0), gpu.out<float>(0));
+         return gpu.run("planted", gpu::function<inPlaceFromTheNeighbour>, 1, kN, gpu.readOut<float>(0), gpu.out<float>(0));
        },
        "with no barrier between"},
       {"SharesTooMuch", plain<sharesTooMuch>, "65536 bytes of shared memory"},
       {"BlockTooLarge",
-       [](Launcher& gpu) { return gpu.run("planted", copies, 1, 2048, gpu.in<float>(0), gpu.out<float>(0)); },
+       [](Launcher& gpu) { return gpu.run("planted", gpu::function<copies>, 1, 2048, gpu.in<float>(0), gpu.out<float>(0)); },
        "blocks of 2048 threads"},
-      {"NoBlocks", [](Launcher& gpu) { return gpu.run("planted", copies, 0, kN, gpu.in<float>(0), gpu.out<float>(0)); },
+      {"NoBlocks",
+       [](Launcher& gpu) { return gpu.run("planted", gpu::function<copies>, 0, kN, gpu.in<float>(0), gpu.out<float>(0)); },
        "0 blocks"},
       {"ResultsOverEachOther",
        [](Launcher& gpu) {
-         return gpu.run("planted", writesTwoResults, 1, kN, gpu.in<float>(0), gpu.out<float>(0), gpu.out<float>(0));
+         return gpu.run("planted", gpu::function<writesTwoResults>, 1, kN, gpu.in<float>(0), gpu.out<float>(0),
+                        gpu.out<float>(0));
        },
        "lie over each other and both are written"},
       {"WorkspaceTooSmall",
        [](Launcher& gpu) {
-         return gpu.run("planted", writesTwoResults, 1, kN, gpu.in<float>(0), gpu.out<float>(0), gpu.room<float>(8192, kN));
+         return gpu.run("planted", gpu::function<writesTwoResults>, 1, kN, gpu.in<float>(0), gpu.out<float>(0),
+                        gpu.room<float>(8192, kN));
        },
        "of a workspace of 256 bytes"},
   };
@@ -251,7 +258,10 @@ const std::vector<PlantedBug>& plantedBugs() {
 const std::vector<PlantedBug>& soundKernels() {
   static const std::vector<PlantedBug> kSound{
       {"Copy", plain<copies>, ""},
-      {"InPlace", [](Launcher& gpu) { return gpu.run("sound", copies, 1, kN, gpu.readOut<float>(0), gpu.out<float>(0)); },
+      {"InPlace",
+       [](Launcher& gpu) {
+         return gpu.run("sound", gpu::function<copies>, 1, kN, gpu.readOut<float>(0), gpu.out<float>(0));
+       },
        ""},
   };
   return kSound;

@@ -16,7 +16,7 @@ BETWEEN = [
     (("plugins/abi",), r'"(app|views|storage|engine|kernels)/'),
     (("engine", "kernels", "storage", "app/cli"), r"<Q[A-Z]"),
     (("engine", "kernels", "views", "app"), r"<sqlite3"),
-    (("engine", "storage", "views", "app", "kernels/cpu", "kernels/emulated", "kernels/mirror", "kernels/reference"), r"<(cuda|cublas|cudnn|cupti|nvtx)"),
+    (("engine", "storage", "views", "app", "kernels/cpu", "kernels/cuda_device", "kernels/emulated", "kernels/mirror", "kernels/reference"), r"<(cuda|cublas|cudnn|cupti|nvtx)"),
 ]
 
 # Inside a folder, from the bottom to the top. A part includes only parts of the lines above it and itself; parts of one line do
@@ -28,7 +28,7 @@ INSIDE = {
         "step", "lab", "train", "wire",
     ],
     "engine/ops": [".", "*"],
-    "kernels": [".", "reference", "cpu", "mirror", "emulated", "cuda"],
+    "kernels": [".", "reference", "cpu", "mirror", "emulated", "cuda", "cuda_device"],
     "kernels/cpu": [".", "loops", "channels", "linear", "recurrent sampling"],
     "kernels/reference": [".", "*"],
     "storage": [".", "report"],

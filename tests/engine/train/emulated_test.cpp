@@ -142,8 +142,8 @@ TEST(Emulated, AnAllocationThatIsRefusedIsSaidBeforeTheFirstStep) {
 TEST(Emulated, DevicesThatAreNotThereSayWhatIsMissing) {
   for (const auto& [name, message] : std::map<std::string, std::string>{{"emulated:no-device", "no GPU was found"},
                                                                         {"emulated:old-driver", "the driver knows CUDA"},
-                                                                        {"cuda", "expected cpu or emulated"},
-                                                                        {"cuda:1", "expected cpu or emulated"}}) {
+                                                                        {"cuda", "not available in this build"},
+                                                                        {"cuda:1", "not available in this build"}}) {
     TrainOptions options;
     const Status status = applySetting(options, "device", name, "test");
     ASSERT_FALSE(status.has_value()) << name;

@@ -1,0 +1,82 @@
+// Sessions on the device `cuda`, with the fake GPU in place of a real one: the same bits as on the emulated device, and
+// faults that end a step with a typed error.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/kernels/fake_gpu/use.h"
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+using testing::openSession;
+using testing::stateBits;
+using testing::TestModel;
+
+std::vector<TestModel> someModels() {
+  std::vector<TestModel> models{testing::digits()};
+  for (TestModel& model : testing::corpusCases({"mlp", "gpt2_dropout", "indexing", "resnet"}))
+    models.push_back(std::move(model));
+  return models;
+}
+
+class CudaModel : public ::testing::TestWithParam<TestModel> {};
+
+TEST_P(CudaModel, TrainsToTheBitsOfTheEmulatedDevice) {
+  ASSERT_TRUE(useFakeGpu("seed=5"));
+  auto cuda = openSession(GetParam(), {{"device", "cuda"}}), emulated = openSession(GetParam(), {{"device", "emulated"}});
+  ASSERT_TRUE(cuda && emulated);
+  for (int step = 0; step < 2; ++step) {
+    const auto a = cuda->step(), b = emulated->step();
+    ASSERT_TRUE(a.has_value()) << a.error().message;
+    ASSERT_TRUE(b.has_value()) << b.error().message;
+    EXPECT_EQ(a->loss(), b->loss());
+  }
+  EXPECT_EQ(stateBits(*cuda) == stateBits(*emulated), true);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaModel, ::testing::ValuesIn(someModels()),
+                         [](const auto& info) { return info.param.name; });
+
+// A device keeps its name and its error until the program ends: each fault has a name of its own for the same GPU.
+TEST(CudaSession, AFaultEndsTheStepWithATypedError) {
+  const TestModel model = testing::digits();
+  for (const auto& [orders, device, message] :
+       {std::tuple("fail-launch=90", "cuda:00", "CUDA_ERROR_ILLEGAL_ADDRESS"),
+        std::tuple("lose-device=95", "cuda:000", "the device is lost: CUDA_ERROR_DEVICE_UNAVAILABLE")}) {
+    ASSERT_TRUE(useFakeGpu(orders));
+    auto session = openSession(model, {{"device", device}});
+    ASSERT_TRUE(session);
+    int steps = 0;
+    for (; steps < 50; ++steps) {
+      const auto step = session->step();
+      if (step) continue;
+      EXPECT_EQ(step.error().code, ErrorCode::kInternal);
+      EXPECT_NE(step.error().message.find(message), std::string::npos) << step.error().message;
+      break;
+    }
+    EXPECT_LT(steps, 50) << orders;
+    const auto again = session->step();
+    ASSERT_FALSE(again.has_value());
+    EXPECT_NE(again.error().message.find(message), std::string::npos) << "the error stays: " << again.error().message;
+  }
+}
+
+TEST(CudaSession, MemoryThatIsRefusedIsSaidBeforeTheFirstStep) {
+  ASSERT_TRUE(useFakeGpu("memory=1000"));
+  const TestModel model = testing::digits();
+  auto session = Session::open(model.model, {}, {});
+  ASSERT_TRUE(session.has_value());
+  TrainOptions options;
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"data", model.data.string()}, {"loss", model.loss}, {"device", "cuda:0000"}})
+    ASSERT_TRUE(applySetting(options, name, value, "test").has_value());
+  ASSERT_TRUE((*session)->setOptions(options).has_value());
+  const Status built = (*session)->build();
+  ASSERT_FALSE(built.has_value());
+  EXPECT_EQ(built.error().code, ErrorCode::kOutOfMemory) << built.error().message;
+}
+
+}  // namespace
+}  // namespace stepscope

@@ -1,0 +1,89 @@
+// A GPU that is none: streams that run when somebody waits, in an order that a seed chooses among those that the events
+// allow, kernels of kernels/cuda run by fibres, and faults that the environment variable STEPSCOPE_FAKE_GPU orders, read by
+// every cuInit: items with commas between,
+//
+//   no-device, old-driver, old-gpu, wrong-code   what a program may find
+//   memory=BYTES        of the GPU (4 GiB)
+//   seed=N              order of streams (1)
+//   fail-allocation=N   the N-th allocation finds no memory, once
+//   fail-launch=N       the N-th launch ends as an illegal address would: every later call says so
+//   lose-device=N       from the N-th launch on the GPU is gone
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda_device/driver.h"
+#include "kernels/emulated/fibres.h"
+#include "tests/kernels/fake_gpu/body.h"
+#include "tests/kernels/fake_gpu/memory.h"
+
+// What the driver's handles point at.
+struct stepscope::cuda::CuEventState {
+  struct Records {
+    std::int64_t recorded = 0, reached = 0;
+  };
+  std::shared_ptr<Records> records = std::make_shared<Records>();
+};
+struct stepscope::cuda::CuStreamState {
+  struct Command {
+    std::function<CuResult()> work;
+    std::shared_ptr<const CuEventState::Records> awaited;
+    std::int64_t ticket = 0;
+  };
+  std::deque<Command> commands;
+};
+struct stepscope::cuda::CuFunctionState {
+  std::string name;
+  gpu::FakeKernel kernel = nullptr;
+};
+
+namespace stepscope::fake {
+
+using cuda::CuResult;
+
+struct Orders {
+  bool noDevice = false, oldDriver = false, oldGpu = false, wrongCode = false;
+  std::int64_t memory = std::int64_t{4} << 30, seed = 1, failAllocation = 0, failLaunch = 0, loseDevice = 0;
+};
+
+class Gpu {
+ public:
+  void start();  // cuInit
+  const Orders& orders() const { return orders_; }
+
+  // --- called with the mutex held, behind ready()
+  std::mutex mutex;
+  /// What every call answers before it does its own work: the error that stays, or a thread without context.
+  CuResult ready() const;
+  Memory memory;
+  CuResult allocate(std::uintptr_t* address, std::size_t bytes);
+  cuda::CuStreamState* addStream();
+  void removeStream(cuda::CuStreamState* stream);
+  void put(cuda::CuStreamState* stream, std::function<CuResult()> work);
+  void wait(cuda::CuStreamState* stream, const cuda::CuEventState& event);
+  /// Runs streams until `done` or until none can go on; answers the error that stays.
+  CuResult runUntil(const std::function<bool()>& done);
+  CuResult launch(const cuda::CuFunctionState& function, std::int64_t blocks, int threads, cuda::CuStreamState* stream,
+                  void** parameters);
+
+ private:
+  std::uint64_t random();
+  Orders orders_;
+  std::vector<std::unique_ptr<cuda::CuStreamState>> streams_;
+  emulated::Fibres fibres_;
+  std::uint64_t random_ = 1;
+  std::int64_t allocations_ = 0, launches_ = 0;
+  CuResult stays_ = cuda::kCuSuccess;
+};
+
+Gpu& gpu();
+/// The context of the calling thread; null: none.
+extern thread_local const void* currentContext;
+
+}  // namespace stepscope::fake
