@@ -2,13 +2,14 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/cli/command.h"
-#include "engine/build/options.h"
+#include "engine/plugin/plugin_registry.h"
 
 namespace stepscope::cli {
 
@@ -20,16 +21,23 @@ class SharedOptions {
   SharedOptions& operator=(const SharedOptions&) = delete;
   // `shown`: those that the help lists, empty for all; the others are taken as well.
   void addTo(Command& command, const std::vector<std::string_view>& shown = {});
-  // Errors: a value that an option does not take; options that exclude each other.
+  // Loads the plugins that are asked for; they stay loaded as long as this lives. Errors: a value that an option does not
+  // take; options that exclude each other; those of registryWith().
   Result<TrainOptions> apply() const;
+  // What there is to be set: that of registry(), once apply() succeeded.
+  const std::vector<OptionInfo>& table() const { return registry_ ? registry_->options() : optionTable(); }
   bool resume = false;
   std::string initFrom;  // --init-from; empty: parameters of the model
   bool mapWeights = false;
 
  private:
+  Result<PluginWish> wish() const;
+
+  mutable std::shared_ptr<const Registry> registry_;
   std::list<std::pair<std::string, std::vector<std::string>>> values_;  // name of an option and what was given for it
   std::vector<std::string> set_;
   bool nesterov_ = false;
+  const bool* json_ = nullptr;  // --json of the command
 };
 
 // --fetch VALUE=FILE.npy, split at the last '=': names of values may hold one.
