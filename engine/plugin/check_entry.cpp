@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint32_t kMostEntries = 4096;
 constexpr std::array<std::string_view, 4> kTakenDomains{"", "ai.onnx", "com.microsoft", "stepscope"};
+constexpr std::array<std::string_view, 3> kTakenSuffixes{".npz", ".safetensors", ".pb"};
 constexpr std::array<std::string_view, 3> kPhases{"pre-grad passes", "post-grad passes", "fold"};
 
 bool isSnakeCase(const char* text) {
@@ -43,11 +44,13 @@ class Checker {
     SS_TRY(list("kernels", entry_.kernels, entry_.kernel_count, sizeof(ssp_kernel)));
     SS_TRY(list("passes", entry_.passes, entry_.pass_count, sizeof(ssp_pass)));
     SS_TRY(list("options", entry_.options, entry_.option_count, sizeof(ssp_option)));
+    SS_TRY(list("readers", entry_.readers, entry_.reader_count, sizeof(ssp_reader)));
     for (std::uint32_t i = 0; i < entry_.op_count; ++i) SS_TRY(op(*entry_.ops[i], i));
     for (std::uint32_t i = 0; i < entry_.kernel_count; ++i) SS_TRY(kernel(*entry_.kernels[i], i));
     for (std::uint32_t i = 0; i < entry_.op_count; ++i) SS_TRY(hasKernel(*entry_.ops[i]));
     for (std::uint32_t i = 0; i < entry_.pass_count; ++i) SS_TRY(pass(*entry_.passes[i], i));
     for (std::uint32_t i = 0; i < entry_.option_count; ++i) SS_TRY(option(*entry_.options[i], i));
+    for (std::uint32_t i = 0; i < entry_.reader_count; ++i) SS_TRY(reader(*entry_.readers[i], i));
     return {};
   }
 
@@ -207,6 +210,18 @@ class Checker {
       among |= std::string_view(o.choices[c]) == o.default_value;
     }
     return among ? Status() : bad(where, fmt::format("default '{}'", o.default_value), "one of its choices");
+  }
+
+  Status reader(const ssp_reader& r, std::uint32_t i) const {
+    if (isEmpty(r.name)) return bad(fmt::format("readers[{}]", i), "no name", "what it reads, in words");
+    const std::string where = fmt::format("reader '{}'", r.name);
+    const bool taken =
+        !isEmpty(r.suffix) && std::find(kTakenSuffixes.begin(), kTakenSuffixes.end(), r.suffix) != kTakenSuffixes.end();
+    if (isEmpty(r.suffix) || *r.suffix != '.' || taken)
+      return bad(where, fmt::format("suffix '{}'", isEmpty(r.suffix) ? "" : r.suffix), "one of its own, such as '.tar'");
+    if (r.open == nullptr || r.read == nullptr || r.close == nullptr)
+      return bad(where, "no open, read or close", "all three");
+    return {};
   }
 
   const ssp_plugin& entry_;

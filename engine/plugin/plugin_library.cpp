@@ -34,6 +34,8 @@ Result<std::shared_ptr<const PluginLibrary>> PluginLibrary::load(const std::file
   if (error)
     return fail(ErrorCode::kNotFound,
                 fmt::format("plugin '{}': {}; expected a shared library", file.string(), error.message()));
+  if (!std::filesystem::is_regular_file(path, error))
+    return fail(ErrorCode::kIo, fmt::format("plugin '{}': is no file; expected a shared library", path.string()));
   const std::lock_guard lock(loaded().mutex);
   std::weak_ptr<const PluginLibrary>& known = loaded().libraries[path];
   if (auto library = known.lock()) return library;

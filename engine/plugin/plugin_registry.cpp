@@ -58,7 +58,7 @@ std::string joined(const std::vector<std::string>& parts) {
 
 Result<std::filesystem::path> findPlugin(const std::string& file, const std::vector<std::string>& folders) {
   std::error_code error;
-  if (file.find('/') != std::string::npos || std::filesystem::exists(file, error)) {
+  if (file.find('/') != std::string::npos || std::filesystem::is_regular_file(file, error)) {
     std::filesystem::path path = std::filesystem::canonical(file, error);
     if (error)
       return fail(ErrorCode::kNotFound, fmt::format("plugin '{}': {}; expected a shared library", file, error.message()));
@@ -66,8 +66,9 @@ Result<std::filesystem::path> findPlugin(const std::string& file, const std::vec
   }
   for (const std::string& folder : folders)
     for (const std::string& name : {file, file + ".so"})
-      if (std::filesystem::path path = std::filesystem::canonical(std::filesystem::path(folder) / name, error); !error)
-        return path;
+      if (const std::filesystem::path path = std::filesystem::path(folder) / name;
+          std::filesystem::is_regular_file(path, error))
+        return std::filesystem::canonical(path, error);
   return fail(
       ErrorCode::kNotFound,
       fmt::format("plugin '{}': no such file, nor in plugin.path '{}'; expected a shared library", file, joined(folders)));
@@ -119,6 +120,7 @@ class Adder {
       info.group = "Plugins";
       SS_TRY(take("option", option.name, builder_.addOption(info)));
     }
+    for (std::uint32_t i = 0; i < entry.reader_count; ++i) SS_TRY(take("reader of", entry.readers[i]->suffix, Status()));
     return addOption(fmt::format("plugin.loaded.{}", library.name()),
                      fmt::format("{} sha256:{} {}", library.version(), library.hash(), library.path().string()),
                      entry.doc == nullptr ? "" : entry.doc);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plugin ABI of Stepscope: operators, kernels, passes and options from a shared library, in C11 (or C++), with this one
-// header and nothing else.
+// The plugin ABI of Stepscope: operators, kernels, passes, options and data readers from a shared library, in C11 (or
+// C++), with this one header and nothing else.
 //
 //   cc -std=c11 -Wall -Wextra -O2 -fPIC -shared -I FOLDER_OF_THIS_FILE my_op.c -o my_op.so
 //   stepscope plugin check my_op.so
@@ -392,6 +392,43 @@ typedef struct ssp_option {
   uint32_t choice_count;
 } ssp_option;
 
+// --------------------------------------------------------------------------------------------------------------- readers
+
+// An array of one entry of a data file: what feeds the graph input of that name in one step.
+typedef struct ssp_array {
+  uint32_t size;
+  int32_t dtype;
+  const char* name;
+  uint32_t rank;
+  const int64_t* dims;
+} ssp_array;
+
+// What `open` sees, and what it answers; `read` has it for fail. [session]
+typedef struct ssp_reader_context ssp_reader_context;
+struct ssp_reader_context {
+  uint32_t size;
+  const char* path;                                              // of the file; [call]
+  ssp_status (*fail)(ssp_reader_context*, const char* message);  // returns SSP_ERROR
+  // Answers of `open`. Step k takes entry k, starting over when the steps outnumber the entries.
+  uint64_t entry_count;
+  const ssp_array* arrays;  // valid until `close`, as all that it points at
+  uint32_t array_count;
+};
+
+// Reads a kind of data file, told by the end of its name: `--data FILE`.
+typedef struct ssp_reader ssp_reader;
+struct ssp_reader {
+  uint32_t size;
+  const char* name;                                                             // "tar of npy files"
+  const char* suffix;                                                           // ".tar"; none of .npz, .safetensors, .pb
+  ssp_status (*open)(const ssp_reader*, ssp_reader_context*, void** instance);  // [session]
+  // Writes all elements of an array of an entry to `data`, which has `bytes` bytes.
+  ssp_status (*read)(void* instance, ssp_reader_context*, uint64_t entry, uint32_t array, void* data,
+                     uint64_t bytes);  // [session]
+  void (*close)(void* instance);       // [session]; after an `open` that returned SSP_OK
+  void* user;
+};
+
 // ----------------------------------------------------------------------------------------------------------------- entry
 
 // What the host tells of itself. [static]
@@ -416,6 +453,8 @@ typedef struct ssp_plugin {
   uint32_t pass_count;
   const ssp_option* const* options;
   uint32_t option_count;
+  const ssp_reader* const* readers;
+  uint32_t reader_count;
   ssp_status (*init)(const ssp_host*);  // [session], once after loading; NULL: nothing to do. SSP_ERROR: not loaded
   void (*deinit)(void);                 // [session], once before unloading, when init returned SSP_OK; NULL: nothing to do
 } ssp_plugin;

@@ -58,6 +58,13 @@ enum {
   PASS_OLD_VALUE,
   PASS_CYCLE,
   PASS_THROWS,
+  READER_SUFFIX,
+  READER_NO_ENTRIES,
+  READER_ARRAY_TWICE,
+  READER_NO_TYPE,
+  READER_SILENT,
+  READER_THROWS,
+  READER_CRASHES,
 };
 
 #ifndef BAD
@@ -175,6 +182,32 @@ static ssp_status run_pass(const ssp_pass* pass, ssp_pass_context* p) {
   return SSP_OK;
 }
 
+static const int64_t kEntry[] = {4, 3};
+static const ssp_array kArrays[] = {
+    {.size = sizeof(ssp_array), .dtype = BAD == READER_NO_TYPE ? 99 : SSP_FLOAT32, .name = "x", .rank = 2, .dims = kEntry},
+    {.size = sizeof(ssp_array), .dtype = SSP_FLOAT32, .name = "x", .rank = 2, .dims = kEntry},
+};
+
+static ssp_status open_data(const ssp_reader* reader, ssp_reader_context* c, void** instance) {
+  (void)reader;
+  c->entry_count = BAD == READER_NO_ENTRIES ? 0 : 2;
+  c->arrays = kArrays;
+  c->array_count = BAD == READER_ARRAY_TWICE ? 2 : 1;
+  *instance = &elements;
+  return BAD == READER_SILENT ? SSP_ERROR : SSP_OK;
+}
+
+static ssp_status read_data(void* instance, ssp_reader_context* c, uint64_t entry, uint32_t array, void* data,
+                            uint64_t bytes) {
+  (void)instance;
+  if (BAD == READER_THROWS) THROW;
+  if (BAD == READER_CRASHES) crash();
+  for (uint64_t i = 0; i < bytes / sizeof(float); ++i) ((float*)data)[i] = (float)(entry + array);
+  return c->size == sizeof *c ? SSP_OK : SSP_ERROR;
+}
+
+static void close_data(void* instance) { (void)instance; }
+
 static ssp_status init(const ssp_host* host) {
   if (BAD == INIT_CRASHES) crash();
 #if BAD_SYMBOL
@@ -236,10 +269,20 @@ static const ssp_option kOption = {
     .doc = "how it is",
 };
 
+static const ssp_reader kReader = {
+    .size = sizeof(ssp_reader),
+    .name = "nothing",
+    .suffix = BAD == READER_SUFFIX ? ".npz" : ".bad",
+    .open = open_data,
+    .read = read_data,
+    .close = close_data,
+};
+
 static const ssp_op* const kOps[] = {BAD == OP_NULL ? NULL : &kOp, &kOp};
 static const ssp_kernel* const kKernels[] = {&kKernel};
 static const ssp_pass* const kPasses[] = {&kPass};
 static const ssp_option* const kOptions[] = {&kOption};
+static const ssp_reader* const kReaders[] = {&kReader};
 
 #if BAD_ENTRY
 #define ENTRY other_entry
@@ -263,5 +306,7 @@ const ssp_plugin ENTRY = {
     .pass_count = 1,
     .options = kOptions,
     .option_count = 1,
+    .readers = kReaders,
+    .reader_count = 1,
     .init = init,
 };

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/app/cli/program.h"
-#include "tests/engine/onnx/model_builder.h"
+#include "tests/engine/plugin/bad_model.h"
 #include "tests/engine/plugin/compile.h"
 
 namespace stepscope::testing {
@@ -19,6 +19,7 @@ struct Bad {
 void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.name; }
 
 constexpr const char* kCheck = "--set plugin.check=on";
+constexpr const char* kData = "--data x.bad";
 constexpr const char* kThrows = "expected that no exception leaves a function of a plugin";
 
 const Bad kBad[] = {
@@ -80,33 +81,19 @@ const Bad kBad[] = {
     {"PASS_OLD_VALUE", "plugin 'bad': run of pass 'look_at_twice': replaces 'y' by 'product'"},
     {"PASS_CYCLE", "plugin 'bad': run of pass 'look_at_twice': leaves a graph with "},
     {"PASS_THROWS", kThrows},
+    {"READER_SUFFIX", "plugin 'bad': reader 'nothing': found suffix '.npz'"},
+    {"READER_NO_ENTRIES", "data 'x.bad': plugin 'bad': open of reader 'nothing': finds 0 entries", kData},
+    {"READER_ARRAY_TWICE", "data 'x.bad': plugin 'bad': open of reader 'nothing': lists array 'x' twice", kData},
+    {"READER_NO_TYPE", "data 'x.bad': plugin 'bad': open of reader 'nothing': lists array 0 without", kData},
+    {"READER_SILENT", "plugin 'bad': open of reader 'nothing': answers 1 without fail()", kData},
+    {"READER_THROWS", kThrows, kData},
+    {"READER_CRASHES", "plugin 'bad': read of reader 'nothing': crashed (SIGSEGV)", kData},
 };
 
-// loss = mean(bad.Twice(x w)) with x [4, 3], w [3, 3]
-std::filesystem::path writeModel(const TemporaryFolder& folder) {
-  onnx::ModelProto model;
-  model.set_ir_version(8);
-  model.add_opset_import()->set_version(17);
-  auto* bad = model.add_opset_import();
-  bad->set_domain("bad");
-  bad->set_version(1);
-  auto& graph = *model.mutable_graph();
-  graph.set_name("bad");
-  addInput(graph, "x", {4, 3});
-  addFloats(graph, "w", {3, 3});
-  addNode(graph, "MatMul", {"x", "w"}, {"product"}, "product");
-  addNode(graph, "Twice", {"product"}, {"y"}, "twice")->set_domain("bad");
-  auto* mean = addNode(graph, "ReduceMean", {"y"}, {"loss"}, "mean")->add_attribute();
-  mean->set_name("keepdims");
-  mean->set_type(onnx::AttributeProto::INT);
-  addOutput(graph, "loss");
-  return folder.write("model.onnx", model.SerializeAsString());
-}
-
 Answer trainWith(const TemporaryFolder& folder, const std::filesystem::path& plugin, const std::string& arguments) {
-  return run(
-      fmt::format("train {} --plugin {} --threads 2 --steps 2 {}", writeModel(folder).string(), plugin.string(), arguments),
-      folder.path());
+  return run(fmt::format("train {} --plugin {} --threads 2 --steps 2 {}", writeBadModel(folder).string(), plugin.string(),
+                         arguments),
+             folder.path());
 }
 
 class BadPlugin : public ::testing::TestWithParam<Bad> {};
@@ -133,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Contract, BadPlugin, ::testing::ValuesIn(kBad),
 TEST(GoodPlugin, OfTheSameFileTrains) {
   const TemporaryFolder folder;
   const auto file = compilePlugin(folder.path(), "bad", SS_SOURCE_DIR "/tests/engine/plugin/bad_plugin.c");
-  for (const char* check : {"off", "on"}) {
-    const Answer answer = trainWith(folder, file, fmt::format("--set plugin.check={}", check));
+  for (const char* arguments : {"", kCheck, kData}) {
+    const Answer answer = trainWith(folder, file, arguments);
     EXPECT_EQ(answer.exitCode, 0) << answer.text;
     EXPECT_EQ(answer.text.find("error"), std::string::npos) << answer.text;
   }

@@ -28,6 +28,9 @@ inline std::filesystem::path compileGatedNorm(const std::filesystem::path& folde
   return compilePlugin(folder, "gated_rms_norm",
                        kSamples + "/gated_rms_norm/gated_rms_norm.c " + kSamples + "/gated_rms_norm/pass.c");
 }
+inline std::filesystem::path compileNpyTar(const std::filesystem::path& folder) {
+  return compilePlugin(folder, "npy_tar", kSamples + "/npy_tar/npy_tar.c");
+}
 inline std::filesystem::path compileMyOp(const std::filesystem::path& folder) {
   return compilePlugin(folder, "my_op", kSamples + "/my_op/my_op.c");
 }

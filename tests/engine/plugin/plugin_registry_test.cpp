@@ -158,8 +158,11 @@ TEST(PluginCheck, FindsAWrongGradient) {
   ASSERT_TRUE(right.has_value()) << right.error().message;
   EXPECT_EQ(right->size(), 12U);
   for (const PluginFinding& finding : *right) EXPECT_NE(finding.verdict, PluginFinding::Verdict::kFailed) << finding.detail;
-  const auto wrong = checkPlugins(wishFor(
-      {testing::compilePlugin(folder.path(), "wrong", testing::kSamples + "/my_op/my_op.c", "'-Dfabsf(x)=(2*(x))'")}));
+  std::string source = testing::contents(testing::kSamples + "/my_op/my_op.c");
+  const std::string formula = "fabsf(x[i])";
+  source.replace(source.find(formula), formula.size(), "fabsf(2 * x[i])");
+  const auto wrong =
+      checkPlugins(wishFor({testing::compilePlugin(folder.path(), "wrong", folder.write("wrong.c", source).string())}));
   ASSERT_TRUE(wrong.has_value()) << wrong.error().message;
   int failed = 0;
   for (const PluginFinding& finding : *wrong)

@@ -1,9 +1,12 @@
 // The samples as a user has them: compiled out of tree, checked, trained with, and a folder of `plugin new`.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/data/npy.h"
+#include "engine/data/safetensors.h"
 #include "engine/plugin/plugin_registry.h"
 #include "engine/train/session.h"
 #include "tests/app/cli/program.h"
@@ -13,11 +16,13 @@
 namespace stepscope::testing {
 namespace {
 
+// As exporters write a number that nobody trains.
 void addScalar(onnx::GraphProto& graph, const std::string& name, float value) {
-  auto* tensor = graph.add_initializer();
-  tensor->set_name(name);
-  tensor->set_data_type(onnx::TensorProto::FLOAT);
-  tensor->add_float_data(value);
+  auto* attribute = addNode(graph, "Constant", {}, {name}, name)->add_attribute();
+  attribute->set_name("value");
+  attribute->set_type(onnx::AttributeProto::TENSOR);
+  attribute->mutable_t()->set_data_type(onnx::TensorProto::FLOAT);
+  attribute->mutable_t()->add_float_data(value);
 }
 
 // Two layers of h = RMSNorm(x w) * SiLU(x g), in the nodes that exporters write, and a squared error. `keepsNormal`: the
@@ -35,10 +40,13 @@ std::filesystem::path writeModel(const TemporaryFolder& folder, bool keepsNormal
   int seed = 0;
   const auto weights = [&](const std::string& name, std::initializer_list<std::int64_t> dims, float around) {
     auto* tensor = addFloats(graph, name, dims);
-    const int count = tensor->float_data_size();
+    std::int64_t count = 1;
+    for (const std::int64_t extent : dims) count *= extent;
     tensor->clear_float_data();
-    for (int i = 0; i < count; ++i)
-      tensor->add_float_data(around + 0.25F * static_cast<float>(std::sin(1.7 * i + 3.1 * ++seed)));
+    tensor->clear_raw_data();
+    ++seed;
+    for (std::int64_t i = 0; i < count; ++i)
+      tensor->add_float_data(around + 0.25F * static_cast<float>(std::sin(1.7 * static_cast<double>(i) + 3.1 * seed)));
   };
   const auto mean = [&](const std::string& from, const std::string& to, bool last) {
     auto* node = addNode(graph, "ReduceMean", {from}, {to}, to);
@@ -72,7 +80,10 @@ std::filesystem::path writeModel(const TemporaryFolder& folder, bool keepsNormal
   }
   addNode(graph, "Sub", {x, "target"}, {"difference"}, "difference");
   std::string last = "difference";
-  if (keepsNormal) addNode(graph, "Add", {last, "a/normal"}, {last = "both"}, "both");
+  if (keepsNormal) {
+    addNode(graph, "Add", {last, "a/normal"}, {"both"}, "both");
+    last = "both";
+  }
   addNode(graph, "Pow", {last, "two"}, {"error"}, "error");
   mean("error", "loss", false);
   addOutput(graph, "loss");
@@ -112,7 +123,7 @@ TEST(GatedNorm, TrainsAsTheNodesItStandsFor) {
 std::unique_ptr<Session> open(const std::filesystem::path& model, const std::shared_ptr<const Registry>& registry,
                               const std::map<std::string, std::string>& settings = {}) {
   auto session = Session::open(model, {}, {}, nullptr, registry);
-  EXPECT_TRUE(session.has_value()) << (session ? "" : session.error().message);
+  if (!session) throw std::runtime_error(session.error().message);
   TrainOptions options;
   for (const auto& [name, value] : settings)
     EXPECT_TRUE(applySetting(options, name, value, "test", registry->options()).has_value()) << name;
@@ -156,6 +167,59 @@ TEST(GatedNorm, PassTellsMatchesAndNearMisses) {
   const auto none = open(writeModel(folder, false), *registry, {{"gated_rms_norm.least_columns", "64"}});
   EXPECT_EQ(reportOf(*none, "fuse_gated_rms_norm")->matches(), 0);
   EXPECT_EQ(reportOf(*none, "fuse_gated_rms_norm")->near_misses_size(), 2);
+}
+
+// x and target of three entries, side by side in a .safetensors file, and one by one in an archive.
+TEST(NpyTar, FeedsWhatTheSameArraysFeed) {
+  const TemporaryFolder folder;
+  const auto plugin = compileNpyTar(folder.path()), model = writeModel(folder, false);
+  std::filesystem::create_directory(folder.path() / "shards");
+  std::map<std::string, Tensor> whole{{"x", Tensor(DType::kF32, {3, 6, 16})}, {"target", Tensor(DType::kF32, {3, 6, 16})}};
+  std::map<std::string, TensorView> views;
+  for (auto& [name, tensor] : whole) {
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+      storeElement(tensor.view(), i, std::sin(0.7 * static_cast<double>(i) + static_cast<double>(name.size())));
+    views[name] = tensor.view();
+    for (std::size_t entry = 0; entry < 3; ++entry) {
+      // The archive has one of them as float64, which is rounded to the input's type.
+      TensorView part{tensor.as<float>().data() + entry * 96, DType::kF32, {6, 16}};
+      const Tensor wide = convertTensor(part, DType::kF64);
+      const auto file = folder.path() / "shards" / fmt::format("00{}.{}.npy", entry, name);
+      ASSERT_TRUE(writeNpy(file, name == "x" ? wide.view() : part).has_value());
+    }
+  }
+  ASSERT_TRUE(writeSafetensors(folder.path() / "whole.safetensors", views, {}).has_value());
+  const std::string in = folder.path().string();
+  ASSERT_EQ(std::system(fmt::format("cd {}/shards && tar --format=ustar -cf ../data.tar *.npy", in).c_str()), 0);
+  const auto train = [&](const std::string& data) {
+    return run(fmt::format("train {} --json --steps 7 --lr 0.05 --plugin {} --data {}/{}", model.string(), plugin.string(),
+                           in, data),
+               folder.path());
+  };
+  const Answer archive = train("data.tar"), file = train("whole.safetensors");
+  ASSERT_EQ(archive.exitCode, 0) << archive.text;
+  ASSERT_EQ(file.exitCode, 0) << file.text;
+  const auto a = events(archive.text, "step"), b = events(file.text, "step");
+  ASSERT_EQ(a.size(), 7U);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].at("loss"), b[i].at("loss")) << "step " << i;
+  EXPECT_NE(a[0].at("loss"), a[1].at("loss"));
+
+  // What an archive may have wrong.
+  const auto broken = [&](const std::string& make) {
+    EXPECT_EQ(std::system(fmt::format("cd {}/shards && {}", in, make).c_str()), 0) << make;
+    return train("broken.tar");
+  };
+  const Answer lacking = broken("tar --format=ustar -cf ../broken.tar 000.*.npy 001.x.npy 002.*.npy"),
+               cut = broken("head -c 4800 ../data.tar > ../broken.tar"), text = broken("echo no > ../broken.tar"),
+               other = broken("cp 000.x.npy 003.y.npy && tar --format=ustar -cf ../broken.tar 000.*.npy 003.*.npy");
+  for (const auto& [answer, message] : {std::pair{&lacking, "file '001': lacks an array that the first entry has"},
+                                        {&cut, "file '001.x.npy': ends before its elements"},
+                                        {&text, "holds no KEY.NAME.npy"},
+                                        {&other, "file '003.y.npy': is an array that the first entry lacks"}}) {
+    EXPECT_EQ(answer->exitCode, 1) << answer->text;
+    EXPECT_NE(answer->text.find("open of reader 'tar of npy files': "), std::string::npos) << answer->text;
+    EXPECT_NE(answer->text.find(message), std::string::npos) << answer->text;
+  }
 }
 
 TEST(PluginCommand, ChecksTheSamples) {
