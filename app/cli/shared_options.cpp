@@ -5,8 +5,14 @@
 #include <algorithm>
 
 #include "engine/plugin/guard.h"
+#include "engine/plugin/plugin_registry.h"
 
 namespace stepscope::cli {
+
+SharedOptions::SharedOptions() = default;
+SharedOptions::~SharedOptions() = default;
+
+const std::vector<OptionInfo>& SharedOptions::table() const { return registry_ ? registry_->options() : optionTable(); }
 
 void SharedOptions::addTo(Command& command, const std::vector<std::string_view>& shown) {
   const std::size_t first = command.options.size();

@@ -9,14 +9,20 @@
 #include <vector>
 
 #include "app/cli/command.h"
-#include "engine/plugin/plugin_registry.h"
+#include "engine/build/options.h"
+
+namespace stepscope {
+class Registry;
+struct PluginWish;
+}  // namespace stepscope
 
 namespace stepscope::cli {
 
 // Declares the options, then makes TrainOptions of what was given. Must not move after addTo().
 class SharedOptions {
  public:
-  SharedOptions() = default;
+  SharedOptions();
+  ~SharedOptions();
   SharedOptions(const SharedOptions&) = delete;
   SharedOptions& operator=(const SharedOptions&) = delete;
   // `shown`: those that the help lists, empty for all; the others are taken as well.
@@ -25,7 +31,7 @@ class SharedOptions {
   // take; options that exclude each other; those of registryWith().
   Result<TrainOptions> apply() const;
   // What there is to be set: that of registry(), once apply() succeeded.
-  const std::vector<OptionInfo>& table() const { return registry_ ? registry_->options() : optionTable(); }
+  const std::vector<OptionInfo>& table() const;
   bool resume = false;
   std::string initFrom;  // --init-from; empty: parameters of the model
   bool mapWeights = false;

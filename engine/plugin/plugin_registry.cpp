@@ -129,9 +129,11 @@ class Adder {
   // `added`: what the registry said to the name.
   Status take(const std::string& what, const std::string& name, const Status& added) {
     const auto [it, fresh] = owners_.try_emplace(what + " '" + name + "'", library_);
+    if (!fresh && it->second == library_ && what != "plugin")
+      return fail(ErrorCode::kCorrupt,
+                  fmt::format("plugin '{}': found twice {}; expected each once", library_->name(), it->first));
     if (!fresh && it->second->path() == library_->path())
-      return invalid(fmt::format("plugin '{}': found twice {}; expected each once", library_->name(),
-                                 what == "plugin" ? "in option 'plugin'" : it->first));
+      return invalid(fmt::format("plugin '{}': found twice in option 'plugin'; expected it once", library_->name()));
     if (!fresh)
       return invalid(fmt::format("{}: found in plugin '{}' ({}) and in plugin '{}' ({}); expected it in one", it->first,
                                  it->second->name(), it->second->path().string(), library_->name(),
@@ -139,7 +141,7 @@ class Adder {
     return added ? Status() : blame(added.error());
   }
   Status blame(const Error& error) const {
-    return fail(error.code, fmt::format("plugin '{}': {}", library_->name(), error.message));
+    return fail(ErrorCode::kCorrupt, fmt::format("plugin '{}': {}", library_->name(), error.message));
   }
   static Status unknownPass(std::string_view name) {
     for (const PassList& list : pipeline())

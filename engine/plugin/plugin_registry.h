@@ -34,8 +34,8 @@ std::map<std::string, std::string> settingsOf(const PluginWish& wish);
 Status applyEnvironment(TrainOptions& options, const PluginWish& wish, const std::vector<OptionInfo>& table);
 
 // The built-in registry for an empty wish. While one for an equal wish lives, that one. Errors: those of
-// PluginLibrary::load; kInvalidArgument for a name that a plugin shares with another one or with what is built in, naming
-// both.
+// PluginLibrary::load; kInvalidArgument for a name that two plugins share, naming both; kCorrupt for one that a plugin has
+// twice, or that is built in.
 Result<std::shared_ptr<const Registry>> registryWith(const PluginWish& wish);
 
 // The same for options that were set with the table of such a registry: none of the environment's plugins are added.

@@ -226,8 +226,8 @@ struct ssp_op {
   uint32_t size;
   const char* domain;
   const char* name;
-  uint32_t since_version;                                           // from 1
-  const char* doc;                                                  // one line, with the formula
+  uint32_t since_version;  // from 1 to 21: the version of the domain from which on this definition holds
+  const char* doc;         // one line, with the formula
   uint32_t least_inputs, most_inputs, least_outputs, most_outputs;  // those before `least` must be there
   const ssp_attr_info* attrs;
   uint32_t attr_count;
@@ -241,8 +241,8 @@ struct ssp_op {
   // Data traffic, for the bytes of a plan: inputs of which it reads as much as output 0 has; 1: moves elements, no
   // arithmetic to count.
   uint32_t picked_inputs, moves;
-  ssp_status (*infer_shape)(const ssp_op*, ssp_shape_context*);  // required
-  // NULL: not differentiable; no_gradient_reason says why.
+  ssp_status (*infer_shape)(const ssp_op*, ssp_shape_context*);  // [session]; required
+  // [session]; NULL: not differentiable; no_gradient_reason says why.
   ssp_status (*gradient)(const ssp_op*, ssp_gradient_context*);
   const char* no_gradient_reason;
   const ssp_example* examples;  // at least one, with extents that differ; `plugin check` says which one fails
@@ -377,8 +377,8 @@ struct ssp_pass {
   // "pre-grad passes" (the forward graph, symbolic extents), "post-grad passes" (with the backward phase) or "fold" (all
   // extents are numbers). It runs behind the built-in ones of that phase.
   const char* phase;
-  int32_t off;  // 1: a person switches it on
-  ssp_status (*run)(const ssp_pass*, ssp_pass_context*);
+  int32_t off;                                            // 1: a person switches it on
+  ssp_status (*run)(const ssp_pass*, ssp_pass_context*);  // [session]
   void* user;
 };
 

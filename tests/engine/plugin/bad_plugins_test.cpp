@@ -33,6 +33,7 @@ const Bad kBad[] = {
     {"OP_SIZE", "plugin 'bad': ops[0]: found size 8; expected size "},
     {"OP_NULL", "plugin 'bad': ops[0]: found a null pointer"},
     {"DOMAIN_TAKEN", "plugin 'bad': op 'com.microsoft.Twice': found domain 'com.microsoft'"},
+    {"LATE_VERSION", "plugin 'bad': op 'bad.Twice': found since_version 22; expected one from 1 to 21"},
     {"NO_INFER_SHAPE", "plugin 'bad': op 'bad.Twice': found no infer_shape"},
     {"NO_GRADIENT_REASON", "plugin 'bad': op 'bad.Twice': found neither a gradient nor no_gradient_reason"},
     {"NO_CATEGORY", "plugin 'bad': op 'bad.Twice': found category 0"},
