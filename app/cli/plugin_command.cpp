@@ -40,7 +40,8 @@ int checkFile(const Arguments& a) {
     rows.push_back({finding.op, std::to_string(finding.example), finding.check, std::string(verdictName(finding.verdict)),
                     finding.detail});
   }
-  if (!a.json) say("{}", table({"op", "example", "check", "", "found"}, rows, 5));
+  if (!a.json && rows.empty()) say("plugin '{}': loads; it has no ops to check\n", a.name);
+  if (!a.json && !rows.empty()) say("{}", table({"op", "example", "check", "", "found"}, rows, 5));
   if (failed > 0)
     return report({ErrorCode::kCorrupt,
                    fmt::format("plugin '{}': {} of {} checks failed; expected none", a.name, failed, findings->size())});

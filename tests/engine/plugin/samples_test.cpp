@@ -235,6 +235,9 @@ TEST(PluginCommand, ChecksTheSamples) {
     EXPECT_EQ(gradients, 2);
     EXPECT_EQ(events(answer.text, "done").size(), 1U);
   }
+  const Answer none = run(fmt::format("plugin check {}", compileNpyTar(folder.path()).string()), folder.path());
+  EXPECT_EQ(none.exitCode, 0) << none.text;
+  EXPECT_NE(none.text.find("loads; it has no ops to check"), std::string::npos) << none.text;
 }
 
 TEST(PluginCommand, WritesAFolderThatBuildsAndPasses) {
