@@ -53,6 +53,7 @@ Command sqlCommand();
 Command forgetCommand();
 Command recoverCommand();
 Command optionsCommand();
+Command pluginCommand();
 Command doctorCommand();
 Command workerCommand();
 Command manualCommand();

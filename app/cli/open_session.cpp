@@ -4,6 +4,7 @@
 
 #include "app/cli/capture_folder.h"
 #include "app/cli/terminal.h"
+#include "engine/plugin/plugin_registry.h"
 
 namespace stepscope::cli {
 
@@ -22,8 +23,9 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
   observer.phase = [&output](const snapshot::PhaseSpan& span) { output.phase(span); };
   observer.alert = [&output](const snapshot::Alert& alert) { output.alert(alert); };
   observer.progress = std::move(progress);
+  SS_ASSIGN(auto registry, registryOf(options));
   std::vector<Problem> problems;
-  auto session = Session::open(path, load, std::move(observer), &problems);
+  auto session = Session::open(path, load, std::move(observer), &problems, std::move(registry));
   if (!session) {
     for (std::size_t i = 1; i < problems.size() && i < 50; ++i)
       tell("problem: {}: {}{}{}\n", problems[i].where, problems[i].message,

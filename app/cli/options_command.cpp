@@ -18,12 +18,12 @@ Command optionsCommand() {
   Command command{"options",
                   "every option: value, default, who set it, what it does",
                   {{"--json", &a->json, "one JSON object per line"}}};
-  a->shared.addTo(command, {"--set"});
+  a->shared.addTo(command, {"--set", "--plugin"});
   command.run = [a] {
     const auto options = a->shared.apply();
     if (!options) return tellError(options.error().message), kUsage;
     std::vector<std::vector<std::string>> rows;
-    for (const OptionInfo& info : optionTable()) {
+    for (const OptionInfo& info : a->shared.table()) {
       const auto origin = options->origins.find(std::string(info.name));
       const std::string value = origin == options->origins.end() ? std::string(info.defaultValue) : origin->second.value;
       const std::string setBy = origin == options->origins.end() ? "default" : origin->second.setBy;

@@ -4,12 +4,20 @@
 
 #include <algorithm>
 
-#include "engine/build/environment.h"
+#include "engine/plugin/guard.h"
+#include "engine/plugin/plugin_registry.h"
 
 namespace stepscope::cli {
 
+SharedOptions::SharedOptions() = default;
+SharedOptions::~SharedOptions() = default;
+
+const std::vector<OptionInfo>& SharedOptions::table() const { return registry_ ? registry_->options() : optionTable(); }
+
 void SharedOptions::addTo(Command& command, const std::vector<std::string_view>& shown) {
   const std::size_t first = command.options.size();
+  for (const Option& option : command.options)
+    if (option.names == "--json") json_ = std::get<bool*>(option.target);
   for (const OptionInfo& info : optionTable()) {
     // Dotted names have no flag of their own, and a switch takes no value.
     if (info.name.find('.') != std::string_view::npos || info.name == "nesterov" || info.name == "kernels" ||
@@ -48,17 +56,44 @@ void SharedOptions::addTo(Command& command, const std::vector<std::string_view>&
     command.options[i].hidden = std::find(shown.begin(), shown.end(), command.options[i].names) == shown.end();
 }
 
-Result<TrainOptions> SharedOptions::apply() const {
-  TrainOptions options;
-  SS_TRY(applyEnvironment(options));
+namespace {
+
+bool isPluginOption(std::string_view name) { return name == "plugin" || name == "plugin.path" || name == "plugin.check"; }
+
+}  // namespace
+
+// --plugin may be given several times; of --set plugin=… the last one counts, as of any option.
+Result<PluginWish> SharedOptions::wish() const {
+  std::map<std::string, std::string> settings;
   for (const auto& [name, values] : values_)
-    for (const std::string& value : values) SS_TRY(applySetting(options, name, value, "command line"));
-  if (nesterov_) SS_TRY(applySetting(options, "nesterov", "on", "command line"));
+    for (const std::string& value : values)
+      if (name == "plugin") settings[name] += (settings[name].empty() ? "" : ":") + value;
+  for (const std::string& assignment : set_)
+    if (const auto equals = assignment.find('=');
+        equals != std::string::npos && isPluginOption(assignment.substr(0, equals)))
+      settings[assignment.substr(0, equals)] = assignment.substr(equals + 1);
+  return pluginWish(settings, "command line");
+}
+
+Result<TrainOptions> SharedOptions::apply() const {
+  SS_ASSIGN(const PluginWish plugins, wish());
+  if (!plugins.files.empty()) tellPluginCrashes(kFailed, json_ != nullptr && *json_);
+  SS_ASSIGN(registry_, registryWith(plugins));
+  TrainOptions options;
+  const auto set = [&](const std::string& name, const std::string& value) {
+    return applySetting(options, name, value, "command line", table());
+  };
+  SS_TRY(applyEnvironment(options, plugins, table()));
+  for (const auto& [name, values] : values_)
+    for (const std::string& value : values)
+      if (!isPluginOption(name)) SS_TRY(set(name, value));
+  if (nesterov_) SS_TRY(set("nesterov", "on"));
   for (const std::string& assignment : set_) {
     const auto equals = assignment.find('=');
     if (equals == std::string::npos)
       return invalid(fmt::format("option 'set': found '{}'; expected NAME=VALUE", assignment));
-    SS_TRY(applySetting(options, assignment.substr(0, equals), assignment.substr(equals + 1), "command line"));
+    const std::string name = assignment.substr(0, equals);
+    if (!isPluginOption(name)) SS_TRY(set(name, assignment.substr(equals + 1)));
   }
   SS_TRY(checkOptions(options));
   if (resume && initFrom.empty()) return invalid("option 'resume': no file; expected --init-from FILE.safetensors");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,26 +11,39 @@
 #include "app/cli/command.h"
 #include "engine/build/options.h"
 
+namespace stepscope {
+class Registry;
+struct PluginWish;
+}  // namespace stepscope
+
 namespace stepscope::cli {
 
 // Declares the options, then makes TrainOptions of what was given. Must not move after addTo().
 class SharedOptions {
  public:
-  SharedOptions() = default;
+  SharedOptions();
+  ~SharedOptions();
   SharedOptions(const SharedOptions&) = delete;
   SharedOptions& operator=(const SharedOptions&) = delete;
   // `shown`: those that the help lists, empty for all; the others are taken as well.
   void addTo(Command& command, const std::vector<std::string_view>& shown = {});
-  // Errors: a value that an option does not take; options that exclude each other.
+  // Loads the plugins that are asked for; they stay loaded as long as this lives. Errors: a value that an option does not
+  // take; options that exclude each other; those of registryWith().
   Result<TrainOptions> apply() const;
+  // What there is to be set: that of registry(), once apply() succeeded.
+  const std::vector<OptionInfo>& table() const;
   bool resume = false;
   std::string initFrom;  // --init-from; empty: parameters of the model
   bool mapWeights = false;
 
  private:
+  Result<PluginWish> wish() const;
+
+  mutable std::shared_ptr<const Registry> registry_;
   std::list<std::pair<std::string, std::vector<std::string>>> values_;  // name of an option and what was given for it
   std::vector<std::string> set_;
   bool nesterov_ = false;
+  const bool* json_ = nullptr;  // --json of the command
 };
 
 // --fetch VALUE=FILE.npy, split at the last '=': names of values may hold one.

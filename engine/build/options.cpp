@@ -10,6 +10,7 @@
 #include <span>
 #include <thread>
 
+#include "engine/build/environment.h"
 #include "engine/build/name_pattern.h"
 #include "engine/build/registry.h"
 #include "kernels/device.h"
@@ -584,7 +585,15 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
   };
   const auto info = std::find_if(table.begin(), table.end(), [&](const OptionInfo& i) { return i.name == name; });
   if (info == table.end()) return invalid(fmt::format("option '{}': unknown; `stepscope options` lists them", name));
-  if (name.starts_with("pass.")) {
+  if (name == "plugin" || name.starts_with("plugin.")) {
+    // A registry knows its plugins from its beginning to its end.
+    if (value != info->defaultValue)
+      return invalid(fmt::format(
+          "option '{}': found '{}'; the session was opened with '{}', which stays; expected it before a model is "
+          "opened: --plugin, or the environment ({})",
+          name, value, info->defaultValue, environmentName(name)));
+    o.added[std::string(name)] = std::string(value);
+  } else if (name.starts_with("pass.")) {
     SS_ASSIGN(o.passes[std::string(name.substr(5))], toggle(name, value));
   } else if (const auto it = setters.find(name); it != setters.end()) {
     SS_TRY(it->second());

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/build/plugin_options.h"
+
 namespace stepscope {
 
 const std::shared_ptr<const Registry>& Registry::builtIn() {
@@ -54,6 +56,9 @@ Status RegistryBuilder::addOption(const OptionInfo& option) {
 
 std::shared_ptr<const Registry> RegistryBuilder::build() && {
   Registry& r = *registry_;
+  for (const OptionInfo& option : pluginOptions())
+    if (std::none_of(r.options_.begin(), r.options_.end(), [&](const OptionInfo& o) { return o.name == option.name; }))
+      r.options_.push_back(option);
   for (const PassList& list : r.pipeline_)
     for (const Pass& pass : list.passes) {
       const std::string name = "pass." + std::string(pass.name);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/plugin/reader_bridge.h"
 #include "engine/profile/compare_tensors.h"
 #include "engine/train/data_files.h"
 #include "engine/train/label_extents.h"
@@ -157,7 +158,59 @@ Result<bool> fitsInput(const std::string& data, const Value& input, const ArrayT
   return perStep;
 }
 
+// In the type of the input that it feeds.
+Result<Tensor> inTypeOf(DType wanted, const std::string& what, const Tensor& tensor) {
+  if (mayNotFit(tensor.dtype(), wanted)) return convertExactly(what, tensor.view(), wanted);
+  if (isRounded(tensor.dtype(), wanted)) return rounded(what, tensor.view(), wanted);
+  return tensor.dtype() == wanted ? tensor : convertTensor(tensor.view(), wanted);
+}
+
+// Entries that a plugin reads, one after the other.
+class ReaderSource final : public DataSource {
+ public:
+  ReaderSource(std::unique_ptr<PluginReader> reader, std::string data, std::map<std::string, DType> wanted)
+      : reader_(std::move(reader)), data_(std::move(data)), wanted_(std::move(wanted)) {}
+  std::int64_t entries() const override { return reader_->entries(); }
+  Result<Batch> batch(std::int64_t step) override {
+    Batch batch;
+    const std::int64_t entry = step % reader_->entries();
+    batch.label = fmt::format("entry {} of {}", entry + 1, reader_->entries());
+    for (const auto& [name, wanted] : wanted_) {
+      SS_ASSIGN(const Tensor tensor, reader_->read(entry, name));
+      SS_ASSIGN(batch.arrays[name], inTypeOf(wanted, fmt::format("data '{}': array '{}'", data_, name), tensor));
+    }
+    return batch;
+  }
+
+ private:
+  std::unique_ptr<PluginReader> reader_;
+  std::string data_;
+  std::map<std::string, DType> wanted_;  // by input
+};
+
+Result<std::unique_ptr<DataSource>> openReader(const Graph& graph, const TrainOptions& options,
+                                               std::unique_ptr<PluginReader> reader) {
+  std::map<std::string, ArrayType> types;
+  for (const auto& [name, array] : reader->arrays()) {
+    Dims dims{reader->entries()};
+    dims.insert(dims.end(), array.dims.begin(), array.dims.end());
+    types[name] = {array.dtype, std::move(dims)};
+  }
+  SS_ASSIGN(const DataLayout layout, layOut(graph, options.data, types));
+  std::map<std::string, DType> wanted;
+  for (const auto& [name, perStep] : layout.perStep) {
+    const ValueType& type = graph.value(graph.findValue(name)).type;
+    if (!perStep && type.shape)
+      return invalid(fmt::format("data '{}': array '{}' has extents {} in every entry; expected {}", options.data, name,
+                                 dimsText(reader->arrays().at(name).dims), type.text()));
+    wanted[name] = type.dtype;
+  }
+  return std::make_unique<ReaderSource>(std::move(reader), options.data, std::move(wanted));
+}
+
 Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOptions& options) {
+  SS_ASSIGN(auto reader, PluginReader::openFor(options));
+  if (reader) return openReader(graph, options, std::move(reader));
   SS_ASSIGN(auto files, readDataFiles(options.data, [&] {
               std::vector<std::string> names;
               for (const ValueId id : graph.inputs())
@@ -170,15 +223,7 @@ Result<std::unique_ptr<DataSource>> openFiles(const Graph& graph, const TrainOpt
   std::map<std::string, FileSource::Array> arrays;
   for (const auto& [name, perStep] : layout.perStep) {
     const DType wanted = graph.value(graph.findValue(name)).type.dtype;
-    Tensor tensor = files.at(name);
-    const std::string what = fmt::format("data '{}': array '{}'", options.data, name);
-    if (mayNotFit(tensor.dtype(), wanted)) {
-      SS_ASSIGN(tensor, convertExactly(what, tensor.view(), wanted));
-    } else if (isRounded(tensor.dtype(), wanted)) {
-      SS_ASSIGN(tensor, rounded(what, tensor.view(), wanted));
-    } else if (tensor.dtype() != wanted) {
-      tensor = convertTensor(tensor.view(), wanted);
-    }
+    SS_ASSIGN(Tensor tensor, inTypeOf(wanted, fmt::format("data '{}': array '{}'", options.data, name), files.at(name)));
     arrays[name] = {std::move(tensor), perStep};
   }
   return std::make_unique<FileSource>(std::move(arrays), layout.entries);

@@ -9,11 +9,12 @@
 #include <mutex>
 #include <thread>
 
-#include "engine/build/environment.h"
 #include "engine/build/options.h"
 #include "engine/build/registry.h"
 #include "engine/build/snapshots.h"
 #include "engine/data/npy.h"
+#include "engine/plugin/guard.h"
+#include "engine/plugin/plugin_registry.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/values.h"
 #include "engine/train/session.h"
@@ -304,8 +305,12 @@ class Server : public std::enable_shared_from_this<Server> {
     LoadOptions load;
     if (request.open().missing_weights() == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
     for (const std::string& path : request.open().search_paths()) load.searchPaths.emplace_back(path);
+    // Plugins are those of the environment: code is loaded because this machine's user wants it, not because a window asks.
+    SS_ASSIGN(plugins_, pluginWish({}, "environment"));
+    if (!plugins_.files.empty()) tellPluginCrashes(0);
+    SS_ASSIGN(auto registry, registryWith(plugins_));
     std::vector<Problem> problems;
-    auto session = Session::open(request.open().path(), load, observer(), &problems);
+    auto session = Session::open(request.open().path(), load, observer(), &problems, std::move(registry));
     snapshot::Response response;
     if (!session) {
       if (problems.empty()) return tl::make_unexpected(session.error());
@@ -342,7 +347,7 @@ class Server : public std::enable_shared_from_this<Server> {
     SS_TRY(needSession());
     TrainOptions options;
     options.missingWeights = options_.missingWeights;
-    SS_TRY(applyEnvironment(options, session_->registry().options()));
+    SS_TRY(applyEnvironment(options, plugins_, session_->registry().options()));
     for (const snapshot::Setting& setting : request.configure().settings()) {
       const auto equals = setting.value().find('=');
       if (setting.name() == "set" && equals != std::string::npos)
@@ -626,6 +631,7 @@ class Server : public std::enable_shared_from_this<Server> {
   bool ended_ = false;
   Status broken_;
   std::unique_ptr<Session> session_;
+  PluginWish plugins_;  // of the session
   TrainOptions options_;
   std::size_t toldBuilds_ = 0;  // of the session
   std::size_t shownBuild_ = 0;  // whose plan the client knows as the one that runs

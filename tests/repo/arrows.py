@@ -25,7 +25,7 @@ INSIDE = {
     "app": [".", "*"],
     "engine": [
         "snapshot", "ir", "data", "onnx", "ops", "passes", "autodiff", "plan", "recompute", "exec", "profile", "state", "build",
-        "step", "lab", "train", "wire",
+        "plugin", "step", "lab", "train", "wire",
     ],
     "engine/ops": [".", "*"],
     "kernels": [".", "reference", "cpu", "mirror", "emulated", "cuda", "cuda_device"],

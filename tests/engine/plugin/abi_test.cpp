@@ -1,0 +1,44 @@
+// The layout of ABI 1.0 on machines with 64-bit pointers: plugins that were compiled against it read and write these bytes.
+// Who changes a struct counts SSP_ABI_MINOR or SSP_ABI_MAJOR up and says what old plugins get (plugins/abi/README.md).
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+#include "plugins/abi/stepscope_plugin.h"
+
+namespace {
+
+static_assert(sizeof(void*) == 8);
+
+// Size, and where the last member begins.
+TEST(PluginAbi, StructsAreThoseOfVersion1) {
+  EXPECT_EQ(SSP_ABI_MAJOR, 1u);
+  EXPECT_EQ(SSP_ABI_MINOR, 0u);
+#define EXPECT_LAYOUT(type, bytes, member, at) \
+  EXPECT_EQ(sizeof(type), bytes##u);           \
+  EXPECT_EQ(offsetof(type, size), 0u);         \
+  EXPECT_EQ(offsetof(type, member), at##u)
+  EXPECT_LAYOUT(ssp_attr, 64, count, 56);
+  EXPECT_LAYOUT(ssp_attr_info, 48, s, 40);
+  EXPECT_LAYOUT(ssp_shape_context, 176, fail, 168);
+  EXPECT_LAYOUT(ssp_gradient_context, 128, fail, 120);
+  EXPECT_LAYOUT(ssp_example_operand, 40, high, 32);
+  EXPECT_LAYOUT(ssp_example, 40, attr_count, 32);
+  EXPECT_LAYOUT(ssp_op, 160, user, 152);
+  EXPECT_LAYOUT(ssp_operand, 32, constant, 24);
+  EXPECT_LAYOUT(ssp_kernel_context, 88, cannot_fail, 80);
+  EXPECT_LAYOUT(ssp_buffer, 24, bytes, 16);
+  EXPECT_LAYOUT(ssp_kernel_call, 88, fail, 80);
+  EXPECT_LAYOUT(ssp_kernel, 80, user, 72);
+  EXPECT_LAYOUT(ssp_pass_context, 216, fail, 208);
+  EXPECT_LAYOUT(ssp_pass, 56, user, 48);
+  EXPECT_LAYOUT(ssp_option, 48, choice_count, 40);
+  EXPECT_LAYOUT(ssp_array, 32, dims, 24);
+  EXPECT_LAYOUT(ssp_reader_context, 48, array_count, 40);
+  EXPECT_LAYOUT(ssp_reader, 56, user, 48);
+  EXPECT_LAYOUT(ssp_host, 24, version, 16);
+  EXPECT_LAYOUT(ssp_plugin, 136, deinit, 128);
+#undef EXPECT_LAYOUT
+}
+
+}  // namespace
