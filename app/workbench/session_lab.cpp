@@ -72,7 +72,10 @@ void Session::compareWithCapture() {
     const bool sound = d.response->has_golden();
     const auto found = sound ? std::make_shared<const snapshot::GoldenComparison>(d.response->golden()) : nullptr;
     golden.end(found, problemOf(d, sound, QStringLiteral("verify")));
-    if (!found) return;
+    if (!found || !found->captured()) return;
+    emit note(!found->unchecked().empty() ? tr("Not compared with PyTorch; see “Next to PyTorch”")
+              : found->alerts_size() > 0  ? tr("Not what PyTorch computed; see “Next to PyTorch”")
+                                          : tr("What PyTorch computed agrees"));
     for (const snapshot::Alert& alert : captureAlerts()) {
       if (told(alert)) continue;
       store_.addAlert(alert);

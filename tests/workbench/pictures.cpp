@@ -298,7 +298,7 @@ void trials() {
   w.loop().act([&] { view->findChild<QPushButton*>(QStringLiteral("trials_apply"))->click(); });
   w.settled();
   save(w, *w, QStringLiteral("trials-applied"));
-  start("^pass", 20'000);
+  start("^pass", 60);
   w.loop().wait([&] { return found.report().trials_size() >= 3; });
   if (wants(QStringLiteral("trials-running"))) {
     const QString path = QStringLiteral("%1/trials-running-%2.png").arg(folder, theme);

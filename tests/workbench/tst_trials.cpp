@@ -145,9 +145,11 @@ class TrialsTest : public QObject {
     for (int i = 0; i < places->model()->rowCount() && made < 0; ++i)
       if (places->model()->index(i, 0).data().toString() == u"made by it") made = i;
     QVERIFY(made >= 0);
+    w.loop().act([&] { places->scrollTo(places->model()->index(made, 0)); });
+    QVERIFY(w.settled());
     w.loop().act([&] {
-      places->selectRow(made);
-      places->setCurrentIndex(places->model()->index(made, 0));
+      QTest::mouseClick(places->viewport(), Qt::LeftButton, {},
+                        places->visualRect(places->model()->index(made, 0)).center());
     });
     const auto* node = w->store().graph()->node(w->selection().selection().node);
     QVERIFY(node);

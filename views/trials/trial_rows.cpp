@@ -106,7 +106,11 @@ std::vector<TableColumn> columns(double first, double last) {
 
 QString change(const snapshot::Trial& t) {
   if (isNothing(t)) return format::visible(t.option());
-  const auto value = [](const std::string& v) { return v.empty() ? tr("none") : format::visible(v); };
+  const bool size = t.option().ends_with(".budget") || t.option().ends_with(".limit");
+  const auto value = [size](const std::string& v) {
+    const auto bytes = size ? format::bytesOf(QString::fromStdString(v)) : std::nullopt;
+    return v.empty() || (bytes && *bytes == 0) ? tr("none") : bytes ? format::bytes(*bytes) : format::visible(v);
+  };
   return QStringLiteral("%1  %2 → %3").arg(format::visible(t.option()), value(t.from()), value(t.to()));
 }
 
@@ -166,10 +170,12 @@ QString summary(const snapshot::TrialsReport& report, bool running, QString* rol
                      .arg(identical);
   if (failed > 0) text += tr(", %1 failed").arg(failed);
   if (nothing > 0) text += tr(". The plan next to itself: %1 of %2 called different").arg(found).arg(nothing);
+  if (found > 0) text += tr(": something else keeps the machine busy, small differences mean nothing");
   if (report.batches() > 0)
     text += tr(". Step %1, %2")
                 .arg(report.step())
                 .arg(report.batches() == 1 ? tr("one batch") : tr("%1 batches in turns").arg(report.batches()));
+  if (found > 0) *role = QStringLiteral("warn");
   if (!report.cancelled()) return text;
   *role = QStringLiteral("warn");
   return (report.candidates() > 0 ? tr("Cancelled: %1 of %2 were tried. ").arg(tried).arg(report.candidates())
