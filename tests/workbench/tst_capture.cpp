@@ -6,14 +6,17 @@
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QLabel>
+#include <QLineEdit>
 #include <QProcess>
 #include <QPushButton>
+#include <QRegularExpression>
 #include <QTableView>
 #include <QTest>
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
 #include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
 
 using namespace stepscope;
 
@@ -37,7 +40,7 @@ bool write(const QString& path, const QByteArray& bytes) {
 }
 
 // A folder as stepscope_capture writes it, of the digits. The gradient of `planted` is twice what it should be; empty: none.
-void capture(const QString& planted, const QByteArray& draws, Captured& to) {
+void capture(const QString& planted, const QByteArray& draws, Captured& to, const QString& frozen = {}) {
   const TestModel digits = bundledModels()[0];
   to.model = {QStringLiteral("captured"), to.place.filePath(QStringLiteral("model.onnx")),
               to.place.filePath(QStringLiteral("batches.npz"))};
@@ -75,7 +78,9 @@ void capture(const QString& planted, const QByteArray& draws, Captured& to) {
   length = static_cast<quint64>(text.size());
   const QByteArray prefix(reinterpret_cast<const char*>(&length), 8);
   if (!write(to.place.filePath(QStringLiteral("golden.safetensors")), prefix + text + data) ||
-      !write(to.place.filePath(QStringLiteral("capture.json")), "{\"draws\": \"" + draws + "\"}"))
+      !write(
+          to.place.filePath(QStringLiteral("capture.json")),
+          "{\"draws\": \"" + draws + "\", \"parameters\": [{\"name\": \"" + frozen.toUtf8() + "\", \"trained\": false}]}"))
     to.problem = QStringLiteral("the folder cannot be written");
   QFile::remove(dumped);
 }
@@ -162,6 +167,27 @@ class CaptureTest : public QObject {
     QCOMPARE(alerts(w->store(), "capture_unchecked").size(), 1u);
     View* view = w.view(QStringLiteral("capture"));
     QVERIFY2(said(view).startsWith(QStringLiteral("Unchecked")), qPrintable(said(view)));
+  }
+
+  void whatPyTorchDidNotTrainIsProposedAsFrozen() {
+    Captured first;
+    capture({}, "none", first);
+    QVERIFY(first.gradients.size() > 2);
+    const QString name = first.gradients[0];
+    Captured c;
+    capture({}, "none", c, name);
+    WindowDriver w;
+    auto* dialog = w.open(c.place.path());
+    QVERIFY(dialog);
+    const QString freeze = dialog->findChild<QLineEdit*>(QStringLiteral("set_up_freeze"))->text();
+    QVERIFY2(QRegularExpression(freeze).match(name).hasMatch(), qPrintable(freeze));
+    QVERIFY(!QRegularExpression(freeze).match(first.gradients[1]).hasMatch());
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(compared(w));
+    QVERIFY(alerts(w->store(), "capture_differs").empty());
+    const auto& tensors = w->store().findings().golden().comparison()->tensors();
+    QCOMPARE(std::count_if(tensors.begin(), tensors.end(), [](const auto& t) { return t.verdict() == "agrees"; }),
+             c.gradients.size() - 1);
   }
 
   void itIsComparedOnlyWhenItIsWanted() {

@@ -151,6 +151,7 @@ class TrialsTest : public QObject {
       QTest::mouseClick(places->viewport(), Qt::LeftButton, {},
                         places->visualRect(places->model()->index(made, 0)).center());
     });
+    QVERIFY(w.loop().wait([&] { return w->selection().selection().node >= 0; }, 5'000));
     const auto* node = w->store().graph()->node(w->selection().selection().node);
     QVERIFY(node);
     QCOMPARE(QString::fromStdString(node->provenance().pass()), QStringLiteral("group_updates"));

@@ -36,6 +36,7 @@ WhyPanel::WhyPanel(const ViewContext& context, QWidget* parent)
   words_->setProperty("role", "muted");
   words_->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
   words_->setObjectName(QStringLiteral("trials_why_words"));
+  words_->setAccessibleName(tr("What the option does"));
   const std::vector<TableColumn> columns{
       {tr("Place"), tr("Whether the pass applied there, or almost did"), false, 7},
       {tr("Node"), tr("A node that it made, or that it left alone; a click selects it, a double click shows the graph"),
@@ -51,16 +52,19 @@ WhyPanel::WhyPanel(const ViewContext& context, QWidget* parent)
   all->setSpacing(0);
   all->addWidget(words_);
   all->addWidget(table_, 1);
-  connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &WhyPanel::go);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] {
+    const QModelIndexList rows = table_->selectionModel()->selectedRows();
+    if (!rows.isEmpty()) go(rows.front().row());
+  });
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
-    go(index);
-    if (!model_->row(index.row()).target.empty()) emit context_.wishes.command(QStringLiteral("view_graph"));
+    if (go(index.row())) emit context_.wishes.command(QStringLiteral("view_graph"));
   });
 }
 
-void WhyPanel::go(const QModelIndex& index) {
-  if (!index.isValid() || !table_->selectionModel()->isRowSelected(index.row(), {})) return;
-  if (const Selection& target = model_->row(index.row()).target; !target.empty()) context_.selection.select(target);
+bool WhyPanel::go(int row) {
+  const Selection& target = model_->row(row).target;
+  if (!target.empty()) context_.selection.select(target);
+  return !target.empty();
 }
 
 const snapshot::PassReport* WhyPanel::passOf(const QString& option) const {

@@ -19,7 +19,7 @@ class WhyPanel : public QWidget {
   void show(const snapshot::Trial* trial);
 
  private:
-  void go(const QModelIndex& index);
+  bool go(int row);  // to its node; false: there is none
   // What the newest build tells of the pass; nullptr when it did not run.
   const snapshot::PassReport* passOf(const QString& option) const;
 
