@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "app/cli/capture_folder.h"
 #include "app/cli/command.h"
 #include "app/cli/machine.h"
 #include "app/cli/terminal.h"
@@ -10,6 +11,15 @@
 #include "engine/wire/stage_teller.h"
 
 namespace stepscope::cli {
+namespace {
+
+Result<std::optional<Golden>> goldenOf(const std::filesystem::path& folder, const TrainOptions& options) {
+  SS_ASSIGN(auto captured, readGolden(folder, options));
+  if (!captured) return std::optional<Golden>();
+  return std::optional(std::move(captured->golden));
+}
+
+}  // namespace
 
 Command workerCommand() {
   Command command{"worker", "the protocol on stdin and stdout; started by the window, or behind ssh"};
@@ -20,7 +30,7 @@ Command workerCommand() {
     const int out = dup(STDOUT_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     static const snapshot::MachineInfo machine = machineInfo();
-    if (Status status = serveWorker(STDIN_FILENO, out, machine); !status) {
+    if (Status status = serveWorker(STDIN_FILENO, out, machine, kLargestMessage, goldenOf); !status) {
       tellError(status.error().message);
       return kFailed;
     }

@@ -64,7 +64,7 @@ const std::vector<Layout>& shippedLayouts() {
             "Step", {"instructions", "model", "breakpoints"}, {"graph"}, {}, {"tensors", "node", "watch"},
             {"memory", "timeline", "training", "value_history", "precision", "startup_chart", "batch", "source", "alerts"}),
         layout("Profile", {"instructions", "runs"}, {"timeline", "startup_chart"}, {}, {"node", "options"},
-               {"flame", "hot_ops", "startup_table", "training", "value_history", "sql"}),
+               {"flame", "hot_ops", "trials", "startup_table", "training", "value_history", "sql"}),
         layout("Memory", {"buffers", "instructions"}, {"memory"}, {}, {"buffer", "tensors", "node"},
                {"recompute", "graph", "options"}),
         layout("Compare", {"runs"}, {"compare", "graph"}, {}, {"compare_options", "node", "options"},

@@ -10,6 +10,7 @@
 
 #include "app/workbench/actions.h"
 #include "app/workbench/build_keeper.h"
+#include "app/workbench/lab_wiring.h"
 #include "app/workbench/model_peek.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
@@ -135,6 +136,7 @@ class MainWindow : public QMainWindow {
   Session session_;
   Recording recording_;
   BuildKeeper keeper_{store_, session_};
+  LabWiring lab_{store_, wishes_, session_, recording_, remember_};
   ModelPeek peek_;  // at a model while another one is open
   SourceReader sources_;
   ScratchFolder scratch_;  // projects of windows that remember nothing

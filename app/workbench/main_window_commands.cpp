@@ -359,7 +359,6 @@ void MainWindow::connectWishes() {
   connect(&wishes_, &Wishes::compareBits, &session_, &Session::compareBits);
   connect(&wishes_, &Wishes::setOption, this, &MainWindow::setOptionUndoable);
   connect(&wishes_, &Wishes::recompute, &session_, &Session::recompute);
-  connect(&wishes_, &Wishes::studyPrecision, &session_, &Session::studyPrecision);
   connect(&wishes_, &Wishes::status, status_, &StatusLine::note);
   connect(&wishes_, &Wishes::command, this, [this](const QString& id) {
     if (QAction* action = actions_->find(id)) action->trigger();

@@ -11,6 +11,7 @@
 #include <QStandardPaths>
 #include <QTimer>
 
+#include "app/workbench/capture_settings.h"
 #include "app/workbench/exports.h"
 #include "app/workbench/main_window.h"
 #include "app/workbench/places.h"
@@ -149,11 +150,11 @@ void MainWindow::noteSetUp() {
 }
 
 snapshot::Configure MainWindow::lastSetUp(const QString& path) {
-  snapshot::Configure last;
+  snapshot::Configure last = captureSettings(path);
   if (!remember_) return last;
   const SettingsReader settings = remembered();
   const QByteArray text = settings.bytes(setUpKey(path));
-  if (last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) return last;
+  if (text.isEmpty() || last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) return last;
   settings.refuse(setUpKey(path), tr("%1 bytes").arg(text.size()), tr("the set-up of a model"));
   return {};
 }

@@ -7,7 +7,9 @@
 #include "storage/queries.h"
 #include "storage/sql.h"
 #include "storage/timing.h"
+#include "storage/trials.h"
 #include "storage/verdicts.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/run_times.h"
 
@@ -223,6 +225,9 @@ storage::Result<ProjectContents> readProject(const QString& path, std::int64_t r
       alert.set_instruction(a.instruction);
     }
   }
+  if (auto trials = storage::readTrials(project, run)) {
+    for (auto& trial : *trials) *out.trials.add_trials() = std::move(trial);
+  }
   if (const auto steps = storage::readSteps(project, run)) {
     const auto spans = readSpans(project, *steps);
     std::vector<std::shared_ptr<snapshot::StepRecord>> records;
@@ -285,6 +290,7 @@ void show(const ProjectContents& contents, SnapshotStore& store) {
     store.addAlert(alert);
   }
   for (const auto& step : contents.steps) store.addStep(step);
+  if (contents.trials.trials_size() > 0) store.findings().trials().showRecorded(contents.trials);
   showValues(contents, store);
   RunTimes::of(store.project()).set(contents.times);
   store.project().setRuns(contents.runs);

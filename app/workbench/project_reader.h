@@ -24,7 +24,8 @@ struct ProjectContents {
   std::vector<snapshot::Option> options;
   std::vector<snapshot::PhaseSpan> phases;
   std::vector<snapshot::Alert> alerts;
-  std::vector<StepPtr> steps;  // the newest ones carry their spans; some what was noted of their numbers
+  snapshot::TrialsReport trials;  // the newest session of them
+  std::vector<StepPtr> steps;     // the newest ones carry their spans; some what was noted of their numbers
   std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
   std::map<std::int64_t, StepTimes> times;  // of a step, by run

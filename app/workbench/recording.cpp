@@ -16,9 +16,12 @@
 #include "app/workbench/report_pdf.h"
 #include "app/workbench/scratch_folder.h"
 #include "storage/judged_steps.h"
+#include "storage/queries.h"
 #include "storage/report/report.h"
+#include "storage/retention.h"
 #include "storage/schema.h"
 #include "storage/sql.h"
+#include "views/common/findings.h"
 #include "views/common/format.h"
 #include "views/common/run_times.h"
 
@@ -264,6 +267,13 @@ void Recording::alert(const snapshot::Alert& alert) {
   });
 }
 
+void Recording::trials() {
+  if (!recording_) return;
+  post([report = store_.findings().trials().report()](Core& core) {
+    if (core.recorder) core.recorder->trials(report);
+  });
+}
+
 void Recording::statistics(const snapshot::TensorData& value) {
   if (!recording_ || !value.unavailable().empty() || value.statistics().count() == 0) return;
   std::string now = std::to_string(value.step()) + value.statistics().SerializeAsString();
@@ -369,6 +379,30 @@ void Recording::listOtherRuns(const QString& path) {
     back([this, path, runs = std::move(*runs), times = std::move(times)] {
       RunTimes::of(store_.project()).setOther(path, times);
       store_.project().setOtherRuns(path, runs);
+    });
+  });
+}
+
+void Recording::deleteRun(qint64 run) {
+  post([this, run, path = store_.project().projectPath().toStdString(), shown = shownRun_](Core& core) {
+    const auto refuse = [&](const std::string& why) {
+      back([this, run, why] { emit failed(tr("run %1: %2").arg(run).arg(format::visible(why))); });
+    };
+    if (core.recorder) return refuse("the project is being recorded; expected one that is only looked at");
+    bool newest = false;
+    {
+      auto project = storage::Project::openForWriting(path);
+      if (!project) return refuse(project.error().message);
+      const auto last = storage::newestRun(*project);
+      newest = last && *last == run;
+      if (const auto deleted = storage::deleteRun(*project, run); !deleted) return refuse(deleted.error().message);
+    }
+    back([this, run, path, next = shown == run || (shown == 0 && newest)] {
+      if (next && store_.readOnly())
+        open(QString::fromStdString(path), 0);  // what was shown is gone
+      else
+        refreshRuns();
+      emit deleted(run);
     });
   });
 }

@@ -42,6 +42,7 @@ class Recording : public QObject {
   void stage(const GraphPtr& graph, int stage);
   void step(const StepPtr& step, bool walked);
   void alert(const snapshot::Alert& alert);
+  void trials();  // what the store holds of them
   // Of a watched value; what was told before is not written again.
   void statistics(const snapshot::TensorData& value);
   void end(storage::RunStatus status);
@@ -55,6 +56,9 @@ class Recording : public QObject {
   void cancelSql() { cancelSql_->store(true); }
   // .html .json .csv .trace.json, and .pdf printed from the HTML.
   void report(const QString& path);
+  // Takes a run out of the project that is shown, and gives its space back; not while something is recorded into it.
+  // deleted() or failed() follows; in place of a shown one the newest is shown.
+  void deleteRun(qint64 run);
   void refreshRuns();
   // Answers come as facts; of several requests that wait the newest counts.
   void compare(const CompareRequest& request);
@@ -67,6 +71,7 @@ class Recording : public QObject {
   void stateChanged(const QString& text, const QString& role, const QString& tip);
   void failed(const QString& text);
   void reported(const QString& path);
+  void deleted(qint64 run);
   void opening();  // a project was read and is shown next
   void opened(const QString& path);
   void damaged(const QStringList& warnings);  // after opened(): why, then what could not be read

@@ -135,6 +135,10 @@ void Session::absorb(const Delivery& d) {
                      [](const auto& alert) { return alert.step() >= 0; });
       store_.clearAlerts();
       for (const auto& alert : r.build().alerts()) store_.addAlert(alert);
+      if (again || returnTo_) {  // the model is the one that was compared
+        const auto compared = captureAlerts();
+        more.insert(more.begin(), compared.begin(), compared.end());
+      }
       for (const auto& alert : more)
         if (!told(alert)) store_.addAlert(alert);
       if (resumed)
@@ -178,7 +182,9 @@ void Session::absorb(const Delivery& d) {
       store_.findings().setRowLosses(std::make_shared<const snapshot::RowLosses>(r.row_losses()));
       break;
     case snapshot::Response::kRecompute: break;  // belongs to its question: see recompute()
-    case snapshot::Response::kPrecision: break;  // likewise: see studyPrecision()
+    case snapshot::Response::kPrecision:         // likewise: see studyPrecision(),
+    case snapshot::Response::kTrials:            // tryOptions(),
+    case snapshot::Response::kGolden: break;     // compareWithCapture()
     case snapshot::Response::kState:
       if (r.state().has_position()) reached(r.state().position());
       break;
@@ -186,6 +192,9 @@ void Session::absorb(const Delivery& d) {
       store_.setBreakpoints({r.breakpoints().breakpoints().begin(), r.breakpoints().breakpoints().end()});
       break;
     case snapshot::Response::kProgress:
+      if (store_.findings().trials().running())
+        store_.findings().trials().setProgress(QString::fromStdString(r.progress().what()), r.progress().done(),
+                                               r.progress().total());
       emit progress(format::visible(r.progress().what()), r.progress().done(), r.progress().total());
       break;
     case snapshot::Response::kLog:

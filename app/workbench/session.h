@@ -42,6 +42,7 @@ class Session : public QObject {
   bool built() const { return built_; }
   bool busy() const { return busy_; }  // a request that moves the session runs
   bool running() const { return running_; }
+  bool working() const;  // anything runs that pause() ends
   // The step that a run ends before; 0: it runs until something stops it.
   std::int64_t goal() const { return running_ && training_ && !everyValue_ ? trainGoal_.value_or(0) : 0; }
   bool comingBack() const {
@@ -94,6 +95,8 @@ class Session : public QObject {
   void setOptions(const OptionSettings& settings);
   void recompute(bool whatIf, const QString& plan, qint64 budget);  // the answer stands in the findings
   void studyPrecision(const QString& precision);                    // likewise
+  void tryOptions(const snapshot::GetTrials& question);             // likewise; pause() ends it with what was measured
+  void compareWithCapture();                                        // likewise; what differs are alerts too
   void determinism();
   void compareBits();
   void stageGraph(const QString& stage);
@@ -116,6 +119,7 @@ class Session : public QObject {
   void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
   void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()
   void elementEdited(const stepscope::ElementEdit& edit);
+  void optionsTried();                         // the findings have the trials
   void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
   void planShown();                            // graph, plan and options of the one that runs again were fetched
   void planRebuilt();                          // graph, plan and options of the newest build were fetched again
@@ -152,6 +156,8 @@ class Session : public QObject {
   // Sends one that only reads, of the model that is open: when another one has taken its place, the answer is dropped.
   void request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet = true);
   void ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet = true);
+  // Sends one that leaves the session as it is and takes a while: marks it busy until the last answer.
+  void study(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer);
   void absorb(const Delivery& delivery);
   // And remembers it, for a worker that has to come back. `before`: of an element.
   void edit(snapshot::Request request, std::optional<double> before = {}, Then then = {},
@@ -163,10 +169,11 @@ class Session : public QObject {
   void reopen(bool wasBuilt);  // what is open, in a worker that does not know it
   void compare(snapshot::Request request, const QString& with);
   void reached(const snapshot::Position& position);
-  void tellOfDeath(const QString& reason);        // of the worker
-  void tellOfBuildDeath(const QString& reason);   // of one that was building
-  void startAgain(bool build);                    // kills what is there
-  bool told(const snapshot::Alert& alert) const;  // it stands among those that are shown
+  void tellOfDeath(const QString& reason);             // of the worker
+  void tellOfBuildDeath(const QString& reason);        // of one that was building
+  void startAgain(bool build);                         // kills what is there
+  bool told(const snapshot::Alert& alert) const;       // it stands among those that are shown
+  std::vector<snapshot::Alert> captureAlerts() const;  // what differs from PyTorch, or why it is not known
   void setBusy(bool busy);
   bool refuse();
   void inStep(Then then);  // begins a step when none is begun

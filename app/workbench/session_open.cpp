@@ -159,6 +159,10 @@ void Session::build(const snapshot::Configure& configuration) {
                   setBreakpoints(wanted);
                   store_.setBuilding(false);
                   store_.findings().setOptionProof(nullptr);  // of a plan that is no more
+                  if (!returnTo_) {
+                    store_.findings().trials().clear();
+                    store_.findings().golden().clear();
+                  }
                   emit builtChanged();
                   comeBack();
                 });

@@ -305,27 +305,6 @@ void Session::recompute(bool whatIf, const QString& plan, qint64 budget) {
       !whatIf && store_.findings().recompute());
 }
 
-void Session::studyPrecision(const QString& precision) {
-  if (store_.findings().studiesPrecision() || refuse()) return;
-  store_.findings().beginPrecision();
-  snapshot::Request request;
-  request.mutable_precision()->set_precision(precision.toStdString());
-  this->request(
-      std::move(request), tr("studying %1").arg(precision),
-      [this](const Delivery& d) {
-        if (!d.response->done()) return;
-        QString problem;
-        const bool sound = d.response->has_precision();
-        if (d.response->has_error())
-          problem = QString::fromStdString(d.response->error().message());
-        else if (!sound)
-          problem = tr("precision: the worker answered something else; expected a report");
-        store_.findings().setPrecision(
-            sound ? std::make_shared<const snapshot::PrecisionReport>(d.response->precision()) : nullptr, problem);
-      },
-      false);
-}
-
 void Session::determinism() {
   if (!built_) return;
   snapshot::Request request;

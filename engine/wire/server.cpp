@@ -20,6 +20,7 @@
 #include "engine/train/session.h"
 #include "engine/wire/border.h"
 #include "engine/wire/framing.h"
+#include "engine/wire/lab_answers.h"
 #include "engine/wire/stage_teller.h"
 
 namespace stepscope {
@@ -29,8 +30,8 @@ namespace {
 // server.
 class Server : public std::enable_shared_from_this<Server> {
  public:
-  Server(int in, int out, const snapshot::MachineInfo& machine, std::uint32_t largestReply)
-      : in_(in), out_(out), largestReply_(largestReply), machine_(machine) {}
+  Server(int in, int out, const snapshot::MachineInfo& machine, std::uint32_t largestReply, GoldenReader goldens)
+      : in_(in), out_(out), largestReply_(largestReply), machine_(machine), goldens_(std::move(goldens)) {}
 
   Status run() {
     std::thread reader([self = shared_from_this()] { self->readLoop(); });
@@ -403,6 +404,49 @@ class Server : public std::enable_shared_from_this<Server> {
     return answer(request.id(), std::move(response), true);
   }
 
+  // Each trial is told as soon as it is measured: who cancels has seen it.
+  Status trials(const snapshot::Request& request) {
+    SS_TRY(needSession());
+    const auto tried = [&](const snapshot::Trial& trial) {
+      snapshot::Response one;
+      *one.mutable_trials()->add_trials() = trial;
+      send(request.id(), std::move(one), false);
+    };
+    snapshot::Response response;
+    SS_ASSIGN(*response.mutable_trials(), session_->trials(request.trials(), tried));
+    return answer(request.id(), std::move(response), true);
+  }
+
+  // The captured state is that of step 0 with the captured data.
+  Status golden(const snapshot::Request& request) {
+    SS_TRY(needPlan());
+    const std::filesystem::path folder(request.golden().folder());
+    snapshot::Response response;
+    auto& comparison = *response.mutable_golden();
+    std::optional<Golden> captured;
+    if (goldens_) {
+      SS_ASSIGN(captured, goldens_(folder, session_->options()));
+    }
+    if (!captured) return answer(request.id(), std::move(response), true);
+    comparison.set_captured(true);
+    const std::string data = (folder / "batches.npz").string();
+    std::error_code error;
+    if (!std::filesystem::equivalent(session_->options().data, data, error))
+      comparison.set_unchecked(
+          toUtf8(fmt::format("data '{}': not that of the capture; expected '{}'", session_->options().data, data)));
+    else if (session_->nextStep() != 0)
+      comparison.set_unchecked(
+          fmt::format("step {}: its parameters are not those that were captured; expected step 0", session_->nextStep()));
+    if (!comparison.unchecked().empty()) return answer(request.id(), std::move(response), true);
+    const auto report = session_->compareWithGolden(*captured);
+    if (!report && report.error().code == ErrorCode::kCancelled) return tl::make_unexpected(report.error());
+    if (report)
+      comparison = goldenAnswer(*report, *session_);
+    else
+      comparison.set_unchecked(toUtf8(report.error().message));
+    return answer(request.id(), std::move(response), true);
+  }
+
   Status answerOptions(std::uint64_t id) {
     snapshot::Response response;
     auto& list = *response.mutable_options();
@@ -600,6 +644,8 @@ class Server : public std::enable_shared_from_this<Server> {
         break;
       case R::kRecompute: return recompute(request);
       case R::kPrecision: return precision(request);
+      case R::kTrials: return trials(request);
+      case R::kGolden: return golden(request);
       case R::kSaveState:
         SS_TRY(needSession());
         SS_TRY(session_->saveState(request.save_state().path()));
@@ -620,6 +666,7 @@ class Server : public std::enable_shared_from_this<Server> {
   int in_, out_;
   const std::uint32_t largestReply_;  // bytes
   const snapshot::MachineInfo machine_;
+  const GoldenReader goldens_;
   std::mutex mutex_;    // queue, session pointer, cancellation
   std::mutex writing_;  // the output stream
   std::condition_variable wake_;
@@ -645,8 +692,8 @@ class Server : public std::enable_shared_from_this<Server> {
 
 }  // namespace
 
-Status serveWorker(int in, int out, const snapshot::MachineInfo& machine, std::uint32_t largestReply) {
-  return std::make_shared<Server>(in, out, machine, largestReply)->run();
+Status serveWorker(int in, int out, const snapshot::MachineInfo& machine, std::uint32_t largestReply, GoldenReader goldens) {
+  return std::make_shared<Server>(in, out, machine, largestReply, std::move(goldens))->run();
 }
 
 }  // namespace stepscope

@@ -6,9 +6,11 @@
 
 #include <QElapsedTimer>
 #include <QFile>
+#include <QLineEdit>
 #include <QProcess>
 #include <QPushButton>
 #include <QSlider>
+#include <QSpinBox>
 #include <QTableView>
 #include <QTest>
 #include <QToolButton>
@@ -272,6 +274,41 @@ void precision() {
   }
 }
 
+// Every pass of the language model tried, why one gives what it gives, and a session that is under way.
+void trials() {
+  if (!wants(QStringLiteral("trials"))) return;
+  WindowDriver w(screen);
+  check(trained(w, "0.001"), "trials", w);
+  View* view = w.view(QStringLiteral("trials"));
+  w.loop().act([&] { w->board().move(QStringLiteral("trials"), Area::kCentre); });
+  save(w, *w, QStringLiteral("trials-empty"));
+  const OptionTrials& found = w->store().findings().trials();
+  const auto start = [&](const char* only, int rounds) {
+    w.loop().act([&] {
+      view->findChild<QLineEdit*>(QStringLiteral("trials_only"))->setText(QLatin1String(only));
+      view->findChild<QSpinBox*>(QStringLiteral("trials_rounds"))->setValue(rounds);
+      view->findChild<QPushButton*>(QStringLiteral("trials_start"))->click();
+    });
+  };
+  start("^(pass|threads|precision=bf16|recompute)", 12);
+  check(w.loop().wait([&] { return !found.running(); }, 300'000), "trials", w);
+  save(w, *w, QStringLiteral("trials-ranked"));
+  w.loop().act([&] { view->findChild<QToolButton*>(QStringLiteral("trials_show_why"))->click(); });
+  save(w, *w, QStringLiteral("trials-why"));
+  w.loop().act([&] { view->findChild<QPushButton*>(QStringLiteral("trials_apply"))->click(); });
+  w.settled();
+  save(w, *w, QStringLiteral("trials-applied"));
+  start("^pass", 60);
+  w.loop().wait([&] { return found.report().trials_size() >= 3; });
+  if (wants(QStringLiteral("trials-running"))) {
+    const QString path = QStringLiteral("%1/trials-running-%2.png").arg(folder, theme);
+    w->grab().save(path);
+  }
+  w.loop().act([&] { w->session().pause(); });
+  check(w.settled(), "trials", w);
+  save(w, *w, QStringLiteral("trials-cancelled"));
+}
+
 // A project that was recorded with a change of options, opened to look at: Start-up with its history, the difference of two
 // phases, and the verdicts.
 void recorded() {
@@ -357,6 +394,7 @@ int main(int argc, char** argv) {
     all();
     recompute();
     precision();
+    trials();
     recorded();
     if (scaled && wanted.isEmpty()) continue;
     readme();

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A run recorded by the window with the real worker, then opened again read-only: what the session answered, the file
 // answers too.
+#include <QAbstractButton>
+#include <QAction>
 #include <QComboBox>
+#include <QFileInfo>
+#include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
 #include <QTableView>
@@ -305,6 +309,54 @@ class RecordedTest : public QObject {
       QVERIFY(w.loop().wait([&] { return w->store().graphOf(stage) != nullptr; }));
     }
     sameAsLive(project, Live(w->store()));
+  }
+
+  // A run goes out of the project by its menu, after a question; its space comes back. What is recorded is left alone.
+  void aRunIsDeletedAndItsSpaceComesBack() {
+    const QString project = folder_.filePath(QStringLiteral("two.stepscope"));
+    const auto menuOf = [](WindowDriver& w, int row) -> QAction* {
+      View* view = w.view(QStringLiteral("runs"));
+      auto* table = view->findChild<QTableView*>();
+      w.loop().wait([&] { return table->model()->rowCount() == 2; }, 10'000);
+      w.loop().act(
+          [&] { emit table->customContextMenuRequested(table->visualRect(table->model()->index(row, 1)).center()); });
+      const auto actions = view->findChildren<QAction*>(QStringLiteral("run_delete"));
+      return actions.isEmpty() ? nullptr : actions.back();
+    };
+    {
+      WindowDriver w;
+      w->setProjectPath(project);
+      QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+      for (int i = 0; i < 2; ++i) {
+        w.loop().act([&] { w->session().train(20); });
+        QVERIFY(w.settled());
+        if (i == 0) QVERIFY(w.act("new_run"));
+        QVERIFY(w.settled());
+      }
+      QVERIFY(w.recorded());
+      QAction* away = menuOf(w, 0);
+      QVERIFY(away && !away->isEnabled());
+    }
+    const qint64 before = QFileInfo(project).size();
+    WindowDriver w;
+    QVERIFY_DONE(w.openRecorded(project), w);
+    QCOMPARE(w->store().project().runs().size(), 2u);
+    QAction* away = menuOf(w, 0);
+    QVERIFY(away && away->isEnabled());
+    const QString name = away->text();
+    w.loop().act([away] { away->trigger(); });
+    auto* question = w->findChild<QMessageBox*>(QStringLiteral("run_delete_question"));
+    QVERIFY(question && question->isVisible());
+    w.loop().act([question] {
+      for (QAbstractButton* button : question->buttons())
+        if (question->buttonRole(button) == QMessageBox::DestructiveRole) button->click();
+    });
+    QVERIFY_DONE(w.loop().wait([&] { return w->store().project().runs().size() == 1 && w->recording().idle(); }, 20'000), w);
+    QVERIFY(!w->notice().isProblem());
+    const qint64 left = w->store().project().runs()[0].id;
+    QVERIFY2(!name.contains(QString::number(left)), qPrintable(name));
+    QVERIFY2(QFileInfo(project).size() < before * 3 / 4, qPrintable(QString::number(QFileInfo(project).size())));
+    QVERIFY(w->store().plan());  // the one that is left is shown
   }
 
   // A file that lacks its end: what can be read is shown, and what cannot is said.

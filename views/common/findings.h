@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Answers to single questions that views ask with a wish: how two tensors differ, what each row adds to the loss, what may
-// be computed again, what a low precision costs, the text of a source file. Written by the workbench, read by views. GUI
-// thread only.
+// be computed again, what a low precision costs, what every option gives, the text of a source file. Written by the
+// workbench, read by views. GUI thread only.
 #pragma once
 
 #include <QObject>
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "engine/snapshot/worker.pb.h"
+#include "views/common/golden_finding.h"
+#include "views/common/option_trials.h"
 
 namespace stepscope {
 
@@ -70,6 +72,8 @@ class Findings : public QObject {
   }                                                                      // of the newest study; nullptr before one
   const QString& precisionProblem() const { return precisionProblem_; }  // why the newest has no answer, hostile text
   bool studiesPrecision() const { return studiesPrecision_; }            // one runs
+  OptionTrials& trials() { return trials_; }                             // what every option gives
+  GoldenFinding& golden() { return golden_; }                            // the model next to PyTorch
   const std::shared_ptr<const snapshot::OptionProof>& optionProof() const {
     return optionProof_;
   }  // of the last change of options; nullptr before one
@@ -142,6 +146,8 @@ class Findings : public QObject {
     precision_ = nullptr;
     setPrecision(nullptr, {});
     setOptionProof(nullptr);
+    trials_.clear();
+    golden_.clear();
     emit keptChanged();
     emit rowLossesChanged();
   }
@@ -168,6 +174,8 @@ class Findings : public QObject {
   EditAnswer edit_;
   std::shared_ptr<const snapshot::OptionProof> optionProof_;
   std::map<QString, SourceText> sources_;
+  OptionTrials trials_;
+  GoldenFinding golden_;
 };
 
 }  // namespace stepscope

@@ -133,7 +133,13 @@ void SnapshotStore::addStage(const QString& stage, GraphPtr graph) {
 void SnapshotStore::setPlan(PlanPtr plan) {
   plan_ = std::move(plan);
   timings_.assign(plan_ ? static_cast<std::size_t>(plan_->size()) : 0, Timing());
-  if (plan_ && !steps_.empty()) takeSpans(steps_.back()->spans(), steps_.back()->step());
+  // The newest step may have run under another plan, whose instructions have other numbers.
+  const auto ofPlan = [this](const snapshot::InstructionSpan& span) {
+    const auto* in = plan_->instruction(span.instruction());
+    return in != nullptr && in->node() == span.node();
+  };
+  if (plan_ && !steps_.empty() && std::all_of(steps_.back()->spans().begin(), steps_.back()->spans().end(), ofPlan))
+    takeSpans(steps_.back()->spans(), steps_.back()->step());
   emit planChanged();
 }
 

@@ -51,7 +51,12 @@ class Wishes : public QObject {
   // What may be computed again. With `whatIf` also what this plan or, above 0, this budget would give.
   void recompute(bool whatIf, const QString& plan, qint64 budget);
   void studyPrecision(const QString& precision);  // the present step in it, next to float32
-  void readSource(const QString& path);           // of this machine, chosen by the user
+  // The present step next to the same step with every option changed.
+  void tryOptions(const stepscope::snapshot::GetTrials& question);
+  void compareWithCapture();             // the captured model with what PyTorch computed of it
+  void compareCaptures(bool always);     // as soon as they are built
+  void deleteRun(qint64 run);            // of the project
+  void readSource(const QString& path);  // of this machine, chosen by the user
   void determinism();
   void compareBits();
   // Settings and tools

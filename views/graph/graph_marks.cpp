@@ -8,13 +8,13 @@
 
 #include "views/common/format.h"
 #include "views/common/padding_cost.h"
+#include "views/graph/median_times.h"
 
 namespace stepscope {
 namespace {
 
 double heatOf(HeatKind kind, const SnapshotStore& store, const snapshot::Instruction& in) {
   switch (kind) {
-    case HeatKind::kTime: return static_cast<double>(store.timing(in.index()).ns);
     case HeatKind::kBytes: return static_cast<double>(in.bytes_read()) + static_cast<double>(in.bytes_written());
     case HeatKind::kFlops: return in.flops();
     case HeatKind::kBadNumbers: {
@@ -57,6 +57,7 @@ GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, 
   const bool named = !breaks.nodes.empty() || !breaks.ops.empty(), judged = !store.determinismList().empty();
   marks.inStep = store.position().in_step();
   const int position = store.position().instruction();
+  const std::vector<std::int64_t> medians = heat == HeatKind::kTime ? medianTimes(store) : std::vector<std::int64_t>();
   const PaddingCost padding = heat == HeatKind::kPadding ? PaddingCost::of(store) : PaddingCost();
   std::vector<double> heats(marks.nodes.size(), -1);
   std::vector<double> groupHeat[2] = {std::vector<double>(marks.groups.size(), -1),
@@ -82,6 +83,8 @@ GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, 
       ns = store.timing(index).ns;
       if (heat == HeatKind::kPadding && static_cast<std::size_t>(index) < padding.instructions.size())
         heats[static_cast<std::size_t>(i)] = padding.instructions[static_cast<std::size_t>(index)];
+      else if (heat == HeatKind::kTime && static_cast<std::size_t>(index) < medians.size())
+        heats[static_cast<std::size_t>(i)] = static_cast<double>(medians[static_cast<std::size_t>(index)]);
       else if (heat != HeatKind::kNone)
         heats[static_cast<std::size_t>(i)] = heatOf(heat, store, *plan->instruction(index));
     }

@@ -98,7 +98,8 @@ void GraphView::buildControls() {
   heat_ = new QComboBox(controls_);
   heat_->setObjectName(QStringLiteral("graph_heat"));
   heat_->setAccessibleName(tr("Heat"));
-  heat_->setToolTip(tr("Paints a quantity of the last recorded step on the nodes"));
+  heat_->setToolTip(
+      tr("Paints a quantity on the nodes; time is the median of the newest steps, without the cold first one"));
   for (const HeatKind kind :
        {HeatKind::kNone, HeatKind::kTime, HeatKind::kBytes, HeatKind::kFlops, HeatKind::kBadNumbers, HeatKind::kPadding}) {
     heat_->addItem(tr("Heat: %1").arg(heatName(kind)), static_cast<int>(kind));

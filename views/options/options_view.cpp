@@ -14,19 +14,90 @@
 #include "views/common/tokens.h"
 
 namespace stepscope {
+namespace {
+
+constexpr const char* kGroups[] = {"Passes", "Memory", "Recompute", "Running", "Training"};
+
+// Index into kGroups: what changes the build first, the settings of the training last.
+int groupOf(const std::string& name) {
+  if (name.starts_with("pass.")) return 0;
+  if (name.starts_with("memory.")) return 1;
+  if (name.starts_with("recompute.")) return 2;
+  for (const char* running : {"kernels", "threads", "precision", "deterministic", "subnormals", "device"})
+    if (name == running || name.starts_with(running + std::string("."))) return 3;
+  return 4;
+}
+
+// What the pass saves in one step of this build, by its operands and the roofline.
+TableCell savedCell(const SnapshotStore& store, const std::string& option) {
+  for (const auto& phase : store.phases()) {
+    if (!phase.has_pass() || "pass." + phase.pass().name() != option || !phase.pass().has_effect()) continue;
+    const snapshot::PassEffect& e = phase.pass().effect();
+    if (e.saved_bytes() == 0 && !(e.saved_ns() > 0)) return {};
+    const auto ns = static_cast<std::int64_t>(std::clamp(e.saved_ns(), -9e18, 9e18));
+    QStringList words;
+    if (ns != 0) words << format::time(ns);
+    if (e.saved_bytes() != 0) words << format::bytes(e.saved_bytes());
+    return {words.join(QStringLiteral(", ")), QVariant::fromValue<qint64>(e.saved_bytes()),
+            QObject::tr("In one step: %1 of memory traffic%2")
+                .arg(format::bytesExact(e.saved_bytes()),
+                     ns != 0 ? QObject::tr(", %1 by the roofline of this machine").arg(format::timeExact(ns)) : QString())};
+  }
+  return {};
+}
+
+// The newest trial of another value of the option.
+TableCell measuredCell(const snapshot::TrialsReport& report, const snapshot::Option& option) {
+  for (const auto& t : report.trials()) {
+    if (t.option() != option.name() || t.to() == option.value()) continue;
+    if (t.identical()) {
+      TableCell cell(QObject::tr("no effect"), 1.0,
+                     QObject::tr("With %1 the plan is the same").arg(format::visible(t.to())));
+      cell.role = QStringLiteral("faint");
+      return cell;
+    }
+    if (t.rounds() == 0) continue;
+    const auto percent = [](double ratio) { return format::change(1, ratio); };
+    TableCell cell(
+        QObject::tr("%1: %2").arg(format::visible(t.to()), percent(t.ratio())), t.ratio(),
+        QObject::tr("With %1 a step takes %2 of time, 95 % between %3 and %4; %5")
+            .arg(format::visible(t.to()), percent(t.ratio()), percent(t.low()), percent(t.high()),
+                 t.verdict() == "same" ? QObject::tr("no difference that was found") : format::visible(t.verdict())));
+    cell.role = t.verdict() == "faster"   ? QStringLiteral("ok")
+                : t.verdict() == "slower" ? QStringLiteral("muted")
+                                          : QStringLiteral("faint");
+    return cell;
+  }
+  return {};
+}
+
+}  // namespace
 
 OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
-    : TablePanel(context, QStringLiteral("options"), tr("Optimisations"),
-                 {{tr("Option"), tr("Name, as for --set NAME=VALUE"), false, 13},
-                  {tr("Value"), tr("Present value; double-click or Enter switches"), false, 5},
-                  {tr("Set by"), tr("Who set it: default, command line, project, window"), false, 7},
-                  {tr("Effect"), tr("What it changed in this build: nodes, bytes, time"), false, 16}},
-                 parent),
+    : TablePanel(
+          context, QStringLiteral("options"), tr("Optimisations"),
+          {{tr("Option"), tr("Name, as for --set NAME=VALUE"), false, 13},
+           {tr("Value"), tr("Present value; double-click or Enter switches"), false, 5},
+           {tr("Set by"), tr("Who set it: default, command line, project, window"), false, 7},
+           {tr("Group"), tr("What it changes"), false, 5},
+           {tr("Effect"), tr("What it changed in this build: nodes, bytes, time"), false, 14},
+           {tr("Saves"), tr("Of a pass: time by the roofline and memory traffic that it saves in one step of this build"),
+            true, 7},
+           {tr("Measured"),
+            tr("What another value would change of the time of a step, by the newest trials (view Optimisations: trials)"),
+            true, 7}},
+          parent),
       name_(new QLabel),
       doc_(new QLabel),
       proof_(new QLabel),
       value_(new QComboBox),
-      reset_(new QPushButton(tr("Default"))) {
+      reset_(new QPushButton(tr("Default"))),
+      changed_(new QToolButton(this)) {
+  changed_->setText(tr("Changed"));
+  changed_->setObjectName(QStringLiteral("options_changed"));
+  changed_->setToolTip(tr("Only options whose value is not their default"));
+  changed_->setCheckable(true);
+  connect(changed_, &QToolButton::toggled, this, &OptionsView::refillLater);
   const Metrics m = Metrics::current();
   setFilterPlaceholder(tr("Filter options"));
   auto* line = new QFrame;
@@ -73,6 +144,10 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     proof_->style()->polish(proof_);
   });
   connect(&store(), &SnapshotStore::optionsChanged, this, &OptionsView::refillLater);
+  connect(&store(), &SnapshotStore::phasesChanged, this, &OptionsView::refillLater);
+  connect(&store().findings().trials(), &OptionTrials::changed, this, [this] {
+    if (!store().findings().trials().running()) refillLater();
+  });
   connect(table()->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &OptionsView::showChosen);
   const auto send = [this](const QString& text) {
     const auto* o = option(chosenRow());
@@ -100,17 +175,14 @@ const snapshot::Option* OptionsView::option(int row) const {
 void OptionsView::refill() {
   const int chosen = chosenRow();
   std::vector<TableRow> rows;
-  // What changes the build first; the settings of the training after it.
   std::vector<std::size_t> order(store().options().size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-    const auto rank = [](const std::string& n) {
-      return n.starts_with("pass.") ? 0 : n.starts_with("memory.") || n == "kernels" ? 1 : 2;
-    };
-    return rank(store().options()[a].name()) < rank(store().options()[b].name());
+    return groupOf(store().options()[a].name()) < groupOf(store().options()[b].name());
   });
   for (const std::size_t i : order) {
     const auto& o = store().options()[i];
+    if (changed_->isChecked() && o.value() == o.default_value()) continue;
     const QString value = format::visible(o.value()), doc = format::visible(o.doc()),
                   effect = format::bytesWithin(format::visible(o.effect()));
     TableRow row;
@@ -124,9 +196,15 @@ void OptionsView::refill() {
     by.role = o.set_by() == "default" ? QStringLiteral("faint") : QStringLiteral("accent");
     TableCell did(effect, effect, effect.isEmpty() ? tr("It changed nothing in this build") : effect);
     did.role = QStringLiteral("muted");
-    row.cells = {{format::visible(o.name()), format::visible(o.name()), doc}, state, by, did};
+    const int group = groupOf(o.name());
+    TableCell kind(tr(kGroups[group]), group);
+    kind.role = QStringLiteral("muted");
+    row.cells = {
+        {format::visible(o.name()), format::visible(o.name()), doc}, state, by, kind, did, savedCell(store(), o.name()),
+        measuredCell(store().findings().trials().report(), o)};
     rows.push_back(std::move(row));
   }
+  setNothingText(changed_->isChecked() ? tr("Every option has its default value.") : QString());
   setRows(std::move(rows));
   if (model().rowCount() > 0) table()->selectRow(std::clamp(chosen, 0, model().rowCount() - 1));
   showChosen();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every option of the build: value, default, who set it, what it changed; switches act at the next step boundary.
+// Every option of the build, in groups: value, default, who set it, what it changed, what it saves by the roofline, and what
+// a trial measured of it; switches act at the next step boundary. A button leaves only those that differ from their default.
 #pragma once
 
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
+#include <QToolButton>
 
 #include "views/common/row_table.h"
 
@@ -16,6 +18,7 @@ class OptionsView : public TablePanel {
  public:
   explicit OptionsView(const ViewContext& context, QWidget* parent = nullptr);
   QString emptyText() const override;
+  QWidget* headerWidget() override { return changed_; }
 
  protected:
   void refill() override;
@@ -31,6 +34,7 @@ class OptionsView : public TablePanel {
   QLabel* proof_;  // of the last change
   QComboBox* value_;
   QPushButton* reset_;
+  QToolButton* changed_;
   bool filling_ = false;
 };
 

@@ -4,6 +4,8 @@
 #include <QDateTime>
 #include <QLocale>
 #include <QMenu>
+#include <QMessageBox>
+#include <QPushButton>
 #include <algorithm>
 
 #include "views/common/format.h"
@@ -126,6 +128,32 @@ void RunsView::fillMenu(QMenu& menu, int row) {
   for (const char* id : {"new_run", "name_run"})
     menu.addAction(id == QLatin1String("new_run") ? tr("New run from step 0") : tr("Name the run that is recorded…"), this,
                    [this, id] { emit wishes().command(QLatin1String(id)); });
+  QAction* away = menu.addAction(tr("Delete run %1…").arg(run), this, [this, run] { askToDelete(run); });
+  away->setObjectName(QStringLiteral("run_delete"));
+  const QString refusal = store().project().runs().size() < 2 ? tr("The only run of the project: delete its file")
+                          : !store().readOnly()
+                              ? tr("The project is being recorded: open it as a file (Ctrl+O) to delete runs of it")
+                              : QString();
+  away->setEnabled(refusal.isEmpty());
+  away->setToolTip(refusal.isEmpty() ? tr("Its steps, graphs and alerts go, and their space on the disk comes back")
+                                     : refusal);
+}
+
+void RunsView::askToDelete(qint64 run) {
+  const auto& runs = store().project().runs();
+  const auto it = std::find_if(runs.begin(), runs.end(), [run](const RunEntry& r) { return r.id == run; });
+  if (it == runs.end()) return;
+  auto* question = new QMessageBox(QMessageBox::Warning, tr("Delete a run"),
+                                   tr("Delete run %1, %2, with its %3 steps? This cannot be taken back.")
+                                       .arg(run)
+                                       .arg(format::visible(it->name), format::count(it->steps)),
+                                   QMessageBox::Cancel, this);
+  question->setObjectName(QStringLiteral("run_delete_question"));
+  question->setTextFormat(Qt::PlainText);
+  question->setAttribute(Qt::WA_DeleteOnClose);
+  QPushButton* yes = question->addButton(tr("Delete"), QMessageBox::DestructiveRole);
+  connect(yes, &QPushButton::clicked, this, [this, run] { emit wishes().deleteRun(run); });
+  question->open();
 }
 
 void RunsView::activated(int row) { emit wishes().openRun(model().row(row).key); }

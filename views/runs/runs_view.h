@@ -20,6 +20,7 @@ class RunsView : public TablePanel {
 
  private:
   void compare(qint64 a, qint64 b);  // 0: as it is
+  void askToDelete(qint64 run);
 };
 
 }  // namespace stepscope

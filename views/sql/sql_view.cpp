@@ -10,6 +10,7 @@
 
 #include "views/common/format.h"
 #include "views/common/tokens.h"
+#include "views/sql/sql_completer.h"
 
 namespace stepscope {
 
@@ -34,6 +35,7 @@ SqlView::SqlView(const ViewContext& context, QWidget* parent)
   editor_->setObjectName(QStringLiteral("sql_editor"));
   editor_->setPlaceholderText(tr("SELECT step, loss, ns FROM steps ORDER BY step DESC LIMIT 20"));
   editor_->setTabChangesFocus(true);
+  new SqlCompleter(editor_, store().project());
   auto* proxy = new QSortFilterProxyModel(this);
   proxy->setSourceModel(model_);
   proxy->setSortRole(RowTableModel::kSortRole);

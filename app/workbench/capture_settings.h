@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a model is trained that stepscope_capture wrote: capture.json beside it says so.
+#pragma once
+
+#include <QString>
+
+#include "engine/snapshot/worker.pb.h"
+
+namespace stepscope {
+
+// Data, and the parameters that PyTorch did not train, in the names of the command line. Empty where no capture.json lies
+// beside the model, or none that can be understood. Reads one small file.
+snapshot::Configure captureSettings(const QString& model);
+
+}  // namespace stepscope

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/lab_wiring.h"
+
+#include <QFileInfo>
+#include <QSettings>
+#include <QTimer>
+
+namespace stepscope {
+namespace {
+
+const QString kCompareCaptures = QStringLiteral("compare_captures");
+
+// What stepscope_capture writes beside a model.
+bool isCapture(const QString& model) {
+  const QString folder = QFileInfo(model).absolutePath();
+  return QFileInfo::exists(folder + QStringLiteral("/golden.safetensors")) ||
+         QFileInfo::exists(folder + QStringLiteral("/capture.json"));
+}
+
+}  // namespace
+
+LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, Session& session, Recording& recording, bool remember)
+    : store_(store), session_(session) {
+  connect(&wishes, &Wishes::studyPrecision, &session, &Session::studyPrecision);
+  connect(&wishes, &Wishes::tryOptions, &session, &Session::tryOptions);
+  connect(&session, &Session::optionsTried, &recording, &Recording::trials);
+  connect(&wishes, &Wishes::compareWithCapture, &session, &Session::compareWithCapture);
+  connect(&wishes, &Wishes::deleteRun, &recording, &Recording::deleteRun);
+  connect(&recording, &Recording::deleted, &wishes,
+          [&wishes](qint64 run) { emit wishes.status(tr("Run %1 is deleted").arg(run)); });
+  if (remember) store.findings().golden().setWanted(QSettings().value(kCompareCaptures, true).toBool());
+  connect(&wishes, &Wishes::compareCaptures, this, [this, remember](bool always) {
+    store_.findings().golden().setWanted(always);
+    if (remember) QSettings().setValue(kCompareCaptures, always);
+  });
+  connect(&session, &Session::builtChanged, this, [this] {
+    if (!session_.built() || session_.comingBack()) return;
+    // After everything else that follows a build.
+    QTimer::singleShot(0, this, &LabWiring::compareFirst);
+  });
+}
+
+void LabWiring::compareFirst() {
+  const GoldenFinding& golden = store_.findings().golden();
+  if (!golden.wanted() || !session_.built() || session_.working() || store_.position().in_step() ||
+      store_.position().step() != 0 || !isCapture(session_.modelPath()))
+    return;
+  session_.compareWithCapture();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,15 @@
+// Answers of the laboratory (engine/lab) as messages.
+#pragma once
+
+#include "engine/lab/golden_check.h"
+#include "engine/snapshot/lab.pb.h"
+
+namespace stepscope {
+
+class Session;
+
+// The comparison with PyTorch; each tensor that differs is an alert, the worst first, kMostGoldenAlerts at most.
+inline constexpr int kMostGoldenAlerts = 50;
+snapshot::GoldenComparison goldenAnswer(const GoldenReport& report, const Session& session);
+
+}  // namespace stepscope

@@ -1,0 +1,181 @@
+// What the laboratory is asked over the wire: trials that are told one by one and can be cancelled, a capture next to
+// PyTorch.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "engine/snapshot/worker.pb.h"
+#include "engine/wire/framing.h"
+#include "engine/wire/server.h"
+#include "tests/support/models.h"
+
+namespace stepscope {
+namespace {
+
+// A worker that is talked to while it works.
+class LiveWorker {
+ public:
+  explicit LiveWorker(GoldenReader goldens = {}) {
+    std::signal(SIGPIPE, SIG_IGN);
+    EXPECT_EQ(pipe(in_), 0);
+    EXPECT_EQ(pipe(out_), 0);
+    server_ = std::thread([this, goldens = std::move(goldens)] {
+      static const snapshot::MachineInfo machine;
+      EXPECT_TRUE(serveWorker(in_[0], out_[1], machine, kLargestMessage, goldens).has_value());
+      close(out_[1]);
+    });
+  }
+  ~LiveWorker() {
+    close(in_[1]);
+    while (readFrame(out_[0])) {
+    }
+    server_.join();
+    close(in_[0]);
+    close(out_[0]);
+  }
+
+  std::uint64_t send(const std::function<void(snapshot::Request&)>& fill) {
+    snapshot::Request request;
+    request.set_id(++last_);
+    fill(request);
+    EXPECT_TRUE(writeFrame(in_[1], request.SerializeAsString()).has_value());
+    return last_;
+  }
+  // The next answer to this request; what comes between is left out.
+  snapshot::Response next(std::uint64_t id) {
+    while (true) {
+      const auto frame = readFrame(out_[0]);
+      snapshot::Response response;
+      if (!frame || !response.ParseFromString(*frame)) {
+        ADD_FAILURE() << "no answer to request " << id;
+        response.set_done(true);
+        return response;
+      }
+      if (response.id() == id) return response;
+    }
+  }
+  snapshot::Response last(std::uint64_t id) {
+    snapshot::Response response = next(id);
+    while (!response.done()) response = next(id);
+    return response;
+  }
+  snapshot::Response ask(const std::function<void(snapshot::Request&)>& fill) { return last(send(fill)); }
+
+  void openDigits() {
+    const auto model = testing::digits();
+    EXPECT_FALSE(ask([&](auto& r) { r.mutable_open()->set_path(model.model.string()); }).has_error());
+    EXPECT_FALSE(ask([&](auto& r) {
+                   auto* setting = r.mutable_configure()->add_settings();
+                   setting->set_name("data");
+                   setting->set_value(model.data.string());
+                 }).has_error());
+    EXPECT_FALSE(ask([](auto& r) { r.mutable_build(); }).has_error());
+  }
+
+ private:
+  int in_[2] = {-1, -1}, out_[2] = {-1, -1};
+  std::thread server_;
+  std::uint64_t last_ = 0;
+};
+
+TEST(LabRequests, TellsEachTrialBeforeThatOfAll) {
+  LiveWorker worker;
+  worker.openDigits();
+  const auto id = worker.send([](auto& r) {
+    r.mutable_trials()->set_only("^pass\\.(group_updates|fuse_relu_gradient)=");
+    r.mutable_trials()->set_rounds(6);
+  });
+  int told = 0;
+  snapshot::Response response = worker.next(id);
+  for (; !response.done(); response = worker.next(id)) {
+    ASSERT_EQ(response.trials().trials_size(), 1);
+    EXPECT_TRUE(response.trials().trials(0).verdict().empty()) << "it is given when all are there";
+    ++told;
+  }
+  ASSERT_TRUE(response.has_trials()) << response.error().message();
+  EXPECT_EQ(told, response.trials().trials_size());
+  EXPECT_EQ(response.trials().trials_size(), 3);
+  EXPECT_FALSE(response.trials().cancelled());
+  EXPECT_EQ(worker.ask([](auto& r) { r.mutable_trials()->set_only("("); }).error().code(), "invalid_argument");
+  EXPECT_EQ(worker.ask([](auto& r) { r.mutable_state(); }).state().position().step(), 0);
+}
+
+TEST(LabRequests, ACancelledSessionOfTrialsTellsWhatItMeasured) {
+  LiveWorker worker;
+  worker.openDigits();
+  const auto id = worker.send([](auto& r) { r.mutable_trials()->set_rounds(150); });
+  for (int told = 0; told < 2; ++told) ASSERT_FALSE(worker.next(id).done());
+  worker.send([&](auto& r) { r.mutable_cancel()->set_id(id); });
+  const snapshot::Response response = worker.last(id);
+  ASSERT_TRUE(response.has_trials()) << response.error().message();
+  EXPECT_TRUE(response.trials().cancelled());
+  EXPECT_GE(response.trials().trials_size(), 2);
+  EXPECT_LT(response.trials().trials_size(), response.trials().candidates());
+  for (const auto& trial : response.trials().trials()) EXPECT_FALSE(trial.verdict().empty()) << trial.option();
+  // The cancel is spent: what is asked next runs.
+  EXPECT_TRUE(worker.ask([](auto& r) { r.mutable_train()->set_steps(1); }).has_step());
+}
+
+TEST(LabRequests, TrialsThatWaitAreCancelledBeforeTheyBegin) {
+  LiveWorker worker;
+  worker.openDigits();
+  const auto train = worker.send([](auto& r) { r.mutable_train()->set_steps(std::int64_t{1} << 40); });
+  const auto trials = worker.send([](auto& r) { r.mutable_trials(); });
+  ASSERT_TRUE(worker.next(train).has_step());
+  worker.send([&](auto& r) { r.mutable_cancel()->set_id(trials); });
+  worker.send([&](auto& r) { r.mutable_cancel()->set_id(train); });
+  EXPECT_EQ(worker.last(train).error().code(), "cancelled");
+  EXPECT_EQ(worker.last(trials).error().code(), "cancelled");
+}
+
+// A folder that says of one parameter that its gradient is zero, and nothing of the others.
+TEST(LabRequests, ComparesACaptureAndTellsEveryDifference) {
+  const auto model = testing::digits();
+  const std::filesystem::path folder = model.data.parent_path();
+  std::string wrong;
+  LiveWorker worker([&wrong](const std::filesystem::path&, const TrainOptions&) -> Result<std::optional<Golden>> {
+    if (wrong.empty()) return std::optional<Golden>();
+    Golden golden;
+    golden.gradients[wrong] = Tensor::of<float>({10}, std::vector<float>(10, 0));
+    return std::optional(std::move(golden));
+  });
+  worker.openDigits();
+  const auto compare = [&](auto& r) { r.mutable_golden()->set_folder(folder.string()); };
+  EXPECT_FALSE(worker.ask(compare).golden().captured()) << "nothing of PyTorch lies there";
+  const auto plan = worker.ask([](auto& r) { r.mutable_graph(); }).graph();
+  for (const auto& value : plan.values())
+    if (value.role() == snapshot::INITIALIZER && value.dims_size() == 1 && value.dims(0) == "10") wrong = value.name();
+  ASSERT_FALSE(wrong.empty());
+  const auto answer = worker.ask(compare);
+  ASSERT_TRUE(answer.has_golden()) << answer.error().message();
+  const auto& found = answer.golden();
+  EXPECT_TRUE(found.captured());
+  EXPECT_EQ(found.unchecked(), "");
+  // The gradients that it lacks differ too.
+  int differ = 0;
+  for (const auto& tensor : found.tensors()) differ += tensor.verdict() == "differs";
+  EXPECT_EQ(found.alerts_size(), differ);
+  std::string message;
+  for (const auto& alert : found.alerts()) {
+    EXPECT_EQ(alert.code(), "capture_differs");
+    EXPECT_GE(alert.value(), 0) << alert.message();
+    if (alert.message().find("'" + wrong + "'") != std::string::npos) message = alert.message();
+  }
+  EXPECT_NE(message.find("gradient '" + wrong + "' is not what PyTorch computed (10): "), std::string::npos) << message;
+  // After a step its parameters are others.
+  EXPECT_TRUE(worker.ask([](auto& r) { r.mutable_train()->set_steps(1); }).has_step());
+  const auto later = worker.ask(compare).golden();
+  EXPECT_NE(later.unchecked().find("expected step 0"), std::string::npos);
+  EXPECT_EQ(later.tensors_size(), 0);
+  const auto elsewhere = worker.ask([](auto& r) { r.mutable_golden()->set_folder("/nowhere"); }).golden();
+  EXPECT_NE(elsewhere.unchecked().find("not that of the capture"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepscope

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What helps in lists and queries: options that were changed and what they save, words that fit a query, medians of
+// instructions.
+#include <QPlainTextEdit>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QToolButton>
+
+#include "tests/views/view_bench.h"
+#include "views/common/findings.h"
+#include "views/common/tokens.h"
+#include "views/graph/median_times.h"
+#include "views/options/options_view.h"
+#include "views/sql/sql_completer.h"
+
+using namespace stepscope;
+
+namespace {
+
+snapshot::Option option(const char* name, const char* value, const char* byDefault) {
+  snapshot::Option o;
+  o.set_name(name);
+  o.set_value(value);
+  o.set_default_value(byDefault);
+  return o;
+}
+
+QString cell(const QTableView* table, int row, int column) { return table->model()->index(row, column).data().toString(); }
+
+StepPtr timed(std::int64_t step, std::int64_t ns, bool warmUp) {
+  auto record = std::make_shared<snapshot::StepRecord>();
+  record->set_step(step);
+  record->set_warm_up(warmUp);
+  auto* span = record->add_spans();
+  span->set_instruction(0);
+  span->set_node(7);
+  span->set_begin_ns(0);
+  span->set_end_ns(ns);
+  return record;
+}
+
+}  // namespace
+
+class ListsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() { applyTheme(*qApp, Theme::kLight); }
+
+  void optionsShowWhatWasChangedInGroups() {
+    Bench b;
+    b.store.setOptions({option("lr", "0.1", "0.001"), option("pass.cse", "off", "on"), option("pass.gelu", "on", "on"),
+                        option("memory.reuse", "on", "on")});
+    snapshot::PhaseSpan phase;
+    phase.mutable_pass()->set_name("gelu");
+    phase.mutable_pass()->mutable_effect()->set_saved_bytes(2048);
+    b.store.setPhases({phase});
+    OptionsView view(b.context());
+    view.resize(900, 400);
+    view.show();
+    const auto* table = view.findChild<QTableView*>(QStringLiteral("options_table"));
+    QTRY_COMPARE(table->model()->rowCount(), 4);
+    QCOMPARE(cell(table, 0, 0), QStringLiteral("pass.cse"));
+    QCOMPARE(cell(table, 0, 3), QStringLiteral("Passes"));
+    QCOMPARE(cell(table, 1, 5), QStringLiteral("2.00 KiB"));
+    QCOMPARE(cell(table, 2, 3), QStringLiteral("Memory"));
+    QCOMPARE(cell(table, 3, 3), QStringLiteral("Training"));
+    view.findChild<QToolButton*>(QStringLiteral("options_changed"))->click();
+    QTRY_COMPARE(table->model()->rowCount(), 2);
+    QCOMPARE(cell(table, 0, 0), QStringLiteral("pass.cse"));
+    QCOMPARE(cell(table, 1, 0), QStringLiteral("lr"));
+    b.store.setOptions({option("lr", "0.001", "0.001")});
+    QTRY_COMPARE(table->model()->rowCount(), 0);
+
+    // What a trial measured of another value.
+    b.store.setOptions({option("pass.cse", "on", "on")});
+    view.findChild<QToolButton*>(QStringLiteral("options_changed"))->click();
+    snapshot::TrialsReport report;
+    auto* trial = report.add_trials();
+    trial->set_option("pass.cse");
+    trial->set_from("on");
+    trial->set_to("off");
+    trial->set_rounds(8);
+    trial->set_ratio(1.25);
+    trial->set_verdict("slower");
+    b.store.findings().trials().end(report);
+    QTRY_COMPARE(table->model()->rowCount(), 1);
+    QTRY_VERIFY2(cell(table, 0, 6).startsWith(QStringLiteral("off: +25")), qPrintable(cell(table, 0, 6)));
+  }
+
+  void aQueryIsOfferedWhatFits() {
+    Bench b;
+    b.store.project().setTables({{QStringLiteral("steps"),
+                                  QStringLiteral("One row per step."),
+                                  {{QStringLiteral("step"), {}}, {QStringLiteral("loss"), QStringLiteral("of the batch")}}},
+                                 {QStringLiteral("runs"), {}, {{QStringLiteral("name"), {}}}}});
+    QPlainTextEdit editor;
+    const SqlCompleter completer(&editor, b.store.project());
+    const auto words = [&](const char* text) {
+      QStringList out;
+      for (const auto& [word, doc] : completer.offers(QLatin1String(text), static_cast<int>(strlen(text)))) out << word;
+      return out;
+    };
+    QCOMPARE(words("SELECT * FROM st"), (QStringList{QStringLiteral("steps"), QStringLiteral("runs")}));
+    QCOMPARE(words("SELECT runs."), QStringList{QStringLiteral("name")});
+    const QStringList where = words("SELECT * FROM steps WHERE lo");
+    QVERIFY(where.indexOf(QStringLiteral("loss")) >= 0 &&
+            where.indexOf(QStringLiteral("loss")) < where.indexOf(QStringLiteral("steps")));
+    QVERIFY(!where.contains(QStringLiteral("name")));
+    QVERIFY(words("SEL").contains(QStringLiteral("SELECT")));
+
+    editor.show();
+    editor.setFocus();
+    editor.setPlainText(QStringLiteral("SELECT * FROM ste"));
+    editor.moveCursor(QTextCursor::End);
+    QTest::keyClick(&editor, Qt::Key_Space, Qt::ControlModifier);
+    QTest::keyClick(&editor, Qt::Key_Return);
+    QCOMPARE(editor.toPlainText(), QStringLiteral("SELECT * FROM steps"));
+  }
+
+  void heatTakesTheMedianWithoutTheColdStep() {
+    Bench b;
+    snapshot::Plan plan;
+    plan.add_instructions()->set_node(7);
+    b.store.setPlan(PlanSnapshot::make(plan));
+    b.store.addStep(timed(0, 900, true));
+    QCOMPARE(medianTimes(b.store), std::vector<std::int64_t>{900});
+    for (const auto& [step, ns] : {std::pair(1, 10), std::pair(2, 500), std::pair(3, 30)})
+      b.store.addStep(timed(step, ns, false));
+    QCOMPARE(medianTimes(b.store), std::vector<std::int64_t>{30});
+    // Another plan: its first step is all that is known of it.
+    b.store.addStep(timed(4, 700, true));
+    QCOMPARE(medianTimes(b.store), std::vector<std::int64_t>{700});
+  }
+};
+
+QTEST_MAIN(ListsTest)
+#include "tst_lists.moc"

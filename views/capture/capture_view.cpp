@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/capture/capture_view.h"
+
+#include <QHBoxLayout>
+#include <QStyle>
+#include <QVBoxLayout>
+
+#include "views/capture/capture_rows.h"
+#include "views/common/findings.h"
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+
+namespace stepscope {
+namespace {
+
+QLabel* line(const char* id) {
+  auto* label = new QLabel;
+  label->setObjectName(QLatin1String(id));
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  label->hide();
+  return label;
+}
+
+void say(QLabel* label, const QString& text, const QString& role) {
+  label->setText(text);
+  label->setVisible(!text.isEmpty());
+  label->setProperty("role", role);
+  label->style()->unpolish(label);  // the role is read again
+  label->style()->polish(label);
+}
+
+}  // namespace
+
+CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
+    : TablePanel(context, QStringLiteral("capture"), tr("Next to PyTorch"), capture::columns(), parent),
+      summary_(line("capture_summary")),
+      problem_(line("capture_problem")),
+      always_(new QCheckBox(tr("Before training"))),
+      compare_(new QPushButton) {
+  const Metrics m = Metrics::current();
+  setFilterPlaceholder(tr("Filter tensors"));
+  always_->setObjectName(QStringLiteral("capture_always"));
+  always_->setToolTip(
+      tr("Compares a captured model as soon as it is built, before its first step; about the time of two steps"));
+  compare_->setObjectName(QStringLiteral("capture_compare"));
+  auto* top = new QWidget;
+  auto* rows = new QVBoxLayout(top);
+  rows->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
+  rows->setSpacing(qRound(0.35 * m.unit));
+  auto* buttons = new QHBoxLayout;
+  buttons->addWidget(compare_);
+  buttons->addWidget(always_);
+  buttons->addStretch(1);
+  rows->addLayout(buttons);
+  rows->addWidget(summary_);
+  rows->addWidget(problem_);
+  body()->insertWidget(0, top);
+  GoldenFinding& golden = store().findings().golden();
+  connect(compare_, &QPushButton::clicked, this, [this] { emit wishes().compareWithCapture(); });
+  connect(always_, &QCheckBox::clicked, this, [this](bool on) { emit wishes().compareCaptures(on); });
+  connect(&golden, &GoldenFinding::changed, this, &CaptureView::refillLater);
+  connect(&golden, &GoldenFinding::changed, this, &CaptureView::follow);
+  connect(&store(), &SnapshotStore::planChanged, this, &CaptureView::refillLater);  // rows lead to other values
+  connect(&store(), &SnapshotStore::planChanged, this, &CaptureView::follow);
+  connect(&store(), &SnapshotStore::workerChanged, this, &CaptureView::follow);
+  follow();
+}
+
+QString CaptureView::emptyText() const {
+  if (store().readOnly())
+    return tr("A recorded project.\nA running worker compares: open the captured folder itself (Ctrl+O).");
+  if (!store().plan())
+    return tr(
+        "No plan yet.\nOpen a folder that stepscope_capture wrote (Ctrl+O) and build its training step: its loss, "
+        "gradients and running statistics are compared with PyTorch's.");
+  return {};
+}
+
+void CaptureView::refill() {
+  const auto& comparison = store().findings().golden().comparison();
+  setRows(comparison ? capture::rows(*comparison, store().graph().get()) : std::vector<TableRow>());
+}
+
+void CaptureView::follow() {
+  const GoldenFinding& golden = store().findings().golden();
+  const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
+  always_->setChecked(golden.wanted());
+  compare_->setEnabled(alive && !golden.comparing());
+  compare_->setText(golden.comparing() ? tr("Comparing …") : tr("Compare"));
+  compare_->setToolTip(
+      tr("Runs the first batch of the capture from the captured parameters in float32, beside the run, which "
+         "stays where it is; Esc cancels"));
+  QString role;
+  const QString text = golden.comparison() ? capture::summary(*golden.comparison(), &role) : QString();
+  say(summary_, text, role);
+  say(problem_, format::visible(golden.problem()), QStringLiteral("error"));
+  setNothingText(golden.comparison()
+                     ? tr("No tensor was compared.")
+                     : tr("Nothing compared yet.\n“Compare” runs the first batch next to what PyTorch computed "
+                          "when the model was captured."));
+  emit emptyChanged();
+}
+
+}  // namespace stepscope

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/trials/trials_view.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QSignalBlocker>
+#include <QSortFilterProxyModel>
+#include <QSplitter>
+#include <QStyle>
+#include <QVBoxLayout>
+#include <utility>
+
+#include "views/common/findings.h"
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+#include "views/trials/interval_delegate.h"
+#include "views/trials/trial_rows.h"
+#include "views/trials/why_panel.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kFewestRounds = 6, kMostRounds = 100'000, kMostSeconds = 86'400;
+
+QLabel* line(const char* role, const char* id) {
+  auto* label = new QLabel;
+  label->setObjectName(QLatin1String(id));
+  label->setTextFormat(Qt::PlainText);
+  label->setWordWrap(true);
+  label->setProperty("role", role);
+  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  label->hide();
+  return label;
+}
+
+void say(QLabel* label, const QString& text, const QString& role) {
+  label->setText(text);
+  label->setVisible(!text.isEmpty());
+  label->setProperty("role", role);
+  label->style()->unpolish(label);  // the role is read again
+  label->style()->polish(label);
+}
+
+// A field whose least number means that nothing was chosen.
+QSpinBox* numberField(const char* id, const QString& name, const QString& none, int least, int most, const QString& suffix) {
+  auto* field = new QSpinBox;
+  field->setObjectName(QLatin1String(id));
+  field->setAccessibleName(name);
+  field->setRange(least - 1, most);
+  field->setSpecialValueText(none);
+  field->setSuffix(suffix);
+  return field;
+}
+
+}  // namespace
+
+TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
+    : View(context, QStringLiteral("trials"), tr("Optimisations: trials"), parent),
+      only_(new QLineEdit),
+      rounds_(numberField("trials_rounds", tr("Rounds"), tr("Rounds: 25 or 12"), kFewestRounds, kMostRounds, tr(" rounds"))),
+      seconds_(numberField("trials_seconds", tr("Seconds"), tr("No time limit"), 1, kMostSeconds, tr(" s in all"))),
+      start_(new QPushButton),
+      apply_(new QPushButton(tr("Apply"))),
+      why_(new QToolButton),
+      summary_(line("", "trials_summary")),
+      stale_(line("warn", "trials_stale")),
+      problem_(line("error", "trials_problem")),
+      proof_(line("muted", "trials_proof")),
+      what_(line("muted", "trials_what")),
+      bar_(new QProgressBar),
+      halves_(new QSplitter(Qt::Vertical)),
+      model_(new RowTableModel({}, this)),
+      sorted_(new QSortFilterProxyModel(this)),
+      table_(new RowTableView),
+      intervals_(new IntervalDelegate(this)),
+      reasons_(new WhyPanel(context)) {
+  makeTable();
+  halves_->setHandleWidth(1);
+  halves_->setChildrenCollapsible(false);
+  halves_->addWidget(table_);
+  halves_->addWidget(reasons_);
+  halves_->setStretchFactor(0, 3);
+  halves_->setStretchFactor(1, 2);
+  reasons_->hide();
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->setSpacing(0);
+  all->addWidget(makeControls());
+  all->addWidget(halves_, 1);
+
+  OptionTrials& trials = store().findings().trials();
+  connect(&trials, &OptionTrials::changed, this, &TrialsView::takeReport);
+  connect(start_, &QPushButton::clicked, this, [this, &trials] {
+    if (trials.running())
+      emit wishes().command(QStringLiteral("stop"));
+    else
+      start();
+  });
+  connect(only_, &QLineEdit::returnPressed, this, &TrialsView::start);
+  connect(apply_, &QPushButton::clicked, this, &TrialsView::apply);
+  connect(table_, &QTableView::activated, this, &TrialsView::apply);
+  connect(table_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &TrialsView::follow);
+  connect(why_, &QToolButton::toggled, reasons_, &QWidget::setVisible);
+  connect(why_, &QToolButton::toggled, this, &TrialsView::follow);
+  connect(rounds_, &QSpinBox::valueChanged, this, [this](int) {
+    if (rounds_->value() >= kFewestRounds) seconds_->setValue(0);
+  });
+  connect(seconds_, &QSpinBox::valueChanged, this, [this](int) {
+    if (seconds_->value() > 0) rounds_->setValue(kFewestRounds - 1);
+  });
+  connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
+    QString role;
+    const QString text = store().findings().optionProofText(&role);
+    say(proof_, text, role);
+  });
+  connect(&store(), &SnapshotStore::planChanged, this, [this] {
+    follow();
+    emit emptyChanged();
+  });
+  connect(&store(), &SnapshotStore::optionsChanged, this, &TrialsView::follow);
+  connect(&store(), &SnapshotStore::workerChanged, this, &TrialsView::follow);
+  takeReport();
+}
+
+void TrialsView::makeTable() {
+  sorted_->setSourceModel(model_);
+  sorted_->setSortRole(RowTableModel::kSortRole);
+  table_->setModel(sorted_);
+  table_->setSortingEnabled(true);
+  sorted_->sort(-1);  // as they are ranked, until a header is clicked
+  table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  table_->setObjectName(QStringLiteral("trials_list"));
+  table_->setAccessibleName(tr("Options, the fastest first"));
+  table_->setSelectionMode(QAbstractItemView::SingleSelection);
+  table_->setItemDelegateForColumn(trials::kInterval, intervals_);
+}
+
+QWidget* TrialsView::makeControls() {
+  const Metrics m = Metrics::current();
+  auto* panel = new QWidget;
+  auto* rows = new QVBoxLayout(panel);
+  rows->setContentsMargins(m.padding, qRound(0.4 * m.unit), m.padding, qRound(0.4 * m.unit));
+  rows->setSpacing(qRound(0.35 * m.unit));
+  only_->setObjectName(QStringLiteral("trials_only"));
+  only_->setAccessibleName(tr("Which changes"));
+  only_->setPlaceholderText(tr("All changes; or a pattern, pass\\.fuse"));
+  only_->setToolTip(tr("A regular expression, searched in OPTION=VALUE: only those changes are tried"));
+  only_->setClearButtonEnabled(true);
+  rounds_->setToolTip(
+      tr("Pairs of steps for each change; 6 or more, fewer have no interval of 95 %. By itself 25, or 12 where a step takes "
+         "more than 0.2 s"));
+  seconds_->setToolTip(tr("Instead of rounds: how long to measure in all"));
+  start_->setObjectName(QStringLiteral("trials_start"));
+  apply_->setObjectName(QStringLiteral("trials_apply"));
+  why_->setObjectName(QStringLiteral("trials_show_why"));
+  why_->setText(tr("Why"));
+  why_->setToolTip(tr("What the option does, where its pass applied, where it almost did and why not"));
+  why_->setCheckable(true);
+  bar_->setObjectName(QStringLiteral("trials_progress"));
+  bar_->setAccessibleName(tr("Changes that were tried"));
+  bar_->setTextVisible(false);
+  bar_->setFixedHeight(std::max(4, m.unit / 3));
+  auto* top = new QHBoxLayout;
+  top->setSpacing(qRound(0.5 * m.unit));
+  top->addWidget(only_, 1);
+  top->addWidget(rounds_);
+  top->addWidget(seconds_);
+  top->addWidget(start_);
+  top->addSpacing(m.padding);
+  top->addWidget(why_);
+  top->addWidget(apply_);
+  rows->addLayout(top);
+  for (QWidget* each : std::initializer_list<QWidget*>{what_, bar_, summary_, stale_, problem_, proof_})
+    rows->addWidget(each);
+  proof_->setToolTip(
+      tr("The step was run with the plan before the last change of options and with the one after it, from one state: what "
+         "both made, compared bit for bit"));
+  return panel;
+}
+
+QString TrialsView::headerText() const {
+  const auto& report = store().findings().trials().report();
+  return report.trials_size() > 0 ? format::count(report.trials_size()) : QString();
+}
+
+QString TrialsView::emptyText() const {
+  const bool any = store().findings().trials().report().trials_size() > 0;
+  if (store().readOnly())
+    return any ? QString()
+               : tr("No trials were recorded with this run.\nA running worker tries options: open the model itself "
+                    "(Ctrl+O).");
+  if (!store().plan())
+    return tr(
+        "No plan yet.\nOpen a model (Ctrl+O) and build its training step: what every option would give is measured "
+        "here.");
+  return {};
+}
+
+void TrialsView::find() {
+  only_->setFocus();
+  only_->selectAll();
+}
+
+void TrialsView::start() {
+  if (!start_->isEnabled() || store().findings().trials().running()) return;
+  snapshot::GetTrials question;
+  question.set_only(only_->text().trimmed().toStdString());
+  if (rounds_->value() >= kFewestRounds) question.set_rounds(rounds_->value());
+  if (seconds_->value() > 0) question.set_seconds(seconds_->value());
+  emit wishes().tryOptions(question);
+}
+
+const snapshot::Trial* TrialsView::chosen() const {
+  const auto& report = store().findings().trials().report();
+  const QModelIndexList rows = table_->selectionModel()->selectedRows();
+  if (rows.isEmpty()) return nullptr;
+  const int at = rows.front().data(RowTableModel::kKeyRole).toInt();
+  return at >= 0 && at < report.trials_size() ? &report.trials(at) : nullptr;
+}
+
+const snapshot::Option* TrialsView::optionOf(const snapshot::Trial& trial) const {
+  for (const auto& o : store().options())
+    if (o.name() == trial.option()) return &o;
+  return nullptr;
+}
+
+QString TrialsView::refusal(const snapshot::Trial* trial) const {
+  if (!trial) return tr("Choose a change below");
+  if (store().readOnly()) return tr("A recorded project: it can be looked at, not changed");
+  if (trial->option() == trials::kNothing) return tr("The plan next to itself: there is nothing to apply");
+  const snapshot::Option* option = optionOf(*trial);
+  if (!option) return tr("The set-up has this one (Ctrl+Shift+O)");
+  if (option->value() == trial->to()) return tr("It is applied");
+  return {};
+}
+
+void TrialsView::apply() {
+  const snapshot::Trial* trial = chosen();
+  if (!refusal(trial).isEmpty() || !apply_->isEnabled()) return;
+  emit wishes().setOption(QString::fromStdString(trial->option()), QString::fromStdString(trial->to()));
+}
+
+void TrialsView::takeReport() {
+  const OptionTrials& trials = store().findings().trials();
+  const auto& report = trials.report();
+  // Progress between two trials is told often, and changes no row.
+  const auto now = std::pair(trials.running(), report.trials_size());
+  if (trials.running() && std::exchange(shown_, now) == now) return follow();
+  shown_ = now;
+  const snapshot::Trial* before = chosen();
+  const std::string option = before ? before->option() + '=' + before->to() : std::string();
+  intervals_->setReport(report);
+  const auto [first, last] = ratioAxis(report);
+  const std::vector<TableColumn> columns = trials::columns(first, last);
+  const bool same = model_->columnCount() == static_cast<int>(columns.size());
+  {
+    const QSignalBlocker quiet(table_->selectionModel());
+    model_->setColumns(columns, trials::rows(report, trials.running()));
+    if (!same) table_->sizeColumns(columns);
+  }
+  // The one that was chosen stays chosen wherever it is ranked now.
+  for (int i = 0; i < report.trials_size() && !option.empty(); ++i) {
+    if (report.trials(i).option() + '=' + report.trials(i).to() != option) continue;
+    for (int row = 0; row < sorted_->rowCount(); ++row)
+      if (sorted_->index(row, 0).data(RowTableModel::kKeyRole).toInt() == i) table_->selectRow(row);
+    break;
+  }
+  if (!chosen() && !trials.running() && sorted_->rowCount() > 0) table_->selectRow(0);
+  QString role;
+  const QString text = trials::summary(report, trials.running(), &role);
+  say(summary_, text, role);
+  follow();
+  emit emptyChanged();
+  emit headerChanged();
+}
+
+void TrialsView::follow() {
+  const OptionTrials& trials = store().findings().trials();
+  const auto& report = trials.report();
+  const bool alive = store().plan() && !store().readOnly() && store().workerState() != WorkerState::kDead;
+  for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_, start_})
+    field->setVisible(!store().readOnly());
+  for (QWidget* field : std::initializer_list<QWidget*>{only_, rounds_, seconds_})
+    field->setEnabled(alive && !trials.running());
+  start_->setEnabled(alive);
+  start_->setText(trials.running() ? tr("Cancel") : tr("Try options"));
+  start_->setToolTip(
+      trials.running() ? tr("Ends it with what was measured so far (Esc)")
+                       : tr("Runs the present step and the same step with each option changed, in turns, from one state and "
+                            "on the same batches. The run stays where it is; Esc cancels and keeps what was measured"));
+  bar_->setVisible(trials.running());
+  bar_->setRange(0, static_cast<int>(std::clamp<qint64>(trials.total(), 0, 1'000'000)));
+  bar_->setValue(static_cast<int>(std::clamp<qint64>(trials.done(), 0, 1'000'000)));
+  say(what_,
+      !trials.running()         ? QString()
+      : trials.what().isEmpty() ? tr("Building and measuring the step as it is …")
+      : trials.total() > 0 ? tr("%1 of %2: %3").arg(trials.done()).arg(trials.total()).arg(format::visible(trials.what()))
+                           : format::visible(trials.what()),
+      QStringLiteral("muted"));
+  say(problem_, format::visible(trials.problem()), QStringLiteral("error"));
+  QStringList applied;
+  for (const auto& trial : report.trials()) {
+    const snapshot::Option* o = optionOf(trial);
+    if (o && trial.from() != trial.to() && o->value() == trial.to()) applied << trials::change(trial);
+  }
+  say(stale_,
+      applied.isEmpty() || store().readOnly()
+          ? QString()
+          : tr("Applied since: %1. The others were measured without it; “Try options” measures them anew")
+                .arg(applied.join(tr(", "))),
+      QStringLiteral("warn"));
+  const snapshot::Trial* trial = chosen();
+  const QString refused = refusal(trial);
+  apply_->setVisible(!store().readOnly());
+  apply_->setEnabled(alive && refused.isEmpty());
+  apply_->setToolTip(refused.isEmpty()
+                         ? tr("Sets %1 = %2 at once, in a paused step too, with a proof of what changes; Ctrl+Z "
+                              "takes it back")
+                               .arg(format::visible(trial->option()), format::visible(trial->to()))
+                         : refused);
+  if (why_->isChecked()) reasons_->show(trial);
+  table_->setEmptyText(trials.running() ? tr("The first change is measured next; each appears here as soon as it is.")
+                                        : tr("Nothing tried yet.\n“Try options” changes every option in turn and measures "
+                                             "the step with it next to the step as it is."));
+}
+
+void TrialsView::changeEvent(QEvent* event) {
+  View::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) table_->viewport()->update();
+}
+
+}  // namespace stepscope
