@@ -73,7 +73,11 @@ std::shared_ptr<const Tensor> Inference::sharedConstant(ValueId id) const {
   if (!id) return nullptr;
   const Value& value = graph_->value(id);
   if (value.role == ValueRole::kConstant) return value.data;
-  if (value.role == ValueRole::kInitializer) return isFloating(value.type.dtype) ? nullptr : value.data;
+  if (value.role == ValueRole::kInitializer) {
+    // A counter that the step writes is no constant either.
+    const bool written = std::ranges::any_of(graph_->stateUpdates, [&](const StateUpdate& u) { return u.state == id; });
+    return written || isFloating(value.type.dtype) ? nullptr : value.data;
+  }
   const auto index = static_cast<std::size_t>(id.index);
   return index < facts_.size() ? facts_[index].constant : nullptr;
 }
@@ -214,6 +218,7 @@ Status Inference::inferNode(NodeId id) {
 Status Inference::evaluate(const Node& node) {
   const OpDef* op = ops().find(node);
   if (op->random || op->sequences) return {};
+  if (node.domain == kInternalDomain && node.op == "GradientOf") return {};  // what it stands for is not known
   if (node.op == "Constant" && node.domain.empty()) {
     if (const Tensor* value = node.attrs.tensor("value")) {
       facts(node.output(0)).constant = std::make_shared<const Tensor>(*value);
