@@ -26,7 +26,7 @@ from stepscope_capture.exact import exact_functions
 from stepscope_capture.functions import traced_functions
 from stepscope_capture.loss_function import LossFunction
 from stepscope_capture.markers import Markers, symbolics as marker_symbolics
-from stepscope_capture.meaning import KeepMeaning, changed_state, copied, state_of
+from stepscope_capture.meaning import KeepMeaning, changed_state, copied, data_dependence, hooks_of, state_of
 from stepscope_capture.safetensors import save_safetensors
 
 LOSS = "loss"
@@ -56,11 +56,12 @@ class _Traced(nn.Module):
         # Parameters and buffers keep the names that they have in `module`.
         self.model, self._loss_fn = module.model, module._loss_fn
         self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
+        self._hooks = hooks_of(self)
 
     def forward(self, *values):
         mode = KeepMeaning(Markers(self._exporter), state_of(self))
         with traced_functions(mode), exact_functions(), mode:
-            mode.hook_parameters(self)
+            mode.hook_parameters(self._hooks)
             loss = self._whole[0](*values)
             after = state_of(self)
             following = [mode.next_of(after[name]) for name in self._changed]
@@ -282,6 +283,8 @@ def _mark_detached(proto):
 
 def _write_state(proto, state, changed):
     """Says in the file which values are the next contents of which initializers."""
+    if any(node.op_type == "CustomGradient" for node in proto.graph.node):
+        del proto.graph.value_info[:]  # of the results of a Function the TorchScript exporter declares each other's shapes
     graph, made = proto.graph, {output for node in proto.graph.node for output in node.output}
     initializers = {t.name for t in graph.initializer}
     for number, name in enumerate(changed):
@@ -560,6 +563,7 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
     changed = changed_state(module, rows[0])
+    notes = data_dependence(module, rows)
 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -596,6 +600,10 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         "parameters": [{"name": name, "trained": tensor.requires_grad} for name, tensor in parameters]
         + [{"name": name, "trained": False} for name in _buffers(proto, parameters)],
     }
+    notes += list(dict.fromkeys(traced.notes))
+    for note in notes:
+        print(f"warning: {note}")
+    description["notes"] = notes
     if with_golden:
         numbers, arrays = _golden(module, parameters, rows, module_outputs)
         description.update(numbers)

@@ -156,6 +156,7 @@ def exact_functions():
         (F, "instance_norm", _instance_norm),
         (torch, "std", _std),
         (torch.Tensor, "std", _std),
+        (torch, "inference_mode", lambda original: lambda mode=True: torch.no_grad() if mode else contextlib.nullcontext()),  # exporters fail on its tensors
         (nn.modules.batchnorm._BatchNorm, "forward", _batch_norm_forward),
     ]
     with contextlib.ExitStack() as stack:

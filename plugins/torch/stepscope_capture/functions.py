@@ -6,6 +6,7 @@
 
 import contextlib
 import functools
+import math
 from unittest import mock
 
 import torch
@@ -36,6 +37,17 @@ def _is_float(value):
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
+def _parts(vector, like):
+    """A vector taken apart into pieces shaped like the tensors `like`."""
+    parts, begin = [], 0
+    for t in like:
+        shape = [int(extent) for extent in t.shape]
+        end = begin + math.prod(shape)
+        parts.append(vector[begin:end].reshape(shape))
+        begin = end
+    return parts
+
+
 def _gradients(function, context, results, carried, mode):
     """(the carried results, as one vector where they are several; what stands for the gradient of that; gradients of the arguments)."""
     if len(carried) == 1:
@@ -45,8 +57,7 @@ def _gradients(function, context, results, carried, mode):
     else:
         together = torch.cat([results[i].reshape(-1) for i in carried])
         placeholder = mode.markers.gradient_of(together)
-        parts = torch.split(placeholder, [results[i].numel() for i in carried])
-        parts = [part.reshape(results[i].shape) for part, i in zip(parts, carried)]
+        parts = _parts(placeholder, [results[i] for i in carried])
     arriving = [parts[carried.index(i)] if i in carried else torch.zeros_like(r) if isinstance(r, torch.Tensor) else None for i, r in enumerate(results)]
     gradients = function.backward(context, *arriving)
     return together, placeholder, gradients if isinstance(gradients, tuple) else (gradients,)
@@ -73,8 +84,8 @@ def _forward(function, forward, own_context, mode, args):
         if len(carried) == 1:
             results[carried[0]] = together
         else:
-            for i, part in zip(carried, torch.split(together, [results[i].numel() for i in carried])):
-                results[i] = part.reshape(results[i].shape)
+            for i, part in zip(carried, _parts(together, [results[i] for i in carried])):
+                results[i] = part
     return tuple(results) if several else results[0]
 
 

@@ -10,12 +10,16 @@
 
 import contextlib
 import copy
+import os
+import sys
 
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
 _GET_DATA, _SET_DATA, _GET_H = torch.Tensor.data.__get__, torch.Tensor.data.__set__, torch.Tensor.H.__get__
+_TORCH = os.path.dirname(torch.__file__)
+_MARKERS = ("gradient_of", "custom_gradient", "_symbolic.default")
 # Functions in place whose other form has another name or other arguments.
 _IN_PLACE = {
     "copy_": lambda t, source, *_, **__: source.expand_as(t),
@@ -84,10 +88,11 @@ class KeepMeaning(TorchFunctionMode):
         self._TRACING.pop()
         return super().__exit__(*exception)
 
-    def hook_parameters(self, module):
-        for parameter in module.parameters():
-            for hook in (parameter._backward_hooks or {}).values():
-                self._hook(parameter, hook)
+    def hook_parameters(self, hooks):
+        """`hooks`: by parameter name; an exporter may have put other tensors in the place of the parameters."""
+        for name, known in hooks.items():
+            for hook in known:
+                self._hook(self._state[name], hook)
 
     def next_of(self, tensor):
         """What became of a state; `tensor`: what the module has under its name after the pass."""
@@ -139,6 +144,13 @@ class KeepMeaning(TorchFunctionMode):
         self._alive.append(t)
         self._now[id(t)] = self.markers.custom_gradient(self.stop(base), placeholder, base, gradient)
 
+    def _extreme(self, name, x, dim, keepdim=False):
+        """max and min along an axis give the gradient to the element that they pick; exporters write a reduction, which shares it among equal ones."""
+        x = self._argument(x)
+        index = getattr(x.detach(), "arg" + name)(dim, True) if x.dim() else torch.zeros((), dtype=torch.int64)
+        values = x.gather(dim, index) if x.dim() else x
+        return getattr(torch.return_types, name)((values, index) if keepdim or not x.dim() else (values.squeeze(dim), index.squeeze(dim)))
+
     def _in_place(self, name, owner, func, args, kwargs):
         if name in _IN_PLACE:
             change = _IN_PLACE[name]
@@ -151,9 +163,15 @@ class KeepMeaning(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        if name in _MARKERS:
+            return func(*args, **kwargs)
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
         if func == _GET_H and first is not None and not first.is_complex():  # exporters lack it
             return self._argument(first).transpose(-2, -1)
+        if name == "vdot" and not first.is_complex():
+            return torch.sum(self._argument(first) * self._argument(args[1]))
+        if name in ("max", "min") and first is not None and (len(args) > 1 or "dim" in kwargs) and not isinstance((args[1:] or [kwargs.get("dim")])[0], torch.Tensor):
+            return self._extreme(name, first, *args[1:], **kwargs)
         if first is not None and self.markers.kept:
             if name == "register_hook" and func is torch.Tensor.register_hook:
                 self._hook(first, args[1])
@@ -182,6 +200,48 @@ class KeepMeaning(TorchFunctionMode):
 
 
 _OPERATORS = ("add__", "sub__", "mul__", "truediv__", "floordiv__", "pow__", "and__", "or__", "xor__", "mod__", "matmul__")
+
+
+def hooks_of(module):
+    """Hooks of parameters, by name."""
+    return {name: list(p._backward_hooks.values()) for name, p in module.named_parameters() if p._backward_hooks}
+
+
+class DataDependence(TorchFunctionMode):
+    """Notes what Python reads of tensors: an export keeps the branch or the number of one batch."""
+
+    _READS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist")
+
+    def __init__(self):
+        super().__init__()
+        self.reads = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in self._READS:
+            frame = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+                frame = frame.f_back
+            self.reads.append((f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "", result))
+        return result
+
+
+def data_dependence(module, rows):
+    """Words about each place where Python read another value of the second batch than of the first."""
+    reads, random = [], torch.get_rng_state()
+    for row in rows[:2]:
+        with DataDependence() as mode:
+            torch.set_rng_state(random)
+            copied(module)(*row)
+        reads.append(mode.reads)
+    torch.set_rng_state(random)
+    found = {}
+    for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():
+        if place != other:
+            break
+        if first != second and place not in found:
+            found[place] = f"{place}: Python reads {first} of the first batch and {second} of the second; the file keeps the first"
+    return list(found.values())
 
 
 def state_of(module):

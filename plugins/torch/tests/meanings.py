@@ -649,3 +649,15 @@ def double_region():
             return (x.double().softmax(-1) * 3).float()
 
     return between(Model())
+
+
+@meaning
+def branch_on_data():
+    class Model(Between):
+        def between(self, x):
+            return x * 2 if x.sum() > self.limit else x * 3
+
+    model, loss, batches = between(Model())
+    model.limit = float(torch.tanh(model.a(batches[0][0])).sum().detach()) - 1e-3
+    batches[1] = (-batches[1][0] - 3, batches[1][1])
+    return model, loss, batches
