@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "engine/ops/gradient_context.h"
+#include "engine/ops/replay_context.h"
 #include "engine/ops/stop_inputs.h"
 
 namespace stepscope {
@@ -77,7 +79,7 @@ std::string opName(const Node& node) { return node.domain.empty() ? node.op : no
 
 class Builder;
 
-class Context final : public GradientContext {
+class Context final : public GradientContext, public ReplayContext {
  public:
   Context(Builder& builder, NodeId node, const OpDef& op) : builder_(builder), node_(node), op_(op) {}
   const Node& node() const override;
@@ -94,6 +96,7 @@ class Context final : public GradientContext {
   std::vector<ValueId> emit(std::string_view domain, std::string_view op, std::vector<ValueId> inputs, std::size_t outputs,
                             Attributes attrs) override;
   ValueId constantTensor(Tensor data) override;
+  ValueId replayed(ValueId value, ValueId placeholder, ValueId instead) override;
 
   // Nodes emitted since the last call belong to the gradient of input i, numbered in the order of emission.
   void claim(std::size_t i);
@@ -127,6 +130,7 @@ class Builder {
   Result<ValueId> shapeOf(const Node& forward, ValueId value, ValueId gradient);
   std::vector<Predicate> predicatesOf(ValueId value) const;
   ValueId shareConstant(Tensor data);
+  void dropStandIns();
 
   Graph& graph_;
   Inference& inference_;
@@ -135,7 +139,8 @@ class Builder {
   std::vector<std::vector<ValueId>> contributions_;     // by value
   std::unordered_map<ValueId, NodeId> contributor_;     // the forward node that contributed last
   std::unordered_map<std::string, ValueId> constants_;  // by dtype, dims and bytes
-  std::vector<NodeId> unclaimed_;                       // emitted, and not yet said for the gradient of which input
+  std::vector<NodeId> forwardOrder_;
+  std::vector<NodeId> unclaimed_;  // emitted, and not yet said for the gradient of which input
 };
 
 const Node& Context::node() const { return builder_.graph_.node(node_); }
@@ -201,6 +206,50 @@ std::vector<ValueId> Context::emit(std::string_view domain, std::string_view op,
     return std::vector<ValueId>(outputs, builder_.graph_.addValue("failed_gradient", {}, ValueRole::kConstant));
   }
   return builder_.graph_.node(*emitted).outputs;
+}
+
+ValueId Context::replayed(ValueId value, ValueId placeholder, ValueId instead) {
+  const Graph& graph = builder_.graph_;
+  const auto producer = [&](ValueId id) -> const Node* {
+    const NodeId node = graph.value(id).producer;
+    return node ? &graph.node(node) : nullptr;
+  };
+  // Casts may have come between the stand-in and its readers.
+  for (const Node* node = producer(placeholder); node && node->op == "Cast"; node = producer(placeholder))
+    placeholder = node->input(0);
+  instead = castLike(instead, placeholder);
+  std::unordered_set<ValueId> dependent{placeholder};
+  std::vector<NodeId> nodes;
+  for (const NodeId id : builder_.forwardOrder_) {
+    if (id == node_) break;
+    const Node& node = graph.node(id);
+    if (std::ranges::none_of(node.inputs, [&](ValueId in) { return in && dependent.contains(in); })) continue;
+    nodes.push_back(id);
+    for (const ValueId out : node.outputs)
+      if (out) dependent.insert(out);
+  }
+  std::unordered_set<ValueId> wanted{value};
+  std::vector<NodeId> needed;  // the last one first
+  for (std::size_t k = nodes.size(); k-- > 0;) {
+    const Node& node = graph.node(nodes[k]);
+    if (std::ranges::none_of(node.outputs, [&](ValueId out) { return out && wanted.contains(out); })) continue;
+    needed.push_back(nodes[k]);
+    wanted.insert(node.inputs.begin(), node.inputs.end());
+  }
+  std::unordered_map<ValueId, ValueId> made{{placeholder, instead}};
+  const auto now = [&](ValueId id) {
+    const auto it = made.find(id);
+    return it == made.end() ? id : it->second;
+  };
+  for (std::size_t k = needed.size(); k-- > 0;) {
+    const Node node = graph.node(needed[k]);
+    std::vector<ValueId> inputs;
+    for (const ValueId in : node.inputs) inputs.push_back(now(in));
+    const auto outputs = emit(node.domain, node.op, std::move(inputs), node.outputs.size(), node.attrs);
+    for (std::size_t o = 0; o < outputs.size(); ++o)
+      if (node.outputs[o]) made[node.outputs[o]] = outputs[o];
+  }
+  return now(value);
 }
 
 ValueId Context::constantTensor(Tensor data) { return builder_.shareConstant(std::move(data)); }
@@ -352,6 +401,15 @@ Status Builder::differentiate(NodeId id) {
   return context.firstError;
 }
 
+// The gradients that the model wrote down stand in the backward phase now.
+void Builder::dropStandIns() {
+  for (const NodeId id : std::vector<NodeId>(graph_.order())) {
+    const Node& node = graph_.node(id);
+    if (node.domain != kInternalDomain || node.op != "CustomGradient") continue;
+    for (std::size_t i = node.inputs.size(); i-- > 1;) graph_.setInput(id, i, {});
+  }
+}
+
 Result<GradientReport> Builder::build() {
   const OpRegistry& ops = inference_.ops();
   const std::vector<bool> forward = forwardReach(graph_, request_.trained, ops),
@@ -400,11 +458,12 @@ Result<GradientReport> Builder::build() {
   contributions_.resize(graph_.valueCapacity());
   contributions_[at(request_.loss)].push_back(seed);
 
-  const std::vector<NodeId> forwardOrder = graph_.order();
-  for (std::size_t k = forwardOrder.size(); k-- > 0;) {
+  forwardOrder_ = graph_.order();
+  for (std::size_t k = forwardOrder_.size(); k-- > 0;) {
     active_.resize(graph_.valueCapacity(), false);
-    SS_TRY(differentiate(forwardOrder[k]));
+    SS_TRY(differentiate(forwardOrder_[k]));
   }
+  dropStandIns();
   for (const ValueId trained : request_.trained) {
     SS_ASSIGN(const ValueId gradient, gradientOf(trained));
     if (gradient) graph_.gradients.push_back({trained, gradient});

@@ -287,6 +287,8 @@ Status Builder::gradient(SymbolicStep& step, Work& work) const {
     phase.count(graph.order().size());
     for (const ValueId gradient : work.gradients)
       if (gradient) graph.mutableOutputs().push_back(gradient);
+    const bool standIns = std::ranges::any_of(graph.order(), [&](NodeId id) { return graph.node(id).op == "GradientOf"; });
+    if (standIns) graph.removeDeadNodes();  // they and what was computed from them
   }
   keepStage(work.stages, "gradient", graph, log_);
   return {};

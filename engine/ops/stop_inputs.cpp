@@ -10,6 +10,8 @@ constexpr std::string_view kClassWeights = "class weights are settings of the lo
 
 constexpr std::array kStopInputs{
     StopInput{"CastLike", 1, "target_type", "only its type is read", false},
+    StopInput{"CustomGradient", 1, "g", "it stands for a gradient", false},
+    StopInput{"CustomGradient", 3, "d", "it is a gradient", false},
     StopInput{"Dropout", 1, "ratio", "a setting of the random draw"},
     StopInput{"FakeQuant", 1, "scale", "straight-through estimation gives a gradient to x alone"},
     StopInput{"FakeQuant", 2, "zero_point", "straight-through estimation gives a gradient to x alone"},

@@ -69,11 +69,17 @@ void Inference::setType(ValueId id, ValueType type) {
   if (!(graph_->value(id).type == type)) graph_->mutableValue(id).type = std::move(type);
 }
 
+// A buffer that the step writes is no constant, whatever its type.
+static bool isWritten(const Graph& graph, ValueId id) {
+  return std::ranges::any_of(graph.stateUpdates, [&](const StateUpdate& update) { return update.state == id; });
+}
+
 std::shared_ptr<const Tensor> Inference::sharedConstant(ValueId id) const {
   if (!id) return nullptr;
   const Value& value = graph_->value(id);
   if (value.role == ValueRole::kConstant) return value.data;
-  if (value.role == ValueRole::kInitializer) return isFloating(value.type.dtype) ? nullptr : value.data;
+  if (value.role == ValueRole::kInitializer)
+    return isFloating(value.type.dtype) || isWritten(*graph_, id) ? nullptr : value.data;
   const auto index = static_cast<std::size_t>(id.index);
   return index < facts_.size() ? facts_[index].constant : nullptr;
 }
@@ -83,7 +89,7 @@ const Tensor* Inference::constant(ValueId id) const { return sharedConstant(id).
 const Tensor* Inference::shapeConstant(ValueId id) const {
   if (!id) return nullptr;
   const Value& value = graph_->value(id);
-  if (value.role == ValueRole::kInitializer && value.data) return value.data.get();
+  if (value.role == ValueRole::kInitializer && value.data && !isWritten(*graph_, id)) return value.data.get();
   return constant(id);
 }
 
@@ -214,6 +220,7 @@ Status Inference::inferNode(NodeId id) {
 Status Inference::evaluate(const Node& node) {
   const OpDef* op = ops().find(node);
   if (op->random || op->sequences) return {};
+  if (node.domain == kInternalDomain && node.op == "GradientOf") return {};  // what it stands for is not known
   if (node.op == "Constant" && node.domain.empty()) {
     if (const Tensor* value = node.attrs.tensor("value")) {
       facts(node.output(0)).constant = std::make_shared<const Tensor>(*value);

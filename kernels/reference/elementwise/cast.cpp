@@ -109,6 +109,8 @@ std::span<const KernelEntry> castKernels() {
       {"", "Cast", reading<1, cast>},
       {"", "CastLike", reading<2, cast>},
       {"", "Identity", reading<1, identity>},
+      {"stepscope", "CustomGradient", reading<1, identity>},
+      {"stepscope", "GradientOf", reading<1, identity>},
       {"stepscope", "StopGradient", reading<1, identity>},
       {"stepscope", "StraightThrough", reading<1, identity>},
   };

@@ -22,6 +22,11 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from stepscope_capture.exact import exact_functions
+from stepscope_capture.functions import traced_functions
+from stepscope_capture.loss_function import LossFunction
+from stepscope_capture.markers import Markers, symbolics as marker_symbolics
+from stepscope_capture.meaning import KeepMeaning, changed_state, copied, data_dependence, hooks_of, state_of
 from stepscope_capture.safetensors import save_safetensors
 
 LOSS = "loss"
@@ -35,12 +40,33 @@ class _WithLoss(nn.Module):
     def __init__(self, model, loss_fn, keywords, positional):
         super().__init__()
         self.model = model
-        self._loss_fn, self._keywords, self._positional = loss_fn, keywords, positional
+        self._loss_fn, self._keywords, self._positional = loss_fn if isinstance(loss_fn, nn.Module) else LossFunction(loss_fn), keywords, positional
 
     def forward(self, *values):
         end = self._positional + len(self._keywords)
         output = self.model(*values[: self._positional], **dict(zip(self._keywords, values[self._positional : end])))
         return self._loss_fn(output, *values[end:])
+
+
+class _Traced(nn.Module):
+    """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
+
+    def __init__(self, module, exporter, changed):
+        super().__init__()
+        # Parameters and buffers keep the names that they have in `module`.
+        self.model, self._loss_fn = module.model, module._loss_fn
+        self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
+        self._hooks = hooks_of(self)
+
+    def forward(self, *values):
+        mode = KeepMeaning(Markers(self._exporter), state_of(self))
+        with traced_functions(mode), exact_functions(), mode:
+            mode.hook_parameters(self._hooks)
+            loss = self._whole[0](*values)
+            after = state_of(self)
+            following = [mode.next_of(after[name]) for name in self._changed]
+        self.notes[:] = mode.notes
+        return (loss, *following) if following else loss
 
 
 def _as_tuple(value):
@@ -91,19 +117,6 @@ def _stack(names, batches):
     return arrays
 
 
-def _embedding(original):
-    """torch.nn.functional.embedding whose padding row has no gradient in the exported graph either: exporters drop padding_idx."""
-
-    def embedding(input, weight, padding_idx=None, *others, **options):
-        rows = original(input, weight, padding_idx, *others, **options)
-        if padding_idx is None:
-            return rows
-        padding = padding_idx if padding_idx >= 0 else padding_idx + weight.size(0)
-        return torch.where((input == padding).unsqueeze(-1), rows.detach(), rows)
-
-    return embedding
-
-
 # Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is.
 # The TorchScript exporter also loses the absolute value when p is odd.
 def _cdist(original):
@@ -146,7 +159,6 @@ def _scatter_reduce(original):
 def _exportable():
     """PyTorch functions as compositions that exporters keep as they are, while one runs."""
     functions = [
-        (nn.functional, "embedding", _embedding(nn.functional.embedding)),
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
         (torch, "cdist", _cdist(torch.cdist)),
@@ -184,10 +196,6 @@ def _index_put(original):
         return result
 
     return index_put
-
-
-def _stop_gradient(graph, value):
-    return graph.op("stepscope::StopGradient", value).setType(value.type())
 
 
 # The exporters spell these out as log(exp(a) + exp(b)), log(sigmoid(x)) and a product with log(1 - sigmoid(x)), whose gradients are
@@ -235,17 +243,6 @@ def _huber_loss(graph, x, target, reduction, delta):
     return _reduced(graph, _round_below(graph, x, target, width, width), reduction)
 
 
-def _binary_cross_entropy(graph, x, target, weight, reduction):
-    one, smallest = _scalar(graph, x, 1.0), _scalar(graph, x, 1e-7 if x.type().scalarType() == "Half" else 1.2e-38)
-    rest = graph.op("Sub", one, x)
-    hit = graph.op("Mul", target, graph.op("Log", graph.op("Max", x, smallest)))
-    miss = graph.op("Mul", graph.op("Sub", one, target), graph.op("Log", graph.op("Max", rest, smallest)))
-    loss = graph.op("Neg", graph.op("Add", hit, miss))
-    if not weight.node().mustBeNone():
-        loss = graph.op("Mul", loss, weight)
-    return _reduced(graph, loss, reduction)
-
-
 def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
     dtype = {"Double": torch.float64, "Half": torch.float16}.get(x.type().scalarType(), torch.float32)
     one = graph.op("Constant", value_t=torch.tensor(1.0, dtype=dtype))
@@ -284,13 +281,32 @@ def _mark_detached(proto):
         proto.opset_import.append(onnx.helper.make_opsetid("stepscope", 1))
 
 
+def _write_state(proto, state, changed):
+    """Says in the file which values are the next contents of which initializers."""
+    if any(node.op_type == "CustomGradient" for node in proto.graph.node):
+        del proto.graph.value_info[:]  # of the results of a Function the TorchScript exporter declares each other's shapes
+    graph, made = proto.graph, {output for node in proto.graph.node for output in node.output}
+    initializers = {t.name for t in graph.initializer}
+    for number, name in enumerate(changed):
+        output = following = f"{name}.next"
+        if output not in made:  # the exporter handed an input or an initializer on under this name
+            continue
+        if name not in initializers:
+            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(state[name].detach().cpu().numpy()), name))
+        for part, value in (("state", name), ("next", following)):
+            proto.metadata_props.add(key=f"stepscope.update.{number}.{part}", value=value)
+    outputs = [value for value in graph.output if value.name == LOSS]
+    del graph.output[:]
+    graph.output.extend(outputs)
+
+
 def _export(module, inputs, names, path, exporter, opset):
     """Exports a module in training mode; the module's buffers change, as its forward pass runs."""
     if exporter == "dynamo":
         # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
         own = {"custom_translation_table": _stable_translations()} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
         program = torch.onnx.export(
-            module, inputs, None, input_names=names, output_names=[LOSS], opset_version=opset, dynamo=True, optimize=False, **own
+            module, inputs, None, input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset, dynamo=True, optimize=False, **own
         )
         # Inputs get the names of forward's parameters, which the exporter may have given to a value already ("t" of x.t()).
         taken = set(names) | {LOSS}
@@ -303,11 +319,10 @@ def _export(module, inputs, names, path, exporter, opset):
     options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     # ONNX has no detach: without this the exporter drops it, and gradients flow where PyTorch's do not.
     symbolics = {
-        "aten::detach": _stop_gradient,
+        **marker_symbolics(),
         "aten::logaddexp": _log_add_exp,
         "aten::log_sigmoid": _log_sigmoid,
         "aten::binary_cross_entropy_with_logits": _bce_with_logits,
-        "aten::binary_cross_entropy": _binary_cross_entropy,
         "aten::huber_loss": _huber_loss,
         "aten::l1_loss": _l1_loss,
         "aten::smooth_l1_loss": _smooth_l1_loss,
@@ -321,7 +336,7 @@ def _export(module, inputs, names, path, exporter, opset):
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:
         torch.onnx.export(
-            module, inputs, str(path), input_names=names, output_names=[LOSS], opset_version=opset,
+            module, inputs, str(path), input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset,
             training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1}, **options,
         )  # fmt: skip
     finally:
@@ -411,7 +426,7 @@ def _drops_inside(layer):
 
 def _quiet(module):
     """A copy whose layers have no dropout inside."""
-    module = copy.deepcopy(module)
+    module = copied(module)
     for layer in module.modules():
         if _drops_inside(layer):
             layer.dropout = 0.0
@@ -419,10 +434,11 @@ def _quiet(module):
 
 
 def _changed(module, before):
-    """Float buffers that are not what they were."""
+    """Float buffers and frozen parameters that are not what they were."""
+    state = {name: t for name, t in state_of(module).items() if not t.requires_grad or isinstance(t, nn.Parameter) is False}
     return {
         name: buffer.detach().cpu().clone()
-        for name, buffer in module.named_buffers()
+        for name, buffer in state.items()
         if buffer.is_floating_point() and not (name in before and buffer.shape == before[name].shape and torch.equal(buffer, before[name]))
     }
 
@@ -430,7 +446,7 @@ def _changed(module, before):
 def _one_step(module, row, names, outputs=None, second=None):
     """(loss, {"grad/…", "state/…"}, parameters without a gradient) of one forward and backward pass of `module`, which it changes; and
     "state2/…" after the forward pass of another batch."""
-    known, before = dict(module.named_parameters(remove_duplicate=False)), {n: b.detach().clone() for n, b in module.named_buffers()}
+    known, before = dict(module.named_parameters(remove_duplicate=False)), {n: b.detach().clone() for n, b in state_of(module).items()}
     hooks = []
     for name, layer in module.named_modules() if outputs is not None else ():
         # The last call counts, as in the file.
@@ -445,8 +461,7 @@ def _one_step(module, row, names, outputs=None, second=None):
     found = {key: gradient.detach().cpu().clone() for key, gradient in found.items()}
     found.update({f"state/{name}": buffer for name, buffer in _changed(module, before).items()})
     if second is not None and any(key.startswith("state/") for key in found):
-        with torch.no_grad():
-            module(*second)
+        module(*second)
         found.update({f"state2/{name}": buffer for name, buffer in _changed(module, before).items()})
     return float(loss.detach().double()), found, [n for n in names if known[n].grad is None]
 
@@ -504,14 +519,9 @@ def _golden(module, parameters, rows, module_outputs):
         drawn = not torch.equal(seed, torch.get_rng_state())
         inner = any(_drops_inside(layer) for layer in module.modules())
         draws = "drawn" if drawn else "switched off" if mode.replaced or inner else "none"
-        buffers = dict(module.named_buffers())
         losses = [loss]
-        with torch.no_grad():
-            for row in rows[1:]:
-                for name, buffer in quiet.named_buffers():
-                    if name in buffers and buffer.shape == buffers[name].shape:
-                        buffer.copy_(buffers[name])
-                losses.append(float(quiet(*row).double()))
+        for row in rows[1:]:
+            losses.append(float(_quiet(module)(*row).detach().double()))
         several = 3 if sum(t.numel() for _, t in parameters) < LARGE else 1
         others = [_one_step(_perturbed(module, i), rows[0], names, second=second) for i in range(several)]
         wide = _in_float64(module, rows[0], names, second) if several > 1 else None
@@ -549,8 +559,11 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     names, keywords, positional = _signature(model, batches[0])
     arrays = _stack(names, batches)
     rows = [tuple(t.detach().cpu() for t in _as_tuple(inputs) + _as_tuple(targets)) for inputs, targets in batches]
-    module = _WithLoss(copy.deepcopy(model).cpu(), loss_fn, keywords, positional).train()
+    module = copied(_WithLoss(model, loss_fn, keywords, positional)).cpu().train()
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+
+    changed = changed_state(module, rows[0])
+    notes = data_dependence(module, rows)
 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -559,12 +572,14 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "model.onnx"
         begin = time.monotonic_ns()
+        traced = _Traced(copied(module), exporter, changed).train()
         with _exportable():
-            _export(copy.deepcopy(module), rows[0], names, path, exporter, opset)
+            _export(traced, rows[0], names, path, exporter, opset)
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
     _mark_detached(proto)
     _restore(proto, state)
+    _write_state(proto, state, changed)
     _train_batch_norms(proto, module)
     if proto.ByteSize() > LARGEST_PROTO:
         onnx.save(proto, str(folder / "model.onnx"), save_as_external_data=True, location="model.onnx.data")
@@ -585,6 +600,10 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         "parameters": [{"name": name, "trained": tensor.requires_grad} for name, tensor in parameters]
         + [{"name": name, "trained": False} for name in _buffers(proto, parameters)],
     }
+    notes += list(dict.fromkeys(traced.notes))
+    for note in notes:
+        print(f"warning: {note}")
+    description["notes"] = notes
     if with_golden:
         numbers, arrays = _golden(module, parameters, rows, module_outputs)
         description.update(numbers)

@@ -241,6 +241,10 @@ void addCasts(std::vector<OpExample>& all) {
   all.push_back(
       valuesOnly(example("CastLike_int", "CastLike", {In::random({3, 4}, -5, 5), In::integers({2}, 0, 1, DType::kI32)})));
   all.push_back(example("Identity_int", "Identity", {In::integers({5}, -9, 9)}));
+  const In value = In::random({2, 3});
+  all.push_back(
+      valuesOnly(inDomain("stepscope", example("CustomGradient", "CustomGradient", {value, value, value, value}))));
+  all.push_back(inDomain("stepscope", example("GradientOf", "GradientOf", {value})));
   all.push_back(inDomain("stepscope", example("StopGradient", "StopGradient", {In::random({2, 3})})));
 }
 

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of PyTorch as compositions that exporters keep as they are, gradients and updates of statistics included."""
+
+import contextlib
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from stepscope_capture.meaning import KeepMeaning
+
+
+def with_gradient(y, x, gradient):
+    """y, and gradient(what arrives at y) for x. While nothing is traced for markers: nothing but y."""
+    mode = KeepMeaning.tracing()
+    if mode is None or not mode.markers.kept or not x.requires_grad or not torch.is_grad_enabled():
+        return y
+    base = mode.markers.stop(y)
+    with torch.no_grad():
+        placeholder = mode.markers.gradient_of(base)
+        d = gradient(placeholder)
+    return mode.markers.custom_gradient(base, placeholder, x, d)
+
+
+def _embedding(original):
+    """Exporters drop padding_idx and scale_grad_by_freq."""
+
+    def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+        mode = KeepMeaning.tracing()
+        if max_norm is not None and mode is not None:
+            mode.notes.append(f"Embedding(max_norm={max_norm}) renormalises rows of its weights in forward(): that is not kept")
+        rows = original(input, weight)
+        if padding_idx is not None:
+            padding = padding_idx if padding_idx >= 0 else padding_idx + weight.size(0)
+            rows = torch.where((input == padding).unsqueeze(-1), rows.detach(), rows)
+        if not scale_grad_by_freq:
+            return rows
+        flat = input.reshape(-1)
+        count = torch.zeros(weight.size(0), dtype=weight.dtype).scatter_add(0, flat, torch.ones(flat.shape, dtype=weight.dtype))
+        return with_gradient(rows, rows, lambda g: g / count[flat].reshape(input.shape).unsqueeze(-1))
+
+    return embedding
+
+
+def _reduced(loss, reduction):
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def _cross_entropy(original):
+    """The TorchScript exporter refuses label_smoothing."""
+
+    def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+        if not label_smoothing or target.is_floating_point():
+            return original(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+        axis = 1 if input.dim() > 1 else 0
+        logarithms = F.log_softmax(input, axis)
+        classes = input.size(axis)
+        shape = [1] * input.dim()
+        shape[axis] = classes
+        spread = -(logarithms if weight is None else logarithms * weight.reshape(shape)).sum(axis)
+        counts = target != ignore_index
+        spread = torch.where(counts, spread, torch.zeros_like(spread))
+        exact = F.nll_loss(logarithms, target, weight, ignore_index=ignore_index, reduction=reduction)
+        if reduction == "mean":
+            if weight is None:
+                total = counts.to(input.dtype).sum()
+            else:
+                total = torch.where(counts, weight[torch.where(counts, target, torch.zeros_like(target))], torch.zeros_like(spread)).sum()
+            spread = spread.sum() / total
+        elif reduction == "sum":
+            spread = spread.sum()
+        return (1 - label_smoothing) * exact + label_smoothing / classes * spread
+
+    return cross_entropy
+
+
+def _binary_cross_entropy(original):
+    """PyTorch's logarithms end at -100, and its gradient divides by no less than 1e-12."""
+
+    def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
+        if KeepMeaning.tracing() is None or target.requires_grad or size_average is not None or reduce is not None:
+            return original(input, target, weight, size_average, reduce, reduction)
+        with torch.no_grad():
+            x = input.detach()
+            loss = (target - 1) * torch.clamp(torch.log(1 - x), min=-100) - target * torch.clamp(torch.log(x), min=-100)
+        loss = with_gradient(loss, input, lambda g: g * (x - target) / torch.clamp((1 - x) * x, min=1e-12))
+        return _reduced(loss if weight is None else loss * weight, reduction)
+
+    return binary_cross_entropy
+
+
+def _std(original):
+    """The root of a sum of squares has the gradient of a norm, 0 where all elements are equal; exporters write a Sqrt."""
+
+    def std(x, dim=None, unbiased=None, keepdim=False, *, correction=None, **others):
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if others or KeepMeaning.tracing() is None:
+            return original(x, dim, correction=1 if correction is None and unbiased is not False else correction or 0, keepdim=keepdim, **others)
+        taken = 1 if correction is None and unbiased is not False else correction or 0
+        axes = list(range(x.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        count = 1
+        for axis in axes:
+            count *= x.shape[axis]
+        return torch.linalg.vector_norm(x - x.mean(axes, keepdim=True), 2, axes, keepdim) / max(count - taken, 0) ** 0.5
+
+    return std
+
+
+def _instance_norm(original):
+    """Exporters drop the running statistics."""
+
+    def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
+        if not use_input_stats or running_mean is None:
+            return original(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
+        axes = list(range(2, input.dim()))
+        with torch.no_grad():
+            running_mean.mul_(1 - momentum).add_(momentum * input.mean(axes).mean(0))
+            running_var.mul_(1 - momentum).add_(momentum * input.var(axes).mean(0))
+        return original(input, None, None, weight, bias, True, momentum, eps)
+
+    return instance_norm
+
+
+def _batch_norm_forward(original):
+    """BatchNorm with momentum None: the plain average of all batches, whose weight an export writes down as a number."""
+
+    def forward(self, input):
+        if self.momentum is not None or not self.training or not self.track_running_stats:
+            return original(self, input)
+        self._check_input_dim(input)
+        axes, shape = [i for i in range(input.dim()) if i != 1], [1, -1] + [1] * (input.dim() - 2)
+        mean = input.mean(axes, keepdim=True)
+        centred = input - mean
+        variance = (centred * centred).mean(axes, keepdim=True)
+        with torch.no_grad():
+            self.num_batches_tracked.add_(1)
+            part = 1 / self.num_batches_tracked.to(input.dtype)
+            count = input.numel() // input.shape[1]
+            self.running_mean.add_(part * (mean.reshape(-1) - self.running_mean))
+            self.running_var.add_(part * (variance.reshape(-1) * (count / (count - 1)) - self.running_var))
+        y = centred * torch.rsqrt(variance + self.eps)
+        return y if self.weight is None else y * self.weight.reshape(shape) + self.bias.reshape(shape)
+
+    return forward
+
+
+@contextlib.contextmanager
+def exact_functions():
+    """While a forward pass is traced."""
+    functions = [
+        (F, "embedding", _embedding),
+        (F, "cross_entropy", _cross_entropy),
+        (F, "binary_cross_entropy", _binary_cross_entropy),
+        (F, "instance_norm", _instance_norm),
+        (torch, "std", _std),
+        (torch.Tensor, "std", _std),
+        (torch, "inference_mode", lambda original: lambda mode=True: torch.no_grad() if mode else contextlib.nullcontext()),  # exporters fail on its tensors
+        (nn.modules.batchnorm._BatchNorm, "forward", _batch_norm_forward),
+    ]
+    with contextlib.ExitStack() as stack:
+        for owner, name, make in functions:
+            stack.enter_context(mock.patch.object(owner, name, make(getattr(owner, name))))
+        yield

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ONNX has no word for, as nodes of domain "stepscope" in the exported graph.
+
+    StopGradient(x)             x; no gradient goes back
+    GradientOf(y)               stands for d loss / d y in the nodes that compute a gradient from it
+    CustomGradient(y, g, x, d)  y; in the backward phase d loss / d y goes back to y, and to x what d is with d loss / d y in place of g
+"""
+
+import torch
+
+_LIBRARY = None
+
+
+def _operators():
+    """The operators of PyTorch that the TorchScript exporter writes as these nodes."""
+    global _LIBRARY
+    if _LIBRARY is None:
+        _LIBRARY = torch.library.Library("stepscope", "DEF")
+        _LIBRARY.define("gradient_of(Tensor y) -> Tensor")
+        _LIBRARY.define("custom_gradient(Tensor y, Tensor g, Tensor x, Tensor d) -> Tensor")
+        _LIBRARY.impl("gradient_of", torch.ones_like, "CompositeExplicitAutograd")
+        _LIBRARY.impl("custom_gradient", lambda y, g, x, d: y.clone(), "CompositeExplicitAutograd")
+    return torch.ops.stepscope
+
+
+def symbolics():
+    """For torch.onnx.register_custom_op_symbolic."""
+
+    def node(name):
+        return lambda graph, y, *others: graph.op(f"stepscope::{name}", y, *others).setType(y.type())
+
+    _operators()
+    return {"stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
+
+
+class Markers:
+    """Makes the nodes while a forward pass is traced for an exporter."""
+
+    def __init__(self, exporter):
+        self._symbolic = exporter == "dynamo"
+        self.kept = not self._symbolic or hasattr(torch.onnx, "ops")  # an older dynamo exporter has no such nodes
+
+    def _node(self, name, y, *others):
+        return torch.onnx.ops.symbolic(f"stepscope::{name}", (y, *others), dtype=y.dtype, shape=y.shape, version=1)
+
+    def stop(self, x):
+        if not self._symbolic or not self.kept:
+            return x.detach()
+        with torch.no_grad():
+            return self._node("StopGradient", x)
+
+    def gradient_of(self, y):
+        with torch.no_grad():
+            return self._node("GradientOf", y) if self._symbolic else _operators().gradient_of(y)
+
+    def custom_gradient(self, y, g, x, d):
+        return self._node("CustomGradient", y, g, x, d) if self._symbolic else _operators().custom_gradient(y, g, x, d)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps what an export drops: while the forward pass is traced, a mode sees every function of PyTorch that it calls.
+
+    no_grad, inference_mode    what comes in from outside is detached, as a node of the graph
+    .data, detach              likewise
+    tensor and parameter hooks a node that changes the gradient
+    autograd.Function          a node whose gradient is what its backward() computes (functions.py)
+    state that changes         buffers and frozen parameters that forward() writes: their next contents are outputs
+"""
+
+import contextlib
+import copy
+import os
+import sys
+
+import torch
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+_GET_DATA, _SET_DATA, _GET_H = torch.Tensor.data.__get__, torch.Tensor.data.__set__, torch.Tensor.H.__get__
+_TORCH = os.path.dirname(torch.__file__)
+_MARKERS = ("gradient_of", "custom_gradient", "_symbolic.default")
+# Functions in place whose other form has another name or other arguments.
+_IN_PLACE = {
+    "copy_": lambda t, source, *_, **__: source.expand_as(t),
+    "fill_": lambda t, value: torch.full_like(t, value) if not isinstance(value, torch.Tensor) else value.expand_as(t),
+    "zero_": torch.zeros_like,
+    "__setitem__": lambda t, index, value: _with_item(t, index, value),
+    "set_": lambda t, source: source,
+}
+
+
+def _with_item(t, index, value):
+    t = t.clone()
+    t[index] = value
+    return t
+
+
+def copied(module):
+    """A deep copy that keeps the hooks of parameters, which deepcopy drops."""
+    # What weight_norm leaves in a module is made again by each forward pass, and deepcopy refuses it.
+    made = [t for m in module.modules() for t in vars(m).values() if isinstance(t, torch.Tensor) and not t.is_leaf]
+    other = copy.deepcopy(module, {id(t): t.detach().clone() for t in made})
+    for (_, mine), (_, theirs) in zip(module.named_parameters(), other.named_parameters()):
+        for hook in (mine._backward_hooks or {}).values():
+            theirs.register_hook(hook)
+    return other
+
+
+def tree(value, change):
+    """`value` with every tensor in it replaced by change(tensor)."""
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if type(value) in (list, tuple):
+        return type(value)(tree(v, change) for v in value)
+    if type(value) is dict:
+        return {k: tree(v, change) for k, v in value.items()}
+    return value
+
+
+class KeepMeaning(TorchFunctionMode):
+    """Entered inside of the traced forward(). `state`: tensors by name that the forward pass may change."""
+
+    def __init__(self, markers, state):
+        super().__init__()
+        self.markers = markers
+        self._state = dict(state)
+        self._names = {id(t): name for name, t in self._state.items()}
+        self._now = {}  # id → the tensor that stands for it now
+        self._root = {}  # id of an alias of a whole state tensor → that tensor
+        self._stopped = {}  # id → its detached form
+        self._hooks = {}  # id → (tensor, hooks in order)
+        self._alive = []  # whose ids stand above
+        self.notes = []  # what could not be kept
+
+    _TRACING = []
+
+    @classmethod
+    def tracing(cls):
+        """The mode of the forward pass that is being traced, or None."""
+        return cls._TRACING[-1] if cls._TRACING else None
+
+    def __enter__(self):
+        self._TRACING.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *exception):
+        self._TRACING.pop()
+        return super().__exit__(*exception)
+
+    def hook_parameters(self, hooks):
+        """`hooks`: by parameter name; an exporter may have put other tensors in the place of the parameters."""
+        for name, known in hooks.items():
+            for hook in known:
+                self._hook(self._state[name], hook)
+
+    def next_of(self, tensor):
+        """What became of a state; `tensor`: what the module has under its name after the pass."""
+        return self.stop(self._resolve(tensor))
+
+    def stop(self, t):
+        if not t.is_floating_point():
+            return t
+        if id(t) not in self._stopped:
+            self._alive.append(t)
+            self._stopped[id(t)] = self.markers.stop(t)
+        return self._stopped[id(t)]
+
+    def current(self, t, stop=True):
+        """What stands for `t` now; detached where no gradient is wanted."""
+        return self._argument(t) if stop else self._resolve(t)
+
+    def _resolve(self, t):
+        root = self._root.get(id(t))
+        if root is not None and id(root) in self._now:
+            return self.stop(self._now[id(root)])
+        return self._now.get(id(t), t)
+
+    def _argument(self, t):
+        t = self._resolve(t)
+        return self.stop(t) if not torch.is_grad_enabled() and t.requires_grad else t
+
+    def _becomes(self, target, value):
+        value = value.detach() if not value.is_floating_point() else value
+        self._alive.append(target)
+        self._now[id(target)] = value.to(target.dtype)
+        return target
+
+    def _owner(self, t):
+        """The state tensor that `t` is all of, or None."""
+        t = self._root.get(id(t), t)
+        return t if id(t) in self._names else None
+
+    def _hook(self, t, hook):
+        base, hooks = self._hooks.setdefault(id(t), (self._resolve(t), []))
+        hooks.append(hook)
+        gradient = placeholder = self.markers.gradient_of(self.stop(base))
+        with torch.no_grad():
+            for one in hooks:
+                changed = one(gradient)
+                gradient = gradient if changed is None else changed
+        if gradient is placeholder:
+            return
+        self._alive.append(t)
+        self._now[id(t)] = self.markers.custom_gradient(self.stop(base), placeholder, base, gradient)
+
+    def _extreme(self, name, x, dim, keepdim=False):
+        """max and min along an axis give the gradient to the element that they pick; exporters write a reduction, which shares it among equal ones."""
+        x = self._argument(x)
+        index = getattr(x.detach(), "arg" + name)(dim, True) if x.dim() else torch.zeros((), dtype=torch.int64)
+        values = x.gather(dim, index) if x.dim() else x
+        return getattr(torch.return_types, name)((values, index) if keepdim or not x.dim() else (values.squeeze(dim), index.squeeze(dim)))
+
+    def _in_place(self, name, owner, func, args, kwargs):
+        if name in _IN_PLACE:
+            change = _IN_PLACE[name]
+        elif name.startswith("__i"):
+            change = getattr(torch.Tensor, "__" + name[3:])
+        else:
+            change = getattr(torch.Tensor, name.rstrip("_"), None) or getattr(torch, name.rstrip("_"))
+        arguments, named = tree(list(args[1:]), self._argument), tree(kwargs, self._argument)
+        return self._becomes(owner, change(self._argument(owner), *arguments, **named))
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
+        if name in _MARKERS:
+            return func(*args, **kwargs)
+        first = args[0] if args and isinstance(args[0], torch.Tensor) else None
+        if func == _GET_H and first is not None and not first.is_complex():  # exporters lack it
+            return self._argument(first).transpose(-2, -1)
+        if name == "vdot" and not first.is_complex():
+            return torch.sum(self._argument(first) * self._argument(args[1]))
+        if name in ("max", "min") and first is not None and (len(args) > 1 or "dim" in kwargs) and not isinstance((args[1:] or [kwargs.get("dim")])[0], torch.Tensor):
+            return self._extreme(name, first, *args[1:], **kwargs)
+        if first is not None and self.markers.kept:
+            if name == "register_hook" and func is torch.Tensor.register_hook:
+                self._hook(first, args[1])
+                return contextlib.nullcontext()
+            owner = self._owner(first)
+            if func == _GET_DATA or name == "detach":
+                result = self.stop(self._resolve(first))
+                if owner is not None:
+                    result = result.view_as(result) if result is owner else result
+                    self._alive.append(result)
+                    self._root[id(result)] = owner
+                return result
+            if owner is not None and func == _SET_DATA:
+                self._becomes(owner, self._resolve(args[1]))
+                return None
+            writes = name.endswith("_") and not name.endswith("__") or name == "__setitem__" or name.startswith("__i") and name[3:] in _OPERATORS
+            if owner is not None and writes and name not in ("requires_grad_", "detach_", "retain_grad_", "apply_", "share_memory_"):
+                return self._in_place(name, owner, func, args, kwargs)
+        out = kwargs.get("out")
+        if isinstance(out, torch.Tensor) and self._owner(out) is not None and self.markers.kept:
+            del kwargs["out"]
+            return self._becomes(self._owner(out), func(*tree(args, self._argument), **tree(kwargs, self._argument)))
+        if name == "__get__" or not self.markers.kept:  # a property has no gradient to stop
+            return func(*tree(args, self._resolve), **kwargs)
+        return func(*tree(args, self._argument), **tree(kwargs, self._argument))
+
+
+_OPERATORS = ("add__", "sub__", "mul__", "truediv__", "floordiv__", "pow__", "and__", "or__", "xor__", "mod__", "matmul__")
+
+
+def hooks_of(module):
+    """Hooks of parameters, by name."""
+    return {name: list(p._backward_hooks.values()) for name, p in module.named_parameters() if p._backward_hooks}
+
+
+class DataDependence(TorchFunctionMode):
+    """Notes what Python reads of tensors: an export keeps the branch or the number of one batch."""
+
+    _READS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist")
+
+    def __init__(self):
+        super().__init__()
+        self.reads = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if getattr(func, "__name__", "") in self._READS:
+            frame = sys._getframe(1)
+            while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
+                frame = frame.f_back
+            self.reads.append((f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "", result))
+        return result
+
+
+def data_dependence(module, rows):
+    """Words about each place where Python read another value of the second batch than of the first."""
+    reads, random = [], torch.get_rng_state()
+    for row in rows[:2]:
+        with DataDependence() as mode:
+            torch.set_rng_state(random)
+            copied(module)(*row)
+        reads.append(mode.reads)
+    torch.set_rng_state(random)
+    found = {}
+    for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():
+        if place != other:
+            break
+        if first != second and place not in found:
+            found[place] = f"{place}: Python reads {first} of the first batch and {second} of the second; the file keeps the first"
+    return list(found.values())
+
+
+def state_of(module):
+    """Tensors by name that a forward pass may change: all buffers, and all parameters."""
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def changed_state(module, row):
+    """Names of buffers and parameters that a forward pass of a copy changes."""
+    probe = copied(module)
+    before = {name: t.detach().clone() for name, t in state_of(probe).items()}
+    random = torch.get_rng_state()
+    probe(*row)
+    torch.set_rng_state(random)
+    after = state_of(probe)
+    names = [name for name, t in before.items() if name in after and (after[name].shape == t.shape and not torch.equal(after[name], t))]
+    return [name for name in names if not _kept_by_norm(probe, name)]
+
+
+def _kept_by_norm(module, name):
+    """Whether a BatchNormalization node keeps it, or nothing reads it."""
+    path, _, last = name.rpartition(".")
+    owner = dict(module.named_modules()).get(path)
+    if not isinstance(owner, nn.modules.batchnorm._NormBase) or last not in ("running_mean", "running_var", "num_batches_tracked"):
+        return False
+    return isinstance(owner, nn.modules.batchnorm._BatchNorm) and owner.momentum is not None

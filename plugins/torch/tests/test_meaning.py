@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What exporters drop is kept, or said: small models that do it, through both exporters.
+
+    test_meaning.py STEPSCOPE [MODEL…]
+
+Of each: `verify` agrees by its own tolerance (4 times the error of PyTorch's own float32), and the losses and parameters of three steps of SGD are
+PyTorch's, the state that the forward pass changes among them. SAID: what is not kept, and the words of the alert. Exit code 77 where this Python has no torch or no onnx.
+"""
+
+import copy
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+try:
+    import onnx  # noqa: F401
+    import torch
+except ImportError as error:
+    print(f"skipped: {error}; needs torch and onnx")
+    sys.exit(77)
+try:
+    import onnxscript  # noqa: F401  the dynamo exporter is written on it
+
+    EXPORTERS = ("torchscript", "dynamo")
+except ImportError:
+    EXPORTERS = ("torchscript",)
+
+from meanings import MEANINGS  # noqa: E402
+from stepscope_capture import capture, verify  # noqa: E402
+from stepscope_capture.safetensors import load_safetensors  # noqa: E402
+
+REFUSED = (("function_of_several", "torchscript"),)  # what it writes for the two results of different shapes is refused with an error
+SAID = {  # words of the cause
+    ("max_norm", "torchscript"): "forward pass differs",
+    ("max_norm", "dynamo"): "forward pass differs",
+    ("edges", "torchscript"): "a tie is shared",  # PyTorch's clamp has slope 1 or 0 at its bounds, by version
+    ("edges", "dynamo"): "a tie is shared",
+    ("ties", "torchscript"): "a tie is shared",  # topk picks any of equal ones
+    ("ties", "dynamo"): "a tie is shared",
+    ("tracked_instance_norm", "dynamo"): "--train selects it",
+    ("fully_masked_attention", "dynamo"): "forward pass differs",
+}
+
+
+def trained_by_torch(model, loss_fn, batches):
+    """(losses of three steps, what parameters and float buffers are then)"""
+    whole = torch.nn.ModuleList([model] + ([loss_fn] if isinstance(loss_fn, torch.nn.Module) else []))
+    whole.train()
+    cells = [c.cell_contents for c in getattr(loss_fn, "__closure__", None) or ()]
+    parameters = list(dict.fromkeys(p for m in [whole, *(c for c in cells if isinstance(c, torch.nn.Module))] for p in m.parameters()))
+    optimizer = torch.optim.SGD([p for p in parameters if p.requires_grad], lr=0.05)
+    losses = []
+    for inputs, targets in batches:
+        optimizer.zero_grad()
+        output = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+        loss = loss_fn(output, *(targets if isinstance(targets, tuple) else (targets,)))
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    return losses, {f"model.{name}": t.detach() for name, t in model.state_dict().items()}
+
+
+def train(stepscope, folder):
+    out = folder / "parameters.safetensors"
+    command = [stepscope, "train", str(folder), "--json", "--steps", "3", "--lr", "0.05", "--optimizer", "sgd", "--dump-params", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr.strip()
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [event["loss"] for event in events if event.get("event") == "step"], load_safetensors(out)
+
+
+def check(stepscope, name, exporter, folder):
+    torch.manual_seed(0)
+    model, loss_fn, batches = MEANINGS[name]()
+    capture(model, loss_fn, batches, folder, exporter=exporter)
+    *lines, summary = verify(folder, steps=1, check=False, stepscope=stepscope)
+    wrong = [f"{row['name']}: {row['reason']} {row['cause']}" for row in lines if row["verdict"] == "differs"]
+    if name == "branch_on_data":
+        notes = json.loads((folder / "capture.json").read_text())["notes"]
+        assert any("meanings.py" in note and "Python reads" in note for note in notes), f"nothing is said of the branch: {notes}"
+        return "said"
+    if (name, exporter) in SAID:
+        assert summary["verdict"] == "differs" and any(SAID[name, exporter] in line for line in wrong), f"{summary} {wrong}"
+        return "said"
+    assert summary["verdict"] == "agrees", f"{summary} {wrong}"
+    losses, parameters = train(stepscope, folder)
+    expected, state = trained_by_torch(model, loss_fn, batches)
+    assert all(abs(a - b) <= 2e-4 * max(1, abs(b)) for a, b in zip(losses, expected)), f"losses {losses}; expected {expected}"
+    for key, value in state.items():
+        if key in parameters and value.is_floating_point() and "running_var" not in key:  # ONNX keeps the variance of the population
+            far = float((torch.from_numpy(parameters[key].copy()) - value).abs().max())
+            assert far <= 2e-4 * max(1.0, float(value.abs().max())), f"'{key}' after three steps: off by {far:.1e}"
+    return "agrees"
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    wished, failed, count = sys.argv[2:] or list(MEANINGS), 0, 0
+    for name in wished:
+        for exporter in [e for e in EXPORTERS if e in os.environ.get("ONLY", e)]:
+            if (name, exporter) in REFUSED:
+                continue
+            count += 1
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    print(f"ok    {name} {exporter}: {check(sys.argv[1], name, exporter, pathlib.Path(folder) / 'captured')}", flush=True)
+                except Exception as error:  # noqa: BLE001  an exporter may fail in any way
+                    failed += 1
+                    text = str(error).strip().splitlines() or [""]
+                    print(f"FAIL  {name} {exporter}: {type(error).__name__}: {text[0][:300]}", flush=True)
+    print(f"{count - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
