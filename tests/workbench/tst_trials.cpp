@@ -159,7 +159,7 @@ class TrialsTest : public QObject {
 
   void cancelledItShowsWhatItHas_data() {
     QTest::addColumn<QString>("how");
-    for (const char* how : {"Escape in the window", "Escape in the field", "button", "action"}) QTest::newRow(how) << how;
+    for (const char* how : {"Escape in the window", "Escape in the list", "button", "action"}) QTest::newRow(how) << how;
   }
   void cancelledItShowsWhatItHas() {
     QFETCH(const QString, how);
@@ -175,7 +175,7 @@ class TrialsTest : public QObject {
     w.loop().act([&] {
       if (how == u"button") return b.find<QPushButton>("trials_start")->click();
       if (how == u"action") return (*w).actions()[QStringLiteral("stop")]->trigger();
-      if (how == u"Escape in the field") return QTest::keyClick(b.list(), Qt::Key_Escape);
+      if (how == u"Escape in the list") return QTest::keyClick(b.list(), Qt::Key_Escape);
       QTest::keyClick(&*w, Qt::Key_Escape);
     });
     QVERIFY2(b.ended(20'000), "cancelling ends it");

@@ -43,9 +43,11 @@ TableCell timeCell(double ns) {
 TableCell peakCell(const snapshot::Trial& t) {
   const double before = static_cast<double>(t.peak_before()), after = static_cast<double>(t.peak_after());
   if (t.peak_after() == 0) return {};
-  TableCell cell(t.peak_before() == t.peak_after()
-                     ? tr("same")
-                     : QStringLiteral("%1 → %2").arg(format::bytes(t.peak_before()), format::bytes(t.peak_after())),
+  // Where both read alike, what lies between them is said.
+  const QString was = format::bytes(t.peak_before()), is = format::bytes(t.peak_after());
+  TableCell cell(t.peak_before() == t.peak_after() ? tr("same")
+                 : was == is                       ? format::bytesDifference(t.peak_after() - t.peak_before())
+                                                   : QStringLiteral("%1 → %2").arg(was, is),
                  QVariant::fromValue<qint64>(t.peak_after() - t.peak_before()));
   cell.tip = tr("Planned: %1 → %2 (%3)")
                  .arg(format::bytesExact(t.peak_before()), format::bytesExact(t.peak_after()),
@@ -53,9 +55,9 @@ TableCell peakCell(const snapshot::Trial& t) {
   if (t.measured_peak_after() > 0)
     cell.tip += tr("\nTouched by the rounds: %1 → %2")
                     .arg(format::bytesExact(t.measured_peak_before()), format::bytesExact(t.measured_peak_after()));
-  cell.role = t.peak_after() < t.peak_before()   ? QStringLiteral("ok")
-              : t.peak_after() > t.peak_before() ? QStringLiteral("warn")
-                                                 : QStringLiteral("faint");
+  cell.role = was == is                          ? QStringLiteral("faint")
+              : t.peak_after() < t.peak_before() ? QStringLiteral("ok")
+                                                 : QStringLiteral("warn");
   return cell;
 }
 
