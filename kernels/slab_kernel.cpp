@@ -50,6 +50,7 @@ struct SlabForm {
 struct Worker {
   SlabForm whole, rest;          // rest: the shorter last slab along the axis
   std::vector<std::int64_t> at;  // of the input copies: where in the operand they begin; -1 = nothing converted yet
+  Status status;                 // of the last run
 };
 
 class SlabKernel final : public Kernel {
@@ -79,10 +80,9 @@ class SlabKernel final : public Kernel {
   std::size_t workspaceBytes() const override { return workers_.size() * (copies_ + inner_); }
 
   Status run(const KernelCall& call) override {
-    std::vector<Status> failed(workers_.size());
 #pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
-    for (int t = 0; t < threads_; ++t) failed[static_cast<std::size_t>(t)] = runPart(call, t);
-    for (Status& status : failed) SS_TRY(std::move(status));
+    for (int t = 0; t < threads_; ++t) workers_[static_cast<std::size_t>(t)].status = runPart(call, t);
+    for (Worker& worker : workers_) SS_TRY(std::move(worker.status));
     return {};
   }
   bool mayFail() const override { return workers_[0].whole.kernel->mayFail(); }

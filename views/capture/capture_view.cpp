@@ -2,41 +2,20 @@
 #include "views/capture/capture_view.h"
 
 #include <QHBoxLayout>
-#include <QStyle>
 #include <QVBoxLayout>
 
 #include "views/capture/capture_rows.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
-namespace {
-
-QLabel* line(const char* id) {
-  auto* label = new QLabel;
-  label->setObjectName(QLatin1String(id));
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  label->hide();
-  return label;
-}
-
-void say(QLabel* label, const QString& text, const QString& role) {
-  label->setText(text);
-  label->setVisible(!text.isEmpty());
-  label->setProperty("role", role);
-  label->style()->unpolish(label);  // the role is read again
-  label->style()->polish(label);
-}
-
-}  // namespace
 
 CaptureView::CaptureView(const ViewContext& context, QWidget* parent)
     : TablePanel(context, QStringLiteral("capture"), tr("Next to PyTorch"), capture::columns(), parent),
-      summary_(line("capture_summary")),
-      problem_(line("capture_problem")),
+      summary_(textLine("", "capture_summary")),
+      problem_(textLine("", "capture_problem")),
       always_(new QCheckBox(tr("Before training"))),
       compare_(new QPushButton) {
   const Metrics m = Metrics::current();

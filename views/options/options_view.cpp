@@ -11,6 +11,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
@@ -137,11 +138,8 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
   body()->addLayout(below);
   connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
     QString role;
-    proof_->setText(store().findings().optionProofText(&role));
-    proof_->setVisible(!proof_->text().isEmpty());
-    proof_->setProperty("role", role);
-    proof_->style()->unpolish(proof_);  // the role is read again
-    proof_->style()->polish(proof_);
+    const QString text = store().findings().optionProofText(&role);
+    say(proof_, text, role);
   });
   connect(&store(), &SnapshotStore::optionsChanged, this, &OptionsView::refillLater);
   connect(&store(), &SnapshotStore::phasesChanged, this, &OptionsView::refillLater);

@@ -5,48 +5,27 @@
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QSortFilterProxyModel>
-#include <QStyle>
 #include <QToolButton>
 #include <QVBoxLayout>
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/precision/exponent_delegate.h"
 #include "views/precision/precision_rows.h"
 
 namespace stepscope {
-namespace {
-
-QLabel* line(const char* role) {
-  auto* label = new QLabel;
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setProperty("role", role);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  label->hide();
-  return label;
-}
-
-void say(QLabel* label, const QString& text, const QString& role) {
-  label->setText(text);
-  label->setVisible(!text.isEmpty());
-  label->setProperty("role", role);
-  label->style()->unpolish(label);  // the role is read again
-  label->style()->polish(label);
-}
-
-}  // namespace
 
 PrecisionView::PrecisionView(const ViewContext& context, QWidget* parent)
     : View(context, QStringLiteral("precision"), tr("Precision"), parent),
       precision_(new QComboBox),
       study_(new QPushButton(tr("Study"))),
       apply_(new QPushButton(tr("Apply override"))),
-      summary_(line("")),
-      stale_(line("warn")),
-      problem_(line("error")),
-      proof_(line("muted")),
+      summary_(textLine("")),
+      stale_(textLine("warn")),
+      problem_(textLine("error")),
+      proof_(textLine("muted")),
       pages_(new QButtonGroup(this)),
       stack_(new QStackedWidget),
       exponents_(new ExponentDelegate(this)) {

@@ -14,6 +14,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/recompute/pareto_plot.h"
 #include "views/recompute/pattern_model.h"
@@ -97,10 +98,8 @@ RecomputeView::RecomputeView(const ViewContext& context, QWidget* parent)
   connect(&store().findings(), &Findings::recomputeChanged, this, &RecomputeView::takeReport);
   connect(&store().findings(), &Findings::optionProofChanged, this, [this] {
     QString role;
-    say(proof_, store().findings().optionProofText(&role));
-    proof_->setProperty("role", role);
-    proof_->style()->unpolish(proof_);  // the role is read again
-    proof_->style()->polish(proof_);
+    const QString text = store().findings().optionProofText(&role);
+    say(proof_, text, role);
   });
   connect(refresh_, &QToolButton::clicked, this, [this] {
     stale_ = true;

@@ -7,12 +7,12 @@
 #include <QSignalBlocker>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
-#include <QStyle>
 #include <QVBoxLayout>
 #include <utility>
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/text_line.h"
 #include "views/common/tokens.h"
 #include "views/trials/interval_delegate.h"
 #include "views/trials/trial_rows.h"
@@ -22,25 +22,6 @@ namespace stepscope {
 namespace {
 
 constexpr int kFewestRounds = 6, kMostRounds = 100'000, kMostSeconds = 86'400;
-
-QLabel* line(const char* role, const char* id) {
-  auto* label = new QLabel;
-  label->setObjectName(QLatin1String(id));
-  label->setTextFormat(Qt::PlainText);
-  label->setWordWrap(true);
-  label->setProperty("role", role);
-  label->setTextInteractionFlags(Qt::TextSelectableByMouse);
-  label->hide();
-  return label;
-}
-
-void say(QLabel* label, const QString& text, const QString& role) {
-  label->setText(text);
-  label->setVisible(!text.isEmpty());
-  label->setProperty("role", role);
-  label->style()->unpolish(label);  // the role is read again
-  label->style()->polish(label);
-}
 
 // A field whose least number means that nothing was chosen.
 QSpinBox* numberField(const char* id, const QString& name, const QString& none, int least, int most, const QString& suffix) {
@@ -63,11 +44,11 @@ TrialsView::TrialsView(const ViewContext& context, QWidget* parent)
       start_(new QPushButton),
       apply_(new QPushButton(tr("Apply"))),
       why_(new QToolButton),
-      summary_(line("", "trials_summary")),
-      stale_(line("warn", "trials_stale")),
-      problem_(line("error", "trials_problem")),
-      proof_(line("muted", "trials_proof")),
-      what_(line("muted", "trials_what")),
+      summary_(textLine("", "trials_summary")),
+      stale_(textLine("warn", "trials_stale")),
+      problem_(textLine("error", "trials_problem")),
+      proof_(textLine("muted", "trials_proof")),
+      what_(textLine("muted", "trials_what")),
       bar_(new QProgressBar),
       halves_(new QSplitter(Qt::Vertical)),
       model_(new RowTableModel({}, this)),
