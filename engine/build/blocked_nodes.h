@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/autodiff/gradient.h"
+#include "engine/autodiff/gradient_edges.h"
 #include "engine/ops/operators.h"
 
 namespace stepscope {

@@ -107,7 +107,8 @@ std::string withMissingRules(std::string unknown, const Graph& graph, const Resu
   if (chosen)
     for (const ParameterChoice& parameter : *chosen)
       if (parameter.trained) request.trained.push_back(parameter.value);
-  auto missing = request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request, ops);
+  auto missing =
+      request.trained.empty() ? std::vector<MissingRule>() : checkGradientRules(graph, request.loss, request.trained, ops);
   std::erase_if(missing, [&](const MissingRule& rule) { return ops.find(graph.node(rule.node)) == nullptr; });
   return missing.empty() ? unknown : unknown + "\n" + missingRules(graph, missing);
 }
@@ -263,7 +264,7 @@ Status Builder::gradient(SymbolicStep& step, Work& work) const {
     graph.setPass("gradient");
     // PyTorch divides every micro batch's loss by the number of micro steps; the seed of the gradient does the same.
     GradientRequest request{step.loss, step.trained, 1.0 / static_cast<double>(step.request.options.accumulate), {}};
-    const auto missing = checkGradientRules(graph, request, work.inference.ops());
+    const auto missing = checkGradientRules(graph, request.loss, request.trained, work.inference.ops());
     const std::string kernels = missingKernels(graph, work.inference.operators());
     if (!missing.empty())
       return phase.fail({ErrorCode::kUnsupported, missingRules(graph, missing) + (kernels.empty() ? "" : "\n" + kernels)});

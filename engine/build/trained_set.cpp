@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "engine/autodiff/gradient.h"
+#include "engine/autodiff/gradient_edges.h"
 #include "engine/build/name_pattern.h"
 #include "engine/passes/constant_weights.h"
 #include "engine/passes/weight_role.h"
