@@ -367,6 +367,27 @@ Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOpti
   return std::make_unique<SyntheticSource>(std::move(inputs), extents.inputs, options.seed, options.padding);
 }
 
+Result<Batch> batchOf(const Graph& graph, const std::string& data, const std::map<std::string, Tensor>& arrays) {
+  std::map<std::string, ArrayType> types;
+  for (const auto& [name, tensor] : arrays) {
+    const ValueId id = graph.findValue(name);
+    if (!id || graph.value(id).role != ValueRole::kInput)
+      return fail(ErrorCode::kNotFound, fmt::format("data '{}': array '{}' is no input of the model", data, name));
+    types[name] = {tensor.dtype(), tensor.dims()};
+  }
+  SS_ASSIGN(const DataLayout layout, layOut(graph, data, types));
+  Batch batch;
+  batch.label = data;
+  for (const auto& [name, perStep] : layout.perStep) {
+    const ValueType& type = graph.value(graph.findValue(name)).type;
+    if (perStep)
+      return invalid(fmt::format("data '{}': array '{}' has shape {}; expected {}", data, name,
+                                 dimsText(types.at(name).dims), type.text()));
+    SS_ASSIGN(batch.arrays[name], inTypeOf(type.dtype, fmt::format("data '{}': array '{}'", data, name), arrays.at(name)));
+  }
+  return batch;
+}
+
 Result<Batch> emptyBatch(const Graph& graph, const TrainOptions& options, const std::vector<DimChoice>& fitted) {
   std::vector<ValueId> fed;
   for (const ValueId id : graph.inputs())

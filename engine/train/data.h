@@ -42,6 +42,10 @@ Result<DataLayout> layOut(const Graph& graph, const std::string& data, const std
 Result<std::unique_ptr<DataSource>> openData(const Graph& graph, const TrainOptions& options,
                                              std::vector<std::string>* notes, const std::vector<DimChoice>& fitted = {});
 
+// The batch that arrays of one step make, by graph input; in the types of the inputs, as openData() converts them. `data`
+// names them in errors, which are those of openData(), and an array with an axis more than its input.
+Result<Batch> batchOf(const Graph& graph, const std::string& data, const std::map<std::string, Tensor>& arrays);
+
 // A batch of the types and extents that synthetic data would have under these options. Integers are filled as there, so that
 // as many labels and tokens count; floats are zero, and large arrays of them take no memory as long as nobody writes to
 // them. Option `data` is not looked at.

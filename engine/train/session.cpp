@@ -42,7 +42,9 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
     return withDimHint(std::move(error), model_->graph, options_, registry().operators());
   };
   request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
-    if (!data_) {
+    if (!data_ && openSource_) {
+      SS_ASSIGN(data_, openSource_(graph));
+    } else if (!data_) {
       const bool synthetic = options_.data.empty();
       SS_ASSIGN(data_, openData(graph, options_, notes, synthetic ? dimensions() : std::vector<DimChoice>{}));
       if (synthetic)
@@ -53,6 +55,16 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
     return data_->batch(context_.state.counters.step);
   };
   return request;
+}
+
+Status Session::feedWith(OpenSource open) {
+  if (running_) {
+    SS_ASSIGN(data_, open(step_->graph));
+  } else {
+    data_.reset();
+  }
+  openSource_ = std::move(open);
+  return {};
 }
 
 Status Session::build() {

@@ -65,6 +65,10 @@ class Session {
   Status pin(ValueId id, bool pinned);                                     // keeps its memory; builds again
   // Batches from here instead of where the options say, until options change; they fit the graph as those of openData() do.
   void feedFrom(std::unique_ptr<DataSource> data) { data_ = std::move(data); }
+  // Batches of the source that `open` makes for the inputs of a build's graph, instead of where the options say, in this
+  // and every later build. Errors are those of `open`.
+  using OpenSource = std::function<Result<std::unique_ptr<DataSource>>(const Graph& graph)>;
+  Status feedWith(OpenSource open);
   bool built() const { return running_ != nullptr; }
   // Times that phases ran to make a plan, which of them made the one that runs, and for what batches.
   std::size_t builds() const { return context_.log.builds(); }
@@ -185,7 +189,8 @@ class Session {
   TrainOptions options_;
   std::optional<TrainOptions> pending_;  // wait for a step boundary
   std::optional<snapshot::OptionProof> proof_;
-  std::unique_ptr<DataSource> data_;
+  std::unique_ptr<DataSource> data_;  // null: not opened yet, or options changed
+  OpenSource openSource_;             // null: the options say where batches come from
   mutable std::optional<std::pair<std::map<std::string, std::int64_t>, std::vector<DimChoice>>> dimensions_;  // given, open
   bool stopOnNumbers_ = false, everywhere_ = false, toldOfNumbers_ = false;
   std::string stoppedBy_;
