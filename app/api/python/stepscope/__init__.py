@@ -1,0 +1,283 @@
+"""Stepscope's training engine in Python: open an ONNX model, train it, and walk through a step both ways.
+
+    import stepscope
+
+    with stepscope.open("model.onnx", optimizer="adamw", lr=1e-3) as session:
+        for x, y in batches:
+            session.feed(x=x, y=y)
+            print(session.step().loss)
+        session.save("state.safetensors")
+
+Options are those of `stepscope options`; a dash or a point in a name is written as it is in a dict: open(path, {"pass.cse": "off"}).
+One session is used by one thread at a time; cancel() may come from any. Python's lock is free while the engine works.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import os
+from typing import Any, Iterable, Mapping, Optional
+
+from . import _library as _c
+from ._array import Array, Given, array_of, dtype_name
+from ._library import Error
+
+__all__ = ["Array", "Error", "Instruction", "Option", "Position", "Session", "StepRecord", "ValueInfo", "open", "version"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ValueInfo:
+    """An input or a parameter. `shape`: None for an extent that is no number before there is a batch; None at all: unknown rank."""
+
+    name: str
+    dtype: str
+    shape: Optional[tuple]
+    text: str  # "float32[batch, 8]"
+    trained: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    name: str
+    value: str
+    default: str
+    set_by: str
+    doc: str
+    kind: str  # "switch", "choice", "bytes", "count", "number", "text"
+    choices: tuple
+
+
+@dataclasses.dataclass(frozen=True)
+class Instruction:
+    index: int
+    name: str
+    op: str
+    phase: str  # "forward", "backward", "recompute", "optimizer"
+    flops: float
+    bytes_read: int
+    bytes_written: int
+
+
+@dataclasses.dataclass(frozen=True)
+class StepRecord:
+    """A micro step that was committed. `loss_scale` is 0 without one."""
+
+    step: int
+    loss: Optional[float]
+    learning_rate: float
+    gradient_norm: Optional[float]  # global, before clipping
+    loss_scale: float
+    updated: bool  # the optimizer ran
+    skipped: bool  # it did not, because gradients were not finite
+    ns: int
+    planned_bytes: int
+    peak_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Position:
+    """Where a step stands: `instruction` would run next."""
+
+    in_step: bool
+    step: int
+    instruction: int
+    loss: Optional[float]
+    stopped_by: str  # "step", "breakpoint 3: NaN in 'x'", "end of step", "cancelled"
+
+
+def version() -> str:
+    """Of the library, with the commit it was built from."""
+    return _c.library.version()
+
+
+def open(model: "str | os.PathLike", options: Optional[Mapping[str, Any]] = None, **more: Any) -> "Session":
+    """A session of an .onnx file. Options as a mapping or by keyword; True and False are on and off. Raises Error."""
+    return Session(model, {**(options or {}), **more})
+
+
+def _text(value: Any) -> str:
+    return ("off", "on")[value] if isinstance(value, bool) else str(value)
+
+
+class Session:
+    """One model with its options, its plan and its state. A with-statement closes it."""
+
+    def __init__(self, model: "str | os.PathLike", options: Mapping[str, Any]):
+        self._handle = ctypes.c_void_p()
+        names, count = _c.texts(options.keys())
+        values, _ = _c.texts(_text(value) for value in options.values())
+        _c.library.open(os.fsencode(model), names, values, count, ctypes.byref(self._handle))
+
+    # --- life
+    def close(self) -> None:
+        """Gives everything back; a second time does nothing."""
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            _c.library.close(handle)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+    def _session(self) -> ctypes.c_void_p:
+        if not self._handle:
+            raise Error(1, "session: it was closed; expected an open one")
+        return self._handle
+
+    # --- what there is
+    @property
+    def inputs(self) -> list[ValueInfo]:
+        """Of the model, as the file declares them."""
+        return [self._value(info) for info in _c.items_of(_c.library.inputs, self._session(), _c.ValueInfoStruct)]
+
+    @property
+    def parameters(self) -> list[ValueInfo]:
+        """Of the model, trained or not; known after the build."""
+        return [self._value(info) for info in _c.items_of(_c.library.parameters, self._session(), _c.ValueInfoStruct)]
+
+    @property
+    def options(self) -> dict[str, Option]:
+        infos = _c.items_of(_c.library.options, self._session(), _c.OptionInfoStruct)
+        options = [
+            Option(i.name.decode(), i.value.decode(), i.default_value.decode(), i.set_by.decode(), i.doc.decode(), i.kind.decode(),
+                   tuple(i.choices[k].decode() for k in range(i.choice_count)))
+            for i in infos
+        ]  # fmt: skip
+        return {option.name: option for option in options}
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """Of the plan that runs, in order."""
+        infos = _c.items_of(_c.library.instructions, self._session(), _c.InstructionInfoStruct)
+        return [
+            Instruction(i.index, i.name.decode(), i.op.decode(), i.phase.decode(), i.flops, i.bytes_read, i.bytes_written) for i in infos
+        ]
+
+    # --- options
+    def set(self, options: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        """Changes options. After a build they wait for apply(), or for the next step to begin."""
+        for name, value in {**(options or {}), **more}.items():
+            _c.library.set(self._session(), name.encode(), _text(value).encode())
+
+    def apply(self) -> None:
+        """Builds with the changed options beside the plan that runs; a begun step is replayed to its place."""
+        _c.library.apply(self._session())
+
+    # --- data and building
+    def feed(self, arrays: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
+        """The arrays of the coming micro step by input: NumPy, torch, stepscope.Array, or whatever has the buffer protocol. They are
+        copied. Once fed, a session takes no batch from elsewhere."""
+        given = {name: Given(name, value) for name, value in {**(arrays or {}), **more}.items()}
+        names, count = _c.texts(given)
+        pointers = (ctypes.POINTER(_c.TensorStruct) * count)(*[ctypes.pointer(g.struct) for g in given.values()])
+        _c.library.feed(self._session(), names, pointers, count)
+
+    def build(self, keep_gradients: bool = False, keep: Iterable[str] = ()) -> None:
+        """Makes the step. `keep`: values that can be read until the step ends. Without a call, step() builds."""
+        names, count = _c.texts(keep)
+        _c.library.keep_gradients(self._session(), keep_gradients)
+        _c.library.keep_values(self._session(), names, count)
+        _c.library.build(self._session())
+
+    def build_forward(self, fetch: Iterable[str]) -> None:
+        """Without loss, gradient and optimizer; keeps the values `fetch`."""
+        names, count = _c.texts(fetch)
+        _c.library.build_forward(self._session(), names, count)
+
+    # --- running
+    def step(self) -> StepRecord:
+        """One micro step at full speed; a begun step is finished instead."""
+        return self._record(_c.library.step)
+
+    def begin_step(self) -> Position:
+        return self._moved(_c.library.begin_step)
+
+    def move(self, instructions: int) -> Position:
+        """That many instructions on; negative: back."""
+        return self._moved(_c.library.move, instructions)
+
+    def run_to(self, instruction: int) -> Position:
+        return self._moved(_c.library.run_to, instruction)
+
+    def run_to_break(self, backwards: bool = False) -> Position:
+        return self._moved(_c.library.run_to_break, backwards)
+
+    def move_phase(self, backwards: bool = False) -> Position:
+        return self._moved(_c.library.move_phase, backwards)
+
+    def where(self) -> Position:
+        return self._moved(_c.library.where)
+
+    def finish_step(self) -> StepRecord:
+        return self._record(_c.library.finish_step)
+
+    def abandon_step(self) -> None:
+        """Throws the begun step away; the state is that of before."""
+        _c.library.abandon_step(self._session())
+
+    def rewind(self, step: int) -> None:
+        """To the start of an earlier micro step, as far as states of it are kept."""
+        _c.library.rewind(self._session(), step)
+
+    def break_on(self, *conditions: str) -> None:
+        """Replaces all breakpoints: "nan", "inf", "op Softmax", "node NAME", "phase backward", "instruction 12", "loss max > 10"."""
+        texts, count = _c.texts(conditions)
+        _c.library.break_on(self._session(), texts, count)
+
+    def cancel(self) -> None:
+        """From any thread: what runs, or runs next, ends with Error "cancelled"."""
+        _c.library.cancel(self._session())
+
+    # --- values and state
+    def value(self, name: str) -> Array:
+        """A value of the step, by its name in the graph that runs."""
+        return self._array(_c.library.value, name)
+
+    def edit(self, name: str, contents: Any) -> None:
+        """Other contents for a value, of its type and shape; part of the step when it is replayed."""
+        given = Given(name, contents)
+        _c.library.edit(self._session(), name.encode(), ctypes.byref(given.struct))
+
+    def state(self, name: str) -> Array:
+        """A parameter or optimizer state."""
+        return self._array(_c.library.state, name)
+
+    def gradient(self, parameter: str) -> Array:
+        """Of the newest step; needs build(keep_gradients=True)."""
+        return self._array(_c.library.gradient, parameter)
+
+    def save(self, path: "str | os.PathLike") -> None:
+        """Parameters, optimizer state and counters as safetensors."""
+        _c.library.save(self._session(), os.fsencode(path))
+
+    def load(self, path: "str | os.PathLike", resume: bool = False) -> None:
+        """Parameters; with `resume` optimizer state and counters too."""
+        _c.library.load(self._session(), os.fsencode(path), resume)
+
+    # --- structs
+    def _array(self, function: Any, name: str) -> Array:
+        struct = _c.sized(_c.TensorStruct)
+        function(self._session(), name.encode(), ctypes.byref(struct))
+        return array_of(struct)
+
+    def _moved(self, function: Any, *arguments: int) -> Position:
+        p = _c.sized(_c.PositionStruct)
+        function(self._session(), *arguments, ctypes.byref(p))
+        return Position(bool(p.in_step), p.step, p.instruction, p.loss if p.has_loss else None, p.stopped_by.decode())
+
+    def _record(self, function: Any) -> StepRecord:
+        r = _c.sized(_c.StepRecordStruct)
+        function(self._session(), ctypes.byref(r))
+        return StepRecord(r.step, r.loss if r.has_loss else None, r.learning_rate, r.gradient_norm if r.has_gradient_norm else None,
+                          r.loss_scale, bool(r.updated), bool(r.skipped), r.ns, r.planned_bytes, r.peak_bytes)  # fmt: skip
+
+    @staticmethod
+    def _value(info: _c.ValueInfoStruct) -> ValueInfo:
+        shape = tuple(None if d < 0 else d for d in info.dims[: info.rank]) if info.rank < 1 << 32 else None
+        return ValueInfo(info.name.decode(), dtype_name(info.dtype), shape, info.text.decode(), bool(info.trained))

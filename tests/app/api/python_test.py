@@ -1,0 +1,219 @@
+"""import stepscope: what the program computes, arrays of every kind, errors as exceptions, threads.
+
+    python_test.py PROGRAM SAMPLES      with $STEPSCOPE_LIBRARY and $PYTHONPATH set
+"""
+
+import array
+import ctypes
+import gc
+import inspect
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import stepscope
+from stepscope import _library
+
+PROGRAM, SAMPLES = sys.argv[1], pathlib.Path(sys.argv[2])
+MODEL, DATA = SAMPLES / "digits/model.onnx", SAMPLES / "digits/batches.npz"
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+def batch(rows=2, fill=0.5):
+    """Arrays for the digits model, without NumPy."""
+    image = memoryview(array.array("f", [fill] * (rows * 64))).cast("B").cast("f", (rows, 1, 8, 8))
+    return {"image": image, "label": array.array("q", range(rows))}
+
+
+class Training(unittest.TestCase):
+    def test_losses_are_those_of_the_program(self):
+        command = [PROGRAM, "train", MODEL, "--data", DATA, "--optimizer", "adamw", "--lr", "0.01", "--steps", "4", "--threads", "2"]
+        done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
+        events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        expected = [event["loss"] for event in events if event["event"] == "step"]
+        with stepscope.open(MODEL, data=DATA, optimizer="adamw", lr=0.01, threads=2) as session:
+            self.assertEqual([session.step().loss for _ in range(4)], expected)
+
+    def test_steps_both_ways(self):
+        with stepscope.open(MODEL, data=DATA) as whole, stepscope.open(MODEL, data=DATA) as by_hand:
+            expected = whole.step().loss
+            self.assertEqual(by_hand.begin_step().instruction, 0)
+            last = len(by_hand.instructions) - 1
+            self.assertEqual(by_hand.run_to(last).loss, expected)
+            self.assertEqual(by_hand.move(-5).instruction, last - 5)
+            self.assertEqual(by_hand.finish_step().loss, expected)
+            trained = [p.name for p in whole.parameters if p.trained]
+            self.assertTrue(trained)
+            for name in trained:
+                self.assertEqual(bytes(whole.state(name).data), bytes(by_hand.state(name).data), name)
+
+    def test_resumes(self):
+        with tempfile.TemporaryDirectory() as folder, stepscope.open(MODEL, data=DATA, optimizer="adamw") as a:
+            a.step()
+            a.save(pathlib.Path(folder) / "s.safetensors")
+            with stepscope.open(MODEL, data=DATA, optimizer="adamw") as b:
+                b.build()
+                b.load(pathlib.Path(folder) / "s.safetensors", resume=True)
+                self.assertEqual(a.step().loss, b.step().loss)
+
+    def test_options(self):
+        with stepscope.open(MODEL, {"data": DATA, "pass.cse": False}) as session:
+            option = session.options["pass.cse"]
+            self.assertEqual((option.value, option.set_by, option.kind), ("off", "api", "switch"))
+            session.step()
+            session.set({"pass.cse": True})
+            session.apply()
+            self.assertEqual(session.options["pass.cse"].value, "on")
+
+    def test_breakpoints_stop(self):
+        with stepscope.open(MODEL, data=DATA) as session:
+            session.break_on("phase optimizer")
+            where = session.run_to_break()
+            self.assertIn("breakpoint 1", where.stopped_by)
+            self.assertEqual(session.instructions[where.instruction].phase, "optimizer")
+
+
+class Arrays(unittest.TestCase):
+    def test_whatever_has_a_buffer_is_fed(self):
+        with stepscope.open(MODEL, threads=2) as session:
+            session.feed(**batch())
+            session.build(keep=["image"])
+            session.begin_step()
+            value = session.value("image")
+            self.assertEqual((value.dtype, value.shape, len(value)), ("float32", (2, 1, 8, 8), 2))
+            self.assertEqual(value.tolist(), [[[[0.5] * 8] * 8]] * 2)
+            session.edit("image", memoryview(array.array("f", [0.25] * 128)).cast("B").cast("f", (2, 1, 8, 8)))
+            self.assertEqual(session.value("image").tolist()[1][0][7][7], 0.25)
+            self.assertIsNotNone(session.finish_step().loss)
+
+    def test_what_was_given_out_stays(self):
+        with stepscope.open(MODEL, data=DATA) as session:
+            session.step()
+            name = next(p.name for p in session.parameters if p.trained)
+            before = session.state(name)
+            kept = bytes(before.data)
+            session.step()
+            self.assertEqual(bytes(before.data), kept)
+            self.assertNotEqual(bytes(session.state(name).data), kept)
+        self.assertEqual(bytes(before.data), kept)
+
+    def test_low_types_as_lists(self):
+        self.assertEqual(stepscope.Array("bfloat16", [2], bytearray(b"\x80\x3f\x00\xc0")).tolist(), [1.0, -2.0])
+        self.assertEqual(stepscope.Array("float16", [], bytearray(b"\x00\x3c")).tolist(), 1.0)
+        self.assertEqual(stepscope.Array("int64", [2, 0], bytearray()).tolist(), [[], []])
+
+    @unittest.skipUnless(numpy, "NumPy is not installed")
+    def test_numpy(self):
+        x = numpy.random.default_rng(0).normal(size=(3, 1, 16, 16))[:, :, ::2, ::2]  # float64, not contiguous
+        with stepscope.open(MODEL, threads=2) as session:
+            session.feed(image=x, label=numpy.arange(3))
+            session.build(keep_gradients=True)
+            session.step()
+            name = session.parameters[0].name
+            gradient = session.gradient(name)
+            seen = numpy.asarray(gradient)
+            self.assertEqual(seen.shape, gradient.shape)
+            self.assertEqual(seen.tolist(), gradient.tolist())
+            seen[...] = 7  # the same memory
+            self.assertEqual(gradient.data[0], 7)
+            self.assertTrue((numpy.from_dlpack(session.gradient(name)) == session.gradient(name).numpy()).all())
+
+
+class Errors(unittest.TestCase):
+    def expect(self, code, part, call, *arguments, **more):
+        with self.assertRaises(stepscope.Error) as caught:
+            call(*arguments, **more)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+        self.assertIn(part, str(caught.exception))
+
+    def test_are_typed_and_the_session_goes_on(self):
+        self.expect("not_found", "nonexistent.onnx", stepscope.open, "/nonexistent.onnx")
+        self.expect("invalid_argument", "'much'", stepscope.open, MODEL, lr="much")
+        with stepscope.open(MODEL, threads=2) as session:
+            self.expect("invalid_argument", "'image'", session.feed, image=["a"])
+            self.expect("invalid_argument", "'image'", session.feed, image=None)
+            session.feed({**batch(), "other": array.array("f", [1])})
+            self.expect("not_found", "'other'", session.step)
+            session.feed(image=batch()["image"])
+            self.expect("not_found", "'label'", session.step)
+            session.feed(**batch())
+            session.step()
+            self.expect("not_found", "none was fed", session.step)
+            self.expect("invalid_argument", "magic", session.set, optimizer="magic")
+            self.expect("not_found", "'nobody'", session.value, "nobody")
+            session.feed(**batch(rows=3))
+            self.assertEqual(session.step().step, 1)
+
+    def test_a_closed_session_says_so(self):
+        session = stepscope.open(MODEL)
+        session.close()
+        session.close()
+        self.expect("invalid_argument", "closed", session.step)
+        self.expect("invalid_argument", "closed", lambda: session.inputs)
+
+    def test_one_that_failed_to_open_is_collected(self):
+        for _ in range(3):
+            self.expect("not_found", "nonexistent", stepscope.open, "/nonexistent.onnx")
+        gc.collect()
+
+
+class Library(unittest.TestCase):
+    def test_structs_are_those_of_the_header(self):
+        sizes = {"Tensor": 40, "ValueInfo": 48, "OptionInfo": 64, "InstructionInfo": 56, "StepRecord": 88, "Position": 40}
+        for name, size in sizes.items():  # as in abi_test.cpp
+            self.assertEqual(ctypes.sizeof(getattr(_library, name + "Struct")), size, name)
+
+    def test_every_function_of_the_header_is_called(self):
+        header = (pathlib.Path(__file__).parents[3] / "app/api/stepscope.h").read_text()
+        declared = {line.split("ss_error* ss_")[1].split("(")[0] for line in header.splitlines() if line.startswith("SS_API ss_error* ss_")}
+        self.assertGreater(len(declared), 25)
+        self.assertEqual(declared, set(_library._FUNCTIONS))
+
+    def test_everything_has_help(self):
+        plain = {"close", "begin_step", "run_to", "run_to_break", "move_phase", "where", "finish_step"}  # their names say it
+        for name, member in inspect.getmembers(stepscope.Session):
+            if not name.startswith("_") and name not in plain and not isinstance(member, property):
+                self.assertTrue(member.__doc__, name)
+
+    def test_the_lock_is_free_while_the_engine_works(self):
+        counted, done = [0], threading.Event()
+
+        def count():
+            while not done.is_set():
+                counted[0] += 1
+                time.sleep(0.0005)
+
+        with stepscope.open(MODEL, data=DATA) as session:
+            session.build()
+            counter = threading.Thread(target=count)
+            counter.start()
+            before, until = counted[0], time.monotonic() + 0.5
+            while time.monotonic() < until:
+                session.step()
+            done.set()
+            counter.join()
+        self.assertGreater(counted[0] - before, 10)
+
+    def test_cancel_from_another_thread(self):
+        with stepscope.open(MODEL, data=DATA) as session:
+            session.build()
+            canceller = threading.Thread(target=session.cancel)
+            canceller.start()
+            canceller.join()
+            with self.assertRaises(stepscope.Error) as caught:
+                session.step()
+            self.assertEqual(caught.exception.code, "cancelled")
+            self.assertIsNotNone(session.step().loss)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
