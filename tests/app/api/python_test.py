@@ -17,7 +17,7 @@ import time
 import unittest
 
 import stepscope
-from stepscope import _library
+from stepscope import library as _library
 
 PROGRAM, SAMPLES = sys.argv[1], pathlib.Path(sys.argv[2])
 MODEL, DATA = SAMPLES / "digits/model.onnx", SAMPLES / "digits/batches.npz"

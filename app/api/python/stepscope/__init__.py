@@ -19,9 +19,9 @@ import dataclasses
 import os
 from typing import Any, Iterable, Mapping, Optional
 
-from . import _library as _c
-from ._array import Array, Given, array_of, dtype_name
-from ._library import Error
+from . import library as _c
+from .array import Array, Given, array_of, dtype_name
+from .library import Error
 
 __all__ = ["Array", "Error", "Instruction", "Option", "Position", "Session", "StepRecord", "ValueInfo", "open", "version"]
 

@@ -7,7 +7,7 @@ import math
 import struct
 from typing import Any, Sequence
 
-from ._library import Error, TensorStruct, sized
+from .library import Error, TensorStruct, sized
 
 # By ONNX number: name, code of memoryview (None: it has none), bytes.
 _TYPES = {1: ("float32", "f", 4), 2: ("uint8", "B", 1), 3: ("int8", "b", 1), 4: ("uint16", "H", 2), 5: ("int16", "h", 2),
