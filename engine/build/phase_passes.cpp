@@ -10,6 +10,7 @@
 #include "engine/build/name_pattern.h"
 #include "engine/passes/run_passes.h"
 #include "kernels/cpu/loops/machine_peak.h"
+#include "kernels/device.h"
 
 namespace stepscope {
 namespace {
@@ -42,6 +43,7 @@ Roof roofOf(const TrainOptions& options, int threads) {
 PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference) {
   PassContext context(inference);
   context.target.threads = threads;
+  if (const auto device = findDevice(options.device)) context.target.device = (*device)->facts().kernels;
   context.target.roof = roofOf(options, threads);
   for (const auto& [name, origin] : options.origins) context.options[name] = origin.value;
   if (const auto opset = file.opsets.find(""); opset != file.opsets.end()) context.opset = opset->second;

@@ -307,6 +307,12 @@ class LayoutAssigner {
 
 }  // namespace
 
-Status assignLayouts(Graph& graph, PassContext& context) { return LayoutAssigner(graph, context).run(); }
+Status assignLayouts(Graph& graph, PassContext& context) {
+  if (context.target.device != "cpu") {
+    context.note(fmt::format("the kernels for '{}' take plain memory", context.target.device));
+    return {};
+  }
+  return LayoutAssigner(graph, context).run();
+}
 
 }  // namespace stepscope

@@ -1,4 +1,5 @@
-// Sums and largest values over the threads of a block, in an order that depends on the number of threads alone.
+// Sums, largest values and running sums over the threads of a block, in an order that depends on the number of threads
+// alone.
 #pragma once
 
 #include "kernels/cuda/body.h"
@@ -48,6 +49,25 @@ SS_DEVICE T joinBlock(T value) {
   for (int w = 1; w < warps; ++w) value = Join::of(value, static_cast<T>(ofWarp[w]));
   gpu::syncThreads();  // before the array is written again
   return value;
+}
+
+// The sum of the values of all threads up to this one, its own included. The block is made of whole warps. May be called
+// again at once.
+template <typename T>
+SS_DEVICE T scanBlock(T value) {
+  SS_SHARED(T, ofWarp, kWarps);
+  const int lane = gpu::threadIndex() % 32, warp = gpu::threadIndex() / 32;
+  for (int step = 1; step < 32; step *= 2) {
+    const T before = gpu::shuffle(value, lane >= step ? lane - step : lane);
+    if (lane >= step) value = before + value;
+  }
+  if (gpu::blockSize() == 32) return value;
+  if (lane == 31) ofWarp[warp] = value;
+  gpu::syncThreads();
+  T before{};
+  for (int w = 0; w < warp; ++w) before = before + static_cast<T>(ofWarp[w]);
+  gpu::syncThreads();  // before the array is written again
+  return before + value;
 }
 
 }  // namespace stepscope::cuda

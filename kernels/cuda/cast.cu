@@ -87,11 +87,12 @@ constexpr Entry entry() {
 }
 
 const Entry kEntries[] = {
-    entry<DType::kBool, DType::kF32>(), entry<DType::kBool, DType::kI64>(), entry<DType::kF64, DType::kF32>(),
-    entry<DType::kF32, DType::kBF16>(), entry<DType::kF32, DType::kF16>(),  entry<DType::kF32, DType::kBool>(),
-    entry<DType::kF32, DType::kF64>(),  entry<DType::kBF16, DType::kF32>(), entry<DType::kF16, DType::kF32>(),
-    entry<DType::kI32, DType::kF32>(),  entry<DType::kI32, DType::kI64>(),  entry<DType::kI64, DType::kBool>(),
-    entry<DType::kI64, DType::kF32>(),  entry<DType::kI64, DType::kI32>(),
+    entry<DType::kBool, DType::kF32>(), entry<DType::kBool, DType::kI64>(), entry<DType::kBool, DType::kI32>(),
+    entry<DType::kF64, DType::kF32>(),  entry<DType::kF32, DType::kBF16>(), entry<DType::kF32, DType::kF16>(),
+    entry<DType::kF32, DType::kBool>(), entry<DType::kF32, DType::kF64>(),  entry<DType::kBF16, DType::kF32>(),
+    entry<DType::kF16, DType::kF32>(),  entry<DType::kI32, DType::kF32>(),  entry<DType::kI32, DType::kBool>(),
+    entry<DType::kI32, DType::kI64>(),  entry<DType::kI64, DType::kBool>(), entry<DType::kI64, DType::kF32>(),
+    entry<DType::kI64, DType::kI32>(),
 };
 
 }  // namespace cast_cu

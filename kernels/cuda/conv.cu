@@ -7,48 +7,17 @@
 //   input gradient     dx[c, (n, i)]  = sum over (m, t) of w[m, c, t] · dy[n, m, o that reads i through t]     (+ bias[c])
 //   weight gradient    dw[m, (c, t)]  = sum over (n, o) of dy[n, m, o] · x[n, c, where o reads through t]
 #include "kernels/cuda/support.h"
-#include "kernels/window.h"
+#include "kernels/cuda/windows.h"
 
 namespace stepscope::cuda {
 inline namespace conv_cu {
 
 constexpr int kSide = 16;   // a block has kSide × kSide threads
 constexpr int kDepth = 16;  // of a tile, along k
-constexpr int kMostSpatial = 3;
 
-// Channels are those of a group; spatial extents outermost first.
-struct Geometry {
-  std::int64_t batch = 0, groups = 1, inChannels = 0, outChannels = 0, inSize = 1, outSize = 1, taps = 1;
-  int rank = 0;
-  std::int64_t in[kMostSpatial] = {}, out[kMostSpatial] = {}, kernel[kMostSpatial] = {}, stride[kMostSpatial] = {},
-               dilation[kMostSpatial] = {}, pad[kMostSpatial] = {};
-
-  // The position in x that output position `o` reads through tap `t`; -1: padding.
-  SS_DEVICE std::int64_t inputAt(std::int64_t o, std::int64_t t) const {
-    std::int64_t position = 0, scale = 1;
-    for (int a = rank - 1; a >= 0; --a) {
-      const std::int64_t i = o % out[a] * stride[a] - pad[a] + t % kernel[a] * dilation[a];
-      if (i < 0 || i >= in[a]) return -1;
-      position += i * scale;
-      scale *= in[a];
-      o /= out[a];
-      t /= kernel[a];
-    }
-    return position;
-  }
-  // The output position that reads input position `i` through tap `t`; -1: none.
-  SS_DEVICE std::int64_t outputAt(std::int64_t i, std::int64_t t) const {
-    std::int64_t position = 0, scale = 1;
-    for (int a = rank - 1; a >= 0; --a) {
-      const std::int64_t strided = i % in[a] + pad[a] - t % kernel[a] * dilation[a];
-      if (strided < 0 || strided % stride[a] != 0 || strided / stride[a] >= out[a]) return -1;
-      position += strided / stride[a] * scale;
-      scale *= out[a];
-      i /= in[a];
-      t /= kernel[a];
-    }
-    return position;
-  }
+// Channels are those of a group.
+struct Geometry : Windows {
+  std::int64_t batch = 0, groups = 1, inChannels = 0, outChannels = 0;
 };
 
 // --- what is multiplied: rows × depth by depth × columns, for one group. kByDepth: neighbouring k lie side by side.
@@ -216,25 +185,13 @@ Result<Geometry> geometryOf(const KernelSpec& spec, const Result<ConvGeometry>& 
   if (spec.outputs.size() != 1 || !takesOutput(spec, 0) || spec.inputs.size() > 3)
     return notTaken(spec, "results other than float32, or a fused addend");
   if (!from) return tl::make_unexpected(from.error());
-  if (from->window.axes.size() > kMostSpatial) return notTaken(spec, "more than three spatial axes");
-  Geometry g;
+  const auto windows = windowsOf(from->window, from->in, from->out);
+  if (!windows) return notTaken(spec, "more than three spatial axes");
+  Geometry g{*windows};
   g.batch = from->batch;
   g.groups = from->groups;
   g.inChannels = from->inChannels / from->groups;
   g.outChannels = from->outChannels / from->groups;
-  g.inSize = from->inSize();
-  g.outSize = from->outSize();
-  g.taps = from->kernelSize();
-  g.rank = static_cast<int>(from->window.axes.size());
-  for (std::size_t a = 0; a < from->window.axes.size(); ++a) {
-    const WindowAxis& axis = from->window.axes[a];
-    g.in[a] = from->in[a];
-    g.out[a] = from->out[a];
-    g.kernel[a] = axis.kernel;
-    g.stride[a] = axis.stride;
-    g.dilation[a] = axis.dilation;
-    g.pad[a] = axis.padBegin;
-  }
   return g;
 }
 

@@ -130,8 +130,9 @@ constexpr int arityOf(Step step) {
 
 // Whether a step alone gives a mask; the smaller and the larger of two masks are their And and Or.
 constexpr bool givesMask(Step step) {
-  return step == Step::kEqual || step == Step::kGreater || step == Step::kGreaterOrEqual || step == Step::kLess ||
-         step == Step::kLessOrEqual || step == Step::kMax || step == Step::kMin || step == Step::kNot || step == Step::kXor;
+  return step == Step::kEqual || step == Step::kIsInf || step == Step::kIsNan || step == Step::kGreater ||
+         step == Step::kGreaterOrEqual || step == Step::kLess || step == Step::kLessOrEqual || step == Step::kMax ||
+         step == Step::kMin || step == Step::kNot || step == Step::kXor;
 }
 constexpr bool givesNumber(Step step) { return !givesMask(step) || step == Step::kMax || step == Step::kMin; }
 
@@ -246,6 +247,8 @@ inline constexpr Single kSingles[] = {
     {"GreaterOrEqual", Step::kGreaterOrEqual, 2, true},
     {"HardSigmoid", Step::kHardSigmoid, 1, false, "alpha", "beta", 0.2F, 0.5F},
     {"HardSwish", Step::kHardSwish},
+    {"IsInf", Step::kIsInf, 1, true},
+    {"IsNaN", Step::kIsNan, 1, true},
     {"LeakyRelu", Step::kLeakyRelu, 1, false, "alpha", "", 0.01F},
     {"Less", Step::kLess, 2, true},
     {"LessOrEqual", Step::kLessOrEqual, 2, true},
@@ -299,6 +302,10 @@ bool writeChain(const KernelSpec& spec, Plan& plan) {
       if (!single.p.empty()) chain.p = spec.attrs.real(single.p, single.defaultP);
       chain.q = single.q.empty() ? single.defaultQ : spec.attrs.real(single.q, single.defaultQ);
       plan.maskResult = single.mask;
+      if (single.step == Step::kIsInf) {
+        chain.p = spec.attrs.integer("detect_positive", 1) != 0 ? 1.0F : 0.0F;
+        chain.q = spec.attrs.integer("detect_negative", 1) != 0 ? 1.0F : 0.0F;
+      }
       append(chain, single.step, 0, inputs > 1 ? 1 : 0, inputs > 2 ? 2 : 0);
       return true;
     }

@@ -47,6 +47,8 @@ enum class Step : int {
   kGeluTanhGrad,  // dy, x
   kHardSigmoid,   // p = alpha, q = beta
   kHardSwish,
+  kIsInf,  // p: whether +inf counts, q: whether -inf does
+  kIsNan,
   kLeakyRelu,  // p = alpha
   kMish,
   kPRelu,      // x, slope
@@ -127,6 +129,8 @@ SS_DEVICE float stepOf(Step step, float a, float b, float c, float p, float q) {
     case Step::kGeluTanhGrad: return a * geluTanhSlopeOf(b);
     case Step::kHardSigmoid: return fminf(fmaxf(p * a + q, 0.0F), 1.0F) + (a != a ? a : 0.0F);
     case Step::kHardSwish: return a * fminf(fmaxf(a / 6.0F + 0.5F, 0.0F), 1.0F);
+    case Step::kIsInf: return (a > kLargest && p != 0) || (a < -kLargest && q != 0) ? 1.0F : 0.0F;
+    case Step::kIsNan: return a != a ? 1.0F : 0.0F;
     case Step::kLeakyRelu: return a < 0 ? p * a : a;
     case Step::kMish: return a * tanhf(softplusOf(a));
     case Step::kPRelu: return a < 0 ? b * a : a;

@@ -125,10 +125,10 @@ Result<std::unique_ptr<Kernel>> makeReduction(const KernelSpec& spec, const Dims
     plan.parts = std::clamp<std::int64_t>(plan.count / 4096, 1, 256);
   else if (!byBlocks && plan.outputs < 16384)
     plan.parts = std::clamp<std::int64_t>(plan.count / 64, 1, 64);
-  if (spec.op == "ReduceMean") plan.finish = Finish::kMean;
+  if (spec.op == "ReduceMean" || spec.op == "GlobalAveragePool") plan.finish = Finish::kMean;
   if (spec.op == "ReduceL2") plan.finish = Finish::kRoot;
   const double infinity = std::numeric_limits<double>::infinity();
-  if (spec.op == "ReduceMax") return makeOf<Larger, Term::kValue>(plan, byBlocks, -infinity);
+  if (spec.op == "ReduceMax" || spec.op == "GlobalMaxPool") return makeOf<Larger, Term::kValue>(plan, byBlocks, -infinity);
   if (spec.op == "ReduceMin") return makeOf<Smaller, Term::kValue>(plan, byBlocks, infinity);
   if (spec.op == "ReduceL1") return makeOf<Plus, Term::kAbsolute>(plan, byBlocks, 0);
   if (spec.op == "ReduceL2" || spec.op == "ReduceSumSquare" || spec.op == "SquareSum")
@@ -165,6 +165,9 @@ Result<std::unique_ptr<Kernel>> makeReduce(const KernelSpec& spec) {
       mask |= std::uint64_t{1} << (2 * a);
     }
     return makeReduction(spec, dims, mask);
+  } else if (spec.op.starts_with("Global")) {
+    if (rank < 2) return notTaken(spec, "no channels");
+    mask &= ~std::uint64_t{3};
   } else if (spec.op == "SquareSum") {
     if (elementCount(to) != 1) return notTaken(spec, "a result that is no scalar");
   } else if (spec.inputPresent(1) && elementCount(spec.inputs[1].dims) > 0) {

@@ -1,4 +1,5 @@
-// Softmax, LogSoftmax, their gradients and the softmax of masked scores, along the last axis: one block per row.
+// Softmax, LogSoftmax and their gradients: along the last axis one block per row, along another one thread per line, so that
+// neighbouring threads read neighbouring elements. The softmax of masked scores is along the last axis.
 #include <limits>
 
 #include "kernels/cuda/block_sums.h"
@@ -42,6 +43,38 @@ SS_GLOBAL void softmaxGradRows(Global<const float> dy, Global<const float> y, Gl
   }
 }
 
+// x, y: [outer, width, inner]; y may lie over x. One thread per line of `width` elements.
+template <bool kLog>
+SS_GLOBAL void softmaxLines(Global<const float> x, Global<float> y, std::int64_t width, std::int64_t inner,
+                            std::int64_t lines) {
+  const std::int64_t line = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
+  if (line >= lines) return;
+  const std::int64_t first = line / inner * width * inner + line % inner, end = first + width * inner;
+  float max = kLowest, sum = 0;
+  for (std::int64_t i = first; i < end; i += inner) max = Larger::of(max, static_cast<float>(x[i]));
+  for (std::int64_t i = first; i < end; i += inner) sum += expf(x[i] - max);
+  const float scale = 1.0F / sum, logSum = logf(sum);
+  for (std::int64_t i = first; i < end; i += inner) {
+    const float distance = x[i] - max;
+    y[i] = kLog ? distance - logSum : expf(distance) * scale;
+  }
+}
+
+// dy, y, dx: [outer, width, inner]; dx may lie over dy or y. One thread per line.
+template <bool kLog>
+SS_GLOBAL void softmaxGradLines(Global<const float> dy, Global<const float> y, Global<float> dx, std::int64_t width,
+                                std::int64_t inner, std::int64_t lines) {
+  const std::int64_t line = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
+  if (line >= lines) return;
+  const std::int64_t first = line / inner * width * inner + line % inner, end = first + width * inner;
+  float sum = 0;
+  for (std::int64_t i = first; i < end; i += inner) sum += dy[i] * (kLog ? 1.0F : static_cast<float>(y[i]));
+  for (std::int64_t i = first; i < end; i += inner) {
+    const float d = dy[i], v = y[i];
+    dx[i] = kLog ? d - expf(v) * sum : v * (d - sum);
+  }
+}
+
 // The score of element `at`, with its mask: added, or put in its place where the mask says so.
 struct Masking {
   Walk<1> walk;  // of the mask
@@ -73,17 +106,16 @@ SS_GLOBAL void maskedSoftmaxRows(Global<const float> x, Global<const float> adde
   for (std::int64_t j = thread; j < width; j += threads) y[row + j] = expf(y[row + j] - max) * scale;
 }
 
+// [count, width, inner]
 struct Rows {
-  std::int64_t count = 1, width = 1;
+  std::int64_t count = 1, width = 1, inner = 1;
 };
 Result<Rows> rowsOf(const KernelSpec& spec, const Dims& dims) {
-  const auto rank = static_cast<std::int64_t>(dims.size());
-  const auto axis = normalizeAxis(spec.attrs.integer("axis", -1), rank);
+  const auto axis = normalizeAxis(spec.attrs.integer("axis", -1), static_cast<std::int64_t>(dims.size()));
   if (!axis) return notTaken(spec, "an axis out of range");
-  for (std::int64_t a = *axis + 1; a < rank; ++a)
-    if (dims[static_cast<std::size_t>(a)] != 1) return notTaken(spec, "an axis other than the last");
-  const std::int64_t width = dims[static_cast<std::size_t>(*axis)];
-  return Rows{elementCount(dims) / width, width};
+  const auto a = static_cast<std::size_t>(*axis);
+  const std::span<const std::int64_t> all(dims);
+  return Rows{elementCount(all.first(a)), dims[a], elementCount(all.subspan(a + 1))};
 }
 
 }  // namespace softmax_cu
@@ -91,7 +123,16 @@ Result<Rows> rowsOf(const KernelSpec& spec, const Dims& dims) {
 Result<std::unique_ptr<Kernel>> makeSoftmax(const KernelSpec& spec) {
   if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
   SS_ASSIGN(const Rows rows, rowsOf(spec, spec.inputs[0].dims));
-  const auto kernel = spec.op == "LogSoftmax" ? gpu::function<softmaxRows<true>> : gpu::function<softmaxRows<false>>;
+  const bool log = spec.op == "LogSoftmax";
+  if (rows.inner > 1) {
+    const auto lines = log ? gpu::function<softmaxLines<true>> : gpu::function<softmaxLines<false>>;
+    const std::int64_t count = rows.count * rows.inner;
+    return makeLaunched("lines", [=](Launcher& gpu) {
+      return gpu.run("softmax", lines, blocksFor(count), kThreads, gpu.in<float>(0), gpu.out<float>(0), rows.width,
+                     rows.inner, count);
+    });
+  }
+  const auto kernel = log ? gpu::function<softmaxRows<true>> : gpu::function<softmaxRows<false>>;
   return makeLaunched("rows", [=](Launcher& gpu) {
     return gpu.run("softmax", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.out<float>(0),
                    rows.width);
@@ -103,8 +144,16 @@ Result<std::unique_ptr<Kernel>> makeSoftmaxGrad(const KernelSpec& spec) {
     return notTaken(spec, "elements other than float32");
   if (elementCount(spec.inputs[0].dims) != elementCount(spec.inputs[1].dims)) return notTaken(spec, "operands of two sizes");
   SS_ASSIGN(const Rows rows, rowsOf(spec, spec.inputs[1].dims));
-  const auto kernel =
-      spec.op == "LogSoftmaxGrad" ? gpu::function<softmaxGradRows<true>> : gpu::function<softmaxGradRows<false>>;
+  const bool log = spec.op == "LogSoftmaxGrad";
+  if (rows.inner > 1) {
+    const auto lines = log ? gpu::function<softmaxGradLines<true>> : gpu::function<softmaxGradLines<false>>;
+    const std::int64_t count = rows.count * rows.inner;
+    return makeLaunched("lines", [=](Launcher& gpu) {
+      return gpu.run("softmax gradient", lines, blocksFor(count), kThreads, gpu.in<float>(0), gpu.in<float>(1),
+                     gpu.out<float>(0), rows.width, rows.inner, count);
+    });
+  }
+  const auto kernel = log ? gpu::function<softmaxGradRows<true>> : gpu::function<softmaxGradRows<false>>;
   return makeLaunched("rows", [=](Launcher& gpu) {
     return gpu.run("softmax gradient", kernel, rows.count, threadsForRow(rows.width), gpu.in<float>(0), gpu.in<float>(1),
                    gpu.out<float>(0), rows.width);

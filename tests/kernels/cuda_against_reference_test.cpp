@@ -1,106 +1,11 @@
-// The kernels of kernels/cuda beside their reference kernels in f64: the operands of the table of loops, and products.
-// Compiled three times: for the emulated device, where several seeds, that is orders of threads and blocks, give the same
-// bits; for the device `cuda` on the fake GPU (SS_ON_FAKE_GPU); for a real one (SS_ON_GPU), where every test says why it is
-// skipped if there is none.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
+// The kernels of kernels/cuda beside their reference kernels in f64: the operands of the table of loops, products,
+// convolutions, batch norms. Compiled as cuda_agreement.h says.
 #include <optional>
-#include <set>
 
-#include "kernels/emulated_device.h"
-#include "tests/kernels/loop_cases.h"
-#include "tests/kernels/on_device.h"
-#ifdef SS_ON_FAKE_GPU
-#include "tests/kernels/fake_gpu/use.h"
-#endif
+#include "tests/kernels/cuda_agreement.h"
 
 namespace stepscope {
 namespace {
-
-#if defined(SS_ON_GPU) || defined(SS_ON_FAKE_GPU)
-const std::vector<std::string> kDevices{"cuda", "cuda", "cuda:0"};
-#else
-const std::vector<std::string> kDevices{"emulated", "emulated:seed=77", "emulated:seed=4711,streams=eager"};
-#endif
-
-// Why there is no device here; empty: there is.
-std::string lacking() {
-#ifdef SS_ON_FAKE_GPU
-  static const bool fake = useFakeGpu();
-  if (!fake) return "no fake GPU";
-#endif
-  const auto device = findDevice(kDevices[0]);
-  return device ? "" : device.error().message;
-}
-#ifdef SS_ON_GPU
-#define SS_NEEDS_DEVICE() \
-  if (!lacking().empty()) GTEST_SKIP() << lacking()
-#else
-#define SS_NEEDS_DEVICE() ASSERT_EQ(lacking(), "")
-#endif
-
-// Inputs that the op reads on the host (OpDef::hostInputs).
-std::set<std::size_t> hostInputs(const std::string& op) {
-  static const std::map<std::string, std::set<std::size_t>> kInputs{{"Dropout", {1, 2}},
-                                                                    {"Expand", {1}},
-                                                                    {"GatherGrad", {2}},
-                                                                    {"Slice", {1, 2, 3, 4}},
-                                                                    {"SliceGrad", {1, 2, 3, 4, 5}},
-                                                                    {"SoftmaxCrossEntropyLossGrad", {4}},
-                                                                    {"SoftmaxCrossEntropyLossInternal", {3}},
-                                                                    {"Split", {1}},
-                                                                    {"SplitTraining", {1}},
-                                                                    {"Tile", {1}},
-                                                                    {"TileGrad", {1}}};
-  if (op.starts_with("Reduce")) return {1};
-  const auto found = kInputs.find(op);
-  return found == kInputs.end() ? std::set<std::size_t>{} : found->second;
-}
-
-KernelSpec specOf(const std::string& domain, const std::string& op, const Attributes& attrs, const Operands& operands) {
-  KernelSpec spec;
-  spec.domain = domain;
-  spec.op = op;
-  spec.attrs = attrs;
-  const auto onHost = hostInputs(op);
-  for (std::size_t i = 0; i < operands.inputs.size(); ++i) {
-    const Tensor& x = operands.inputs[i];
-    spec.inputs.push_back(x.valid() ? OperandSpec{x.dtype(), x.dims(), false, onHost.contains(i) ? x : Tensor()}
-                                    : OperandSpec{});
-    spec.inputs.back().space = onHost.contains(i) ? Space::kHost : Space::kDevice;
-  }
-  for (const auto& [dtype, dims] : operands.outputs) spec.outputs.push_back({dtype, dims});
-  return spec;
-}
-
-std::vector<Tensor> reference(const KernelSpec& spec, const Operands& operands) {
-  std::vector<TensorView> in, out;
-  std::vector<Tensor> results;
-  for (const Tensor& x : operands.inputs) in.push_back(x.valid() ? x.view() : TensorView{});
-  for (const auto& [dtype, dims] : operands.outputs) out.push_back(results.emplace_back(dtype, dims).view());
-  const auto kernel = makeKernel(Backend::kReference, spec);
-  EXPECT_TRUE(kernel.has_value());
-  if (kernel) {
-    const Status status = (*kernel)->run({in, out, {}, {7, 3, 11}, 0, {}});
-    EXPECT_TRUE(status.has_value()) << status.error().message;
-  }
-  return results;
-}
-
-void expectNear(const std::vector<Tensor>& found, const std::vector<Tensor>& expected, double tolerance,
-                const std::string& what) {
-  ASSERT_EQ(found.size(), expected.size()) << what;
-  for (std::size_t o = 0; o < found.size(); ++o)
-    for (std::int64_t i = 0; i < found[o].elements(); ++i) {
-      const double a = elementAsDouble(found[o].view(), i), b = elementAsDouble(expected[o].view(), i);
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      ASSERT_LE(std::abs(a - b), tolerance * std::max(1.0, std::abs(b)))
-          << what << ", output " << o << " element " << i << " expected " << b;
-    }
-}
 
 std::int64_t elementsOf(const Operands& operands) {
   std::int64_t count = 0;
@@ -214,29 +119,12 @@ struct WindowCase {
 
 void agree(const WindowCase& test, Random& random) {
   Operands operands;
-  std::string what = test.op;
-  for (const auto& dims : test.inputs) {
-    // Variances and inverse deviations are not negative.
+  // Variances and inverse deviations are not negative.
+  for (const auto& dims : test.inputs)
     operands.inputs.push_back(dims ? floats(random, *dims, dims->size() == 1 ? 0.5F : -1.0F, 1.5F) : Tensor());
-    what += dims ? " " + dimsText(*dims) : " -";
-  }
   for (const auto& dims : test.outputs)
     operands.outputs.emplace_back(dims ? DType::kF32 : DType::kUndefined, dims.value_or(Dims{}));
-  const KernelSpec spec = specOf(test.domain, test.op, test.attrs, operands);
-  ASSERT_TRUE(deviceNamed(kDevices[0]).takes(spec)) << what;
-  const auto kernel = builtInKernels().make("cuda", spec);
-  ASSERT_TRUE(kernel.has_value()) << what << kernel.error().message;
-  std::vector<Tensor> first;
-  for (const std::string& name : kDevices) {
-    const auto found = runOn(deviceNamed(name), **kernel, spec, operands.inputs);
-    ASSERT_TRUE(found.has_value()) << what << ": " << found.error().message;
-    if (first.empty()) {
-      expectNear(*found, reference(spec, operands), 1e-5, what);
-      first = *found;
-    }
-    for (std::size_t o = 0; o < first.size(); ++o)
-      EXPECT_EQ(std::memcmp(first[o].data(), (*found)[o].data(), first[o].bytes()), 0) << what << " on " << name;
-  }
+  agreeing(specOf(test.domain, test.op, test.attrs, operands), operands);
 }
 
 Attributes window(const Dims& strides, const Dims& pads, const Dims& dilations, std::int64_t group = 1) {

@@ -31,9 +31,10 @@ SHARED_BYTES = {"80": 164 << 10, "90": 228 << 10}
 REGISTERS, MOST_THREADS, MOST_BLOCKS, WARP = 65536, 2048, 32, 32
 
 # Threads of a block, where they are not 256. 1: a few sums that one thread makes for all others.
-THREADS = {"addPicks": 32, "adamFactors": 1, "sgdFactors": 1}
+THREADS = {"addPicks": 32, "adamFactors": 1, "attend": 128, "lambFactors": 1, "sgdFactors": 1}
 # Kernels below one half, by the beginning of their names, and why.
 REASONS = {
+    "attention_cu::attend": "tiles of two operands fill shared memory: each element of k and v is read once for eight rows of q",
     "conv_cu::convolve<": "positions in a window are worked out in 64 bits, beside up to 16 sums and 8 operands",
     "elementwise_cu::elementwise<-1, 24, ": "interprets a chain: its values lie in local memory, whose traffic bounds it",
     "update_cu::adamElements": "a thread has four loads of 16 bytes under way, which hides the latency of memory with fewer threads",
@@ -42,7 +43,7 @@ REASONS = {
 # Kernels that memory bounds: each moves 16 bytes at once.
 WIDE = re.compile(
     r"elementwise_cu::elementwise<|cast_cu::cast<|update_cu::(adamElements|sgdElements|accumulateElements)|dropout_cu::"
-    r"|movement_cu::moveElements<stepscope::cuda::Wide>|gather_cu::(begin|gatherElements<stepscope::cuda::Wide)"
+    r"|movement_cu::moveElements<stepscope::cuda::Wide>|segments_cu::startElements<stepscope::cuda::Wide>|gather_cu::(begin|gatherElements<stepscope::cuda::Wide)"
 )
 
 

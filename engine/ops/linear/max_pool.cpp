@@ -7,8 +7,7 @@ namespace {
 Status gradient(GradientContext& g) {
   if (!g.needs(0)) return {};
   const ValueId indices = g.ensureOutput(1);
-  g.setGradient(0, g.internal("MaxPoolGrad", {g.dy(0), indices, g.shapeOf(g.x(0))},
-                              {{"storage_order", g.attrs().integer("storage_order", 0)}}));
+  g.setGradient(0, g.internal("MaxPoolGrad", {g.dy(0), indices, g.shapeOf(g.x(0))}, g.attrs()));
   return {};
 }
 

@@ -1,0 +1,129 @@
+// LAMB (contract in kernels/reference/elementwise/optimizer.h): what all elements share, the sums of squares of the
+// parameter and of its update in parts, the ratio of their norms, then the elements. Sums are double, and joined in a fixed
+// order.
+#include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/support.h"
+#include "kernels/reference/elementwise/optimizer.h"
+
+namespace stepscope::cuda {
+inline namespace lamb_cu {
+
+constexpr int kEach = 4;  // elements of a thread
+constexpr std::int64_t kBlock = kThreads * kEach;
+
+enum LambFactor { kBeta1, kRest1, kBeta2, kRest2, kScale, kUnbias1, kUnbias2, kEps, kDecay, kRate, kTrust, kLambFactors };
+
+struct LambConstants {
+  double beta1 = 0, beta2 = 0, eps = 0, weightDecay = 0;
+};
+
+// One thread.
+SS_GLOBAL void lambFactors(LambConstants c, Global<const float> lr, Global<const std::int64_t> step,
+                           Global<const float> scale, Global<float> factors) {
+  const double at = static_cast<double>(step[0]);
+  factors[kBeta1] = static_cast<float>(c.beta1);
+  factors[kRest1] = static_cast<float>(1 - c.beta1);
+  factors[kBeta2] = static_cast<float>(c.beta2);
+  factors[kRest2] = static_cast<float>(1 - c.beta2);
+  factors[kScale] = scale.present() ? static_cast<float>(scale[0]) : 1.0F;
+  factors[kUnbias1] = static_cast<float>(1 / (1 - pow(c.beta1, at)));
+  factors[kUnbias2] = static_cast<float>(1 / (1 - pow(c.beta2, at)));
+  factors[kEps] = static_cast<float>(c.eps);
+  factors[kDecay] = static_cast<float>(c.weightDecay);
+  factors[kRate] = lr[0];
+  factors[kTrust] = 1;
+}
+
+// The operands of one update: [count] each; results may lie over what they follow.
+struct LambOperands {
+  Global<const float> p, g, m, v;
+};
+struct Updated {
+  float p, m, v, u;
+};
+SS_DEVICE Updated updated(const LambOperands& o, const Global<const float>& f, std::int64_t i) {
+  const float p = o.p[i], g = o.g[i] * f[kScale];
+  const float m = f[kBeta1] * o.m[i] + f[kRest1] * g, v = f[kBeta2] * o.v[i] + f[kRest2] * (g * g);
+  return {p, m, v, m * f[kUnbias1] / (sqrtf(v * f[kUnbias2]) + f[kEps]) + f[kDecay] * p};
+}
+
+// squares[block, 2]: of the parameter and of its update.
+SS_GLOBAL void lambSquares(LambOperands operands, Global<const float> factors, Global<double> squares, std::int64_t count) {
+  const std::int64_t first = gpu::blockIndex() * kBlock;
+  double parameter = 0, update = 0;
+  for (int e = 0; e < kEach; ++e) {
+    const std::int64_t i = first + e * kThreads + gpu::threadIndex();
+    if (i >= count) continue;
+    const Updated one = updated(operands, factors, i);
+    parameter += static_cast<double>(one.p) * static_cast<double>(one.p);
+    update += static_cast<double>(one.u) * static_cast<double>(one.u);
+  }
+  parameter = joinBlock<Plus>(parameter);
+  update = joinBlock<Plus>(update);
+  if (gpu::threadIndex() != 0) return;
+  squares[2 * gpu::blockIndex()] = parameter;
+  squares[2 * gpu::blockIndex() + 1] = update;
+}
+
+// One block: factors[kTrust] = the ratio of the norms; 1 where one of them is zero.
+SS_GLOBAL void lambTrust(Global<const double> squares, Global<float> factors, std::int64_t parts) {
+  double parameter = 0, update = 0;
+  for (std::int64_t i = gpu::threadIndex(); i < parts; i += gpu::blockSize()) {
+    parameter += squares[2 * i];
+    update += squares[2 * i + 1];
+  }
+  parameter = joinBlock<Plus>(parameter);
+  update = joinBlock<Plus>(update);
+  if (gpu::threadIndex() == 0)
+    factors[kTrust] = parameter > 0 && update > 0 ? static_cast<float>(sqrt(parameter / update)) : 1.0F;
+}
+
+// np, nm?, nv?: [count].
+SS_GLOBAL void lambElements(LambOperands operands, Global<const float> factors, Global<float> np, Global<float> nm,
+                            Global<float> nv, std::int64_t count) {
+  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
+  if (i >= count) return;
+  const Updated one = updated(operands, factors, i);
+  np[i] = one.p - factors[kRate] * factors[kTrust] * one.u;
+  if (nm.present()) nm[i] = one.m;
+  if (nv.present()) nv[i] = one.v;
+}
+
+}  // namespace lamb_cu
+
+// parameter, gradient, m, v, lr, step, scale? → parameter', m'?, v'?
+Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
+  if (spec.inputs.size() < 6 || !takesInput(spec, 0) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
+  const std::int64_t count = elementCount(spec.inputs[0].dims);
+  for (std::size_t i = 1; i < 4; ++i)
+    if (!takesInput(spec, i) || elementCount(spec.inputs[i].dims) != count)
+      return notTaken(spec, "operands other than float32 of one size");
+  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count) ||
+      !takesOptionalOutput(spec, 2, count))
+    return notTaken(spec, "results of another size");
+  if (!spec.inputPresent(4) || !takesOptional(spec, 4, 1) || !spec.inputPresent(5) ||
+      !takesOptional(spec, 5, 1, DType::kI64) || !takesOptional(spec, 6, 1))
+    return notTaken(spec, "a learning rate, step or scale of another type");
+  const AdamParams params(spec.attrs);
+  const LambConstants constants{params.beta1, params.beta2, params.eps, params.weightDecay};
+  const std::int64_t parts = blocksFor(count, kBlock);
+  constexpr std::size_t kSquares = 64;  // bytes: where the sums of squares begin
+  static_assert(kLambFactors * sizeof(float) <= kSquares);
+  const auto body = [=](Launcher& gpu) -> Status {
+    SS_TRY(gpu.run("lamb: factors", gpu::function<lambFactors>, 1, 1, constants, gpu.in<float>(4), gpu.in<std::int64_t>(5),
+                   gpu.in<float>(6), gpu.room<float>(0, kLambFactors)));
+    const auto operands = [&] {
+      return LambOperands{gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3)};
+    };
+    SS_TRY(gpu.run("lamb: squares", gpu::function<lambSquares>, parts, kThreads, operands(),
+                   gpu.readRoom<float>(0, kLambFactors), gpu.room<double>(kSquares, 2 * parts), count));
+    SS_TRY(gpu.run("lamb: ratio", gpu::function<lambTrust>, 1, threadsForRow(parts),
+                   gpu.readRoom<double>(kSquares, 2 * parts), gpu.room<float>(0, kLambFactors, Access::kReadWrite), parts));
+    return gpu.run("lamb", gpu::function<lambElements>, blocksFor(count), kThreads, operands(),
+                   gpu.readRoom<float>(0, kLambFactors), gpu.out<float>(0), gpu.out<float>(1), gpu.out<float>(2), count);
+  };
+  return makeLaunched("update", body, kSquares + 2 * static_cast<std::size_t>(parts) * sizeof(double));
+}
+
+}  // namespace stepscope::cuda
