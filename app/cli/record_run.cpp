@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/machine.h"
+#include "kernels/activity.h"
 
 namespace stepscope::cli {
 namespace {
@@ -28,6 +29,8 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const std::string& proj
   if (session.lossValue()) info.lossName = session.runningGraph().value(session.lossValue()).name;
   info.seed = static_cast<std::int64_t>(o.seed);
   info.optimizer = o.optimizer;
+  info.device = o.device;
+  info.precision = o.precision;
   info.model = session.inspect();
   info.machine = machineInfo();
   info.options = session.optionList();
@@ -50,6 +53,29 @@ void recordBuild(storage::Recorder& recorder, const Session& session) {
     if (auto graph = session.graphSnapshot(stages[i - 1].phase))
       recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
   for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
+}
+
+void recordDeviceTimes(storage::Recorder& recorder, const Session& session) {
+  const auto device = findDevice(session.options().device);
+  if (!device || (*device)->facts().immediate || session.options().record == "off") return;
+  const ActivitySource* const source = activityOf(**device);
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::INFO);
+  alert.set_code("device_times");
+  alert.set_node(-1);
+  alert.set_value(-1);
+  alert.set_step(-1);
+  alert.set_instruction(-1);
+  alert.set_message(source
+                        ? fmt::format("times of instructions on '{}' are those of its activity records, by the host's clock",
+                                      (*device)->facts().name)
+                        : fmt::format("times of instructions on '{}' are those that the host took to issue them: the "
+                                      "device tells none",
+                                      (*device)->facts().name));
+  recorder.alert(alert);
+  if (source && source->lostActivity() > 0)
+    recorder.lost("device records", source->lostActivity(), "the device dropped records of what ran when",
+                  "such an instruction has the time that the host took to issue it");
 }
 
 }  // namespace stepscope::cli

@@ -16,4 +16,8 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const std::string& proj
 // The newest build of the session: phases, options, graphs, plan, verdicts, alerts.
 void recordBuild(storage::Recorder& recorder, const Session& session);
 
+// Where the times of instructions come from when the run is on a device that is not the host, as an alert; and how many of
+// them the device lost, as a row of `lost`. Called when the steps are done.
+void recordDeviceTimes(storage::Recorder& recorder, const Session& session);
+
 }  // namespace stepscope::cli

@@ -245,6 +245,7 @@ Status train(const Arguments& a, const Output& output) {
   if (failed && (done > 0 || options.steps == 0)) failed = exportTrained(*session, a, output);
   if (recorder) {
     for (const snapshot::Alert& alert : session->alerts()) recorder->alert(alert);
+    recordDeviceTimes(*recorder, *session);
     recorder->endRun(!failed    ? storage::RunStatus::kFailed
                      : cutShort ? storage::RunStatus::kCancelled
                                 : storage::RunStatus::kFinished,

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "engine/exec/clock.h"
+#include "engine/exec/device_times.h"
 #include "engine/exec/make_kernel.h"
 #include "engine/ops/operators.h"
 #include "kernels/subnormals.h"
@@ -79,9 +80,14 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   const SubnormalScope subnormals(options.flushSubnormals, threads_);
   logical_.clear();
   if (begin == 0) written_.clear();
+  ActivitySource* const source = options.spans ? activityOf(device_) : nullptr;
+  const std::size_t before = options.spans ? options.spans->size() : 0;
+  if (source) source->startActivity();
   Result<int> reached = options.before || options.after ? runListened(begin, end, options) : runAll(begin, end, options);
+  activityId = 0;
   if (reached && !device_.facts().immediate)
     if (Status status = device_.synchronise(); !status) reached = tl::make_unexpected(std::move(status.error()));
+  if (source) placeOnHostClock(source->takeActivity(), std::span(*options.spans).subspan(before));
   if (!reached && !written_.empty())
     if (const Status restored = restoreState(); !restored)
       reached.error().message += "; and the state could not be put back: " + restored.error().message;
@@ -199,6 +205,7 @@ Result<int> Executor::runListened(int begin, int end, const RunOptions& options)
 
 Status Executor::runInstruction(int index, const RunOptions& options) {
   Bound& bound = instructions_[at(index)];
+  activityId = static_cast<std::uint64_t>(index) + 1;
   const RandomKey key{options.key.seed, options.key.step, bound.randomNode};
   if (bound.copies) return runCopy(index);
   if (!bound.kernel) return runDynamic(index, key);

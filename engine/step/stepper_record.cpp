@@ -5,6 +5,7 @@
 
 #include "engine/build/loss_scale.h"
 #include "engine/build/schedule.h"
+#include "engine/exec/device_times.h"
 #include "engine/exec/touched.h"
 #include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
@@ -113,8 +114,10 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_warm_up(!stepped_);
   for (snapshot::InputDensity& density : step().density.measure(batch_)) *record.add_densities() = std::move(density);
   record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
+  const bool placed = activityOf(executor_->device()) != nullptr;
   for (const Span& span : lastSpans_) {
     auto& s = *record.add_spans();
+    s.set_thread(placed ? rowOf(plan().instructions[static_cast<std::size_t>(span.instruction)]) : 0);
     s.set_instruction(span.instruction);
     s.set_node(plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
     s.set_begin_ns(span.begin);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/exec/device_times.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/breakpoint.h"
 #include "engine/step/stepper.h"
@@ -159,8 +160,10 @@ Result<snapshot::Position> Stepper::runRange(int end, bool breaks, bool undoable
   stoppedBy_ = !reason.empty() ? reason : position_ == count() ? "end of step" : "step";
   stoppedAt_ = breakpointId;
   snapshot::Position answer = position();
+  const bool placed = activityOf(executor_->device()) != nullptr;
   for (const Span& span : spans) {
     auto& s = *answer.add_spans();
+    s.set_thread(placed ? rowOf(plan().instructions[static_cast<std::size_t>(span.instruction)]) : 0);
     s.set_instruction(span.instruction);
     s.set_node(plan().instructions[static_cast<std::size_t>(span.instruction)].node.index);
     s.set_begin_ns(span.begin);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/emulated/activity_log.h"
 #include "kernels/emulated/body.h"
 #include "kernels/emulated/fibres.h"
 #include "kernels/emulated/order.h"
@@ -36,11 +37,13 @@ struct Command {
   std::function<Status()> work;
   std::shared_ptr<const Records> awaited;
   std::int64_t ticket = 0;
+  std::uint64_t id = 0;  // of the activity; 0: none that is recorded
 };
 
-class EmulatedDevice final : public Device {
+class EmulatedDevice final : public Device, public ActivitySource {
  public:
-  EmulatedDevice(const std::string& name, Order order) : order_(std::move(order)), random_(order_.seed) {
+  EmulatedDevice(const std::string& name, Order order)
+      : order_(std::move(order)), random_(order_.seed), log_(order_.seed, order_.dropRecords) {
     facts_.name = name;
     facts_.kernels = "cuda";
     facts_.space = Space::kDevice;
@@ -89,16 +92,19 @@ class EmulatedDevice final : public Device {
   Status record(DeviceEvent& event, StreamId stream) override {
     const auto records = static_cast<Event&>(event).records;
     const std::int64_t ticket = ++records->recorded;
-    return put(stream, [records, ticket]() -> Status {
-      records->reached = std::max(records->reached, ticket);
-      return {};
-    });
+    return put(
+        stream,
+        [records, ticket]() -> Status {
+          records->reached = std::max(records->reached, ticket);
+          return {};
+        },
+        0);
   }
   Status wait(StreamId stream, const DeviceEvent& event) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
     const auto& records = static_cast<const Event&>(event).records;
-    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded});
+    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded, 0});
     return {};
   }
   Result<bool> reached(const DeviceEvent& event) const override {
@@ -116,6 +122,16 @@ class EmulatedDevice final : public Device {
     runUntil([] { return false; });
     return answer();
   }
+
+  void startActivity() override {
+    const std::lock_guard lock(mutex_);
+    log_.start();
+  }
+  Activity takeActivity() override {
+    const std::lock_guard lock(mutex_);
+    return log_.take();
+  }
+  std::int64_t lostActivity() const override { return log_.lost(); }
 
   bool takes(const KernelSpec& spec) const override { return !order_.lacks.contains(spec.op) && cudaTakes(spec); }
 
@@ -165,13 +181,13 @@ class EmulatedDevice final : public Device {
 
   std::deque<Command>& queue(StreamId stream) { return streams_[static_cast<std::size_t>(stream)]; }
 
-  Status put(StreamId stream, std::function<Status()> work) {
+  Status put(StreamId stream, std::function<Status()> work, std::uint64_t id = activityId) {
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
     if (static_cast<std::size_t>(stream) >= streams_.size())
       return fail(ErrorCode::kInternal,
                   fmt::format("device '{}': stream {}; expected one of {}", facts_.name, stream, streams_.size()));
-    queue(stream).push_back({std::move(work), nullptr, 0});
+    queue(stream).push_back({std::move(work), nullptr, 0, id});
     if (!order_.eager) return {};
     runUntil([] { return false; });
     return answer();
@@ -190,7 +206,10 @@ class EmulatedDevice final : public Device {
       const Command command = std::move(stream.front());
       stream.pop_front();
       if (!command.work || broken_) continue;
+      const std::int64_t begin = log_.on() ? log_.now() : 0;
       const Status status = command.work();
+      if (command.id != 0 && log_.on())
+        log_.add({command.id, static_cast<StreamId>(&stream - streams_.data()), begin, log_.now()});
       if (status) continue;
       if (status.error().code == ErrorCode::kInternal)
         broke(status.error().message);
@@ -220,6 +239,7 @@ class EmulatedDevice final : public Device {
   Regions regions_;
   Fibres fibres_;
   std::vector<std::deque<Command>> streams_;
+  ActivityLog log_;
   std::int64_t allocations_ = 0, launches_ = 0;
   std::optional<Error> broken_, complaint_;
 };

@@ -18,6 +18,12 @@ constexpr std::int64_t kMaxSpans = 400'000;
 constexpr int kProcess = 1;
 constexpr int kStartUpThread = 1000;
 
+// Whether row 1 + n of the spans is stream n of a device (engine/exec/device_times.h).
+bool hasStreams(const ReportData& data) {
+  const std::string& device = data.run.device;
+  return device != "cpu" && !device.starts_with("mirror");
+}
+
 std::string quoted(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -175,8 +181,19 @@ class StepTracer {
           row->bytesWritten, std::isfinite(row->flops) ? row->flops : 0.0);
     if (row && static_cast<std::size_t>(span.instruction) < operands_.size())
       arguments += operands_[static_cast<std::size_t>(span.instruction)];
-    trace_.complete("cpu_op", row ? row->op : fmt::format("instruction {}", span.instruction), span.thread + 1, span.beginNs,
-                    span.ns, arguments);
+    const bool onStream = span.thread > 0 && hasStreams(data_);
+    if (onStream)
+      arguments += fmt::format(R"(, "device": 0, "stream": {}, "correlation": {})", span.thread - 1, eventIndex_);
+    const std::string name = row ? row->op : fmt::format("instruction {}", span.instruction);
+    // As Kineto writes what ran on a GPU: a kernel by its name, a copy by its direction.
+    if (onStream && row && row->implementation == "copy")
+      trace_.complete("gpu_memcpy", row->label.ends_with("to host") ? "Memcpy DtoH" : "Memcpy HtoD", span.thread + 1,
+                      span.beginNs, span.ns, arguments);
+    else if (onStream)
+      trace_.complete("kernel", row ? fmt::format("{}: {}", row->op, row->implementation) : name, span.thread + 1,
+                      span.beginNs, span.ns, arguments);
+    else
+      trace_.complete("cpu_op", name, span.thread + 1, span.beginNs, span.ns, arguments);
   }
 
   void writeArrow(const Span& from, const Span& to) {
@@ -222,7 +239,9 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   trace.metadata("thread_sort_index", kStartUpThread, R"("sort_index": 0)");
   for (int t = 0; t < threads; ++t) {
     trace.metadata("thread_name", t + 1,
-                   fmt::format(R"("name": "{}")", t == 0 ? std::string("step") : fmt::format("worker thread {}", t)));
+                   fmt::format(R"("name": "{}")", t == 0             ? std::string("step")
+                                                  : hasStreams(data) ? fmt::format("stream {}", t - 1)
+                                                                     : fmt::format("worker thread {}", t)));
     trace.metadata("thread_sort_index", t + 1, fmt::format(R"("sort_index": {})", t + 1));
   }
   // HTA looks for the rank with a blank after the colon, on one line.

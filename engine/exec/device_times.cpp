@@ -1,0 +1,58 @@
+#include "engine/exec/device_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepscope {
+
+std::int64_t ClockFit::host(std::int64_t device) const {
+  return host0 + static_cast<std::int64_t>(std::llround(rate * static_cast<double>(device - device0)));
+}
+
+ClockFit fitClocks(std::span<const ClockPair> pairs) {
+  ClockFit fit;
+  if (pairs.empty()) return fit;
+  // Around the first pair: the readings themselves have more digits than a double.
+  fit.device0 = pairs[0].device;
+  fit.host0 = pairs[0].host;
+  double meanDevice = 0, meanHost = 0;
+  for (const ClockPair& pair : pairs) {
+    meanDevice += static_cast<double>(pair.device - fit.device0);
+    meanHost += static_cast<double>(pair.host - fit.host0);
+  }
+  const auto count = static_cast<double>(pairs.size());
+  meanDevice /= count;
+  meanHost /= count;
+  double together = 0, alone = 0;
+  for (const ClockPair& pair : pairs) {
+    const double x = static_cast<double>(pair.device - fit.device0) - meanDevice;
+    together += x * (static_cast<double>(pair.host - fit.host0) - meanHost);
+    alone += x * x;
+  }
+  if (alone > 0) fit.rate = together / alone;
+  fit.host0 += std::llround(meanHost - fit.rate * meanDevice);
+  for (const ClockPair& pair : pairs)
+    fit.residual = std::max(fit.residual, std::abs(static_cast<double>(fit.host(pair.device) - pair.host)));
+  return fit;
+}
+
+void placeOnHostClock(const Activity& activity, std::span<Span> spans) {
+  const ClockFit clock = fitClocks(activity.clocks);
+  std::vector<bool> placed(spans.size());
+  for (const ActivityRecord& record : activity.records) {
+    const auto instruction = static_cast<std::int32_t>(record.id) - 1;
+    const auto found = std::ranges::lower_bound(spans, instruction, {}, &Span::instruction);
+    if (record.id == 0 || found == spans.end() || found->instruction != instruction) continue;
+    const auto at = static_cast<std::size_t>(found - spans.begin());
+    const std::int64_t begin = clock.host(record.begin), end = clock.host(record.end);
+    found->begin = placed[at] ? std::min(found->begin, begin) : begin;
+    found->end = placed[at] ? std::max(found->end, end) : end;
+    placed[at] = true;
+  }
+}
+
+int rowOf(const Instruction& instruction) {
+  return instruction.onHost || instruction.view ? 0 : 1 + static_cast<int>(instruction.stream);
+}
+
+}  // namespace stepscope

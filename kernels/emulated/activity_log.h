@@ -1,0 +1,37 @@
+// The records of what ran on the streams of an emulated device (kernels/activity.h), made hard to read as those of a GPU
+// are: by a clock with another beginning and another rate, in an order that the seed chooses, and not all of them where the
+// name of the device orders it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/activity.h"
+
+namespace stepscope::emulated {
+
+class ActivityLog {
+ public:
+  // `dropEach`: every so manieth record is lost; 0: none.
+  ActivityLog(std::uint64_t seed, std::int64_t dropEach);
+
+  bool on() const { return on_; }
+  void start();
+  Activity take();
+  std::int64_t lost() const { return lost_; }
+
+  // The device's clock now.
+  std::int64_t now() const;
+  void add(const ActivityRecord& record);
+
+ private:
+  ClockPair pair() const;
+
+  const std::int64_t dropEach_, offset_;
+  const double rate_;
+  std::uint64_t random_;
+  std::int64_t seen_ = 0, lost_ = 0;
+  bool on_ = false;
+  Activity activity_;
+};
+
+}  // namespace stepscope::emulated

@@ -1,0 +1,85 @@
+// What a step tells of the times of its instructions on a device: those of the device's own records, in a row per stream, by
+// the clock of the host.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/activity.h"
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+using testing::openSession;
+
+struct Times {
+  int onDevice = 0, within = 0, overlapping = 0;
+  std::int64_t device = 0, host = 0;  // ns
+};
+
+// The spans of a step of `digits` on the device.
+Times timesOf(const std::string& device) {
+  auto session = openSession(testing::digits(), {{"device", device}, {"record", "instructions"}});
+  Times times;
+  if (!session || !session->step()) return times;
+  const auto step = session->step();
+  EXPECT_TRUE(step.has_value());
+  if (!step) return times;
+  const auto plan = session->planSnapshot();
+  std::vector<std::pair<std::int64_t, std::int64_t>> onStream;
+  for (const auto& span : step->spans()) {
+    const auto& instruction = plan->instructions(span.instruction());
+    if (instruction.view() || !instruction.on_host().empty()) {
+      EXPECT_EQ(span.thread(), 0);
+      continue;
+    }
+    EXPECT_GE(span.thread(), 1);
+    ++times.onDevice;
+    times.device += span.end_ns() - span.begin_ns();
+    // The fit leaves a few microseconds.
+    constexpr std::int64_t kSlack = 50'000;
+    if (span.begin_ns() >= step->begin_ns() - kSlack && span.end_ns() <= step->begin_ns() + step->ns() + kSlack)
+      ++times.within;
+    onStream.emplace_back(span.begin_ns(), span.end_ns());
+  }
+  std::ranges::sort(onStream);
+  for (std::size_t i = 1; i < onStream.size(); ++i) times.overlapping += onStream[i].first < onStream[i - 1].second ? 1 : 0;
+  return times;
+}
+
+// Streams run when somebody waits, so by the time that the host takes to issue them kernels would take next to nothing. The
+// seeds have clocks that differ by days, and hand the records over in other orders.
+TEST(DeviceSpans, AreTheTimesOfTheDeviceWhateverItsClock) {
+  for (const char* device : {"emulated:seed=21", "emulated:seed=22", "emulated:seed=23"}) {
+    const Times times = timesOf(device);
+    EXPECT_GT(times.onDevice, 10) << device;
+    EXPECT_EQ(times.within, times.onDevice) << device;
+    EXPECT_EQ(times.overlapping, 0) << device << ": the emulator runs one kernel at a time";
+    EXPECT_GT(times.device, 0) << device;
+  }
+}
+
+TEST(DeviceSpans, CountTheRecordsThatWereLost) {
+  const Times times = timesOf("emulated:seed=24,drop-records=3");
+  EXPECT_GT(times.onDevice, 10);
+  const auto device = findDevice("emulated:seed=24,drop-records=3");
+  ASSERT_TRUE(device.has_value());
+  ASSERT_NE(activityOf(**device), nullptr);
+  EXPECT_GT(activityOf(**device)->lostActivity(), 3);
+  const auto whole = findDevice("emulated:seed=21");
+  ASSERT_TRUE(whole.has_value());
+  EXPECT_EQ(activityOf(**whole)->lostActivity(), 0);
+}
+
+TEST(DeviceSpans, OfTheCpuAreThoseOfTheHost) {
+  EXPECT_EQ(activityOf(cpuDevice()), nullptr);
+  auto session = openSession(testing::digits(), {{"record", "instructions"}});
+  ASSERT_TRUE(session);
+  const auto step = session->step();
+  ASSERT_TRUE(step.has_value());
+  for (const auto& span : step->spans()) EXPECT_EQ(span.thread(), 0);
+}
+
+}  // namespace
+}  // namespace stepscope

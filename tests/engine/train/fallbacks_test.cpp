@@ -1,0 +1,65 @@
+// What the kernels of a GPU leave to the CPU: of every model of the corpus the nodes that run between copies, in float32 and
+// in mixed precision. A copy to the host and back costs a GPU more than most kernels, so a new one must be meant.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/support/sessions.h"
+
+namespace stepscope {
+namespace {
+
+using testing::openSession;
+using testing::TestModel;
+
+// Ops that fall back, and how often; models that are not named have none.
+const std::map<std::string, std::map<std::string, int>>& expectedFallbacks() {
+  static const std::map<std::string, std::map<std::string, int>> kExpected{
+      {"activations", {{"ReduceLogSumExp", 1}}},  // rare
+      {"branching", {{"Constant", 1}}},           // four bytes, which one of the branches gives
+  };
+  return kExpected;
+}
+
+std::vector<TestModel> corpus() {
+  std::vector<TestModel> models = testing::corpusCases(
+      {"activations", "bert_mlm", "branching", "conv1d_lora", "convnext_dynamo", "gelu_forms", "gpt2_dropout", "gpt2_dynamo",
+       "gpt2_lm", "indexing", "llama_lm", "mlp", "mlp_accumulate", "mlp_functions", "qwen_dynamo", "resnet", "resnet_frozen",
+       "roberta_classifier", "vit_classifier"});
+  return models;
+}
+
+class CorpusModel : public ::testing::TestWithParam<TestModel> {};
+
+TEST_P(CorpusModel, LeavesToTheCpuWhatIsMeantToBe) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    auto session =
+        openSession(GetParam(), {{"device", "emulated:checks=bounds"}, {"precision", precision}, {"clip-grad-norm", "1"}});
+    ASSERT_TRUE(session);
+    std::map<std::string, int> found;
+    const auto plan = session->planSnapshot();
+    for (const auto& i : plan->instructions())
+      if (!i.on_host().empty() && i.kind() == snapshot::KIND_KERNEL && !i.view()) ++found[i.op()];
+    const auto expected = expectedFallbacks().find(GetParam().name);
+    EXPECT_EQ(found, expected == expectedFallbacks().end() ? decltype(found){} : expected->second) << precision;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CorpusModel, ::testing::ValuesIn(corpus()),
+                         [](const auto& info) { return info.param.name; });
+
+// A node that a device is told to lack is counted, so an empty list above means something.
+TEST(Fallbacks, AreSeenInThePlan) {
+  auto session = openSession(testing::digits(), {{"device", "emulated:lacks=Product,lacks=Gemm,lacks=MatMul"}});
+  ASSERT_TRUE(session);
+  int found = 0;
+  const auto plan = session->planSnapshot();
+  for (const auto& i : plan->instructions()) found += i.on_host().empty() || i.view() ? 0 : 1;
+  EXPECT_GT(found, 0);
+}
+
+}  // namespace
+}  // namespace stepscope

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""The trace of a run on a device: kernels and copies in a row per stream, with what Kineto's readers look for; records that the
+device lost are told. With HTA (holistic trace analysis) where it is installed.
+
+    device_trace_test.py STEPSCOPE SAMPLES_FOLDER
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+
+def run(*arguments):
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def expect(holds, what):
+    if not holds:
+        sys.exit(f"expected {what}")
+
+
+def trace_of(stepscope, model, folder, device):
+    project, trace = folder / f"{device.replace(':', '_')}.stepscope", folder / "run.trace.json"
+    run(stepscope, "train", model / "model.onnx", "--data", model / "batches.npz", "--steps", 3, "--device", device, "--project", project)
+    run(stepscope, "report", project, "-o", trace)
+    lost = run(stepscope, "sql", project, "SELECT amount FROM lost WHERE what = 'device records'").split()[1:]
+    return trace, json.loads(trace.read_text()), [int(amount) for amount in lost]
+
+
+def check(events):
+    steps = [e for e in events if e.get("name", "").startswith("ProfilerStep#")]
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    copies = [e for e in events if e.get("cat") == "gpu_memcpy"]
+    expect(len(steps) == 3, f"three steps, found {len(steps)}")
+    expect(len(kernels) > 30, f"more than thirty kernels, found {len(kernels)}")
+    expect(copies, "copies between host and device")
+    expect({e["name"] for e in copies} <= {"Memcpy DtoH", "Memcpy HtoD"}, "copies named by their direction")
+    names = {e["tid"]: e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+    for event in kernels + copies:
+        expect(names[event["tid"]] == f"stream {event['args']['stream']}", f"the row of the stream: {event}")
+        expect(event["args"]["correlation"] > 0 and event["dur"] >= 0, f"a correlation and a time: {event}")
+        within = any(s["ts"] - 100 <= event["ts"] and event["ts"] + event["dur"] <= s["ts"] + s["dur"] + 100 for s in steps)
+        expect(within, f"a time within a step (microseconds, by the host's clock): {event}")
+    for tid in {e["tid"] for e in kernels}:
+        row = sorted((e["ts"], e["ts"] + e["dur"]) for e in kernels + copies if e["tid"] == tid)
+        expect(all(a[1] <= b[0] + 1 for a, b in zip(row, row[1:])), "no two kernels of a stream at once")
+
+
+def check_with_hta(trace):
+    try:
+        from hta.trace_analysis import TraceAnalysis
+    except ImportError:
+        print("HTA is not installed: its part is left out")
+        return
+    analysis = TraceAnalysis(trace_files={0: str(trace)})
+    times = analysis.get_temporal_breakdown(visualize=False)
+    expect(times["compute_time(us)"].iloc[0] > 0, f"compute time, found\n{times}")
+    kinds, kernels = analysis.get_gpu_kernel_breakdown(visualize=False)
+    expect("COMPUTATION" in set(kinds["kernel_type"]) and len(kernels) > 3, f"kinds of kernels, found\n{kinds}")
+    print(times.to_string())
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    stepscope, model = sys.argv[1], pathlib.Path(sys.argv[2]) / "digits"
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        trace, content, lost = trace_of(stepscope, model, folder, "emulated:seed=31")
+        expect(lost == [], f"no lost records, found {lost}")
+        check(content["traceEvents"])
+        check_with_hta(trace)
+        _, _, lost = trace_of(stepscope, model, folder, "emulated:seed=31,drop-records=4")
+        expect(len(lost) == 1 and lost[0] > 10, f"one row of lost records, found {lost}")
+
+
+if __name__ == "__main__":
+    main()
