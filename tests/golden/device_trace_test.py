@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The trace of a run on a device: kernels and copies in a row per stream, with what Kineto's readers look for; records that the
-device lost are told. With HTA (holistic trace analysis) where it is installed.
+device lost are told.
 
     device_trace_test.py STEPSCOPE SAMPLES_FOLDER
 """
@@ -29,7 +29,7 @@ def trace_of(stepscope, model, folder, device):
     run(stepscope, "train", model / "model.onnx", "--data", model / "batches.npz", "--steps", 3, "--device", device, "--project", project)
     run(stepscope, "report", project, "-o", trace)
     lost = run(stepscope, "sql", project, "SELECT amount FROM lost WHERE what = 'device records'").split()[1:]
-    return trace, json.loads(trace.read_text()), [int(amount) for amount in lost]
+    return json.loads(trace.read_text()), [int(amount) for amount in lost]
 
 
 def check(events):
@@ -51,31 +51,16 @@ def check(events):
         expect(all(a[1] <= b[0] + 1 for a, b in zip(row, row[1:])), "no two kernels of a stream at once")
 
 
-def check_with_hta(trace):
-    try:
-        from hta.trace_analysis import TraceAnalysis
-    except ImportError:
-        print("HTA is not installed: its part is left out")
-        return
-    analysis = TraceAnalysis(trace_files={0: str(trace)})
-    times = analysis.get_temporal_breakdown(visualize=False)
-    expect(times["compute_time(us)"].iloc[0] > 0, f"compute time, found\n{times}")
-    kinds, kernels = analysis.get_gpu_kernel_breakdown(visualize=False)
-    expect("COMPUTATION" in set(kinds["kernel_type"]) and len(kernels) > 3, f"kinds of kernels, found\n{kinds}")
-    print(times.to_string())
-
-
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     stepscope, model = sys.argv[1], pathlib.Path(sys.argv[2]) / "digits"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        trace, content, lost = trace_of(stepscope, model, folder, "emulated:seed=31")
+        content, lost = trace_of(stepscope, model, folder, "emulated:seed=31")
         expect(lost == [], f"no lost records, found {lost}")
         check(content["traceEvents"])
-        check_with_hta(trace)
-        _, _, lost = trace_of(stepscope, model, folder, "emulated:seed=31,drop-records=4")
+        _, lost = trace_of(stepscope, model, folder, "emulated:seed=31,drop-records=4")
         expect(len(lost) == 1 and lost[0] > 10, f"one row of lost records, found {lost}")
 
 
