@@ -11,6 +11,7 @@
 
 #include "kernels/cuda_device/complaints.h"
 #include "kernels/cuda_device/driver.h"
+#include "kernels/cuda_device/event_times.h"
 #include "kernels/cuda_device/functions.h"
 #include "kernels/cuda_device/gpu_code.h"
 #include "kernels/cuda_device/staging.h"
@@ -97,10 +98,16 @@ struct Event final : DeviceEvent {
 };
 CuEvent eventOf(const DeviceEvent& event) { return static_cast<const Event&>(event).event; }
 
-class CudaDevice final : public Device, public gpu::DirectLaunches {
+class CudaDevice final : public Device, public ActivitySource, public gpu::DirectLaunches {
  public:
   CudaDevice(const std::string& name, const Gpu& gpu, CuContext context)
-      : gpu_(gpu), driver_(*gpu.driver), context_(context), functions_(driver_), staging_(driver_), complaints_(driver_) {
+      : gpu_(gpu),
+        driver_(*gpu.driver),
+        context_(context),
+        functions_(driver_),
+        staging_(driver_),
+        complaints_(driver_),
+        times_(driver_) {
     facts_.name = name;
     facts_.kernels = "cuda";
     facts_.space = Space::kDevice;
@@ -162,6 +169,7 @@ class CudaDevice final : public Device, public gpu::DirectLaunches {
     SS_ASSIGN(CuStream on, streamOf(stream));
     const bool target = isOwn(to), source = isOwn(from);
     CuResult result = kCuSuccess;
+    times_.begin(on, stream);
     if (target && source)
       result = driver_.copyWithin(addressOf(to), addressOf(from), static_cast<std::size_t>(bytes), on);
     else if (target)
@@ -170,6 +178,7 @@ class CudaDevice final : public Device, public gpu::DirectLaunches {
       result = staging_.toHost(to, addressOf(from), bytes, on);
     else
       result = staging_.withinHost(to, from, bytes, on);
+    times_.end(on);
     return check(result, fmt::format("copy of {} bytes from {} to {}", bytes, source ? "the GPU" : "the host",
                                      target ? "the GPU" : "the host"));
   }
@@ -178,8 +187,10 @@ class CudaDevice final : public Device, public gpu::DirectLaunches {
     SS_TRY(enter());
     if (bytes == 0) return {};
     SS_ASSIGN(CuStream on, streamOf(stream));
-    return check(driver_.fill(addressOf(to), value, static_cast<std::size_t>(bytes), on),
-                 fmt::format("fill of {} bytes", bytes));
+    times_.begin(on, stream);
+    const CuResult result = driver_.fill(addressOf(to), value, static_cast<std::size_t>(bytes), on);
+    times_.end(on);
+    return check(result, fmt::format("fill of {} bytes", bytes));
   }
 
   Status needStreams(int count) override {
@@ -232,6 +243,16 @@ class CudaDevice final : public Device, public gpu::DirectLaunches {
     return finish();
   }
 
+  void startActivity() override {
+    const std::lock_guard lock(mutex_);
+    if (enter()) times_.start(streams_[0]);
+  }
+  Activity takeActivity() override {
+    const std::lock_guard lock(mutex_);
+    return enter() ? times_.take(streams_[0]) : Activity{};
+  }
+  std::int64_t lostActivity() const override { return times_.lost(); }
+
   bool takes(const KernelSpec& spec) const override { return cudaTakes(spec); }
 
   Status launch(Kernel& kernel, const KernelCall& call) override {
@@ -252,9 +273,12 @@ class CudaDevice final : public Device, public gpu::DirectLaunches {
     auto function = functions_.find(launch.tag);
     if (!function) return fail(function.error().code, fmt::format("device '{}': {}", facts_.name, function.error().message));
     lastKernel_ = launch.name;
-    return check(driver_.launch(*function, static_cast<unsigned>(launch.blocks), 1, 1, static_cast<unsigned>(launch.threads),
-                                1, 1, 0, on, launch.parameters.data(), nullptr),
-                 fmt::format("kernel '{}', {} blocks of {} threads", launch.name, launch.blocks, launch.threads));
+    times_.begin(on, launch.stream);
+    const CuResult result =
+        driver_.launch(*function, static_cast<unsigned>(launch.blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1, 0,
+                       on, launch.parameters.data(), nullptr);
+    times_.end(on);
+    return check(result, fmt::format("kernel '{}', {} blocks of {} threads", launch.name, launch.blocks, launch.threads));
   }
   Result<void*> complaint(Complaints::ErrorOf errorOf) override {
     const std::lock_guard lock(mutex_);
@@ -352,6 +376,7 @@ class CudaDevice final : public Device, public gpu::DirectLaunches {
   Functions functions_;
   Staging staging_;
   Complaints complaints_;
+  EventTimes times_;
   std::vector<CuStream> streams_;
   std::map<CuAddress, std::int64_t> regions_;  // bytes of every allocation
   std::string lastKernel_;

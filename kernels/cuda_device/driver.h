@@ -63,7 +63,8 @@ enum : int {  // attributes of a device
   kCuCapabilityMinor = 76,
 };
 inline constexpr unsigned kCuNonBlocking = 1;    // a stream that does not wait for the default one
-inline constexpr unsigned kCuNoTiming = 2;       // an event
+inline constexpr unsigned kCuTiming = 0;         // an event that tells when it was reached
+inline constexpr unsigned kCuNoTiming = 2;       // one that does not
 inline constexpr unsigned kCuHostReachable = 3;  // pinned memory: portable, mapped
 
 // One line per function: member, symbol, parameters.
@@ -102,6 +103,7 @@ inline constexpr unsigned kCuHostReachable = 3;  // pinned memory: portable, map
   F(eventRecord, cuEventRecord, (CuEvent event, CuStream stream))                                           \
   F(eventQuery, cuEventQuery, (CuEvent event))                                                              \
   F(eventSynchronize, cuEventSynchronize, (CuEvent event))                                                  \
+  F(eventElapsed, cuEventElapsedTime, (float* milliseconds, CuEvent begin, CuEvent end))                    \
   F(launch, cuLaunchKernel,                                                                                 \
     (CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY, \
      unsigned blockZ, unsigned sharedBytes, CuStream stream, void** parameters, void** extra))

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "kernels/activity.h"
 #include "kernels/cuda_device/gpu_code.h"
 #include "kernels/emulated_device.h"
 #include "tests/kernels/fake_gpu/use.h"
@@ -61,6 +62,44 @@ TEST(CudaDevice, SaysWhatTheGpuIs) {
   const auto text = describeGpu();
   ASSERT_TRUE(text.has_value()) << text.error().message;
   EXPECT_EQ(*text, "Fake GPU, compute capability 9.0, 8.0 GiB, driver for CUDA 13.0");
+}
+
+// By timing events: kernels, copies and fills in the order of their stream, none for work that has no id, and none once they
+// have been taken. The clock counts from the beginning of recording.
+TEST(CudaDevice, TellsWhenItDidWhat) {
+  const auto device = made("seed=3");
+  ASSERT_TRUE(device);
+  ActivitySource* const source = activityOf(*device);
+  ASSERT_NE(source, nullptr);
+  const KernelSpec spec = tanhOf(300);
+  const auto kernel = builtInKernels().make("cuda", spec);
+  ASSERT_TRUE(kernel.has_value());
+  const std::vector<Tensor> inputs{Tensor(DType::kF32, {300})};
+  for (int round = 0; round < 2; ++round) {
+    source->startActivity();
+    activityId = 7;
+    ASSERT_TRUE(runOn(*device, **kernel, spec, inputs).has_value());
+    activityId = 0;
+    ASSERT_TRUE(device->synchronise().has_value());
+    Activity activity = source->takeActivity();
+    ASSERT_EQ(activity.clocks.size(), 2u);
+    EXPECT_LT(activity.clocks[0].host, activity.clocks[1].host);
+    EXPECT_EQ(activity.clocks[0].device, 0);
+    EXPECT_LT(activity.clocks[0].device, activity.clocks[1].device);
+    EXPECT_EQ(activity.lost, 0);
+    ASSERT_EQ(activity.records.size(), 4u);  // the input, the fill of the result, the kernel, the result
+    for (std::size_t i = 0; i < activity.records.size(); ++i) {
+      const ActivityRecord& record = activity.records[i];
+      EXPECT_EQ(record.id, 7u);
+      EXPECT_EQ(record.stream, 0);
+      EXPECT_LE(record.begin, record.end);
+      EXPECT_LE(record.end, activity.clocks[1].device);
+      if (i > 0) EXPECT_LE(activity.records[i - 1].end, record.begin);
+    }
+    ASSERT_TRUE(runOn(*device, **kernel, spec, inputs).has_value());
+    EXPECT_TRUE(source->takeActivity().records.empty());
+  }
+  EXPECT_EQ(source->lostActivity(), 0);
 }
 
 // More bytes than all pinned pieces hold, and a last piece that is not full.

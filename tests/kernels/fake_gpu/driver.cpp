@@ -270,8 +270,17 @@ CuResult cuEventRecord(CuEvent event, CuStream stream) {
     const std::int64_t ticket = ++records->recorded;
     gpu.put(stream, [records, ticket]() -> CuResult {
       records->reached = std::max(records->reached, ticket);
+      records->when = std::chrono::steady_clock::now();
       return kCuSuccess;
     });
+    return kCuSuccess;
+  });
+}
+CuResult cuEventElapsedTime(float* milliseconds, CuEvent begin, CuEvent end) {
+  return withGpu([&](fake::Gpu&) -> CuResult {
+    for (const CuEvent event : {begin, end})
+      if (event->records->reached < event->records->recorded) return kCuNotReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(end->records->when - begin->records->when).count();
     return kCuSuccess;
   });
 }

@@ -10,6 +10,7 @@
 //   lose-device=N       from the N-th launch on the GPU is gone
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -27,6 +28,7 @@
 struct stepscope::cuda::CuEventState {
   struct Records {
     std::int64_t recorded = 0, reached = 0;
+    std::chrono::steady_clock::time_point when;  // it was reached last
   };
   std::shared_ptr<Records> records = std::make_shared<Records>();
 };
