@@ -23,6 +23,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from stepscope_capture import host_nodes
+from stepscope_capture.auto import capture_auto
 from stepscope_capture.complex import real_parts
 from stepscope_capture.exact import exact_functions
 from stepscope_capture.functions import traced_functions
@@ -564,7 +565,8 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     batches    list of (inputs, targets), all of the same shapes. `inputs`: a tensor, a tuple (positional) or a dict
                (keywords of forward; the keys name the graph inputs). `targets`: likewise; () when the model has the loss inside.
     folder     created; files of an earlier capture in it are replaced.
-    exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript).
+    exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript); "auto": dynamo, then TorchScript at rising opsets, until one
+               exports the model and `stepscope verify` (where there is one) finds nothing that differs. It prints a line for each.
     opset      of the exported file; dynamo needs 18 or more, and the default becomes 18 there.
     with_golden  also records what PyTorch computes at the captured parameters, with dropout switched off: the loss of every batch,
                and of the first one gradients and updates of running statistics, each with the error that float32 permits.
@@ -573,11 +575,15 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
 
     Returns the folder as a path.
     """
-    if exporter not in ("torchscript", "dynamo"):
-        raise ValueError(f"exporter '{exporter}': unknown; expected torchscript or dynamo")
+    if exporter not in ("torchscript", "dynamo", "auto"):
+        raise ValueError(f"exporter '{exporter}': unknown; expected torchscript, dynamo or auto")
     batches = list(batches)
     if not batches:
         raise ValueError("batches: none; expected at least one (inputs, targets)")
+    if exporter == "auto":
+        if not with_golden:
+            raise ValueError('exporter "auto" compares with the golden; expected with_golden=True')
+        return capture_auto(lambda way, version: capture(model, loss_fn, batches, folder, way, version, True, module_outputs), folder)
     if exporter == "dynamo":
         opset = max(opset, 18)
     names, keywords, positional = _signature(model, batches[0])

@@ -44,10 +44,10 @@ def _attributes(schema, arguments):
     return {"call": call, "arguments": json.dumps(arguments)}
 
 
-def _result_attributes(parts):
+def _result_attributes(name, parts):
     """`parts`: (ONNX type, extents) of each result."""
     if any(kind is None or shape is None or any(not isinstance(e, int) for e in shape) for kind, shape in parts):
-        raise CannotKeep("a result of unknown or complex type, or of unknown extents")
+        raise CannotKeep(f"{name}: a result of unknown or complex type, or of unknown extents")
     return {"types": [kind for kind, _ in parts], "ranks": [len(shape) for _, shape in parts], "shapes": [e for _, shape in parts for e in shape]}
 
 
@@ -139,7 +139,7 @@ def torchscript_symbolic(name):
             if kind.kind() != "TensorType" or kind.dtype() not in _ONNX_TYPES:
                 raise CannotKeep(f"aten::{name}: a result of type {kind}")
             results.append((_ONNX_TYPES[kind.dtype()], kind.sizes()))
-        named = {**_attributes(schema, arguments), **_result_attributes(results)}
+        named = {**_attributes(schema, arguments), **_result_attributes(name, results)}
         named = {f"{key}_{'s' if isinstance(value, str) else 'i'}": value for key, value in named.items() if value != []}
         made = graph.op(f"{DOMAIN}::Aten", *inputs, outputs=len(results), **named)
         for value, output in zip(made if isinstance(made, tuple) else (made,), graph.original_node.outputs()):
@@ -205,7 +205,7 @@ def write_results(graph):
             parts.append((None if value.dtype is None else int(value.dtype), shape))
         from onnxscript import ir
 
-        for key, numbers in _result_attributes(parts).items():
+        for key, numbers in _result_attributes(node.name, parts).items():
             node.attributes[key] = ir.AttrInt64s(key, numbers)
 
 
