@@ -88,12 +88,14 @@ std::string more(std::size_t count) {
 
 std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roots, const OpRegistry& ops) {
   const Ways ways(graph, roots);
-  std::size_t count = 0;
+  std::size_t count = 0, python = 0;
   std::string text;
   for (const NodeId id : graph.order()) {
     const Node& node = graph.node(id);
     const ValueId root = ways.rootOf(node);
-    if (!root || ops.find(node) != nullptr || ++count > kNodesShown) continue;
+    if (!root || ops.find(node) != nullptr) continue;
+    python += node.domain == "stepscope.python" ? 1 : 0;
+    if (++count > kNodesShown) continue;
     text += fmt::format("\n  {}: {}{}{}", node.label(),
                         node.domain.empty() ? "not an operator of this build"
                                             : fmt::format("domain '{}' has no such operator in this build", node.domain),
@@ -102,8 +104,11 @@ std::string unknownOperators(const Graph& graph, const std::vector<ValueId>& roo
   if (count == 0) return text;
   return fmt::format(
       "operators: {} node{} on the way to the loss cannot be computed; expected known operators{}{}"
-      "; hint: export with other operators, or the operator as a model-local function",
-      count, count == 1 ? "" : "s", text, more(count));
+      "; hint: {}",
+      count, count == 1 ? "" : "s", text, more(count),
+      python == count
+          ? "the option --plugin python_host lets a Python that has torch compute them (plugins/python/README.md)"
+          : "export with other operators, or the operator as a model-local function");
 }
 
 std::string missingRules(const Graph& graph, const std::vector<MissingRule>& missing) {

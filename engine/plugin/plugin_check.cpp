@@ -57,7 +57,8 @@ OneNode graphOf(const ssp_op& op, const ssp_example& example, const Attributes& 
         fmt::format("x{}", i), {ValueKind::kTensor, static_cast<DType>(operand.dtype), shape}, ValueRole::kInput));
     made.graph.mutableInputs().push_back(made.inputs.back());
   }
-  const std::uint32_t outputs = std::min<std::uint32_t>(op.most_outputs, 64);
+  const std::uint32_t outputs =
+      op.most_outputs == SSP_MANY ? std::max(op.least_outputs, 1U) : std::min(op.most_outputs, 64U);
   std::vector<std::string> names;
   for (std::uint32_t o = 0; o < outputs; ++o) names.push_back(fmt::format("y{}", o));
   made.node = made.graph.addNode("node", op.domain, op.name, made.inputs, names, attrs);

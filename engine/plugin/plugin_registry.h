@@ -2,8 +2,9 @@
 // libraries stay loaded while the registry, or a model, plan or session that holds it, lives.
 //
 // Three options say which, and hold for a session from its beginning to its end: `plugin` FILE[:FILE…], `plugin.path`
-// FOLDER[:FOLDER…] where files without a slash are looked for, `plugin.check` on|off (kernel_bridge.h). Each plugin that is
-// loaded has an option plugin.loaded.NAME whose one value tells version, hash and path, so that it is stored with the run.
+// FOLDER[:FOLDER…] where files without a slash are looked for (then beside the program), `plugin.check` on|off
+// (kernel_bridge.h). Each plugin that is loaded has an option plugin.loaded.NAME whose one value tells version, hash and
+// path, so that it is stored with the run.
 #pragma once
 
 #include <map>

@@ -22,11 +22,15 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from stepscope_capture import host_nodes
+from stepscope_capture.auto import capture_auto
+from stepscope_capture.complex import real_parts
 from stepscope_capture.exact import exact_functions
 from stepscope_capture.functions import traced_functions
 from stepscope_capture.loss_function import LossFunction
 from stepscope_capture.markers import Markers, symbolics as marker_symbolics
 from stepscope_capture.meaning import KeepMeaning, changed_state, copied, data_dependence, hooks_of, state_of
+from stepscope_capture.natives import write_public
 from stepscope_capture.safetensors import save_safetensors
 
 LOSS = "loss"
@@ -300,11 +304,14 @@ def _write_state(proto, state, changed):
     graph.output.extend(outputs)
 
 
-def _export(module, inputs, names, path, exporter, opset):
-    """Exports a module in training mode; the module's buffers change, as its forward pass runs."""
+def _export(module, inputs, names, path, exporter, opset, kept):
+    """Exports a module in training mode; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
     if exporter == "dynamo":
         # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
-        own = {"custom_translation_table": _stable_translations()} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
+        table = _stable_translations()
+        for name in kept:
+            table.update(host_nodes.dynamo_translations(name))
+        own = {"custom_translation_table": table} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
         program = torch.onnx.export(
             module, inputs, None, input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset, dynamo=True, optimize=False, **own
         )
@@ -314,6 +321,7 @@ def _export(module, inputs, names, path, exporter, opset):
             for value in node.outputs:
                 if value.name in taken and value not in program.model.graph.outputs:
                     value.name = f"{value.name}_of_{node.name}"
+        host_nodes.write_results(program.model.graph)
         program.save(str(path))
         return
     options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
@@ -332,16 +340,33 @@ def _export(module, inputs, names, path, exporter, opset):
 
         symbolics["aten::index_add"] = _index_add
         symbolics["aten::index_put"] = _index_put(symbolic_opset11.index_put)
+    symbolics.update({f"aten::{name}": host_nodes.torchscript_symbolic(name) for name in kept})
     for name, symbolic in symbolics.items():
         torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
     try:
         torch.onnx.export(
             module, inputs, str(path), input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset,
-            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1}, **options,
+            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
         )  # fmt: skip
     finally:
         for name in symbolics:
             torch.onnx.unregister_custom_op_symbolic(name, opset)
+
+
+def _exported(module, changed, row, names, path, exporter, opset):
+    """(what was traced, operators that are left to the host): exported as often as an operator turns up that the exporter lacks."""
+    kept = []
+    while True:
+        traced = _Traced(copied(module), exporter, changed).train()
+        try:
+            with _exportable():
+                _export(traced, row, names, path, exporter, opset, kept)
+            return traced, kept
+        except Exception as error:
+            name = host_nodes.lacking(error)
+            if name is None or name in kept or not hasattr(torch.ops.aten, name):
+                raise
+            kept.append(name)
 
 
 def _restore(proto, state):
@@ -540,7 +565,8 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     batches    list of (inputs, targets), all of the same shapes. `inputs`: a tensor, a tuple (positional) or a dict
                (keywords of forward; the keys name the graph inputs). `targets`: likewise; () when the model has the loss inside.
     folder     created; files of an earlier capture in it are replaced.
-    exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript).
+    exporter   "torchscript" or "dynamo" (torch >= 2.5 and onnxscript); "auto": dynamo, then TorchScript at rising opsets, until one
+               exports the model and `stepscope verify` (where there is one) finds nothing that differs. It prints a line for each.
     opset      of the exported file; dynamo needs 18 or more, and the default becomes 18 there.
     with_golden  also records what PyTorch computes at the captured parameters, with dropout switched off: the loss of every batch,
                and of the first one gradients and updates of running statistics, each with the error that float32 permits.
@@ -549,17 +575,21 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
 
     Returns the folder as a path.
     """
-    if exporter not in ("torchscript", "dynamo"):
-        raise ValueError(f"exporter '{exporter}': unknown; expected torchscript or dynamo")
+    if exporter not in ("torchscript", "dynamo", "auto"):
+        raise ValueError(f"exporter '{exporter}': unknown; expected torchscript, dynamo or auto")
     batches = list(batches)
     if not batches:
         raise ValueError("batches: none; expected at least one (inputs, targets)")
+    if exporter == "auto":
+        if not with_golden:
+            raise ValueError('exporter "auto" compares with the golden; expected with_golden=True')
+        return capture_auto(lambda way, version: capture(model, loss_fn, batches, folder, way, version, True, module_outputs), folder)
     if exporter == "dynamo":
         opset = max(opset, 18)
     names, keywords, positional = _signature(model, batches[0])
     arrays = _stack(names, batches)
     rows = [tuple(t.detach().cpu() for t in _as_tuple(inputs) + _as_tuple(targets)) for inputs, targets in batches]
-    module = copied(_WithLoss(model, loss_fn, keywords, positional)).cpu().train()
+    module = real_parts(copied(_WithLoss(model, loss_fn, keywords, positional))).cpu().train()
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
     changed = changed_state(module, rows[0])
@@ -572,12 +602,11 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "model.onnx"
         begin = time.monotonic_ns()
-        traced = _Traced(copied(module), exporter, changed).train()
-        with _exportable():
-            _export(traced, rows[0], names, path, exporter, opset)
+        traced, kept = _exported(module, changed, rows[0], names, path, exporter, opset)
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
     _mark_detached(proto)
+    write_public(proto)
     _restore(proto, state)
     _write_state(proto, state, changed)
     _train_batch_norms(proto, module)
@@ -601,12 +630,17 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         + [{"name": name, "trained": False} for name in _buffers(proto, parameters)],
     }
     notes += list(dict.fromkeys(traced.notes))
+    if calls := host_nodes.host_operators(proto):
+        description["host"] = calls
+        notes.append(host_nodes.note({call.partition("::")[2].partition(".")[0] for call in calls}))
     for note in notes:
         print(f"warning: {note}")
     description["notes"] = notes
     if with_golden:
         numbers, arrays = _golden(module, parameters, rows, module_outputs)
         description.update(numbers)
+        if any(host_nodes.draws(call) for call in description.get("host", [])):  # others than PyTorch's, which the golden has not
+            description["draws"] = "drawn"
         save_safetensors(folder / "golden.safetensors", arrays)
     (folder / "capture.json").write_text(json.dumps(description, indent=1) + "\n", encoding="utf-8")
     return folder

@@ -4,11 +4,16 @@
     StopGradient(x)             x; no gradient goes back
     GradientOf(y)               stands for d loss / d y in the nodes that compute a gradient from it
     CustomGradient(y, g, x, d)  y; in the backward phase d loss / d y goes back to y, and to x what d is with d loss / d y in place of g
+
+and nodes of operators that exporters lack (natives.py).
 """
+
+import json
 
 import torch
 
 _LIBRARY = None
+VALUES = {}  # what PyTorch computes for a node of natives.py, by its name; called with the inputs and the attributes of the node
 
 
 def _operators():
@@ -18,6 +23,8 @@ def _operators():
         _LIBRARY = torch.library.Library("stepscope", "DEF")
         _LIBRARY.define("gradient_of(Tensor y) -> Tensor")
         _LIBRARY.define("custom_gradient(Tensor y, Tensor g, Tensor x, Tensor d) -> Tensor")
+        _LIBRARY.define("native(Tensor[] inputs, str op, str attributes) -> Tensor")
+        _LIBRARY.impl("native", lambda inputs, op, attributes: VALUES[op](*inputs, **json.loads(attributes)).contiguous(), "CompositeExplicitAutograd")
         _LIBRARY.impl("gradient_of", torch.ones_like, "CompositeExplicitAutograd")
         _LIBRARY.impl("custom_gradient", lambda y, g, x, d: y.clone(), "CompositeExplicitAutograd")
     return torch.ops.stepscope
@@ -29,8 +36,12 @@ def symbolics():
     def node(name):
         return lambda graph, y, *others: graph.op(f"stepscope::{name}", y, *others).setType(y.type())
 
+    def native(graph, inputs, op, attributes):
+        named = {f"{name}_{'i' if isinstance(value, int) else 's'}": value for name, value in json.loads(attributes.node().s("value")).items()}
+        return graph.op(f"stepscope::{op.node().s('value')}", *inputs.node().inputs(), **named)
+
     _operators()
-    return {"stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
+    return {"stepscope::native": native, "stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
 
 
 class Markers:
@@ -42,6 +53,12 @@ class Markers:
 
     def _node(self, name, y, *others):
         return torch.onnx.ops.symbolic(f"stepscope::{name}", (y, *others), dtype=y.dtype, shape=y.shape, version=1)
+
+    def native(self, op, inputs, shape, **attributes):
+        """A node `op` of what comes in; its result has the type of the first input."""
+        if self._symbolic:
+            return torch.onnx.ops.symbolic(f"stepscope::{op}", inputs, attributes, dtype=inputs[0].dtype, shape=shape, version=1)
+        return _operators().native(list(inputs), op, json.dumps(attributes))
 
     def stop(self, x):
         if not self._symbolic or not self.kept:

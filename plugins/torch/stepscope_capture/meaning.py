@@ -17,9 +17,13 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-_GET_DATA, _SET_DATA, _GET_H = torch.Tensor.data.__get__, torch.Tensor.data.__set__, torch.Tensor.H.__get__
+from stepscope_capture import complex as complex_numbers
+from stepscope_capture.natives import NATIVES
+
+_GET_DATA, _SET_DATA = torch.Tensor.data.__get__, torch.Tensor.data.__set__
+_TRANSPOSED = [getattr(torch.Tensor, name).__get__ for name in ("H", "mH", "mT")]  # exporters lack them
 _TORCH = os.path.dirname(torch.__file__)
-_MARKERS = ("gradient_of", "custom_gradient", "_symbolic.default")
+_MARKERS = ("gradient_of", "custom_gradient", "native", "_symbolic.default")
 # Functions in place whose other form has another name or other arguments.
 _IN_PLACE = {
     "copy_": lambda t, source, *_, **__: source.expand_as(t),
@@ -161,12 +165,27 @@ class KeepMeaning(TorchFunctionMode):
         arguments, named = tree(list(args[1:]), self._argument), tree(kwargs, self._argument)
         return self._becomes(owner, change(self._argument(owner), *arguments, **named))
 
+    def _replaced(self, name, args, kwargs):
+        """The result of a function that exporters lack, computed under this mode of others; else NotImplemented."""
+        if not self.markers.kept:
+            return NotImplemented
+        if complex_numbers.concerns(name, args, kwargs):
+            with self:
+                return complex_numbers.apply(name, args, kwargs, self.markers.native)
+        if name in NATIVES:
+            with self:
+                return NATIVES[name](self.markers.native, *args, **kwargs)
+        return NotImplemented
+
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
         if name in _MARKERS:
             return func(*args, **kwargs)
+        replaced = self._replaced(name, args, kwargs)
+        if replaced is not NotImplemented:
+            return replaced
         first = args[0] if args and isinstance(args[0], torch.Tensor) else None
-        if func == _GET_H and first is not None and not first.is_complex():  # exporters lack it
+        if func in _TRANSPOSED and first is not None and not first.is_complex():
             return self._argument(first).transpose(-2, -1)
         if name == "vdot" and not first.is_complex():
             return torch.sum(self._argument(first) * self._argument(args[1]))

@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 
 class Differs(AssertionError):
@@ -43,8 +44,12 @@ def verify(folder, steps=None, check=True, stepscope=None):
     Returns a list of dicts, one per tensor (kind, name, shape, max_abs, max_rel, cosine, tolerance, verdict, reason, cause, module,
     source …), and last the summary: {"verdict": "agrees" | "differs" | "unchecked", "reason": …}. RuntimeError: the program failed.
     """
-    command = [_program(stepscope), "verify", str(pathlib.Path(folder)), "--json"]
-    done = subprocess.run(command + ([] if steps is None else ["--steps", str(steps)]), capture_output=True, text=True, check=False)
+    command = [_program(stepscope), "verify", str(pathlib.Path(folder)), "--json"] + ([] if steps is None else ["--steps", str(steps)])
+    environment = dict(os.environ)
+    if json.loads((pathlib.Path(folder) / "capture.json").read_text(encoding="utf-8")).get("host"):  # operators that this Python runs
+        command += ["--plugin", "python_host"]
+        environment.setdefault("STEPSCOPE_PYTHON", sys.executable)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     rows = [event for event in events if event["event"] == "tensor"]
     summary = next((event for event in events if event["event"] == "verify"), None)

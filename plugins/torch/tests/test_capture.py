@@ -8,6 +8,7 @@ Exit code 77 where this Python has no torch or no onnx.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -96,9 +97,35 @@ def check(stepscope, exporter, folder):
     print(f"ok  {exporter}: {len(golden)} gradients, losses {losses}")
 
 
+def check_auto(stepscope, folder):
+    """The first way that agrees is taken, and the others say why not; what no way takes is an error with a line for each."""
+    os.environ["STEPSCOPE"] = stepscope
+    torch.manual_seed(3)
+    batches = [(torch.randn(4, 1, 6, 6), torch.randint(0, 3, (4,))) for _ in range(2)]
+    capture(Classifier(), nn.functional.cross_entropy, batches, folder, exporter="auto")
+    tries = json.loads((folder / "capture.json").read_text())["tries"]
+    assert tries[-1].endswith(": taken") and len(train(stepscope, folder, "--steps", "1")) == 1, f"{tries}"
+
+    class Late(Classifier):
+        def forward(self, x):
+            if torch.jit.is_tracing() or torch.compiler.is_compiling():
+                raise NotImplementedError("not written yet")
+            return super().forward(x)
+
+    try:
+        capture(Late(), nn.functional.cross_entropy, batches, folder, exporter="auto")
+    except RuntimeError as error:
+        assert str(error).count("not written yet") == 4 and "test_capture.py:" in str(error), str(error)
+    else:
+        raise AssertionError("a model that no exporter takes was captured")
+    print(f"ok  auto: {tries[-1]}")
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
+    with tempfile.TemporaryDirectory() as folder:
+        check_auto(sys.argv[1], pathlib.Path(folder) / "captured")
     for exporter in EXPORTERS:
         with tempfile.TemporaryDirectory() as folder:
             check(sys.argv[1], exporter, pathlib.Path(folder) / "captured")

@@ -11,6 +11,7 @@ no onnx. The tolerance of a gradient is relative to its largest element, with a 
 
 import copy
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -36,16 +37,22 @@ except ImportError:
     DYNAMO = NEWEST = ()
 
 from families import FAMILIES  # noqa: E402
+from functions import FUNCTIONS  # noqa: E402
 from stepscope_capture import capture, verify  # noqa: E402
 from stepscope_capture.safetensors import load_safetensors  # noqa: E402
 
-TORCHSCRIPT = tuple(name for name in FAMILIES if name not in ("fnet", "deformable", "attention_forms"))  # that exporter has no Fourier transform, no AffineGrid, no RMSNorm
+FAMILIES = {**FAMILIES, **FUNCTIONS}
+DYNAMO = (*DYNAMO, *FUNCTIONS) if DYNAMO else ()
+TORCHSCRIPT = tuple(name for name in FAMILIES if name not in ("deformable", "attention_forms"))  # that exporter has no AffineGrid, no RMSNorm
 GRADIENT, LOSS = 2e-3, 2e-4
 
 
 def train(stepscope, folder, *arguments):
     """Losses of a run of the captured folder."""
-    done = subprocess.run([stepscope, "train", str(folder), "--json", *arguments], capture_output=True, text=True, timeout=120)
+    if json.loads((folder / "capture.json").read_text()).get("host"):
+        arguments = (*arguments, "--plugin", "python_host")
+    environment = {**os.environ, "STEPSCOPE_PYTHON": sys.executable}
+    done = subprocess.run([stepscope, "train", str(folder), "--json", *arguments], capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr.strip()
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return [event["loss"] for event in events if event.get("event") == "step"]

@@ -208,6 +208,12 @@ def reductions():
     square = t([2.0, 0.5, -1.0, 3.0], 2, 2)
     mixing("Det", torch.linalg.det, square)
     mixing("Inverse", torch.linalg.inv, square, domain=MS)
+    definite = t([2.0, 0.5, 0.5, 3.0], 2, 2)
+    mixing("Cholesky", torch.linalg.cholesky, definite, domain=OURS)
+    mixing("TriangularSolve", lambda a, b: torch.linalg.solve_triangular(a, b, upper=False), square, x.reshape(2, 3), domain=OURS)
+    spoken, words, steps, letters = wave(3, 2, 3).log_softmax(-1), t([1, 2, 2, 1], 2, 2, dtype=torch.int64), t([3, 2], dtype=torch.int64), t([2, 1], dtype=torch.int64)
+    mixing("CtcLoss", lambda v, w, s, l: F.ctc_loss(v, w, s, l, reduction="none"), spoken, words, steps, letters, domain=OURS,
+        attrs={"normalized": 1})
     mixing("LpNormalization", lambda v: v / torch.linalg.vector_norm(v, 2, -1, True), x, attrs={"p": 2, "axis": -1})
     image = wave(2, 3, 4)
     scale, bias = t([1.0, 0.5, 2.0]), t([0.1, 0.2, 0.3])

@@ -81,6 +81,31 @@ void addReductions(std::vector<OpExample>& list) {
   list.push_back(
       {"Inverse_pivots", "com.microsoft", "Inverse", {values({3, 3}, {0, 2, 1, 1, 0, 3, 2, -1, 1})}, 1, {}, 1e-6, false});
   list.push_back({"Inverse_none", "com.microsoft", "Inverse", {In::random({0, 3, 3})}, 1, {}, 1e-6, false});
+  // Random numbers are a positive definite matrix for sure only where each matrix is one number; slopes of larger ones are
+  // in tests/engine/autodiff/matrix_gradients_test.cpp.
+  list.push_back({"Cholesky_numbers", "stepscope", "Cholesky", {In::random({2, 1, 1}, 1, 2)}});
+  list.push_back({"Cholesky_batch",
+                  "stepscope",
+                  "Cholesky",
+                  {values({2, 3, 3}, {4, 1, 0, 1, 3, 1, 0, 1, 5, 2, 0, -1, 0, 1, 0.5F, -1, 0.5F, 3})},
+                  1,
+                  {},
+                  1e-6,
+                  false});
+  list.push_back({"Cholesky_none", "stepscope", "Cholesky", {In::random({0, 3, 3})}, 1, {}, 1e-6, false});
+  for (const std::int64_t upper : {kNo, kYes})
+    for (const std::int64_t unit : {kNo, kYes})
+      for (const std::int64_t transpose : {kNo, kYes})
+        list.push_back({"TriangularSolve_" + std::to_string(upper) + std::to_string(unit) + std::to_string(transpose),
+                        "stepscope",
+                        "TriangularSolve",
+                        {In::random(upper == unit ? Dims{2, 3, 3} : Dims{3, 3}, 0.5, 1.5), In::random({2, 3, 2})},
+                        1,
+                        {{"upper", upper}, {"unit_diagonal", unit}, {"transpose", transpose}}});
+  list.push_back({"TriangularSolve_b_broadcast",
+                  "stepscope",
+                  "TriangularSolve",
+                  {In::random({2, 3, 3}, 0.5, 1.5), In::random({3, 1})}});
   list.push_back({"Det_single", "", "Det", {In::random({3, 3})}});
   list.push_back({"Det_batch", "", "Det", {In::random({2, 2, 4, 4})}});
   list.push_back(
@@ -324,6 +349,38 @@ void addOtherNorms(std::vector<OpExample>& list) {
                   {{"size", std::int64_t{3}}, {"alpha", 0.5F}}});
 }
 
+void addCtc(std::vector<OpExample>& list) {
+  const auto ids = [](Dims dims, const std::vector<std::int64_t>& contents) {
+    return In::of(Tensor::of<std::int64_t>(std::move(dims), std::span<const std::int64_t>(contents)));
+  };
+  // A repeated label needs a blank between; samples shorter than the tensors; no label at all; targets in one row.
+  const In scores = In::random({5, 3, 4}, -3, -0.1), targets = ids({3, 2}, {1, 1, 2, 3, 1, 1}), one = ids({4}, {1, 1, 2, 3}),
+           steps = ids({3}, {5, 4, 2}), lengths = ids({3}, {2, 2, 0});
+  list.push_back({"CtcLoss_padded", "stepscope", "CtcLoss", {scores, targets, steps, lengths}});
+  list.push_back({"CtcLoss_one_row", "stepscope", "CtcLoss", {scores, one, steps, lengths}});
+  list.push_back({"CtcLoss_blank",
+                  "stepscope",
+                  "CtcLoss",
+                  {scores, ids({3, 2}, {0, 1, 2, 2, 1, 0}), steps, lengths},
+                  1,
+                  {{"blank", std::int64_t{3}}}});
+  // Two equal labels do not fit two steps.
+  list.push_back({"CtcLoss_impossible",
+                  "stepscope",
+                  "CtcLoss",
+                  {scores, targets, ids({3}, {2, 4, 0}), lengths},
+                  1,
+                  {{"zero_infinity", std::int64_t{1}}}});
+  // With `normalized` not the slope, but what PyTorch answers: no differences.
+  for (const std::int64_t normalized : {kNo, kYes})
+    list.push_back({normalized ? "CtcLossGrad_normalized" : "CtcLossGrad_slope",
+                    "stepscope",
+                    "CtcLossGrad",
+                    {In::random({3}), scores, targets, steps, lengths},
+                    1,
+                    {{"normalized", normalized}}});
+}
+
 void addLosses(std::vector<OpExample>& list) {
   const std::int64_t ignored = 2;
   for (const auto& [domain, op] : {std::pair{"", "SoftmaxCrossEntropyLoss"},
@@ -388,6 +445,7 @@ std::vector<OpExample> makeExamples() {
   addLayerNorms(list);
   addOtherNorms(list);
   addLosses(list);
+  addCtc(list);
   return list;
 }
 

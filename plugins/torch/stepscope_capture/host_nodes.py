@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that neither an exporter nor the engine has: kept as nodes stepscope.python.Aten, which the plugin python_host runs with torch.
+
+A node names the operator with its overload, its arguments in order (JSON), and types and extents of its results as they were when it was captured.
+"""
+
+import json
+import re
+
+import onnx
+import torch
+
+DOMAIN = "stepscope.python"
+_ONNX_TYPES = {
+    torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7, torch.bool: 9, torch.float16: 10, torch.float64: 11, torch.bfloat16: 16,
+}  # fmt: skip
+_LITERALS = (bool, int, float, str)
+_LACKING = (
+    re.compile(r"ONNX export of operator (?:aten::)?(\w+)"),
+    re.compile(r"Exporting the operator 'aten::(\w+)'"),
+    re.compile(r"OpOverload\(op='aten\.(\w+)', overload='\w+'\)"),
+    re.compile(r"target=torch\.ops\.aten\.(\w+)\.\w+\]"),
+)
+
+
+def lacking(error):
+    """The operator that an exporter refused, by its name without "aten::"; None where it failed for something else."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        for pattern in _LACKING:
+            if found := pattern.search(str(error)):
+                return found[1]
+        error = error.__cause__ or error.__context__
+    return None
+
+
+class CannotKeep(RuntimeError):
+    """An operator with arguments or results that the host does not take."""
+
+
+def _attributes(schema, arguments):
+    call = f"{schema.name}.{schema.overload_name or 'default'}"
+    return {"call": call, "arguments": json.dumps(arguments)}
+
+
+def _result_attributes(name, parts):
+    """`parts`: (ONNX type, extents) of each result."""
+    if any(kind is None or shape is None or any(not isinstance(e, int) for e in shape) for kind, shape in parts):
+        raise CannotKeep(f"{name}: a result of unknown or complex type, or of unknown extents")
+    return {"types": [kind for kind, _ in parts], "ranks": [len(shape) for _, shape in parts], "shapes": [e for _, shape in parts for e in shape]}
+
+
+def _named(argument, entry):
+    """Arguments behind the star of a schema are passed by name."""
+    return {"name": argument.name, **entry} if argument.kwarg_only else entry
+
+
+def _literal(value):
+    if isinstance(value, torch.dtype):
+        return {"dtype": str(value).removeprefix("torch.")}
+    if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
+        return {"value": None}
+    if value is None or isinstance(value, _LITERALS) or isinstance(value, (list, tuple)) and all(v is None or isinstance(v, _LITERALS) for v in value):
+        return {"value": list(value) if isinstance(value, tuple) else value}
+    raise CannotKeep(f"an argument of type {type(value).__name__}")
+
+
+# --- TorchScript
+
+
+def _constant(value):
+    """The Python value of a constant of the traced graph; raises where it is none."""
+    node = value.node()
+    kind = node.kind()
+    if node.mustBeNone():
+        return None
+    if kind == "prim::ListConstruct":
+        return [_constant(v) for v in node.inputs()]
+    if kind in ("onnx::Constant", "prim::Constant"):
+        if node.kindOf("value") == "t":
+            tensor = node.t("value")
+            return tensor.tolist()
+        return getattr(node, node.kindOf("value"))("value")
+    raise CannotKeep(f"an argument that is computed ({kind})")
+
+
+def _is_tensor_type(argument):
+    return "Tensor" in str(argument.type)
+
+
+def _traced_schema(name, args):
+    """The overload whose arguments are as many and of the kinds that the traced node has; of several the one that takes numbers as numbers."""
+    fitting = []
+    for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
+        if len(schema.arguments) != len(args) or any(a.is_out for a in schema.arguments):
+            continue
+        good, numbers = True, 0
+        for argument, value in zip(schema.arguments, args):
+            node, kind = value.node(), str(argument.type)
+            constant = node.mustBeNone() or node.kind() in ("onnx::Constant", "prim::Constant")
+            if kind == "Tensor":
+                good &= not node.mustBeNone()
+                numbers += constant
+            elif "Tensor" not in kind:
+                good &= constant or node.kind() == "prim::ListConstruct"
+                good &= ("[]" in kind or "List" in kind) == (node.kind() == "prim::ListConstruct") or constant
+        if good:
+            fitting.append((numbers, len(fitting), schema))
+    if not fitting:
+        raise CannotKeep(f"no overload of aten::{name} has its arguments")
+    return min(fitting)[2]
+
+
+_CONVERT = {"int": int, "bool": bool, "float": float}
+
+
+def torchscript_symbolic(name):
+    """For torch.onnx.register_custom_op_symbolic."""
+
+    def symbolic(graph, *args):
+        schema, arguments, inputs = _traced_schema(name, args), [], []
+        for argument, value in zip(schema.arguments, args):
+            kind = str(argument.type)
+            if kind in ("Tensor", "Optional[Tensor]") and not value.node().mustBeNone():
+                arguments.append(_named(argument, {"tensor": len(inputs)}))
+                inputs.append(value)
+            elif kind == "List[Tensor]" and value.node().kind() == "prim::ListConstruct":
+                parts = list(value.node().inputs())
+                arguments.append({"tensors": list(range(len(inputs), len(inputs) + len(parts)))})
+                inputs += parts
+            else:
+                literal = _constant(value)
+                convert = _CONVERT.get(kind.removeprefix("Optional[").rstrip("]"))
+                arguments.append(_named(argument, _literal(convert(literal) if convert and literal is not None else literal)))
+        results = []
+        for output in graph.original_node.outputs():
+            kind = output.type()
+            if kind.kind() != "TensorType" or kind.dtype() not in _ONNX_TYPES:
+                raise CannotKeep(f"aten::{name}: a result of type {kind}")
+            results.append((_ONNX_TYPES[kind.dtype()], kind.sizes()))
+        named = {**_attributes(schema, arguments), **_result_attributes(name, results)}
+        named = {f"{key}_{'s' if isinstance(value, str) else 'i'}": value for key, value in named.items() if value != []}
+        made = graph.op(f"{DOMAIN}::Aten", *inputs, outputs=len(results), **named)
+        for value, output in zip(made if isinstance(made, tuple) else (made,), graph.original_node.outputs()):
+            value.setType(output.type())
+        return made
+
+    return symbolic
+
+
+# --- dynamo
+
+
+def _own_schema(inputs, outputs, attributes):
+    every = [f"tensor({kind})" for kind in ("float", "double", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")]
+    made, kinds = onnx.defs.OpSchema, onnx.defs.OpSchema.AttrType
+    return made(
+        "Aten", DOMAIN, 1,
+        inputs=[made.FormalParameter(f"x{i}", f"X{i}") for i in range(inputs)],
+        outputs=[made.FormalParameter(f"y{i}", f"Y{i}") for i in range(outputs)],
+        type_constraints=[(f"{letter}{i}", every, "") for letter, count in (("X", inputs), ("Y", outputs)) for i in range(count)],
+        attributes=[made.Attribute(key, kinds.STRING, required=False) for key in attributes],
+    )  # fmt: skip
+
+
+def dynamo_translations(name):
+    """{overload: function} for torch.onnx.export(custom_translation_table=…); write_results fills in what the results are."""
+    import onnxscript
+
+    def translation(overload):
+        schema = overload._schema
+
+        def translate(*args, **kwargs):
+            arguments, inputs = [], []
+            given = [args[i] if i < len(args) else kwargs.get(a.name, a.default_value) for i, a in enumerate(schema.arguments)]
+            for argument, value in zip(schema.arguments, given):
+                kind = str(argument.type)
+                if kind in ("Tensor", "Optional[Tensor]") and value is not None:
+                    arguments.append(_named(argument, {"tensor": len(inputs)}))
+                    inputs.append(value)
+                elif kind == "List[Tensor]":
+                    arguments.append({"tensors": list(range(len(inputs), len(inputs) + len(value)))})
+                    inputs += list(value)
+                else:
+                    arguments.append(_named(argument, _literal(value)))
+            named = _attributes(schema, arguments)
+            own = _own_schema(len(inputs), len(schema.returns), named)
+            return onnxscript.values.Op(onnxscript.values.Opset(DOMAIN, 1), "Aten", own)(*inputs, **named)
+
+        return translate
+
+    packet = getattr(torch.ops.aten, name)
+    return {getattr(packet, o): translation(getattr(packet, o)) for o in packet.overloads() if "out" not in o}
+
+
+def write_results(graph):
+    """Fills in types and extents of the results of the nodes of an onnxscript graph, which the exporter knows when all is translated."""
+    for node in graph:
+        if node.domain != DOMAIN or "types" in node.attributes:
+            continue
+        parts = []
+        for value in node.outputs:
+            shape = None if value.shape is None else [e if isinstance(e, int) else None for e in value.shape]
+            parts.append((None if value.dtype is None else int(value.dtype), shape))
+        from onnxscript import ir
+
+        for key, numbers in _result_attributes(node.name, parts).items():
+            node.attributes[key] = ir.AttrInt64s(key, numbers)
+
+
+def note(names):
+    """Words about the operators of these names that a file keeps."""
+    listed = ", ".join(f"aten::{name}" for name in sorted(names))
+    return f"{listed}: ONNX has no such operator; kept as stepscope.python.Aten, which --plugin python_host runs with this Python"
+
+
+def draws(call):
+    """Whether an operator ("aten::name.overload") draws random numbers."""
+    name, _, overload = call.partition("::")[2].partition(".")
+    tags = getattr(getattr(torch.ops.aten, name), overload).tags
+    return torch.Tag.nondeterministic_seeded in tags or any(word in name for word in ("dropout", "bernoulli", "rand", "normal", "multinomial", "exponential"))
+
+
+def host_operators(proto):
+    return sorted({a.s.decode() for node in proto.graph.node if node.domain == DOMAIN for a in node.attribute if a.name == "call"})

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of PyTorch that exporters lack and the engine has: as nodes of ONNX, of domain "stepscope", or as compositions.
+
+    DFT                              Fourier transforms of real and complex tensors along one axis (complex.py has those along several)
+    Cholesky, TriangularSolve        linalg.cholesky, linalg.solve_triangular, cholesky_solve …
+    Inverse                          linalg.inv, linalg.solve (domain com.microsoft)
+    CtcLoss                          ctc_loss
+    compositions                     diff, logdet, slogdet
+"""
+
+import torch
+
+from stepscope_capture import markers
+
+PUBLIC = {"DFT": "", "Inverse": "com.microsoft"}  # nodes that belong to another domain than "stepscope"
+
+
+def write_public(proto):
+    """Gives the nodes of other domains theirs, in the form of the file's opset: the length of a DFT is an input, from opset 20 on its axis too."""
+    import onnx
+
+    versions, found = {o.domain: o for o in proto.opset_import}, set()
+    for node in proto.graph.node:
+        if node.domain != "stepscope" or node.op_type not in PUBLIC:
+            continue
+        node.domain = PUBLIC[node.op_type]
+        found.add(node.domain)
+        if node.op_type == "DFT":
+            for attribute in [a for a in node.attribute if a.name == "length" or a.name == "axis" and versions[""].version >= 20]:
+                name = f"{node.output[0]}/{attribute.name}"
+                proto.graph.initializer.append(onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [], [attribute.i]))
+                node.attribute.remove(attribute)
+                node.input.append(name)
+    for domain in sorted(found - set(versions)):
+        proto.opset_import.append(onnx.helper.make_opsetid(domain, 1))
+
+
+# --- values, for an exporter that runs the model while it traces it
+
+
+def _dft(x, *, length, axis, inverse, onesided):
+    n, signal = length, torch.view_as_complex(x.contiguous()) if x.shape[-1] == 2 else x[..., 0]
+    if inverse and onesided:
+        return torch.fft.irfft(signal, n, axis).unsqueeze(-1)
+    if onesided:
+        return torch.view_as_real(torch.fft.rfft(signal, n, axis))
+    return torch.view_as_real((torch.fft.ifft if inverse else torch.fft.fft)(signal, n, axis))
+
+
+def _ctc(x, targets, steps, lengths, *, blank, zero_infinity, normalized):
+    return torch.ctc_loss(x.detach(), targets, steps, lengths, blank, 0, bool(zero_infinity))
+
+
+markers.VALUES.update({
+    "DFT": _dft,
+    "Cholesky": torch.linalg.cholesky,
+    "TriangularSolve": lambda a, b, *, upper, unit_diagonal, transpose: torch.linalg.solve_triangular(
+        a.mT if transpose else a, b, upper=bool(upper) != bool(transpose), unitriangular=bool(unit_diagonal)),
+    "Inverse": torch.linalg.inv,
+    "CtcLoss": _ctc,
+})  # fmt: skip
+
+
+# --- functions; `make` writes a node: make(op, inputs, shape, **attributes)
+
+
+def dft(make, x, axis, n=None, inverse=False, onesided=False):
+    """x [..., 1 or 2] with real and imaginary part last → the same of its transform along `axis` (0 <= axis < rank - 1), of length n."""
+    shape, length = list(x.shape), x.shape[axis] if n is None else int(n)
+    shape[axis], shape[-1] = (length // 2 + 1 if onesided and not inverse else length), 1 if onesided and inverse else 2
+    return make("DFT", (x,), shape, length=length, axis=axis, inverse=int(inverse), onesided=int(onesided))
+
+
+def _real(*tensors):
+    return all(isinstance(t, torch.Tensor) and t.dtype in (torch.float32, torch.float64) for t in tensors)
+
+
+def cholesky(make, a, *, upper=False):
+    if not _real(a):
+        return NotImplemented
+    low = make("Cholesky", (a,), a.shape)
+    return low.transpose(-2, -1) if upper else low
+
+
+def solve_triangular(make, a, b, *, upper, left=True, unitriangular=False, transpose=False):
+    if not _real(a, b):
+        return NotImplemented
+    if not left:  # x a = b: aᵀ xᵀ = bᵀ
+        return solve_triangular(make, a, b.transpose(-2, -1), upper=upper, unitriangular=unitriangular, transpose=not transpose).transpose(-2, -1)
+    shape = (*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
+    return make("TriangularSolve", (a, b), shape, upper=int(upper), unit_diagonal=int(unitriangular), transpose=int(transpose))
+
+
+def _triangular_solve(make, b, a, upper=True, transpose=False, unitriangular=False):
+    x = solve_triangular(make, a, b, upper=upper, unitriangular=unitriangular, transpose=transpose)
+    return x if x is NotImplemented else torch.return_types.triangular_solve((x, a))
+
+
+def _cholesky_solve(make, b, low, upper=False):
+    first = solve_triangular(make, low, b, upper=upper, transpose=upper)
+    return first if first is NotImplemented else solve_triangular(make, low, first, upper=upper, transpose=not upper)
+
+
+def inverse(make, a):
+    return make("Inverse", (a,), a.shape) if _real(a) else NotImplemented
+
+
+def _solve(make, a, b, *, left=True):
+    if not _real(a, b):
+        return NotImplemented
+    vector = b.dim() == 1 or b.dim() == a.dim() - 1 and b.shape == a.shape[:-1]
+    if not left:
+        return b @ inverse(make, a)
+    return (inverse(make, a) @ b.unsqueeze(-1)).squeeze(-1) if vector else inverse(make, a) @ b
+
+
+def _slogdet(make, a):
+    if not _real(a):
+        return NotImplemented
+    det = torch.linalg.det(a)
+    return torch.return_types.linalg_slogdet((torch.sign(det), torch.log(torch.abs(det))))
+
+
+def _logdet(make, a):
+    return torch.log(torch.linalg.det(a)) if _real(a) else NotImplemented
+
+
+def _ctc_loss(make, log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """PyTorch's gradient is that of what a log-softmax made: `normalized`."""
+    if not _real(log_probs):
+        return NotImplemented
+    single = log_probs.dim() == 2
+    if single:
+        log_probs, targets = log_probs.unsqueeze(1), targets.unsqueeze(0)
+    steps, lengths = (t.reshape(-1) if isinstance(t, torch.Tensor) else torch.tensor(t).reshape(-1) for t in (input_lengths, target_lengths))
+    loss = make("CtcLoss", (log_probs, *(t.to(torch.int64) for t in (targets, steps, lengths))), (log_probs.shape[1],),
+                blank=int(blank), zero_infinity=int(zero_infinity), normalized=1)  # fmt: skip
+    reduction = {0: "none", 1: "mean", 2: "sum"}.get(reduction, reduction)
+    if reduction == "mean":
+        return (loss / lengths.clamp(min=1).to(loss.dtype)).mean()
+    return loss.sum() if reduction == "sum" else loss.squeeze(0) if single else loss
+
+
+def diff(make, x, n=1, dim=-1, prepend=None, append=None):
+    parts = [part for part in (prepend, x, append) if part is not None]
+    x = torch.cat([part.expand(*x.shape[:dim % x.dim()], 1, *x.shape[dim % x.dim() + 1:]) if part.dim() == 0 else part for part in parts], dim)
+    for _ in range(n):
+        count = x.shape[dim]
+        above, below = x.narrow(dim, 1, max(count - 1, 0)), x.narrow(dim, 0, max(count - 1, 0))
+        x = torch.logical_xor(above, below) if x.dtype == torch.bool else above - below
+    return x
+
+
+NATIVES = {
+    "linalg_cholesky": cholesky,
+    "cholesky": lambda make, a, upper=False: cholesky(make, a, upper=upper),
+    "linalg_solve_triangular": solve_triangular,
+    "triangular_solve": _triangular_solve,
+    "cholesky_solve": _cholesky_solve,
+    "cholesky_inverse": lambda make, low, upper=False: _cholesky_solve(make, torch.eye(low.shape[-1], dtype=low.dtype), low, upper),
+    "linalg_inv": inverse,
+    "inverse": inverse,
+    "linalg_solve": _solve,
+    "linalg_slogdet": _slogdet,
+    "slogdet": _slogdet,
+    "logdet": _logdet,
+    "ctc_loss": _ctc_loss,
+    "diff": diff,
+}
