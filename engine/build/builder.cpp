@@ -12,6 +12,7 @@
 #include "engine/build/master_weights.h"
 #include "engine/build/phase_passes.h"
 #include "engine/ir/key_index.h"
+#include "engine/passes/eliminate_padding.h"
 #include "engine/passes/sparse_labels.h"
 
 namespace stepscope {
@@ -134,7 +135,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   SS_TRY(attachLoss(*step, work));
   SS_TRY(inspectInputs(*step, work));
   SS_TRY(passes("pre-grad passes"));
-  step->keptRows = keptRowsOf(work.graph);
+  step->keptRows = keptRowsOf(work.graph, step->density);
   if (step->request.forwardOnly) {
     if (std::string kernels = missingKernels(work.graph, work.inference.operators()); !kernels.empty())
       return unsupported(std::move(kernels));
@@ -237,8 +238,9 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
   step.densities = step.density.measure(*batch);
   for (const snapshot::InputDensity& density : step.densities) {
     report.add_notes(densityText(density));
-    // What the pass would choose, so that its gain can be told.
-    step.extents.try_emplace(density.input() + std::string(kKeptRowsSuffix), bucketOf(density.valid(), density.total()));
+    // What the passes would choose, so that their gain can be told.
+    for (const std::string_view suffix : {kKeptRowsSuffix, kKeptTokensSuffix})
+      step.extents.try_emplace(density.input() + std::string(suffix), bucketOf(density.valid(), density.total()));
   }
   phase.count(batch->arrays.size());
   return {};
@@ -251,7 +253,10 @@ Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph&
   PassContext context = passContext(model_->file, request.options, request.threads, inference);
   context.extents = step.extents;
   for (const snapshot::InputDensity& density : step.densities)
-    context.batch.push_back({density.input(), density.valid(), density.total()});
+    for (const DensityProbe::Entry& entry : step.density.entries())
+      if (entry.input == density.input())
+        context.batch.push_back(
+            {entry.input, density.valid(), density.total(), entry.kind, entry.mask, entry.invalid.value_or(0)});
   SS_TRY(runPhasePasses(model_->registry->passesOf(name), request.options, graph, context, log_, effects));
   phase.count(graph.order().size());
   return {};

@@ -18,18 +18,20 @@ namespace stepscope {
 // padding value of --pad, else those where a mask input of the same shape is not 0. Other inputs have none.
 class DensityProbe {
  public:
-  DensityProbe() = default;
-  DensityProbe(const Graph& graph, const Batch& batch, const TrainOptions& options);
-
-  // In the order of the graph's inputs; those that the batch lacks are left out.
-  std::vector<snapshot::InputDensity> measure(const Batch& batch) const;
-
- private:
   struct Entry {
     std::string input, kind, reason;
     std::optional<std::int64_t> invalid;  // the value that does not count
     std::string mask;                     // else: counts where this input is not 0
   };
+
+  DensityProbe() = default;
+  DensityProbe(const Graph& graph, const Batch& batch, const TrainOptions& options);
+
+  // In the order of the graph's inputs; those that the batch lacks are left out.
+  std::vector<snapshot::InputDensity> measure(const Batch& batch) const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
   std::vector<Entry> entries_;
 };
 

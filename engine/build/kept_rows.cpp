@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/passes/eliminate_padding.h"
 #include "engine/passes/sparse_labels.h"
 
 namespace stepscope {
@@ -20,12 +21,23 @@ const Tensor* labelsOf(const KeptRows& rows, const Batch& batch) {
 
 }  // namespace
 
-std::vector<KeptRows> keptRowsOf(const Graph& graph) {
+std::vector<KeptRows> keptRowsOf(const Graph& graph, const DensityProbe& density) {
   std::vector<KeptRows> found;
   for (const ValueId id : graph.inputs()) {
     const std::string& name = graph.value(id).name;
+    if (name.ends_with(kKeptTokensSuffix)) {
+      const std::string ids = name.substr(0, name.size() - kKeptTokensSuffix.size());
+      const auto tokens = std::ranges::find_if(
+          density.entries(), [&](const DensityProbe::Entry& entry) { return entry.input == ids && entry.kind == "tokens"; });
+      if (tokens == density.entries().end()) continue;
+      KeptRows rows{name, tokens->invalid ? ids : tokens->mask, tokens->invalid.value_or(0), true, {}};
+      for (const DensityProbe::Entry& entry : density.entries())
+        if (entry.kind == "labels" && entry.invalid) rows.others.emplace_back(entry.input, *entry.invalid);
+      found.push_back(std::move(rows));
+      continue;
+    }
     if (!name.ends_with(kKeptRowsSuffix)) continue;
-    KeptRows rows{name, name.substr(0, name.size() - kKeptRowsSuffix.size()), -100};
+    KeptRows rows{name, name.substr(0, name.size() - kKeptRowsSuffix.size()), -100, false, {}};
     for (const NodeId node : graph.order()) {
       const Node& loss = graph.node(node);
       const NodeId made = loss.inputs.size() > 1 && loss.input(1) ? graph.value(loss.input(1)).producer : NodeId{};
@@ -39,17 +51,42 @@ std::vector<KeptRows> keptRowsOf(const Graph& graph) {
   return found;
 }
 
+std::vector<bool> countedRows(const KeptRows& rows, const Batch& batch) {
+  const Tensor* own = labelsOf(rows, batch);
+  if (!own) return {};
+  const std::int64_t elements = own->elements();
+  std::vector<bool> counts(static_cast<std::size_t>(elements), false);
+  const auto mark = [&](const Tensor& tensor, std::int64_t ignored) {
+    for (std::int64_t i = 0; i < elements; ++i)
+      if (elementAsInt(tensor.view(), i) != ignored) counts[static_cast<std::size_t>(i)] = true;
+  };
+  mark(*own, rows.ignored);
+  if (!rows.tokens || elements == 0) return counts;
+  const std::vector<bool> valid = counts;
+  for (const auto& [name, ignored] : rows.others)
+    if (const auto it = batch.arrays.find(name); it != batch.arrays.end() && it->second.elements() == elements)
+      mark(it->second, ignored);
+  const std::int64_t length = own->dims().empty() ? 1 : std::max<std::int64_t>(1, own->dims().back());
+  for (std::int64_t row = 0; row < elements; row += length) {
+    const auto any = [&](const std::vector<bool>& of) {
+      return std::find(of.begin() + row, of.begin() + row + length, true) != of.begin() + row + length;
+    };
+    // Attention of a row that is masked altogether reads all of it alike.
+    if (!any(valid) && any(counts)) std::fill_n(counts.begin() + row, length, true);
+    counts[static_cast<std::size_t>(row)] = true;
+  }
+  return counts;
+}
+
 std::int64_t bucketOf(std::int64_t count, std::int64_t elements) {
   const std::int64_t size = bucketSize(elements);
   return std::min(std::max<std::int64_t>(1, elements), std::max<std::int64_t>(1, (count + size - 1) / size) * size);
 }
 
 std::int64_t neededRows(const KeptRows& rows, const Batch& batch) {
-  const Tensor* labels = labelsOf(rows, batch);
-  if (!labels) return 0;
-  std::int64_t count = 0;
-  for (std::int64_t i = 0; i < labels->elements(); ++i) count += elementAsInt(labels->view(), i) != rows.ignored;
-  return bucketOf(count, labels->elements());
+  if (!labelsOf(rows, batch)) return 0;
+  const std::vector<bool> counts = countedRows(rows, batch);
+  return bucketOf(std::count(counts.begin(), counts.end(), true), static_cast<std::int64_t>(counts.size()));
 }
 
 Result<Tensor> rowsOf(const KeptRows& rows, const Batch& batch, std::int64_t extent) {
@@ -59,15 +96,17 @@ Result<Tensor> rowsOf(const KeptRows& rows, const Batch& batch, std::int64_t ext
                 fmt::format("batch '{}': no array '{}'; expected the labels of the loss", batch.label, rows.labels));
   Tensor result(DType::kI64, {extent});
   const auto to = result.as<std::int64_t>();
+  const std::vector<bool> counts = countedRows(rows, batch);
   std::int64_t next = 0, filler = 0;
   for (std::int64_t i = 0; i < labels->elements(); ++i) {
-    const bool counts = elementAsInt(labels->view(), i) != rows.ignored;
-    if (!counts) filler = i;
-    if (!counts) continue;
+    if (!counts[static_cast<std::size_t>(i)]) {
+      filler = i;
+      continue;
+    }
     if (next == extent)
       return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("batch '{}': more than {} labels of '{}' count; expected a plan for more rows", batch.label,
-                              extent, rows.labels));
+                  fmt::format("batch '{}': more than {} {} of '{}' count; expected a plan for more rows", batch.label,
+                              extent, rows.tokens ? "tokens" : "labels", rows.labels));
     to[static_cast<std::size_t>(next++)] = i;
   }
   std::fill(to.begin() + next, to.end(), filler);

@@ -1,6 +1,7 @@
-// The rows whose labels count: an input that pass sparse_labels adds to the step, and what every batch gives it.
+// The rows that count: inputs that passes sparse_labels (rows whose labels count) and eliminate_padding (tokens that are no
+// padding) add to the step, and what every batch gives them.
 //
-// Its extent K is part of the signature, so it comes in buckets: of sixteenths of all rows, the smallest that holds the rows
+// The extent K is part of the signature, so it comes in buckets: of sixteenths of all rows, the smallest that holds the rows
 // that count. A plan serves a batch that needs up to two buckets less. Rows beyond those that count are one that is ignored,
 // whose loss and gradient are 0.
 #pragma once
@@ -8,20 +9,28 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/build/batch.h"
+#include "engine/build/density.h"
 #include "engine/ir/graph.h"
 
 namespace stepscope {
 
 struct KeptRows {
-  std::string input, labels;  // names of graph inputs
+  std::string input, labels;  // names of graph inputs: a row counts where its element of `labels` is not `ignored`
   std::int64_t ignored = -100;
+  // Tokens only: those count too whose element of another input of as many elements is not this value, and of every row of
+  // the last axis the first one; of a row without one by `labels` that has one by the others, all.
+  bool tokens = false;
+  std::vector<std::pair<std::string, std::int64_t>> others = {};
 };
 
-// Those of the graph.
-std::vector<KeptRows> keptRowsOf(const Graph& graph);
+// Those of the graph; `density`: of the step that it is.
+std::vector<KeptRows> keptRowsOf(const Graph& graph, const DensityProbe& density);
+// Whether each element of `labels` counts; empty where the batch lacks it.
+std::vector<bool> countedRows(const KeptRows& rows, const Batch& batch);
 
 // The smallest bucket of `elements` rows that holds `count`; at least 1.
 std::int64_t bucketOf(std::int64_t count, std::int64_t elements);

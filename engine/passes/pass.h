@@ -45,6 +45,9 @@ struct PassTarget {
 struct InputDensity {
   std::string input;
   std::int64_t valid = 0, elements = 0;
+  std::string kind = {};     // "labels", "mask", "tokens"
+  std::string mask = {};     // of tokens: the input of as many elements that is 0 where one does not count; else by value:
+  std::int64_t ignored = 0;  // elements of this value do not count
 };
 
 // One setting of option precision.force.

@@ -10,6 +10,7 @@
 #include "engine/passes/cse.h"
 #include "engine/passes/drop_zero_bias.h"
 #include "engine/passes/eliminate_no_ops.h"
+#include "engine/passes/eliminate_padding.h"
 #include "engine/passes/fold_constants.h"
 #include "engine/passes/fold_scales.h"
 #include "engine/passes/fold_transposes.h"
@@ -106,6 +107,8 @@ PassList beforeGradient() {
                fuseNormalization},
               {"sparse_labels", "computes the scores of those rows alone whose labels the loss does not ignore",
                sparseLabels, kOff},
+              {"eliminate_padding", "computes the tokens alone that are no padding; they come back in front of attention",
+               eliminatePadding, kOff},
               {"fuse_attention",
                "computes attention in one node that never stores its scores; they are computed again for the gradient",
                fuseAttention, kOff},

@@ -112,7 +112,15 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_peak_bytes(touchedPersistent_ + touched_ + executor_->dynamicBytes());
   record.set_batch(batch_.label);
   record.set_warm_up(!stepped_);
-  for (snapshot::InputDensity& density : step().density.measure(batch_)) *record.add_densities() = std::move(density);
+  for (snapshot::InputDensity& density : step().density.measure(batch_)) {
+    // What passes sparse_labels and eliminate_padding made of it.
+    for (const KeptRows& kept : step().keptRows)
+      if (kept.input.starts_with(density.input() + ".kept_"))
+        if (const auto dims = knownDims(*graph().value(graph().findValue(kept.input)).type.shape))
+          density.set_reason(fmt::format("{}; {} of {} {} computed", density.reason(), elementCount(*dims), density.total(),
+                                         kept.tokens ? "tokens" : "rows of scores"));
+    *record.add_densities() = std::move(density);
+  }
   record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
   const bool placed = activityOf(executor_->device()) != nullptr;
   for (const Span& span : lastSpans_) {

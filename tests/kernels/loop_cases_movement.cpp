@@ -22,6 +22,24 @@ auto gather(bool grad, bool added = false) {
   };
 }
 
+// [B, S, rest] and rows of B * S; padding adds rows that are named twice.
+auto padding(bool pads) {
+  return [=](Random& random, int round, Attributes&) {
+    const Dims grid{1 + below(random, 4), 1 + below(random, 9)},
+        rest = round % 3 == 0 ? Dims{} : Dims{1 + below(random, 40)};
+    const Dims rows{1 + below(random, 20)};
+    const auto with = [&rest](Dims dims) {
+      dims.insert(dims.end(), rest.begin(), rest.end());
+      return dims;
+    };
+    const std::int64_t places = grid[0] * grid[1];
+    const Tensor index = round % 4 < 2 ? integers<std::int64_t>(random, rows, -places, places - 1)
+                                       : integers<std::int32_t>(random, rows, -places, places - 1);
+    if (pads) return Operands{{floats(random, with(rows), -1, 1), index, Tensor::ints(grid)}, {{DType::kF32, with(grid)}}};
+    return Operands{{floats(random, with(grid), -1, 1), index}, {{DType::kF32, with(rows)}}};
+  };
+}
+
 Operands expand(Random& random, int round, Attributes&) {
   const Dims y = anyDims(random, round), x = broadcastOf(random, y);
   return {{floats(random, x, -1, 1), Tensor::ints(y)}, {{DType::kF32, y}}};
@@ -261,6 +279,8 @@ std::vector<LoopCase> movementLoops() {
       {"", "Split", split, 0, -1, ""},
       {"", "Tile", tile(false), 0, -1, ""},
       {"", "Trilu", trilu, 0, 0, ""},
+      {"com.microsoft", "FlattenAndUnpad", padding(false), 0, -1, ""},
+      {"com.microsoft", "PadAndUnflatten", padding(true), 1e-6, -1, ""},
       {"com.microsoft", "ShrunkenGather", gather(false), 0, -1, ""},
       {"stepscope", "GatherElementsGrad", gatherElements(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},

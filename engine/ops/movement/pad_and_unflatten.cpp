@@ -23,7 +23,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 Status gradient(GradientContext& g) {
-  g.setGradient(0, g.emit("com.microsoft", "FlattenAndUnpad", {g.dy(0), g.x(1)}, 2).front());
+  g.setGradient(0, g.emit("com.microsoft", "FlattenAndUnpad", {g.dy(0), g.x(1)}, 1).front());
   return {};
 }
 

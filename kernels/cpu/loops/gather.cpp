@@ -1,4 +1,5 @@
-// Gather and GatherGrad. An index out of range is left to the reference kernel, which names it.
+// Gather and GatherGrad, FlattenAndUnpad and PadAndUnflatten. An index out of range is left to the reference kernel, which
+// names it.
 #include <cstring>
 
 #include "kernels/cpu/loops/prefetch.h"
@@ -56,13 +57,23 @@ SS_CLONES void addRun(float* to, const float* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
 }
 
-}  // namespace
+// `padded` is [B, S, ...], `rows` [picks, ...] of B * S.
+Result<Extents> rowsOf(const KernelSpec& spec, const Dims& padded, const OperandSpec& indices, const Dims& rows) {
+  if (padded.size() < 2 || (!takes(indices, DType::kI64) && !takes(indices, DType::kI32)))
+    return notTaken(spec, "rank or indices out of the common");
+  const std::span<const std::int64_t> all(padded);
+  const Extents e{1, padded[0] * padded[1], elementCount(all.subspan(2)), elementCount(indices.dims),
+                  indices.dtype == DType::kI64};
+  if (elementCount(rows) != e.picks * e.inner) return notTaken(spec, "a result of another size");
+  return e;
+}
 
-Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
-  if (spec.inputs.size() < 2 || spec.outputs.empty() || spec.inputs[0].dtype == DType::kString ||
-      !takesInput(spec, 0, spec.outputs[0].dtype) || !takesOutput(spec, 0, spec.inputs[0].dtype))
-    return notTaken(spec, "elements that cannot be copied");
-  SS_ASSIGN(const Extents e, extentsOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims));
+bool canCopy(const KernelSpec& spec) {
+  return spec.inputs.size() >= 2 && !spec.outputs.empty() && spec.inputs[0].dtype != DType::kString &&
+         takesInput(spec, 0, spec.outputs[0].dtype) && takesOutput(spec, 0, spec.inputs[0].dtype);
+}
+
+Result<std::unique_ptr<Kernel>> makeCopies(const KernelSpec& spec, const Extents& e) {
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   const std::size_t size = dtypeSize(spec.inputs[0].dtype);
   return makeBodyKernel("row copies", [=, threads = spec.threads](const KernelCall& call) -> Status {
@@ -90,12 +101,7 @@ Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
 
 // Every thread zeroes a range of the rows (or takes what they are added to) and then adds the picks that fall into it, in
 // their order: no two threads write one row.
-Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
-  if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0))
-    return notTaken(spec, "elements other than float32");
-  if (!takesOptional(spec, 3, elementCount(spec.outputs[0].dims)))
-    return notTaken(spec, "an addend of another size or type");
-  SS_ASSIGN(const Extents e, extentsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
+Result<std::unique_ptr<Kernel>> makeSums(const KernelSpec& spec, const Extents& e) {
   SS_ASSIGN(std::shared_ptr<Kernel> reference, makeKernel(Backend::kReference, spec));
   return makeBodyKernel("row sums", [=, threads = spec.threads](const KernelCall& call) -> Status {
     const float* dy = input(call, 0);
@@ -123,6 +129,36 @@ Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
     });
     return good ? Status{} : reference->run(call);
   });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kernel>> makeGather(const KernelSpec& spec) {
+  if (!canCopy(spec)) return notTaken(spec, "elements that cannot be copied");
+  SS_ASSIGN(const Extents e, extentsOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims));
+  return makeCopies(spec, e);
+}
+
+Result<std::unique_ptr<Kernel>> makeFlattenAndUnpad(const KernelSpec& spec) {
+  if (!canCopy(spec) || spec.outputs.size() != 1) return notTaken(spec, "elements that cannot be copied, or extents");
+  SS_ASSIGN(const Extents e, rowsOf(spec, spec.inputs[0].dims, spec.inputs[1], spec.outputs[0].dims));
+  return makeCopies(spec, e);
+}
+
+Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
+  if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
+  if (!takesOptional(spec, 3, elementCount(spec.outputs[0].dims)))
+    return notTaken(spec, "an addend of another size or type");
+  SS_ASSIGN(const Extents e, extentsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
+  return makeSums(spec, e);
+}
+
+Result<std::unique_ptr<Kernel>> makePadAndUnflatten(const KernelSpec& spec) {
+  if (spec.inputs.size() != 3 || !takesInput(spec, 0) || !takesOutput(spec, 0))
+    return notTaken(spec, "elements other than float32");
+  SS_ASSIGN(const Extents e, rowsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
+  return makeSums(spec, e);
 }
 
 }  // namespace stepscope::cpu

@@ -1,0 +1,511 @@
+#include "engine/passes/token_flow.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace stepscope {
+namespace {
+
+constexpr double kLowEnough = -1e4;  // what masks subtract at least; exp of it is 0 in every type
+
+std::optional<std::size_t> axisOf(std::int64_t axis, std::size_t rank) {
+  const auto extent = static_cast<std::int64_t>(rank);
+  if (axis < -extent || axis >= extent) return std::nullopt;
+  return static_cast<std::size_t>(axis < 0 ? axis + extent : axis);
+}
+
+bool isView(const Node& node) {
+  return isOp(node, "Reshape") || isOp(node, "Flatten") || isOp(node, "Squeeze") || isOp(node, "Unsqueeze");
+}
+
+}  // namespace
+
+bool isElementwise(const Node& node) {
+  static constexpr std::array<std::string_view, 44> kOps{
+      "Abs",  "Add",     "And",  "Cast",    "Ceil",        "Clip",      "Cos",   "Div",   "Elu",      "Equal",      "Erf",
+      "Exp",  "Floor",   "Gelu", "Greater", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "Identity", "LeakyRelu",  "Less",
+      "Log",  "Max",     "Min",  "Mish",    "Mul",         "Neg",       "Not",   "Or",    "Pow",      "Reciprocal", "Relu",
+      "Selu", "Sigmoid", "Sign", "Sin",     "Softplus",    "Sqrt",      "Sub",   "Sum",   "Tanh",     "Where",      "Xor"};
+  return node.domain.empty() && node.outputs.size() == 1 &&
+         (std::ranges::find(kOps, node.op) != kOps.end() || node.op == "GreaterOrEqual" || node.op == "LessOrEqual");
+}
+
+ValueId inputBehindViews(const Graph& graph, ValueId value) {
+  while (const NodeId made = graph.value(value).producer) {
+    const Node& node = graph.node(made);
+    if (!isView(node) && !isOp(node, "Cast") && !isOp(node, "Identity")) return {};
+    value = node.input(0);
+  }
+  return graph.value(value).role == ValueRole::kInput ? value : ValueId{};
+}
+
+TokenFlow::TokenFlow(const Graph& graph, const Inference& inference, const TokenInput& input)
+    : graph_(graph),
+      inference_(inference),
+      input_(input),
+      readers_(graph),
+      states_(graph.valueCapacity()),
+      tokenwise_(graph.nodeCapacity(), false) {
+  const Shape& shape = *graph.value(input.ids).type.shape;
+  batch_ = shape[0];
+  length_ = shape[1];
+  if (input.mask) states_[static_cast<std::size_t>(input.mask.index)] = State{{Held::kNothing, Held::kMask}};
+  for (const NodeId id : graph.order()) {
+    visit(graph.node(id));
+    if (refusal_) return;
+  }
+}
+
+const Shape* TokenFlow::shapeOf(ValueId id) const {
+  if (!id) return nullptr;
+  const ValueType& type = graph_.value(id).type;
+  return type.kind == ValueKind::kTensor && type.shape ? &*type.shape : nullptr;
+}
+
+const TokenFlow::State* TokenFlow::stateOf(ValueId id) const {
+  if (!id || static_cast<std::size_t>(id.index) >= states_.size()) return nullptr;
+  const auto& state = states_[static_cast<std::size_t>(id.index)];
+  return state ? &*state : nullptr;
+}
+
+TokenFlow::Held TokenFlow::heldAt(ValueId id, std::size_t axis) const {
+  const State* state = stateOf(id);
+  return state && axis < state->held.size() ? state->held[axis] : Held::kNothing;
+}
+
+bool TokenFlow::dependsOnPadding(ValueId value) const {
+  const State* state = stateOf(value);
+  return state && std::ranges::any_of(state->held, [](Held h) { return h != Held::kNothing && h != Held::kMask; });
+}
+
+TokenForm TokenFlow::shaped(ValueId value) const {
+  const Shape* shape = shapeOf(value);
+  if (!shape) return TokenForm::kNone;
+  if (shape->size() >= 2 && (*shape)[0] == batch_ && (*shape)[1] == length_) return TokenForm::kGrid;
+  return !shape->empty() && (*shape)[0] == batch_ * length_ ? TokenForm::kFlat : TokenForm::kNone;
+}
+
+TokenForm TokenFlow::form(ValueId value) const {
+  const State* state = stateOf(value);
+  if (!state || !dependsOnPadding(value)) return TokenForm::kNone;
+  if (state->flat) return TokenForm::kFlat;
+  const auto others = [&](std::size_t axis) { return axis != 1 && state->held[axis] != Held::kNothing; };
+  for (std::size_t axis = 0; axis < state->held.size(); ++axis)
+    if (others(axis)) return TokenForm::kNone;
+  return shaped(value) == TokenForm::kGrid ? TokenForm::kGrid : TokenForm::kNone;
+}
+
+void TokenFlow::setState(ValueId id, State state) {
+  if (!id) return;
+  if (std::ranges::all_of(state.held, [](Held h) { return h == Held::kNothing; })) return;
+  states_[static_cast<std::size_t>(id.index)] = std::move(state);
+  if (dependsOnPadding(id) && readers_.isKept(id))
+    refuse(graph_.value(id).producer,
+           fmt::format("'{}' is an output or is watched, with the numbers of padded tokens", graph_.value(id).name));
+}
+
+void TokenFlow::refuse(NodeId node, std::string reason) {
+  if (!refusal_) refusal_ = Refusal{node, std::move(reason)};
+}
+
+void TokenFlow::visit(const Node& node) {
+  if (isEmbedding(node)) {
+    tokenwise_[static_cast<std::size_t>(node.id.index)] = true;
+    return setState(node.output(0), {{Held::kNothing, Held::kAnything, Held::kNothing}});
+  }
+  if (isPadComparison(node)) return setState(node.output(0), {{Held::kNothing, Held::kMask}});
+  bool depends = false, masks = false;
+  for (const ValueId in : node.inputs) {
+    depends = depends || dependsOnPadding(in);
+    masks = masks || stateOf(in) != nullptr;
+  }
+  if (!masks) return;
+  if (isOp(node, "Shape") || isOp(node, "Size")) return;
+  if (depends) {
+    if (!node.predicates.empty()) return refuse(node.id, "it belongs to a branch of If");
+    TokenForm rows = TokenForm::kNone;
+    bool alike = true;
+    for (const ValueId in : node.inputs) {
+      if (!dependsOnPadding(in)) continue;
+      alike = alike && form(in) != TokenForm::kNone && (rows == TokenForm::kNone || rows == form(in));
+      rows = form(in);
+    }
+    if (alike && tokenwise(node, rows)) {
+      tokenwise_[static_cast<std::size_t>(node.id.index)] = true;
+      products_ += isOp(node, "MatMul") || isOp(node, "Gemm") ? 1 : 0;
+      if (isOp(node, "SoftmaxCrossEntropyLoss")) return;
+      if (isElementwise(node)) return pointwise(node);
+      if (isView(node)) return reshaped(node);
+      for (const ValueId out : node.outputs) {
+        if (!out) continue;
+        State state{std::vector<Held>(shapeOf(out)->size(), Held::kNothing), rows == TokenForm::kFlat};
+        state.held[rows == TokenForm::kFlat ? 0 : 1] = Held::kAnything;
+        setState(out, std::move(state));
+      }
+      return;
+    }
+    if (losesNothing(node)) return;
+    if (rows == TokenForm::kFlat && !isView(node) && !isOp(node, "Gather") && !isOp(node, "Dropout") && !isElementwise(node))
+      return refuse(node.id, fmt::format("{} reads the rows of all tokens together", node.label()));
+  }
+  if (isElementwise(node) || isOp(node, "Dropout") || isOp(node, "Expand")) return pointwise(node);
+  if (isView(node)) return reshaped(node);
+  if (isOp(node, "Transpose")) return transposed(node);
+  if (isOp(node, "Slice") || isOp(node, "Split")) return cut(node);
+  if (!depends) return;  // what else is made of a mask is no mask
+  if (isOp(node, "MatMul")) return multiplied(node);
+  if (isOp(node, "Softmax")) return normalised(node);
+  if (isOp(node, "ReduceSum") || isOp(node, "ReduceMean")) return reduced(node);
+  if (isOp(node, "Gather")) return picked(node);
+  if (isOp(node, "Concat")) return joined(node);
+  refuse(node.id, fmt::format("{} reads padded tokens", node.label()));
+}
+
+// One row of a table for every token: from here on there are numbers of padded tokens. Ids and what is counted of them are
+// computed for all tokens.
+bool TokenFlow::isEmbedding(const Node& node) const {
+  if (!isOp(node, "Gather") || node.attrs.integer("axis", 0) != 0 || !node.predicates.empty()) return false;
+  const Shape *table = shapeOf(node.input(0)), *ids = shapeOf(node.input(1));
+  return table && table->size() == 2 && isFloating(graph_.value(node.input(0)).type.dtype) && ids && ids->size() == 2 &&
+         shaped(node.input(1)) == TokenForm::kGrid && !stateOf(node.input(0)) && !dependsOnPadding(node.input(1));
+}
+
+// Whether the ids are compared with the padding value.
+bool TokenFlow::isPadComparison(const Node& node) const {
+  if (!isOp(node, "Equal") || input_.mask) return false;
+  for (const std::size_t side : {0u, 1u}) {
+    const auto number = inference_.integers(node.input(1 - side));
+    if (node.input(side) == input_.ids && number && number->size() == 1 && number->front() == input_.pad) return true;
+  }
+  return false;
+}
+
+bool TokenFlow::tokenwise(const Node& node, TokenForm form) const {
+  const std::size_t leading = form == TokenForm::kGrid ? 2 : 1;
+  for (const ValueId out : node.outputs)
+    if (out && !shapeOf(out)) return false;
+  if (node.outputs.empty() || !node.output(0)) return false;
+  const Shape& result = *shapeOf(node.output(0));
+  const auto trails = [&](std::int64_t axis, std::size_t rank) {
+    const auto known = axisOf(axis, rank);
+    return known && *known >= leading;
+  };
+  const auto allTrail = [&](ValueId axes, std::size_t rank) {
+    const auto numbers = axes ? inference_.integers(axes) : std::nullopt;
+    return numbers && std::ranges::all_of(*numbers, [&](std::int64_t axis) { return trails(axis, rank); });
+  };
+  if (isElementwise(node)) {
+    for (const ValueId in : node.inputs) {
+      if (!in) continue;
+      const Shape* shape = shapeOf(in);
+      if (!shape || shape->size() > result.size()) return false;
+      if (dependsOnPadding(in)) {
+        if (shape->size() != result.size()) return false;
+      } else if (shape->size() + leading > result.size()) {
+        // Its own rows, one for all, one for each position, or one for each batch entry.
+        const std::size_t missing = result.size() - shape->size();
+        for (std::size_t axis = missing; axis < leading; ++axis)
+          if (!((*shape)[axis - missing] == Dim(1)) && !((*shape)[axis - missing] == result[axis])) return false;
+      }
+    }
+    return shaped(node.output(0)) == form;
+  }
+  if (node.op == "SoftmaxCrossEntropyLoss" || !node.domain.empty()) return false;  // losesNothing() judges the loss
+  const Shape* x = shapeOf(node.input(0));
+  if (node.op == "Gather")  // an embedding
+    return dependsOnPadding(node.input(1)) && !dependsOnPadding(node.input(0)) && node.attrs.integer("axis", 0) == 0;
+  if (!x || !dependsOnPadding(node.input(0))) return false;
+  for (std::size_t i = 1; i < node.inputs.size(); ++i)
+    if (dependsOnPadding(node.input(i)) && node.op != "Concat") return false;
+  if (node.op == "MatMul") return shapeOf(node.input(1)) && shapeOf(node.input(1))->size() == 2 && x->size() > leading;
+  if (node.op == "Gemm")
+    return form == TokenForm::kFlat && node.attrs.integer("transA", 0) == 0 &&
+           (!node.input(2) || (shapeOf(node.input(2)) && shapeOf(node.input(2))->size() <= 1));
+  if (node.op == "LayerNormalization" || node.op == "RMSNormalization")
+    return node.outputs.size() == 1 && trails(node.attrs.integer("axis", -1), x->size());
+  if (node.op == "Softmax" || node.op == "LogSoftmax") return trails(node.attrs.integer("axis", -1), x->size());
+  if (node.op == "ReduceMean" || node.op == "ReduceSum") return allTrail(node.input(1), x->size());
+  if (node.op == "Split") return trails(node.attrs.integer("axis", 0), x->size());
+  if (node.op == "Slice") return allTrail(node.input(3), x->size());
+  if (node.op == "Concat")
+    return trails(node.attrs.integer("axis", 0), x->size()) &&
+           std::ranges::all_of(node.inputs, [&](ValueId in) { return dependsOnPadding(in); });
+  if (isView(node)) {  // the rows stay rows
+    const TokenForm to = shaped(node.output(0));
+    if (to == TokenForm::kNone) return false;
+    const std::size_t behind = to == TokenForm::kGrid ? 2 : 1;
+    for (std::size_t axis = behind; axis < result.size(); ++axis)
+      if (!result[axis].known()) return false;
+    return productOf(*x, leading, x->size()) == productOf(result, behind, result.size());
+  }
+  return false;
+}
+
+// A loss that ignores the labels of padded tokens reads none of their scores. True where the node is such a loss, or is
+// refused because it is another one.
+bool TokenFlow::losesNothing(const Node& node) {
+  if (!isOp(node, "SoftmaxCrossEntropyLoss")) return false;
+  const ValueId labels = dependsOnPadding(node.input(1)) ? ValueId{} : inputBehindViews(graph_, node.input(1));
+  std::string reason;
+  if (!node.attrs.has("ignore_index"))
+    reason = "the loss ignores no label";
+  else if (node.attrs.text("reduction", "mean") == "none")
+    reason = "the loss of every token is an output";
+  else if (node.output(1))
+    reason = "the log-probabilities of all tokens are an output";
+  else if (form(node.input(0)) != TokenForm::kFlat || shapeOf(node.input(0))->size() != 2)
+    reason = "its scores are no rows of tokens";
+  else if (!labels || shaped(node.input(1)) != TokenForm::kFlat ||
+           std::ranges::find(input_.labels, graph_.value(labels).name) == input_.labels.end())
+    reason = "its labels are no input with one for every token";
+  if (reason.empty())
+    tokenwise_[static_cast<std::size_t>(node.id.index)] = true;
+  else
+    refuse(node.id, std::move(reason));
+  return true;
+}
+
+TokenFlow::Held TokenFlow::selected(const Node& node, const std::vector<Held>& held) const {
+  const auto depends = [](Held h) { return h != Held::kNothing && h != Held::kMask; };
+  if (!depends(held[0]) && !depends(held[1]) && !depends(held[2]))
+    return held[0] == Held::kMask || held[1] == Held::kMask || held[2] == Held::kMask ? Held::kMask : Held::kNothing;
+  const auto number = [&](std::size_t i) -> std::optional<double> {
+    const Tensor* tensor = inference_.constant(node.input(i));
+    return tensor && tensor->elements() == 1 ? std::optional(elementAsDouble(tensor->view(), 0)) : std::nullopt;
+  };
+  // What stands in the place of the number that depends on padding, and what that is.
+  for (const std::size_t side : {1u, 2u}) {
+    if (depends(held[side]) || !depends(held[3 - side])) continue;
+    const auto other = number(side);
+    const bool zero = other && *other == 0, low = other && *other <= kLowEnough;
+    if (held[0] == Held::kMask) return zero ? Held::kZero : low ? Held::kLow : Held::kAnything;
+    if (zero && held[3 - side] == Held::kZero) return Held::kZero;
+    if (low && held[3 - side] == Held::kLow && !depends(held[0])) return Held::kLow;
+    return Held::kAnything;
+  }
+  return held[1] == held[2] && !depends(held[0]) ? held[1] : Held::kAnything;
+}
+
+// What the result holds at an axis where the operands hold `held`.
+TokenFlow::Held TokenFlow::combined(const Node& node, const std::vector<Held>& held) const {
+  const auto count = [&](Held h) { return std::ranges::count(held, h); };
+  const auto masks = count(Held::kMask), nothing = count(Held::kNothing);
+  if (masks + nothing == std::ssize(held)) return masks > 0 ? Held::kMask : Held::kNothing;
+  if (node.op == "Where") return selected(node, held);
+  const bool hands = node.op == "Cast" || node.op == "Identity" || node.op == "Dropout" || node.op == "Expand";
+  if (hands) return held[0];
+  if (node.op == "Add" || node.op == "Sum") return masks + count(Held::kLow) > 0 ? Held::kLow : Held::kAnything;
+  if (node.op == "Mul") return masks + count(Held::kZero) > 0 ? Held::kZero : Held::kAnything;
+  if (node.op == "Div" && held[0] == Held::kZero && held[1] == Held::kNothing) return Held::kZero;
+  return Held::kAnything;
+}
+
+void TokenFlow::pointwise(const Node& node) {
+  const ValueId y = node.output(0);
+  const Shape* shape = shapeOf(y);
+  if (!shape) {
+    if (std::ranges::any_of(node.inputs, [this](ValueId in) { return dependsOnPadding(in); }))
+      refuse(node.id, fmt::format("the rank of '{}' is not known", graph_.value(y).name));
+    return;
+  }
+  if (isOp(node, "Dropout") && node.output(1) && !readers_.of(node.output(1)).empty())
+    return refuse(node.id, "the mask of Dropout is read");
+  const std::size_t operands = isElementwise(node) ? node.inputs.size() : 1;
+  State state{std::vector<Held>(shape->size(), Held::kNothing)};
+  for (std::size_t i = 0; i < operands; ++i) {
+    const State* own = stateOf(node.input(i));
+    state.flat = state.flat || (own && own->flat && dependsOnPadding(node.input(i)));
+  }
+  for (std::size_t axis = 0; axis < shape->size(); ++axis) {
+    std::vector<Held> held;
+    for (std::size_t i = 0; i < operands; ++i) {
+      const Shape* own = shapeOf(node.input(i));
+      const std::size_t missing = own ? shape->size() - std::min(shape->size(), own->size()) : 0;
+      held.push_back(own && axis >= missing ? heldAt(node.input(i), axis - missing) : Held::kNothing);
+    }
+    state.held[axis] = combined(node, held);
+  }
+  setState(y, std::move(state));
+}
+
+void TokenFlow::reshaped(const Node& node) {
+  const ValueId x = node.input(0), y = node.output(0);
+  const Shape *from = shapeOf(x), *to = shapeOf(y);
+  const bool depends = dependsOnPadding(x);
+  const auto lost = [&] {
+    if (depends) refuse(node.id, fmt::format("{} mixes the positions of tokens with other axes", node.label()));
+  };
+  if (!from || !to) return lost();
+  const State& state = *stateOf(x);
+  State result{std::vector<Held>(to->size(), Held::kNothing)};
+  for (std::size_t axis = 0; axis < from->size(); ++axis) {
+    if (state.held[axis] == Held::kNothing) continue;
+    const Dim behind = productOf(*from, axis + 1, from->size());
+    std::optional<std::size_t> at;
+    for (std::size_t t = 0; t < to->size() && !at; ++t)
+      if ((*to)[t] == (*from)[axis] && productOf(*to, t + 1, to->size()) == behind) at = t;
+    if (at) {
+      result.flat = state.flat;
+    } else if (!state.flat && axis == 1 && shaped(x) == TokenForm::kGrid && shaped(y) == TokenForm::kFlat &&
+               productOf(*to, 1, to->size()) == behind) {
+      at = 0;
+      result.flat = true;
+    } else if (state.flat && shaped(y) == TokenForm::kGrid && productOf(*to, 2, to->size()) == behind) {
+      at = 1;
+    } else {
+      return lost();
+    }
+    result.held[*at] = state.held[axis];
+  }
+  setState(y, std::move(result));
+}
+
+void TokenFlow::transposed(const Node& node) {
+  const State& state = *stateOf(node.input(0));
+  const std::size_t rank = state.held.size();
+  const auto perm = node.attrs.integers("perm");
+  if (!perm.empty() && perm.size() != rank) return;
+  State result{std::vector<Held>(rank, Held::kNothing)};
+  for (std::size_t axis = 0; axis < rank; ++axis)
+    result.held[axis] = state.held[perm.empty() ? rank - 1 - axis : static_cast<std::size_t>(perm[axis])];
+  setState(node.output(0), std::move(result));
+}
+
+void TokenFlow::multiplied(const Node& node) {
+  const Shape *a = shapeOf(node.input(0)), *b = shapeOf(node.input(1)), *y = shapeOf(node.output(0));
+  if (!a || !b || !y || a->size() < 2 || b->size() < 2)
+    return refuse(node.id, fmt::format("{}: operands of unknown rank, or vectors", node.label()));
+  const Held left = heldAt(node.input(0), a->size() - 1), right = heldAt(node.input(1), b->size() - 2);
+  const auto depends = [](Held h) { return h != Held::kNothing && h != Held::kMask; };
+  if ((depends(left) || depends(right)) && left != Held::kZero && right != Held::kZero)
+    return refuse(node.id, fmt::format("{} sums over padded tokens", node.label()));
+  State state{std::vector<Held>(y->size(), Held::kNothing)};
+  const auto merge = [&](ValueId x, std::size_t axis, std::size_t to) {
+    if (depends(heldAt(x, axis))) state.held[to] = Held::kAnything;
+  };
+  for (std::size_t axis = 0; axis + 1 < a->size(); ++axis) merge(node.input(0), axis, y->size() - a->size() + axis);
+  for (std::size_t axis = 0; axis < b->size(); ++axis)
+    if (axis + 2 != b->size()) merge(node.input(1), axis, y->size() - b->size() + axis);
+  setState(node.output(0), std::move(state));
+}
+
+void TokenFlow::normalised(const Node& node) {
+  const State& state = *stateOf(node.input(0));
+  const auto axis = axisOf(node.attrs.integer("axis", -1), state.held.size());
+  if (!axis) return;
+  State result{std::vector<Held>(state.held.size(), Held::kNothing)};
+  for (std::size_t i = 0; i < state.held.size(); ++i)
+    if (state.held[i] != Held::kNothing && state.held[i] != Held::kMask) result.held[i] = Held::kAnything;
+  if (result.held[*axis] != Held::kNothing) {
+    if (state.held[*axis] != Held::kLow) return refuse(node.id, fmt::format("{} does not mask padded tokens", node.label()));
+    result.held[*axis] = Held::kZero;
+  }
+  setState(node.output(0), std::move(result));
+}
+
+void TokenFlow::reduced(const Node& node) {
+  const State& state = *stateOf(node.input(0));
+  const std::size_t rank = state.held.size();
+  const auto axes = node.input(1) ? inference_.integers(node.input(1)) : std::nullopt;
+  if (!axes) return refuse(node.id, fmt::format("{}: its axes are not known", node.label()));
+  std::vector<bool> gone(rank, false);
+  for (const std::int64_t axis : *axes)
+    if (const auto known = axisOf(axis, rank)) gone[*known] = true;
+  const bool keep = node.attrs.integer("keepdims", 1) != 0;
+  State result;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const Held held = state.held[axis];
+    if (!gone[axis]) {
+      result.held.push_back(held == Held::kNothing || held == Held::kMask ? Held::kNothing : Held::kAnything);
+      continue;
+    }
+    if (held != Held::kNothing && held != Held::kMask && held != Held::kZero)
+      return refuse(node.id, fmt::format("{} sums over padded tokens", node.label()));
+    if (keep) result.held.push_back(Held::kNothing);
+  }
+  setState(node.output(0), std::move(result));
+}
+
+// Slice and Split: along other axes they change nothing; the first position of a Slice is kept.
+void TokenFlow::cut(const Node& node) {
+  const ValueId x = node.input(0);
+  const State& state = *stateOf(x);
+  const std::size_t rank = state.held.size();
+  std::vector<bool> along(rank, false);
+  const auto mark = [&](std::int64_t axis) {
+    if (const auto known = axisOf(axis, rank)) along[*known] = true;
+  };
+  const bool slice = isOp(node, "Slice");
+  if (slice) {
+    const auto axes = node.input(3) ? inference_.integers(node.input(3)) : std::nullopt;
+    if (axes)
+      std::ranges::for_each(*axes, mark);
+    else
+      along.assign(rank, true);
+  } else {
+    mark(node.attrs.integer("axis", 0));
+  }
+  State result = state;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (!along[axis] || state.held[axis] == Held::kNothing) continue;
+    const Shape *from = shapeOf(x), *to = shapeOf(node.output(0));
+    const auto steps = slice && node.input(4) ? inference_.integers(node.input(4)) : std::vector<std::int64_t>{1};
+    if (slice && from && to && (*from)[axis] == (*to)[axis] && steps &&
+        std::ranges::all_of(*steps, [](std::int64_t s) { return s == 1; }))
+      continue;  // all of it
+    const auto begin = slice ? inference_.integers(node.input(1)) : std::nullopt;
+    if (begin && begin->size() == 1 && begin->front() == 0 && to && (*to)[axis] == Dim(1) && form(x) == TokenForm::kGrid) {
+      result.held[axis] = Held::kNothing;
+      continue;
+    }
+    if (state.held[axis] != Held::kMask)
+      return refuse(node.id, fmt::format("{} takes the tokens apart by their positions", node.label()));
+    result.held[axis] = Held::kNothing;
+  }
+  for (const ValueId out : node.outputs) setState(out, result);
+}
+
+void TokenFlow::picked(const Node& node) {
+  const ValueId x = node.input(0), indices = node.input(1);
+  const Shape* places = shapeOf(indices);
+  if (dependsOnPadding(indices) || !places || places->size() > 1 || !stateOf(x))
+    return refuse(node.id, fmt::format("{} reads padded tokens", node.label()));
+  const State& state = *stateOf(x);
+  const auto axis = axisOf(node.attrs.integer("axis", 0), state.held.size());
+  if (!axis) return;
+  State result = state;
+  if (state.held[*axis] != Held::kNothing) {
+    // Rows of labels that count, chosen by pass sparse_labels, are kept; so is the first token of every row.
+    const bool counted = state.flat && graph_.value(indices).role == ValueRole::kInput &&
+                         std::ranges::any_of(input_.labels, [&](const std::string& labels) {
+                           return graph_.value(indices).name == labels + ".kept_rows";
+                         });
+    const auto place = inference_.integers(indices);
+    const bool first = form(x) == TokenForm::kGrid && place && std::ranges::all_of(*place, [](auto p) { return p == 0; });
+    if (!counted && !first) return refuse(node.id, fmt::format("{} picks tokens by their positions", node.label()));
+    result.held[*axis] = Held::kNothing;
+    result.flat = false;
+  }
+  if (places->empty()) result.held.erase(result.held.begin() + static_cast<std::ptrdiff_t>(*axis));
+  setState(node.output(0), std::move(result));
+}
+
+void TokenFlow::joined(const Node& node) {
+  const Shape* shape = shapeOf(node.output(0));
+  const auto axis = shape ? axisOf(node.attrs.integer("axis", 0), shape->size()) : std::nullopt;
+  if (!axis) return refuse(node.id, fmt::format("{}: operands of unknown rank", node.label()));
+  State state{std::vector<Held>(shape->size(), Held::kNothing)};
+  for (const ValueId in : node.inputs)
+    for (std::size_t at = 0; at < shape->size(); ++at) {
+      const Held held = heldAt(in, at);
+      if (held == Held::kNothing || held == Held::kMask) continue;
+      if (at == *axis) return refuse(node.id, fmt::format("{} joins tokens along their positions", node.label()));
+      state.held[at] = Held::kAnything;
+    }
+  setState(node.output(0), std::move(state));
+}
+
+}  // namespace stepscope
