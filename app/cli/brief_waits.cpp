@@ -10,7 +10,7 @@
 namespace stepscope::cli {
 
 void useBriefWaits(int argc, char** argv) {
-  constexpr std::array<std::string_view, 5> kComputing{"train", "run", "precision", "trials", "worker"};
+  constexpr std::array<std::string_view, 6> kComputing{"train", "run", "precision", "trials", "ledger", "worker"};
   if (argc < 2 || std::find(kComputing.begin(), kComputing.end(), argv[1]) == kComputing.end()) return;
   if (std::getenv("GOMP_SPINCOUNT") != nullptr || std::getenv("OMP_WAIT_POLICY") != nullptr) return;
   // A turn of the loop takes 50 to 60 ns on recent processors.

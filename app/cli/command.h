@@ -46,6 +46,7 @@ Command inspectCommand();
 Command precisionCommand();
 Command trialsCommand();
 Command capacityCommand();
+Command ledgerCommand();
 Command verifyCommand();
 Command reportCommand();
 Command compareCommand();

@@ -1,0 +1,172 @@
+// `stepscope ledger`: what a step was spent on, and what would shrink it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/cli/command.h"
+#include "app/cli/open_session.h"
+#include "app/cli/output.h"
+#include "app/cli/shared_options.h"
+#include "app/cli/terminal.h"
+#include "engine/lab/ledger.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct Arguments {
+  std::string model, by = "module";
+  std::int64_t rows = 20;
+  bool json = false;
+  SharedOptions shared;
+};
+
+nlohmann::json lineJson(const char* event, const LedgerLine& line) {
+  return {{"event", event},
+          {"flops_useful", line.flops.useful},
+          {"flops_padding", line.flops.padding},
+          {"flops_ignored", line.flops.ignored},
+          {"flops_recomputed", line.flops.recomputed},
+          {"bytes_payload", line.bytes.payload},
+          {"bytes_cast", line.bytes.cast},
+          {"bytes_layout", line.bytes.layout},
+          {"bytes_copy", line.bytes.copy},
+          {"ns_kernel", line.time.kernel},
+          {"ns_gap", line.time.gap},
+          {"ns_waiting", line.time.waiting},
+          {"roof_ns", line.roofNs}};
+}
+
+void printJson(const Ledger& ledger) {
+  for (const LedgerLine& line : ledger.lines) {
+    nlohmann::json event = lineJson("ledger_line", line);
+    event.update({{"instruction", line.instruction},
+                  {"phase", line.phase},
+                  {"module", line.module},
+                  {"op", line.op},
+                  {"label", line.label},
+                  {"source", line.source}});
+    sayJson(event);
+  }
+  for (const LedgerAdvice& advice : ledger.advice)
+    sayJson({{"event", "advice"},
+             {"spent", advice.spent},
+             {"change", advice.change},
+             {"option", advice.option},
+             {"value", advice.value},
+             {"gain_ns", advice.gainNs},
+             {"trial", advice.trial}});
+  nlohmann::json total = lineJson("ledger", ledger.total());
+  total.update({{"step", ledger.step}, {"ns", ledger.ns}, {"signature", ledger.signature}});
+  sayJson(total);
+}
+
+std::string share(std::int64_t part, std::int64_t all) {
+  return all > 0 ? fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(all)) : std::string("-");
+}
+
+std::string flopsText(std::int64_t flops) { return fmt::format("{:.3g} G", static_cast<double>(flops) * 1e-9); }
+
+void printText(const Ledger& ledger, const Arguments& a) {
+  const LedgerLine total = ledger.total();
+  say("step {} ({}), {}\n\n", ledger.step, ledger.signature, timeText(ledger.ns));
+  const auto part = [](const char* name, const std::string& amount, const std::string& of) {
+    return std::vector<std::string>{name, amount, of};
+  };
+  const std::int64_t flops = total.flops.total(), bytes = total.bytes.total(), time = total.time.total();
+  const auto flopsPart = [&](const char* name, std::int64_t n) { return part(name, flopsText(n), share(n, flops)); };
+  const auto bytesPart = [&](const char* name, std::int64_t n) { return part(name, bytesText(n), share(n, bytes)); };
+  const auto timePart = [&](const char* name, std::int64_t n) { return part(name, timeText(n), share(n, time)); };
+  say("{}\n",
+      table({"spent on", "amount", "share"},
+            {flopsPart("flops: useful", total.flops.useful), flopsPart("flops: padding", total.flops.padding),
+             flopsPart("flops: ignored labels", total.flops.ignored),
+             flopsPart("flops: computed again", total.flops.recomputed), bytesPart("bytes: payload", total.bytes.payload),
+             bytesPart("bytes: casts", total.bytes.cast), bytesPart("bytes: layout", total.bytes.layout),
+             bytesPart("bytes: copies", total.bytes.copy), timePart("time: kernels", total.time.kernel),
+             timePart("time: gaps", total.time.gap), timePart("time: waiting", total.time.waiting)}));
+  std::vector<std::vector<std::string>> rows;
+  const std::vector<LedgerLine> groups = groupedBy(ledger, a.by);
+  for (const LedgerLine& line : groups) {
+    if (std::ssize(rows) == a.rows) break;
+    rows.push_back({line.label.empty() ? "(none)" : line.label, timeText(line.time.total()), share(line.time.total(), time),
+                    timeText(static_cast<std::int64_t>(line.roofNs)), flopsText(line.flops.useful),
+                    flopsText(line.flops.total() - line.flops.useful), bytesText(line.bytes.payload),
+                    bytesText(line.bytes.total() - line.bytes.payload)});
+  }
+  say("{}", table({a.by, "time", "share", "roof", "useful flops", "other flops", "payload", "other bytes"}, rows));
+  if (std::ssize(groups) > a.rows) say("{} more\n", std::ssize(groups) - a.rows);
+  say("\nroof: the least time by the measured peaks of this machine\n");
+  for (const LedgerAdvice& advice : ledger.advice) {
+    say("\n{}: {}", advice.spent, advice.change);
+    if (!advice.option.empty()) say(" ({}={})", advice.option, advice.value);
+    say("; at most {} of the step, {}\n", timeText(static_cast<std::int64_t>(advice.gainNs)),
+        share(static_cast<std::int64_t>(advice.gainNs), ledger.ns));
+    if (!advice.trial.empty()) say("  to confirm it: {}\n", advice.trial);
+  }
+  if (ledger.advice.empty()) say("\nnothing that an option or a batch would shrink takes 1 % of the step\n");
+}
+
+Status ledger(const Arguments& a, const Output& output) {
+  SS_ASSIGN(TrainOptions options, a.shared.apply());
+  options.ringBytes = 0;
+  options.record = "instructions";
+  options.roofline = true;
+  const std::int64_t steps = options.origins.contains("steps") ? options.steps : 5;
+  SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
+  SS_TRY(prepare(*session, a.shared));
+  SS_TRY(session->build());
+  std::map<std::string, std::string> values;
+  for (const snapshot::Option& option : session->optionList()) values[option.name()] = option.value();
+  // The median step of those that are not warm-up, each with its own plan and batch.
+  std::vector<Ledger> ledgers;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    SS_ASSIGN(const snapshot::StepRecord record, session->step());
+    if (step == 0 && steps > 1) continue;
+    const Stepper& stepper = session->stepper();
+    SS_ASSIGN(Ledger made, ledgerOf({&stepper.graph(), &stepper.plan(), &record, &stepper.step().density,
+                                     &stepper.step().keptRows, &stepper.batch(), stepper.peak() ? &*stepper.peak() : nullptr,
+                                     [&](std::string_view option) { return values[std::string(option)]; }, a.model}));
+    ledgers.push_back(std::move(made));
+  }
+  std::ranges::sort(ledgers, {}, &Ledger::ns);
+  const Ledger& median = ledgers[(ledgers.size() - 1) / 2];
+  if (output.json())
+    printJson(median);
+  else
+    printText(median, a);
+  output.finished(0, 0);
+  return {};
+}
+
+}  // namespace
+
+Command ledgerCommand() {
+  auto a = std::make_shared<Arguments>();
+  Command command{
+      "ledger",
+      "what a step was spent on: flops, bytes and time, each in one place, and what would shrink them; of --steps [5] the "
+      "median one",
+      {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
+       {"--by", &a->by, "phase, module, op or source: what the lines are summed by [module]", "COLUMN"},
+       {"--rows", &a->rows, "lines to print [20]", "N"},
+       {"--json", &a->json, "one JSON object per line: every instruction, the advice, the sums"}}};
+  a->shared.addTo(command);
+  command.run = [a] {
+    const Output output(a->json);
+    if (const auto wrong = usageError(a->shared)) return *wrong;
+    const auto refuse = [](std::string text) {
+      report({ErrorCode::kInvalidArgument, std::move(text)});
+      return kUsage;
+    };
+    if (a->by != "phase" && a->by != "module" && a->by != "op" && a->by != "source")
+      return refuse(fmt::format("option 'by': found '{}'; expected phase, module, op or source", a->by));
+    if (a->rows < 1 || a->rows > 100'000)
+      return refuse(fmt::format("option 'rows': found {}; expected 1 to 100000", a->rows));
+    if (Status status = ledger(*a, output); !status) return report(status.error());
+    return kSuccess;
+  };
+  return command;
+}
+
+}  // namespace stepscope::cli
