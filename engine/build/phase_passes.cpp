@@ -41,6 +41,7 @@ Roof roofOf(const TrainOptions& options, int threads) {
 
 PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference) {
   PassContext context(inference);
+  context.target.device = options.device;
   context.target.threads = threads;
   context.target.roof = roofOf(options, threads);
   for (const auto& [name, origin] : options.origins) context.options[name] = origin.value;
