@@ -124,7 +124,7 @@ TEST(LowGatherGrad, NamesTheIndexThatIsOutOfRange) {
     KernelSpec spec;
     spec.domain = "stepscope";
     spec.op = "GatherGrad";
-    const Tensor indices = Tensor::ints({1, 3}), shape = Tensor::ints({3, 4}), addend = table.reshaped({3, 4});
+    const Tensor indices = Tensor::ints(Dims{1, 3}), shape = Tensor::ints(Dims{3, 4}), addend = table.reshaped({3, 4});
     std::vector<TensorView> in;
     for (const Tensor& x : {rows, indices, shape, addend}) {
       spec.inputs.push_back({x.dtype(), x.dims(), false, {}});
@@ -135,8 +135,8 @@ TEST(LowGatherGrad, NamesTheIndexThatIsOutOfRange) {
     const auto kernel = makeKernel(backend, spec);
     ASSERT_TRUE(kernel.has_value());
     std::vector<std::byte> memory((*kernel)->workspaceBytes() + 64);
-    const TensorView out = y.view();
-    const Status status = (*kernel)->run({in, {&out, 1}, memory, {7, 3, 11}, {}});
+    std::vector<TensorView> out{y.view()};
+    const Status status = (*kernel)->run({in, out, {memory.data(), memory.size()}, {7, 3, 11}, {}});
     ASSERT_FALSE(status.has_value());
     told.push_back(status.error().message);
   }
