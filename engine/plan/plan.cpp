@@ -260,10 +260,12 @@ class Planner {
       const ValueId updated = stateOfNext_[at(plan_.buffers[at(out)].value)];
       if (!updated) continue;
       const int state = plan_.bufferOfValue[at(updated)];
+      if (state < 0) continue;
       // The copy of a parameter in a low type is written beside it, not read.
-      const bool copy =
-          graph_.value(updated).role == ValueRole::kState && !sourceOfLowCopy(graph_.value(updated).name).empty();
-      if (state < 0 || (readBy_[at(state)] != static_cast<int>(i) && !copy)) continue;
+      const bool beside = graph_.value(updated).role == ValueRole::kState &&
+                          !sourceOfLowCopy(graph_.value(updated).name).empty() &&
+                          plan_.buffers[at(out)].space == plan_.buffers[at(state)].space;
+      if (readBy_[at(state)] != static_cast<int>(i) && !beside) continue;
       const int last = rootLast_[at(state)];
       if (last > static_cast<int>(i)) {
         plan_.buffers[at(out)].refusals.push_back(

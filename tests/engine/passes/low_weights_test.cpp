@@ -103,6 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, LowWeights,
                                            Settings{{"precision", "bf16"}, {"optimizer", "lamb"}},
                                            Settings{{"precision", "bf16"}, {"accumulate", "2"}, {"clip-grad-norm", "0.5"}},
                                            Settings{{"precision", "bf16"}, {"device", "mirror"}},
+                                           Settings{{"precision", "bf16"}, {"device", "mirror:AdamUpdate,AdamUpdates"}},
                                            Settings{{"precision", "bf16"}, {"pass.group_updates", "off"}}));
 
 // Tied tables: rows of the embedding are added in float32 and rounded once more, so close, not alike.
