@@ -32,10 +32,12 @@ Command doctorCommand() {
                   {{"--json", json.get(), "machine-readable"}}};
   command.run = [json] {
     snapshot::MachineInfo info = machineInfo();
-    *info.mutable_peak() = toSnapshot(cpu::machinePeak(std::max(1, info.cores())));
+    const cpu::MachinePeak& measured = cpu::machinePeak(std::max(1, info.cores()));
+    *info.mutable_peak() = toSnapshot(measured);
     if (*json) {
       nlohmann::json machine = messageJson(info);
       machine["event"] = "machine";
+      machine["peak"]["bfloat16_operations_per_second"] = measured.bfloat16PerSecond;
       sayJson(machine);
       return kSuccess;
     }
@@ -46,6 +48,8 @@ Command doctorCommand() {
         info.gpu().empty() ? "none: " + info.gpu_note() : info.gpu());
     say("peak       {:.1f} GF/s in f32 matrix products, {} threads\n", info.peak().operations_per_second() * 1e-9,
         info.peak().threads());
+    if (measured.bfloat16PerSecond > 0)
+      say("peak       {:.1f} GF/s in bf16 matrix products\n", measured.bfloat16PerSecond * 1e-9);
     for (const snapshot::MemoryLevel& level : info.peak().levels())
       say("bandwidth  {:.1f} GB/s, {}{}\n", level.bytes_per_second() * 1e-9, level.name(),
           level.capacity() > 0 ? " of " + bytesText(level.capacity()) : "");

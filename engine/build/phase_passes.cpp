@@ -42,6 +42,7 @@ Roof roofOf(const TrainOptions& options, int threads) {
 
 PassContext passContext(const LoadedModel& file, const TrainOptions& options, int threads, Inference& inference) {
   PassContext context(inference);
+  context.target.device = options.device;
   context.target.threads = threads;
   if (const auto device = findDevice(options.device)) context.target.device = (*device)->facts().kernels;
   context.target.roof = roofOf(options, threads);

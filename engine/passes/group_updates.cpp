@@ -17,6 +17,11 @@ struct Kind {
 constexpr Kind kKinds[] = {{"AdamUpdate", "AdamUpdates", 4, 3}, {"SgdUpdate", "SgdUpdates", 3, 2}};
 constexpr std::size_t kShared = 3;
 
+// A copy in a low type stands behind the other results (pass keep_low_weights).
+std::size_t resultsOf(const Kind& kind, const Node& node) {
+  return kind.outputs + (node.attrs.integer("copies", 0) != 0 ? 1 : 0);
+}
+
 struct Group {
   const Kind* kind;
   std::vector<NodeId> members;
@@ -65,12 +70,12 @@ void join(Graph& graph, const Group& group) {
   const NodeId made =
       graph.addNode("small parameters" + (slash == std::string::npos ? "" : first.name.substr(slash)),
                     std::string(kInternalDomain), std::string(kind.together), std::move(inputs), {}, first.attrs);
+  const std::size_t results = resultsOf(kind, graph.node(group.members.front()));
   for (std::size_t i = 0; i < group.members.size(); ++i)
-    for (std::size_t o = 0; o < kind.outputs; ++o)
-      if (const ValueId output = graph.node(group.members[i]).output(o))
-        graph.moveOutput(output, made, i * kind.outputs + o);
+    for (std::size_t o = 0; o < results; ++o)
+      if (const ValueId output = graph.node(group.members[i]).output(o)) graph.moveOutput(output, made, i * results + o);
   Node& node = graph.mutableNode(made);
-  node.outputs.resize(group.members.size() * kind.outputs);
+  node.outputs.resize(group.members.size() * results);
   node.sinceVersion = first.sinceVersion;
   node.phase = first.phase;
   node.predicates = first.predicates;

@@ -29,6 +29,7 @@
 #include "engine/passes/hoist_slices.h"
 #include "engine/passes/infer_types.h"
 #include "engine/passes/inline_calls.h"
+#include "engine/passes/keep_low_weights.h"
 #include "engine/passes/lower_attention.h"
 #include "engine/passes/lower_einsum.h"
 #include "engine/passes/lower_if.h"
@@ -36,6 +37,7 @@
 #include "engine/passes/lower_signal.h"
 #include "engine/passes/lower_soft_labels.h"
 #include "engine/passes/merge_slices.h"
+#include "engine/passes/narrow_gradients.h"
 #include "engine/passes/propagate_casts.h"
 #include "engine/passes/raise_microsoft.h"
 #include "engine/passes/raise_opset.h"
@@ -145,6 +147,10 @@ PassList specialising() {
           {"fuse_epilogue", "adds biases and residuals, and applies Relu, within the matrix product", fuseEpilogue},
           {"fuse_masked_softmax", "reads scores and mask of attention in one pass", fuseMaskedSoftmax},
           {"fuse_gather_grad", "adds the gradient of an embedding to another one of its table, row by row", fuseGatherGrad},
+          {"narrow_gradients", "gives updates the gradients of mixed precision as the products made them, without a cast",
+           narrowGradients},
+          {"keep_low_weights", "keeps weights that products read in a low type in it too, written by their updates",
+           keepLowWeights},
           {"fuse_pointwise", "runs chains of elementwise nodes in one pass over memory", fusePointwise},
           {"group_updates", "updates small parameters together, in one pass of all threads", groupUpdates},
           {"assign_layouts", "lets convolutions and what lies between them work on nChw16c memory", assignLayouts},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
 #include "engine/plan/order_streams.h"
 #include "engine/plan/place_operands.h"
@@ -259,7 +260,12 @@ class Planner {
       const ValueId updated = stateOfNext_[at(plan_.buffers[at(out)].value)];
       if (!updated) continue;
       const int state = plan_.bufferOfValue[at(updated)];
-      if (state < 0 || readBy_[at(state)] != static_cast<int>(i)) continue;
+      if (state < 0) continue;
+      // The copy of a parameter in a low type is written beside it, not read.
+      const bool beside = graph_.value(updated).role == ValueRole::kState &&
+                          !sourceOfLowCopy(graph_.value(updated).name).empty() &&
+                          plan_.buffers[at(out)].space == plan_.buffers[at(state)].space;
+      if (readBy_[at(state)] != static_cast<int>(i) && !beside) continue;
       const int last = rootLast_[at(state)];
       if (last > static_cast<int>(i)) {
         plan_.buffers[at(out)].refusals.push_back(
@@ -432,7 +438,9 @@ class Planner {
         case ValueRole::kInitializer:
           buffer.bufferClass = trained[at(buffer.value)] ? BufferClass::kParameter : BufferClass::kFrozen;
           continue;
-        case ValueRole::kState: buffer.bufferClass = BufferClass::kOptimizerState; continue;
+        case ValueRole::kState:
+          buffer.bufferClass = sourceOfLowCopy(value.name).empty() ? BufferClass::kOptimizerState : BufferClass::kParameter;
+          continue;
         case ValueRole::kConstant: buffer.bufferClass = BufferClass::kConstantData; continue;
         case ValueRole::kNodeOutput: break;
       }

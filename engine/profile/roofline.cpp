@@ -51,8 +51,14 @@ class Follower {
     return level;
   }
 
+  // Of a product, the type of its operands; all else is computed in float32.
+  static DType productType(const Instruction& instruction) {
+    const auto& in = instruction.spec.inputs;
+    return in.size() > 1 && in[0].dtype == in[1].dtype ? in[0].dtype : DType::kF32;
+  }
+
   void bound(const Instruction& instruction, InstructionRoof& roof) const {
-    const double compute = peak_.operationsPerSecond > 0 ? instruction.flops / peak_.operationsPerSecond : 0;
+    const double peak = peak_.operationsIn(productType(instruction)), compute = peak > 0 ? instruction.flops / peak : 0;
     double traffic = 0, largest = 0;
     std::string_view slowest;
     for (std::size_t k = 0; k < roof.levelBytes.size(); ++k) {
@@ -117,6 +123,7 @@ void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapsh
 
 std::string peakText(const cpu::MachinePeak& peak) {
   std::string text = fmt::format("products {:.1f} GF/s", peak.operationsPerSecond * 1e-9);
+  if (peak.bfloat16PerSecond > 0) text += fmt::format(" ({:.1f} in bfloat16)", peak.bfloat16PerSecond * 1e-9);
   for (const cpu::MemoryLevel& level : peak.levels)
     text += fmt::format(", {} {:.1f} GB/s", level.name, level.bytesPerSecond * 1e-9);
   return text + fmt::format(" with {} thread{}", peak.threads, peak.threads == 1 ? "" : "s");

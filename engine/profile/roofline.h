@@ -1,6 +1,6 @@
 // The roofline of a plan: the least time each instruction can take on a machine, and what bounds it.
 //
-//   time = max(flops / peak, sum over levels of bytes(level) / bandwidth(level))
+//   time = max(flops / peak of its type, sum over levels of bytes(level) / bandwidth(level))
 //
 // An operand comes from the fastest level that can still hold it: the bytes that other instructions touched since it was
 // touched last, and its own, must fit (a cache that keeps what was used last). State, constants and parameters are used
@@ -36,7 +36,7 @@ snapshot::MachinePeak toSnapshot(const cpu::MachinePeak& peak);
 // Gives `out`, the snapshot of `plan`, its peak and the roofs of its instructions.
 void addRoofline(const ExecutionPlan& plan, const cpu::MachinePeak& peak, snapshot::Plan& out);
 
-// "products 251.2 GF/s, core caches 104.5 GB/s, shared cache 53.1 GB/s, memory 35.4 GB/s with 2 threads"
+// "products 251.2 GF/s (498.3 in bfloat16), core caches 104.5 GB/s, shared cache 53.1 GB/s, memory 35.4 GB/s with 2 threads"
 std::string peakText(const cpu::MachinePeak& peak);
 
 }  // namespace stepscope

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/ir/low_copy.h"
+
 namespace stepscope {
 
 std::int64_t StateSnapshot::bytes() const {
@@ -14,6 +16,7 @@ std::int64_t StateSnapshot::bytes() const {
 }
 
 Result<Tensor> State::obtain(const Value& value) {
+  if (value.role == ValueRole::kState && contains(sourceOfLowCopy(value.name))) return obtainLowCopy(value);
   const auto dims = value.type.shape ? knownDims(*value.type.shape) : std::nullopt;
   Tensor tensor;
   if (const auto it = tensors_.find(value.name); it != tensors_.end() && (!dims || it->second.dims() == *dims)) {
@@ -36,6 +39,48 @@ Result<Tensor> State::obtain(const Value& value) {
   return tensor;
 }
 
+Result<Tensor> State::obtainLowCopy(const Value& value) {
+  const Dims& dims = tensors_.at(std::string(sourceOfLowCopy(value.name))).dims();
+  if (const auto it = tensors_.find(value.name); it == tensors_.end() || it->second.dims() != dims) {
+    SS_ASSIGN(tensors_[value.name], brought(Tensor(value.type.dtype, dims)));
+    fillLowCopy(value.name);
+    lowCopies_[value.name] = true;  // the plan may be bound in the middle of a step
+  }
+  return tensors_.at(value.name);
+}
+
+void State::fillLowCopy(const std::string& name) {
+  const Tensor source = read(std::string(sourceOfLowCopy(name)));
+  writeContents(name, convertTensor(source.view(), tensors_.at(name).dtype()).view());
+}
+
+std::vector<std::string> State::lowCopiesOf(std::string_view parameter) const {
+  std::vector<std::string> found;
+  for (const DType low : {DType::kBF16, DType::kF16})
+    if (std::string name = lowCopyName(parameter, low); isLowCopy(name)) found.push_back(std::move(name));
+  return found;
+}
+
+void State::lowCopiesAreStale(std::string_view parameter) {
+  if (lowCopies_.empty()) return;
+  for (const std::string& name : lowCopiesOf(parameter)) lowCopies_[name] = true;
+}
+
+void State::refreshLowCopiesOf(std::string_view parameter) {
+  for (const std::string& name : lowCopiesOf(parameter)) {
+    fillLowCopy(name);
+    lowCopies_[name] = false;
+  }
+}
+
+void State::beginLowCopies(const std::set<std::string>& names) {
+  for (auto& [name, stale] : lowCopies_) {
+    const bool used = names.contains(name);
+    if (used && stale) fillLowCopy(name);
+    stale = !used;
+  }
+}
+
 Result<Tensor> State::brought(const Tensor& onHost) const {
   if (device_->onHost() || onHost.dtype() == DType::kString) return onHost;
   SS_ASSIGN(Tensor tensor, makeTensor(*device_, onHost.dtype(), onHost.dims()));
@@ -44,6 +89,7 @@ Result<Tensor> State::brought(const Tensor& onHost) const {
 }
 
 Status State::set(std::string name, Tensor tensor) {
+  lowCopiesAreStale(name);
   SS_ASSIGN(tensors_[std::move(name)], brought(tensor));
   return {};
 }
@@ -82,6 +128,11 @@ Tensor State::read(const std::string& name) const {
 }
 
 void State::write(const std::string& name, const TensorView& contents) {
+  lowCopiesAreStale(name);
+  writeContents(name, contents);
+}
+
+void State::writeContents(const std::string& name, const TensorView& contents) {
   const Tensor& target = tensors_.at(name);
   if (contents.bytes() > 0) SS_CHECK(writeTensor(*device_, target.view(), contents).has_value());
 }
@@ -122,7 +173,8 @@ void State::commit(bool roundEnds, bool updated) {
 
 StateSnapshot State::copy() const {
   StateSnapshot snapshot{counters, {}};
-  for (const auto& [name, tensor] : tensors_) snapshot.tensors[name] = read(name).clone();
+  for (const auto& [name, tensor] : tensors_)
+    if (!isLowCopy(name)) snapshot.tensors[name] = read(name).clone();
   return snapshot;
 }
 
@@ -131,7 +183,9 @@ void State::restore(const StateSnapshot& snapshot) {
   const std::int64_t before = counters.updatesBefore;  // a setting of the run, not of a step
   counters = snapshot.counters;
   counters.updatesBefore = before;
+  for (auto& [name, stale] : lowCopies_) stale = true;
   for (auto& [name, tensor] : tensors_) {
+    if (isLowCopy(name)) continue;
     if (tensor.dtype() == DType::kString || tensor.bytes() == 0) continue;
     const auto it = snapshot.tensors.find(name);
     const bool same = it != snapshot.tensors.end() && it->second.dims() == tensor.dims();

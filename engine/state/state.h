@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,16 @@ class State {
   void write(const std::string& name, const TensorView& contents);
   std::int64_t bytes() const;
 
+  // --- copies of parameters in a low type (engine/ir/low_copy.h). They follow their parameter: obtain() makes them, copies
+  // of the state leave them out, and whatever changes the parameter but the step's own updates makes them stale.
+  bool isLowCopy(const std::string& name) const { return lowCopies_.contains(name); }
+  std::vector<std::string> lowCopiesOf(std::string_view parameter) const;
+  // A step of a plan begins that reads these copies and keeps them up to date: stale ones are made anew. All others are
+  // stale from here on, because the step may write their parameters.
+  void beginLowCopies(const std::set<std::string>& names);
+  // The contents of the parameter were changed in its memory.
+  void refreshLowCopiesOf(std::string_view parameter);
+
   // --- the running step
   // Saves the contents of `name` unless this step has saved them before. The copy belongs to the State; it is shared, so
   // that the undo log need not make another one.
@@ -92,12 +103,17 @@ class State {
 
  private:
   using Tensors = std::map<std::string, Tensor>;
+  Result<Tensor> obtainLowCopy(const Value& value);
+  void fillLowCopy(const std::string& name);
+  void lowCopiesAreStale(std::string_view parameter);
+  void writeContents(const std::string& name, const TensorView& contents);
   Result<Tensor> brought(const Tensor& onHost) const;  // the tensor itself on the CPU, else a copy on the device
 
   Device* device_ = &cpuDevice();
   Tensors tensors_;                                   // in the memory of device_
   std::map<Device*, Tensors> away_;                   // memory on other devices; its contents are out of date
   mutable Tensors copies_;                            // on the host, of what was read from a device
+  std::map<std::string, bool> lowCopies_;             // by name: whether it is stale
   std::vector<std::pair<std::string, Tensor>> kept_;  // on the host, in the order of the writes
 };
 

@@ -82,6 +82,7 @@ Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, b
                                             State& state) {
   SS_ASSIGN(const auto file, SafetensorsReader::open(path));
   const auto taken = [&](const std::string& name) {
+    if (state.isLowCopy(name)) return false;
     const ValueId id = imported.findValue(name);
     return resume || (id && imported.value(id).role == ValueRole::kInitializer);  // else optimizer state of another run
   };

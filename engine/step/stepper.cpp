@@ -58,6 +58,7 @@ Status Stepper::makeExecutor() {
     const Value& value = graph.value({i});
     if (!value.alive || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
     if (auto tensor = state.obtain(value); !tensor) return phase.fail(tensor.error());
+    if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
   }
   executor_ = std::make_unique<Executor>(
       graph, ExecutionPlan(variant_->plan),
@@ -87,6 +88,7 @@ Status Stepper::feed(const Batch& batch) {
   if (variant_->doesNotFit) return tl::make_unexpected(*variant_->doesNotFit);
   if (doesNotFit_) return tl::make_unexpected(*doesNotFit_);
   SS_TRY(context_.state.bring(executor_->device()));
+  context_.state.beginLowCopies(lowCopies_);
   place_ = ++context_.places;
   for (const ValueId id : graph().inputs())
     if (const auto it = batch.arrays.find(graph().value(id).name); it != batch.arrays.end())

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,7 +137,8 @@ class Stepper {
   mutable std::unique_ptr<KeyIndex> keys_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;
-  std::optional<NotePlan> notes_;  // what a step may note of its values
+  std::optional<NotePlan> notes_;    // what a step may note of its values
+  std::set<std::string> lowCopies_;  // of parameters, that the plan reads and writes
   StepTimes times_;
   std::optional<Error> doesNotFit_;     // with what binding takes: why no step may run
   std::int64_t touched_ = 0;            // bytes of the arena; 0: not measured yet

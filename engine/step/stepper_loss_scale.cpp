@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/build/loss_scale.h"
 #include "engine/snapshot/utf8.h"
@@ -9,6 +10,18 @@
 #include "engine/step/stepper.h"
 
 namespace stepscope {
+namespace {
+
+// A trained parameter that is the reason why not even the loss is finite; invalid: there is none.
+ValueId spoiltParameter(const Executor& executor, const SymbolicStep& step) {
+  const auto loss = step.loss ? executor.read(step.loss) : Result<Tensor>(Tensor());
+  if (!step.loss || !loss || std::isfinite(elementAsDouble(loss->view(), 0))) return {};
+  for (const ValueId id : step.trained)
+    if (const auto contents = executor.read(id); contents && holdsNotFinite(contents->view())) return id;
+  return {};
+}
+
+}  // namespace
 
 // Runs forward and backward pass with smaller and smaller factors, and puts back what they write.
 Status Stepper::findLossScale(const Batch& batch) {
@@ -82,6 +95,13 @@ void Stepper::tellOfSkippedUpdate(const LossScale& next) {
                                                     toUtf8(graph().node(graph().value(first).producer).op))
                                       : std::string("the gradients together are"),
                                 factor, after == factor ? ", which stays" : fmt::format("; it is {} from here on", after)));
+  if (const ValueId spoilt = spoiltParameter(*executor_, step())) {
+    alert.set_value(spoilt.index);
+    alert.set_message(fmt::format(
+        "update skipped: parameter '{}' holds NaN or infinity, and so do gradients at every loss scale; expected numbers; "
+        "hint: rewind, or load a checkpoint",
+        toUtf8(graph().value(spoilt).name)));
+  }
   context_.log.raiseAt(std::move(alert));
 }
 

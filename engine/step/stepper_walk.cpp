@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/exec/device_times.h"
+#include "engine/ir/low_copy.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/breakpoint.h"
 #include "engine/step/stepper.h"
@@ -80,10 +81,23 @@ Status Stepper::writeValue(ValueId id, const TensorView& contents) {
   // State is put back when the step is thrown away, like everything a step writes.
   const Value& named = graph().value(id);
   if (inStep_ && (named.role == ValueRole::kInitializer || named.role == ValueRole::kState)) context_.state.keep(named.name);
-  return executor_->write(id, contents, position_);
+  SS_TRY(executor_->write(id, contents, position_));
+  // A parameter, or its next version, which lies over it.
+  const int buffer = plan().bufferOfValue[static_cast<std::size_t>(id.index)];
+  if (buffer < 0 || lowCopies_.empty()) return {};
+  const Buffer& root = plan().buffers[static_cast<std::size_t>(plan().root(buffer))];
+  if (root.home != Home::kState) return {};
+  const std::string& parameter = graph().value(root.value).name;
+  if (inStep_)
+    for (const std::string& copy : context_.state.lowCopiesOf(parameter)) context_.state.keep(copy);
+  context_.state.refreshLowCopiesOf(parameter);
+  return {};
 }
 
 Status Stepper::write(ValueId id, const TensorView& contents) {
+  if (const std::string& name = graph().value(id).name; lowCopies_.contains(name))
+    return invalid(
+        fmt::format("value '{}': a copy that follows '{}'; expected an edit of the parameter", name, sourceOfLowCopy(name)));
   SS_TRY(writeValue(id, contents));
   if (inStep_) edits_.push_back({position_, id, Tensor(contents.dtype, contents.dims, nullptr, contents.data).clone()});
   return {};

@@ -34,6 +34,11 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
     if (!keepGradients_ || !contents)
       return fail(ErrorCode::kNotFound,
                   fmt::format("gradient of '{}': not kept; ask for gradients before the build", parameter));
+    // A gradient that the update reads in a low type is told in the type of the parameter, as PyTorch's .grad: the same
+    // number.
+    const Tensor* state = context_.state.find(parameter);
+    if (state && state->dtype() == DType::kF32 && isLow(contents->dtype()))
+      return withoutLossScale(convertTensor(contents->view(), DType::kF32));
     return withoutLossScale(contents->clone());
   }
   return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
@@ -51,7 +56,8 @@ std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
   }
   if (optimizer)
     for (const auto& [name, tensor] : context_.state.tensors())
-      if (tensor.dtype() != DType::kString) named[name] = context_.state.read(name).view();
+      if (tensor.dtype() != DType::kString && !context_.state.isLowCopy(name))
+        named[name] = context_.state.read(name).view();
   return named;
 }
 

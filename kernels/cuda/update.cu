@@ -235,6 +235,7 @@ Status inGroups(const std::vector<Place>& places, Run&& run) {
 }  // namespace update_cu
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
+  if (writesCopies(spec.attrs)) return notTaken(spec, "copies of the parameters in a low type");
   const bool several = spec.op == "AdamUpdates";
   const std::size_t shared = several ? 0 : 4;
   if (spec.inputs.size() < 6 || !takesShared(spec, shared, DType::kF32, false) ||
@@ -270,6 +271,7 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
+  if (writesCopies(spec.attrs)) return notTaken(spec, "copies of the parameters in a low type");
   const bool several = spec.op == "SgdUpdates";
   const std::size_t shared = several ? 0 : 3;
   if (spec.inputs.size() < 4 || !takesShared(spec, shared, DType::kF32, false) ||

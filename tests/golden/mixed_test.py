@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).parent / "mixed"
-LEAST_CASES = 8
+LEAST_CASES = 9
 FACTOR = 2
 
 

@@ -245,6 +245,21 @@ Operands sgd(Random& random, int round, Attributes& attrs) {
   return o;
 }
 
+/// The same with input `at`, the gradient, in a low type.
+template <typename Case>
+auto withLowGradient(Case one, std::size_t at, DType low) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    Operands o = one(random, round, attrs);
+    o.inputs[at] = convertTensor(o.inputs[at].view(), low);
+    return o;
+  };
+}
+
+Operands lowSquares(Random& random, int round, Attributes&) {
+  const Tensor x = floats(random, parameterDims(random, round), -1, 1);
+  return {{convertTensor(x.view(), round % 2 ? DType::kBF16 : DType::kF16)}, {{DType::kF32, {}}}};
+}
+
 }  // namespace
 
 std::vector<LoopCase> elementwiseLoops() {
@@ -331,10 +346,16 @@ std::vector<LoopCase> elementwiseLoops() {
       {"stepscope", "GeluGrad", geluGrad("none"), 1e-6, 1, "Erf"},
       {"stepscope", "GeluGrad", geluGrad("tanh"), 2e-6, 1, "Tanh"},
       {"stepscope", "Accumulate", accumulate, 1e-6, 0, ""},
+      {"stepscope", "Accumulate", withLowGradient(accumulate, 1, DType::kBF16), 1e-6, 0, "LowGradient"},
       {"stepscope", "AdamUpdate", adam(false), 2e-6, 0, ""},
+      {"stepscope", "AdamUpdate", withLowGradient(adam(false), 1, DType::kBF16), 2e-6, 0, "Bfloat16Gradient"},
+      {"stepscope", "AdamUpdate", withLowGradient(adam(false), 1, DType::kF16), 2e-6, 0, "Float16Gradient"},
       {"stepscope", "AdamUpdates", several(adam(false), 4, 3), 2e-6, -1, ""},
       {"stepscope", "LambUpdate", adam(true), 2e-6, 0, ""},
+      {"stepscope", "LambUpdate", withLowGradient(adam(true), 1, DType::kBF16), 2e-6, 0, "LowGradient"},
       {"stepscope", "SgdUpdate", sgd, 1e-6, 0, ""},
+      {"stepscope", "SgdUpdate", withLowGradient(sgd, 1, DType::kBF16), 1e-6, 0, "LowGradient"},
+      {"stepscope", "SquareSum", lowSquares, 1e-6, -1, "LowTypes"},
       {"stepscope", "SgdUpdates", several(sgd, 3, 2), 1e-6, -1, ""},
   };
   for (const char* op : {"Add", "Div", "Max", "Min", "Mul", "PRelu", "Sub"})

@@ -40,6 +40,17 @@ auto padding(bool pads) {
   };
 }
 
+// Float32 rows added to a table in bfloat16: rounded once more, so within a unit of its last place.
+Operands gatherIntoLow(Random& random, int round, Attributes&) {
+  const Dims data{1 + below(random, round % 5 == 4 ? 3000 : 60), 1 + below(random, round % 3 == 2 ? 1200 : 40)};
+  const Dims indices{2, 1 + below(random, 30)};
+  const Tensor table = floats(random, data, -1, 1);
+  return {{floats(random, {indices[0], indices[1], data[1]}, -1, 1),
+           integers<std::int64_t>(random, indices, -data[0], data[0] - 1), Tensor::ints(data),
+           convertTensor(table.view(), DType::kBF16)},
+          {{DType::kBF16, data}}};
+}
+
 Operands expand(Random& random, int round, Attributes&) {
   const Dims y = anyDims(random, round), x = broadcastOf(random, y);
   return {{floats(random, x, -1, 1), Tensor::ints(y)}, {{DType::kF32, y}}};
@@ -285,6 +296,7 @@ std::vector<LoopCase> movementLoops() {
       {"stepscope", "GatherElementsGrad", gatherElements(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true), 1e-6, -1, ""},
       {"stepscope", "GatherGrad", gather(true, true), 1e-6, 3, "Added"},
+      {"stepscope", "GatherGrad", gatherIntoLow, 8e-3, 3, "AddedToLow"},
       {"stepscope", "GatherNDGrad", gatherNd(true), 1e-6, -1, ""},
       {"stepscope", "ResizeGrad", resize(true), 1e-5, -1, ""},
       {"stepscope", "SliceGrad", slice(true), 0, -1, ""},

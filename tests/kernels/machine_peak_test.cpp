@@ -35,6 +35,18 @@ TEST(MachinePeak, IsMeasuredOncePerThreadCount) {
   EXPECT_EQ(machinePeak(2).threads, 2);
 }
 
+// A product of a low type has a peak of its own where a kernel computes in it; else it runs at that of float32.
+TEST(MachinePeak, OfALowTypeIsThatOfItsKernels) {
+  EXPECT_EQ(operationsPeak(1, 0, DType::kF16), 0) << "products of float16 are computed in float32";
+  MachinePeak peak;
+  peak.operationsPerSecond = 1e9;
+  EXPECT_EQ(peak.operationsIn(DType::kBF16), 1e9);
+  peak.bfloat16PerSecond = 2e9;
+  EXPECT_EQ(peak.operationsIn(DType::kBF16), 2e9);
+  EXPECT_EQ(peak.operationsIn(DType::kF16), 1e9);
+  EXPECT_EQ(machinePeak(1).bfloat16PerSecond > 0, operationsPeak(1, 0, DType::kBF16) > 0);
+}
+
 TEST(MachinePeak, EveryKindOfTrafficMoves) {
   for (const Traffic traffic : {Traffic::kSum, Traffic::kTriad, Traffic::kUpdate, Traffic::kCopy})
     for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{1000}, std::int64_t{1} << 20})

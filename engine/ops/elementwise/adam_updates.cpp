@@ -3,8 +3,8 @@
 namespace stepscope::ops {
 namespace {
 
-// Inputs: lr, step, scale?, then parameter, gradient, m, v of each parameter. Outputs: parameter', m', v' of each. Results
-// may lie over the parameter, m and v that they follow.
+// Inputs: lr, step, scale?, then parameter, gradient, m, v of each parameter. Outputs: parameter', m', v', copy? of each.
+// Results may lie over the parameter, m and v that they follow.
 constexpr UpdateLists kLists{.inputs = 4, .outputs = 3};
 
 Status inferShape(ShapeContext& c) { return inferUpdates(c, kLists); }

@@ -1,17 +1,18 @@
-#include "engine/ops/elementwise/common.h"
+#include "engine/ops/elementwise/updates.h"
 
 namespace stepscope::ops {
 namespace {
 
-// Inputs: parameter, gradient, m, v, lr, step, scale?. Outputs: parameter', m', v'. Output 0 may lie over input 0, output 1
-// over input 2 and output 2 over input 3. The gradient is multiplied by scale first; step counts updates from 1.
+// Inputs: parameter, gradient, m, v, lr, step, scale?. Outputs: parameter', m', v', copy? (see updates.h). Output 0 may lie
+// over input 0, output 1 over input 2 and output 2 over input 3. The gradient is multiplied by scale first; step counts
+// updates from 1.
 
 Status inferShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_TRY(shape_rules::sameAsInput0(c));
   for (std::size_t state = 1; state <= 2; ++state)
     if (c.hasOutput(state)) c.setOutput(state, c.inputDType(state + 1), c.inputShape(0));
-  return {};
+  return c.hasOutput(3) ? inferCopy(c, 3, 0) : Status();
 }
 
 }  // namespace
@@ -21,7 +22,7 @@ extern constexpr OpDef kLambUpdateOp{
     .domain = kInternalDomain,
     .doc = "LAMB (arXiv:1904.00962) with bias correction; attributes as AdamUpdate, weight decay is part of the update",
     .inputs = {6, 7},
-    .outputs = {1, 3},
+    .outputs = {1, 4},
     .category = OpCategory::kOptimizer,
     .precision = Precision::kF32,
     .hostInputs = kNoInputs,

@@ -1,9 +1,10 @@
-#include "engine/ops/elementwise/common.h"
+#include "engine/ops/elementwise/updates.h"
 
 namespace stepscope::ops {
 namespace {
 
-// Inputs: parameter, gradient, momentum?, lr, scale?, step?. Outputs: parameter', momentum'. Output 0 may lie over input 0,
+// Inputs: parameter, gradient, momentum?, lr, scale?, step?. Outputs: parameter', momentum', copy? (see
+// updates.h). Output 0 may lie over input 0,
 // and output 1 over input 2. The gradient is multiplied by scale first; step counts updates from 1, and at 1 dampening does
 // not apply.
 
@@ -11,7 +12,7 @@ Status inferShape(ShapeContext& c) {
   SS_TRY(requireFloat(c, 0));
   SS_TRY(shape_rules::sameAsInput0(c));
   if (c.hasOutput(1)) c.setOutput(1, c.hasInput(2) ? c.inputDType(2) : c.inputDType(0), c.inputShape(0));
-  return {};
+  return c.hasOutput(2) ? inferCopy(c, 2, 0) : Status();
 }
 
 }  // namespace
@@ -21,7 +22,7 @@ extern constexpr OpDef kSgdUpdateOp{
     .domain = kInternalDomain,
     .doc = "PyTorch's SGD; attributes momentum, dampening, nesterov, weight_decay",
     .inputs = {4, 6},
-    .outputs = {1, 2},
+    .outputs = {1, 3},
     .absentInputs = bit(2),
     .category = OpCategory::kOptimizer,
     .precision = Precision::kF32,

@@ -3,8 +3,9 @@
 namespace stepscope::ops {
 namespace {
 
-// Inputs: lr, scale?, step?, then parameter, gradient, momentum? of each parameter. Outputs: parameter', momentum' of each,
-// the second absent where the momentum is. Results may lie over the parameter and the momentum that they follow.
+// Inputs: lr, scale?, step?, then parameter, gradient, momentum? of each parameter. Outputs: parameter', momentum',
+// copy? of each, the second absent where the momentum is. Results may lie over the parameter and the momentum that they
+// follow.
 constexpr UpdateLists kLists{.inputs = 3, .outputs = 2};
 
 Status inferShape(ShapeContext& c) { return inferUpdates(c, kLists); }

@@ -29,6 +29,16 @@ Status inferShape(ShapeContext& c) {
   return {};
 }
 
+// What is added up in float32 is rounded once into the type of the addend.
+Status inferGradShape(ShapeContext& c) {
+  if (!c.hasInput(3)) return gradientShapedByInput2(c);
+  const DType rows = c.inputDType(0), addend = c.inputDType(3);
+  if (rows != addend && !(rows == DType::kF32 && isLow(addend)))
+    return c.error("addend of type " + std::string(dtypeName(addend)) + " for rows of " + std::string(dtypeName(rows)) +
+                   "; the same, or a low type for float32");
+  return outputShapedByInput(c, 2, addend);
+}
+
 Status gradient(GradientContext& g) {
   g.setGradient(0, g.internal("GatherGrad", {g.dy(0), g.x(1), g.shapeOf(g.x(0))}, {{"axis", g.attrs().integer("axis", 0)}}));
   return {};
@@ -71,13 +81,13 @@ constexpr OpDef kGatherGradOp{
     .domain = kInternalDomain,
     .doc =
         "dx of Gather: dy added at indices along `axis`, duplicates in order; inputs dy, indices, shape of x, addend? (what "
-        "it is added to).",
+        "it is added to; its type is that of the result).",
     .inputs = {3, 4},
     .outputs = {1, 1},
     .category = OpCategory::kMovement,
     .precision = Precision::kWide,
     .hostInputs = bit(2),
-    .inferShape = gradientShapedByInput2,
+    .inferShape = inferGradShape,
     .noGradientReason = "second derivatives are not built",
     .differentiableInputs = kAllInputs,
     .inPlaceInputs = bit(3),

@@ -1,10 +1,11 @@
-// AdamUpdate, of one parameter and of several, and LambUpdate in float with the factors of the step in double. Results that
+// AdamUpdate, of one parameter and of several, and LambUpdate in float with the factors of the step in double. Gradients may
+// lie in a low type, and a copy of the parameter may be written in one: block by block, in the first cache. Results that
 // lie beside their operands and exceed the caches are written past them: they are read next in the step after this one.
 #include <array>
 #include <cmath>
 
+#include "kernels/cpu/loops/low_operands.h"
 #include "kernels/cpu/loops/members.h"
-#include "kernels/cpu/loops/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
 namespace stepscope::cpu {
@@ -66,28 +67,40 @@ SS_CLONES void lambBlock(const Factors& factors, float step, const float* p, con
 }
 
 struct Operands {
-  const float *p, *g, *m, *v;
+  const float *p, *m, *v;
+  FloatSource g;
   float *np, *nm, *nv;
+  FloatTarget copy;
   bool beside;  // no result lies over its operand
 };
-Operands operandsOf(const KernelCall& call, std::size_t in = 0, std::size_t out = 0) {
-  Operands o{input(call, in),   input(call, in + 1),   input(call, in + 2),   input(call, in + 3),
-             output(call, out), output(call, out + 1), output(call, out + 2), false};
+Operands operandsOf(const KernelCall& call, bool copies, std::size_t in = 0, std::size_t out = 0) {
+  Operands o{input(call, in),
+             input(call, in + 2),
+             input(call, in + 3),
+             FloatSource(call.inputs[in + 1]),
+             output(call, out),
+             output(call, out + 1),
+             output(call, out + 2),
+             copies ? FloatTarget(call.outputs[out + 3]) : FloatTarget(),
+             false};
   o.beside = o.np != o.p && o.nm != o.m && o.nv != o.v;
   return o;
 }
 
-// block(at, n, np, nm, nv) for blocks of the elements from `begin` to `end`.
+// block(at, n, g, np, nm, nv) for blocks of the elements from `begin` to `end`; g: their gradients.
 template <typename Block>
 void updateRange(const Operands& o, std::int64_t begin, std::int64_t end, bool stream, Block&& block) {
-  std::array<float, kBlock> p, m, v;
+  std::array<float, kBlock> p, m, v, wide;
   for (std::int64_t at = begin; at < end; at += kBlock) {
     const std::int64_t n = std::min(kBlock, end - at);
+    const float* g = o.g.read(at, n, wide.data());
     if (!stream) {
-      block(at, n, o.np + at, o.nm + at, o.nv + at);
+      block(at, n, g, o.np + at, o.nm + at, o.nv + at);
+      o.copy.write(at, n, o.np + at);
       continue;
     }
-    block(at, n, p.data(), m.data(), v.data());
+    block(at, n, g, p.data(), m.data(), v.data());
+    o.copy.write(at, n, p.data());
     streamCopy(o.np + at, p.data(), n);
     streamCopy(o.nm + at, m.data(), n);
     streamCopy(o.nv + at, v.data(), n);
@@ -128,10 +141,14 @@ Status checkShared(const KernelSpec& spec, std::size_t shared) {
 }
 
 // The operands of one parameter, from input `in` and output `out` on.
-Status checkOperands(const KernelSpec& spec, std::size_t in = 0, std::size_t out = 0) {
+Status checkOperands(const KernelSpec& spec, bool copies, std::size_t in = 0, std::size_t out = 0) {
   if (!takesInput(spec, in) || spec.outputs.size() < out + 3) return notTaken(spec, "operands other than float32");
   const std::int64_t count = elementCount(spec.inputs[in].dims);
-  for (std::size_t i = 1; i < 4; ++i)
+  if (!spec.inputPresent(in + 1) || !takesAnyFloat(spec.inputs[in + 1], count))
+    return notTaken(spec, "a gradient of another size or type");
+  if (copies && (!spec.outputPresent(out + 3) || !takesAnyFloat(spec.outputs[out + 3], count)))
+    return notTaken(spec, "a copy of another size or type");
+  for (std::size_t i = 2; i < 4; ++i)
     if (!spec.inputPresent(in + i) || !takesOptional(spec, in + i, count)) return notTaken(spec, "states of another size");
   for (std::size_t i = 0; i < 3; ++i)
     if (!spec.outputPresent(out + i) || !takesOptionalOutput(spec, out + i, count))
@@ -143,24 +160,27 @@ Status checkOperands(const KernelSpec& spec, std::size_t in = 0, std::size_t out
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 4));
-  SS_TRY(checkOperands(spec));
+  const bool copies = writesCopies(spec.attrs);
+  SS_TRY(checkOperands(spec, copies));
   const AdamParams params(spec.attrs);
-  return makeBodyKernel("vector loop",
-                        [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) {
-                          const Factors f = factorsOf(params, call, false);
-                          const Operands o = operandsOf(call);
-                          update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
-                            adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
-                          });
-                        });
+  return makeBodyKernel(
+      "vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) {
+        const Factors f = factorsOf(params, call, false);
+        const Operands o = operandsOf(call, copies);
+        update(o, count, threads, [&](std::int64_t at, std::int64_t n, const float* g, float* np, float* nm, float* nv) {
+          adamBlock(f, o.p + at, g, o.m + at, o.v + at, np, nm, nv, n);
+        });
+      });
 }
 
 Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
-  constexpr std::size_t kShared = 3, kInputs = 4, kOutputs = 3;
+  constexpr std::size_t kShared = 3, kInputs = 4;
+  const bool copies = writesCopies(spec.attrs);
+  const std::size_t results = copies ? 4 : 3;  // of a parameter
   SS_TRY(checkShared(spec, 0));
   Members members;
   for (std::size_t in = kShared; in < spec.inputs.size(); in += kInputs) {
-    SS_TRY(checkOperands(spec, in, members.count() * kOutputs));
+    SS_TRY(checkOperands(spec, copies, in, members.count() * results));
     members.add(elementCount(spec.inputs[in].dims));
   }
   const AdamParams params(spec.attrs);
@@ -169,10 +189,11 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
     parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64,
                   [&](int, std::int64_t begin, std::int64_t end) {
                     members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) {
-                      const Operands o = operandsOf(call, kShared + m * kInputs, m * kOutputs);
-                      updateRange(o, from, to, false, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
-                        adamBlock(f, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
-                      });
+                      const Operands o = operandsOf(call, copies, kShared + m * kInputs, m * results);
+                      updateRange(o, from, to, false,
+                                  [&](std::int64_t at, std::int64_t n, const float* g, float* np, float* nm, float* nv) {
+                                    adamBlock(f, o.p + at, g, o.m + at, o.v + at, np, nm, nv, n);
+                                  });
                     });
                   });
   });
@@ -180,18 +201,20 @@ Result<std::unique_ptr<Kernel>> makeAdamUpdates(const KernelSpec& spec) {
 
 Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 4));
-  SS_TRY(checkOperands(spec));
+  const bool copies = writesCopies(spec.attrs);
+  SS_TRY(checkOperands(spec, copies));
   const AdamParams params(spec.attrs);
   const std::int64_t count = elementCount(spec.inputs[0].dims), chunk = 16 * kBlock, chunks = (count + chunk - 1) / chunk;
   const auto body = [=, threads = spec.threads](const KernelCall& call) {
     const Factors f = factorsOf(params, call, true);
-    const Operands o = operandsOf(call);
+    const Operands o = operandsOf(call, copies);
     // Both norms before anything is written: results may lie over operands. Chunks make the sums independent of the threads.
     auto* norms = reinterpret_cast<Norms*>(call.workspace.data());
     parallelRows(chunks, chunk, threads, [&](std::int64_t begin, std::int64_t end) {
+      std::array<float, 16 * kBlock> wide;
       for (std::int64_t c = begin; c < end; ++c) {
-        const std::int64_t at = c * chunk;
-        norms[c] = lambNorms(f, o.p + at, o.g + at, o.m + at, o.v + at, std::min(chunk, count - at));
+        const std::int64_t at = c * chunk, n = std::min(chunk, count - at);
+        norms[c] = lambNorms(f, o.p + at, o.g.read(at, n, wide.data()), o.m + at, o.v + at, n);
       }
     });
     Norms total;
@@ -201,8 +224,8 @@ Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
     }
     const double trust = total.parameter > 0 && total.update > 0 ? std::sqrt(total.parameter / total.update) : 1;
     const auto step = static_cast<float>(elementAsDouble(call.inputs[4], 0) * trust);
-    update(o, count, threads, [&](std::int64_t at, std::int64_t n, float* np, float* nm, float* nv) {
-      lambBlock(f, step, o.p + at, o.g + at, o.m + at, o.v + at, np, nm, nv, n);
+    update(o, count, threads, [&](std::int64_t at, std::int64_t n, const float* g, float* np, float* nm, float* nv) {
+      lambBlock(f, step, o.p + at, g, o.m + at, o.v + at, np, nm, nv, n);
     });
   };
   return makeBodyKernel("vector loop", body, static_cast<std::size_t>(chunks) * sizeof(Norms));

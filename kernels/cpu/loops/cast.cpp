@@ -1,5 +1,5 @@
 // Cast between float32 and bool, int32, int64, float64, float16, bfloat16, in the directions that do not saturate.
-#include "kernels/cpu/loops/support.h"
+#include "kernels/cpu/loops/low_operands.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -18,7 +18,7 @@ SS_CLONES void castLoop(const void* from, void* to, std::int64_t count) {
 
 struct Entry {
   DType from, to;
-  void (*loop)(const void*, void*, std::int64_t);
+  ConvertLoop loop;
 };
 template <typename From, typename To>
 constexpr Entry entry() {
@@ -43,6 +43,12 @@ const Entry kEntries[] = {
 };
 
 }  // namespace
+
+ConvertLoop convertLoop(DType from, DType to) {
+  for (const Entry& entry : kEntries)
+    if (entry.from == from && entry.to == to) return entry.loop;
+  return nullptr;
+}
 
 Result<std::unique_ptr<Kernel>> makeCast(const KernelSpec& spec) {
   if (spec.inputs.empty() || spec.outputs.empty() || spec.inputs[0].dynamic || spec.outputs[0].dynamic)

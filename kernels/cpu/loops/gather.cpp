@@ -1,9 +1,12 @@
 // Gather and GatherGrad, FlattenAndUnpad and PadAndUnflatten. An index out of range is left to the reference kernel, which
 // names it.
+#include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "kernels/cpu/loops/low_operands.h"
 #include "kernels/cpu/loops/prefetch.h"
-#include "kernels/cpu/loops/support.h"
+#include "kernels/reference/movement/common.h"
 
 namespace stepscope::cpu {
 namespace {
@@ -66,6 +69,62 @@ Result<Extents> rowsOf(const KernelSpec& spec, const Dims& padded, const Operand
                   indices.dtype == DType::kI64};
   if (elementCount(rows) != e.picks * e.inner) return notTaken(spec, "a result of another size");
   return e;
+}
+
+// Names the first index that is out of range.
+Status wrongIndex(const KernelSpec& spec, const KernelCall& call, const Extents& e) {
+  for (std::int64_t k = 0; k < e.picks; ++k) {
+    const std::int64_t index = e.wide ? input<std::int64_t>(call, 1)[k] : input<std::int32_t>(call, 1)[k];
+    if (index < -e.extent || index >= e.extent) return reference::indexError(spec, index, k, e.extent);
+  }
+  return {};
+}
+
+// Float32 rows that are added to a result in a low type: those of one row are added up in float32, in the order of their
+// indices, and the sum is rounded once.
+Result<std::unique_ptr<Kernel>> makeLowGatherGrad(const KernelSpec& spec) {
+  const DType low = spec.outputs[0].dtype;
+  if (!takesInput(spec, 0) || !takesInput(spec, 3, low) || !takesOutput(spec, 0, low) ||
+      elementCount(spec.inputs[3].dims) != elementCount(spec.outputs[0].dims))
+    return notTaken(spec, "rows other than float32, or an addend of another size or type");
+  SS_ASSIGN(const Extents e, extentsOf(spec, spec.outputs[0].dims, spec.inputs[1], spec.inputs[0].dims));
+  if (e.outer != 1) return notTaken(spec, "an axis behind others");
+  struct Pick {
+    std::int64_t row, pick;
+    bool operator<(const Pick& other) const { return row != other.row ? row < other.row : pick < other.pick; }
+  };
+  const auto body = [=, threads = spec.threads](const KernelCall& call) -> Status {
+    const float* dy = input(call, 0);
+    const auto* addend = input<std::byte>(call, 3);
+    auto* dx = output<std::byte>(call, 0);
+    const FloatSource before(call.inputs[3]);
+    const FloatTarget after(call.outputs[0]);
+    const std::span<Pick> picks(reinterpret_cast<Pick*>(call.workspace.data()), static_cast<std::size_t>(e.picks));
+    const bool good = withIndices(call, e, [&](const auto& index) {
+      for (std::int64_t k = 0; k < e.picks; ++k) picks[static_cast<std::size_t>(k)] = {index(k), k};
+      std::sort(picks.begin(), picks.end());
+      parallelRows(e.extent, e.inner, threads, [&](std::int64_t begin, std::int64_t end) {
+        const std::size_t row = static_cast<std::size_t>(e.inner) * dtypeSize(low);
+        if (addend != dx)
+          std::memcpy(dx + static_cast<std::size_t>(begin) * row, addend + static_cast<std::size_t>(begin) * row,
+                      static_cast<std::size_t>(end - begin) * row);
+        std::array<float, 1024> room, sum;
+        auto at = std::lower_bound(picks.begin(), picks.end(), Pick{begin, 0});
+        while (at != picks.end() && at->row < end) {
+          const auto last = std::find_if(at, picks.end(), [&](const Pick& pick) { return pick.row != at->row; });
+          for (std::int64_t i = 0; i < e.inner; i += 1024) {
+            const std::int64_t n = std::min<std::int64_t>(1024, e.inner - i), place = at->row * e.inner + i;
+            std::copy_n(before.read(place, n, room.data()), n, sum.data());
+            for (auto pick = at; pick != last; ++pick) addRun(sum.data(), dy + pick->pick * e.inner + i, n);
+            after.write(place, n, sum.data());
+          }
+          at = last;
+        }
+      });
+    });
+    return good ? Status{} : wrongIndex(spec, call, e);
+  };
+  return makeBodyKernel("row sums rounded once", body, static_cast<std::size_t>(e.picks) * sizeof(Pick));
 }
 
 bool canCopy(const KernelSpec& spec) {
@@ -146,6 +205,7 @@ Result<std::unique_ptr<Kernel>> makeFlattenAndUnpad(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeGatherGrad(const KernelSpec& spec) {
+  if (spec.inputPresent(3) && !spec.outputs.empty() && isLow(spec.outputs[0].dtype)) return makeLowGatherGrad(spec);
   if (spec.inputs.size() < 2 || !takesInput(spec, 0) || !takesOutput(spec, 0))
     return notTaken(spec, "elements other than float32");
   if (!takesOptional(spec, 3, elementCount(spec.outputs[0].dims)))

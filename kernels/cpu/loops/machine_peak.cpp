@@ -84,16 +84,16 @@ double trafficPeak(std::int64_t bytes, Traffic traffic, int threads, double seco
   return static_cast<double>(n * moved) / best;
 }
 
-double operationsPeak(int threads, double seconds) {
+double operationsPeak(int threads, double seconds, DType dtype) {
   constexpr std::int64_t kSide = 1024;
-  const Tensor a(DType::kF32, {kSide, kSide}), b(DType::kF32, {kSide, kSide}), y(DType::kF32, {kSide, kSide});
+  const Tensor a(dtype, {kSide, kSide}), b(dtype, {kSide, kSide}), y(dtype, {kSide, kSide});
   KernelSpec spec;
   spec.op = "MatMul";
   spec.threads = threads;
-  spec.inputs = {{DType::kF32, a.dims(), false, {}}, {DType::kF32, b.dims(), false, {}}};
-  spec.outputs = {{DType::kF32, y.dims(), false, {}}};
+  spec.inputs = {{dtype, a.dims(), false, {}}, {dtype, b.dims(), false, {}}};
+  spec.outputs = {{dtype, y.dims(), false, {}}};
   const auto kernel = makeKernel(Backend::kCpu, spec);
-  if (!kernel || (*kernel)->implementation() == "reference") return 0;
+  if (!kernel || (*kernel)->implementation() == "reference" || (*kernel)->implementation().ends_with("in float32")) return 0;
   const Tensor workspace(DType::kU8, {static_cast<std::int64_t>((*kernel)->workspaceBytes()) + 64});
   const std::array<TensorView, 2> inputs{a.view(), b.view()};
   std::array<TensorView, 1> outputs{y.view()};
@@ -111,6 +111,7 @@ MachinePeak measureMachinePeak(int threads) {
   MachinePeak peak;
   peak.threads = threads;
   peak.operationsPerSecond = operationsPeak(threads, 0.05);
+  peak.bfloat16PerSecond = operationsPeak(threads, 0.05, DType::kBF16);
   const std::int64_t core = cacheSize(_SC_LEVEL2_CACHE_SIZE, kMiB) * threads, shared = cacheSize(_SC_LEVEL3_CACHE_SIZE, 0);
   const std::int64_t spare = static_cast<std::int64_t>(sysconf(_SC_AVPHYS_PAGES)) / 2 * sysconf(_SC_PAGESIZE);
   const std::int64_t beyond =
@@ -126,6 +127,8 @@ MachinePeak measureMachinePeak(int threads) {
   }
   // Once more, some time later: a neighbour on the machine may have disturbed the first try.
   peak.operationsPerSecond = std::max(peak.operationsPerSecond, operationsPeak(threads, 0.05));
+  if (peak.bfloat16PerSecond > 0)
+    peak.bfloat16PerSecond = std::max(peak.bfloat16PerSecond, operationsPeak(threads, 0.05, DType::kBF16));
   peak.ns = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begin).count();
   return peak;
 }

@@ -1,4 +1,5 @@
-// What this machine can do, measured: f32 operations per second, and bytes per second from its caches and its memory.
+// What this machine can do, measured: operations per second of products in float32 and in bfloat16, and bytes per second
+// from its caches and its memory.
 //
 // Operations  a matrix product of 1024 x 1024 x 1024 through the list of fast kernels (oneDNN); a multiply-add counts as
 // two. Bytes       y[i] = a[i] + 3 b[i] (triad), y[i] = a[i] + 3 y[i] (update), y[i] = 3 a[i] (copy) or the sum of a[i] over
@@ -13,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/dtype.h"
+
 namespace stepscope::cpu {
 
 enum class Traffic { kSum, kTriad, kUpdate, kCopy };  // bytes that are written: none, one third, one third, one half
@@ -20,8 +23,9 @@ enum class Traffic { kSum, kTriad, kUpdate, kCopy };  // bytes that are written:
 // Bytes per second over a working set of `bytes`.
 double trafficPeak(std::int64_t bytes, Traffic traffic, int threads, double seconds);
 
-// Operations per second; 0 when there is no fast matrix product.
-double operationsPeak(int threads, double seconds);
+// Operations per second of products of this type; 0 when there is no fast matrix product that computes in it. There is none
+// in float16, and one in bfloat16 where the processor has its dot products or tiles.
+double operationsPeak(int threads, double seconds, DType dtype = DType::kF32);
 
 struct MemoryLevel {
   std::string_view name;      // "core caches": those of one core each · "shared cache" · "memory"
@@ -34,6 +38,13 @@ struct MemoryLevel {
 struct MachinePeak {
   int threads = 0;
   double operationsPerSecond = 0;
+  double bfloat16PerSecond = 0;  // 0: products in it are computed in float32
+
+  // Of products whose operands are of this type.
+  double operationsIn(DType dtype) const {
+    return dtype == DType::kBF16 && bfloat16PerSecond > 0 ? bfloat16PerSecond : operationsPerSecond;
+  }
+
   std::vector<MemoryLevel> levels;  // fastest first, memory last
   std::int64_t ns = 0;              // what measuring took
 };

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/loops/axis_runs.h"
 #include "kernels/cpu/loops/lanes_last.h"
+#include "kernels/cpu/loops/low_operands.h"
 #include "kernels/cpu/loops/support.h"
 #include "kernels/cpu/loops/vector_math.h"
 
@@ -351,6 +352,7 @@ Result<std::unique_ptr<Kernel>> makeTileGrad(const KernelSpec& spec) {
 }
 
 Result<std::unique_ptr<Kernel>> makeSquareSum(const KernelSpec& spec) {
+  if (!spec.inputs.empty() && isLow(spec.inputs[0].dtype)) return makeLowSquareSum(spec);
   if (!takesInput(spec, 0) || !takesOutput(spec, 0) || elementCount(spec.outputs[0].dims) != 1 ||
       spec.inputs[0].dims.size() > 63)
     return notTaken(spec, "operands other than a float32 tensor and a scalar");

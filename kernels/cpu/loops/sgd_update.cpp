@@ -1,10 +1,15 @@
-// SgdUpdate, of one parameter and of several, with momentum, dampening and Nesterov's form.
+// SgdUpdate, of one parameter and of several, with momentum, dampening and Nesterov's form. Gradients may lie in a low type,
+// and a copy of the parameter may be written in one: block by block, in the first cache.
+#include <array>
+
+#include "kernels/cpu/loops/low_operands.h"
 #include "kernels/cpu/loops/members.h"
-#include "kernels/cpu/loops/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
 namespace stepscope::cpu {
 namespace {
+
+constexpr std::int64_t kBlock = 1024;
 
 struct Factors {
   float lr = 0, scale = 1, decay = 0, momentum = 0, fresh = 1;  // buffer' = momentum * buffer + fresh * g
@@ -54,16 +59,24 @@ Factors factorsOf(const SgdParams& params, const KernelCall& call, std::size_t s
   return f;
 }
 
-// Elements `at` to `end` of the parameter whose operands begin with input `in` and output `out`.
-void update(const Factors& f, const KernelCall& call, std::size_t in, std::size_t out, std::int64_t at, std::int64_t end) {
-  const float *p = input(call, in) + at, *g = input(call, in + 1) + at;
-  float* np = output(call, out) + at;
-  if (!call.inputPresent(in + 2))
-    plainLoop(f, p, g, np, end - at);
-  else if (f.first)
-    firstLoop(f, p, g, np, output(call, out + 1) + at, end - at);
-  else
-    momentumLoop(f, p, g, input(call, in + 2) + at, np, output(call, out + 1) + at, end - at);
+// Elements `begin` to `end` of the parameter whose operands begin with input `in` and output `out`.
+void update(const Factors& f, const KernelCall& call, bool copies, std::size_t in, std::size_t out, std::int64_t begin,
+            std::int64_t end) {
+  const FloatSource gradient(call.inputs[in + 1]);
+  const FloatTarget copy = copies ? FloatTarget(call.outputs[out + 2]) : FloatTarget();
+  std::array<float, kBlock> wide;
+  for (std::int64_t at = begin; at < end; at += kBlock) {
+    const std::int64_t n = std::min(kBlock, end - at);
+    const float *p = input(call, in) + at, *g = gradient.read(at, n, wide.data());
+    float* np = output(call, out) + at;
+    if (!call.inputPresent(in + 2))
+      plainLoop(f, p, g, np, n);
+    else if (f.first)
+      firstLoop(f, p, g, np, output(call, out + 1) + at, n);
+    else
+      momentumLoop(f, p, g, input(call, in + 2) + at, np, output(call, out + 1) + at, n);
+    copy.write(at, n, np);
+  }
 }
 
 Status checkShared(const KernelSpec& spec, std::size_t shared) {
@@ -73,13 +86,15 @@ Status checkShared(const KernelSpec& spec, std::size_t shared) {
   return {};
 }
 
-Status checkOperands(const KernelSpec& spec, std::size_t in, std::size_t out) {
-  if (!takesInput(spec, in) || !takesInput(spec, in + 1) || !takesOutput(spec, out))
+Status checkOperands(const KernelSpec& spec, bool copies, std::size_t in, std::size_t out) {
+  if (!takesInput(spec, in) || !spec.inputPresent(in + 1) || !takesOutput(spec, out))
     return notTaken(spec, "operands other than float32");
   const std::int64_t count = elementCount(spec.inputs[in].dims);
-  if (elementCount(spec.inputs[in + 1].dims) != count || elementCount(spec.outputs[out].dims) != count ||
-      spec.inputPresent(in + 2) != spec.outputPresent(out + 1) || !takesOptional(spec, in + 2, count) ||
-      !takesOptionalOutput(spec, out + 1, count))
+  if (!takesAnyFloat(spec.inputs[in + 1], count)) return notTaken(spec, "a gradient of another size or type");
+  if (copies && (!spec.outputPresent(out + 2) || !takesAnyFloat(spec.outputs[out + 2], count)))
+    return notTaken(spec, "a copy of another size or type");
+  if (elementCount(spec.outputs[out].dims) != count || spec.inputPresent(in + 2) != spec.outputPresent(out + 1) ||
+      !takesOptional(spec, in + 2, count) || !takesOptionalOutput(spec, out + 1, count))
     return notTaken(spec, "states of another size");
   return {};
 }
@@ -90,22 +105,25 @@ constexpr std::int64_t kCost = 2;  // of an element, in elements of a plain loop
 
 Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
   SS_TRY(checkShared(spec, 3));
-  SS_TRY(checkOperands(spec, 0, 0));
+  const bool copies = writesCopies(spec.attrs);
+  SS_TRY(checkOperands(spec, copies, 0, 0));
   const SgdParams params(spec.attrs);
-  return makeBodyKernel("vector loop",
-                        [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) {
-                          const Factors f = factorsOf(params, call, 3);
-                          parallelParts(count, partsOf(count, kCost, threads), 64,
-                                        [&](int, std::int64_t at, std::int64_t end) { update(f, call, 0, 0, at, end); });
-                        });
+  return makeBodyKernel(
+      "vector loop", [=, count = elementCount(spec.inputs[0].dims), threads = spec.threads](const KernelCall& call) {
+        const Factors f = factorsOf(params, call, 3);
+        parallelParts(count, partsOf(count, kCost, threads), 64,
+                      [&](int, std::int64_t at, std::int64_t end) { update(f, call, copies, 0, 0, at, end); });
+      });
 }
 
 Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
-  constexpr std::size_t kShared = 3, kInputs = 3, kOutputs = 2;
+  constexpr std::size_t kShared = 3, kInputs = 3;
+  const bool copies = writesCopies(spec.attrs);
+  const std::size_t results = copies ? 3 : 2;  // of a parameter
   SS_TRY(checkShared(spec, 0));
   Members members;
   for (std::size_t in = kShared; in < spec.inputs.size(); in += kInputs) {
-    SS_TRY(checkOperands(spec, in, members.count() * kOutputs));
+    SS_TRY(checkOperands(spec, copies, in, members.count() * results));
     members.add(elementCount(spec.inputs[in].dims));
   }
   const SgdParams params(spec.attrs);
@@ -114,7 +132,7 @@ Result<std::unique_ptr<Kernel>> makeSgdUpdates(const KernelSpec& spec) {
     parallelParts(members.total(), partsOf(members.total(), kCost, threads), 64,
                   [&](int, std::int64_t begin, std::int64_t end) {
                     members.within(begin, end, [&](std::size_t m, std::int64_t from, std::int64_t to) {
-                      update(f, call, kShared + m * kInputs, m * kOutputs, from, to);
+                      update(f, call, copies, kShared + m * kInputs, m * results, from, to);
                     });
                   });
   });

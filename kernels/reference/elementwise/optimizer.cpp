@@ -87,6 +87,11 @@ void storeOutput(const KernelCall& call, std::size_t output, std::int64_t i, dou
   if (call.outputPresent(output)) E::store(call.outputs[output], i, value);
 }
 
+// The parameter as it was stored, rounded once more.
+void storeCopy(const KernelCall& call, std::size_t output, std::int64_t i) {
+  if (call.outputPresent(output)) storeElement(call.outputs[output], i, elementAsDouble(call.outputs[0], i));
+}
+
 Status sgdUpdate(const KernelSpec& spec, const KernelCall& call) {
   SS_TRY(checkOperands(spec, call, 4, {0, 1, 2}));
   const SgdParams params(spec.attrs);
@@ -113,6 +118,7 @@ Status sgdUpdate(const KernelSpec& spec, const KernelCall& call) {
         g = params.nesterov ? g + params.momentum * buffer : buffer;
       }
       E::store(call.outputs[0], i, p - lr * g);
+      storeCopy(call, 2, i);
     }
   });
   return {};
@@ -152,6 +158,7 @@ Status adamUpdate(const KernelSpec& spec, const KernelCall& call) {
       const double v = params.beta2 * E::load(call.inputs[3], i) + (1 - params.beta2) * g * g;
       const double denominator = std::sqrt(v) / std::sqrt(in.correction2) + params.eps;
       E::store(call.outputs[0], i, p - in.lr / in.correction1 * m / denominator);
+      storeCopy(call, 3, i);
       storeOutput<E>(call, 1, i, m);
       storeOutput<E>(call, 2, i, v);
     }
@@ -184,6 +191,7 @@ Status lambUpdate(const KernelSpec& spec, const KernelCall& call) {
     for (std::int64_t i = 0; i < count; ++i) {
       const double u = update(i);
       E::store(call.outputs[0], i, p - in.lr * trust * u);
+      storeCopy(call, 3, i);
       storeOutput<E>(call, 1, i, m);
       storeOutput<E>(call, 2, i, v);
     }
@@ -205,8 +213,12 @@ Status updates(const KernelSpec& spec, const KernelCall& call, std::size_t own, 
   }
   return {};
 }
-Status adamUpdates(const KernelSpec& spec, const KernelCall& call) { return updates(spec, call, 4, 3, adamUpdate); }
-Status sgdUpdates(const KernelSpec& spec, const KernelCall& call) { return updates(spec, call, 3, 2, sgdUpdate); }
+Status adamUpdates(const KernelSpec& spec, const KernelCall& call) {
+  return updates(spec, call, 4, writesCopies(spec.attrs) ? 4 : 3, adamUpdate);
+}
+Status sgdUpdates(const KernelSpec& spec, const KernelCall& call) {
+  return updates(spec, call, 3, writesCopies(spec.attrs) ? 3 : 2, sgdUpdate);
+}
 
 Status squareSum(const KernelSpec& spec, const KernelCall& call) {
   const bool low = call.inputs[0].dtype == DType::kF16 || call.inputs[0].dtype == DType::kBF16;

@@ -7,9 +7,10 @@
 // v, lr, step,
 //            scale?.  SgdUpdates, AdamUpdates: the last three first, then the others of each parameter. lr and scale are
 //            float scalars, step an int64 scalar that counts updates from 1.
-// Outputs    parameter', momentum' or parameter', m', v', for each parameter. Results may lie over the parameter and the
-// states that they
-//            follow.
+// Outputs    parameter', momentum' or parameter', m', v', for each parameter; with attribute copies, copy behind them:
+//            parameter' rounded to nearest in the type of that output, float16 or bfloat16 (pass keep_low_weights). Results
+//            may lie over the parameter and the states that they follow.
+// Types      the gradient may be float16 or bfloat16 where the parameter is float32.
 // Numerics   in double; every state is rounded once to its own type. The fast kernels take the factors of the step in double
 // and
 //            calculate elements in float.
@@ -37,5 +38,8 @@ struct AdamParams {
   bool decoupled = false;
   explicit AdamParams(const Attributes& attrs);
 };
+
+// Whether each parameter has a copy behind its other results.
+inline bool writesCopies(const Attributes& attrs) { return attrs.integer("copies", 0) != 0; }
 
 }  // namespace stepscope

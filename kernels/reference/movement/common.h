@@ -159,7 +159,8 @@ template <typename T>
 inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
 // Zeroes output 0 (or takes input `addend`, where it is there, as what is added to; it may be the output's memory), calls
-// f(accumulator, values of input `source`), then rounds into the output where it was a workspace.
+// f(accumulator, values of input `source`), then rounds into the output where it was a workspace. The values are of the
+// output's type, or float32 where that is a low one.
 template <typename F>
 Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t source, F&& f, std::size_t addend = SIZE_MAX) {
   const TensorView& out = call.outputs[0];
@@ -173,7 +174,7 @@ Status accumulate(const KernelSpec& spec, const KernelCall& call, std::size_t so
     if constexpr (kIsHalf<T>) {
       float* sums = reinterpret_cast<float*>(call.workspace.data());
       for (std::int64_t i = 0; i < count; ++i) sums[i] = begin ? static_cast<float>(begin[i]) : 0.0f;
-      status = f(sums, values);
+      status = call.inputs[source].dtype == DType::kF32 ? f(sums, reinterpret_cast<const float*>(values)) : f(sums, values);
       for (std::int64_t i = 0; i < count; ++i) y[i] = T(sums[i]);
     } else {
       if (!begin)

@@ -63,6 +63,21 @@ TEST(InstructionCost, OfAMatrixProduct) {
   EXPECT_EQ(plan.instructions[0].bytesWritten, 4 * 2 * 5 * 3);
 }
 
+TEST(Roofline, ProductsOfBfloat16HaveAPeakOfTheirOwn) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kF16}) {
+    Sketch s;
+    const ValueId y = s.op("MatMul", {s.input("a", {64, 512}, dtype), s.input("b", {512, 64}, dtype)});
+    const ExecutionPlan plan = s.plan({y});
+    cpu::MachinePeak peak = machine();
+    for (cpu::MemoryLevel& level : peak.levels) level.bytesPerSecond = 1e15;
+    peak.bfloat16PerSecond = 400e9;
+    const double flops = 2.0 * 64 * 512 * 64;
+    EXPECT_DOUBLE_EQ(rooflineOf(plan, peak)[0].ns, flops / (dtype == DType::kBF16 ? 400 : 100)) << dtypeName(dtype);
+    peak.bfloat16PerSecond = 0;
+    EXPECT_DOUBLE_EQ(rooflineOf(plan, peak)[0].ns, flops / 100) << "computed in float32";
+  }
+}
+
 TEST(InstructionCost, OfATransposedProductSumsOverTheOtherAxis) {
   Sketch s;
   const ValueId y =

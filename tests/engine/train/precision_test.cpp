@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/build/loss_scale.h"
+#include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
 namespace stepscope {
@@ -225,6 +226,34 @@ TEST_P(InFloat16, UpdatesThatOverflowAreSkipped) {
     EXPECT_GE(alert.instruction(), 0);
   }
   EXPECT_EQ(told, skipped);
+}
+
+// No loss scale helps a weight that is no number: the alert names it, and nothing is written.
+TEST_P(InFloat16, AMasterWeightThatIsNoNumberIsNamed) {
+  auto session = openSession(GetParam(), {{"precision", "fp16"}, {"loss-scale.init", "64"}, {"accumulate", "1"}});
+  ASSERT_TRUE(session && session->step());
+  std::string name;
+  for (const ParameterChoice& p : session->parameters())
+    if (p.trained && name.empty()) name = session->imported().value(p.value).name;
+  ASSERT_TRUE(editValue(session->stepper(), session->findValue(name), {}, NAN, true).has_value());
+  const auto trained = [&] {  // the forward pass writes running statistics, whatever comes of the update
+    std::string bits;
+    for (const auto& [key, view] : session->namedState(false))
+      for (const ParameterChoice& p : session->parameters())
+        if (p.trained && session->imported().value(p.value).name == key)
+          bits.append(static_cast<const char*>(view.data), view.bytes());
+    return bits;
+  };
+  const std::string before = trained();
+  const auto record = session->step();
+  ASSERT_TRUE(record.has_value()) << record.error().message;
+  if (std::isfinite(record->loss())) GTEST_SKIP() << "the loss stays finite although '" << name << "' holds NaN";
+  EXPECT_TRUE(record->skipped());
+  EXPECT_TRUE(trained() == before);
+  const std::string expected = "update skipped: parameter '" + name + "' holds NaN or infinity";
+  EXPECT_TRUE(std::ranges::any_of(session->alerts(), [&](const snapshot::Alert& alert) {
+    return alert.code() == "update_skipped" && alert.message().starts_with(expected);
+  }));
 }
 
 // The first batch decides where the scale begins: nothing is skipped, and nothing of the search stays.

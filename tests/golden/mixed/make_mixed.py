@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mixed precision of PyTorch (written with 2.15, CPU): python make_mixed.py
+"""Mixed precision of PyTorch (written with 2.15, CPU): python make_mixed.py [CASE…]
 
 A case is a folder: model.onnx with its loss inside, batches.npz (leading axis: step), case.json with the arguments of
 `stepscope train` and the losses of every step in float32, and under autocast in bfloat16 and float16 (with a fixed loss scale,
@@ -10,6 +10,7 @@ have the losses of PyTorch training them as they are.
 import copy
 import json
 import pathlib
+import sys
 
 import numpy as np
 import torch
@@ -75,6 +76,24 @@ class Recurrent(nn.Module):
         return self.head(self.rnn(x)[0])
 
 
+class Residual(nn.Module):
+    """Two residual blocks with batch normalisation, whose small batches low types disturb most."""
+
+    def __init__(self):
+        super().__init__()
+        stage = lambda i, o, stride: nn.Sequential(nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.BatchNorm2d(o), nn.ReLU(),
+                                                   nn.Conv2d(o, o, 3, 1, 1, bias=False), nn.BatchNorm2d(o))
+        self.first, self.norm = nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16)
+        self.one, self.two = stage(16, 16, 1), stage(16, 32, 2)
+        self.skip, self.head = nn.Conv2d(16, 32, 1, 2, bias=False), nn.Linear(32, 6)
+
+    def forward(self, x):
+        x = F.relu(self.norm(self.first(x)))
+        x = F.relu(x + self.one(x))
+        x = F.relu(self.skip(x) + self.two(x))
+        return self.head(F.adaptive_avg_pool2d(x, 1).flatten(1))
+
+
 def convolutional():
     return nn.Sequential(nn.Conv2d(1, 8, 3, padding=1), nn.GroupNorm(2, 8), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, stride=2),
                          nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 6))
@@ -107,6 +126,8 @@ def train(module, batches, options, kind, start):
 
 
 def save(name, model, batches, options, low=None):
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        return
     torch.manual_seed(1)
     module = WithLoss(model).train()
     if low:
@@ -154,6 +175,9 @@ def main():
     wide = normal(32, 16)
     deep = nn.Sequential(*[m for _ in range(4) for m in (nn.Linear(16, 16), nn.LayerNorm(16), nn.GELU())], nn.Linear(16, 6))
     save("deep", deep, {"x": wide, "target": classes(wide, 6)}, adamw)
+    photos = np.random.default_rng(4).standard_normal((STEPS, 8, 3, 12, 12), dtype=np.float32)
+    torch.manual_seed(2)
+    save("batch_norm", Residual(), {"x": photos, "target": classes(photos, 6)}, {"optimizer": "sgd", "lr": 0.02, "momentum": 0.9})
     for low in LOW:
         save(f"file_{low}", copy.deepcopy(mlp).float(), {"x": x, "target": classes(x, 6)}, {"optimizer": "sgd", "lr": 0.1, "momentum": 0.9}, low)
 
