@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <QMenu>
+#include <QPointer>
 #include <QPushButton>
 #include <QTableView>
 #include <QTest>
@@ -20,13 +21,13 @@ using namespace stepscope;
 
 namespace {
 
-// y of every node that has a box of its own, by the node's id.
+// y of every node of the left column that has a box of its own, by the node's id.
 std::map<int, float> nodePlaces(GraphView& graph) {
   std::map<int, float> places;
   const auto& scene = graph.canvas().scene();
   if (!scene) return places;
   for (const SceneBox& box : scene->boxes)
-    if (const auto* node = box.kind == BoxKind::kNode ? scene->model->node(box.node) : nullptr)
+    if (const auto* node = box.kind == BoxKind::kNode && !box.gradient ? scene->model->node(box.node) : nullptr)
       places[node->id()] = box.at.y;
   return places;
 }
@@ -95,7 +96,8 @@ class PlacesTest : public QObject {
       QVERIFY2(added + gone + marked[Difference::kChanged] > 0, qPrintable(stops[i]));
       removed = removed || gone > 0;
       changed = changed || marked[Difference::kChanged] > 0;
-      QVERIFY2(swapped(before, nodePlaces(*graph)) < 0.05, "what both have keeps its order");
+      const double turned = swapped(before, nodePlaces(*graph));
+      QVERIFY2(turned < 0.05, qPrintable(tr("%1: %2 of what both have changes its order").arg(stops[i]).arg(turned)));
       if (passes == 1) w.picture(QStringLiteral("slider-pass"));
     }
     QVERIFY(passes >= 3 && removed && changed);
@@ -103,33 +105,43 @@ class PlacesTest : public QObject {
     // From the row of a pass into the graph.
     View* view = w.view(QStringLiteral("startup_table"));
     auto* table = view->findChild<QTableView*>();
+    const auto menuAt = [&](const QModelIndex& at) -> QMenu* {
+      w.loop().act([&] { table->scrollTo(at); });
+      w.loop().act([&] { emit table->customContextMenuRequested(table->visualRect(at).center()); });
+      const auto menus = view->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly);
+      return menus.isEmpty() ? nullptr : menus.back();
+    };
     QString chosen;
     int misses = 0;
     for (int row = 0; row < table->model()->rowCount() && (chosen.isEmpty() || misses == 0); ++row) {
-      w.loop().act(
-          [&] { emit table->customContextMenuRequested(table->visualRect(table->model()->index(row, 0)).center()); });
-      QMenu* menu = view->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly).back();
+      const QModelIndex at = table->model()->index(row, 0);
+      QPointer<QMenu> menu = menuAt(at);  // it goes when another view takes its place
+      QVERIFY(menu);
       if (auto* way = menu->findChild<QAction*>(QStringLiteral("pass_changes")); way && chosen.isEmpty()) {
         w.loop().act([way] { way->trigger(); });
         QVERIFY(w.loop().wait([&] { return !graph->busy(); }) && w.settled());
         chosen = strip->stops()[strip->shown()];
         QVERIFY(PassStages::isPass(chosen) && strip->base() >= 0);
-        QVERIFY(chosen.contains(table->model()->index(row, 0).data().toString().trimmed()));
+        QVERIFY(chosen.contains(at.data().toString().trimmed()));
+        if (menu) w.loop().act([&menu] { menu->close(); });
+        menu = menuAt(at);
+        QVERIFY(menu);
       }
       if (auto* near = menu->findChild<QMenu*>(QStringLiteral("pass_near_misses")))
         for (QAction* miss : near->actions()) {
           if (!miss->data().isValid()) continue;
+          const int wanted = miss->data().toInt();
           ++misses;
           QVERIFY2(miss->isEnabled(), qPrintable(miss->text()));
-          if (misses != 1) continue;
           w.loop().act([miss] { miss->trigger(); });
           QVERIFY(w.loop().wait([&] { return !graph->busy(); }) && w.settled());
-          QCOMPARE(w->selection().selection().node, miss->data().toInt());
+          QCOMPARE(w->selection().selection().node, wanted);
           const int selected = graph->canvas().selected();
           QVERIFY(selected >= 0);
-          QCOMPARE(graph->canvas().scene()->model->node(selected)->id(), miss->data().toInt());
+          QCOMPARE(graph->canvas().scene()->model->node(selected)->id(), wanted);
+          break;
         }
-      w.loop().act([menu] { menu->close(); });
+      if (menu) w.loop().act([&menu] { menu->close(); });
     }
     QVERIFY(!chosen.isEmpty());
     QVERIFY(misses > 0);
