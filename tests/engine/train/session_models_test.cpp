@@ -206,7 +206,7 @@ TEST_P(SessionOnModel, EveryPassThatChangedTheGraphKeptIt) {
     const std::string pass = name.substr(slash + 1, name.find(" #") - slash - 1);
     EXPECT_TRUE(std::any_of(spans.begin(), spans.end(), [&](const auto& span) {
       return span.depth() > 0 && span.name() == pass &&
-             spans[static_cast<std::size_t>(span.parent())].name() == name.substr(0, slash);
+             spans.at(static_cast<std::size_t>(span.parent())).name() == name.substr(0, slash);
     })) << name;
   }
 }
