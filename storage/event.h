@@ -69,6 +69,9 @@ struct StatsTaken {
 struct TrialsDone {
   snapshot::TrialsReport report;
 };
+struct RunForgotten {
+  std::int64_t run = 0;  // another one than that of the event
+};
 struct ViewStateSet {
   std::string key, value;
 };
@@ -79,9 +82,9 @@ struct Lost {
 };
 
 // What the recorder was told, one alternative per kind of event.
-using EventBody =
-    std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken, PlanMade,
-                 PlanResumed, VerdictsGiven, TrialsDone, StepDone, AlertRaised, StatsTaken, ViewStateSet, Lost>;
+using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
+                               PlanMade, PlanResumed, VerdictsGiven, TrialsDone, StepDone, AlertRaised, StatsTaken,
+                               RunForgotten, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

@@ -289,6 +289,12 @@ Status EventWriter::on(std::int64_t run, const AlertRaised& event) {
                 alert.code(), alert.message(), alert.node(), alert.value(), alert.step(), alert.instruction());
 }
 
+Status EventWriter::on(std::int64_t run, const RunForgotten& event) {
+  if (event.run == run) return {};
+  runs_.erase(event.run);
+  return removeRun(connection_, event.run);
+}
+
 Status EventWriter::on(std::int64_t, const ViewStateSet& event) {
   return insert("INSERT OR REPLACE INTO view_state VALUES (?, ?)", event.key, asBlob(event.value));
 }

@@ -60,6 +60,7 @@ class EventWriter {
   Status on(std::int64_t run, const StepDone& event);
   Status on(std::int64_t run, const AlertRaised& event);
   Status on(std::int64_t run, const StatsTaken& event);
+  Status on(std::int64_t run, const RunForgotten& event);
   Status on(std::int64_t run, const ViewStateSet& event);
   Status on(std::int64_t run, const Lost& event);
 

@@ -63,6 +63,10 @@ class Recorder::Impl {
     run = ++lastRun_;
     open_ = true;
     if (info.name.empty()) info.name = fileName(info.modelPath);
+    for (const snapshot::Option& option : info.options) {
+      if (option.name() == "device") info.device = option.value();
+      if (option.name() == "precision") info.precision = option.value();
+    }
     const std::size_t bytes = info.model.ByteSizeLong();
     push(RunBegan{std::move(info), wallClock()}, bytes);
     return run;
@@ -289,6 +293,14 @@ void Recorder::plan(snapshot::Plan plan) {
   auto shared = std::make_shared<snapshot::Plan>(std::move(plan));
   const std::size_t bytes = shared->ByteSizeLong();
   impl_->push(PlanMade{std::move(shared)}, bytes);
+}
+
+Status Recorder::forgetRun(std::int64_t run) {
+  if (run == impl_->run)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("run '{}': it is being recorded; expected an earlier run of the project", run));
+  impl_->push(RunForgotten{run}, 64);
+  return impl_->flush();
 }
 
 void Recorder::nameRun(std::string name) {

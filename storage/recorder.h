@@ -87,6 +87,10 @@ class Recorder {
   void alert(snapshot::Alert alert);
   void tensorStats(std::int64_t step, std::int32_t value, std::string name, const snapshot::TensorStatistics& stats);
 
+  // Takes an earlier run of the project out. The pages of its rows are written again by the runs that follow; deleteRun()
+  // on a project that nobody records gives them back to the disk. Errors: kInvalidArgument for the run that is recorded.
+  Status forgetRun(std::int64_t run);
+
   // What the window remembers with the project; independent of runs.
   void viewState(std::string key, std::string value);
   // Data that the caller could not deliver, for the table `lost`.

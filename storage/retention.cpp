@@ -45,6 +45,16 @@ Status SpanThinning::after(const Connection& connection, std::int64_t run, std::
   return {};
 }
 
+Status removeRun(const Connection& connection, std::int64_t run) {
+  std::string sql;
+  for (const Table& table : tables()) {
+    const bool ofRun =
+        std::any_of(table.columns.begin(), table.columns.end(), [](const Column& c) { return c.name == "run"; });
+    if (ofRun) sql += fmt::format("DELETE FROM {} WHERE run = {};", table.name, run);
+  }
+  return connection.execute(sql + fmt::format("DELETE FROM runs WHERE id = {};", run));
+}
+
 Status deleteRun(const Project& project, std::int64_t run) {
   if (!project.writable())
     return fail(ErrorCode::kReadOnly,
@@ -54,14 +64,10 @@ Status deleteRun(const Project& project, std::int64_t run) {
   if (there == 0)
     return fail(ErrorCode::kNotFound,
                 fmt::format("run '{}': not in this project; expected one that `stepscope inspect` lists", run));
-  std::string sql = "BEGIN IMMEDIATE;";
-  for (const Table& table : tables()) {
-    const bool ofRun =
-        std::any_of(table.columns.begin(), table.columns.end(), [](const Column& c) { return c.name == "run"; });
-    if (ofRun) sql += fmt::format("DELETE FROM {} WHERE run = {};", table.name, run);
-  }
-  sql += fmt::format("DELETE FROM runs WHERE id = {}; COMMIT;", run);
-  if (Status deleted = connection.execute(sql); !deleted) {
+  Status deleted = connection.execute("BEGIN IMMEDIATE");
+  if (deleted) deleted = removeRun(connection, run);
+  if (deleted) deleted = connection.execute("COMMIT");
+  if (!deleted) {
     (void)connection.execute("ROLLBACK");
     return deleted;
   }

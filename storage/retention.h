@@ -29,6 +29,10 @@ class SpanThinning {
   std::array<std::int64_t, 2> done_{-1, -1};  // newest step that is thinned to every 16th, to every 256th
 };
 
+// Takes the rows of a run out, within the transaction that is open; none where there is no such run. Their pages are written
+// again by what comes.
+Status removeRun(const Connection& connection, std::int64_t run);
+
 // Takes a run and all that belongs to it out of the project and gives the space back to the disk. For a project that was
 // opened for writing. Errors: kNotFound, kReadOnly, those of the database.
 Status deleteRun(const Project& project, std::int64_t run);

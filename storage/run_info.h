@@ -12,9 +12,9 @@ namespace stepscope::storage {
 struct RunInfo {
   std::string name;  // shown for the run; empty = the model's file name
   std::string modelPath;
-  std::string commandLine;  // empty when started from the window
-  std::string device = "cpu";
-  std::string precision = "fp32";
+  std::string commandLine;         // empty when started from the window
+  std::string device = "cpu";      // of the option of this name, where `options` has it
+  std::string precision = "fp32";  // the same
   int threads = 1;
   std::int64_t seed = 0;
   std::string optimizer;

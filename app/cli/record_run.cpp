@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/cli/machine.h"
+#include "engine/build/pass_stages.h"
 #include "kernels/activity.h"
 
 namespace stepscope::cli {
@@ -43,15 +44,16 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const std::string& proj
 void recordBuild(storage::Recorder& recorder, const Session& session) {
   recorder.phases(session.phasesOf(session.builds() - 1));
   recorder.options(session.optionList());
-  const std::vector<Stage>& stages = session.stages();
+  std::vector<std::string> stages;
+  for (const Stage& stage : session.stages())
+    if (!isPassStage(stage)) stages.push_back(stage.phase);
   if (auto graph = session.graphSnapshot({})) recorder.graph(std::move(*graph), static_cast<int>(stages.size()));
   if (auto plan = session.planSnapshot()) {
     recorder.plan(std::move(*plan));
     recorder.determinism(session.determinism());
   }
   for (std::size_t i = stages.size(); i-- > 1;)
-    if (auto graph = session.graphSnapshot(stages[i - 1].phase))
-      recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
+    if (auto graph = session.graphSnapshot(stages[i - 1])) recorder.stageGraph(std::move(*graph), static_cast<int>(i - 1));
   for (const snapshot::Alert& alert : session.alerts()) recorder.alert(alert);
 }
 

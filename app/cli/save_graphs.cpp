@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/build/pass_stages.h"
 #include "engine/onnx/writer.h"
 
 namespace stepscope::cli {
@@ -12,6 +13,7 @@ Status saveGraphs(const Session& session, const std::filesystem::path& folder) {
   if (error) return fail(ErrorCode::kIo, fmt::format("folder '{}': {}", folder.string(), error.message()));
   int number = 1;
   for (const Stage& stage : session.stages()) {
+    if (isPassStage(stage)) continue;
     std::string name = stage.phase;
     for (char& c : name)
       if (c == ' ') c = '-';

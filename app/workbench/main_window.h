@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window: toolbar, panels or start page, status line; and the wiring of actions, session, recorder and views.
+// The window: where toolbar, views or start page, set-up and status line stand, and which actions are offered. What the
+// actions do and what is told belongs to the parts below, each with a contract of its own.
 #pragma once
 
-#include <QElapsedTimer>
 #include <QMainWindow>
-#include <QPointer>
-#include <QStackedWidget>
-#include <QUndoStack>
 
 #include "app/workbench/actions.h"
-#include "app/workbench/build_keeper.h"
+#include "app/workbench/build_death_notice.h"
+#include "app/workbench/change_history.h"
 #include "app/workbench/lab_wiring.h"
-#include "app/workbench/model_peek.h"
+#include "app/workbench/layout_keeper.h"
+#include "app/workbench/model_opening.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
+#include "app/workbench/questions.h"
+#include "app/workbench/recent_files.h"
 #include "app/workbench/recording.h"
-#include "app/workbench/scratch_folder.h"
+#include "app/workbench/recording_wiring.h"
+#include "app/workbench/return_path.h"
+#include "app/workbench/run_commands.h"
+#include "app/workbench/select_commands.h"
 #include "app/workbench/session.h"
-#include "app/workbench/session_mark.h"
-#include "app/workbench/settings_reader.h"
-#include "app/workbench/source_reader.h"
+#include "app/workbench/session_notices.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
+#include "app/workbench/toolbar_facts.h"
+#include "app/workbench/view_commands.h"
+#include "app/workbench/window_menus.h"
+#include "app/workbench/window_settings.h"
+#include "app/workbench/wish_wiring.h"
 
-class QFileDialog;
 class QHBoxLayout;
-class QMenu;
+class QStackedWidget;
 
 namespace stepscope {
-
-class Palette;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -40,23 +44,20 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   // A model is inspected and the set-up shown; a project is opened read-only.
-  void openPath(const QString& path);
+  void openPath(const QString& path) { opening_.open(path); }
   // A model is built at once with these settings on top of what inspection proposes.
-  void openAndBuild(const QString& path, const snapshot::Configure& configuration);
-
-  // Says above the start page what a window that did not end as it should had open, with the way back: model, step,
-  // instruction, layout, selection.
-  void offerReturn();
-
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+    opening_.openAndBuild(path, configuration);
+  }
+  // Says above the start page what a window that did not end as it should had open, with the way back.
+  void offerReturn() { return_.offer(); }
   // Where runs are recorded; empty: a file of the user's data folder, named after the model.
-  void setProjectPath(const QString& path) { projectPath_ = path; }
+  void setProjectPath(const QString& path) { recordingWiring_.setProjectPath(path); }
 
-  void applyLayout(const QString& name);
+  void applyLayout(const QString& name) { layouts_.apply(name); }
   // The same as a change that can be taken back.
-  void changeLayout(const QString& name);
-  // An arrangement of the views as it is, whatever is saved under its name.
-  void arrange(const Layout& layout);
-  QStringList layoutNames() const;
+  void changeLayout(const QString& name) { layouts_.change(name); }
+  QStringList layoutNames() const { return layouts_.names(); }
   // What closing keeps and forgets. The window may go on after it: the end of a desktop session can be called off.
   void leave();
 
@@ -80,100 +81,49 @@ class MainWindow : public QMainWindow {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  void makeMenus();
+  void layOut();
+  void connectParts();
   void connectActions();
-  void connectWishes();
-  void connectSession();
+  void connectUpdates();
   void updateActions();
   void updateReports();
-  void updateOptions();
-  void updateAlerts();
-  void updateBreakOn();
-  void updateProgress();
-  void fitByRecompute();
-  void tellOfBuildDeath(const BuildDeath& death);
-  Selection complete(Selection selection) const;
   View* makeView(const QString& id);
   void showStartPage(bool show);
-  void selectNextAlert();
-  void moveSelection(int by);
-  void focusOrFit();
-  View* viewWithGroups() const;  // the active one, or one next to it: all show the same selection
-  void setBreakOn(bool nan, bool inf);
-  void switchTheme();
-  void scaleText(double factor);
-  void setOptionUndoable(const QString& name, const QString& value);
-  void pushOptions();
+  void arranged();
   void remember();
-  void restore();
-  // What was remembered; a part that cannot be understood goes to the log, once.
-  SettingsReader remembered();
-  void connectFiles();
-  void connectReturn();
-  void keepPlace();  // for a window that comes after this one
-  void goBack(const SessionPlace& place);
-  void continueBack();
-  void showSetUp();   // of the model that was read
-  void closeSetUp();  // another file is opened
-  // Beside the views. What is open stays until another model is built or looked at. The dialog, to be told more.
-  class SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
-  void connectPeek();
-  void beginRecording();
-  void askFile(const QString& title, const QString& name, const QString& filter,
-               const std::function<void(const QString&)>& then);
-  // An existing file; one dialog for the life of the window, as askFile.
-  void askExisting(const QString& title, const QString& filter, const std::function<void(const QString&)>& then);
-  void connectArrays();  // .npy files: load, save, compare
-  void noteFile(const QString& path);
-  void noteSetUp();                                    // of the model that was built
-  snapshot::Configure lastSetUp(const QString& path);  // of a model; empty when it was never built
-  void listFiles();
+  void restoreGeometryOf(const SettingsReader& settings);
 
-  bool remember_;
   SnapshotStore store_;
   SelectionModel selection_;
   Wishes wishes_;
+  WindowSettings settings_;
   Session session_;
   Recording recording_;
-  BuildKeeper keeper_{store_, session_};
-  LabWiring lab_{store_, wishes_, session_, recording_, remember_};
-  ModelPeek peek_;  // at a model while another one is open
-  SourceReader sources_;
-  ScratchFolder scratch_;  // projects of windows that remember nothing
-  Palette* palette_ = nullptr;
-  bool scripted_ = false;
-  int setUps_ = 0;  // that were asked for
-  QUndoStack undo_;
-  QElapsedTimer focused_;  // since "focus" was asked for
-  QString askedLimit_;     // of memory, the newest one that was asked for
-  OptionSettings wanted_;  // options that were asked for in this turn of the event loop
+  LabWiring lab_;
   Actions* actions_;
   Toolbar* toolbar_;
   NoticeBar* notice_;
   QHBoxLayout* middle_;  // the pages, and the set-up beside them
   QStackedWidget* pages_;
   PanelBoard* board_;
-  View* start_ = nullptr;
   StatusLine* status_;
-  QMenu* mainMenu_;
-  QMenu* layoutMenu_;
-  QMenu* exportMenu_;
-  QMenu* breakMenu_;
-  QString layoutName_;
-  QString projectPath_;
-  QFileDialog* saveDialog_ = nullptr;
-  std::function<void(const QString&)> save_;  // what its answer is for
-  QFileDialog* existingDialog_ = nullptr;
-  std::function<void(const QString&)> existing_;
-  std::vector<Layout> saved_;
-  QStringList toldOfSettings_;
-  int alertPlace_ = -1;
-  QTimer progressTimer_;
-  std::unique_ptr<SessionMark> mark_;  // null: nothing is remembered
-  QTimer markTimer_;
-  std::optional<SessionPlace> back_;  // on the way to it
-  int backMoves_ = 0;                 // made so far: to the step, to the instruction
-  QThreadPool bundles_;               // last: waits for its threads before the rest goes
+  View* start_ = nullptr;
+  WindowParts parts_;
+  FileQuestions questions_;
+  RecentFiles files_;
+  ChangeHistory history_;
+  ToolbarFacts toolbarFacts_;
+  LayoutKeeper layouts_;
+  SessionNotices notices_;
+  BuildDeathNotice deaths_;
+  WishWiring wishWiring_;
+  WindowMenus menus_;
+  RunCommands run_;
+  SelectCommands select_;
+  ViewCommands views_;
+  ModelOpening opening_;
+  RecordingWiring recordingWiring_;
+  ReturnPath return_;
 };
 
 }  // namespace stepscope

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The project file as the window uses it: records the running session, opens recorded projects, answers SQL, writes reports.
+// The project file as the window uses it: records the running session, opens recorded projects, deletes runs.
 //
-// What is recorded goes through one thread, what is read through another one with connections of its own: a query that takes
-// seconds holds up no recording. Each does what it was asked for in that order, and what is read sees what was recorded
-// before it was asked for. Answers come back as signals and facts in the store. Nothing here waits.
+// On threads of its own (ProjectThreads). Answers come back as signals and facts in the store. Nothing here waits.
 #pragma once
 
 #include <QObject>
-#include <QThreadPool>
 #include <QTimer>
-#include <atomic>
 #include <map>
 #include <memory>
 
-#include "storage/recorder.h"
+#include "app/workbench/project_queries.h"
+#include "app/workbench/project_threads.h"
 #include "views/common/snapshot_store.h"
 
 namespace stepscope {
@@ -52,19 +49,13 @@ class Recording : public QObject {
   void open(const QString& path, std::int64_t run);
   // The graph of a phase of the project that is shown, into the store.
   void readStage(const QString& stage);
-  void runSql(const QString& query);
-  void cancelSql() { cancelSql_->store(true); }
-  // .html .json .csv .trace.json, and .pdf printed from the HTML.
-  void report(const QString& path);
-  // Takes a run out of the project that is shown, and gives its space back; not while something is recorded into it.
+  // Takes a run out of the project that is shown, and gives its space back; while another run is recorded into it, its space
+  // goes to that one. Not the run that is recorded.
   // deleted() or failed() follows; in place of a shown one the newest is shown.
   void deleteRun(qint64 run);
-  void refreshRuns();
-  // Answers come as facts; of several requests that wait the newest counts.
-  void compare(const CompareRequest& request);
-  void listOtherRuns(const QString& path);
+  ProjectQueries& queries() { return queries_; }
   // Everything handed over is done.
-  bool idle() const { return jobs_ == 0; }
+  bool idle() const { return threads_.idle(); }
   bool recording() const { return recording_; }  // a run is begun and not ended
 
  signals:
@@ -79,36 +70,23 @@ class Recording : public QObject {
   void elsewhere(const QString& path, const QString& why);  // the same: the project cannot be written
 
  private:
-  struct Core;   // lives on the storage thread
-  struct Steps;  // that wait for it
+  using Core = ProjectThreads::Core;
+  struct Steps;  // that wait for the thread that records
 
-  void post(std::function<void(Core&)> job);  // on the thread that records
-  void read(std::function<void(const QString& path)>
-                job);  // on the one that reads; the project that is recorded or shown; left out when the window has ended
-  void run(const std::function<void()>& job);  // a job ends: what it threw is told
-  // Runs on the GUI thread, unless the window is gone.
-  void back(std::function<void()> then);
   void tellState();
-  void refreshStartupHistory();
   static void missStages(Core& core);
-  // The project that is recorded or shown; another one than before has other runs.
-  void setProject(const QString& path);
 
   SnapshotStore& store_;
-  QThreadPool pool_, readers_;
+  ProjectThreads threads_;
+  ProjectQueries queries_;
   std::unique_ptr<ScratchFolder> copies_;  // of projects that cannot be read where they lie; of the reading thread
-  std::shared_ptr<Core> core_;
-  std::shared_ptr<std::atomic<bool>> cancelSql_;
   QTimer timer_;
-  std::atomic<int> jobs_ = 0;
   std::shared_ptr<Steps> waiting_;  // the newest job, while it is one of steps
+  std::uint64_t waitingAt_ = 0;     // jobs with it
   bool recording_ = false;
-  std::int64_t shownRun_ = 0;                      // 0: the newest
-  int builds_ = 0;                                 // of the run that is recorded
-  int shows_ = 0;                                  // projects that were opened
-  std::map<int, std::string> told_;                // statistics by value
-  std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
-  std::shared_ptr<std::atomic<bool>> ending_;
+  int builds_ = 0;                   // of the run that is recorded
+  int shows_ = 0;                    // projects that were opened
+  std::map<int, std::string> told_;  // statistics by value
 };
 
 }  // namespace stepscope

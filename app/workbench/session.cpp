@@ -7,6 +7,7 @@
 
 #include "views/common/findings.h"
 #include "views/common/format.h"
+#include "views/common/pass_stages.h"
 
 namespace stepscope {
 
@@ -124,9 +125,11 @@ void Session::absorb(const Delivery& d) {
       if (again && (!built_ || building_)) break;  // it failed: where, the phases tell; there is no graph to go with it
       const bool resumed = again && !r.build().kept().empty();
       rebuilt_ = !again ? Other::kNone : resumed ? Other::kResumed : Other::kRebuilt;
-      QStringList stages;
-      for (const std::string& s : r.build().stages()) stages << format::visible(s);
-      store_.setStages(stages);
+      QStringList stops;
+      for (const std::string& s : r.build().stages()) stops << format::visible(s);
+      PassStages::of(store_).set(stops);
+      stops.removeIf(&PassStages::isPass);
+      store_.setStages(stops);
       // The reply lists all alerts, those that came as events among them.
       // A worker that takes the place of a dead one knows nothing of the steps before.
       std::vector<snapshot::Alert> more;
@@ -218,40 +221,6 @@ void Session::absorb(const Delivery& d) {
   }
 }
 
-void Session::tellOfDeath(const QString& reason) {
-  if (trace_.running()) return tellOfBuildDeath(reason);
-  addSettings(waiting_, configuration_);  // the next worker gets what was chosen
-  emit problem(reason, QStringLiteral("worker_died"));
-}
-
-void Session::tellOfBuildDeath(const QString& reason) {
-  const GraphPtr shown = store_.plan() ? store_.graph() : nullptr;
-  const BuildDeath death{reason,          trace_.phaseName(), trace_.passName(), trace_.passCanBeOff(),
-                         trace_.graphs(), shown != nullptr};
-  trace_.clear();
-  diedWith_ = configuration_;
-  addSettings(sent_, *diedWith_);
-  addSettings(waiting_, *diedWith_);
-  if (shown) {
-    configuration_ = shownWith_;
-    if (optionsBefore_) store_.setOptions(*optionsBefore_);
-  }
-  // The worker cannot be asked for others. A plan that is shown keeps its graph, which stands behind those of the build.
-  QStringList stages;
-  QString before;
-  for (const GraphPtr& graph : death.graphs) stages << format::visible(graph->graph().phase());
-  if (shown) {
-    before = tr("%1, plan before").arg(format::visible(shown->graph().phase()));
-    store_.setStages(stages << before);
-  } else if (!stages.isEmpty()) {
-    store_.setStages(stages);
-    store_.setGraph(death.graphs.back());
-  }
-  for (const GraphPtr& graph : death.graphs) store_.addStage(format::visible(graph->graph().phase()), graph);
-  if (shown) store_.addStage(before, shown);
-  emit buildDied(death);
-}
-
 bool Session::told(const snapshot::Alert& alert) const {
   const auto same = [&alert](const snapshot::Alert& other) {
     return other.step() == alert.step() && other.code() == alert.code() && other.node() == alert.node() &&
@@ -269,95 +238,6 @@ void Session::reached(const snapshot::Position& position) {
     const bool state = known && (known->role() == snapshot::INITIALIZER || known->role() == snapshot::STATE);
     if (value.step() >= 0 && !(state && position.in_step())) emit watchedRead(value);
   }
-}
-
-void Session::move(snapshot::Request request, const QString& what, Then then, Then failed,
-                   std::function<void(const QString&)> refused) {
-  setBusy(true);
-  const bool wasInStep = store_.position().in_step();
-  const std::int64_t step = store_.position().step();
-  const int instruction = store_.position().instruction();
-  client_.request(std::move(request), what,
-                  [this, wasInStep, step, instruction, then = std::move(then), failed = std::move(failed),
-                   refused = std::move(refused)](const Delivery& d) {
-                    absorb(d);
-                    if (!d.response->done()) return;
-                    if (d.response->has_error()) {
-                      interrupted_ = interrupted_ && d.response->error().code() == "cancelled";
-                      running_ = running_ && interrupted_;
-                    }
-                    const Other rebuilt = client_.alive() ? std::exchange(rebuilt_, Other::kNone) : Other::kNone;
-                    if (rebuilt == Other::kNone) setBusy(false);
-                    Then next = then;
-                    if (d.response->has_error()) {
-                      const auto& error = d.response->error();
-                      fault_ = QString::fromStdString(error.setting());
-                      if (error.code() == "cancelled") {
-                        if (!interrupted_) emit note(tr("Cancelled"));
-                      } else if (error.code() != "worker_died" && refused) {
-                        refused(QString::fromStdString(error.message()));
-                      } else if (error.code() != "worker_died") {
-                        emit problem(format::visible(error.message()), format::visible(error.code()));
-                      }
-                      next = failed;
-                    } else if (const auto& p = store_.position(); rebuilt == Other::kNone && wasInStep && p.in_step() &&
-                                                                  p.step() == step && p.instruction() < instruction) {
-                      // The worker takes back with a step what was edited behind it.
-                      std::erase_if(edits_,
-                                    [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
-                    }
-                    if (rebuilt == Other::kRebuilt) shownWith_ = configuration_;
-                    if (rebuilt != Other::kNone) {
-                      refreshBuild([this, next, rebuilt, shown = store_.graph()] {
-                        moveEdits(shown);
-                        if (rebuilt == Other::kRebuilt)
-                          emit planRebuilt();
-                        else
-                          emit planShown();
-                        if (next) next();
-                      });
-                    } else if (next) {
-                      next();
-                    }
-                  });
-}
-
-void Session::request(snapshot::Request request, const QString& what, WorkerClient::Callback callback, bool quiet) {
-  const auto answer = [this, opened = opened_, callback = std::move(callback)](const Delivery& d) {
-    if (opened == opened_) callback(d);
-  };
-  client_.request(std::move(request), what, answer, quiet);
-}
-
-void Session::ask(snapshot::Request request, const QString& what, std::function<void(const Delivery&)> answer, bool quiet) {
-  this->request(
-      std::move(request), what,
-      [this, answer = std::move(answer)](const Delivery& d) {
-        if (d.response->has_error()) {
-          const auto& error = d.response->error();
-          if (error.code() != "worker_died" && error.code() != "cancelled") emit note(format::visible(error.message()));
-        } else if (answer) {
-          answer(d);
-        } else {
-          absorb(d);
-        }
-      },
-      quiet);
-}
-
-void Session::begin(const Then& then) {
-  if (client_.alive()) {
-    then();
-    return;
-  }
-  // One-shot: the context object goes with the first start.
-  auto* once = new QObject(this);
-  connect(&client_, &WorkerClient::started, once, [once, then] {
-    once->deleteLater();
-    then();
-  });
-  connect(&client_, &WorkerClient::died, once, &QObject::deleteLater);
-  client_.start();
 }
 
 }  // namespace stepscope

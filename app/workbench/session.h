@@ -123,6 +123,8 @@ class Session : public QObject {
   void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
   void planShown();                            // graph, plan and options of the one that runs again were fetched
   void planRebuilt();                          // graph, plan and options of the newest build were fetched again
+  // A new worker stands at step `from`: to repeat the steps up to `step` would take that long. train() does.
+  void longRepeat(qint64 from, qint64 step, double ns);
   void alertRaised(const stepscope::snapshot::Alert& alert);
   // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the
   // place.
@@ -147,7 +149,6 @@ class Session : public QObject {
     int count = 0, first = 0;
     std::vector<std::string> breaks;  // each reason once
   };
-  static constexpr std::int64_t kRingBytes = 1LL << 30;
 
   // Sends a request that moves the session: marks it busy, absorbs every answer, calls `then` after a good end. When it made
   // another plan, that is fetched before. `refused` takes an error that is shown elsewhere than above the window.
@@ -189,6 +190,7 @@ class Session : public QObject {
   void repeatTo(std::int64_t step, Then there);  // from the newest state before it
   void settle(Then then);                        // reads the position after a step was committed
   void comeBack();                               // to where the worker was that died
+  double stepNs() const;                         // of the steps that are shown, at full speed; 0: none is
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
   void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
   void loadKept(const StateRing::State& state, const Then& then);
@@ -230,7 +232,7 @@ class Session : public QObject {
   Other rebuilt_ = Other::kNone;  // the worker runs another plan than the one that the store has
   bool restarting_ = false;       // the user replaces the worker
   bool replaying_ = false;
-  StateRing ring_{kRingBytes};
+  StateRing ring_;
   BuildTrace trace_;
   QElapsedTimer sinceKept_;
   qint64 keepMs_ = 0;        // that keeping the newest state took

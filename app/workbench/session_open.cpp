@@ -7,8 +7,6 @@
 
 namespace stepscope {
 namespace {
-constexpr std::int64_t kMostRepeated = 10'000;  // steps that a restart runs again
-
 // Breakpoints that name no place of a model stay for the next one.
 std::vector<snapshot::Breakpoint> placeless(std::vector<snapshot::Breakpoint> all) {
   std::erase_if(all, [](const snapshot::Breakpoint& b) {
@@ -190,98 +188,6 @@ void Session::buildFailed(const snapshot::Configure& before, const std::optional
   if (!why.isEmpty()) emit buildRefused(refused, why, fault);
 }
 
-void Session::comeBack() {
-  if (!returnTo_) return;
-  snapshot::Position goal = *returnTo_;
-  returnTo_.reset();
-  // What the dead worker said last may be nonsense.
-  goal.set_instruction(std::clamp(goal.instruction(), 0, store_.plan() ? store_.plan()->size() : 0));
-  const auto state = ring_.newest(goal.step());
-  const std::int64_t from = state ? state->step : store_.position().step();
-  // At full speed states are kept by time, so that what is to be repeated takes seconds, however many steps it is.
-  if (goal.step() < from || (goal.step() - from > kMostRepeated && !trainGoal_)) {
-    trainGoal_.reset();
-    if (state)
-      loadKept(*state, [this, step = state->step] {
-        store_.takeBackFrom(step);
-        stopped();
-      });
-    emit note(tr("Step %1 is too far from step %2, the last one kept").arg(goal.step()).arg(from));
-    return;
-  }
-  if (!state) {
-    replay(goal, 0);
-    return;
-  }
-  loadKept(*state, [this, goal, state] { replay(goal, state->edits); });
-}
-
-void Session::loadKept(const StateRing::State& state, const Then& then) {
-  snapshot::Request load;
-  load.mutable_load_state()->set_path(state.path.toStdString());
-  load.mutable_load_state()->set_resume(true);
-  move(std::move(load), tr("returning to step %1").arg(state.step), [this, then] {
-    snapshot::Request request;
-    request.mutable_state();
-    move(std::move(request), tr("reading the state"), then);
-  });
-}
-
-void Session::replay(const snapshot::Position& goal, std::size_t edit, const Then& then) {
-  replaying_ = true;
-  const auto failed = [this] {
-    replaying_ = false;
-    store_.takeBackFrom(store_.position().step());
-    stopped();
-  };
-  const bool edited =
-      edit < edits_.size() && (edits_[edit].step < goal.step() || (edits_[edit].step == goal.step() && goal.in_step()));
-  const std::int64_t step = edited ? edits_[edit].step : goal.step();
-  const int instruction = edited ? edits_[edit].instruction : goal.in_step() ? goal.instruction() : -1;
-  const auto there = [this, goal, edit, edited, failed, then] {
-    if (!edited) {
-      replaying_ = false;
-      if (then) {
-        then();
-        return;
-      }
-      stopped();
-      if (const auto wanted = std::exchange(trainGoal_, std::nullopt)) trainOn(*wanted);
-      return;
-    }
-    move(
-        edits_[edit].request, tr("repeating an edit"), [this, goal, edit, then] { replay(goal, edit + 1, then); }, failed);
-  };
-  if (store_.position().step() < step) {
-    const bool inStep = store_.position().in_step();
-    snapshot::Request request;
-    if (inStep) {
-      request.mutable_finish_step();
-    } else {
-      request.mutable_train()->set_steps(step - store_.position().step());
-    }
-    move(
-        std::move(request), tr("repeating steps up to %1").arg(step),
-        [this, goal, edit, failed, then] {
-          snapshot::Request state;
-          state.mutable_state();
-          move(
-              std::move(state), tr("reading the state"), [this, goal, edit, then] { replay(goal, edit, then); }, failed);
-        },
-        failed);
-    return;
-  }
-  if (instruction < 0) {
-    there();
-    return;
-  }
-  inStep([this, instruction, there, failed] {
-    snapshot::Request request;
-    request.mutable_run_to()->set_instruction(instruction);
-    move(std::move(request), tr("running to %1").arg(instruction), there, failed);
-  });
-}
-
 void Session::openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights) {
   auto* once = new QObject(this);
   connect(this, &Session::modelInspected, once, [this, once, configuration] {
@@ -321,30 +227,6 @@ void Session::refreshBuild(Then then) {
   });
 }
 
-void Session::replaceWorker(Then then) {
-  running_ = false;
-  const auto again = [this, then = std::move(then)] {
-    setBusy(false);
-    then();
-  };
-  if (!client_.alive()) {
-    setBusy(true);
-    begin(again);
-    return;
-  }
-  restarting_ = true;
-  setBusy(true);  // what is asked now would go to the worker that ends
-  auto* once = new QObject(this);
-  connect(&client_, &WorkerClient::died, once, [this, once, again] {
-    once->deleteLater();
-    restarting_ = false;
-    setBusy(true);
-    QMetaObject::invokeMethod(
-        this, [this, again] { begin(again); }, Qt::QueuedConnection);
-  });
-  client_.kill();
-}
-
 void Session::close() {
   running_ = false;
   trainGoal_.reset();
@@ -358,50 +240,6 @@ void Session::close() {
   selection_.reset();
   selection_.setCurrentInstruction(-1);
   emit builtChanged();
-}
-
-void Session::restart() {
-  if (path_.isEmpty()) {
-    if (!client_.alive()) client_.start();
-    return;
-  }
-  startAgain(built_);
-}
-
-void Session::buildWithout(const QString& pass) {
-  if (diedWith_) configuration_ = *std::exchange(diedWith_, std::nullopt);
-  snapshot::Setting& setting = *configuration_.add_settings();
-  setting.set_name("pass." + pass.toStdString());
-  setting.set_value("off");
-  startAgain(true);
-}
-
-void Session::startAgain(bool build) {
-  wanted_.reset();
-  returnTo_.reset();
-  if (built_) {
-    returnTo_ = store_.position();
-    // At full speed the steps tell where it is.
-    if (trainGoal_ && !store_.steps().empty() && store_.steps().back()->step() >= returnTo_->step()) {
-      returnTo_->set_step(store_.steps().back()->step() + 1);
-      returnTo_->set_in_step(false);
-      returnTo_->set_instruction(0);
-    }
-  }
-  replaceWorker([this, build] { reopen(build); });
-}
-
-void Session::reopen(bool wasBuilt) {
-  snapshot::Request request;
-  request.mutable_open()->set_path(path_.toStdString());
-  request.mutable_open()->set_missing_weights(missingWeights_.toStdString());
-  move(std::move(request), tr("reading the model again"), [this, wasBuilt] {
-    if (!wasBuilt) {
-      emit modelInspected();
-      return;
-    }
-    build(configuration_);
-  });
 }
 
 }  // namespace stepscope

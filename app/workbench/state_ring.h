@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Step states kept outside the worker, as files in a folder of their own: a worker that died comes back to one of them, and
-// a rewind reaches steps that the new worker never ran. The oldest go first when the budget is spent.
+// a rewind reaches steps that the new worker never ran.
+//
+// They take at most a quarter of what the disk has free, their own bytes counted as free; the oldest go first. A state of
+// which two do not fit is not kept. They are not stored as differences: between two steps of an optimizer nearly every
+// mantissa changes (tests/bench/RESULTS.md).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/workbench/scratch_folder.h"
@@ -13,7 +19,11 @@ namespace stepscope {
 
 class StateRing {
  public:
-  explicit StateRing(std::int64_t budgetBytes) : budget_(budgetBytes) {}
+  using Free = std::function<std::int64_t(const QString& folder)>;
+  explicit StateRing(Free free = freeBytes) : free_(std::move(free)) {}
+
+  // Of the file system that the folder is in; 0 where it is not known.
+  static std::int64_t freeBytes(const QString& folder);
 
   struct State {
     std::int64_t step = 0;  // the state before this step
@@ -22,6 +32,8 @@ class StateRing {
     std::int64_t bytes = 0;
   };
 
+  // Whether states of this size are kept.
+  bool fits(std::int64_t bytes) const { return 2 * bytes <= budget(); }
   // A name no state has yet, for the worker to write to; empty when there is no place for files.
   QString freshPath();
   // A state that was written there. It takes the place of one of the same step.
@@ -33,8 +45,11 @@ class StateRing {
   void clear() { dropAfter(-1); }
 
  private:
+  std::int64_t budget() const;
+  std::int64_t held() const;  // bytes
+
   ScratchFolder folder_;
-  std::int64_t budget_;
+  Free free_;
   std::vector<State> states_;  // ascending by step
   int made_ = 0;
 };

@@ -128,7 +128,7 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   }
   Work work(*model_, stages);
   const auto passes = [&](std::string_view phase) -> Status {
-    SS_TRY(optimise(phase, *step, work.graph, work.inference, step->effects));
+    SS_TRY(optimise(phase, *step, work.graph, work.inference, step->effects, stages));
     keepStage(stages, std::string(phase), work.graph, log_);
     return {};
   };
@@ -247,7 +247,7 @@ Status Builder::inspectInputs(SymbolicStep& step, Work& work) const {
 }
 
 Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph& graph, Inference& inference,
-                         std::map<std::string, std::string>& effects) const {
+                         std::map<std::string, std::string>& effects, std::vector<Stage>& stages) const {
   BuildLog::Scope phase(log_, std::string(name));
   const BuildRequest& request = step.request;
   PassContext context = passContext(model_->file, request.options, request.threads, inference);
@@ -257,7 +257,7 @@ Status Builder::optimise(std::string_view name, const SymbolicStep& step, Graph&
       if (entry.input == density.input())
         context.batch.push_back(
             {entry.input, density.valid(), density.total(), entry.kind, entry.mask, entry.invalid.value_or(0)});
-  SS_TRY(runPhasePasses(model_->registry->passesOf(name), request.options, graph, context, log_, effects));
+  SS_TRY(runPhasePasses(model_->registry->passesOf(name), request.options, graph, context, log_, effects, stages));
   phase.count(graph.order().size());
   return {};
 }

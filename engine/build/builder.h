@@ -64,7 +64,7 @@ struct Variant {
   std::unique_ptr<Inference> inference;
   PlanOptions planOptions;
   ExecutionPlan plan;               // without workspaces and offsets: those come with the kernels
-  std::vector<Stage> stages;        // specialise, and recompute where it changed something
+  std::vector<Stage> stages;        // specialise with its passes, and recompute where it changed something
   std::optional<Error> doesNotFit;  // why no step of it may run
   std::map<std::string, std::string> effects;
 };
@@ -85,7 +85,7 @@ class Builder {
   Status attachLoss(SymbolicStep& step, Work& work) const;
   Status inspectInputs(SymbolicStep& step, Work& work) const;
   Status optimise(std::string_view phase, const SymbolicStep& step, Graph& graph, Inference& inference,
-                  std::map<std::string, std::string>& effects) const;
+                  std::map<std::string, std::string>& effects, std::vector<Stage>& stages) const;
   Status gradient(SymbolicStep& step, Work& work) const;
   Status optimizer(SymbolicStep& step, Work& work) const;
   Status recompute(Variant& variant) const;

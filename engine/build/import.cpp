@@ -65,7 +65,9 @@ Status importPasses(std::string_view name, ImportedModel& model, BuildLog& log) 
   std::map<std::string, std::string> effects;
   PassContext context = passContext(model.file, options, threadsOf(options), *model.inference);
   context.options["loop.max_iterations"] = std::to_string(model.load.loopIterations);
-  if (Status status = runPhasePasses(model.registry->passesOf(name), options, model.graph, context, log, effects); !status)
+  if (Status status =
+          runPhasePasses(model.registry->passesOf(name), options, model.graph, context, log, effects, model.stages);
+      !status)
     return phase.fail(status.error());
   phase.count(model.graph.order().size());
   return {};

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/build/name_pattern.h"
+#include "engine/build/pass_stages.h"
 #include "engine/passes/run_passes.h"
 #include "kernels/cpu/loops/machine_peak.h"
 #include "kernels/device.h"
@@ -57,16 +58,21 @@ PassContext passContext(const LoadedModel& file, const TrainOptions& options, in
 }
 
 Status runPhasePasses(const PassList& list, const TrainOptions& options, Graph& graph, PassContext& context, BuildLog& log,
-                      std::map<std::string, std::string>& effects) {
+                      std::map<std::string, std::string>& effects, std::vector<Stage>& stages) {
+  PassStages kept(stages, list.phase);
   std::optional<BuildLog::Scope> span;
   RunOptions run;
   run.enabled = [&](const Pass& pass) {
     const auto it = options.passes.find(std::string(pass.name));
     return it != options.passes.end() ? it->second : pass.enabled == PassSwitch::kOn;
   };
-  run.begin = [&](const Pass& pass) { span.emplace(log, std::string(pass.name), pass.enabled != PassSwitch::kMandatory); };
+  run.begin = [&](const Pass& pass) {
+    span.emplace(log, std::string(pass.name), pass.enabled != PassSwitch::kMandatory);
+    kept.begin(graph);
+  };
   run.end = [&](const PassRun& ran) {
     const PassResult& result = ran.result;
+    kept.end(ran.pass.name, graph, ran.error != nullptr);
     const std::size_t before = ran.nodesBefore, after = ran.nodesAfter;
     writePassReport(span->pass(), ran.pass.name, result, before, after);
     span->count(result.matches);

@@ -56,11 +56,12 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
     if (Status status = variant->inference->run(); !status) return phase.fail(request.explain(status.error()));
     if (Status fits = checkLoops(graph, *variant->inference, request.options.loopMemory); !fits)
       return phase.fail(fits.error());
-    SS_TRY(optimise("fold", *variant->step, graph, *variant->inference, variant->effects));
+    SS_TRY(optimise("fold", *variant->step, graph, *variant->inference, variant->effects, variant->stages));
     phase.count(graph.order().size());
   }
   keepStage(variant->stages, "specialise", graph, log_);
-  stages.push_back(variant->stages.back());
+  stages.insert(stages.end(), variant->stages.begin(), variant->stages.end());
+  const std::size_t specialised = variant->stages.size();
   PlanOptions& planOptions = variant->planOptions;
   planOptions.inPlace = request.options.inPlace;
   planOptions.reuse = request.options.reuse;
@@ -75,7 +76,7 @@ Result<std::shared_ptr<const Variant>> Builder::specialise(std::shared_ptr<const
   }
   std::erase_if(planOptions.pinned, [](ValueId id) { return !id.valid(); });
   if (!request.forwardOnly) SS_TRY(recompute(*variant));
-  if (variant->stages.size() > 1) stages.push_back(variant->stages.back());
+  if (variant->stages.size() > specialised) stages.push_back(variant->stages.back());
   SS_TRY(plan(*variant, std::move(reason)));
   return variant;
 }

@@ -1,5 +1,7 @@
 #include "engine/build/stage.h"
 
+#include "engine/build/pass_stages.h"
+
 namespace stepscope {
 
 void keepStage(std::vector<Stage>& stages, std::string phase, const Graph& graph, const BuildLog& log) {
@@ -10,7 +12,8 @@ void keepStage(std::vector<Stage>& stages, std::string phase, const Graph& graph
 
 void tellStages(const std::vector<Stage>& stages, const BuildLog& log) {
   if (!log.observer().stage) return;
-  for (const Stage& stage : stages) log.observer().stage(stage);
+  for (const Stage& stage : stages)
+    if (!isPassStage(stage)) log.observer().stage(stage);
 }
 
 }  // namespace stepscope

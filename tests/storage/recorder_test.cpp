@@ -56,6 +56,24 @@ TEST(Recorder, AllCoresAreANumberOfThreads) {
   EXPECT_EQ(readRun(project, newestRun(project).value())->threads, 6);
 }
 
+TEST(Recorder, DeviceAndPrecisionAreThoseOfTheOptions) {
+  const TemporaryFolder folder;
+  {
+    auto recorder = Recorder::start(Project::create(folder / "a.stepscope").value()).value();
+    RunInfo info = testing::sampleRunInfo();
+    for (const auto& [name, value] : {std::pair("device", "emulated"), std::pair("precision", "bf16")}) {
+      info.options.emplace_back().set_name(name);
+      info.options.back().set_value(value);
+    }
+    recorder->beginRun(info);
+    ASSERT_TRUE(recorder->close());
+  }
+  const auto project = Project::openReadOnly(folder / "a.stepscope").value();
+  const auto run = readRun(project, newestRun(project).value());
+  EXPECT_EQ(run->device, "emulated");
+  EXPECT_EQ(run->precision, "bf16");
+}
+
 TEST(Recorder, SpansComeBackAsTheyWere) {
   const TemporaryFolder folder;
   testing::recordSample(folder / "a.stepscope", {2, 3});

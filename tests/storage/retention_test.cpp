@@ -99,6 +99,43 @@ TEST(Retention, ADeletedRunGivesItsSpaceBack) {
   EXPECT_EQ(readTiming(project, 1)->step.n, 9);
 }
 
+TEST(Retention, AnEarlierRunIsForgottenWhileOneIsRecorded) {
+  const TemporaryFolder folder;
+  const auto path = folder / "p.stepscope";
+  testing::recordSample(path, {40, 200});
+  const auto plan = testing::samplePlan({1, 0});
+  auto recorder = recording(path, "all");
+  recorder->step(testing::sampleStep(plan, 0));
+  const auto refused = recorder->forgetRun(2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("run '2': it is being recorded"), std::string::npos) << refused.error().message;
+  ASSERT_TRUE(recorder->flush());
+  const auto before = std::filesystem::file_size(path);
+  ASSERT_TRUE(recorder->forgetRun(1));
+  {
+    const Project reader = Project::openReadOnly(path).value();
+    for (const Table& table : tables())
+      for (const Column& column : table.columns)
+        if (column.name == "run") {
+          EXPECT_EQ(number(reader, "SELECT count(*) FROM " + std::string(table.name) + " WHERE run = 1"), 0) << table.name;
+        }
+    EXPECT_EQ(number(reader, "SELECT count(*) FROM runs"), 1);
+  }
+  auto alone = recording(folder / "alone.stepscope", "all");
+  for (int step = 1; step < 100; ++step) {
+    recorder->step(testing::sampleStep(plan, step));
+    alone->step(testing::sampleStep(plan, step));
+  }
+  ASSERT_TRUE(recorder->close());
+  ASSERT_TRUE(alone->close());
+  const Project project = Project::openReadOnly(path).value();
+  EXPECT_EQ(number(project, "SELECT count(*) FROM steps WHERE run = 2"), 100);
+  EXPECT_EQ(number(project, "SELECT count(*) FROM steps"), 100);
+  EXPECT_LT(std::filesystem::file_size(path), before + std::filesystem::file_size(folder / "alone.stepscope") / 4)
+      << "the pages of the run that is gone are written again";
+}
+
 TEST(Retention, BackupsOfMigrationsExpire) {
   const TemporaryFolder folder;
   const auto path = folder / "p.stepscope";

@@ -10,6 +10,7 @@
 
 #include "views/common/comparison_cells.h"
 #include "views/common/format.h"
+#include "views/common/pass_stages.h"
 #include "views/common/startup_history.h"
 #include "views/common/tokens.h"
 #include "views/compare/compare_rows.h"
@@ -285,11 +286,31 @@ class CompareTest : public QObject {
     QVERIFY(misses && matches);
     QCOMPARE(misses->actions().size(), 2);
     QVERIFY(misses->actions()[0]->text().contains(QStringLiteral("read twice")));
-    QVERIFY2(!misses->actions()[1]->isEnabled(), "a node that is gone");
+    QVERIFY2(!misses->actions()[1]->isEnabled(), "a node that is gone, and no graph that shows it");
+    QVERIFY(!of.findChild<QAction*>(QStringLiteral("pass_changes")));
     misses->actions()[0]->trigger();
     QCOMPARE(desk.selection.selection().node, 0);
     matches->actions()[0]->trigger();
     QCOMPARE(desk.selection.selection().node, 1);
+    // Where the graphs around the pass are kept, they show what is gone and what the pass changed.
+    PassStages& stops = PassStages::of(desk.store);
+    stops.set({"load", "pre-grad passes/fold", "pre-grad passes"});
+    desk.store.setStages({"load", "pre-grad passes"});
+    QCOMPARE(stops.around(2), (PassStages::Range{"load", "pre-grad passes/fold"}));
+    QCOMPARE(stops.around(3), (PassStages::Range{"pre-grad passes/fold", "pre-grad passes/fold"}));
+    QCOMPARE(stops.around(1), (PassStages::Range{"load", "pre-grad passes"}));
+    QSignalSpy shown(&stops, &PassStages::wanted), opened(&desk.wishes, &Wishes::command);
+    QMenu again;
+    view.fillMenu(again, 2);
+    again.findChild<QMenu*>(QStringLiteral("pass_near_misses"))->actions()[1]->trigger();
+    QCOMPARE(shown.takeFirst(), (QVariantList{"load", "", 77}));
+    again.findChild<QAction*>(QStringLiteral("pass_changes"))->trigger();
+    QCOMPARE(shown.takeFirst(), (QVariantList{"pre-grad passes/fold", "load", -1}));
+    QCOMPARE(opened.size(), 2);
+    QCOMPARE(opened[0][0].toString(), QStringLiteral("view_graph"));
+    // Another build has none of them.
+    desk.store.setStages({"load"});
+    QCOMPARE(stops.stops(), QStringList{"load"});
   }
 
   void whatDiffersIsPrintedWithDigitsThatDiffer() {

@@ -128,7 +128,7 @@ void dialogs(WindowDriver& w) {
     w.loop().act([&] { w->findChild<QWidget*>(QStringLiteral("palette"))->hide(); });
   }
   if (theme == u"light" && wants(QStringLiteral("report"))) {
-    w->recording().report(folder + QStringLiteral("/report.pdf"));
+    w->recording().queries().report(folder + QStringLiteral("/report.pdf"));
     w.loop().wait([&w] { return w->recording().idle(); });
   }
   if (wants(QStringLiteral("keys"))) {

@@ -419,7 +419,7 @@ class JourneyTest : public QObject {
     QVERIFY(w.loop().wait([&] { return w->store().project().runs().size() == 2 && w->recording().idle(); }));
     View* runs = w.view(QStringLiteral("runs"));
     QVERIFY(runs);
-    w.loop().act([&] { w->recording().refreshRuns(); });
+    w.loop().act([&] { w->recording().queries().refreshRuns(); });
     QVERIFY(w.loop().wait([&] {
       const QStringList cells = cellsOf(*runs);
       return cells.contains(QStringLiteral("1  plain")) && cells.contains(QStringLiteral("memory.inplace off"));
@@ -441,7 +441,7 @@ class JourneyTest : public QObject {
     };
     const auto shown = [&] {
       QVERIFY(w.recorded());
-      w.loop().act([&] { w->recording().refreshRuns(); });
+      w.loop().act([&] { w->recording().queries().refreshRuns(); });
     };
     w.loop().act([&] { w->session().train(4); });
     shown();

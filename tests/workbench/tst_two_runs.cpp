@@ -177,13 +177,13 @@ class TwoRunsTest : public QObject {
     // A run of another project.
     const QString copy = folder_.filePath(QStringLiteral("copy.stepscope"));
     QVERIFY(QFile::copy(project, copy));
-    w.loop().act([&] { w->recording().listOtherRuns(copy); });
+    w.loop().act([&] { w->recording().queries().listOtherRuns(copy); });
     QVERIFY(w.loop().wait([&] {
       const auto& facts = w->store().project();
       return facts.runComparison() && facts.runComparison()->request.otherProject == copy;
     }));
     QCOMPARE(w->store().project().runComparison()->b.run.id, 2);
-    w.loop().act([&] { w->recording().listOtherRuns(folder_.filePath(QStringLiteral("none.stepscope"))); });
+    w.loop().act([&] { w->recording().queries().listOtherRuns(folder_.filePath(QStringLiteral("none.stepscope"))); });
     QVERIFY(w.loop().wait([&] { return w->notice().isProblem(); }));
     QVERIFY2(w.loop().free(), qPrintable(w.loop().text()));
   }

@@ -106,7 +106,7 @@ class WaysTest : public QObject {
     QVERIFY(w.recorded());
     for (const char* ending : {"html", "json", "csv"}) {
       const QString path = folder.filePath(QStringLiteral("r.") + QLatin1String(ending));
-      w.loop().act([&] { w->recording().report(path); });
+      w.loop().act([&] { w->recording().queries().report(path); });
       QVERIFY(w.recorded());
       QVERIFY2(QFileInfo(path).size() > 0, ending);
     }
@@ -156,7 +156,7 @@ class WaysTest : public QObject {
     const auto edits = [&] {
       QVERIFY_DONE(w.act("step_whole"), w);
       QVERIFY(w.recorded());
-      w.loop().act([&] { w->recording().report(folder.filePath(QStringLiteral("r.json"))); });
+      w.loop().act([&] { w->recording().queries().report(folder.filePath(QStringLiteral("r.json"))); });
       QVERIFY(w.recorded());
     };
     const auto told = [&] { return textOf(folder.filePath(QStringLiteral("r.json"))).count(QStringLiteral(" set to ")); };
@@ -444,14 +444,14 @@ class WaysTest : public QObject {
     QVERIFY_DONE(w.act("step_whole"), w);
     QVERIFY(w.recorded());
     const QString report = folder.filePath(QStringLiteral("r.html"));
-    w.loop().act([&] { w->recording().report(report); });
+    w.loop().act([&] { w->recording().queries().report(report); });
     QVERIFY(w.recorded());
     QVERIFY(QFileInfo(report).size() > 0);
     // Nor can a report be written there: each form says so once, with what to do.
     for (const char* ending : {"html", "json", "csv", "pdf"}) {
       w.loop().act([&] {
         w->notice().clear();
-        w->recording().report(folder.filePath(QStringLiteral("file/r.") + QLatin1String(ending)));
+        w->recording().queries().report(folder.filePath(QStringLiteral("file/r.") + QLatin1String(ending)));
       });
       QVERIFY2(w.loop().wait([&] { return w->notice().isProblem(); }, 20'000), ending);
       QCOMPARE(w->notice().text().count(QStringLiteral("report '")), 1);

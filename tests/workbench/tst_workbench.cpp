@@ -346,7 +346,7 @@ class WorkbenchTest : public QObject {
     w->session().train(5);
     QVERIFY(settled(*w));
     const QString path = folder.filePath(QStringLiteral("r.html"));
-    w->recording().report(path);
+    w->recording().queries().report(path);
     QVERIFY(QTest::qWaitFor([&w] { return w->recording().idle(); }, 60'000));
     QFile file(path);
     QVERIFY(file.open(QIODevice::ReadOnly));
@@ -418,7 +418,7 @@ class WorkbenchTest : public QObject {
       QVERIFY(settled(*w));
       for (const char* name : {"r.html", "r.json", "r.csv", "r.trace.json", "r.pdf"}) {
         const QString path = folder.filePath(QLatin1String(name));
-        w->recording().report(path);
+        w->recording().queries().report(path);
         QVERIFY(QTest::qWaitFor([&w] { return w->recording().idle(); }, 60'000));
         QTRY_VERIFY2(QFileInfo(path).size() > 100, qPrintable(path + ' ' + w->notice().text()));
       }

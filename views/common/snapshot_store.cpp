@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "views/common/findings.h"
+#include "views/common/pass_stages.h"
 #include "views/common/running.h"
 
 namespace stepscope {
@@ -22,6 +23,7 @@ const Timing kNever;
 SnapshotStore::SnapshotStore(QObject* parent)
     : QObject(parent), project_(new ProjectFacts(this)), findings_(new Findings(this)) {
   new Running(this);
+  new PassStages(this);
 }
 
 GraphPtr SnapshotStore::graphOf(const QString& stage) const {

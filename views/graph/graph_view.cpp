@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "views/common/format.h"
+#include "views/common/pass_stages.h"
 #include "views/common/tokens.h"
 #include "views/graph/graph_search.h"
 
@@ -29,12 +30,12 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent)
   column->addWidget(strip_);
   setFocusProxy(canvas_);
   buildControls();
-  strip_->setStages(store().stages());
+  strip_->setStops(PassStages::of(store()).stops());
   strip_->setVisible(store().stages().size() > 1);
 
   connect(&store(), &SnapshotStore::graphChanged, this, &GraphView::graphChanged);
   connect(&store(), &SnapshotStore::stagesChanged, this, [this] {
-    strip_->setStages(store().stages());
+    strip_->setStops(PassStages::of(store()).stops());
     strip_->setVisible(store().stages().size() > 1);
     const bool other = !stage_.isEmpty();
     stage_.clear();
@@ -46,6 +47,7 @@ GraphView::GraphView(const ViewContext& context, QWidget* parent)
     // A build that failed stands beside the plan that is shown, whose graph has another name then.
     if (stage_.isEmpty() && store().graph() && store().graphOf(stage) == store().graph()) strip_->setShown(stage, {});
   });
+  connect(&PassStages::of(store()), &PassStages::wanted, this, &GraphView::showPlace);
   marksSoon_.setSingleShot(true);
   marksSoon_.setInterval(15);
   connect(&marksSoon_, &QTimer::timeout, this, &GraphView::updateMarks);
@@ -178,7 +180,21 @@ void GraphView::showStage(const QString& stage, const QString& base) {
   canvas_->setNote({});
   diff_ = before ? PhaseDiff::make(*before, *after) : PhaseDiff();
   strip_->setCounts(before ? diff_.added : -1, diff_.removed, diff_.changed);
-  relayout(before ? diff_.united : after, -1);
+  if (reveal_ >= 0) {
+    focusNext_ = true;
+    revealed_.clear();
+  }
+  relayout(before ? diff_.united : after, std::exchange(reveal_, -1));
+}
+
+// The node may be one that the newest graph has no more.
+void GraphView::showPlace(const QString& stop, const QString& base, int node) {
+  own_ = true;  // its way into sight is the scene that comes
+  if (node >= 0) selection().select(Selection::ofNode(node));
+  own_ = false;
+  if (node >= 0) selectedId_ = node;
+  reveal_ = node;
+  showStage(stop, base);
 }
 
 void GraphView::relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reveal) {

@@ -56,6 +56,7 @@ class GraphView : public View {
 
   void buildControls();
   void graphChanged();
+  void showPlace(const QString& stop, const QString& base, int node);
   void relayout(std::shared_ptr<const GraphSnapshot> snapshot, int reveal);
   void showScene(const std::shared_ptr<const GraphScene>& scene, const OpenGroups& open);
   void showSelection();
@@ -90,6 +91,7 @@ class GraphView : public View {
   int anchor_ = -1;  // for the next scene
   QString anchorGroup_;
   int selectedId_ = -1;
+  int reveal_ = -1;         // a node of the stage that is fetched
   int broughtId_ = -1;      // the last one that was brought into sight
   bool own_ = false;        // the selection comes from this view
   bool focusNext_ = false;  // centre the selection in the next scene

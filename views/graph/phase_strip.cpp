@@ -9,12 +9,16 @@
 #include <cmath>
 
 #include "views/common/format.h"
+#include "views/common/pass_stages.h"
 #include "views/common/tokens.h"
 
 namespace stepscope {
 namespace {
 constexpr double kGap = 9;  // least distance of two names
-}
+
+// A pass without its phase, which is the next one that is named.
+QString nameOf(const QString& stop) { return format::visible(stop.section('/', PassStages::isPass(stop) ? 1 : 0)); }
+}  // namespace
 
 QStringList differenceWords(int added, int removed, int changed) {
   QStringList words;
@@ -26,24 +30,24 @@ QStringList differenceWords(int added, int removed, int changed) {
 PhaseStrip::PhaseStrip(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::TabFocus);
   setMouseTracking(true);
-  setAccessibleName(tr("Phases of the build"));
+  setAccessibleName(tr("Phases and passes of the build"));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
 QSize PhaseStrip::sizeHint() const { return {400, qRound(Metrics::current().unit * 3.3)}; }
 QSize PhaseStrip::minimumSizeHint() const { return {120, sizeHint().height()}; }
 
-void PhaseStrip::setStages(const QStringList& stages) {
-  stages_ = stages;
+void PhaseStrip::setStops(const QStringList& stops) {
+  stops_ = stops;
   arrange();
-  shown_ = std::min<int>(shown_, static_cast<int>(stages.size()) - 1);
+  shown_ = std::min<int>(shown_, static_cast<int>(stops.size()) - 1);
   base_ = -1;
   update();
 }
 
 void PhaseStrip::setShown(const QString& stage, const QString& base) {
-  shown_ = static_cast<int>(stages_.indexOf(stage));
-  base_ = base.isEmpty() ? -1 : static_cast<int>(stages_.indexOf(base));
+  shown_ = static_cast<int>(stops_.indexOf(stage));
+  base_ = base.isEmpty() ? -1 : static_cast<int>(stops_.indexOf(base));
   update();
 }
 
@@ -57,14 +61,17 @@ void PhaseStrip::setCounts(int added, int removed, int changed) {
 void PhaseStrip::arrange() {
   const double margin = 0.8 * Metrics::current().unit;
   const QFontMetricsF metrics(smallFont());
-  const auto count = static_cast<std::size_t>(stages_.size());
+  std::vector<std::size_t> phases;  // places of them among the stops
   std::vector<double> widths;
   double all = 0;
-  for (const QString& stage : stages_) {
-    widths.push_back(metrics.horizontalAdvance(format::visible(stage)));
+  for (qsizetype i = 0; i < stops_.size(); ++i) {
+    if (PassStages::isPass(stops_[i])) continue;
+    phases.push_back(static_cast<std::size_t>(i));
+    widths.push_back(metrics.horizontalAdvance(format::visible(stops_[i])));
     all += widths.back();
   }
-  places_.assign(count, width() / 2.0);
+  const std::size_t count = phases.size();
+  places_.assign(static_cast<std::size_t>(stops_.size()), width() / 2.0);
   unnamed_.clear();
   if (count < 2) return;
   // Stops stand under the middle of their names, with equal gaps between the names: all of them fit into less than equal
@@ -73,18 +80,25 @@ void PhaseStrip::arrange() {
   double x = margin;
   const double left = margin + widths.front() / 2, right = width() - margin - widths.back() / 2;
   for (std::size_t i = 0; i < count; ++i) {
-    places_[i] =
+    places_[phases[i]] =
         gap >= kGap ? x + widths[i] / 2 : left + static_cast<double>(i) / static_cast<double>(count - 1) * (right - left);
     x += widths[i] + gap;
   }
   double end = -1e9;
   for (std::size_t i = 0; i < count; ++i) {
-    const double begin = places_[i] - widths[i] / 2;
+    const double begin = places_[phases[i]] - widths[i] / 2;
     if (begin < end + kGap) {
-      unnamed_ << stages_[static_cast<qsizetype>(i)];
+      unnamed_ << stops_[static_cast<qsizetype>(phases[i])];
     } else {
       end = begin + widths[i];
     }
+  }
+  // Passes share the way from the phase before to their own.
+  for (std::size_t i = 1; i < count; ++i) {
+    const double from = places_[phases[i - 1]], to = places_[phases[i]];
+    const auto steps = static_cast<double>(phases[i] - phases[i - 1]);
+    for (std::size_t k = phases[i - 1] + 1; k < phases[i]; ++k)
+      places_[k] = from + (to - from) * static_cast<double>(k - phases[i - 1]) / steps;
   }
 }
 
@@ -103,7 +117,7 @@ QPointF PhaseStrip::stop(int i) const { return {places_[static_cast<std::size_t>
 int PhaseStrip::stopAt(QPointF p) const {
   int best = -1;
   double least = 1e9;
-  for (int i = 0; i < stages_.size(); ++i) {
+  for (int i = 0; i < stops_.size(); ++i) {
     const double d = std::abs(stop(i).x() - p.x());
     if (d < least) {
       least = d;
@@ -121,8 +135,8 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
   p.fillRect(rect(), t.raised);
   p.setPen(t.border);
   p.drawLine(QPointF(0, 0.5), QPointF(width(), 0.5));
-  if (stages_.isEmpty()) return;
-  const int count = static_cast<int>(stages_.size());
+  if (stops_.isEmpty()) return;
+  const int count = static_cast<int>(stops_.size());
   p.setPen(QPen(t.border, 2, Qt::SolidLine, Qt::RoundCap));
   p.drawLine(stop(0), stop(count - 1));
   if (shown_ >= 0 && base_ >= 0) {
@@ -146,8 +160,11 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
     const bool active = i == shown_ || i == base_;
     p.setPen(QPen(active ? t.accent : i == hovered_ ? t.text : t.edge, 1.5));
     p.setBrush(i == shown_ ? t.accent : t.raised);
-    p.drawEllipse(at, active ? 4.5 : 3.5, active ? 4.5 : 3.5);
-    const QString name = format::visible(stages_[i]);
+    const bool pass = PassStages::isPass(stops_[i]);
+    const double radius = active ? 4.5 : pass ? 2 : 3.5;
+    p.drawEllipse(at, radius, radius);
+    if (pass && !active && i != hovered_) continue;
+    const QString name = nameOf(stops_[i]);
     const double width = metrics.horizontalAdvance(name);
     const double x = std::clamp(at.x() - width / 2, 4.0, std::max(4.0, this->width() - width - 4));
     const bool free = std::none_of(taken.begin(), taken.end(),
@@ -179,9 +196,9 @@ void PhaseStrip::paintEvent(QPaintEvent*) {
 }
 
 void PhaseStrip::choose(int shown, int base) {
-  if (shown < 0 || shown >= stages_.size() || base >= stages_.size()) return;
+  if (shown < 0 || shown >= stops_.size() || base >= stops_.size()) return;
   if (base == shown) base = -1;
-  emit chosen(stages_[shown], base < 0 ? QString() : stages_[base]);
+  emit chosen(stops_[shown], base < 0 ? QString() : stops_[base]);
 }
 
 void PhaseStrip::mousePressEvent(QMouseEvent* event) {
@@ -211,9 +228,9 @@ void PhaseStrip::keyPressEvent(QKeyEvent* event) {
   } else if (step == 0) {
     QWidget::keyPressEvent(event);
   } else if (event->modifiers() & Qt::ShiftModifier) {
-    choose(shown_, std::clamp((base_ < 0 ? shown_ : base_) + step, 0, static_cast<int>(stages_.size()) - 1));
+    choose(shown_, std::clamp((base_ < 0 ? shown_ : base_) + step, 0, static_cast<int>(stops_.size()) - 1));
   } else {
-    choose(std::clamp(shown_ + step, 0, static_cast<int>(stages_.size()) - 1), base_);
+    choose(std::clamp(shown_ + step, 0, static_cast<int>(stops_.size()) - 1), base_);
   }
 }
 
@@ -222,9 +239,12 @@ bool PhaseStrip::event(QEvent* event) {
     auto* help = static_cast<QHelpEvent*>(event);
     const int i = stopAt(help->pos());
     if (i >= 0) {
-      QToolTip::showText(help->globalPos(),
-                         tr("Graph after phase “%1”. Click shows it; Shift+click compares the shown one with it.")
-                             .arg(format::visible(stages_[i])),
+      const QString& stop = stops_[i];
+      const QString what =
+          PassStages::isPass(stop)
+              ? tr("Graph after pass “%1” of “%2”.").arg(nameOf(stop), format::visible(stop.section('/', 0, 0)))
+              : tr("Graph after phase “%1”.").arg(nameOf(stop));
+      QToolTip::showText(help->globalPos(), what + ' ' + tr("Click shows it; Shift+click compares the shown one with it."),
                          this);
     }
     return true;

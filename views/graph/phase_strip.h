@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The slider over the phases of a build: a line with one stop per stored graph. Click or ←/→ chooses the shown one;
-// Shift+click or Shift+←/→ a second one to compare with; Esc ends the comparison. Between both, the counts of the
-// difference.
+// The slider over the phases of a build and the passes within them: a line with one stop per graph, a small one for a pass
+// (PassStages). Click or ←/→ chooses the shown one; Shift+click or Shift+←/→ a second one to compare with; Esc ends the
+// comparison. Between both, the counts of the difference.
 #pragma once
 
 #include <QStringList>
@@ -19,14 +19,14 @@ class PhaseStrip : public QWidget {
  public:
   explicit PhaseStrip(QWidget* parent = nullptr);
 
-  void setStages(const QStringList& stages);
+  void setStops(const QStringList& stops);
   void setShown(const QString& stage, const QString& base);  // `base` empty: no comparison
   void setCounts(int added, int removed, int changed);       // negative: not known yet
 
-  const QStringList& stages() const { return stages_; }
+  const QStringList& stops() const { return stops_; }
   int shown() const { return shown_; }
   int base() const { return base_; }
-  // Stages whose names have no room: they stand in the tooltip alone.
+  // Phases whose names have no room: they stand in the tooltip alone.
   const QStringList& unnamed() const { return unnamed_; }
 
   QSize sizeHint() const override;
@@ -51,7 +51,7 @@ class PhaseStrip : public QWidget {
   void arrange();
   void choose(int shown, int base);
 
-  QStringList stages_, unnamed_;
+  QStringList stops_, unnamed_;
   std::vector<double> places_;  // x of the stops
   int shown_ = -1, base_ = -1, hovered_ = -1;
   int added_ = -1, removed_ = -1, changed_ = -1;

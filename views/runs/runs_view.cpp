@@ -112,6 +112,13 @@ void RunsView::compare(qint64 a, qint64 b) {
   emit wishes().command(QStringLiteral("compare_runs"));
 }
 
+// While a project is recorded its newest run is the one.
+qint64 RunsView::recordedRun(const std::vector<RunEntry>& runs) {
+  qint64 newest = 0;
+  for (const RunEntry& run : runs) newest = std::max<qint64>(newest, run.id);
+  return newest;
+}
+
 void RunsView::fillMenu(QMenu& menu, int row) {
   const QModelIndexList chosen = table()->selectionModel()->selectedRows();
   if (chosen.size() == 2) {
@@ -131,12 +138,15 @@ void RunsView::fillMenu(QMenu& menu, int row) {
   QAction* away = menu.addAction(tr("Delete run %1…").arg(run), this, [this, run] { askToDelete(run); });
   away->setObjectName(QStringLiteral("run_delete"));
   const QString refusal = store().project().runs().size() < 2 ? tr("The only run of the project: delete its file")
-                          : !store().readOnly()
-                              ? tr("The project is being recorded: open it as a file (Ctrl+O) to delete runs of it")
+                          : !store().readOnly() && run == recordedRun(store().project().runs())
+                              ? tr("This run is being recorded; a new run from step 0 makes it an earlier one")
                               : QString();
   away->setEnabled(refusal.isEmpty());
-  away->setToolTip(refusal.isEmpty() ? tr("Its steps, graphs and alerts go, and their space on the disk comes back")
-                                     : refusal);
+  away->setToolTip(refusal.isEmpty()
+                       ? (store().readOnly()
+                              ? tr("Its steps, graphs and alerts go, and their space on the disk comes back")
+                              : tr("Its steps, graphs and alerts go; the run that is recorded takes their space"))
+                       : refusal);
 }
 
 void RunsView::askToDelete(qint64 run) {

@@ -20,6 +20,7 @@ class RunsView : public TablePanel {
 
  private:
   void compare(qint64 a, qint64 b);  // 0: as it is
+  static qint64 recordedRun(const std::vector<RunEntry>& runs);
   void askToDelete(qint64 run);
 };
 

@@ -8,6 +8,7 @@
 
 #include "views/common/format.h"
 #include "views/common/names.h"
+#include "views/common/pass_stages.h"
 #include "views/startup_table/history_plot.h"
 
 namespace stepscope {
@@ -149,19 +150,30 @@ void StartupTableView::refill() {
   showHistory();
 }
 
-// Of a pass: the places where it almost applied with what failed, and the nodes it made that are still there; each is a way
-// into the graph.
+// Of a pass: what it changed, the places where it almost applied with what failed, and the nodes it made that are still
+// there; each is a way into the graph.
 void StartupTableView::fillMenu(QMenu& menu, int row) {
   const auto at = static_cast<std::size_t>(model().row(row).key);
   if (at >= store().phases().size() || !store().phases()[at].has_pass()) return;
   const snapshot::PassReport& pass = store().phases()[at].pass();
   constexpr int kMost = 40;
-  const auto go = [this](QMenu& into, int node, const QString& text) {
-    QAction* action = into.addAction(text, this, [this, node] { selection().select(Selection::ofNode(node)); });
-    action->setData(node);
+  const PassStages::Range range = PassStages::of(store()).around(static_cast<int>(at));
+  if (PassStages::isPass(range.after)) {
+    QAction* changed = menu.addAction(tr("What it changed, in the graph"), this,
+                                      [this, range] { showInGraph(range.after, range.before, -1); });
+    changed->setObjectName(QStringLiteral("pass_changes"));
+  }
+  const auto go = [this, &range](QMenu& into, int node, const QString& text) {
     const bool there = store().graph() && store().graph()->node(node);
-    action->setEnabled(there);
-    if (!there) action->setToolTip(tr("A later pass took the node away; the slider over the phases shows where it was"));
+    QAction* action = into.addAction(text, this, [this, node, there, stop = range.before] {
+      if (there)
+        selection().select(Selection::ofNode(node));
+      else
+        showInGraph(stop, {}, node);
+    });
+    action->setData(node);
+    action->setEnabled(there || !range.before.isEmpty());
+    if (!there) action->setToolTip(tr("A later pass took the node away; the graph as the pass found it shows it"));
   };
   if (pass.near_misses_size() > 0) {
     QMenu* misses = menu.addMenu(tr("Near misses"));
@@ -187,6 +199,11 @@ void StartupTableView::fillMenu(QMenu& menu, int row) {
       go(*matches, made[i]->id(), names::node(*store().graph(), made[i]->id()));
     if (made.size() > kMost) matches->addAction(tr("and %1 more").arg(made.size() - kMost))->setEnabled(false);
   }
+}
+
+void StartupTableView::showInGraph(const QString& stop, const QString& base, int node) {
+  emit wishes().command(QStringLiteral("view_graph"));  // it may not be there yet
+  PassStages::of(store()).show(stop, base, node);
 }
 
 void StartupTableView::showHistory() {

@@ -23,6 +23,8 @@ class StartupTableView : public TablePanel {
 
  private:
   void showHistory();  // of the chosen phase
+  // The graph of a place of the build, in the graph view.
+  void showInGraph(const QString& stop, const QString& base, int node);
 
   HistoryPlot* plot_;
   QStringList paths_;  // of the rows

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/build/pass_stages.h"
 #include "engine/step/values.h"
 #include "tests/support/sessions.h"
 
@@ -174,6 +175,40 @@ TEST_P(SessionOnModel, EveryStageVerifiesAndDiffersByItsEditsOnly) {
   for (const char* name : {"load", "check", "inline", "infer", "attach loss", "inspect inputs", "pre-grad passes",
                            "gradient", "post-grad passes", "optimizer", "specialise", "plan", "bind"})
     EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// The stops between two phases lead from the graph of one to that of the other.
+TEST_P(SessionOnModel, EveryPassThatChangedTheGraphKeptIt) {
+  auto session = openSession(GetParam());
+  ASSERT_NE(session, nullptr);
+  const Stage* before = nullptr;
+  std::size_t passes = 0;
+  std::set<std::string> names;
+  for (const Stage& stage : session->stages()) {
+    EXPECT_TRUE(names.insert(stage.phase).second) << stage.phase;
+    if (isPassStage(stage)) {
+      ++passes;
+      ASSERT_NE(before, nullptr);
+      EXPECT_NE(stage.graph->version(), before->graph->version()) << stage.phase;
+    } else if (before && isPassStage(*before) && stage.phase == before->phase.substr(0, before->phase.find('/'))) {
+      // The last pass of a phase leaves what the phase keeps.
+      EXPECT_EQ(stage.graph->order().size(), before->graph->order().size()) << stage.phase;
+    }
+    before = &stage;
+  }
+  EXPECT_GT(passes, 0u);
+  EXPECT_FALSE(isPassStage(session->stages().back()));
+  // Each belongs to a span of the build.
+  const auto spans = session->phases();
+  for (const std::string& name : names) {
+    const std::size_t slash = name.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string pass = name.substr(slash + 1, name.find(" #") - slash - 1);
+    EXPECT_TRUE(std::any_of(spans.begin(), spans.end(), [&](const auto& span) {
+      return span.depth() > 0 && span.name() == pass &&
+             spans.at(static_cast<std::size_t>(span.parent())).name() == name.substr(0, slash);
+    })) << name;
+  }
 }
 
 TEST_P(SessionOnModel, EveryNodeOfTheStepKnowsWhereItCameFrom) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a window that ended by itself leaves behind, and the way back to it.
-#include <QApplication>
+#include "app/workbench/return_path.h"
+
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <QStandardPaths>
-#include <algorithm>
 #include <utility>
 
-#include "app/workbench/bug_bundle.h"
-#include "app/workbench/main_window.h"
+#include "app/workbench/model_opening.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
+#include "app/workbench/recording.h"
+#include "app/workbench/session.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
 
@@ -25,75 +27,42 @@ QByteArray bytesOf(const google::protobuf::Message& message) {
 
 }  // namespace
 
-void MainWindow::connectReturn() {
-  if (!remember_) return;
+ReturnPath::ReturnPath(const WindowParts& parts, ModelOpening& opening, Views views, bool remember)
+    : parts_(parts), session_(parts.session), store_(parts.store), opening_(opening), views_(std::move(views)) {
+  connect(&opening_, &ModelOpening::begun, this, [this] { back_.reset(); });
+  if (!remember) return;
   mark_ = std::make_unique<SessionMark>(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) +
                                         QStringLiteral("/sessions"));
-  markTimer_.setSingleShot(true);
-  markTimer_.setInterval(kKeepEveryMs);
-  connect(&markTimer_, &QTimer::timeout, this, &MainWindow::keepPlace);
+  timer_.setSingleShot(true);
+  timer_.setInterval(kKeepEveryMs);
+  connect(&timer_, &QTimer::timeout, this, &ReturnPath::keep);
   const auto soon = [this] {
-    if (!markTimer_.isActive()) markTimer_.start();
+    if (!timer_.isActive()) timer_.start();
   };
   connect(&store_, &SnapshotStore::positionChanged, this, soon);
-  connect(&selection_, &SelectionModel::selectionChanged, this, soon);
+  connect(&parts_.selection, &SelectionModel::selectionChanged, this, soon);
   connect(&session_, &Session::builtChanged, this, soon);
-  connect(&recording_, &Recording::opened, this, soon);
-  connect(board_, &PanelBoard::changed, this, soon);
-  connect(board_, &PanelBoard::rearranged, this, soon);
-  connect(&session_, &Session::builtChanged, this, &MainWindow::continueBack);
-  connect(&session_, &Session::busyChanged, this, &MainWindow::continueBack);
+  connect(&parts_.recording, &Recording::opened, this, soon);
+  connect(&parts_.board, &PanelBoard::changed, this, soon);
+  connect(&parts_.board, &PanelBoard::rearranged, this, soon);
+  connect(&session_, &Session::builtChanged, this, &ReturnPath::goOn);
+  connect(&session_, &Session::busyChanged, this, &ReturnPath::goOn);
 }
 
-// What a person can do about it stands in the notice; what a bug report needs is written beside.
-void MainWindow::tellOfBuildDeath(const BuildDeath& death) {
-  QString where = tr("phase '%1'").arg(death.phase);
-  if (!death.pass.isEmpty()) where += tr(", pass '%1'").arg(death.pass);
-  QString text = tr("%1, while building: %2.").arg(death.reason, where);
-  const QString last = death.graphs.empty() ? QString() : format::visible(death.graphs.back()->graph().phase());
-  if (death.besidePlan) text += ' ' + tr("What is shown is the plan before it; Restart worker returns to that.");
-  if (!last.isEmpty())
-    text += ' ' + (death.besidePlan ? tr("The graphs of the new build up to '%1' can be opened.")
-                                    : tr("The graphs up to '%1' are open."))
-                      .arg(last);
-  const auto show = [this, death](const QString& said) {
-    if (death.passCanBeOff)
-      notice_->showProblem(said, tr("Build without %1").arg(death.pass),
-                           [this, death] { session_.buildWithout(death.pass); });
-    else
-      notice_->showProblem(said, tr("Restart worker"), [this] { session_.restart(); });
-  };
-  show(text);
-  BugFacts facts{death, session_.modelPath(), QApplication::applicationVersion(), store_.machine(), session_.configuration(),
-                 {}};
-  constexpr std::ptrdiff_t kLines = 1000;
-  const auto& log = store_.log();
-  for (auto line = log.end() - std::min(std::ptrdiff_t(log.size()), kLines); line != log.end(); ++line)
-    facts.log << line->level + ' ' + line->text;
-  const QString among = QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/reports");
-  bundles_.start([this, facts = std::move(facts), among, text, show] {
-    const QString path = writeBugBundle(among, facts);
-    QMetaObject::invokeMethod(
-        this,
-        [this, path, text, show] {
-          if (!notice_->isProblem() || notice_->text() != text) return;  // something else is shown by now
-          show(text + ' ' +
-               (path.isEmpty() ? tr("A bundle for a bug report could not be written.")
-                               : tr("For a bug report: %1").arg(format::visible(path))));
-        },
-        Qt::QueuedConnection);
-  });
+void ReturnPath::drop() {
+  timer_.stop();
+  if (mark_) mark_->drop();
 }
 
-void MainWindow::keepPlace() {
+void ReturnPath::keep() {
   if (back_) return;  // until it is reached, the place to go back to is that one
   const bool recorded = store_.readOnly() && store_.plan();
   if (!session_.built() && !recorded) return mark_->drop();
   SessionPlace place;
   place.path = recorded ? store_.project().projectPath() : session_.modelPath();
-  place.layout = QJsonDocument(board_->present(layoutName_).toJson()).toJson(QJsonDocument::Compact);
-  place.selectedInstruction = selection_.selection().instruction;
-  place.selectedValue = selection_.selection().value;
+  place.layout = QJsonDocument(views_.present().toJson()).toJson(QJsonDocument::Compact);
+  place.selectedInstruction = parts_.selection.selection().instruction;
+  place.selectedValue = parts_.selection.selection().value;
   if (!recorded) {
     place.configuration = bytesOf(session_.configuration());
     snapshot::SetBreakpoints breakpoints;
@@ -106,7 +75,7 @@ void MainWindow::keepPlace() {
   mark_->keep(place);
 }
 
-void MainWindow::offerReturn() {
+void ReturnPath::offer() {
   QString problem;
   const std::optional<SessionPlace> lost = mark_ ? mark_->takeLost(&problem) : std::nullopt;
   if (!problem.isEmpty()) store_.addLog({QStringLiteral("warning"), problem, 0});
@@ -126,34 +95,34 @@ void MainWindow::offerReturn() {
                                      : tr("Going back runs its %1 steps again.").arg(lost->step));
     if (lost->edited) text += ' ' + tr("Values that were set by hand are not set again.");
   }
-  notice_->showStop(text, tr("Go back"), [this, lost = *lost] { goBack(lost); });
+  parts_.notice.showStop(text, tr("Go back"), [this, lost = *lost] { goBack(lost); });
 }
 
-void MainWindow::goBack(const SessionPlace& place) {
+void ReturnPath::goBack(const SessionPlace& place) {
   if (const Layout layout = Layout::fromJson(QJsonDocument::fromJson(place.layout).object()); !layout.name.isEmpty())
-    arrange(layout);
-  if (place.configuration.isEmpty()) return openPath(place.path);
+    views_.arrange(layout);
+  if (place.configuration.isEmpty()) return opening_.open(place.path);
   snapshot::Configure configuration;
   if (!configuration.ParseFromArray(place.configuration.constData(), static_cast<int>(place.configuration.size())))
-    return openPath(place.path);
-  openAndBuild(place.path, configuration);
+    return opening_.open(place.path);
+  opening_.openAndBuild(place.path, configuration);
   back_ = place;
-  backMoves_ = 0;
+  moves_ = 0;
 }
 
 // One move at a time; what ends somewhere else, by a cancel or an error, is where the person wants to be.
-void MainWindow::continueBack() {
+void ReturnPath::goOn() {
   if (!back_ || !session_.built() || session_.busy() || session_.running()) return;
   QTimer::singleShot(0, this, [this] {
     if (!back_ || !session_.built() || session_.busy() || session_.running()) return;
     const auto& p = store_.position();
-    if (backMoves_ == 0) {
-      ++backMoves_;
+    if (moves_ == 0) {
+      ++moves_;
       if (back_->step > 0 && back_->step <= kMostRepeated) return session_.train(back_->step);
     }
     const bool there = p.step() == back_->step;
-    if (backMoves_ == 1) {
-      ++backMoves_;
+    if (moves_ == 1) {
+      ++moves_;
       if (there && !p.in_step() && back_->instruction >= 0) return session_.runTo(back_->instruction);
     }
     const SessionPlace place = *std::exchange(back_, std::nullopt);
@@ -164,7 +133,7 @@ void MainWindow::continueBack() {
     s.value = place.selectedValue;
     const bool known = store_.plan() && s.instruction < store_.plan()->size() && store_.graph() &&
                        (s.value < 0 || store_.graph()->value(s.value));
-    if (there && known && !s.empty()) selection_.select(s);
+    if (there && known && !s.empty()) parts_.selection.select(s);
   });
 }
 

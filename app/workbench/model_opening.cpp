@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/model_opening.h"
+
+#include <QBoxLayout>
+#include <QFileInfo>
+#include <QTimer>
+#include <algorithm>
+
+#include "app/workbench/actions.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/places.h"
+#include "app/workbench/questions.h"
+#include "app/workbench/recent_files.h"
+#include "app/workbench/recording.h"
+#include "app/workbench/session.h"
+#include "views/common/format.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+namespace stepscope {
+
+ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, RecentFiles& files, QBoxLayout& middle,
+                           QWidget& pages)
+    : parts_(parts),
+      session_(parts.session),
+      store_(parts.store),
+      questions_(questions),
+      files_(files),
+      middle_(middle),
+      pages_(pages) {
+  connect(parts_.actions[QStringLiteral("configure")], &QAction::triggered, this, &ModelOpening::showSetUp);
+  connect(&parts_.wishes, &Wishes::openPath, this, &ModelOpening::open);
+  connect(&parts_.wishes, &Wishes::openDialog, this, &ModelOpening::ask);
+  connectPeek();
+  connect(&session_, &Session::modelInspected, this, [this] {
+    // Not in the turn that took the answer: the dialog is work enough for one.
+    if (!scripted_)
+      QTimer::singleShot(0, this, [this, asked = setUps_] {
+        if (asked == setUps_ && !session_.built()) showSetUp();
+      });
+  });
+  connect(&session_, &Session::notRead, this, [this](const ModelPtr& model) {
+    if (scripted_) return;
+    QTimer::singleShot(0, this, [this, model, asked = setUps_] {
+      if (asked == setUps_) showSetUpOf(model, {}, QString::fromStdString(model->path()));
+    });
+  });
+}
+
+void ModelOpening::ask() {
+  questions_.askToOpen(tr("Open a model or a project"), QFileInfo(files_.newest()).path(),
+                       tr("Models and projects (*.onnx *.stepscope);;All files (*)"),
+                       [this](const QString& path) { open(path); });
+}
+
+void ModelOpening::open(const QString& path) {
+  const Place place = placeToOpen(path);
+  if (!place.problem.isEmpty()) return parts_.notice.showProblem(place.problem, {}, {});  // what is open stays
+  parts_.notice.clear();
+  closeSetUp();
+  scripted_ = false;
+  emit begun();
+  if (place.path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive)) {
+    parts_.recording.open(place.path, 0);
+    return;
+  }
+  // A model that is open stays until this one is built or looked at.
+  if (session_.built() && session_.client().alive() && store_.workerState() != WorkerState::kUnresponsive)
+    peek_.read(place.path);
+  else
+    session_.inspect(place.path, {});
+}
+
+void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& configuration) {
+  parts_.notice.clear();
+  scripted_ = true;
+  emit begun();
+  session_.openAndBuild(QFileInfo(path).absoluteFilePath(), configuration);
+}
+
+void ModelOpening::connectPeek() {
+  connect(&peek_, &ModelPeek::modelRead, this,
+          [this](const QString& path, const ModelPtr& model) { showSetUpOf(model, files_.lastSetUp(path), path); });
+  connect(&peek_, &ModelPeek::refused, this, [this](const QString& path, const QString& why, const ModelPtr& model) {
+    const QString text = format::visible(why.section('\n', 0, 0));
+    const int all = model ? model->problems_size() : 1;
+    const QString said = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), text) : text;
+    parts_.notice.showProblem(why.contains(path) ? said : tr("model '%1': %2").arg(format::visible(path), said), {}, {});
+    if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
+  });
+  connect(&session_, &Session::buildRefused, this,
+          [this](const snapshot::Configure& refused, const QString& text, const QString& setting) {
+            if (scripted_ || !store_.model()) return;
+            showSetUpOf(store_.model(), refused, session_.modelPath())->showProblem(text, setting);
+          });
+  // A model is looked at: its graph is there before anything is built.
+  connect(&store_, &SnapshotStore::graphChanged, this, [this] {
+    if (store_.graph() && !session_.built() && !store_.readOnly()) emit lookedAt();
+  });
+}
+
+void ModelOpening::showSetUp() {
+  if (store_.model())
+    showSetUpOf(
+        store_.model(),
+        session_.configuration().settings_size() > 0 ? session_.configuration() : files_.lastSetUp(session_.modelPath()),
+        session_.modelPath());
+}
+
+void ModelOpening::closeSetUp() {
+  ++setUps_;
+  peek_.cancel();
+  for (auto* dialog : parts_.window.findChildren<SetUpDialog*>()) dialog->close();
+}
+
+SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
+  closeSetUp();
+  auto* dialog = new SetUpDialog(model, before, &parts_.window);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  // The model that is open, or another one.
+  const bool other = model != store_.model();
+  if (other && model->problems_size() == 0 && session_.built()) dialog->offerLook();
+  connect(dialog, &SetUpDialog::buildWanted, this, [this, other, path](const snapshot::Configure& configuration) {
+    parts_.notice.clear();
+    scripted_ = false;
+    if (other)
+      session_.openAndBuild(path, configuration);
+    else
+      session_.build(configuration);
+  });
+  connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
+  connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
+    parts_.notice.clear();
+    session_.inspect(path, QStringLiteral("random"));
+  });
+  dialog->setWindowFlags(Qt::Widget);
+  dialog->setFixedWidth(std::min(parts_.window.width() * 11 / 20, 58 * Metrics::current().unit));
+  middle_.addWidget(dialog);
+  pages_.setMinimumWidth(1);  // the views give way; without the set-up they have their own least width again
+  connect(dialog, &QObject::destroyed, &pages_, [this] {
+    if (parts_.window.findChildren<SetUpDialog*>().isEmpty()) pages_.setMinimumWidth(0);
+  });
+  dialog->show();
+  dialog->setFocus();
+  return dialog;
+}
+
+}  // namespace stepscope

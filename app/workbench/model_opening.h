@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The way from a file to a built model: what a path means, the look at another model, the set-up beside the views. GUI
+// thread.
+//
+// What is open stays until another model is built or looked at.
+#pragma once
+
+#include <QObject>
+
+#include "app/workbench/model_peek.h"
+#include "app/workbench/window_parts.h"
+#include "engine/snapshot/worker.pb.h"
+
+class QBoxLayout;
+
+namespace stepscope {
+
+class FileQuestions;
+class RecentFiles;
+class SetUpDialog;
+
+class ModelOpening : public QObject {
+  Q_OBJECT
+
+ public:
+  // The set-up stands at the end of `middle`, beside `pages`, which give way to it.
+  ModelOpening(const WindowParts& parts, FileQuestions& questions, RecentFiles& files, QBoxLayout& middle, QWidget& pages);
+
+  // A model is inspected and the set-up shown; a project is opened read-only.
+  void open(const QString& path);
+  // A model is built at once with these settings on top of what inspection proposes; no set-up is shown.
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration);
+  // The set-up of the next build is known: neither it nor what is refused of it is shown in the set-up.
+  void setScripted() { scripted_ = true; }
+  void showSetUp();  // of the model that was read
+  // A file that is opened: asked for in a dialog.
+  void ask();
+
+ signals:
+  void begun();     // another file is opened
+  void lookedAt();  // the graph of a model that is not built is shown
+
+ private:
+  void connectPeek();
+  void closeSetUp();
+  SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
+
+  WindowParts parts_;
+  Session& session_;
+  SnapshotStore& store_;
+  FileQuestions& questions_;
+  RecentFiles& files_;
+  QBoxLayout& middle_;
+  QWidget& pages_;
+  ModelPeek peek_;  // at a model while another one is open
+  bool scripted_ = false;
+  int setUps_ = 0;  // that were asked for
+};
+
+}  // namespace stepscope

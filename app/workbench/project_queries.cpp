@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/project_queries.h"
+
+#include <QFile>
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "app/workbench/comparison_reader.h"
+#include "app/workbench/project_reader.h"
+#include "app/workbench/report_pdf.h"
+#include "app/workbench/scratch_folder.h"
+#include "storage/judged_steps.h"
+#include "storage/queries.h"
+#include "storage/report/report.h"
+#include "storage/schema.h"
+#include "storage/sql.h"
+#include "views/common/format.h"
+#include "views/common/run_times.h"
+
+namespace stepscope {
+namespace {
+
+// What the SQL view lists: every table of a project, and the steps as they are judged.
+std::vector<SqlTable> tablesOfProjects() {
+  std::vector<SqlTable> tables;
+  std::vector<storage::Table> all = storage::tables();
+  const auto steps = std::find_if(all.begin(), all.end(), [](const storage::Table& table) { return table.name == "steps"; });
+  all.insert(std::next(steps), storage::judgedStepsTable());
+  for (const storage::Table& table : all) {
+    SqlTable t{QString::fromUtf8(table.name.data(), static_cast<qsizetype>(table.name.size())),
+               QString::fromUtf8(table.doc.data(), static_cast<qsizetype>(table.doc.size())),
+               {}};
+    for (const storage::Column& c : table.columns) {
+      t.columns.emplace_back(QString::fromUtf8(c.name.data(), static_cast<qsizetype>(c.name.size())),
+                             QString::fromUtf8(c.doc.data(), static_cast<qsizetype>(c.doc.size())));
+    }
+    tables.push_back(std::move(t));
+  }
+  return tables;
+}
+
+}  // namespace
+
+ProjectQueries::ProjectQueries(SnapshotStore& store, ProjectThreads& threads)
+    : store_(store),
+      threads_(threads),
+      cancelSql_(std::make_shared<std::atomic<bool>>(false)),
+      comparisons_(std::make_shared<std::atomic<int>>(0)) {
+  store_.project().setTables(tablesOfProjects());
+}
+
+void ProjectQueries::setProject(const QString& path) {
+  const bool another = path != store_.project().projectPath();
+  store_.project().setProjectPath(path);
+  if (!another) return;
+  store_.project().setRuns({});
+  store_.project().clearComparison();
+  store_.project().setStartupHistory({});
+}
+
+void ProjectQueries::compare(const CompareRequest& request) {
+  store_.project().setCompareRequest(request);
+  if (!request.complete()) return;
+  const int number = ++*comparisons_;
+  threads_.read([this, request, number, newest = comparisons_](const QString& path) {
+    if (number != *newest) return;
+    auto found = readComparison(path, request);
+    QString error = found ? QString() : format::visible(found.error().message);
+    const QString threads = found ? found->threads : QString();
+    RunComparisonPtr result = found ? std::make_shared<const RunComparison>(std::move(found->comparison)) : nullptr;
+    threads_.back([this, number, request, error, threads, result] {
+      if (number != *comparisons_) return;
+      RunTimes::of(store_.project()).setThreads(request, threads);
+      store_.project().setRunComparison(result, error);
+    });
+  });
+}
+
+void ProjectQueries::listOtherRuns(const QString& path) {
+  threads_.read([this, path](const QString&) {
+    std::map<std::int64_t, StepTimes> times;
+    auto runs = readRuns(path, &times);
+    if (!runs) return threads_.back([this, text = runs.error().message] { emit failed(format::visible(text)); });
+    threads_.back([this, path, runs = std::move(*runs), times = std::move(times)] {
+      RunTimes::of(store_.project()).setOther(path, times);
+      store_.project().setOtherRuns(path, runs);
+    });
+  });
+}
+
+void ProjectQueries::refreshStartupHistory() {
+  threads_.read([this, run = run_](const QString& path) {
+    if (path.isEmpty()) return;
+    if (auto history = readStartupHistory(path, run))
+      threads_.back([this, history = std::move(*history)] { store_.project().setStartupHistory(history); });
+  });
+}
+
+void ProjectQueries::refreshRuns() {
+  threads_.read([this](const QString& path) {
+    if (path.isEmpty()) return;
+    std::map<std::int64_t, StepTimes> times;
+    auto runs = readRuns(path, &times);
+    if (!runs) return;
+    threads_.back([this, runs = std::move(*runs), times = std::move(times)] {
+      RunTimes::of(store_.project()).set(times);
+      store_.project().setRuns(runs);
+    });
+  });
+}
+
+void ProjectQueries::runSql(const QString& query) {
+  store_.project().setSqlRunning(true);
+  cancelSql_->store(false);
+  threads_.read([this, query, cancel = cancelSql_](const QString& path) {
+    SqlAnswer answer;
+    answer.query = query;
+    auto project = storage::Project::openReadOnly(path.toStdString());
+    storage::Result<storage::SqlResult> result = tl::make_unexpected(project ? storage::Error{} : project.error());
+    if (project) result = storage::runSql(*project, query.toStdString(), {}, cancel.get());
+    if (!result) {
+      answer.error = format::visible(result.error().message);
+    } else {
+      for (const auto& c : result->columns) answer.columns << QString::fromStdString(c);
+      answer.numeric.assign(result->columns.size(), true);
+      for (const auto& row : result->rows) {
+        QStringList cells;
+        for (std::size_t c = 0; c < row.size(); ++c) {
+          cells << QString::fromStdString(storage::sqlCellText(row[c]));
+          if (c < answer.numeric.size() &&
+              (std::holds_alternative<std::string>(row[c]) || std::holds_alternative<storage::SqlBlob>(row[c])))
+            answer.numeric[c] = false;
+        }
+        answer.rows.push_back(std::move(cells));
+      }
+      answer.truncated = result->truncated;
+      answer.ns = result->time.count();
+    }
+    threads_.back([this, answer = std::move(answer)]() mutable { store_.project().setSql(std::move(answer)); });
+  });
+}
+
+void ProjectQueries::report(const QString& path) {
+  threads_.read([this, path, run = run_](const QString& projectPath) {
+    const auto fail = [this, path](const std::string& why) {
+      const bool named = why.starts_with("report '");
+      threads_.back([this, path, why, named] {
+        emit failed(named ? format::visible(why) : tr("report '%1': %2").arg(format::visible(path), format::visible(why)));
+      });
+    };
+    if (projectPath.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
+    auto project = storage::Project::openReadOnly(projectPath.toStdString());
+    if (!project) return fail(project.error().message);
+    const bool pdf = path.endsWith(QStringLiteral(".pdf"), Qt::CaseInsensitive);
+    const ScratchFolder between;
+    const QString written = pdf ? between.filePath(QStringLiteral("report.html")) : path;
+    const auto status = storage::writeReport(*project, run, written.toStdString());
+    if (!status) return fail(status.error().message);
+    if (pdf) {
+      QFile html(written);
+      if (!html.open(QIODevice::ReadOnly)) return fail("the HTML it is printed from cannot be read");
+      const QString text = QString::fromUtf8(html.readAll());
+      if (const QString why = printReport(text, path); !why.isEmpty()) return fail(why.toStdString());
+    }
+    threads_.back([this, path] { emit reported(path); });
+  });
+}
+
+}  // namespace stepscope

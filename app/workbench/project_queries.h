@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Questions on the project that is recorded or shown: its runs, two of them compared, earlier start-ups, SQL, reports.
+// Answers come as facts in the store and as signals. Nothing here waits.
+#pragma once
+
+#include <QObject>
+#include <atomic>
+#include <memory>
+
+#include "app/workbench/project_threads.h"
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+
+class ProjectQueries : public QObject {
+  Q_OBJECT
+
+ public:
+  ProjectQueries(SnapshotStore& store, ProjectThreads& threads);
+  ~ProjectQueries() override { cancelSql(); }
+
+  void setRun(std::int64_t run) { run_ = run; }  // that is shown; 0: the newest
+  std::int64_t run() const { return run_; }
+  // The project that is recorded or shown; another one than before has other runs.
+  void setProject(const QString& path);
+
+  void runSql(const QString& query);
+  void cancelSql() { cancelSql_->store(true); }
+  // .html .json .csv .trace.json, and .pdf printed from the HTML.
+  void report(const QString& path);
+  // Of several requests that wait the newest counts.
+  void compare(const CompareRequest& request);
+  void listOtherRuns(const QString& path);
+  void refreshRuns();
+  void refreshStartupHistory();
+
+ signals:
+  void failed(const QString& text);
+  void reported(const QString& path);
+
+ private:
+  SnapshotStore& store_;
+  ProjectThreads& threads_;
+  std::int64_t run_ = 0;
+  std::shared_ptr<std::atomic<bool>> cancelSql_;
+  std::shared_ptr<std::atomic<int>> comparisons_;  // asked for so far
+};
+
+}  // namespace stepscope

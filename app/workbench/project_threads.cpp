@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/project_threads.h"
+
+#include <new>
+#include <utility>
+
+namespace stepscope {
+
+ProjectThreads::ProjectThreads() : core_(std::make_shared<Core>()), ending_(std::make_shared<std::atomic<bool>>(false)) {
+  for (QThreadPool* pool : {&recorders_, &readers_}) {
+    pool->setMaxThreadCount(1);
+    pool->setThreadPriority(QThread::LowPriority);
+  }
+}
+
+void ProjectThreads::finish() {
+  *ending_ = true;
+  recorders_.waitForDone();
+  readers_.waitForDone();
+}
+
+void ProjectThreads::run(const std::function<void()>& job) {
+  try {
+    job();
+  } catch (const std::bad_alloc&) {
+    back([this] { emit outOfMemory(); });
+  }
+  --jobs_;
+}
+
+void ProjectThreads::post(Job job) {
+  ++jobs_;
+  ++posted_;
+  recorders_.start([this, core = core_, job = std::move(job)] { run([&] { job(*core); }); });
+}
+
+void ProjectThreads::read(Question question) {
+  ++jobs_;
+  post([this, question = std::move(question)](Core& core) {
+    if (core.recorder) (void)core.recorder->flush();
+    readers_.start([this, path = core.path, question, ending = ending_] {
+      run([&] {
+        if (!*ending) question(path);
+      });
+    });
+  });
+}
+
+void ProjectThreads::back(std::function<void()> then) {
+  QMetaObject::invokeMethod(this, std::move(then), Qt::QueuedConnection);
+}
+
+}  // namespace stepscope

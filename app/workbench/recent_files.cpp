@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/recent_files.h"
+
+#include <QCoreApplication>
+#include <QCryptographicHash>
+#include <QDir>
+#include <QFileInfo>
+#include <QSettings>
+#include <utility>
+#include <vector>
+
+#include "app/workbench/capture_settings.h"
+#include "views/common/snapshot_store.h"
+
+namespace stepscope {
+namespace {
+
+constexpr qsizetype kMostRecent = 24;  // models and what was recorded of them
+const QString kRecent = QStringLiteral("recent");
+
+QString setUpKey(const QString& model) {
+  return QStringLiteral("set_up/") +
+         QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex());
+}
+
+}  // namespace
+
+void RecentFiles::note(const QString& path) {
+  if (!settings_.remember()) return;
+  QStringList recent = settings_.read().texts(kRecent);
+  recent.removeAll(path);
+  recent.prepend(path);
+  QSettings settings;
+  for (const QString& old : recent.mid(kMostRecent)) settings.remove(setUpKey(old));
+  settings.setValue(kRecent, recent.mid(0, kMostRecent));
+  list();
+}
+
+QString RecentFiles::newest() { return settings_.remember() ? settings_.read().texts(kRecent).value(0) : QString(); }
+
+void RecentFiles::noteSetUp(const QString& model, const snapshot::Configure& configuration) {
+  const std::string text = configuration.SerializeAsString();
+  settings_.set(setUpKey(model), QByteArray(text.data(), static_cast<qsizetype>(text.size())));
+}
+
+snapshot::Configure RecentFiles::lastSetUp(const QString& model) {
+  snapshot::Configure last = captureSettings(model);
+  if (!settings_.remember()) return last;
+  const SettingsReader settings = settings_.read();
+  const QByteArray text = settings.bytes(setUpKey(model));
+  if (text.isEmpty() || last.ParseFromArray(text.constData(), static_cast<int>(text.size()))) return last;
+  settings.refuse(setUpKey(model), QObject::tr("%1 bytes").arg(text.size()), QObject::tr("the set-up of a model"));
+  return {};
+}
+
+void RecentFiles::list() {
+  std::vector<FileEntry> files;
+  if (settings_.remember()) {
+    for (const QString& path : settings_.read().texts(kRecent).mid(0, kMostRecent)) {
+      if (QFileInfo::exists(path)) files.push_back({path, {}, false});
+    }
+  }
+  // Beside the program when it runs from a build, in the data folder when it is installed.
+  const QDir here(QCoreApplication::applicationDirPath());
+  for (const QString& place : {QStringLiteral("../../../app/samples"), QStringLiteral("../../app/samples"),
+                               QStringLiteral("../share/stepscope/samples")}) {
+    const QDir folder(here.filePath(place));
+    for (const QFileInfo& sample : folder.entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name)) {
+      const QStringList models = QDir(sample.filePath()).entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
+      if (!models.isEmpty()) files.push_back({QDir::cleanPath(sample.filePath() + '/' + models.first()), {}, true});
+    }
+  }
+  store_.project().setFiles(std::move(files));
+}
+
+}  // namespace stepscope

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Models and projects that were opened, with the set-up each model was built with last, and the samples. The start page
+// lists them. GUI thread.
+#pragma once
+
+#include <QString>
+
+#include "app/workbench/window_settings.h"
+#include "engine/snapshot/worker.pb.h"
+
+namespace stepscope {
+
+class RecentFiles {
+ public:
+  RecentFiles(WindowSettings& settings, SnapshotStore& store) : settings_(settings), store_(store) {}
+
+  // A model, or what was recorded of it; the newest stands first.
+  void note(const QString& path);
+  void noteSetUp(const QString& model, const snapshot::Configure& configuration);
+  // What a capture says of itself, then what the model was built with last; empty where neither is.
+  snapshot::Configure lastSetUp(const QString& model);
+  QString newest();  // empty: none
+  void list();       // into the store
+
+ private:
+  WindowSettings& settings_;
+  SnapshotStore& store_;
+};
+
+}  // namespace stepscope

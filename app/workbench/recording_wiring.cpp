@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/recording_wiring.h"
+
+#include <QCryptographicHash>
+#include <QDir>
+#include <QFileInfo>
+#include <QStandardPaths>
+#include <QTimer>
+#include <utility>
+
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
+#include "app/workbench/recent_files.h"
+#include "app/workbench/recording.h"
+#include "app/workbench/status_line.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+
+constexpr int kRunsAfterMs = 400;
+
+QString settingOf(const snapshot::Configure& configuration, const char* name) {
+  QString found;
+  for (const auto& s : configuration.settings()) {
+    if (s.name() == name) found = QString::fromStdString(s.value());
+  }
+  return found;
+}
+
+}  // namespace
+
+RecordingWiring::RecordingWiring(const WindowParts& parts, RecentFiles& files, bool remember)
+    : parts_(parts),
+      session_(parts.session),
+      recording_(parts.recording),
+      files_(files),
+      remember_(remember),
+      keeper_(parts.store, parts.session) {
+  connectSession();
+  connectNotices();
+}
+
+void RecordingWiring::connectSession() {
+  connect(&session_, &Session::builtChanged, this, &RecordingWiring::builtChanged);
+  connect(&session_, &Session::phasesTold, &recording_, &Recording::phases);
+  connect(&session_, &Session::planRebuilt, this, [this] {
+    recording_.build();
+    keeper_.begin();
+  });
+  connect(&session_, &Session::planResumed, &recording_, &Recording::planResumed);
+  connect(&session_, &Session::planShown, &keeper_, &BuildKeeper::beginAgain);
+  connect(&keeper_, &BuildKeeper::verdictsRead, &recording_, &Recording::determinism);
+  connect(&keeper_, &BuildKeeper::stageRead, &recording_, &Recording::stage);
+  auto* runs = new QTimer(this);
+  runs->setSingleShot(true);
+  runs->setInterval(kRunsAfterMs);
+  connect(runs, &QTimer::timeout, &recording_.queries(), &ProjectQueries::refreshRuns);
+  connect(&session_, &Session::busyChanged, this, [this, runs] {
+    // The list of runs follows when the work pauses, not with every step.
+    if (session_.built() && !session_.busy() && !session_.running()) runs->start();
+  });
+  connect(&session_, &Session::stepRecorded, &recording_, &Recording::step);
+  connect(&session_, &Session::watchedRead, &recording_, &Recording::statistics);
+  connect(&session_, &Session::alertRaised, &recording_, &Recording::alert);
+}
+
+void RecordingWiring::connectNotices() {
+  connect(&recording_, &Recording::stateChanged, &parts_.status, &StatusLine::setRecorder);
+  connect(&recording_, &Recording::failed, this, [this](const QString& text) { parts_.notice.showProblem(text, {}, {}); });
+  connect(&recording_, &Recording::reported, this,
+          [this](const QString& path) { parts_.status.note(tr("Saved %1").arg(format::visible(path))); });
+  connect(&recording_, &Recording::opening, this, [this] {
+    if (!parts_.store.readOnly()) session_.close();
+  });
+  connect(&recording_, &Recording::elsewhere, this, [this](const QString& path, const QString& why) {
+    files_.note(path);
+    parts_.notice.showProblem(why, {}, {});
+  });
+  connect(&recording_, &Recording::besideAnother, this, [this](const QString& path) {
+    files_.note(path);
+    parts_.status.note(
+        tr("Another window records this model; this run goes into %1").arg(format::visible(path.section('/', -1))));
+  });
+  connect(&recording_, &Recording::opened, this, [this](const QString& path) { files_.note(path); });
+  connect(&recording_, &Recording::damaged, this, [this](const QStringList& warnings) {
+    const int more = static_cast<int>(warnings.size()) - 1;
+    const QString text =
+        more > 0 ? tr("%1. What can be read is shown; %2 more in Alerts").arg(warnings.value(0), format::count(more))
+                 : tr("%1. What can be read is shown").arg(warnings.value(0));
+    parts_.notice.showProblem(text, tr("Show alerts"), [this] { parts_.board.show(QStringLiteral("alerts")); });
+  });
+}
+
+void RecordingWiring::builtChanged() {
+  if (!session_.built()) {
+    recording_.end(storage::RunStatus::kFinished);
+    return;
+  }
+  // What a new worker goes on with is the run of the one that died.
+  if (!session_.comingBack() || !recording_.recording()) {
+    begin();
+    files_.note(session_.modelPath());
+    files_.noteSetUp(session_.modelPath(), session_.configuration());
+    emit runBegun();
+  }
+  recording_.phases();
+  recording_.build();
+  keeper_.begin();
+}
+
+QString RecordingWiring::pathFor(const QString& model) const {
+  if (!projectPath_.isEmpty()) return projectPath_;
+  const QString folder =
+      remember_ ? QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects")
+                : scratch_.path();
+  const QString hash =
+      QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
+  const QFileInfo file(model);
+  return folder + '/' + (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' + hash +
+         QStringLiteral(".stepscope");
+}
+
+void RecordingWiring::begin() {
+  const SnapshotStore& store = parts_.store;
+  const QString path = pathFor(session_.modelPath());
+  const auto& configuration = session_.configuration();
+  storage::RunInfo info;
+  info.modelPath = session_.modelPath().toStdString();
+  info.threads = settingOf(configuration, "threads").toInt();
+  if (info.threads == 0 && store.machine()) info.threads = store.machine()->cores();
+  info.seed = settingOf(configuration, "seed").toLongLong();
+  info.optimizer =
+      settingOf(configuration, "optimizer").isEmpty() ? "sgd" : settingOf(configuration, "optimizer").toStdString();
+  if (const GraphPtr& graph = store.graph()) {
+    if (const auto* loss = graph->value(graph->graph().loss())) info.lossName = loss->name();
+  }
+  if (store.model()) info.model = *store.model();
+  if (store.machine()) info.machine = *store.machine();
+  info.options = store.options();
+  recording_.begin(path, std::move(info));
+  files_.note(path);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Connects the session with the project file: which file a run goes into, what is recorded of it, what is told about it.
+// GUI thread.
+#pragma once
+
+#include <QObject>
+
+#include "app/workbench/build_keeper.h"
+#include "app/workbench/scratch_folder.h"
+#include "app/workbench/window_parts.h"
+
+namespace stepscope {
+
+class RecentFiles;
+
+class RecordingWiring : public QObject {
+  Q_OBJECT
+
+ public:
+  // `remember`: projects lie in a folder of the user's data, named after the model; else they go with the window.
+  RecordingWiring(const WindowParts& parts, RecentFiles& files, bool remember);
+
+  // Where runs are recorded from now on; empty: as said above.
+  void setProjectPath(const QString& path) { projectPath_ = path; }
+
+ signals:
+  void runBegun();  // of a model that was built, before anything of it is recorded
+
+ private:
+  void connectSession();
+  void connectNotices();
+  void builtChanged();
+  void begin();
+  QString pathFor(const QString& model) const;
+
+  WindowParts parts_;
+  Session& session_;
+  Recording& recording_;
+  RecentFiles& files_;
+  bool remember_;
+  QString projectPath_;
+  BuildKeeper keeper_;
+  ScratchFolder scratch_;  // projects of windows that remember nothing
+};
+
+}  // namespace stepscope

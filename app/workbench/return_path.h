@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a window that ended by itself leaves behind, and the way back to it: model, step, instruction, layout, selection.
+// GUI thread.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "app/workbench/layouts.h"
+#include "app/workbench/session_mark.h"
+#include "app/workbench/window_parts.h"
+
+namespace stepscope {
+
+class ModelOpening;
+
+class ReturnPath : public QObject {
+  Q_OBJECT
+
+ public:
+  struct Views {
+    std::function<Layout()> present;
+    std::function<void(const Layout&)> arrange;
+  };
+  // `remember`: else nothing is kept and nothing is offered.
+  ReturnPath(const WindowParts& parts, ModelOpening& opening, Views views, bool remember);
+
+  // Says above the views what a window that did not end as it should had open, with the way back.
+  void offer();
+  void drop();  // this window ends as it should
+
+ private:
+  void keep();
+  void goBack(const SessionPlace& place);
+  void goOn();
+
+  WindowParts parts_;
+  Session& session_;
+  SnapshotStore& store_;
+  ModelOpening& opening_;
+  Views views_;
+  std::unique_ptr<SessionMark> mark_;  // null: nothing is remembered
+  QTimer timer_;
+  std::optional<SessionPlace> back_;  // on the way to it
+  int moves_ = 0;                     // made so far: to the step, to the instruction
+};
+
+}  // namespace stepscope

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/run_commands.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/workbench/actions.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
+#include "app/workbench/questions.h"
+#include "app/workbench/recording.h"
+#include "app/workbench/session.h"
+#include "app/workbench/status_line.h"
+
+namespace stepscope {
+
+RunCommands::RunCommands(const WindowParts& parts) : parts_(parts), session_(parts.session) {
+  connectSteps();
+  connectRuns();
+}
+
+void RunCommands::connectSteps() {
+  const auto on = [this](const char* id, auto&& slot) {
+    connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
+  };
+  on("run", [this] {
+    if (session_.running() || session_.busy())
+      session_.pause();  // not every keyboard has a key for it
+    else
+      session_.run(false);
+  });
+  on("run_back", [this] { session_.run(true); });
+  on("stop", [this] { session_.pause(); });
+  on("step_back", [this] { session_.step(-1); });
+  on("step", [this] { session_.step(1); });
+  on("step_phase", [this] { session_.stepPhase(false); });
+  on("step_phase_back", [this] { session_.stepPhase(true); });
+  on("step_whole", [this] { session_.finishStep(); });
+  on("run_here", [this] {
+    if (const int selected = parts_.selection.selection().instruction; selected >= 0) {
+      session_.runTo(selected);
+    } else {
+      parts_.status.note(tr("Select an instruction to run to"));
+    }
+  });
+  on("abandon", [this] { session_.abandon(); });
+  on("breakpoint", [this] {
+    if (const int selected = parts_.selection.selection().instruction; selected >= 0) session_.toggleBreakpoint(selected);
+  });
+  on("breakpoint_add", [this] { parts_.board.show(QStringLiteral("breakpoints")); });
+}
+
+void RunCommands::connectRuns() {
+  const auto on = [this](const char* id, auto&& slot) {
+    connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, std::forward<decltype(slot)>(slot));
+  };
+  on("train", [this] {
+    askNumber(&parts_.window, tr("Train at full speed"), tr("Number of training steps:"), 100, 1'000'000,
+              [this](int n) { session_.train(n); });
+  });
+  on("rewind", [this] {
+    const int step = static_cast<int>(std::min<std::int64_t>(parts_.store.position().step(), 1'000'000'000));
+    askNumber(&parts_.window, tr("Rewind"), tr("Go back to the state before step:"), std::max(0, step - 1), step,
+              [this](int n) { session_.rewind(n); });
+  });
+  on("new_run", [this] {
+    emit beginningAgain();
+    session_.newRun();
+  });
+  on("name_run", [this] {
+    askText(&parts_.window, tr("Name this run"), tr("Name in the list of runs:"), {}, QStringLiteral("name_run_dialog"),
+            [this](const QString& name) { parts_.recording.nameRun(name); });
+  });
+  on("restart", [this] {
+    parts_.notice.clear();
+    session_.restart();
+  });
+  on("compare_bits", [this] {
+    parts_.board.show(QStringLiteral("determinism"));
+    session_.compareBits();
+  });
+  on("determinism", [this] {
+    parts_.board.show(QStringLiteral("determinism"));
+    session_.determinism();
+  });
+  connect(&parts_.status, &StatusLine::workerClicked, &session_, &Session::restart);
+}
+
+void RunCommands::update() {
+  const bool model = session_.built() && session_.client().alive();
+  const bool moving = session_.busy() || session_.running();
+  const bool free = model && !moving;
+  const bool selected = parts_.selection.selection().instruction >= 0;
+  const auto& p = parts_.store.position();
+  const auto enable = [this](const char* id, bool enabled) { parts_.actions[QLatin1String(id)]->setEnabled(enabled); };
+  for (const char* id : {"step", "step_phase", "step_whole", "train", "compare_bits", "save_state", "new_run"})
+    enable(id, free);
+  for (const char* id : {"step_back", "step_phase_back", "run_back"}) enable(id, free && p.in_step() && p.instruction() > 0);
+  enable("run", model);
+  enable("stop", moving);
+  enable("run_here", free && selected);
+  enable("abandon", free && p.in_step());
+  enable("rewind", free && p.step() > 0);
+  enable("name_run", session_.built() && parts_.recording.recording());
+  enable("restart", !session_.modelPath().isEmpty());
+  enable("configure", parts_.store.model() != nullptr && !session_.busy() && !parts_.store.readOnly());
+  enable("determinism", parts_.store.plan() != nullptr);
+  enable("breakpoint", selected);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The actions that move a run: stepping both ways, running, rewinding, runs of their own, breakpoints. GUI thread.
+#pragma once
+
+#include <QObject>
+
+#include "app/workbench/window_parts.h"
+
+namespace stepscope {
+
+class RunCommands : public QObject {
+  Q_OBJECT
+
+ public:
+  explicit RunCommands(const WindowParts& parts);
+
+  // Offers what can be done now.
+  void update();
+
+ signals:
+  void beginningAgain();  // a run from step 0, whose set-up is known
+
+ private:
+  void connectSteps();
+  void connectRuns();
+
+  WindowParts parts_;
+  Session& session_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/session_notices.h"
+
+#include <algorithm>
+
+#include "app/workbench/change_history.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
+#include "app/workbench/session.h"
+#include "app/workbench/status_line.h"
+#include "views/common/format.h"
+#include "views/common/running.h"
+
+namespace stepscope {
+namespace {
+constexpr int kLookEveryMs = 200;
+}  // namespace
+
+SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
+    : parts_(parts), session_(parts.session), store_(parts.store), history_(history) {
+  connect(&session_, &Session::busyChanged, this, [this] {
+    Running::of(store_).set(session_.running());
+    parts_.status.setGoal(session_.goal());
+    const auto& p = store_.position();
+    if (!session_.busy() && !(p.in_step() && p.breakpoint() != 0)) parts_.notice.clearStop();
+  });
+  connect(&session_, &Session::problem, this, &SessionNotices::tellProblem);
+  connect(&session_, &Session::alertRaised, this, &SessionNotices::tellAlert);
+  connect(&session_, &Session::brokeAt, this, &SessionNotices::tellBreak);
+  connect(&session_, &Session::longRepeat, this, &SessionNotices::askToRepeat);
+  connect(&session_, &Session::progress, &parts_.status, &StatusLine::setProgress);
+  connect(&session_, &Session::note, &parts_.status, &StatusLine::note);
+  connect(&progress_, &QTimer::timeout, this, &SessionNotices::tellLongWork);
+  progress_.start(kLookEveryMs);
+}
+
+void SessionNotices::tellProblem(const QString& text, const QString& code) {
+  if (code == u"worker_died") {
+    parts_.notice.showProblem(
+        store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text,
+        tr("Restart worker"), [this] { session_.restart(); });
+  } else if (code == u"out_of_memory" && store_.plan()) {
+    parts_.notice.showProblem(format::bytesWithin(text), tr("Fit by recompute"), [this] { fitByRecompute(); });
+  } else {
+    parts_.notice.showProblem(text, {}, {});
+  }
+}
+
+void SessionNotices::tellAlert(const snapshot::Alert& alert) {
+  if (alert.code() == "does_not_fit")
+    parts_.notice.showProblem(format::bytesWithin(format::visible(alert.message())), tr("Fit by recompute"),
+                              [this] { fitByRecompute(); });
+  using B = snapshot::Breakpoint;
+  if (alert.code() != "nan" && alert.code() != "inf") return;
+  const auto kind = alert.code() == "nan" ? B::kNan : B::kNewInf;
+  const auto& all = store_.breakpoints();
+  if (std::any_of(all.begin(), all.end(), [kind](const B& b) { return b.enabled() && b.condition_case() == kind; }))
+    return;  // the run stops at it, and tellBreak() tells
+  const QString text = tr("Step %1: %2").arg(format::count(alert.step()), format::visible(alert.message()));
+  parts_.notice.showProblem(
+      text, alert.instruction() < 0 ? QString() : tr("Show where"),
+      [this, step = alert.step(), instruction = alert.instruction()] { session_.goTo(step, instruction); });
+}
+
+void SessionNotices::tellBreak(const QString& reason, int instruction) {
+  const auto* made = store_.plan() ? store_.plan()->instruction(instruction) : nullptr;
+  if (!made) {
+    parts_.status.note(tr("Stopped by %1").arg(reason));
+    return;
+  }
+  const QString maker = tr("%1 %2").arg(format::count(instruction), format::visible(made->op()));
+  QString text = tr("Stopped by %1, made by %2").arg(reason, maker);
+  // The alert of it knows more: the row of the batch, say.
+  const auto& alerts = store_.alerts();
+  const auto told = std::find_if(alerts.rbegin(), alerts.rend(), [&](const snapshot::Alert& a) {
+    return a.step() == store_.position().step() && a.instruction() == instruction &&
+           (a.code() == "nan" || a.code() == "inf");
+  });
+  if (told != alerts.rend())
+    text = tr("Stopped in step %1: %2").arg(format::count(told->step()), format::visible(told->message()));
+  parts_.notice.showStop(text, tr("Show %1").arg(maker),
+                         [this, instruction] { parts_.selection.select(Selection::ofInstruction(instruction)); });
+}
+
+void SessionNotices::askToRepeat(qint64 from, qint64 step, double ns) {
+  const QString took = ns > 0 ? tr(", about %1").arg(format::time(static_cast<std::int64_t>(ns))) : QString();
+  QString text = tr("The new worker stands at step %1, the last state that is kept. Step %2 is %3 steps on%4.")
+                     .arg(format::count(from), format::count(step), format::count(step - from), took);
+  if (session_.edited()) text += ' ' + tr("Values that were set by hand are not set again.");
+  parts_.notice.showProblem(text, tr("Run them again"), [this, from, step] {
+    if (store_.position().step() == from && !store_.position().in_step()) return session_.train(step - from);
+    parts_.status.note(tr("The session has moved on since; nothing is run again"));
+  });
+}
+
+void SessionNotices::fitByRecompute() {
+  if (!store_.plan()) return;
+  qint64 limit = 0;
+  for (const auto& option : store_.options())
+    if (option.name() == "memory.limit") limit = format::bytesOf(QString::fromStdString(option.value())).value_or(0);
+  // One that was refused because the plan does not fit is what the plan is made to fit.
+  const qint64 asked = format::bytesOf(history_.askedLimit()).value_or(0);
+  if (asked > 0) limit = asked;
+  if (limit == 0 && store_.machine()) limit = store_.machine()->memory_bytes();
+  const snapshot::Plan& plan = store_.plan()->plan();
+  const qint64 budget = limit - plan.persistent_bytes();
+  if (budget <= 0) {
+    parts_.notice.showProblem(tr("recompute: parameters, optimizer state and batch alone need %1; expected less than %2")
+                                  .arg(format::bytes(plan.persistent_bytes()), format::bytes(limit)),
+                              {}, {});
+    return;
+  }
+  parts_.board.show(QStringLiteral("recompute"));
+  if (asked > 0) history_.setOption(QStringLiteral("memory.limit"), history_.askedLimit());
+  // What a plan places around live values, workspaces above all, needs room too.
+  history_.setOption(QStringLiteral("recompute.budget"), QString::number(budget - budget / 20));
+}
+
+void SessionNotices::tellLongWork() {
+  const WorkerClient& client = session_.client();
+  if (store_.workerState() == WorkerState::kUnresponsive && !session_.modelPath().isEmpty()) {
+    parts_.notice.showProgress(
+        tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0,
+        tr("Restart worker"), [this] { session_.restart(); });
+  } else if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
+    parts_.notice.showProgress(client.activity(), 0, 0, tr("Cancel"), [this] { session_.pause(); });
+  } else {
+    parts_.notice.clearProgress();
+  }
+}
+
+}  // namespace stepscope

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What happened in the session, told above the views with what can be done about it: problems, breaks, alerts, long work,
+// a worker that died or does not answer. GUI thread.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+
+#include "app/workbench/window_parts.h"
+#include "engine/snapshot/worker.pb.h"
+
+namespace stepscope {
+
+class ChangeHistory;
+
+class SessionNotices : public QObject {
+  Q_OBJECT
+
+ public:
+  SessionNotices(const WindowParts& parts, ChangeHistory& history);
+
+ private:
+  void tellProblem(const QString& text, const QString& code);
+  void tellAlert(const snapshot::Alert& alert);
+  void tellBreak(const QString& reason, int instruction);
+  void askToRepeat(qint64 from, qint64 step, double ns);
+  void tellLongWork();
+  // A budget of live activations with which the plan stays below its limit, as far as values can be computed again.
+  void fitByRecompute();
+
+  WindowParts parts_;
+  Session& session_;
+  SnapshotStore& store_;
+  ChangeHistory& history_;
+  QTimer progress_;
+};
+
+}  // namespace stepscope

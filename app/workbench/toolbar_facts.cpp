@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/toolbar_facts.h"
+
+#include <algorithm>
+
+#include "app/workbench/session.h"
+#include "app/workbench/status_line.h"
+#include "app/workbench/toolbar.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+
+ToolbarFacts::ToolbarFacts(const WindowParts& parts, Toolbar& toolbar)
+    : parts_(parts), store_(parts.store), toolbar_(toolbar) {
+  connect(&store_, &SnapshotStore::optionsChanged, this, &ToolbarFacts::updateOptions);
+  connect(&store_, &SnapshotStore::alertsChanged, this, &ToolbarFacts::updateAlerts);
+  connect(&store_, &SnapshotStore::breakpointsChanged, this, &ToolbarFacts::updateBreakOn);
+  connect(&parts_.session, &Session::busyChanged, this,
+          [this] { toolbar_.setRunning(parts_.session.busy() || parts_.session.running()); });
+  setBreakOn(true, true);
+  updateBreakOn();
+}
+
+void ToolbarFacts::updateOptions() {
+  int on = 0, total = 0;
+  for (const auto& option : store_.options()) {
+    // Settings of the training, such as Nesterov momentum, are no optimisations.
+    const bool isSwitch = option.choices_size() == 2 && option.choices(0) == "on" &&
+                          (option.name().starts_with("pass.") || option.name().starts_with("memory."));
+    total += isSwitch;
+    on += isSwitch && option.value() == "on";
+  }
+  toolbar_.setOptions(on, total);
+  const auto value = [this](const char* name) {
+    for (const auto& o : store_.options())
+      if (o.name() == name) return format::visible(o.value());
+    return QString();
+  };
+  const QString device = value("device").toUpper(), precision = value("precision");
+  const QString where = device.isEmpty() || precision.isEmpty() ? device + precision : tr("%1 · %2").arg(device, precision);
+  parts_.status.setDevice(where);
+  toolbar_.setDevice(where);
+}
+
+void ToolbarFacts::updateAlerts() {
+  int warnings = 0, errors = 0;
+  for (const auto& alert : store_.alerts()) {
+    warnings += alert.severity() == snapshot::Alert::WARNING;
+    errors += alert.severity() == snapshot::Alert::ERROR;
+  }
+  toolbar_.setAlerts(warnings, errors);
+}
+
+void ToolbarFacts::setBreakOn(bool nan, bool inf) {
+  auto all = store_.breakpoints();
+  const auto ofKind = [](auto kind) { return [kind](const snapshot::Breakpoint& b) { return b.condition_case() == kind; }; };
+  const auto apply = [&](bool on, auto kind, auto make) {
+    const auto it = std::find_if(all.begin(), all.end(), ofKind(kind));
+    if (it != all.end()) {
+      it->set_enabled(on);
+    } else if (on) {
+      snapshot::Breakpoint b;
+      make(b);
+      b.set_enabled(true);
+      all.push_back(b);
+    }
+  };
+  apply(nan, snapshot::Breakpoint::kNan, [](auto& b) { b.set_nan(true); });
+  apply(inf, snapshot::Breakpoint::kNewInf, [](auto& b) { b.set_new_inf(true); });
+  parts_.session.setBreakpoints(all);
+}
+
+void ToolbarFacts::updateBreakOn() {
+  bool nan = false, inf = false;
+  for (const auto& b : store_.breakpoints()) {
+    nan = nan || (b.condition_case() == snapshot::Breakpoint::kNan && b.enabled());
+    inf = inf || (b.condition_case() == snapshot::Breakpoint::kNewInf && b.enabled());
+  }
+  toolbar_.setBreakOn(nan && inf ? tr("NaN, Inf") : nan ? tr("NaN") : inf ? tr("Inf") : tr("nothing"));
+}
+
+}  // namespace stepscope

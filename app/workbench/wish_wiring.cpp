@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/wish_wiring.h"
+
+#include <QFile>
+#include <utility>
+#include <vector>
+
+#include "app/workbench/actions.h"
+#include "app/workbench/change_history.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/panel_board.h"
+#include "app/workbench/questions.h"
+#include "app/workbench/recording.h"
+#include "app/workbench/session.h"
+#include "app/workbench/status_line.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+
+WishWiring::WishWiring(const WindowParts& parts, FileQuestions& questions, ChangeHistory& history)
+    : parts_(parts), questions_(questions), history_(history), sources_(parts.store.findings()) {
+  connectSession();
+  connectBreakpoints();
+  connectArrays();
+  connectProject();
+  connectReports();
+}
+
+void WishWiring::connectSession() {
+  Wishes& wishes = parts_.wishes;
+  Session& session = parts_.session;
+  connect(&wishes, &Wishes::inspect, &session, &Session::inspect);
+  connect(&wishes, &Wishes::build, &session, &Session::build);
+  connect(&wishes, &Wishes::runTo, &session, &Session::runTo);
+  connect(&wishes, &Wishes::rewind, &session, &Session::rewind);
+  connect(&wishes, &Wishes::goToPlace, &session, &Session::goTo);
+  connect(&wishes, &Wishes::fetchTensor, &session, &Session::fetchTensor);
+  connect(&wishes, &Wishes::watch, &session, &Session::watch);
+  connect(&wishes, &Wishes::pin, &session, &Session::pin);
+  connect(&wishes, &Wishes::editTensor, &session, &Session::editTensor);
+  connect(&wishes, &Wishes::editElement, &session,
+          [&session](int value, const std::vector<qint64>& index, double number, double before) {
+            session.editElement(value, index, number, before);
+          });
+  connect(&wishes, &Wishes::determinism, &session, &Session::determinism);
+  connect(&wishes, &Wishes::compareBits, &session, &Session::compareBits);
+  connect(&wishes, &Wishes::setOption, &history_, &ChangeHistory::setOption);
+  connect(&wishes, &Wishes::recompute, &session, &Session::recompute);
+  connect(&wishes, &Wishes::rowLosses, &session, &Session::rowLosses);
+  connect(&wishes, &Wishes::readSource, &sources_, &SourceReader::read);
+  connect(&wishes, &Wishes::status, &parts_.status, &StatusLine::note);
+  connect(&wishes, &Wishes::command, this, [this](const QString& id) {
+    if (QAction* action = parts_.actions.find(id)) action->trigger();
+  });
+}
+
+void WishWiring::connectBreakpoints() {
+  const Wishes& wishes = parts_.wishes;
+  connect(&wishes, &Wishes::toggleBreakpoint, &parts_.session, &Session::toggleBreakpoint);
+  connect(&wishes, &Wishes::addBreakpoint, this, [this](const snapshot::Breakpoint& b) {
+    auto all = parts_.store.breakpoints();
+    all.push_back(b);
+    parts_.session.setBreakpoints(all);
+  });
+  connect(&wishes, &Wishes::removeBreakpoint, this, [this](int id) {
+    auto all = parts_.store.breakpoints();
+    std::erase_if(all, [id](const auto& b) { return b.id() == id; });
+    parts_.session.setBreakpoints(all);
+  });
+  connect(&wishes, &Wishes::enableBreakpoint, this, [this](int id, bool enabled) {
+    auto all = parts_.store.breakpoints();
+    for (auto& b : all) {
+      if (b.id() == id) b.set_enabled(enabled);
+    }
+    parts_.session.setBreakpoints(all);
+  });
+}
+
+void WishWiring::connectArrays() {
+  Wishes& wishes = parts_.wishes;
+  Session& session = parts_.session;
+  const QString filter = tr("NumPy array (*.npy)");
+  connect(&wishes, &Wishes::saveTensor, this, [this, filter, &session](int value) {
+    questions_.askToSave(tr("Save tensor"), QStringLiteral("tensor.npy"), filter,
+                         [&session, value](const QString& path) { session.saveTensor(value, path); });
+  });
+  connect(&wishes, &Wishes::loadTensor, this, [this, filter, &session](int value, const QString& path) {
+    const auto load = [&session, value](const QString& file) { session.loadTensor(value, file); };
+    if (!path.isEmpty()) return load(path);
+    questions_.askExisting(tr("Load contents"), filter, load);
+  });
+  connect(&wishes, &Wishes::compareWithFile, this, [this, filter, &session](int value, const QString& path) {
+    const auto compare = [&session, value](const QString& file) { session.compareWithFile(value, file); };
+    if (!path.isEmpty()) return compare(path);
+    questions_.askExisting(tr("Compare with an array"), filter, compare);
+  });
+  connect(&wishes, &Wishes::compareWithValue, &session, &Session::compareWithValue);
+  connect(&wishes, &Wishes::keepTensor, &session, &Session::keepTensor);
+  connect(parts_.actions[QStringLiteral("save_state")], &QAction::triggered, this, [this, &session] {
+    questions_.askToSave(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"),
+                         [&session](const QString& path) { session.saveState(path); });
+  });
+}
+
+void WishWiring::connectProject() {
+  Wishes& wishes = parts_.wishes;
+  ProjectQueries& queries = parts_.recording.queries();
+  connect(&wishes, &Wishes::stageGraph, this, [this](const QString& stage) {
+    if (parts_.store.readOnly()) {
+      parts_.recording.readStage(stage);
+    } else {
+      parts_.session.stageGraph(stage);
+    }
+  });
+  connect(&wishes, &Wishes::sql, this, [this](const QString& query) {
+    parts_.board.show(QStringLiteral("sql"));
+    parts_.store.project().setSqlText(query);
+    parts_.recording.queries().runSql(query);
+  });
+  connect(&wishes, &Wishes::runSql, &queries, &ProjectQueries::runSql);
+  connect(&wishes, &Wishes::cancelSql, &queries, &ProjectQueries::cancelSql);
+  connect(&wishes, &Wishes::compareRuns, &queries, &ProjectQueries::compare);
+  connect(&wishes, &Wishes::openOtherProject, this, [this] {
+    questions_.askToOpen(tr("Compare with a run of another project"), {}, tr("Projects (*.stepscope)"),
+                         [this](const QString& path) { parts_.recording.queries().listOtherRuns(path); });
+  });
+  connect(&wishes, &Wishes::openRun, this, [this](qint64 run) {
+    if (parts_.store.readOnly()) {
+      parts_.recording.open(parts_.store.project().projectPath(), run);
+    } else {
+      parts_.status.note(tr("Open the project file to look at an earlier run"));
+    }
+  });
+}
+
+void WishWiring::connectReports() {
+  for (const auto& [id, name] : {std::pair("report_html", "report.html"), std::pair("report_pdf", "report.pdf"),
+                                 std::pair("report_json", "report.json"), std::pair("report_csv", "report.csv"),
+                                 std::pair("report_trace", "report.trace.json")}) {
+    connect(parts_.actions[QLatin1String(id)], &QAction::triggered, this, [this, name = QString::fromLatin1(name)] {
+      questions_.askToSave(tr("Report"), name, tr("Report (*.%1)").arg(name.section('.', 1)),
+                           [this](const QString& path) { parts_.recording.queries().report(path); });
+    });
+  }
+  connect(&parts_.wishes, &Wishes::exportTable, this, [this](const QString& name, const QString& csv) {
+    questions_.askToSave(tr("Export table"), name, tr("Comma separated (*.csv)"),
+                         [this, csv](const QString& path) { saveTable(path, csv); });
+  });
+}
+
+void WishWiring::saveTable(const QString& path, const QString& csv) {
+  QFile file(path);
+  if (!file.open(QIODevice::WriteOnly) || file.write(csv.toUtf8()) < 0 || !file.flush())
+    parts_.notice.showProblem(tr("table '%1': %2").arg(format::visible(path), file.errorString()), {}, {});
+}
+
+}  // namespace stepscope
