@@ -1,5 +1,6 @@
 // Every fast CPU kernel against the reference kernel in f64, over random shapes, strides, odd tails and zero extents.
 #include <array>
+#include <limits>
 
 #include "tests/kernels/trial.h"
 
@@ -51,6 +52,52 @@ TEST_F(CpuKernels, LargeMatrixProducts) {
     const auto made = execute(Backend::kCpu, plain, false);
     ASSERT_TRUE(made.has_value());
     EXPECT_NE(made->implementation.find(p.implementation), std::string::npos) << made->implementation;
+  }
+}
+
+// A number that is none is seen in the result of every fast kernel that picks the larger one: PyTorch's hand it on too.
+TEST_F(CpuKernels, RectifiersAndMaximaHandNanOn) {
+  const auto poisoned = [this](Dims dims) {
+    Tensor tensor = random(std::move(dims));
+    tensor.as<float>()[tensor.as<float>().size() / 2] = std::numeric_limits<float>::quiet_NaN();
+    return tensor;
+  };
+  struct Product {
+    std::int64_t transA, transB, m, k, n;
+  };
+  std::vector<Trial> trials;
+  for (const Product& p : {Product{0, 0, 65, 257, 4099}, Product{1, 0, 2101, 67, 523}, Product{0, 1, 65, 2053, 523},
+                           Product{0, 0, 5, 7, 3}, Product{0, 1, 200, 64, 96}})
+    trials.push_back(
+        {"stepscope",
+         "Product",
+         {{"permA", p.transA ? Ints{1, 0} : Ints{0, 1}},
+          {"permB", p.transB ? Ints{1, 0} : Ints{0, 1}},
+          {"activation", "Relu"}},
+         {poisoned(p.transA ? Dims{p.k, p.m} : Dims{p.m, p.k}), random(p.transB ? Dims{p.n, p.k} : Dims{p.k, p.n})},
+         {{p.m, p.n}}});
+  trials.push_back({"", "Relu", {}, {poisoned({7, 33})}, {{7, 33}}});
+  trials.push_back(
+      {"", "MaxPool", {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}}, {poisoned({1, 16, 9, 9})}, {{1, 16, 4, 4}}});
+  trials.push_back({"", "Max", {}, {poisoned({5, 19}), random({5, 19})}, {{5, 19}}});
+  trials.push_back({"", "Min", {}, {random({5, 19}), poisoned({5, 19})}, {{5, 19}}});
+  trials.push_back({"",
+                    "ReduceMax",
+                    {{"keepdims", std::int64_t{0}}},
+                    {poisoned({6, 40}), Tensor::ints(std::vector<std::int64_t>{1})},
+                    {{6}}});
+  for (const Trial& trial : trials) {
+    const auto fast = execute(Backend::kCpu, trial, false), reference = execute(Backend::kReference, trial, true);
+    ASSERT_TRUE(fast.has_value()) << trial.op << ": " << fast.error().message;
+    ASSERT_TRUE(reference.has_value()) << trial.op << ": " << reference.error().message;
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < fast->outputs[0].elements(); ++i) {
+      const bool nan = std::isnan(elementAsDouble(fast->outputs[0].view(), i));
+      found += nan;
+      ASSERT_EQ(nan, std::isnan(elementAsDouble(reference->outputs[0].view(), i)))
+          << trial.op << " (" << fast->implementation << "), element " << i;
+    }
+    EXPECT_GT(found, 0) << trial.op << " (" << fast->implementation << ")";
   }
 }
 

@@ -68,6 +68,21 @@ std::int64_t fixedBlocks(const MatMulShape& s, double flops) {
   return std::clamp<std::int64_t>(std::min(extent, worth), 1, most);
 }
 
+// Negative elements become zero, NaN stays NaN. The library's own rectifier is max(x, 0) of the processor, which makes a
+// zero of NaN and so hides it from the loss.
+void rectify(const TensorView& y, int threads) {
+  const std::int64_t size = y.elements();
+  if (y.dtype == DType::kF32) {
+    auto* all = static_cast<float*>(y.data);
+#pragma omp parallel for schedule(static) num_threads(threads) if (size > 16384)
+    for (std::int64_t i = 0; i < size; ++i) all[i] = all[i] < 0 ? 0.0f : all[i];
+    return;
+  }
+  auto* bits = static_cast<std::uint16_t*>(y.data);  // bfloat16; from 0x8001 to minus infinity are the negative numbers
+#pragma omp parallel for schedule(static) num_threads(threads) if (size > 16384)
+  for (std::int64_t i = 0; i < size; ++i) bits[i] = bits[i] > 0x8000 && bits[i] <= 0xff80 ? std::uint16_t{0} : bits[i];
+}
+
 class SgemmKernel final : public Kernel {
  public:
   explicit SgemmKernel(MatMulParams params, Split split, std::int64_t fixed = 1)
@@ -110,11 +125,7 @@ class SgemmKernel final : public Kernel {
             sgemm(p_, a + p_.shape.aOffset(i), b + p_.shape.bOffset(i), beta, y + p_.shape.yOffset(i), rows, columns));
     }
     SS_TRY(failure.status("matrix product"));
-    if (p_.relu) {
-      const std::int64_t size = call.outputs[0].elements();
-#pragma omp parallel for schedule(static) num_threads(p_.threads) if (size > 16384)
-      for (std::int64_t i = 0; i < size; ++i) y[i] = y[i] < 0 ? 0.0f : y[i];
-    }
+    if (p_.relu) rectify(call.outputs[0], p_.threads);
     return {};
   }
   std::string implementation() const override {
@@ -138,8 +149,8 @@ class SgemmKernel final : public Kernel {
 // Whether what is added is one row, as primitives take a bias.
 bool isBias(const MatMulParams& p) { return p.beta == 1 && p.cRow == 0 && p.cColumn == 1 && p.alpha == 1; }
 
-// One matrix product whose left operand is row-major. A row vector that is added is the primitive's bias; addend and relu
-// are done while it writes.
+// One matrix product whose left operand is row-major. A row vector that is added is the primitive's bias; the addend is
+// added while it writes.
 class InnerProductKernel final : public Kernel {
  public:
   explicit InnerProductKernel(const MatMulParams& params) : p_(params), stream_(dnnlEngine()) {
@@ -151,7 +162,6 @@ class InnerProductKernel final : public Kernel {
     bias_ = isBias(p_);
     dnnl::post_ops after;
     if ((p_.beta != 0 && !bias_) || p_.addend) after.append_sum(1.0f);
-    if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(after);
     constexpr auto kind = dnnl::prop_kind::forward_inference;
     const memory::desc biasDesc = plainDesc({s.n});
@@ -179,7 +189,9 @@ class InnerProductKernel final : public Kernel {
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     if (bias_) arguments_[DNNL_ARG_BIAS].set_data_handle(call.inputs[2].data);
     SS_TRY(execute(product_, stream_, arguments_));
-    return wait(stream_);
+    SS_TRY(wait(stream_));
+    if (p_.relu) rectify(call.outputs[0], p_.threads);
+    return {};
   }
   std::string implementation() const override {
     return implementation_ + " inner product" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") +
@@ -225,7 +237,6 @@ class PrimitiveKernel final : public Kernel {
     bias_ = isBias(p_) && y.size() == 2;
     dnnl::post_ops after;
     if ((p_.beta != 0 && !bias_) || p_.addend) after.append_sum(1.0f);
-    if (p_.relu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
     attr.set_post_ops(after);
     const memory::desc biasDesc({1, s.n}, type, memory::format_tag::ab);
     const dnnl::matmul::primitive_desc desc(
@@ -252,7 +263,9 @@ class PrimitiveKernel final : public Kernel {
     arguments_[DNNL_ARG_DST].set_data_handle(call.outputs[0].data);
     arguments_[DNNL_ARG_SCRATCHPAD].set_data_handle(call.workspace.data());
     SS_TRY(execute(product_, stream_, arguments_));
-    return wait(stream_);
+    SS_TRY(wait(stream_));
+    if (p_.relu) rectify(call.outputs[0], p_.threads);
+    return {};
   }
   std::string implementation() const override {
     return implementation_ + " matmul" + (bias_ ? " + bias" : "") + (p_.addend ? " + addend" : "") +
