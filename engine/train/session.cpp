@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/build/builder.h"
 #include "engine/build/snapshots.h"
 #include "engine/lab/first_cause.h"
@@ -239,9 +241,11 @@ Result<snapshot::RecomputeReport> Session::recomputeReport(const std::optional<R
       if (observer.progress && total > 0) observer.progress("judging what may be computed again", done, total);
       return {};
     };
-    running_->analysis =
-        std::make_unique<RecomputeAnalysis>(*variant.stages.front().graph, *variant.inference, variant.planOptions,
-                                            options_.recomputePlan, options_.recomputeBudget, before);
+    const auto specialised = std::find_if(variant.stages.begin(), variant.stages.end(),
+                                          [](const Stage& stage) { return stage.phase == "specialise"; });
+    SS_CHECK(specialised != variant.stages.end());
+    running_->analysis = std::make_unique<RecomputeAnalysis>(*specialised->graph, *variant.inference, variant.planOptions,
+                                                             options_.recomputePlan, options_.recomputeBudget, before);
   }
   SS_TRY(running_->analysis->prepare());
   const NodeTimes times = nodeTimes(stepper());

@@ -174,7 +174,7 @@ void TimelineCanvas::paintRow(QPainter& p, const Tokens& t, int index) {
   p.setPen(t.text);
   p.drawText(QPointF(unit * 0.8, baseline), names::phase(row.phase));
   p.setPen(t.faint);
-  const QString thread = row.thread == 0 ? tr("main") : tr("thread %1").arg(row.thread);
+  const QString thread = row.thread == 0 ? tr("main") : tr("stream %1").arg(row.thread - 1);
   p.drawText(QPointF(area.left() - metrics.horizontalAdvance(thread) - 10, baseline), thread);
 
   p.save();
