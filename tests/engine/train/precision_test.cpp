@@ -247,7 +247,7 @@ TEST_P(InFloat16, AMasterWeightThatIsNoNumberIsNamed) {
   const std::string before = trained();
   const auto record = session->step();
   ASSERT_TRUE(record.has_value()) << record.error().message;
-  if (std::isfinite(record->loss())) GTEST_SKIP() << "the loss stays finite although '" << name << "' holds NaN";
+  EXPECT_FALSE(std::isfinite(record->loss()));  // whatever stands behind a product, Relu too, hands NaN on
   EXPECT_TRUE(record->skipped());
   EXPECT_TRUE(trained() == before);
   const std::string expected = "update skipped: parameter '" + name + "' holds NaN or infinity";
