@@ -38,7 +38,7 @@ Command buildCommand() {
       if (Status saved = saveGraphs(**session, a->saveGraphs); !saved) return report(saved.error());
     if (!built) return report(built.error());
     if (a->recompute) {
-      const auto judged = (*session)->recomputeReport(std::nullopt);
+      const auto judged = (*session)->lab().recompute(std::nullopt);
       if (!judged) return report(judged.error());
       output.recomputeReport(*judged);
     } else {

@@ -122,10 +122,10 @@ Status capacity(const Arguments& a, const Output& output) {
   options.ringBytes = 0;
   options.missingWeights = "random";  // nobody reads them
   SS_ASSIGN(const auto session, openSession(a.model, options, output, true));
-  auto report = session->capacity(question);
+  auto report = session->lab().capacity(question);
   if (!report && report.error().code == ErrorCode::kNotFound && a.vary.empty()) {
     question.clear_dimension();
-    report = session->capacity(question);
+    report = session->lab().capacity(question);
   }
   if (!report) return tl::make_unexpected(report.error());
   if (output.json())

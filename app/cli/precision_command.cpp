@@ -206,7 +206,7 @@ Command precisionCommand() {
     Status built = prepare(**session, a->shared);
     if (built) built = (*session)->build();
     if (!built) return report(built.error());
-    const auto judged = (*session)->precisionStudy(question);
+    const auto judged = (*session)->lab().precision(question);
     if (!judged) return report(judged.error());
     if (a->json)
       printJson(*judged);

@@ -42,7 +42,7 @@ Result<std::unique_ptr<storage::Recorder>> startRecorder(const std::string& proj
 }
 
 void recordBuild(storage::Recorder& recorder, const Session& session) {
-  recorder.phases(session.phasesOf(session.builds() - 1));
+  recorder.phases(session.log().spansOf(session.log().builds() - 1));
   recorder.options(session.optionList());
   std::vector<std::string> stages;
   for (const Stage& stage : session.stages())

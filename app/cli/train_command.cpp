@@ -116,7 +116,7 @@ Status compareWithCapture(const Arguments& a, Session& session, const Output& ou
     return {};
   SS_ASSIGN(const auto captured, readGolden(a.model, session.options()));
   if (!captured) return {};
-  const auto report = session.compareWithGolden(captured->golden);
+  const auto report = session.lab().compareWithGolden(captured->golden);
   if (!report && report.error().code == ErrorCode::kCancelled) return {};  // no step will run
   GoldenReport unchecked;
   if (!report) unchecked.unchecked = report.error().message;  // the run itself tells of it, or has room where two have not
@@ -197,20 +197,20 @@ Status train(const Arguments& a, const Output& output) {
   Status failed = compareWithCapture(a, *session, output, tellAlert);
   const std::int64_t begin = monotonicNs();
   snapshot::StepRecord record;
-  if (!a.onNan.empty()) session->blameNumbers(a.onNan == "stop");
+  if (!a.onNan.empty()) session->numbers().blame(a.onNan == "stop");
   bool toldOfCause = false;
   const auto tellCause = [&] {
-    if (toldOfCause || !session->firstCause()) return;
+    if (toldOfCause || !session->numbers().cause()) return;
     toldOfCause = true;
-    if (a.json || a.onNan != "alert") output.cause(*session->firstCause());
+    if (a.json || a.onNan != "alert") output.cause(*session->numbers().cause());
   };
   while (failed && done < options.steps && !interrupted && outputIsRead() && !reserveIsSpent()) {
-    const std::size_t buildsBefore = session->builds();
+    const std::size_t buildsBefore = session->log().builds();
     Status stepped = session->step(record);
     tellCause();
     if (!stepped) {
-      if (!session->stoppedBy().empty()) {
-        failed = fail(ErrorCode::kInvalidArgument, session->stoppedBy());
+      if (!session->numbers().stoppedBy().empty()) {
+        failed = fail(ErrorCode::kInvalidArgument, session->numbers().stoppedBy());
       } else if (stepped.error().code != ErrorCode::kCancelled) {
         failed = std::move(stepped);
       }
@@ -220,7 +220,7 @@ Status train(const Arguments& a, const Output& output) {
     output.step(record, done, options.steps, static_cast<double>(monotonicNs() - begin) * 1e-9);
     if (const auto alert = losses.look(record)) tellAlert(*alert);
     if (recorder) {
-      if (session->builds() != buildsBefore) {  // a new variant was made
+      if (session->log().builds() != buildsBefore) {  // a new variant was made
         recorder->beginBuild();
         recordBuild(*recorder, *session);
       }

@@ -207,7 +207,7 @@ Status trials(const Arguments& a, const Output& output) {
   running = session.get();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, onInterrupt);
   std::int64_t done = 0;
-  const auto report = session->trials(question, [&](const snapshot::Trial& trial) { live.tried(trial, ++done); });
+  const auto report = session->lab().trials(question, [&](const snapshot::Trial& trial) { live.tried(trial, ++done); });
   running = nullptr;
   if (recorder) {
     if (report) recorder->trials(*report);

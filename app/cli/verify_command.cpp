@@ -67,7 +67,7 @@ Result<GoldenReport> verify(const Arguments& a, const Output& output) {
                             a.folder));
   SS_TRY(prepare(*session, a.shared));
   SS_TRY(session->build());
-  SS_ASSIGN(GoldenReport report, session->compareWithGolden(captured->golden, captured->ofRun ? 1 : steps));
+  SS_ASSIGN(GoldenReport report, session->lab().compareWithGolden(captured->golden, captured->ofRun ? 1 : steps));
   if (captured->ofRun && steps > 1 && report.unchecked.empty()) SS_TRY(compareRun(*session, *captured, steps, report));
   const auto most = static_cast<std::int64_t>(captured->golden.losses.size());
   if (steps > most && report.unchecked.empty())

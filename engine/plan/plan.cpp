@@ -12,28 +12,8 @@
 namespace stepscope {
 namespace {
 
-// Whether the result takes over the memory of its base, so that only the updates are written; else everything is copied.
-bool writesPart(const ExecutionPlan& plan, const Instruction& instruction) {
-  const Traffic& t = instruction.traffic;
-  if (t.base < 0 || static_cast<std::size_t>(std::max(t.base, t.updates)) >= instruction.inputs.size() ||
-      instruction.outputs.empty())
-    return false;
-  const int base = instruction.inputs[static_cast<std::size_t>(t.base)], result = instruction.outputs[0];
-  return base >= 0 && instruction.inputs[static_cast<std::size_t>(t.updates)] >= 0 && result >= 0 &&
-         plan.root(base) == plan.root(result);
-}
-
 std::size_t at(ValueId id) { return static_cast<std::size_t>(id.index); }
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-// Of an operand that comes once.
-std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
-  const std::int64_t bytes = plan.buffers[at(instruction.inputs[input])].bytes;
-  if (static_cast<int>(input) == instruction.traffic.base && writesPart(plan, instruction))
-    return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
-  if (!maskHas(instruction.traffic.picked, input) || instruction.outputs.empty() || instruction.outputs[0] < 0) return bytes;
-  return std::min(bytes, plan.buffers[at(instruction.outputs[0])].bytes);
-}
 
 class Planner {
  public:
@@ -471,50 +451,8 @@ class Planner {
 
 }  // namespace
 
-std::string_view bufferClassName(BufferClass bufferClass) {
-  constexpr std::string_view names[] = {"parameter", "frozen",    "optimizer state", "gradient",      "activation", "stash",
-                                        "backward",  "workspace", "input data",      "constant data", "update"};
-  return names[static_cast<std::size_t>(bufferClass)];
-}
-
-std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input) {
-  const int buffer = instruction.inputs[input];
-  const auto end = instruction.inputs.begin() + static_cast<std::ptrdiff_t>(input);
-  if (buffer < 0 || std::find(instruction.inputs.begin(), end, buffer) != end)
-    return 0;  // an operand that comes twice is read once
-  return bytesOfOperand(plan, instruction, input);
-}
-
-std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output) {
-  const int buffer = instruction.outputs[output];
-  if (buffer < 0) return 0;
-  const std::int64_t bytes = plan.buffers[static_cast<std::size_t>(buffer)].bytes;
-  if (output != 0 || !writesPart(plan, instruction)) return bytes;
-  return std::min(bytes, plan.buffers[at(instruction.inputs[at(instruction.traffic.updates)])].bytes);
-}
-
 Result<ExecutionPlan> makePlan(const Graph& graph, const Inference& inference, const PlanOptions& options) {
   return Planner(graph, inference, options).make();
-}
-
-std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int instruction) {
-  const Instruction& i = plan.instructions[static_cast<std::size_t>(instruction)];
-  if (i.kind == InstructionKind::kKernel) return graph.node(i.node).label();
-  const Buffer& to = plan.buffers[static_cast<std::size_t>(i.outputs[0])];
-  if (i.kind == InstructionKind::kCommit) return fmt::format("Commit '{}'", to.name);
-  return fmt::format("Copy '{}' to {}", to.name, spaceName(to.space));
-}
-
-void addWorkspace(ExecutionPlan& plan, std::size_t instruction, std::int64_t bytes) {
-  Buffer buffer;
-  buffer.name = "workspace";
-  buffer.bufferClass = BufferClass::kWorkspace;
-  buffer.bytes = bytes;
-  buffer.space = plan.instructions[instruction].onHost ? Space::kHost : plan.space;
-  buffer.first = buffer.last = static_cast<int>(instruction);
-  buffer.decision = "scratch memory of one instruction";
-  plan.instructions[instruction].workspace = static_cast<int>(plan.buffers.size());
-  plan.buffers.push_back(std::move(buffer));
 }
 
 }  // namespace stepscope

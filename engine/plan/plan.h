@@ -140,6 +140,8 @@ std::string instructionLabel(const ExecutionPlan& plan, const Graph& graph, int 
 // has of them. Where elements are added to or put into memory that the result takes over (GatherGrad, ScatterND …), as many
 // as there are updates.
 std::int64_t bytesReadOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t input);
+std::int64_t bytesOfOperand(const ExecutionPlan& plan, const Instruction& instruction,
+                            std::size_t input);  // that comes once
 std::int64_t bytesWrittenOf(const ExecutionPlan& plan, const Instruction& instruction, std::size_t output);
 
 // Lifetimes, views and in place. Errors: an extent that is not a number and has no upper bound names the value.

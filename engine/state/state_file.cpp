@@ -78,8 +78,7 @@ Status saveStateFile(const std::filesystem::path& path, const std::map<std::stri
   return writeSafetensors(path, tensors, metadata);
 }
 
-Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
-                                            State& state) {
+Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state) {
   SS_ASSIGN(const auto file, SafetensorsReader::open(path));
   const auto taken = [&](const std::string& name) {
     if (state.isLowCopy(name)) return false;
@@ -98,9 +97,9 @@ Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, b
   if (resume) {
     SS_ASSIGN(state.counters, countersOf(path, file.metadata()));
   }
-  std::set<std::string> names;
+  StateNames held{path, {}, resume};
   for (const auto& [name, entry] : file.entries()) {
-    names.insert(name);
+    held.names.insert(name);
     if (!taken(name)) continue;
     // Contents are read one tensor at a time.
     Tensor contents(entry.dtype, entry.dims);
@@ -112,7 +111,7 @@ Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, b
     else
       SS_TRY(state.set(name, contents));
   }
-  return names;
+  return held;
 }
 
 }  // namespace stepscope

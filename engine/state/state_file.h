@@ -14,12 +14,17 @@ namespace stepscope {
 Status saveStateFile(const std::filesystem::path& path, const std::map<std::string, TensorView>& tensors,
                      const StateCounters& counters);
 
-// Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Returns every name that
-// the file holds. Contents are read one tensor at a time. Nothing is changed on
-// an error: a type that differs from the state's or the parameter's, counters that are missing or no numbers
-// (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound). A file that cannot be read to its
-// end (kIo) leaves the state with some of its tensors.
-Result<std::set<std::string>> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported,
-                                            State& state);
+// What a state file held.
+struct StateNames {
+  std::filesystem::path path;
+  std::set<std::string> names;
+  bool resumed = false;  // optimizer state and counters were asked for
+};
+
+// Reads parameters of `imported` into the state; with `resume` also optimizer state and counters. Contents are read
+// one tensor at a time. Nothing is changed on an error: a type that differs from the state's or the parameter's, counters
+// that are missing or no numbers (kInvalidArgument); a newer version (kUnsupported); no name of the model (kNotFound). A
+// file that cannot be read to its end (kIo) leaves the state with some of its tensors.
+Result<StateNames> loadStateFile(const std::filesystem::path& path, bool resume, const Graph& imported, State& state);
 
 }  // namespace stepscope

@@ -20,22 +20,11 @@
 #include "engine/profile/roofline.h"
 #include "engine/profile/step_times.h"
 #include "engine/state/undo_log.h"
+#include "engine/step/number_judge.h"
 #include "engine/step/step_context.h"
+#include "engine/step/step_edit.h"
 
 namespace stepscope {
-
-// An edit of a value by a person: logged with its place in the step, and replayed there.
-struct StepEdit {
-  int position = 0;  // the instruction that would run next
-  ValueId value;
-  Tensor contents;  // the whole value after the edit
-};
-
-// What a step would leave behind.
-struct StepOutcome {
-  double loss = 0, ns = 0;  // ns: sum over the instructions
-  StateSnapshot state;
-};
 
 class Stepper {
  public:
@@ -44,6 +33,7 @@ class Stepper {
   ~Stepper();
 
   const Variant& variant() const { return *variant_; }
+  const std::shared_ptr<const Variant>& sharedVariant() const { return variant_; }
   const SymbolicStep& step() const { return *variant_->step; }
   const Graph& graph() const { return variant_->graph; }
   Executor& executor() { return *executor_; }
@@ -59,14 +49,10 @@ class Stepper {
 
   // --- one micro step at full speed; commits at its end. The record's memory is used again. False: a number that
   // StepContext::numbers looks for was found before anything but the forward pass wrote state, which was put back; nothing
-  // was committed, and badNumber() says what it was ("loss is NaN").
+  // was committed, and numbers() says what it was.
   Result<bool> run(Batch batch, snapshot::StepRecord& record);
-  const std::string& badNumber() const { return badNumber_; }
-  // Neither loss nor gradients hold it, only some value on the way: the walk may find that it was to be expected.
-  bool badNumberOfValue() const { return ofValue_; }
-  // Infinities that the walk through a step has just explained by infinite constants: full speed does not look at them
-  // again.
-  void excuseInfinities();
+  const NumberJudge& numbers() const { return judge_; }
+  void excuseInfinities() { judge_.excuseInfinities(); }  // that the walk through a step has just explained
   // Runs the step and puts the state back.
   Result<StepOutcome> trial(const Batch& batch);
 
@@ -105,7 +91,8 @@ class Stepper {
   Executor::RunOptions runOptions() const;
 
  private:
-  Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
+  Stepper(std::shared_ptr<const Variant> variant, StepContext& context)
+      : variant_(std::move(variant)), context_(context), judge_(context, *variant_->step) {}
   const TrainOptions& options() const { return step().request.options; }
   Status makeExecutor();
   bool countsFirstBatch() const;
@@ -124,9 +111,6 @@ class Stepper {
   void beginNotes();
   void noteAfter(int instruction);
   bool followsNumbers() const;
-  void lookAtOutputs(int instruction);
-  std::int64_t gradientBytes() const;
-  void judgeNumbers();
   void keepEarlyState();
   void nameLongInstructions(const std::vector<Span>& spans);
   void fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end);
@@ -156,13 +140,9 @@ class Stepper {
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint
   std::vector<Span> lastSpans_;
-  std::vector<bool> excusedInf_;   // by value id: see excuseInfinities()
-  std::vector<bool> expectedInf_;  // by value id: infinities explained by infinite constants
-  std::int64_t stepBegin_ = 0;     // nanoseconds
-  std::int64_t lastNs_ = 0;        // of the newest step at full speed
-  std::optional<double> norm_;     // of the gradients of the step
-  std::string badNumber_;
-  bool ofValue_ = false;
+  NumberJudge judge_;
+  std::int64_t stepBegin_ = 0;                          // nanoseconds
+  std::int64_t lastNs_ = 0;                             // of the newest step at full speed
   std::optional<std::vector<std::string>> earlyState_;  // names that instructions before the optimizer write
 };
 

@@ -7,16 +7,13 @@
 #include "engine/build/schedule.h"
 #include "engine/exec/device_times.h"
 #include "engine/exec/touched.h"
-#include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/stepper.h"
 
 namespace stepscope {
 
 void Stepper::beginNotes() {
-  norm_.reset();
-  badNumber_.clear();
-  ofValue_ = false;
+  judge_.begin();
   const std::int64_t number = context_.state.counters.step;
   if (!notes_ && context_.notes.due(number)) {
     notes_ = planNotes(*executor_, step().trained, step().optimizer.accumulated, step().loss);
@@ -26,21 +23,8 @@ void Stepper::beginNotes() {
 }
 
 void Stepper::noteAfter(int instruction) {
-  if (context_.numbers.everywhere && !inStep_ && badNumber_.empty()) lookAtOutputs(instruction);
-  if (context_.numbers.any() && badNumber_.empty() && !context_.watched.empty()) {
-    for (const int b : plan().instructions[static_cast<std::size_t>(instruction)].outputs) {
-      if (b < 0) continue;
-      const ValueId id = plan().buffers[static_cast<std::size_t>(b)].value;
-      if (std::find(context_.watched.begin(), context_.watched.end(), id) == context_.watched.end()) continue;
-      const auto contents = executor_->read(id);
-      if (!contents || !isFloating(contents->dtype())) continue;
-      const snapshot::TensorStatistics found = tensorSummary(contents->view());
-      const bool nan = context_.numbers.nan && found.nan() > 0, inf = context_.numbers.inf && found.inf() > 0;
-      if (nan || inf)
-        badNumber_ = fmt::format("watched value '{}' holds {}", toUtf8(graph().value(id).name), nan ? "NaN" : "Inf");
-    }
-  }
-  if (inStep_ && instruction + 1 == plan().firstOptimizer && followsNumbers()) judgeNumbers();
+  judge_.after(*executor_, instruction, !inStep_);
+  if (inStep_ && instruction + 1 == plan().firstOptimizer && followsNumbers()) judge_.judge(*executor_);
   if (!context_.notes.listens()) return;
   const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
   context_.notes.after(instruction, update && executor_->conditionsHold(instruction));
@@ -92,8 +76,8 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.set_updated(runOptions().update && !skipped);
   record.set_skipped(skipped);
   if (step().optimizer.lossScale) record.set_loss_scale(lossScaleFactor(options(), counters.lossScale));
-  if (record.updated() && (norm || norm_)) {
-    record.set_gradient_norm(norm ? number(norm) : *norm_);
+  if (record.updated() && (norm || judge_.norm())) {
+    record.set_gradient_norm(norm ? number(norm) : *judge_.norm());
     record.set_has_gradient_norm(true);
   }
   if (!graph().inputs().empty()) {

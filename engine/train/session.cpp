@@ -3,34 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "engine/build/builder.h"
 #include "engine/build/snapshots.h"
-#include "engine/lab/first_cause.h"
 #include "engine/profile/roofline.h"
-#include "engine/snapshot/utf8.h"
 #include "engine/train/fit_dims.h"
-#include "engine/train/proposed_data.h"
-#include "engine/train/running.h"
 
 namespace stepscope {
 
-Session::Session(Observer observer) : context_(std::move(observer)) {}
-Session::~Session() = default;
+Session::Session(Observer observer)
+    : context_(std::move(observer)),
+      plans_(context_),
+      numbers_(context_),
+      lab_(context_, plans_, feed_, [this] { return buildRequest(options_); }) {}
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& path, const LoadOptions& load, Observer observer,
                                                std::vector<Problem>* problems, std::shared_ptr<const Registry> registry) {
   std::unique_ptr<Session> session(new Session(std::move(observer)));
-  SS_ASSIGN(session->model_, importModel(path, load, session->context_.log, problems, std::move(registry)));
-  session->stages_ = session->model_->stages;
+  SS_ASSIGN(auto model, importModel(path, load, session->context_.log, problems, std::move(registry)));
+  session->plans_.open(std::move(model));
   return session;
-}
-
-const std::vector<DimChoice>& Session::dimensions() const {
-  if (!dimensions_ || dimensions_->first != options_.dims)
-    dimensions_.emplace(options_.dims, fitDims(model_->graph, options_, registry().operators()));
-  return dimensions_->second;
 }
 
 BuildRequest Session::buildRequest(const TrainOptions& options) {
@@ -41,31 +32,23 @@ BuildRequest Session::buildRequest(const TrainOptions& options) {
   request.keepGradients = keepGradients_;
   request.threads = threadsOf(options);
   request.explain = [this](Error error) {
-    return withDimHint(std::move(error), model_->graph, options_, registry().operators());
+    return withDimHint(std::move(error), imported(), options_, registry().operators());
   };
   request.firstBatch = [this](const Graph& graph, std::vector<std::string>* notes) -> Result<Batch> {
-    if (!data_ && openSource_) {
-      SS_ASSIGN(data_, openSource_(graph));
-    } else if (!data_) {
-      const bool synthetic = options_.data.empty();
-      SS_ASSIGN(data_, openData(graph, options_, notes, synthetic ? dimensions() : std::vector<DimChoice>{}));
-      if (synthetic)
-        if (const ProposedData proposed = proposeData(model_->path, model_->graph); !proposed.path.empty())
-          notes->push_back(
-              toUtf8(fmt::format("data: synthetic; --data {} is there to be used: {}", proposed.path, proposed.reason)));
-    }
-    return data_->batch(context_.state.counters.step);
+    SS_TRY(feed_.open(*plans_.model(), graph, options_, notes));
+    return feed_.batch(nextStep());
   };
   return request;
 }
 
-Status Session::feedWith(OpenSource open) {
-  if (running_) {
-    SS_ASSIGN(data_, open(step_->graph));
+Status Session::feedWith(BatchFeed::Open open) {
+  if (built()) {
+    SS_ASSIGN(auto data, open(plans_.step()->graph));
+    feed_.take(std::move(data));
   } else {
-    data_.reset();
+    feed_.close();
   }
-  openSource_ = std::move(open);
+  feed_.openWith(std::move(open));
   return {};
 }
 
@@ -97,67 +80,19 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
 
 Status Session::makePlans(BuildRequest request) {
   const std::int64_t startStep = request.forwardOnly ? 0 : options_.startStep;
-  stages_ = model_->stages;
-  tellStages(stages_, context_.log);
-  SS_ASSIGN(auto step, Builder(model_, context_.log).build(std::move(request), stages_));
-  symbolicStages_ = stages_;
-  StateCounters& counters = context_.state.counters;
-  if (startStep > 0 && counters.step == 0) {
-    counters.step = startStep;
-    counters.updatesBefore = startStep / options_.accumulate;
-    context_.log.setStep(startStep);
-  }
-  SS_ASSIGN(const Batch batch, data_->batch(counters.step));
-  // The plans of before give their memory back before the new one takes any.
-  running_ = nullptr;
-  variants_.clear();
-  SS_ASSIGN(auto running, makeRunning(step, signatureOf(batch, step->keptRows), "first batch"));
-  step_ = std::move(step);
-  parameters_ = step_->parameters;
-  variants_.push_back(std::move(running));
-  show(*variants_.back());
-  return {};
-}
-
-Result<std::unique_ptr<Session::Running>> Session::makeRunning(std::shared_ptr<const SymbolicStep> step,
-                                                               const Signature& signature, std::string why) {
-  SS_ASSIGN(auto variant, Builder(model_, context_.log).specialise(std::move(step), signature, std::move(why), stages_));
-  auto running = std::make_unique<Running>();
-  SS_ASSIGN(running->stepper, Stepper::bind(std::move(variant), context_));
-  running->build = context_.log.builds() - 1;
-  return running;
-}
-
-// Makes it the plan that runs, with the graphs that led to it.
-void Session::show(Running& running) {
-  running_ = &running;
-  running.stepper->forgetTouchedBytes();
-  stages_ = symbolicStages_;
-  const std::vector<Stage>& bound = running.stepper->variant().stages;
-  stages_.insert(stages_.end(), bound.begin(), bound.end());
-  for (std::string& nowhere : pointed_.resolve(*running.stepper, context_))
-    context_.log.warn("breakpoint_without_node", std::move(nowhere));
-}
-
-Status Session::useVariantFor(const Batch& batch) {
-  if (running_ && fits(running_->stepper->variant().signature, batch, step_->keptRows)) return {};
-  for (const auto& variant : variants_)
-    if (fits(variant->stepper->variant().signature, batch, step_->keptRows)) {
-      show(*variant);
-      return {};
+  return plans_.make(std::move(request), [&]() -> Result<Batch> {
+    StateCounters& counters = context_.state.counters;
+    if (startStep > 0 && counters.step == 0) {
+      counters.step = startStep;
+      counters.updatesBefore = startStep / options_.accumulate;
+      context_.log.setStep(startStep);
     }
-  context_.log.beginBuild();
-  stages_ = symbolicStages_;
-  tellStages(stages_, context_.log);
-  const Signature signature = signatureOf(batch, step_->keptRows);
-  SS_ASSIGN(auto running, makeRunning(step_, signature, "a batch with other shapes: " + signature.text()));
-  variants_.push_back(std::move(running));
-  show(*variants_.back());
-  return {};
+    return feed_.batch(counters.step);
+  });
 }
 
 Status Session::pin(ValueId id, bool pinned) {
-  if (!running_ || !id || static_cast<std::size_t>(id.index) >= runningGraph().valueCapacity())
+  if (!built() || !id || static_cast<std::size_t>(id.index) >= runningGraph().valueCapacity())
     return fail(ErrorCode::kNotFound, fmt::format("value {}: no such value", id.index));
   const ValueKey key = stepper().keys().keyOf(id);
   if (!key)
@@ -175,16 +110,10 @@ Status Session::pin(ValueId id, bool pinned) {
   return done;
 }
 
-Stepper& Session::stepper() const {
-  SS_CHECK(running_ != nullptr);
-  return *running_->stepper;
+const std::vector<ParameterChoice>& Session::parameters() const {
+  static const std::vector<ParameterChoice> none;
+  return plans_.step() ? plans_.step()->parameters : none;
 }
-
-std::size_t Session::runningBuild() const { return running_ ? running_->build : builds() == 0 ? 0 : builds() - 1; }
-std::string Session::runningSignature() const { return running_ ? stepper().plan().signature : std::string(); }
-const Graph& Session::runningGraph() const { return running_ ? stepper().graph() : model_->graph; }
-ValueId Session::findValue(std::string_view name) const { return runningGraph().findValue(name); }
-ValueId Session::lossValue() const { return step_ ? step_->loss : ValueId{}; }
 
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
@@ -200,7 +129,7 @@ std::vector<snapshot::Option> Session::optionList() const {
     const auto origin = options().origins.find(name);
     option.set_value(origin == options().origins.end() ? std::string(info.defaultValue) : origin->second.value);
     option.set_set_by(origin == options().origins.end() ? "default" : origin->second.setBy);
-    if (running_)
+    if (built())
       if (const auto effect = stepper().effects().find(name); effect != stepper().effects().end())
         option.set_effect(effect->second);
     list.push_back(std::move(option));
@@ -209,53 +138,24 @@ std::vector<snapshot::Option> Session::optionList() const {
 }
 
 Result<snapshot::Graph> Session::graphSnapshot(const std::string& phase) const {
-  if (stages_.empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
-  for (const Stage& stage : stages_)
-    if (stage.phase == phase || (phase.empty() && &stage == &stages_.back()))
-      return toSnapshot(*stage.graph, stage.phase, parameters_, lossValue(), registry().operators().ops);
+  if (stages().empty()) return fail(ErrorCode::kNotFound, "graph: nothing was built yet");
+  for (const Stage& stage : stages())
+    if (stage.phase == phase || (phase.empty() && &stage == &stages().back()))
+      return toSnapshot(*stage.graph, stage.phase, parameters(), lossValue(), registry().operators().ops);
   std::string names;
-  for (const Stage& stage : stages_) names += (names.empty() ? "" : ", ") + stage.phase;
+  for (const Stage& stage : stages()) names += (names.empty() ? "" : ", ") + stage.phase;
   return fail(ErrorCode::kNotFound, fmt::format("graph: no phase '{}'; kept are {}", phase, names));
 }
 
 Result<snapshot::Plan> Session::planSnapshot() const {
-  if (!running_) return fail(ErrorCode::kNotFound, "plan: nothing was built yet");
+  if (!built()) return fail(ErrorCode::kNotFound, "plan: nothing was built yet");
   snapshot::Plan plan = toSnapshot(stepper().executor());
   if (stepper().peak()) addRoofline(stepper().plan(), *stepper().peak(), plan);
   return plan;
 }
 
 std::vector<snapshot::Determinism> Session::determinism() const {
-  return running_ ? determinismOf(stepper().executor()) : std::vector<snapshot::Determinism>{};
-}
-
-Result<snapshot::RecomputeReport> Session::recomputeReport(const std::optional<RecomputeQuestion>& question) {
-  if (!running_) return invalid("recompute: nothing was built; build first");
-  const Variant& variant = stepper().variant();
-  if (step_->request.forwardOnly)
-    return invalid("recompute: the model was built without a backward phase; nothing is kept for one");
-  if (!running_->analysis) {
-    const auto before = [this](std::int64_t done, std::int64_t total) -> Status {
-      if (context_.cancelled.exchange(false)) return fail(ErrorCode::kCancelled, "recompute: cancelled");
-      const Observer& observer = context_.log.observer();
-      if (observer.progress && total > 0) observer.progress("judging what may be computed again", done, total);
-      return {};
-    };
-    const auto specialised = std::find_if(variant.stages.begin(), variant.stages.end(),
-                                          [](const Stage& stage) { return stage.phase == "specialise"; });
-    SS_CHECK(specialised != variant.stages.end());
-    running_->analysis = std::make_unique<RecomputeAnalysis>(*specialised->graph, *variant.inference, variant.planOptions,
-                                                             options_.recomputePlan, options_.recomputeBudget, before);
-  }
-  SS_TRY(running_->analysis->prepare());
-  const NodeTimes times = nodeTimes(stepper());
-  snapshot::RecomputeReport report = running_->analysis->report(times);
-  report.set_signature(stepper().plan().signature);
-  if (question) {
-    SS_ASSIGN(*report.mutable_what_if(), running_->analysis->whatIf(question->plan, question->budget, times));
-  }
-  recomputeHistory_.addRuns(stepper(), report);
-  return report;
+  return built() ? determinismOf(stepper().executor()) : std::vector<snapshot::Determinism>{};
 }
 
 }  // namespace stepscope

@@ -4,38 +4,37 @@
 #include <algorithm>
 
 #include "engine/build/builder.h"
-#include "engine/lab/golden_check.h"
 #include "engine/lab/option_proof.h"
-#include "engine/lab/precision_study.h"
 #include "engine/snapshot/utf8.h"
-#include "engine/train/running.h"
+#include "engine/train/session.h"
 
 namespace stepscope {
 
 Status Session::setOptions(TrainOptions options) {
   SS_TRY(checkOptions(options));
-  if (options.loopIterations != model_->load.loopIterations) SS_TRY(openAgain(options.loopIterations));
-  if (running_) {
+  if (options.loopIterations != plans_.model()->load.loopIterations) SS_TRY(openAgain(options.loopIterations));
+  if (built()) {
     pending_ = std::move(options);
     return {};
   }
   options_ = std::move(options);
-  data_.reset();
+  feed_.close();
   return {};
 }
 
 // Loops are written out when the file is opened.
 Status Session::openAgain(std::int64_t loopIterations) {
-  if (running_)
+  if (built())
     return invalid(
         fmt::format("option 'loop.max_iterations': {}; the model was opened with {}, which stays once it is built; "
                     "hint: open it again",
-                    loopIterations, model_->load.loopIterations));
-  LoadOptions load = model_->load;
+                    loopIterations, plans_.model()->load.loopIterations));
+  LoadOptions load = plans_.model()->load;
   load.loopIterations = loopIterations;
-  SS_ASSIGN(model_, importModel(model_->path, load, context_.log, nullptr, model_->registry));
-  stages_ = model_->stages;
-  dimensions_.reset();
+  const ImportedModel& before = *plans_.model();
+  SS_ASSIGN(auto model, importModel(before.path, load, context_.log, nullptr, before.registry));
+  plans_.open(std::move(model));
+  feed_.forgetDimensions();
   return {};
 }
 
@@ -43,11 +42,11 @@ void Session::takePending() {
   if (!pending_) return;
   options_ = std::move(*pending_);
   pending_.reset();
-  data_.reset();
+  feed_.close();
 }
 
 Status Session::applyOptions() {
-  if (!pending_ || !running_ || !data_ || step_->request.forwardOnly) return {};
+  if (!pending_ || !built() || !feed_.opened() || plans_.step()->request.forwardOnly) return {};
   const TrainOptions before = options_;
   const std::vector<std::string> changed = changedOptions(before, *pending_, registry().options());
   snapshot::OptionProof proof;
@@ -71,8 +70,7 @@ Status Session::applyOptions() {
     return {};
   }
   const auto trial = [&]() -> Result<StepOutcome> {
-    SS_ASSIGN(const Batch batch, data_->batch(nextStep()));
-    SS_TRY(useVariantFor(batch));
+    SS_ASSIGN(const Batch batch, fittingBatch());
     return stepper().trial(batch);
   };
   std::optional<StepOutcome> old;
@@ -93,7 +91,7 @@ Status Session::applyOptions() {
   if (Status built = build(); !built) {
     // The plan that ran before is made again: a session is never left without one.
     options_ = before;
-    data_.reset();
+    feed_.close();
     SS_TRY(build());
     if (kept) context_.state.restore(*kept);
     return built;
@@ -110,44 +108,6 @@ Status Session::applyOptions() {
   return {};
 }
 
-Result<snapshot::PrecisionReport> Session::precisionStudy(const snapshot::GetPrecision& question) {
-  if (!running_ || !data_) return invalid("precision: nothing was built; build first");
-  if (step_->request.forwardOnly)
-    return invalid("precision: the model was built without a backward phase; a study compares gradients");
-  PrecisionSubject subject;
-  subject.model = model_;
-  subject.request = buildRequest(options_);
-  if (inStep()) {
-    subject.batch = stepper().batch();
-  } else {
-    SS_ASSIGN(subject.batch, data_->batch(nextStep()));
-  }
-  subject.start = startOfStep();
-  subject.cancelled = &context_.cancelled;
-  subject.progress = context_.log.observer().progress;
-  return studyPrecision(std::move(subject), question);
-}
-
-Result<GoldenReport> Session::compareWithGolden(const Golden& golden, std::int64_t batches) {
-  if (!running_ || !data_) return invalid("verify: nothing was built; build first");
-  if (step_->request.forwardOnly)
-    return invalid("verify: the model was built without a backward phase; its gradients are compared");
-  SideSubject subject;
-  subject.model = model_;
-  subject.request = buildRequest(options_);
-  SS_ASSIGN(subject.batch, data_->batch(0));
-  std::vector<Batch> more;
-  if (!golden.later.empty()) batches = std::max<std::int64_t>(batches, 2);
-  for (std::int64_t i = 1; i < std::min<std::int64_t>(batches, static_cast<std::int64_t>(golden.losses.size())); ++i) {
-    SS_ASSIGN(Batch batch, data_->batch(i));
-    if (signatureOf(batch) != signatureOf(subject.batch)) break;  // a plan is for one
-    more.push_back(std::move(batch));
-  }
-  subject.start = context_.state.copy();
-  subject.cancelled = &context_.cancelled;
-  return stepscope::compareWithGolden(std::move(subject), more, golden);
-}
-
 // The begun step goes on under another plan, at the same place. On an error it stands where it stood.
 Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   Stepper& old = stepper();
@@ -155,22 +115,14 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   const std::vector<NodeId> oldOrder = nodesOf(old.plan());
   if (!anchor_ || anchor_->second != position) anchor_.emplace(placeOf(old.keys(), oldOrder, position), position);
 
-  const std::vector<Stage> shown = stages_;
   const auto failed = [&](Error error) {
-    stages_ = shown;
     if (const Status brought = context_.state.bring(old.executor().device()); !brought)
       error.message += "; and the state could not be brought back: " + brought.error().message;
     return tl::make_unexpected(std::move(error));
   };
-  context_.log.beginBuild();
-  stages_ = model_->stages;
-  tellStages(stages_, context_.log);
-  auto step = Builder(model_, context_.log).build(std::move(request), stages_);
-  if (!step) return failed(std::move(step.error()));
-  std::vector<Stage> symbolic = stages_;
-  auto made = makeRunning(*step, signatureOf(old.batch(), (*step)->keptRows), "options changed in the middle of a step");
-  if (!made) return failed(std::move(made.error()));
-  Stepper& next = *(*made)->stepper;
+  auto beside = plans_.makeBeside(std::move(request), old.batch(), "options changed in the middle of a step");
+  if (!beside) return failed(std::move(beside.error()));
+  Stepper& next = *beside->stepper;
 
   const std::vector<NodeId> order = nodesOf(next.plan());
   int place = findPlace(anchor_->first, next.keys(), order);
@@ -198,14 +150,8 @@ Status Session::goOnUnder(BuildRequest request, snapshot::OptionProof& proof) {
   }
   compareSteppers(old, position, next, proof);
   anchor_->second = next.next();
-  step_ = std::move(*step);
-  parameters_ = step_->parameters;
-  symbolicStages_ = std::move(symbolic);
   old.leave();
-  running_ = nullptr;
-  variants_.clear();
-  variants_.push_back(std::move(*made));
-  show(*variants_.back());
+  plans_.replaceBy(std::move(*beside));
   tellOfIdlePredicates();
   return {};
 }

@@ -4,15 +4,16 @@
 #include <algorithm>
 
 #include "engine/snapshot/utf8.h"
-#include "engine/state/state_file.h"
-#include "engine/train/running.h"
+#include "engine/train/session.h"
 
 namespace stepscope {
 
+namespace {
+
 // What the update divides by was fed with the step.
-Tensor Session::withoutLossScale(Tensor gradient) const {
-  const ValueId unscale = step_->optimizer.lossUnscale;
-  const auto contents = unscale ? stepper().executor().read(unscale) : Result<Tensor>(Tensor());
+Tensor withoutLossScale(Tensor gradient, const Stepper& stepper) {
+  const ValueId unscale = stepper.step().optimizer.lossUnscale;
+  const auto contents = unscale ? stepper.executor().read(unscale) : Result<Tensor>(Tensor());
   if (!unscale || !contents) return gradient;
   const double factor = elementAsDouble(contents->view(), 0);
   for (std::int64_t i = 0; i < gradient.elements(); ++i)
@@ -20,11 +21,14 @@ Tensor Session::withoutLossScale(Tensor gradient) const {
   return gradient;
 }
 
+}  // namespace
+
 Result<Tensor> Session::gradient(const std::string& parameter) const {
-  if (!running_) return invalid("gradient: nothing was built; build first");
-  for (std::size_t i = 0; i < step_->trained.size(); ++i) {
-    if (step_->graph.value(step_->trained[i]).name != parameter) continue;
-    const ValueId id = step_->optimizer.accumulated[i];
+  SS_TRY(needsBuild("gradient"));
+  const SymbolicStep* step = plans_.step();
+  for (std::size_t i = 0; i < step->trained.size(); ++i) {
+    if (step->graph.value(step->trained[i]).name != parameter) continue;
+    const ValueId id = step->optimizer.accumulated[i];
     if (!id) {
       // The loss does not depend on it through what ran: its gradient is zero.
       const Tensor& state = *context_.state.find(parameter);
@@ -38,16 +42,16 @@ Result<Tensor> Session::gradient(const std::string& parameter) const {
     // number.
     const Tensor* state = context_.state.find(parameter);
     if (state && state->dtype() == DType::kF32 && isLow(contents->dtype()))
-      return withoutLossScale(convertTensor(contents->view(), DType::kF32));
-    return withoutLossScale(contents->clone());
+      return withoutLossScale(convertTensor(contents->view(), DType::kF32), stepper());
+    return withoutLossScale(contents->clone(), stepper());
   }
   return fail(ErrorCode::kNotFound, fmt::format("gradient of '{}': not a trained parameter", parameter));
 }
 
 std::map<std::string, TensorView> Session::namedState(bool optimizer) const {
   std::map<std::string, TensorView> named;
-  for (const ParameterChoice& parameter : parameters_) {
-    const Value& value = model_->graph.value(parameter.value);
+  for (const ParameterChoice& parameter : parameters()) {
+    const Value& value = imported().value(parameter.value);
     if (!isFloating(value.type.dtype)) continue;
     if (context_.state.contains(value.name))
       named[value.name] = context_.state.read(value.name).view();
@@ -67,13 +71,11 @@ Status Session::saveState(const std::filesystem::path& path) const {
 
 Status Session::loadState(const std::filesystem::path& path, bool resume) {
   SS_TRY(abandonStep());
-  SS_ASSIGN(auto names, loadStateFile(path, resume, model_->graph, context_.state));
-  fromFile_.emplace(path.string(), std::move(names));
-  optimizerFromFile_ = resume;
-  if (running_) tellWhatTheFileLacks();
+  SS_ASSIGN(loaded_, loadStateFile(path, resume, imported(), context_.state));
+  if (built()) tellWhatTheFileLacks();
   ring_.clear();
   ++context_.places;
-  toldOfNumbers_ = false;
+  numbers_.restart();
   context_.resumed = true;
   context_.log.setStep(nextStep());
   return {};
@@ -82,16 +84,17 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
 // What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not
 // what its user believes, unless it is told.
 void Session::tellWhatTheFileLacks() {
-  if (!fromFile_) return;
-  const auto [path, inFile] = std::move(*fromFile_);
-  fromFile_.reset();
+  if (!loaded_) return;
+  const StateNames file = std::move(*loaded_);
+  loaded_.reset();
+  const SymbolicStep* step = plans_.step();
   std::vector<std::string> parameters, states;
-  for (const ValueId id : step_->trained)
-    if (!inFile.contains(step_->graph.value(id).name)) parameters.push_back(step_->graph.value(id).name);
-  if (optimizerFromFile_)
-    for (const StateUpdate& update : step_->graph.stateUpdates) {
-      const Value& value = step_->graph.value(update.state);
-      if (value.role == ValueRole::kState && !inFile.contains(value.name)) states.push_back(value.name);
+  for (const ValueId id : step->trained)
+    if (!file.names.contains(step->graph.value(id).name)) parameters.push_back(step->graph.value(id).name);
+  if (file.resumed)
+    for (const StateUpdate& update : step->graph.stateUpdates) {
+      const Value& value = step->graph.value(update.state);
+      if (value.role == ValueRole::kState && !file.names.contains(value.name)) states.push_back(value.name);
     }
   const auto tell = [&](const std::vector<std::string>& names, std::string_view what, std::string_view instead) {
     if (names.empty()) return;
@@ -99,7 +102,8 @@ void Session::tellWhatTheFileLacks() {
     std::string shown;
     for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) shown += fmt::format("{}'{}'", i ? ", " : "", names[i]);
     if (names.size() > kShown) shown += fmt::format(" and {} more", names.size() - kShown);
-    context_.log.warn("state_incomplete", toUtf8(fmt::format("state '{}': no {} {}; {}", path, what, shown, instead)));
+    context_.log.warn("state_incomplete",
+                      toUtf8(fmt::format("state '{}': no {} {}; {}", file.path.string(), what, shown, instead)));
   };
   tell(parameters, "parameter", "what the model has is trained from");
   tell(states, "optimizer state", "it begins with zeros");

@@ -54,7 +54,7 @@ TEST_P(CapacityOf, PredictsThePeakThatAStepHas) {
     for (const std::int64_t batch : {1, 3}) {
       auto session = opened(GetParam(), {{"precision", precision}});
       ASSERT_TRUE(session);
-      const auto report = session->capacity(question("batch", batch, batch));
+      const auto report = session->lab().capacity(question("batch", batch, batch));
       ASSERT_TRUE(report.has_value()) << report.error().message;
       ASSERT_EQ(report->points_size(), 1);
       const auto& point = report->points(0);
@@ -82,7 +82,7 @@ TEST(Capacity, CountsTheLabelsThatCount) {
   for (const TestModel& model : testing::corpusCases({"bert_mlm", "gpt2_lm"})) {
     auto session = opened(model, {{"padding", "0.75"}});
     ASSERT_TRUE(session);
-    const auto report = session->capacity(question("batch", 4, 4));
+    const auto report = session->lab().capacity(question("batch", 4, 4));
     ASSERT_TRUE(report.has_value()) << report.error().message;
     const auto measured =
         static_cast<double>(measuredPeak(model, {{"dim", report->dimension() + "=4"}, {"padding", "0.75"}}));
@@ -97,7 +97,7 @@ TEST(Capacity, FindsTheLargestThatFits) {
   constexpr std::int64_t kMemory = 20 << 20;
   snapshot::GetCapacity asked = question("batch", 1, 4096, kMemory);
   asked.set_recompute(true);
-  const auto report = session->capacity(asked);
+  const auto report = session->lab().capacity(asked);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_GT(report->largest(), 4);
   EXPECT_GT(report->largest_with_recompute(), report->largest());
@@ -127,7 +127,7 @@ TEST(Capacity, TakesTheExtentsOfTheData) {
   auto built = openSession(testing::languageModel());
   ASSERT_TRUE(session && built && built->step());
   snapshot::GetCapacity asked;
-  const auto report = session->capacity(asked);
+  const auto report = session->lab().capacity(asked);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   ASSERT_EQ(report->points_size(), 1);
   EXPECT_EQ(report->points(0).peak_bytes(), built->stepper().executor().plannedBytes());
@@ -138,30 +138,30 @@ TEST(Capacity, LeavesTheSessionAsItIs) {
   auto session = openSession(testing::digits());
   ASSERT_TRUE(session && session->step());
   const std::string before = testing::stateBits(*session);
-  const std::size_t builds = session->builds();
+  const std::size_t builds = session->log().builds();
   snapshot::GetCapacity asked;
-  ASSERT_TRUE(session->capacity(asked).has_value());
+  ASSERT_TRUE(session->lab().capacity(asked).has_value());
   EXPECT_EQ(testing::stateBits(*session), before);
-  EXPECT_EQ(session->builds(), builds);
+  EXPECT_EQ(session->log().builds(), builds);
   EXPECT_TRUE(session->step().has_value());
 }
 
 TEST(Capacity, SaysWhatIsWrong) {
   auto session = opened(testing::digits());
   ASSERT_TRUE(session);
-  const auto unknown = session->capacity(question("depth", 1, 2));
+  const auto unknown = session->lab().capacity(question("depth", 1, 2));
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().code, ErrorCode::kNotFound);
   EXPECT_NE(unknown.error().message.find("dimension 'depth': no input has it; expected one of "), std::string::npos)
       << unknown.error().message;
-  const auto empty = session->capacity(question("batch", 4, 2));
+  const auto empty = session->lab().capacity(question("batch", 4, 2));
   ASSERT_FALSE(empty.has_value());
   EXPECT_EQ(empty.error().message, "dimension 'batch': extents 4 to 2; expected at least one from 1 on");
   session->cancel();
-  const auto cancelled = session->capacity(question("batch", 1, 4));
+  const auto cancelled = session->lab().capacity(question("batch", 1, 4));
   ASSERT_FALSE(cancelled.has_value());
   EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
-  const auto none = session->capacity(question("batch", 1, 4, 1));
+  const auto none = session->lab().capacity(question("batch", 1, 4, 1));
   ASSERT_TRUE(none.has_value()) << "nothing fits into a byte, which is an answer";
   EXPECT_EQ(none->largest(), 0);
   ASSERT_EQ(none->points_size(), 1);

@@ -229,12 +229,12 @@ Named blame(const Fault& fault, int place, const std::map<std::string, std::stri
   if (fault.poison) fault.poison(x);
   (*session)->feedFrom(std::make_unique<OneBatch>(x));
   if (Status built = (*session)->build(); !built) return {{}, built.error().message};
-  (*session)->blameNumbers(true);
+  (*session)->numbers().blame(true);
   for (int i = 0; i < steps; ++i) {
     const auto stepped = (*session)->step();
     if (stepped) continue;
-    if (!(*session)->firstCause()) return {{}, "no cause: " + stepped.error().message};
-    return {*(*session)->firstCause(), {}};
+    if (!(*session)->numbers().cause()) return {{}, "no cause: " + stepped.error().message};
+    return {*(*session)->numbers().cause(), {}};
   }
   return {{}, "the step was finite"};
 }

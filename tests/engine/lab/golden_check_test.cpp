@@ -55,7 +55,7 @@ GoldenReport compare(const Golden& golden, const std::map<std::string, std::stri
   const auto session = openSession(digits(), settings);
   if (!session) return {};
   const std::string before = testing::stateBits(*session);
-  auto report = session->compareWithGolden(golden);
+  auto report = session->lab().compareWithGolden(golden);
   EXPECT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(testing::stateBits(*session), before) << "the comparison changed the run";
   EXPECT_EQ(session->nextStep(), 0);
@@ -204,20 +204,20 @@ TEST(GoldenDropout, IsComparedSwitchedOff) {
   Golden golden;
   golden.losses = {(1 + 4) * 0.0 + (2 + 5) * 1.0 + (3 + 6) * 2.0};
   golden.gradients["w"] = Tensor::of<float>({3, 1}, std::vector<float>{5, 7, 9});
-  auto report = (*session)->compareWithGolden(golden);
+  auto report = (*session)->lab().compareWithGolden(golden);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_NE(report->unchecked.find("Dropout 'dropout' draws random numbers"), std::string::npos) << report->unchecked;
   EXPECT_FALSE(report->agrees());
   golden.draws = GoldenDraws::kSwitchedOff;
-  report = (*session)->compareWithGolden(golden);
+  report = (*session)->lab().compareWithGolden(golden);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_TRUE(report->agrees());
   golden.draws = GoldenDraws::kNone;
-  report = (*session)->compareWithGolden(golden);
+  report = (*session)->lab().compareWithGolden(golden);
   EXPECT_EQ(report->count(kDiffers), 1);
   EXPECT_NE(report->worst()->cause.find("dropout active"), std::string::npos);
   golden.draws = GoldenDraws::kDrawn;
-  EXPECT_FALSE((*session)->compareWithGolden(golden)->unchecked.empty());
+  EXPECT_FALSE((*session)->lab().compareWithGolden(golden)->unchecked.empty());
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ TEST(PrecisionStudy, FindsNothingInFloat32) {
   for (const TestModel& model : {testing::digits(), testing::languageModel()}) {
     auto session = openSession(model);
     ASSERT_TRUE(session);
-    const auto report = session->precisionStudy(question("fp32"));
+    const auto report = session->lab().precision(question("fp32"));
     ASSERT_TRUE(report.has_value()) << report.error().message;
     EXPECT_EQ(report->precision(), "fp32");
     EXPECT_EQ(report->error(), 0);
@@ -85,7 +85,7 @@ TEST(PrecisionStudy, MeasuresBfloat16AndItsOverrides) {
   auto session = openSession(testing::languageModel());
   ASSERT_TRUE(session && session->step());
   const std::string before = stateBits(*session);
-  const auto report = session->precisionStudy(question(""));
+  const auto report = session->lab().precision(question(""));
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->precision(), "bf16") << "where the present one is fp32";
   EXPECT_EQ(report->step(), 1);
@@ -121,7 +121,7 @@ TEST(PrecisionStudy, MeasuresBfloat16AndItsOverrides) {
   ASSERT_TRUE(set(*session, "precision", "bf16").has_value());
   const auto& first = report->nodes(0);
   ASSERT_TRUE(set(*session, "precision.force", first.override()).has_value());
-  const auto forced = session->precisionStudy(question("", -1));
+  const auto forced = session->lab().precision(question("", -1));
   ASSERT_TRUE(forced.has_value()) << forced.error().message;
   EXPECT_EQ(forced->forced(), first.override());
   EXPECT_EQ(forced->error(), first.error_with_override());
@@ -134,7 +134,7 @@ TEST(PrecisionStudy, MeasuresBfloat16AndItsOverrides) {
 TEST(PrecisionStudy, NamesAProductThatOverflowsAndMendsIt) {
   auto session = sessionOf(planted());
   ASSERT_TRUE(session);
-  const auto report = session->precisionStudy(question("fp16"));
+  const auto report = session->lab().precision(question("fp16"));
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_TRUE(report->skipped());
   EXPECT_GT(report->not_finite(), 0);
@@ -165,7 +165,7 @@ TEST(PrecisionStudy, CountsWhatIsFlushedToZero) {
   auto session = sessionOf(floats("x", {4, 1}, {1e-3f, 1e-9f, 1e-3f, 1e-9f}) + floats("w", {1, 2}, {1, 1}) +
                            node("MatMul", "x w", "y") + node("ReduceSum", "y", "loss", testing::attribute("keepdims", 0)));
   ASSERT_TRUE(session && set(*session, "loss-scale", "off"));
-  const auto report = session->precisionStudy(question("fp16", -1));
+  const auto report = session->lab().precision(question("fp16", -1));
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(report->loss_scale(), 1);
   std::int64_t flushed = 0, compared = 0;
@@ -190,17 +190,17 @@ TEST(PrecisionStudy, LeavesABegunStepWhereItStands) {
     ASSERT_TRUE(s->beginStep().has_value());
     ASSERT_TRUE(s->runTo(s->stepper().count() - 1).has_value());  // some parameters are new already
   }
-  const std::size_t builds = session->builds();
+  const std::size_t builds = session->log().builds();
   const auto there = session->position();
-  const auto paused = session->precisionStudy(question("bf16", 1));
+  const auto paused = session->lab().precision(question("bf16", 1));
   ASSERT_TRUE(paused.has_value()) << paused.error().message;
-  EXPECT_EQ(session->builds(), builds);
+  EXPECT_EQ(session->log().builds(), builds);
   EXPECT_EQ(session->position().instruction(), there.instruction());
   ASSERT_TRUE(session->finishStep() && other->finishStep());
   EXPECT_EQ(stateBits(*session), stateBits(*other));
   // From the start of that step: what a session that stands there finds.
   ASSERT_TRUE(other->rewind(1).has_value());
-  const auto between = other->precisionStudy(question("bf16", 1));
+  const auto between = other->lab().precision(question("bf16", 1));
   ASSERT_TRUE(between.has_value());
   EXPECT_EQ(paused->error(), between->error());
   EXPECT_EQ(paused->loss(), between->loss());
@@ -209,17 +209,17 @@ TEST(PrecisionStudy, LeavesABegunStepWhereItStands) {
 TEST(PrecisionStudy, SaysWhatIsWrong) {
   auto session = openSession(testing::digits());
   ASSERT_TRUE(session);
-  const auto unknown = session->precisionStudy(question("b16"));
+  const auto unknown = session->lab().precision(question("b16"));
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().message, "precision 'b16': unknown; expected fp32, bf16 or fp16");
   session->cancel();
-  const auto cancelled = session->precisionStudy(question("bf16"));
+  const auto cancelled = session->lab().precision(question("bf16"));
   ASSERT_FALSE(cancelled.has_value());
   EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
   EXPECT_TRUE(session->step().has_value()) << "the session goes on";
   auto open = Session::open(testing::digits().model, {}, {});
   ASSERT_TRUE(open.has_value());
-  const auto early = (*open)->precisionStudy(question("bf16"));
+  const auto early = (*open)->lab().precision(question("bf16"));
   ASSERT_FALSE(early.has_value());
   EXPECT_EQ(early.error().message, "precision: nothing was built; build first");
 }

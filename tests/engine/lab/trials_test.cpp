@@ -33,13 +33,13 @@ TEST(Trials, MeasureEveryCandidateAndLeaveTheSession) {
   auto session = openSession(testing::languageModel());
   ASSERT_TRUE(session && session->step());
   const std::string before = stateBits(*session);
-  const std::size_t builds = session->builds();
+  const std::size_t builds = session->log().builds();
   const std::int64_t planned = session->stepper().executor().plannedBytes();
   int told = 0;
-  const auto report = session->trials(question(""), [&](const snapshot::Trial&) { ++told; });
+  const auto report = session->lab().trials(question(""), [&](const snapshot::Trial&) { ++told; });
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_EQ(stateBits(*session), before);
-  EXPECT_EQ(session->builds(), builds);
+  EXPECT_EQ(session->log().builds(), builds);
   EXPECT_EQ(session->nextStep(), 1);
   EXPECT_EQ(report->step(), 1);
   EXPECT_EQ(report->batches(), 4);
@@ -89,7 +89,7 @@ TEST(Trials, MeasureEveryCandidateAndLeaveTheSession) {
 TEST(Trials, TellWhetherNumbersChange) {
   auto session = openSession(testing::languageModel());
   ASSERT_TRUE(session);
-  const auto report = session->trials(question("memory|recompute|subnormals|precision=bf16|group_updates"));
+  const auto report = session->lab().trials(question("memory|recompute|subnormals|precision=bf16|group_updates"));
   ASSERT_TRUE(report.has_value()) << report.error().message;
   for (const auto& trial : report->trials()) {
     if (trial.option() == "precision") {
@@ -118,7 +118,7 @@ TEST(Trials, TellWhetherNumbersChange) {
 TEST(Trials, AgreeWithTheOptionThatIsSet) {
   auto session = openSession(testing::digits());
   ASSERT_TRUE(session);
-  const auto report = session->trials(question("precision=bf16"));
+  const auto report = session->lab().trials(question("precision=bf16"));
   ASSERT_TRUE(report.has_value()) << report.error().message;
   auto plain = openSession(testing::digits()), low = openSession(testing::digits(), {{"precision", "bf16"}});
   ASSERT_TRUE(plain && low);
@@ -135,7 +135,7 @@ TEST(Trials, TryOtherBatchesPerSample) {
   ASSERT_TRUE(session);
   snapshot::GetTrials asked = question("^dim=");
   for (const std::int64_t batch : {4, 64}) asked.add_batches(batch);
-  const auto report = session->trials(asked);
+  const auto report = session->lab().trials(asked);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   ASSERT_EQ(report->candidates(), 1) << "4 is what it has";
   const auto* trial = find(*report, "dim");
@@ -148,7 +148,7 @@ TEST(Trials, TryOtherBatchesPerSample) {
   EXPECT_LT(trial->median_ns_after(), 8 * trial->median_ns_before()) << "per sample, not 16 times a step";
   auto fixed = openSession(testing::digits());  // from a file
   ASSERT_TRUE(fixed);
-  const auto refused = fixed->trials(asked);
+  const auto refused = fixed->lab().trials(asked);
   ASSERT_FALSE(refused.has_value());
   EXPECT_NE(refused.error().message.find("option 'batches'"), std::string::npos) << refused.error().message;
 }
@@ -158,12 +158,12 @@ TEST(Trials, StandInABegunStepAtItsStart) {
   ASSERT_TRUE(session && session->step() && session->beginStep().has_value());
   ASSERT_TRUE(session->runTo(session->stepper().count() - 1).has_value());  // some parameters are new already
   const auto there = session->position();
-  const auto paused = session->trials(question("precision=bf16"));
+  const auto paused = session->lab().trials(question("precision=bf16"));
   ASSERT_TRUE(paused.has_value()) << paused.error().message;
   EXPECT_EQ(session->position().instruction(), there.instruction());
   auto other = openSession(testing::digits());
   ASSERT_TRUE(other && other->step());
-  const auto between = other->trials(question("precision=bf16"));
+  const auto between = other->lab().trials(question("precision=bf16"));
   ASSERT_TRUE(between.has_value());
   EXPECT_EQ(find(*paused, "precision")->parity().gradient(), find(*between, "precision")->parity().gradient());
   EXPECT_EQ(find(*paused, "precision")->parity().loss(), find(*between, "precision")->parity().loss());
@@ -173,7 +173,7 @@ TEST(Trials, EndWithWhatWasMeasured) {
   auto session = openSession(testing::digits());
   ASSERT_TRUE(session);
   int told = 0;
-  const auto report = session->trials(question("pass[.]"), [&](const snapshot::Trial&) {
+  const auto report = session->lab().trials(question("pass[.]"), [&](const snapshot::Trial&) {
     if (++told == 3) session->cancel();
   });
   ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -186,16 +186,16 @@ TEST(Trials, EndWithWhatWasMeasured) {
 TEST(Trials, SaysWhatIsWrong) {
   auto session = openSession(testing::digits());
   ASSERT_TRUE(session);
-  const auto none = session->trials(question("nosuchoption"));
+  const auto none = session->lab().trials(question("nosuchoption"));
   ASSERT_FALSE(none.has_value());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
   EXPECT_NE(none.error().message.find("option 'only': 'nosuchoption' matches none of "), std::string::npos);
-  const auto malformed = session->trials(question("("));
+  const auto malformed = session->lab().trials(question("("));
   ASSERT_FALSE(malformed.has_value());
   EXPECT_NE(malformed.error().message.find("option 'only'"), std::string::npos) << malformed.error().message;
   auto open = Session::open(testing::digits().model, {}, {});
   ASSERT_TRUE(open.has_value());
-  EXPECT_EQ((*open)->trials(question("")).error().message, "trials: nothing was built; build first");
+  EXPECT_EQ((*open)->lab().trials(question("")).error().message, "trials: nothing was built; build first");
 }
 
 TEST(TrialCandidates, SetWhatTheySay) {

@@ -243,7 +243,7 @@ TEST(LowWeights, KeepTheArenaWithinSixTenthsOfFloat32) {
     ASSERT_TRUE((*session)->setOptions(options).has_value());
     snapshot::GetCapacity asked;
     asked.set_memory_bytes(std::int64_t{1} << 40);
-    const auto report = (*session)->capacity(asked);
+    const auto report = (*session)->lab().capacity(asked);
     ASSERT_TRUE(report.has_value()) << report.error().message;
     ASSERT_GE(report->points_size(), 1);
     arena[precision] = report->points(0).arena_bytes();

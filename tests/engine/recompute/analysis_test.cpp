@@ -34,7 +34,7 @@ Status set(Session& session, const std::string& name, const std::string& value) 
 }
 
 snapshot::RecomputeReport judged(Session& session, const std::optional<RecomputeQuestion>& question = {}) {
-  auto report = session.recomputeReport(question);
+  auto report = session.lab().recompute(question);
   EXPECT_TRUE(report.has_value()) << report.error().message;
   return report ? *report : snapshot::RecomputeReport();
 }
@@ -114,7 +114,7 @@ TEST(RecomputeAnalysis, NamesAChoiceInTheNotationThatMakesIt) {
 TEST(RecomputeAnalysis, RefusesAPatternThatIsNotThere) {
   auto session = open();
   ASSERT_TRUE(session);
-  const auto answer = session->recomputeReport(RecomputeQuestion{{{"Nothing+"}}, 0});
+  const auto answer = session->lab().recompute(RecomputeQuestion{{{"Nothing+"}}, 0});
   ASSERT_FALSE(answer.has_value());
   EXPECT_NE(answer.error().message.find("pattern 'Nothing+' is not in this graph"), std::string::npos)
       << answer.error().message;
@@ -156,11 +156,11 @@ TEST(RecomputeAnalysis, CanBeCancelled) {
   ASSERT_TRUE(applySetting(options, "data", model.data.string(), "test").has_value());
   ASSERT_TRUE(running->setOptions(options).has_value());
   ASSERT_TRUE(running->build().has_value());
-  const auto report = running->recomputeReport({});
+  const auto report = running->lab().recompute({});
   ASSERT_FALSE(report.has_value());
   EXPECT_EQ(report.error().code, ErrorCode::kCancelled);
   EXPECT_EQ(told, 3);
-  EXPECT_TRUE(running->recomputeReport({}).has_value());
+  EXPECT_TRUE(running->lab().recompute({}).has_value());
 }
 
 TEST(LiveOptions, ProveThatRecomputeChangesNoBit) {

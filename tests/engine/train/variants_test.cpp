@@ -54,7 +54,7 @@ TEST(SessionVariants, TheBuildOfThePlanThatRunsIsKnownWhenAnEarlierOneRunsAgain)
     graphs.push_back(session->graphSnapshot("")->SerializeAsString());
   }
   EXPECT_EQ(builds, (std::vector<std::size_t>{0, 1, 0, 1}));
-  EXPECT_EQ(session->builds(), 2u) << "nothing is built twice";
+  EXPECT_EQ(session->log().builds(), 2u) << "nothing is built twice";
   EXPECT_EQ(signatures, planned);
   EXPECT_NE(signatures[0], signatures[1]);
   EXPECT_NE(graphs[0], graphs[1]);

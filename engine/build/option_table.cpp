@@ -1,0 +1,228 @@
+// The table of the options: name, default, what it does, choices; and in which group and form they are shown.
+#include <map>
+
+#include "engine/build/options.h"
+#include "engine/build/registry.h"
+
+namespace stepscope {
+namespace {
+
+std::string_view groupOf(std::string_view name) {
+  static const std::map<std::string_view, std::string_view> groups{{"data", "Data"},
+                                                                   {"pad", "Data"},
+                                                                   {"padding", "Data"},
+                                                                   {"dim", "Data"},
+                                                                   {"seed", "Data"},
+                                                                   {"loss", "Loss"},
+                                                                   {"loss-fn", "Loss"},
+                                                                   {"logits", "Loss"},
+                                                                   {"labels", "Loss"},
+                                                                   {"train", "Parameters"},
+                                                                   {"freeze", "Parameters"},
+                                                                   {"missing-weights", "Parameters"},
+                                                                   {"batch-norm", "Parameters"},
+                                                                   {"loop.max_iterations", "Run"},
+                                                                   {"loop.max_memory", "Memory"},
+                                                                   {"start-step", "Run"},
+                                                                   {"steps", "Run"},
+                                                                   {"threads", "Run"},
+                                                                   {"device", "Run"},
+                                                                   {"deterministic", "Run"},
+                                                                   {"subnormals", "Precision"},
+                                                                   {"kernels", "Run"},
+                                                                   {"break-on", "Run"},
+                                                                   {"long.ms", "Run"},
+                                                                   {"ring.bytes", "Memory"},
+                                                                   {"roofline", "Record"},
+                                                                   {"recompute.plan", "Memory"},
+                                                                   {"recompute.budget", "Memory"}};
+  if (const auto found = groups.find(name); found != groups.end()) return found->second;
+  if (name.starts_with("pass.")) return "Passes";
+  if (name.starts_with("checkpoint.")) return "Run";
+  if (name.starts_with("loss-scale") || name.starts_with("precision") || name == "master-weights") return "Precision";
+  if (name.starts_with("memory.")) return "Memory";
+  if (name.starts_with("record")) return "Record";
+  return "Optimizer";
+}
+
+std::string_view kindOf(const OptionInfo& info) {
+  if (info.choices.size() == 2 && info.choices[0] == "on") return "switch";
+  if (!info.choices.empty()) return "choice";
+  static const std::map<std::string_view, std::string_view> kinds{{"memory.limit", "bytes"},
+                                                                  {"loop.max_memory", "bytes"},
+                                                                  {"recompute.budget", "bytes"},
+                                                                  {"ring.bytes", "bytes"},
+                                                                  {"record.batch.bytes", "bytes"},
+                                                                  {"accumulate", "count"},
+                                                                  {"warmup-steps", "count"},
+                                                                  {"total-steps", "count"},
+                                                                  {"start-step", "count"},
+                                                                  {"steps", "count"},
+                                                                  {"seed", "count"},
+                                                                  {"threads", "count"},
+                                                                  {"long.ms", "count"},
+                                                                  {"loop.max_iterations", "count"},
+                                                                  {"lr", "number"},
+                                                                  {"weight-decay", "number"},
+                                                                  {"momentum", "number"},
+                                                                  {"eps", "number"},
+                                                                  {"clip-grad-norm", "number"},
+                                                                  {"padding", "number"},
+                                                                  {"loss-scale.growth", "number"},
+                                                                  {"loss-scale.backoff", "number"},
+                                                                  {"loss-scale.window", "count"},
+                                                                  {"record.percent", "number"}};
+  const auto found = kinds.find(info.name);
+  return found == kinds.end() ? "text" : found->second;
+}
+
+}  // namespace
+
+OptionInfo described(OptionInfo info) {
+  info.group = groupOf(info.name);
+  info.kind = kindOf(info);
+  return info;
+}
+
+std::vector<OptionInfo> plainOptions() {
+  std::vector<OptionInfo> table{
+      {"data", "", "batches: .npz, directory of input_*.pb, .safetensors; empty = synthetic data from the seed", {}},
+      {"loss", "", "scalar output to minimise; empty = the only scalar float output", {}},
+      {"loss-fn", "", "loss to attach to an output", {"cross_entropy", "mse", "l1", "bce_with_logits"}},
+      {"logits", "", "output that the attached loss reads; empty = the only float output", {}},
+      {"labels", "labels", "input with the targets of the attached loss; added when the model has none", {}},
+      {"train", "", "regular expression: only matching initializers are trained", {}},
+      {"freeze", "", "regular expression: matching initializers are not trained", {}},
+      {"optimizer", "sgd", "parameter update", {"sgd", "adam", "adamw", "lamb"}},
+      {"lr", "0.001", "learning rate", {}},
+      {"weight-decay", "", "weight decay; default 0, for adamw 0.01", {}},
+      {"momentum", "0", "momentum of sgd", {}},
+      {"nesterov", "off", "Nesterov momentum of sgd", {"on", "off"}},
+      {"betas", "0.9,0.999", "decay rates of adam, adamw and lamb", {}},
+      {"eps", "1e-8", "term added to the denominator of adam, adamw and lamb (lamb: default 1e-6)", {}},
+      {"clip-grad-norm", "0", "largest global norm of the gradients; 0 = no clipping", {}},
+      {"accumulate", "1", "micro steps per update; each gradient is divided by it", {}},
+      {"lr-schedule",
+       "constant",
+       "factor of the learning rate over updates",
+       {"constant", "linear", "cosine", "step", "polynomial"}},
+      {"warmup-steps", "0", "updates over which the learning rate rises linearly to its value", {}},
+      {"total-steps", "0", "updates until the schedule ends; 0 = as many as the run has", {}},
+      {"group", "", "REGEX:lr=X,weight_decay=Y for matching parameters; the first match counts", {}},
+      {"pad", "", "INPUT=ID: padding value of an input", {}},
+      {"padding", "0", "fraction of padding in synthetic sequences", {}},
+      {"start-step", "0", "number of the first micro step", {}},
+      {"steps", "1", "micro steps to run", {}},
+      {"seed", "0", "seed of random numbers: dropout, synthetic data, missing weights", {}},
+      {"threads", "0", "threads of the kernels; 0 = all cores", {}},
+      {"deterministic",
+       "run",
+       "equal bits for an equal number of threads (run), or for any number (threads): sums are cut by size alone, and what "
+       "cannot be cut so takes one thread",
+       {"run", "threads"}},
+      {"subnormals",
+       "keep",
+       "float32 below 2^-126: computed with (keep), or zero on every thread (flush), which is faster where many appear",
+       {"keep", "flush"}},
+      {"device",
+       "cpu",
+       "where kernels run; cuda, cuda:N: a GPU; auto: cuda where there is one, else cpu; emulated: the CUDA kernels on the "
+       "CPU, slow, every access checked (emulated:seed=N,… see kernels/emulated/README.md); mirror: for tests, mirror:OP,… "
+       "lacks these ops",
+       {"auto", "cpu", "cuda", "emulated", "mirror"}},
+      {"precision",
+       "fp32",
+       "type of the computation; bf16, fp16: products in it, weights and optimizer state in float32",
+       {"fp32", "bf16", "fp16"}},
+      {"precision.force",
+       "",
+       "REGEX:fp32 (or bf16, fp16): type of nodes whose op, name or module matches; several by blanks; adds up",
+       {}},
+      {"master-weights",
+       "auto",
+       "type in which parameters are kept: auto = that of the file; fp32 = float32 also where the file has float16 or "
+       "bfloat16; off = the low type of precision, updates round stochastically, optimizer state in float32",
+       {"auto", "fp32", "off"}},
+      {"loss-scale",
+       "auto",
+       "factor of the gradients on their way, so that small ones do not vanish in float16; auto = dynamic with fp16, else "
+       "off; dynamic, off, or a number that stays",
+       {}},
+      {"loss-scale.init",
+       "auto",
+       "first factor of a dynamic loss scale; auto = 65536, or where the first batch overflows with it three "
+       "loss-scale.backoff below the largest that fits",
+       {}},
+      {"loss-scale.growth", "2", "by how much a dynamic loss scale grows", {}},
+      {"loss-scale.backoff", "0.5", "by how much a dynamic loss scale shrinks when a gradient overflows", {}},
+      {"loss-scale.window", "2000", "updates without overflow before a dynamic loss scale grows", {}},
+      {"dim", "", "NAME=N: extent of a symbolic dimension of synthetic data", {}},
+      {"missing-weights", "error", "external data that is not there: refuse, or fill from the seed", {"error", "random"}},
+      {"batch-norm",
+       "frozen",
+       "BatchNormalization of an inference file: frozen, as the file says; batch = normalises with the statistics of the "
+       "batch and updates the running ones, as in training",
+       {"frozen", "batch"}},
+      {"loop.max_iterations",
+       "128",
+       "most iterations of a loop whose number is computed; a step that needs more is an error. Before the first build",
+       {}},
+      {"loop.max_memory",
+       "0",
+       "bytes that the iterations of a loop whose number is computed may keep for the gradient and its results; 0 = "
+       "memory.limit alone",
+       {}},
+      {"memory.inplace", "on", "outputs may take over the memory of an input that dies", {"on", "off"}},
+      {"memory.reuse", "on", "memory of dead values is given to later ones", {"on", "off"}},
+      {"memory.limit", "0", "bytes that the plan may need; 0 = what the machine has", {}},
+      {"recompute.budget", "0", "bytes of live activations to stay below by computing forward values again; 0 = off", {}},
+      {"recompute.plan",
+       "",
+       "PATTERN:1:COUNT,…: forward values to compute again, by pattern (`build` lists them); -1 = all",
+       {}},
+      {"ring.bytes", "268435456", "bytes kept for step states to rewind to", {}},
+      {"kernels", "fast", "fast kernels, or plain reference loops", {"fast", "reference"}},
+      {"record", "instructions", "what a step records", {"off", "steps", "instructions"}},
+      {"record.batch",
+       "auto",
+       "batch and losses of its rows: auto (as often as record.percent allows), off, or every N-th step",
+       {}},
+      {"record.batch.bytes",
+       "16384",
+       "contents of each input that are kept with a recorded batch; 0 = statistics alone",
+       {}},
+      {"record.statistics",
+       "auto",
+       "statistics of trained parameters, gradients and module outputs: auto (as often as record.percent allows), off, or "
+       "every N-th step",
+       {}},
+      {"record.keep",
+       "4096",
+       "steps that keep the begin and end of their instructions in the project: the newest N all, 16 N before them every "
+       "16th, "
+       "those before every 256th; all = every step",
+       {}},
+      {"record.percent",
+       "0.5",
+       "percent of the time of the steps that recording batches and statistics may take where they are auto",
+       {}},
+      {"break-on",
+       "",
+       "a step whose loss, gradient norm or watched value is not finite: empty = an alert that names the cause, and the run "
+       "goes on; nan, inf or both = the run ends there; off = nothing is looked for",
+       {"", "nan,inf", "nan", "inf", "off"}},
+      {"roofline",
+       "off",
+       "measure what this machine can do (0.3 s, once per process) and set every instruction beside it",
+       {"on", "off"}},
+      {"checkpoint.seconds", "300", "seconds between two checkpoints on the way to --save; 0 = at the end alone", {}},
+      {"checkpoint.keep", "2", "checkpoints that stay: FILE, then FILE.1, the one before, and so on", {}},
+      {"long.ms", "100", "instructions that run longer in the first step are named: cancelling waits for them", {}},
+  };
+  for (OptionInfo& info : table) info = described(std::move(info));
+  return table;
+}
+
+const std::vector<OptionInfo>& optionTable() { return Registry::builtIn()->options(); }
+
+}  // namespace stepscope

@@ -1,0 +1,92 @@
+#include "engine/step/number_judge.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/profile/tensor_summary.h"
+#include "engine/snapshot/utf8.h"
+
+namespace stepscope {
+
+void NumberJudge::begin() {
+  norm_.reset();
+  found_.clear();
+  ofValue_ = false;
+}
+
+void NumberJudge::excuseInfinities() {
+  excused_.resize(expected_.size(), false);
+  for (std::size_t i = 0; i < expected_.size(); ++i)
+    if (expected_[i]) excused_[i] = true;
+}
+
+void NumberJudge::after(const Executor& executor, int instruction, bool fullSpeed) {
+  if (context_.numbers.everywhere && fullSpeed && found_.empty()) lookAtOutputs(executor, instruction);
+  if (context_.numbers.any() && found_.empty() && !context_.watched.empty()) lookAtWatched(executor, instruction);
+}
+
+void NumberJudge::lookAtWatched(const Executor& executor, int instruction) {
+  const ExecutionPlan& plan = executor.plan();
+  for (const int b : plan.instructions[static_cast<std::size_t>(instruction)].outputs) {
+    if (b < 0) continue;
+    const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
+    if (std::find(context_.watched.begin(), context_.watched.end(), id) == context_.watched.end()) continue;
+    const auto contents = executor.read(id);
+    if (!contents || !isFloating(contents->dtype())) continue;
+    const snapshot::TensorStatistics found = tensorSummary(contents->view());
+    const bool nan = context_.numbers.nan && found.nan() > 0, inf = context_.numbers.inf && found.inf() > 0;
+    if (nan || inf)
+      found_ = fmt::format("watched value '{}' holds {}", toUtf8(executor.graph().value(id).name), nan ? "NaN" : "Inf");
+  }
+}
+
+// Of an instruction that ran at full speed. What is found ends the step before its update; the walk that follows judges it.
+void NumberJudge::lookAtOutputs(const Executor& executor, int instruction) {
+  const ExecutionPlan& plan = executor.plan();
+  const Instruction& ran = plan.instructions[static_cast<std::size_t>(instruction)];
+  if (ran.kind != InstructionKind::kKernel || ran.view || instruction >= plan.firstOptimizer) return;
+  for (const int b : ran.outputs) {
+    if (b < 0) continue;
+    const ValueId id = plan.buffers[static_cast<std::size_t>(b)].value;
+    const auto at = static_cast<std::size_t>(id.index);
+    const auto contents = executor.read(id);
+    if (!contents || !holdsNotFinite(contents->view())) continue;
+    const snapshot::TensorStatistics found = tensorSummary(contents->view());
+    const bool nan = context_.numbers.nan && found.nan() > 0;
+    const bool inf = context_.numbers.inf && found.inf() > 0 && !(at < excused_.size() && excused_[at]);
+    if (!nan && !inf) continue;
+    found_ = fmt::format("'{}' holds {}", toUtf8(executor.graph().value(id).name), nan ? "NaN" : "Inf");
+    ofValue_ = true;
+  }
+}
+
+std::int64_t NumberJudge::gradientBytes(const ExecutionPlan& plan) const {
+  std::int64_t bytes = 0;
+  for (const ValueId id : step_.optimizer.accumulated)
+    if (const int b = id ? plan.bufferOfValue[static_cast<std::size_t>(id.index)] : -1; b >= 0)
+      bytes += plan.buffers[static_cast<std::size_t>(b)].bytes;
+  return bytes;
+}
+
+void NumberJudge::judge(const Executor& executor) {
+  const NumberWatch& watch = context_.numbers;
+  const ExecutionPlan& plan = executor.plan();
+  // Reading all gradients costs memory traffic: it is done where the step is to stop, and where there are few of them.
+  // Gradients that carry a loss scale may overflow: the update judges them.
+  const bool scaled = step_.optimizer.lossScale.valid();
+  if (constexpr std::int64_t kFew = 64 << 10; !scaled && (watch.stop || gradientBytes(plan) <= kFew))
+    norm_ = gradientNormAt(executor, step_.optimizer.accumulated, plan.firstOptimizer);
+  if ((!found_.empty() && !ofValue_) || !watch.any()) return;
+  const auto look = [&](std::string_view what, double number) {
+    const std::string found = watch.find(number);
+    if (found.empty() || (!found_.empty() && !ofValue_)) return;
+    found_ = fmt::format("{} is {}", what, found);
+    ofValue_ = false;
+  };
+  if (step_.loss)
+    if (const auto contents = executor.read(step_.loss)) look("loss", elementAsDouble(contents->view(), 0));
+  if (norm_) look("gradient norm", *norm_);
+}
+
+}  // namespace stepscope

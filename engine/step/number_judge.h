@@ -1,0 +1,50 @@
+// Looks while a micro step runs for the numbers that StepContext::numbers names: in watched values, in every value where
+// that is wanted, and between backward pass and update in the gradients and the loss. Looking at one in the loss or a
+// gradient takes precedence over one in a value on the way.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/build/builder.h"
+#include "engine/exec/executor.h"
+#include "engine/step/step_context.h"
+
+namespace stepscope {
+
+class NumberJudge {
+ public:
+  NumberJudge(const StepContext& context, const SymbolicStep& step) : context_(context), step_(step) {}
+
+  void begin();  // a step
+  // After an instruction. `fullSpeed`: nobody walks, so every value is looked at where that is wanted.
+  void after(const Executor& executor, int instruction, bool fullSpeed);
+  // Between backward pass and update: all gradients are there, and no parameter has changed.
+  void judge(const Executor& executor);
+
+  const std::string& found() const { return found_; }  // what it was ("loss is NaN"); empty: none
+  // Neither loss nor gradients hold it, only some value on the way: the walk may find that it was to be expected.
+  bool ofValue() const { return ofValue_; }
+  std::optional<double> norm() const { return norm_; }  // of the gradients of the step, where they were read
+
+  // A walk follows which infinities come from infinite constants, by value id (breakpoint.h).
+  std::vector<bool>& expectedInfinities() { return expected_; }
+  void expectNone(std::size_t values) { expected_.assign(values, false); }
+  // Those that the walk has just explained are not looked at again at full speed.
+  void excuseInfinities();
+
+ private:
+  void lookAtOutputs(const Executor& executor, int instruction);
+  void lookAtWatched(const Executor& executor, int instruction);
+  std::int64_t gradientBytes(const ExecutionPlan& plan) const;
+
+  const StepContext& context_;
+  const SymbolicStep& step_;
+  std::string found_;
+  bool ofValue_ = false;
+  std::optional<double> norm_;
+  std::vector<bool> excused_, expected_;  // by value id
+};
+
+}  // namespace stepscope

@@ -1,0 +1,123 @@
+// Binding a plan to the state: kernels, memory, and what a step is fed.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/build/loss_scale.h"
+#include "engine/build/schedule.h"
+#include "engine/plan/fits.h"
+#include "engine/profile/roofline.h"
+#include "engine/state/random_weights.h"
+#include "engine/step/stepper.h"
+
+namespace stepscope {
+
+Stepper::~Stepper() = default;
+
+Result<std::unique_ptr<Stepper>> Stepper::bind(std::shared_ptr<const Variant> variant, StepContext& context) {
+  std::unique_ptr<Stepper> stepper(new Stepper(std::move(variant), context));
+  stepper->effects_ = stepper->variant_->effects;
+  SS_TRY(stepper->makeExecutor());
+  return stepper;
+}
+
+const KeyIndex& Stepper::keys() const {
+  if (!keys_) keys_ = std::make_unique<KeyIndex>(graph());
+  return *keys_;
+}
+
+Status Stepper::makeExecutor() {
+  BuildLog::Scope phase(context_.log, "bind");
+  State& state = context_.state;
+  const Graph& graph = variant_->graph;
+  auto device = findDevice(options().device);
+  if (!device) return phase.fail(device.error());
+  if (Status brought = state.bring(**device); !brought) return phase.fail(brought.error());
+  undo_.setDevice(**device);
+  const int threads = step().request.threads;
+  if (lacksWeights(graph, state)) {
+    BuildLog::Scope child(context_.log, "materialise");
+    auto filled = fillMissingWeights(graph, options().seed, threads, state);
+    if (!filled) return child.fail(filled.error());
+    child.count(*filled);
+    context_.log.warn("missing_weights",
+                      fmt::format("{} initializers have no data in the file and were filled from seed {}: losses and "
+                                  "gradients mean nothing, times and memory do",
+                                  *filled, options().seed));
+  }
+  // The state's tensors are obtained in value order, so that their memory does not depend on the plan.
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(graph.valueCapacity()); ++i) {
+    const Value& value = graph.value({i});
+    if (!value.alive || (value.role != ValueRole::kInitializer && value.role != ValueRole::kState)) continue;
+    if (auto tensor = state.obtain(value); !tensor) return phase.fail(tensor.error());
+    if (state.isLowCopy(value.name)) lowCopies_.insert(value.name);
+  }
+  executor_ = std::make_unique<Executor>(
+      graph, ExecutionPlan(variant_->plan),
+      [this](ValueId id) { return *context_.state.find(variant_->graph.value(id).name); },
+      options().referenceKernels ? Backend::kReference : Backend::kCpu, variant_->step->model->registry->operators(),
+      *device);
+  const std::int64_t before = residentSetBytes();
+  if (Status status = executor_->bind(options().reuse, options().memoryLimit); !status) return phase.fail(status.error());
+  // Now workspaces are known, and what kernels and primitives take for themselves.
+  const std::int64_t taken = std::max<std::int64_t>(0, residentSetBytes() - before);
+  if (Status fits = checkFits(plan(), options().memoryLimit, taken); !fits && !variant_->doesNotFit) {
+    doesNotFit_ = fits.error();
+    context_.log.warn("does_not_fit", fits.error().message);
+  }
+  if (options().roofline) {
+    BuildLog::Scope child(context_.log, "measure peak");
+    peak_ = &cpu::machinePeak(threads);
+    effects_["roofline"] = peakText(*peak_);
+  }
+  phase.count(executor_->boundKernels().size());
+  effects_["memory.reuse"] =
+      fmt::format("arena of {} bytes, lower bound {} bytes", plan().arenaBytes, plan().lowerBoundBytes);
+  return {};
+}
+
+Status Stepper::feed(const Batch& batch) {
+  if (variant_->doesNotFit) return tl::make_unexpected(*variant_->doesNotFit);
+  if (doesNotFit_) return tl::make_unexpected(*doesNotFit_);
+  SS_TRY(context_.state.bring(executor_->device()));
+  context_.state.beginLowCopies(lowCopies_);
+  place_ = ++context_.places;
+  for (const ValueId id : graph().inputs())
+    if (const auto it = batch.arrays.find(graph().value(id).name); it != batch.arrays.end())
+      SS_TRY(executor_->setInput(id, it->second.view()));
+  for (const KeptRows& kept : step().keptRows) {
+    const ValueId input = graph().findValue(kept.input);
+    const auto dims = knownDims(*graph().value(input).type.shape);
+    SS_ASSIGN(const Tensor rows, rowsOf(kept, batch, dims ? elementCount(*dims) : 0));
+    SS_TRY(executor_->setInput(input, rows.view()));
+  }
+  if (step().request.forwardOnly) return {};
+  const StateCounters& counters = context_.state.counters;
+  const OptimizerReport& optimizer = step().optimizer;
+  for (const LearningRateInput& rate : optimizer.learningRates) {
+    const double factor = scheduleFactor(options(), counters.scheduledUpdates());
+    SS_TRY(executor_->setInput(rate.input, Tensor::scalar(DType::kF32, rate.base * factor).view()));
+  }
+  if (optimizer.update)
+    SS_TRY(executor_->setInput(optimizer.update,
+                               Tensor::scalar(DType::kI64, static_cast<double>(counters.updates + 1)).view()));
+  if (optimizer.lossScale) {
+    const double factor = lossScaleFactor(options(), counters.lossScale);
+    SS_TRY(executor_->setInput(optimizer.lossScale, Tensor::scalar(DType::kF32, factor).view()));
+    SS_TRY(executor_->setInput(optimizer.lossUnscale, Tensor::scalar(DType::kF32, 1 / factor).view()));
+  }
+  if (optimizer.firstMicro)
+    SS_TRY(executor_->setInput(optimizer.firstMicro, Tensor::scalar(DType::kBool, counters.micro == 0).view()));
+  return {};
+}
+
+Executor::RunOptions Stepper::runOptions() const {
+  const StateCounters& counters = context_.state.counters;
+  Executor::RunOptions run;
+  run.key = {options().seed, static_cast<std::uint64_t>(counters.step), 0};
+  run.update = !step().request.forwardOnly && counters.micro + 1 >= options().accumulate;
+  run.flushSubnormals = options().subnormals == "flush";
+  return run;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,70 @@
+// What the laboratory (engine/lab) is asked in a session: its model, options, state and coming batch are the subject.
+//
+// State, plan and place of the session stay as they are. Session::cancel() ends what runs: kCancelled, unless said
+// otherwise.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "engine/lab/golden_check.h"
+#include "engine/lab/recompute_analysis.h"
+#include "engine/lab/recompute_history.h"
+#include "engine/snapshot/lab.pb.h"
+#include "engine/snapshot/precision.pb.h"
+#include "engine/train/batch_feed.h"
+#include "engine/train/plan_set.h"
+
+namespace stepscope {
+
+class Laboratory {
+ public:
+  // `request`: what a build would be asked now. All of them outlive it.
+  Laboratory(StepContext& context, PlanSet& plans, BatchFeed& feed, std::function<BuildRequest()> request)
+      : context_(context), plans_(plans), feed_(feed), request_(std::move(request)) {}
+
+  // What may be computed again, judged on the plan that runs.
+  Result<snapshot::RecomputeReport> recompute(const std::optional<RecomputeQuestion>& question);
+  void stepDone() { history_.add(plans_.stepper()); }  // after a committed step: what the present choice took
+
+  // The coming step, or the begun one from its start and without edits, in a low precision next to float32
+  // (engine/lab/precision_study.h).
+  Result<snapshot::PrecisionReport> precision(const snapshot::GetPrecision& question);
+
+  // What fits into a memory: plans of the step under the present options for many extents of a dimension
+  // (engine/lab/capacity.h). Nothing has to be built, nothing runs, and no weights are needed: the model may be opened
+  // without them. Extents that nobody sets are those of the data; without data as of synthetic data. Where a dimension
+  // varies, as many labels count as in synthetic data (option padding). Errors: kNotFound for a dimension that no input has,
+  // kInvalidArgument for a range that is empty, those of building.
+  Result<snapshot::CapacityReport> capacity(const snapshot::GetCapacity& question);
+
+  // The coming step, or the begun one from its start, next to the same step with every option changed in turn
+  // (engine/lab/trials.h). Cancelled, it ends with what was measured. `tried`: told of each as soon as it is measured,
+  // without its verdict.
+  Result<snapshot::TrialsReport> trials(const snapshot::GetTrials& question,
+                                        std::function<void(const snapshot::Trial&)> tried = {});
+
+  // The first batch of the data next to what PyTorch computed of it (engine/lab/golden_check.h), from the state as it is
+  // now; of `batches` batches the losses, as far as the golden has them.
+  Result<GoldenReport> compareWithGolden(const Golden& golden, std::int64_t batches = 1);
+
+  // The begun step, from the state of its start.
+  SideSubject begunStep() const;
+
+ private:
+  Status needsTraining(std::string_view what, std::string_view why) const;
+  const ImportedModel& model() const { return *plans_.model(); }
+  Result<Batch> comingBatch() const;
+  StateSnapshot startOfStep() const;
+
+  StepContext& context_;
+  PlanSet& plans_;
+  BatchFeed& feed_;
+  std::function<BuildRequest()> request_;
+  RecomputeHistory history_;
+  std::unique_ptr<RecomputeAnalysis> analysis_;  // of one variant, made when it is asked for
+  std::weak_ptr<const Variant> analysed_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,137 @@
+#include "engine/train/number_guard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace stepscope {
+
+void NumberGuard::blame(bool stop) {
+  weights_ = std::make_unique<WeightWatch>();
+  blameStops_ = stop;
+  cause_.reset();
+}
+
+// The first is told; of those that follow from it nobody learns anything.
+NumberWatch NumberGuard::wanted(const TrainOptions& options) const {
+  NumberWatch watch;
+  const std::string& wish = options.breakOn;
+  if (wish == "off" && !stops_ && !weights_) return watch;
+  watch.nan = wish.empty() || wish == "off" || wish.find("nan") != std::string::npos;
+  watch.inf = wish.empty() || wish == "off" || wish.find("inf") != std::string::npos;
+  watch.stop = !wish.empty() && wish != "off";
+  if (stops_) {
+    const auto set = [this](auto kind) {
+      return std::any_of(context_.breakpoints.begin(), context_.breakpoints.end(),
+                         [kind](const auto& b) { return b.enabled() && b.condition_case() == kind; });
+    };
+    const bool nan = set(snapshot::Breakpoint::kNan), inf = set(snapshot::Breakpoint::kNewInf);
+    watch.stop = nan || inf;
+    if (watch.stop) {
+      watch.nan = nan;
+      watch.inf = inf;
+      watch.everywhere = everywhere_;
+    }
+  }
+  if (weights_) {
+    watch.nan = watch.inf = true;
+    watch.stop = true;  // all gradients are read; blameStops_ says what follows
+  }
+  if ((!watch.stop || (weights_ && !blameStops_)) && told_) return {};
+  return watch;
+}
+
+void NumberGuard::arm(const TrainOptions& options) { context_.numbers = wanted(options); }
+
+void NumberGuard::beginStep(const TrainOptions& options, const SymbolicStep& step) {
+  stoppedBy_.clear();
+  arm(options);
+  if (weights_ && !weights_->begun()) lookAtWeights(step);
+}
+
+void NumberGuard::stepDone(const SymbolicStep& step) { lookAtWeights(step); }
+
+void NumberGuard::finished(const Stepper& stepper) {
+  const std::string& what = stepper.numbers().found();
+  if (what.empty() || told_) return;
+  told_ = true;
+  context_.log.raiseAt(numberAlert(stepper, context_.numbers, -1, what));
+}
+
+void NumberGuard::lookAtWeights(const SymbolicStep& step) {
+  if (!weights_ || told_) return;
+  std::vector<std::string> trained;
+  for (const ValueId id : step.trained) trained.push_back(step.graph.value(id).name);
+  weights_->look(context_.state, trained, context_.state.counters.step - 1);
+}
+
+// The state is that of the step's start.
+Status NumberGuard::findCause(const Stepper& stepper, const SideSubject& subject) {
+  auto found = findFirstCause(subject, *weights_);
+  if (!found) {
+    if (found.error().code == ErrorCode::kCancelled) return tl::make_unexpected(found.error());
+    context_.log.warn("cause_unknown", "the step could not be replayed to find its cause: " + found.error().message);
+    return {};
+  }
+  if (!*found) return {};
+  cause_ = std::make_unique<FirstCause>(std::move(**found));
+  const Phase phase = cause_->backward ? Phase::kBackward : Phase::kForward;
+  for (int i = 0; i < stepper.count() && cause_->instruction < 0; ++i) {
+    const Instruction& instruction = stepper.plan().instructions[static_cast<std::size_t>(i)];
+    if (instruction.kind == InstructionKind::kKernel && instruction.phase == phase &&
+        importedNodeOf(stepper.graph(), instruction.node) == cause_->node)
+      cause_->instruction = i;
+  }
+  return {};
+}
+
+Status NumberGuard::trace(Stepper& stepper, const std::function<SideSubject()>& subject, snapshot::StepRecord& record) {
+  const NumberWatch watch = context_.numbers;
+  const std::string what = stepper.numbers().found();
+  const bool ofValue = stepper.numbers().ofValue();
+  if (weights_) SS_TRY(findCause(stepper, subject()));
+  SS_TRY(stepper.begin(Batch(stepper.batch())));
+  context_.numbers = {};
+  std::vector<snapshot::Breakpoint> breaks;
+  for (const snapshot::Breakpoint& b : context_.breakpoints)
+    if (b.enabled() && ((watch.nan && b.nan()) || (watch.inf && b.new_inf()))) breaks.push_back(b);
+  if (breaks.empty()) {
+    if (watch.nan) breaks.emplace_back().set_nan(true);
+    if (watch.inf) breaks.emplace_back().set_new_inf(true);
+    for (snapshot::Breakpoint& b : breaks) b.set_enabled(true);
+  }
+  breaks.swap(context_.breakpoints);
+  const auto stop = stepper.runToBreak(false);
+  breaks.swap(context_.breakpoints);
+  if (!stop) return tl::make_unexpected(stop.error());
+  if (stop->stopped_by() == "cancelled") return fail(ErrorCode::kCancelled, "step: cancelled");
+  // What no instruction makes anew, such as an infinity that a mask explains, is the loss itself.
+  const bool found = stepper.next() < stepper.count();
+  stepper.excuseInfinities();
+  if (!found && ofValue) return stepper.finish(record);
+  snapshot::Alert alert = numberAlert(stepper, watch, found ? stepper.next() - 1 : -1, what);
+  if (cause_) {
+    if (cause_->instruction < 0) cause_->instruction = alert.instruction();
+    alert.set_message(cause_->text());
+    if (!cause_->rows.empty()) alert.set_sample(cause_->rows.front());
+  }
+  told_ = true;
+  context_.log.raiseAt(alert);
+  if (!watch.stop || (weights_ && !blameStops_)) return stepper.finish(record);
+  stoppedBy_ = fmt::format("step {}: {}: {}", alert.step(), what, alert.message());
+  return fail(ErrorCode::kCancelled, stoppedBy_);
+}
+
+void NumberGuard::tellStop(const Stepper& stepper, const snapshot::Position& stop) const {
+  if (!stop.in_step() || stop.breakpoint() == 0) return;
+  const auto by = std::find_if(context_.breakpoints.begin(), context_.breakpoints.end(),
+                               [&](const auto& b) { return b.id() == stop.breakpoint(); });
+  if (by == context_.breakpoints.end() || !(by->nan() || by->new_inf())) return;
+  NumberWatch watch;
+  watch.nan = by->nan();
+  watch.inf = by->new_inf();
+  context_.log.raiseAt(numberAlert(stepper, watch, stepper.next() - 1, stop.stopped_by()));
+}
+
+}  // namespace stepscope

@@ -1,0 +1,58 @@
+// What a session does about numbers that are not finite: which it looks for at full speed, how the first one is traced to
+// where it came from and told, and whether the run ends there.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/lab/first_cause.h"
+#include "engine/lab/side_step.h"
+#include "engine/step/stepper.h"
+
+namespace stepscope {
+
+class NumberGuard {
+ public:
+  explicit NumberGuard(StepContext& context) : context_(context) {}
+
+  // Full speed stops at what the NaN and Inf breakpoints stop at, whatever option break-on says.
+  // `everywhere`: in any value of forward and backward pass.
+  void stopAtBreakpoints(bool on, bool everywhere = false) {
+    stops_ = on;
+    everywhere_ = on && everywhere;
+  }
+  // The first loss or gradient that is not finite is traced to where it came from (engine/lab/first_cause.h): its alert says
+  // so, and cause() has it. Gradients are looked at in every step, and parameters after it. `stop`: the step is taken back
+  // and the run ends there, as with option break-on.
+  void blame(bool stop);
+  const FirstCause* cause() const { return cause_.get(); }
+  const std::string& stoppedBy() const { return stoppedBy_; }  // of the newest step; empty: no number
+
+  // --- told by the session
+  // A step comes next: what it looks for is written to the context.
+  void arm(const TrainOptions& options);
+  void beginStep(const TrainOptions& options, const SymbolicStep& step);  // the same, and the newest stop is forgotten
+  void stepDone(const SymbolicStep& step);
+  void finished(const Stepper& stepper);  // a begun step, at its end
+  void restart() { told_ = false; }       // the state is another one: the first number from here is told
+  // The step that `stepper` ran was taken back because of a number. It is walked through to what made it, and then finished
+  // unless the run ends here: kCancelled, and stoppedBy() says why. `subject`: the step from the state of its start.
+  Status trace(Stepper& stepper, const std::function<SideSubject()>& subject, snapshot::StepRecord& record);
+  // A run by hand that a NaN or Inf breakpoint stopped: what it found is an alert too.
+  void tellStop(const Stepper& stepper, const snapshot::Position& stop) const;
+
+ private:
+  NumberWatch wanted(const TrainOptions& options) const;
+  void lookAtWeights(const SymbolicStep& step);
+  Status findCause(const Stepper& stepper, const SideSubject& subject);
+
+  StepContext& context_;
+  bool stops_ = false, everywhere_ = false, told_ = false;
+  std::string stoppedBy_;
+  std::unique_ptr<WeightWatch> weights_;  // null: numbers are not blamed
+  bool blameStops_ = false;
+  std::unique_ptr<FirstCause> cause_;
+};
+
+}  // namespace stepscope

@@ -1,0 +1,301 @@
+// Which request asks what of the session; opening, options, building, training.
+#include "engine/wire/session_service.h"
+
+#include <fmt/format.h>
+
+#include "engine/build/registry.h"
+#include "engine/build/snapshots.h"
+#include "engine/data/npy.h"
+#include "engine/plugin/guard.h"
+#include "engine/plugin/plugin_registry.h"
+#include "engine/snapshot/utf8.h"
+#include "engine/step/values.h"
+#include "engine/wire/border.h"
+
+namespace stepscope {
+
+SessionService::SessionService(Connection& connection, GoldenReader goldens)
+    : connection_(connection), goldens_(std::move(goldens)), stages_([this](const Stage& stage) { sendStage(stage); }) {}
+
+Cancellable SessionService::cancellable() {
+  return {[this] {
+            const std::lock_guard lock(opening_);
+            if (session_) session_->cancel();
+          },
+          [this] {
+            const std::lock_guard lock(opening_);
+            if (session_) session_->clearCancel();
+          }};
+}
+
+Status SessionService::serve(const snapshot::Request& request) {
+  const Status status = caught("request", [&] { return handle(request); });
+  stages_.drop();
+  if (!status && status.error().code == ErrorCode::kOutOfMemory && session_)
+    (void)caught("step", [&] { return session_->abandonStep(); });  // a half-done step must not go on
+  return caught("answer", [&]() -> Status {
+    if (status) return {};
+    tellBuilds();
+    connection_.sendError(request.id(), status.error());
+    return {};
+  });
+}
+
+Status SessionService::answer(std::uint64_t id, snapshot::Response response, bool done) {
+  tellBuilds();
+  return connection_.trySend(id, std::move(response), done);
+}
+
+Status SessionService::needSession() const {
+  if (!session_) return invalid("session: no model is open; open one first");
+  return {};
+}
+
+Status SessionService::needPlan() const {
+  SS_TRY(needSession());
+  if (!session_->built()) return invalid("value: nothing was built; build first");
+  return {};
+}
+
+Status SessionService::answerPosition(std::uint64_t id, Result<snapshot::Position> position) {
+  if (!position) return tl::make_unexpected(position.error());
+  snapshot::Response response;
+  *response.mutable_position() = std::move(*position);
+  return answer(id, std::move(response), true);
+}
+
+Status SessionService::open(const snapshot::Request& request) {
+  LoadOptions load;
+  if (request.open().missing_weights() == "random") load.missingWeights = LoadOptions::MissingWeights::kRandom;
+  for (const std::string& path : request.open().search_paths()) load.searchPaths.emplace_back(path);
+  // Plugins are those of the environment: code is loaded because this machine's user wants it, not because a window asks.
+  SS_ASSIGN(plugins_, pluginWish({}, "environment"));
+  if (!plugins_.files.empty()) tellPluginCrashes(0);
+  SS_ASSIGN(auto registry, registryWith(plugins_));
+  std::vector<Problem> problems;
+  auto session = Session::open(request.open().path(), load, observer(), &problems, std::move(registry));
+  snapshot::Response response;
+  if (!session) {
+    if (problems.empty()) return tl::make_unexpected(session.error());
+    // The window shows every problem with its place, so the answer carries them beside the error.
+    auto& model = *response.mutable_model();
+    model.set_path(request.open().path());
+    for (const Problem& p : problems) {
+      auto& problem = *model.add_problems();
+      problem.set_where(toUtf8(p.where));
+      problem.set_message(toUtf8(p.message));
+      problem.set_hint(toUtf8(p.hint));
+      problem.set_node(-1);
+      if (const std::string weight = p.missingWeight(); !weight.empty()) {
+        auto& parameter = *model.add_parameters();
+        parameter.set_name(toUtf8(weight));
+        parameter.set_missing(true);
+      }
+    }
+    SS_TRY(answer(request.id(), std::move(response), false));
+    return tl::make_unexpected(session.error());
+  }
+  {
+    const std::lock_guard lock(opening_);
+    session_ = std::move(*session);
+  }
+  toldBuilds_ = shownBuild_ = 0;
+  options_ = TrainOptions{};
+  options_.missingWeights = request.open().missing_weights() == "random" ? "random" : "error";
+  *response.mutable_model() = session_->inspect();
+  return answer(request.id(), std::move(response), true);
+}
+
+Status SessionService::configure(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  TrainOptions options;
+  options.missingWeights = options_.missingWeights;
+  SS_TRY(applyEnvironment(options, plugins_, session_->registry().options()));
+  for (const snapshot::Setting& setting : request.configure().settings()) {
+    const auto equals = setting.value().find('=');
+    if (setting.name() == "set" && equals != std::string::npos)
+      SS_TRY(applySetting(options, setting.value().substr(0, equals), setting.value().substr(equals + 1), "window",
+                          session_->registry().options()));
+    else
+      SS_TRY(applySetting(options, setting.name(), setting.value(), "window", session_->registry().options()));
+  }
+  SS_TRY(session_->setOptions(options));
+  options_ = options;
+  return answerOptions(request.id());
+}
+
+// Nothing is set unless all of it can be.
+Status SessionService::setOption(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  TrainOptions options = session_->options();
+  const auto set = [&](const std::string& name, const std::string& value) -> Status {
+    if (name == "precision.force") SS_TRY(applySetting(options, name, "", "window"));  // the new list, not one more
+    return applySetting(options, name, value, "window", session_->registry().options());
+  };
+  SS_TRY(set(request.set_option().name(), request.set_option().value()));
+  for (const snapshot::Setting& setting : request.set_option().more()) SS_TRY(set(setting.name(), setting.value()));
+  SS_TRY(session_->setOptions(std::move(options)));
+  const std::size_t build = session_->runningBuild();
+  SS_TRY(session_->applyOptions());
+  if (session_->runningBuild() != build) tellPlaces();
+  return answerOptions(request.id());
+}
+
+Status SessionService::answerOptions(std::uint64_t id) {
+  snapshot::Response response;
+  auto& list = *response.mutable_options();
+  for (snapshot::Option& option : session_->optionList()) *list.add_options() = std::move(option);
+  if (const auto* proof = session_->optionProof()) *list.mutable_proof() = *proof;
+  list.set_waits(session_->optionsWait());
+  return answer(id, std::move(response), true);
+}
+
+Status SessionService::build(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  SS_TRY(session_->build());
+  stages_.drop();
+  // Told by the answer itself; one that failed before it was told by an event.
+  const std::size_t newest = session_->log().builds() - 1;
+  for (; toldBuilds_ < newest; ++toldBuilds_) connection_.send(0, buildReply(toldBuilds_), false);
+  toldBuilds_ = session_->log().builds();
+  shownBuild_ = newest;
+  return answer(request.id(), buildReply(newest), true);
+}
+
+Status SessionService::train(const snapshot::Request& request) {
+  SS_TRY(needSession());
+  const std::int64_t steps = request.train().steps();
+  for (std::int64_t i = 0; i < steps; ++i) {
+    if (reserveIsSpent()) return tl::make_unexpected(outOfMemory(fmt::format("train: after {} of {} steps", i, steps)));
+    if (connection_.gone())
+      return fail(ErrorCode::kCancelled, fmt::format("train: the client is gone after {} of {} steps", i, steps));
+    if (connection_.cancelling())
+      return fail(ErrorCode::kCancelled, fmt::format("train: cancelled after {} of {} steps", i, steps));
+    session_->numbers().stopAtBreakpoints(request.train().breaks(), request.train().values());
+    snapshot::StepRecord record;
+    if (Status stepped = session_->step(record); !stepped) {
+      if (session_->numbers().stoppedBy().empty()) return stepped;
+      return answerPosition(request.id(), session_->position());
+    }
+    if (!request.train().record()) record.clear_spans();
+    snapshot::Response response;
+    *response.mutable_step() = std::move(record);
+    SS_TRY(answer(request.id(), std::move(response), i + 1 == steps));
+  }
+  if (steps <= 0) return answerPosition(request.id(), session_->position());
+  return {};
+}
+
+Status SessionService::handle(const snapshot::Request& request) {
+  using R = snapshot::Request;
+  const std::uint64_t id = request.id();
+  snapshot::Response response;
+  switch (request.request_case()) {
+    case R::kOpen: return open(request);
+    case R::kConfigure: return configure(request);
+    case R::kBuild: return build(request);
+    case R::kGraph: {
+      SS_TRY(needSession());
+      SS_ASSIGN(*response.mutable_graph(), session_->graphSnapshot(request.graph().phase()));
+      break;
+    }
+    case R::kPlan: {
+      SS_TRY(needSession());
+      SS_ASSIGN(*response.mutable_plan(), session_->planSnapshot());
+      break;
+    }
+    case R::kOptions: SS_TRY(needSession()); return answerOptions(id);
+    case R::kMachine: *response.mutable_machine() = connection_.machine(); break;
+    case R::kDeterminism:
+      SS_TRY(needSession());
+      response.mutable_determinism();
+      for (snapshot::Determinism& verdict : session_->determinism())
+        *response.mutable_determinism()->add_nodes() = std::move(verdict);
+      break;
+    case R::kTrain: return train(request);
+    case R::kBeginStep:
+      SS_TRY(needSession());
+      SS_TRY(session_->beginStep());
+      return answerPosition(id, session_->position());
+    case R::kStep: SS_TRY(needSession()); return answerPosition(id, session_->stepInstructions(request.step().count()));
+    case R::kRunTo: SS_TRY(needSession()); return answerPosition(id, session_->runTo(request.run_to().instruction()));
+    case R::kRunToBreak:
+      SS_TRY(needSession());
+      return answerPosition(id, session_->runToBreak(request.run_to_break().backwards()));
+    case R::kStepPhase:
+      SS_TRY(needSession());
+      return answerPosition(id, session_->stepPhase(request.step_phase().backwards()));
+    case R::kFinishStep: {
+      SS_TRY(needSession());
+      SS_ASSIGN(*response.mutable_step(), session_->finishStep());
+      break;
+    }
+    case R::kAbandonStep:
+      SS_TRY(needSession());
+      SS_TRY(session_->abandonStep());
+      return answerPosition(id, session_->position());
+    case R::kRewind:
+      SS_TRY(needSession());
+      SS_TRY(session_->rewind(request.rewind().step()));
+      return answerPosition(id, session_->position());
+    case R::kBreakpoints: {
+      SS_TRY(needSession());
+      SS_TRY(session_->setBreakpoints(
+          {request.breakpoints().breakpoints().begin(), request.breakpoints().breakpoints().end()}));
+      response.mutable_breakpoints();
+      for (const snapshot::Breakpoint& b : session_->breakpoints()) *response.mutable_breakpoints()->add_breakpoints() = b;
+      break;
+    }
+    case R::kFetch: return fetch(request);
+    case R::kEdit: return edit(request);
+    case R::kPin:
+      SS_TRY(needSession());
+      SS_TRY(session_->pin(ValueId{request.pin().value()}, request.pin().pinned()));
+      tellPlaces();
+      return answerPosition(id, session_->position());
+    case R::kWatch: {
+      SS_TRY(needSession());
+      std::vector<ValueId> values;
+      for (const std::int32_t v : request.watch().values()) values.push_back(ValueId{v});
+      session_->watch(std::move(values));
+      return answerPosition(id, session_->position());
+    }
+    case R::kSetOption: return setOption(request);
+    case R::kCompareBits: {
+      SS_TRY(needSession());
+      SS_ASSIGN(*response.mutable_compare(), session_->compareBits());
+      break;
+    }
+    case R::kSaveTensor: {
+      SS_TRY(needPlan());
+      SS_ASSIGN(const TensorView view, session_->stepper().value(ValueId{request.save_tensor().value()}));
+      SS_TRY(writeNpy(request.save_tensor().path(), view));
+      return state(id);
+    }
+    case R::kCompareTensor: return compareTensor(request);
+    case R::kRowLosses:
+      SS_TRY(needPlan());
+      *response.mutable_row_losses() = rowLossesNow(session_->stepper());
+      break;
+    case R::kRecompute: return recompute(request);
+    case R::kPrecision: return precision(request);
+    case R::kTrials: return trials(request);
+    case R::kGolden: return golden(request);
+    case R::kSaveState:
+      SS_TRY(needSession());
+      SS_TRY(session_->saveState(request.save_state().path()));
+      return state(id);
+    case R::kLoadState:
+      SS_TRY(needSession());
+      SS_TRY(session_->loadState(request.load_state().path(), request.load_state().resume()));
+      return answerPosition(id, session_->position());
+    case R::kState: return state(id);
+    case R::kHello:
+    case R::kCancel:
+    case R::kShutdown:
+    case R::REQUEST_NOT_SET: return fail(ErrorCode::kInternal, "request: handled by the reader");
+  }
+  return answer(id, std::move(response), true);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,69 @@
+// A Session behind the requests of engine/snapshot/worker.proto. One thread serves; another may cancel.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/plugin/plugin_registry.h"
+#include "engine/train/session.h"
+#include "engine/wire/connection.h"
+#include "engine/wire/server.h"
+#include "engine/wire/stage_teller.h"
+
+namespace stepscope {
+
+class SessionService {
+ public:
+  // The connection outlives it.
+  SessionService(Connection& connection, GoldenReader goldens);
+
+  Cancellable cancellable();
+  // Serves and answers, with an error too. Error: not even the answer could be made.
+  Status serve(const snapshot::Request& request);
+
+ private:
+  Status handle(const snapshot::Request& request);
+  Status needSession() const;
+  Status needPlan() const;
+  ValueId valueOf(std::int32_t id, const std::string& name) const;
+
+  // --- requests
+  Status open(const snapshot::Request& request);
+  Status configure(const snapshot::Request& request);
+  Status setOption(const snapshot::Request& request);  // nothing is set unless all of it can be
+  Status build(const snapshot::Request& request);
+  Status train(const snapshot::Request& request);
+  Status recompute(const snapshot::Request& request);
+  Status precision(const snapshot::Request& request);
+  Status trials(const snapshot::Request& request);
+  Status golden(const snapshot::Request& request);
+  Status fetch(const snapshot::Request& request);
+  Status edit(const snapshot::Request& request);
+  Status compareTensor(const snapshot::Request& request);
+  Status state(std::uint64_t id);
+
+  // --- answers. Error: it is too large to be sent; the error becomes the answer.
+  Status answer(std::uint64_t id, snapshot::Response response, bool done);
+  Status answerPosition(std::uint64_t id, Result<snapshot::Position> position);
+  Status answerOptions(std::uint64_t id);
+  snapshot::Response buildReply(std::size_t build) const;
+
+  // --- events
+  Observer observer();
+  void sendStage(const Stage& stage);  // without what the end of the build knows of loss and parameters
+  void tellBuilds();
+  void tellPlaces();
+
+  Connection& connection_;
+  const GoldenReader goldens_;
+  std::mutex opening_;  // the pointer: another thread cancels what it points to
+  std::unique_ptr<Session> session_;
+  PluginWish plugins_;  // of the session
+  TrainOptions options_;
+  std::size_t toldBuilds_ = 0;  // of the session
+  std::size_t shownBuild_ = 0;  // whose plan the client knows as the one that runs
+  StageTeller stages_;
+};
+
+}  // namespace stepscope
