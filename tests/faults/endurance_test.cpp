@@ -153,7 +153,7 @@ void soak(std::int64_t steps, std::int64_t samples) {
   const Sample &from = all[warm], &to = all.back();
   EXPECT_LE(to.resident, from.resident + std::max<std::int64_t>(from.resident / 10, 4 << 20));
   EXPECT_LE(to.handles, from.handles + 2);  // a checkpoint that is being written
-  EXPECT_LE(to.threads, from.threads);
+  EXPECT_LE(to.threads, from.threads + 1);  // the one that writes checkpoints begins with the first of them
   // The file grows by the step, no faster at the end than in the middle.
   const std::size_t middle = warm + (all.size() - warm) / 2;
   const auto growth = [](const Sample& a, const Sample& b) {
