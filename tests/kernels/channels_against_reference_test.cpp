@@ -19,7 +19,7 @@ struct Operand {
   Tensor contents = {};  // random when invalid
 };
 
-struct Trial {
+struct BlockedTrial {
   std::string domain, op;
   Attributes attrs;
   std::vector<Operand> inputs, outputs;
@@ -38,7 +38,7 @@ class Channels : public ::testing::Test {
   }
 
   // Outputs in plain layout. The fast backend gets operands in the layouts of the trial, the reference plain f64 ones.
-  Result<std::vector<Tensor>> execute(const Trial& trial, const std::vector<Tensor>& contents, bool fast,
+  Result<std::vector<Tensor>> execute(const BlockedTrial& trial, const std::vector<Tensor>& contents, bool fast,
                                       std::string* implementation = nullptr, int threads = 2,
                                       Determinism* determinism = nullptr) {
     const Backend backend = fast ? Backend::kCpu : Backend::kReference;
@@ -90,7 +90,7 @@ class Channels : public ::testing::Test {
   }
 
   // `native`: the kernel itself takes the layouts, without reorders around it.
-  void compare(const Trial& trial, bool native = true, double tolerance = 3e-5) {
+  void compare(const BlockedTrial& trial, bool native = true, double tolerance = 3e-5) {
     std::string text = trial.op;
     std::vector<Tensor> contents;
     for (const Operand& input : trial.inputs) {
@@ -160,19 +160,19 @@ TEST_F(Channels, BatchNormalizationInBothLayouts) {
     const Layout layout = blocked ? Layout::kChannels16 : Layout::kPlain;
     const Operand full{x, layout}, vector{{channels}};
     const Operand variance{{channels}, Layout::kPlain, true, random({channels}, 0.5, 2)};
-    Trial trial{"stepscope",
-                "FusedBatchNormalization",
-                {{"relu", std::int64_t{relu}}, {"training_mode", std::int64_t{training}}, {"momentum", 0.8F}},
-                {full, vector, vector, vector, variance},
-                {full, vector, vector, vector, vector}};
+    BlockedTrial trial{"stepscope",
+                       "FusedBatchNormalization",
+                       {{"relu", std::int64_t{relu}}, {"training_mode", std::int64_t{training}}, {"momentum", 0.8F}},
+                       {full, vector, vector, vector, variance},
+                       {full, vector, vector, vector, vector}};
     if (adds) trial.inputs.push_back(full);
     if (x.size() == 2 && x[0] == 1) x[0] = 2;
     compare(trial, true, 2e-4);
-    Trial gradient{"stepscope",
-                   "FusedBatchNormalizationGrad",
-                   {{"training_mode", std::int64_t{training}}},
-                   {full, full, vector, vector, variance},
-                   {full, vector, vector}};
+    BlockedTrial gradient{"stepscope",
+                          "FusedBatchNormalizationGrad",
+                          {{"training_mode", std::int64_t{training}}},
+                          {full, full, vector, vector, variance},
+                          {full, vector, vector}};
     if (relu) {
       gradient.inputs.push_back(full);
       gradient.outputs.push_back(full);
@@ -273,13 +273,13 @@ TEST_F(Channels, MovementSumsAndGatesBetweenConvolutions) {
     for (std::int64_t i = 0; i < rank; ++i) space.push_back(i + 2);
     Ints all = space;
     all.push_back(0);
-    Trial sum{"", "ReduceSum", {{"keepdims", std::int64_t{0}}}, {blocked(x), ints(all)}, {{{c}}}};
+    BlockedTrial sum{"", "ReduceSum", {{"keepdims", std::int64_t{0}}}, {blocked(x), ints(all)}, {{{c}}}};
     compare(sum, true, 1e-6);
-    Trial mean{"", "ReduceMean", {}, {blocked(x), ints(space)}, {{[&] {
-                 Dims y = gate;
-                 y[0] = batch;
-                 return y;
-               }()}}};
+    BlockedTrial mean{"", "ReduceMean", {}, {blocked(x), ints(space)}, {{[&] {
+                        Dims y = gate;
+                        y[0] = batch;
+                        return y;
+                      }()}}};
     compare(mean, true, 1e-6);
   }
 }
@@ -390,11 +390,11 @@ TEST_F(Channels, MaxPoolOfSixteenChannelsTakesTheFirstOfEqualsAndNaN) {
   for (int round = 0; round < 20; ++round) {
     const Dims x{2, 16, 7, 6}, y{2, 16, 4, 3};
     const Attributes attrs{{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}};
-    const Trial trial{"",
-                      "MaxPool",
-                      attrs,
-                      {{x, Layout::kChannels16}},
-                      {{y, Layout::kChannels16}, {y, Layout::kChannels16, true, Tensor(DType::kI64, y)}}};
+    const BlockedTrial trial{"",
+                             "MaxPool",
+                             attrs,
+                             {{x, Layout::kChannels16}},
+                             {{y, Layout::kChannels16}, {y, Layout::kChannels16, true, Tensor(DType::kI64, y)}}};
     Tensor values(DType::kF32, x);
     const float few[] = {1, 2, 0, -0.0F, -INFINITY, INFINITY, NAN};
     for (float& value : values.as<float>()) value = round % 5 == 4 ? -INFINITY : few[between(0, round % 2 ? 6 : 4)];
@@ -434,7 +434,7 @@ TEST_F(Channels, PoolsOfSixteenChannels) {
                            {"count_include_pad", between(0, 1)}};
     const Operand in{x, Layout::kChannels16}, out{y, Layout::kChannels16};
     const Operand indices{y, Layout::kChannels16, true, Tensor(DType::kI64, y)};
-    const Trial forward{"", "MaxPool", attrs, {in}, {out, indices}};
+    const BlockedTrial forward{"", "MaxPool", attrs, {in}, {out, indices}};
     compare(forward);
     const auto made = execute(forward, {random(x)}, true);
     ASSERT_TRUE(made.has_value());

@@ -41,7 +41,8 @@ std::vector<Tensor> runKernel(Backend backend, KernelSpec spec, const std::vecto
   return results;
 }
 
-void compare(const KernelSpec& spec, const std::vector<Tensor>& inputs, const std::vector<Dims>& outputs, double tolerance) {
+void compareKernels(const KernelSpec& spec, const std::vector<Tensor>& inputs, const std::vector<Dims>& outputs,
+                    double tolerance) {
   const auto fast = runKernel(Backend::kCpu, spec, inputs, outputs),
              slow = runKernel(Backend::kReference, spec, inputs, outputs);
   for (std::size_t o = 0; o < outputs.size(); ++o)
@@ -65,7 +66,7 @@ TEST(Loops, ArithmeticOfEqualShapesRowsAndScalars) {
       spec.op = op;
       std::vector<Tensor> inputs{randomTensor(random, full), randomTensor(random, other)};
       if (round % 2) std::swap(inputs[0], inputs[1]);
-      compare(spec, inputs, {full}, 1e-6);
+      compareKernels(spec, inputs, {full}, 1e-6);
     }
 }
 
@@ -83,7 +84,7 @@ TEST(Loops, TransposeOfEveryPermutation) {
     KernelSpec spec;
     spec.op = "Transpose";
     spec.attrs.set("perm", perm);
-    compare(spec, {randomTensor(random, dims)}, {out}, 0);
+    compareKernels(spec, {randomTensor(random, dims)}, {out}, 0);
   }
 }
 
@@ -96,7 +97,7 @@ TEST(Loops, AdamInBothForms) {
       spec.op = "AdamUpdate";
       spec.attrs = {{"beta1", 0.9F}, {"beta2", 0.999F}, {"eps", 1e-8F}, {"weight_decay", 0.01F}, {"decoupled", decoupled}};
       const Dims dims{count};
-      compare(
+      compareKernels(
           spec,
           {randomTensor(random, dims), randomTensor(random, dims), randomTensor(random, dims), randomTensor(random, dims),
            Tensor::scalar(DType::kF32, 0.01), Tensor::scalar(DType::kI64, 3), Tensor::scalar(DType::kF32, 0.5)},
