@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "engine/passes/beside.h"
+#include "engine/passes/float16_range.h"
 #include "engine/passes/pattern.h"
 
 namespace stepscope {
@@ -116,25 +116,6 @@ class PrecisionAssigner {
     return isOp(node, "Softmax") && graph_.value(node.input(0)).type.dtype == low_ && onlyReadLow(node.output(0));
   }
 
-  // A number that the low type does not have is infinite in it, which few models mean.
-  void tellOfOverflow(const Node& node, ValueId in, DType wanted) {
-    if (wanted != DType::kF16) return;
-    const Value& value = graph_.value(in);
-    if (value.role != ValueRole::kConstant && value.role != ValueRole::kInitializer) return;
-    if (!value.data || !isFloating(value.data->dtype())) return;
-    constexpr double kLargest = 65504;
-    constexpr std::int64_t kMost = 1 << 16;  // larger tensors are weights, whose products would say it
-    if (value.data->elements() > kMost) return;
-    for (std::int64_t i = 0; i < value.data->elements(); ++i) {
-      const double element = elementAsDouble(value.data->view(), i);
-      if (!std::isfinite(element) || std::abs(element) <= kLargest) continue;
-      context_.warn(
-          fmt::format("{}: '{}' has {:g}, which is infinite in float16 (largest {:g}); hint: precision.force={}:fp32",
-                      node.label(), value.name, element, kLargest, node.name));
-      return;
-    }
-  }
-
   void settle(NodeId id, const OpDef& op) {
     const Node& node = graph_.node(id);
     const std::vector<std::size_t> inputs = floatingInputs(node, op);
@@ -150,7 +131,8 @@ class PrecisionAssigner {
     for (const std::size_t i : inputs) {
       const ValueId in = graph_.node(id).inputs[i];
       if (graph_.value(in).type.dtype == wanted) continue;
-      tellOfOverflow(graph_.node(id), in, wanted);
+      tellOfOverflow(graph_, context_, graph_.node(id), in, wanted,
+                     fmt::format("precision.force={}:fp32", graph_.node(id).name));
       graph_.setInput(id, i, castOf(in, wanted, id));
       context_.match();
     }

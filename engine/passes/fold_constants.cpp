@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "engine/ops/op_def.h"
+#include "engine/passes/float16_range.h"
 
 namespace stepscope {
 namespace {
@@ -129,6 +130,8 @@ Status foldConstants(Graph& graph, PassContext& context) {
       if (!out) continue;
       const auto tensor = inference.sharedConstant(out);
       if (!tensor) continue;
+      if (node.op == "Cast" || node.op == "CastLike")
+        tellOfOverflow(graph, context, node, node.input(0), tensor->dtype(), "a smaller number, or a file in float32");
       const ValueId constant = graph.addConstant(graph.value(out).name + "_folded", *tensor);
       replacements[out] = constant;
       names.emplace_back(constant, graph.value(out).name);

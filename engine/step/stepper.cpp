@@ -126,7 +126,7 @@ Status Stepper::commit() {
   LossScale& scale = context_.state.counters.lossScale;
   if (roundEnds && step().optimizer.lossScale) {
     const LossScale next = lossScaleAfter(options(), scale, !skipped);
-    if (skipped) tellOfSkippedUpdate(next);
+    skipped ? tellOfSkippedUpdate(next) : tellOfVanishedGradients();
     scale = next;
   }
   context_.state.commit(roundEnds, roundEnds && !skipped);

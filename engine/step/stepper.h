@@ -101,6 +101,7 @@ class Stepper {
   Status findLossScale(const Batch& batch);
   bool skipsUpdate() const;
   void tellOfSkippedUpdate(const LossScale& next);
+  void tellOfVanishedGradients();
 
   Status saveBeforeWrite(int instruction, bool undoable);
   Status applyEdits(int instruction);
@@ -121,6 +122,7 @@ class Stepper {
   mutable std::unique_ptr<KeyIndex> keys_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;
+  bool vanished_ = false;            // every gradient of the last update was zero at a loss scale below 1
   std::optional<NotePlan> notes_;    // what a step may note of its values
   std::set<std::string> lowCopies_;  // of parameters, that the plan reads and writes
   StepTimes times_;

@@ -105,4 +105,32 @@ void Stepper::tellOfSkippedUpdate(const LossScale& next) {
   context_.log.raiseAt(std::move(alert));
 }
 
+// A scale below 1 makes gradients smaller: when all of them are zero, they were flushed. Said once until one is not.
+void Stepper::tellOfVanishedGradients() {
+  const double factor = lossScaleFactor(options(), context_.state.counters.lossScale);
+  const ValueId norm = step().optimizer.gradientNorm;
+  const auto length = norm ? executor_->read(norm) : Result<Tensor>(Tensor());
+  const bool before = vanished_;
+  vanished_ = factor < 1 && norm && length && elementAsDouble(length->view(), 0) == 0;
+  if (!vanished_ || before) return;
+  const auto& gradients = step().optimizer.accumulated;
+  const auto first = std::ranges::find_if(gradients, [](ValueId id) { return id.valid(); });
+  const NodeId producer = first == gradients.end() ? NodeId{} : graph().value(*first).producer;
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code("gradients_vanished");
+  alert.set_step(context_.state.counters.step);
+  alert.set_value(first == gradients.end() ? -1 : first->index);
+  alert.set_node(producer ? producer.index : -1);
+  alert.set_instruction(producer ? plan().instructionOf(producer) : -1);
+  const std::string named =
+      producer ? fmt::format(", '{}' of {} too", toUtf8(graph().value(*first).name), toUtf8(graph().node(producer).label()))
+               : std::string();
+  alert.set_message(
+      fmt::format("every gradient is 0 at loss scale {}{}; expected numbers other than 0; hint: "
+                  "loss-scale=dynamic, or one of at least 1",
+                  factor, named));
+  context_.log.raiseAt(std::move(alert));
+}
+
 }  // namespace stepscope

@@ -10,7 +10,7 @@ Status inferShape(ShapeContext& c) {
 }
 
 Status gradient(GradientContext& g) {
-  g.setGradient(0, g.mul(g.mul(g.x(0), 2.0), g.dy(0)));
+  g.setGradient(0, g.mul(g.mul(g.x(0), 2.0), g.castLike(g.dy(0), g.x(0))));
   return {};
 }
 
