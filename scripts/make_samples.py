@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
-"""Makes app/samples: a byte-level language model on sonnets and an image classifier on the UCI digits, with their batches.
+"""Makes app/samples: models and batches, one or two for each journey of the guide (app/guide).
 
-Needs onnx, numpy and scikit-learn (for the digits) from pip. The same files come out on every run.
+    make_samples.py [NAME…]        without names: all but two_runs, whose times are those of the machine
+
+Needs onnx, numpy and scikit-learn (for the digits) from pip; two_runs needs the program (build/release/bin/stepscope). The same
+files come out on every run, but for two_runs.
 """
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -118,9 +123,100 @@ def digits(folder, batch=32):
                         label=data.target[order].astype(np.int64).reshape(count, batch))
 
 
+def save_digits(folder, model, poisoned=None):
+    """The model with the batches of the digits; in step `poisoned` one pixel of the fourth image is NaN."""
+    (folder / "model.onnx").write_bytes(model)
+    arrays = dict(np.load(SAMPLES / "digits" / "batches.npz"))
+    if poisoned is not None:
+        arrays["image"][poisoned, 3, 0, 0, 5] = np.nan
+    np.savez_compressed(folder / "batches.npz", **arrays)
+
+
+def nan(folder):
+    save_digits(folder, (SAMPLES / "digits" / "model.onnx").read_bytes(), poisoned=40)
+
+
+def too_large(folder, width=64, blocks=12):
+    """Convolutions of 1 × 1 with Gelu between them: little weight, much to keep for the backward phase, cheap to compute again."""
+    b = Builder(11)
+    half, one, root2 = (b.value(f"/{n}", np.float32(v)) for n, v in (("half", 0.5), ("one", 1.0), ("root2", 2**0.5)))
+
+    def convolution(path, x, channels, size):
+        name = path.strip("/").replace("/", ".")
+        weight = b.weight(f"{name}.weight", width, channels, size, size, scale=(1 / (size * size * channels)) ** 0.5)
+        return b.op("Conv", path, [x, weight, b.constant(f"{name}.bias", np.zeros(width, np.float32))], pads=[size // 2] * 4, kernel_shape=[size, size])
+
+    x = convolution("/stem", "image", 1, 3)
+    for block in range(blocks):
+        path = f"/blocks.{block}"
+        h = convolution(f"{path}/conv", x, width, 1)
+        erf = b.op("Add", f"{path}/act/one", [b.op("Erf", f"{path}/act", [b.op("Div", f"{path}/act", [h, root2])]), one])
+        x = b.op("Add", f"{path}/residual", [x, b.op("Mul", f"{path}/act/half", [b.op("Mul", f"{path}/act", [h, erf]), half])])
+    x = b.op("Flatten", "/flatten", [b.op("GlobalAveragePool", "/pool", [x])], axis=1)
+    logits = linear(b, "/head", x, width, 10)
+    b.nodes.append(helper.make_node("SoftmaxCrossEntropyLoss", [logits, "label"], ["loss"], name="/loss/SoftmaxCrossEntropyLoss", reduction="mean"))
+    b.save(folder / "model.onnx", "too_large",
+           [helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 1, 8, 8]), helper.make_tensor_value_info("label", TensorProto.INT64, ["batch"])],
+           [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])])
+    save_digits(folder, (folder / "model.onnx").read_bytes())
+
+
+def padding(folder, vocabulary=128, width=64, heads=4, longest=64, batch=8, entries=60):
+    """The lines of the sonnets as sentences of different length, in rows of one length: token 0, mask 0 and label -100 behind their end."""
+    b = Builder(12)
+    ints = lambda *values: np.array(values, np.int64)
+    x = b.op("Add", "/embed", [b.op("Gather", "/wte", [b.weight("wte.weight", vocabulary, width), "input_ids"]), b.weight("wpe.weight", longest, width)])
+    mask = b.op("Cast", "/mask", ["attention_mask"], to=TensorProto.FLOAT)
+    hidden = b.op("Mul", "/mask/scale", [b.op("Sub", "/mask/one", [b.value("/one", np.float32(1)), mask]), b.value("/low", np.float32(-10000))])
+    bias = b.op("Unsqueeze", "/mask/rows", [hidden, b.value("/mask/axes", ints(1, 2))])
+    split, merge = b.value("/heads", ints(0, 0, heads, width // heads)), b.value("/merge", ints(0, 0, width))
+    scale = b.value("/scale", np.float32((width // heads) ** -0.5))
+    for layer in range(2):
+        path = f"/layers.{layer}"
+        h = norm(b, f"{path}/norm_1", x, width)
+        q, k, v = b.op("Split", f"{path}/attention", [linear(b, f"{path}/attention/qkv", h, width, 3 * width)], 3, axis=2)
+        shaped = {n: b.op("Transpose", f"{path}/attention/{n}", [b.op("Reshape", f"{path}/attention/{n}", [t, split])],
+                          perm=[0, 2, 3, 1] if n == "k" else [0, 2, 1, 3]) for n, t in (("q", q), ("k", k), ("v", v))}
+        scores = b.op("Mul", f"{path}/attention/scale", [b.op("MatMul", f"{path}/attention/scores", [shaped["q"], shaped["k"]]), scale])
+        weights = b.op("Softmax", f"{path}/attention", [b.op("Add", f"{path}/attention/mask", [scores, bias])], axis=-1)
+        mixed = b.op("Transpose", f"{path}/attention/merge", [b.op("MatMul", f"{path}/attention/mix", [weights, shaped["v"]])], perm=[0, 2, 1, 3])
+        x = b.op("Add", f"{path}/attention/residual", [x, linear(b, f"{path}/attention/out", b.op("Reshape", f"{path}/attention/merge", [mixed, merge]), width, width)])
+        h = linear(b, f"{path}/mlp/up", norm(b, f"{path}/norm_2", x, width), width, 2 * width)
+        x = b.op("Add", f"{path}/mlp/residual", [x, linear(b, f"{path}/mlp/down", b.op("Relu", f"{path}/mlp", [h]), 2 * width, width)])
+    logits = linear(b, "/head", norm(b, "/norm", x, width), width, vocabulary)
+    rows = b.op("Reshape", "/loss/rows", [logits, b.value("/loss/matrix", ints(-1, vocabulary))])
+    targets = b.op("Reshape", "/loss/targets", ["labels", b.value("/loss/flat", ints(-1))])
+    b.nodes.append(helper.make_node("SoftmaxCrossEntropyLoss", [rows, targets], ["loss"], name="/loss/SoftmaxCrossEntropyLoss", reduction="mean", ignore_index=-100))
+    b.save(folder / "model.onnx", "padding",
+           [helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", longest]) for n in ("input_ids", "attention_mask", "labels")],
+           [helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])])
+    lines = [line.strip()[: longest + 1] for line in (SAMPLES / "sonnets.txt").read_bytes().splitlines() if len(line.strip()) > 4]
+    random = np.random.default_rng(13)
+    shape = (entries, batch, longest)
+    tokens, valid, labels = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -100, np.int64)
+    for step in range(entries):
+        for row in range(batch):
+            text = np.frombuffer(lines[random.integers(len(lines))], np.uint8).astype(np.int64) % vocabulary
+            text = text[: random.integers(8, len(text) + 1)] if len(text) > 8 else text
+            count = len(text) - 1
+            tokens[step, row, :count], valid[step, row, :count], labels[step, row, :count] = text[:-1], 1, text[1:]
+    np.savez_compressed(folder / "batches.npz", input_ids=tokens, attention_mask=valid, labels=labels)
+
+
+def two_runs(folder):
+    program = SAMPLES.parent.parent / "build" / "release" / "bin" / "stepscope"
+    project = folder / "two_runs.stepscope"
+    project.unlink(missing_ok=True)
+    digits = SAMPLES / "digits"
+    for rate in ("0.05", "0.2"):
+        subprocess.run([program, "train", digits / "model.onnx", "--data", digits / "batches.npz", "--optimizer", "sgd", "--lr", rate, "--steps", "40", "--threads", "1",
+                        "--project", project], check=True)  # fmt: skip
+
+
 if __name__ == "__main__":
-    for make in (language_model, digits):
-        target = SAMPLES / make.__name__
+    makers = {make.__name__: make for make in (language_model, digits, nan, padding, too_large, two_runs)}
+    for name in sys.argv[1:] or [name for name in makers if name != "two_runs"]:
+        target = SAMPLES / name
         target.mkdir(parents=True, exist_ok=True)
-        make(target)
+        makers[name](target)
         print(target, [f"{f.name} {f.stat().st_size}" for f in sorted(target.iterdir())])

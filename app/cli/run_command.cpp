@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
@@ -84,7 +85,8 @@ Status compareAll(const Arguments& a, const std::vector<std::pair<std::string, T
   return fail(ErrorCode::kInvalidArgument, text);
 }
 
-Status run(const Arguments& a, const Output& output) {
+// `ns`: wall-clock time of the forward pass.
+Status run(const Arguments& a, const Output& output, std::int64_t& ns) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
   SS_ASSIGN(const auto fetches, parseFetches(a.fetch));
   for (const auto& [value, file] : fetches) SS_TRY(checkPlace("fetch", file));
@@ -92,7 +94,9 @@ Status run(const Arguments& a, const Output& output) {
   for (const auto& [value, file] : fetches) names.push_back(value);
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
+  const auto begin = std::chrono::steady_clock::now();
   SS_ASSIGN(const auto outputs, runForward(*session, names));
+  ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     const auto& [name, tensor] = outputs[k];
     if (!tensor.valid()) continue;
@@ -137,8 +141,9 @@ Command runCommand() {
   command.run = [a] {
     const Output output(a->json);
     if (const auto wrong = usageError(a->shared, a->fetch)) return *wrong;
-    if (Status status = run(*a, output); !status) return report(status.error());
-    if (a->json) output.finished(1, 0);
+    std::int64_t ns = 0;
+    if (Status status = run(*a, output, ns); !status) return report(status.error());
+    if (a->json) output.finished(1, ns);
     return kSuccess;
   };
   return command;

@@ -86,7 +86,9 @@ const std::vector<ActionEntry>& Actions::table() {
       {"compare_other", "Tools", "Compare with another project…", "", "", "Takes run B from another project file"},
       {"determinism", "Tools", "Check determinism", "", "", "The verdict on every node, with the reason"},
       {"alerts_clear", "Tools", "Clear alerts", "", "", "Empty the list of alerts; the project keeps them"},
-      {"keys", "Tools", "Keys", "?; F1", "info", "All keys"},
+      {"guide", "Help", "Guide", "", "info", "Journeys, views and what the numbers mean, with search; needs no network"},
+      {"guide_here", "Help", "Guide: this view", "F1", "", "The page of the guide about the view with the keyboard"},
+      {"keys", "Help", "Keys", "?", "", "All keys"},
   };
   return kTable;
 }

@@ -14,7 +14,7 @@ namespace stepscope {
 
 struct ActionEntry {
   const char* id;     // object name
-  const char* group;  // "File", "Run", "Select", "View", "Tools": menu and heading in the key help
+  const char* group;  // "File", "Run", "Select", "View", "Tools", "Help": menu and heading in the key help
   const char* text;
   const char* shortcut;  // portable form, several separated by "; "
   const char* icon;      // of views/common/icons.h; empty none

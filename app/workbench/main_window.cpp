@@ -42,6 +42,7 @@ MainWindow::MainWindow(bool remember)
       files_(settings_, store_),
       history_(parts_, [this](const Layout& layout) { layouts_.arrange(layout); }),
       toolbarFacts_(parts_, *toolbar_),
+      modelMemory_(parts_, toolbarFacts_, settings_),
       layouts_(parts_, *toolbar_, settings_, history_),
       notices_(parts_, history_),
       deaths_(parts_),
@@ -53,8 +54,8 @@ MainWindow::MainWindow(bool remember)
       opening_(parts_, questions_, files_, *middle_, *pages_),
       recordingWiring_(parts_, files_, remember),
       return_(parts_, opening_,
-              {[this] { return layouts_.present(); }, [this](const Layout& layout) { layouts_.arrange(layout); }},
-              remember) {
+              {[this] { return layouts_.present(); }, [this](const Layout& layout) { layouts_.arrange(layout); }}, remember),
+      guide_(parts_, *middle_, *pages_) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Stepscope"));
   setAcceptDrops(true);
@@ -107,7 +108,7 @@ View* MainWindow::makeView(const QString& id) {
     // Whenever it is made: not only views of the layout that the window opens with remember what they showed.
     if (settings_.remember()) {
       const SettingsReader settings = settings_.read();
-      const QString key = QStringLiteral("view/") + id, state = settings.text(key);
+      const QString key = QStringLiteral("view/") + id, state = modelMemory_.stateFor(id, settings.text(key));
       view->restoreState(state);
       if (!state.isEmpty() && view->saveState() != state)
         settings.refuse(key, format::visible(state.left(40)), tr("the state of the view"));
@@ -222,7 +223,7 @@ void MainWindow::updateActions() {
 void MainWindow::remember() {
   if (!settings_.remember()) return;
   settings_.set(QStringLiteral("geometry"), saveGeometry());
-  layouts_.remember();
+  layouts_.remember(), modelMemory_.remember();
   for (const ViewEntry& entry : viewList()) {
     const QString id = QString::fromLatin1(entry.id);
     if (const View* view = board_->find(id)) settings_.set(QStringLiteral("view/") + id, view->saveState());

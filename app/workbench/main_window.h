@@ -8,8 +8,10 @@
 #include "app/workbench/actions.h"
 #include "app/workbench/build_death_notice.h"
 #include "app/workbench/change_history.h"
+#include "app/workbench/guide_wiring.h"
 #include "app/workbench/lab_wiring.h"
 #include "app/workbench/layout_keeper.h"
+#include "app/workbench/model_memory.h"
 #include "app/workbench/model_opening.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
@@ -113,6 +115,7 @@ class MainWindow : public QMainWindow {
   RecentFiles files_;
   ChangeHistory history_;
   ToolbarFacts toolbarFacts_;
+  ModelMemory modelMemory_;
   LayoutKeeper layouts_;
   SessionNotices notices_;
   BuildDeathNotice deaths_;
@@ -124,6 +127,7 @@ class MainWindow : public QMainWindow {
   ModelOpening opening_;
   RecordingWiring recordingWiring_;
   ReturnPath return_;
+  GuideWiring guide_;
 };
 
 }  // namespace stepscope

@@ -3,6 +3,7 @@
 
 #include <QBoxLayout>
 #include <QFileInfo>
+#include <QPointer>
 #include <QTimer>
 #include <algorithm>
 
@@ -13,6 +14,7 @@
 #include "app/workbench/recent_files.h"
 #include "app/workbench/recording.h"
 #include "app/workbench/session.h"
+#include "app/workbench/side_room.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -113,6 +115,21 @@ void ModelOpening::closeSetUp() {
   for (auto* dialog : parts_.window.findChildren<SetUpDialog*>()) dialog->close();
 }
 
+// The worker knows what can be set; a dialog that is gone when it answers needs nothing.
+void ModelOpening::offerMore(SetUpDialog& dialog) {
+  if (!store_.options().empty()) return dialog.offerMore(store_.options());
+  if (!session_.client().alive()) return;
+  snapshot::Request request;
+  request.mutable_options();
+  session_.client().request(
+      std::move(request), tr("reading the options"),
+      [shown = QPointer<SetUpDialog>(&dialog)](const Delivery& d) {
+        if (!shown || !d.response->has_options()) return;
+        shown->offerMore({d.response->options().options().begin(), d.response->options().options().end()});
+      },
+      true);
+}
+
 SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
   closeSetUp();
   auto* dialog = new SetUpDialog(model, before, &parts_.window);
@@ -136,12 +153,10 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
   dialog->setWindowFlags(Qt::Widget);
   dialog->setFixedWidth(std::min(parts_.window.width() * 11 / 20, 58 * Metrics::current().unit));
   middle_.addWidget(dialog);
-  pages_.setMinimumWidth(1);  // the views give way; without the set-up they have their own least width again
-  connect(dialog, &QObject::destroyed, &pages_, [this] {
-    if (parts_.window.findChildren<SetUpDialog*>().isEmpty()) pages_.setMinimumWidth(0);
-  });
+  giveWay(pages_, *dialog);
   dialog->show();
   dialog->setFocus();
+  offerMore(*dialog);
   return dialog;
 }
 

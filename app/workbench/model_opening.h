@@ -43,6 +43,7 @@ class ModelOpening : public QObject {
  private:
   void connectPeek();
   void closeSetUp();
+  void offerMore(SetUpDialog& dialog);
   SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
 
   WindowParts parts_;

@@ -42,6 +42,7 @@ PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* paren
     connect(groups_[i], &PanelGroup::viewDropped, this, &PanelBoard::move);
     connect(groups_[i], &PanelGroup::tabMenuWanted, this, &PanelBoard::openTabMenu);
     connect(groups_[i], &PanelGroup::frontChanged, this, &PanelBoard::activeViewChanged);
+    connect(groups_[i], &PanelGroup::helpWanted, this, &PanelBoard::helpWanted);
   }
   centre_->addWidget(group(Area::kCentre));
   centre_->addWidget(group(Area::kCentreRight));

@@ -41,6 +41,7 @@ class PanelBoard : public QWidget {
  signals:
   void changed();
   void activeViewChanged();
+  void helpWanted(const QString& id);  // of a view
   // The user moved or closed a view; `before` is the arrangement it was taken from.
   void rearranged(const stepscope::Layout& before);
 

@@ -120,6 +120,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
       header_(new HeaderLine),
       tabs_(new PanelTabs),
       text_(new QLabel),
+      help_(new HelpButton),
       pages_(new QStackedWidget) {
   setAcceptDrops(true);
   setMinimumSize(120, 60);
@@ -132,14 +133,17 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
   headerLayout_->addWidget(tabs_, 0, Qt::AlignBottom);
   headerLayout_->addStretch(1);
   headerLayout_->addWidget(text_);
+  headerLayout_->addWidget(help_);
   text_->setProperty("role", "faint");
   text_->setTextFormat(Qt::PlainText);
   text_->setFont(smallFont());
   text_->setMinimumWidth(0);
   text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   text_->setAlignment(Qt::AlignRight | Qt::AlignVCenter);
-  text_->installEventFilter(this);  // its place changes with the tabs and the controls, not only with the panel
+  header_->installEventFilter(this);
+  text_->installEventFilter(this);  // its place changes with the tabs and the controls too
   headerLayout_->setStretchFactor(text_, 2);
+  connect(help_, &QToolButton::clicked, this, [this] { emit helpWanted(frontId()); });
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -226,12 +230,9 @@ View* PanelGroup::frontView() const {
 }
 
 bool PanelGroup::bringToFront(const QString& id) {
-  for (int i = 0; i < tabs_->count(); ++i) {
-    if (tabs_->tabData(i).toString() != id) continue;
-    tabs_->setCurrentIndex(i);
-    return true;
-  }
-  return false;
+  const auto tab = static_cast<int>(ids().indexOf(id));
+  if (tab >= 0) tabs_->setCurrentIndex(tab);
+  return tab >= 0;
 }
 
 void PanelGroup::showFront(int tab) {
@@ -250,15 +251,23 @@ void PanelGroup::updateHeader() {
     }
     extra_ = wanted;
     if (extra_) {
-      headerLayout_->addWidget(extra_);
-      extra_->show();
+      headerLayout_->insertWidget(headerLayout_->indexOf(help_), extra_);
     }
   }
   const QString text = view ? view->headerText() : QString();
+  help_->setView(view ? view->title() : QString());
   text_->setToolTip(text.toHtmlEscaped());
   fullText_ = text;
+  fitExtra();
   headerLayout_->activate();
   fitText();
+}
+
+void PanelGroup::fitExtra() {
+  if (!extra_) return;  // too narrow for the controls: the tab counts, not half of a control
+  const int others =
+      tabs_->tabSizeHint(std::max(0, tabs_->currentIndex())).width() + help_->width() + Metrics::current().unit;
+  extra_->setVisible(extra_->sizeHint().width() + others <= header_->width());
 }
 
 // The least important part of a header is its end; what does not fit whole is left out, and stands in the tooltip.
@@ -272,6 +281,7 @@ void PanelGroup::fitText() {
 }
 
 bool PanelGroup::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == header_ && event->type() == QEvent::Resize) fitExtra();
   if (watched == text_ && (event->type() == QEvent::Resize || event->type() == QEvent::FontChange)) fitText();
   return QWidget::eventFilter(watched, event);
 }

@@ -7,6 +7,7 @@
 #include <QTabBar>
 #include <QWidget>
 
+#include "app/workbench/help_button.h"
 #include "app/workbench/layouts.h"
 #include "views/common/view.h"
 
@@ -68,6 +69,7 @@ class PanelGroup : public QWidget {
   void viewDropped(const QString& id, stepscope::Area area);
   void tabMenuWanted(const QString& id, const QPoint& globalPos);
   void frontChanged();
+  void helpWanted(const QString& id);  // of the view in front
 
  protected:
   void dragEnterEvent(QDragEnterEvent* event) override;
@@ -78,6 +80,7 @@ class PanelGroup : public QWidget {
   void showFront(int tab);
   void updateHeader();
   void fitText();
+  void fitExtra();
   ViewFrame* frameAt(int tab) const;
 
   Area area_;
@@ -87,6 +90,7 @@ class PanelGroup : public QWidget {
   QLabel* text_;
   QString fullText_;
   QWidget* extra_ = nullptr;
+  HelpButton* help_;
   QStackedWidget* pages_;
 };
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/recent_files.h"
 
-#include <QCoreApplication>
 #include <QCryptographicHash>
-#include <QDir>
 #include <QFileInfo>
 #include <QSettings>
 #include <utility>
 #include <vector>
 
 #include "app/workbench/capture_settings.h"
+#include "app/workbench/sample_list.h"
 #include "views/common/snapshot_store.h"
 
 namespace stepscope {
@@ -60,16 +59,7 @@ void RecentFiles::list() {
       if (QFileInfo::exists(path)) files.push_back({path, {}, false});
     }
   }
-  // Beside the program when it runs from a build, in the data folder when it is installed.
-  const QDir here(QCoreApplication::applicationDirPath());
-  for (const QString& place : {QStringLiteral("../../../app/samples"), QStringLiteral("../../app/samples"),
-                               QStringLiteral("../share/stepscope/samples")}) {
-    const QDir folder(here.filePath(place));
-    for (const QFileInfo& sample : folder.entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot, QDir::Name)) {
-      const QStringList models = QDir(sample.filePath()).entryList({QStringLiteral("*.onnx")}, QDir::Files, QDir::Name);
-      if (!models.isEmpty()) files.push_back({QDir::cleanPath(sample.filePath() + '/' + models.first()), {}, true});
-    }
-  }
+  for (const Sample& sample : samples()) files.push_back({sample.path, sample.detail, true});
   store_.project().setFiles(std::move(files));
 }
 

@@ -36,7 +36,7 @@ void WindowMenus::addLayouts() {
 
 QMenu* WindowMenus::mainMenu() {
   auto* main = new QMenu(&parts_.window);
-  for (const char* group : {"File", "Run", "Select", "View", "Views", "Tools"}) {
+  for (const char* group : {"File", "Run", "Select", "View", "Views", "Tools", "Help"}) {
     QMenu* menu = main->addMenu(tr(group));
     menu->setToolTipsVisible(true);  // they say what an action that is not offered waits for
     for (QAction* action : parts_.actions.all()) {

@@ -69,10 +69,10 @@ Result<std::filesystem::path> findPlugin(const std::string& file, const std::vec
       if (const std::filesystem::path path = std::filesystem::path(folder) / name;
           std::filesystem::is_regular_file(path, error))
         return std::filesystem::canonical(path, error);
-  // Those that come with the program lie beside it.
-  if (const auto path = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / (file + ".so");
-      std::filesystem::is_regular_file(path, error))
-    return path;
+  // Those that come with the program lie beside it in a build, and in ../lib/stepscope/plugins where it is installed.
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const std::filesystem::path& folder : {here, here.parent_path() / "lib" / "stepscope" / "plugins"})
+    if (const auto path = folder / (file + ".so"); std::filesystem::is_regular_file(path, error)) return path;
   return fail(
       ErrorCode::kNotFound,
       fmt::format("plugin '{}': no such file, nor in plugin.path '{}'; expected a shared library", file, joined(folders)));

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/build/builder.h"
 #include "engine/build/snapshots.h"
+#include "engine/lab/option_proof.h"
 #include "engine/profile/roofline.h"
 #include "engine/train/fit_dims.h"
 
@@ -117,6 +120,8 @@ const std::vector<ParameterChoice>& Session::parameters() const {
 
 std::vector<snapshot::Option> Session::optionList() const {
   std::vector<snapshot::Option> list;
+  std::vector<std::string> waiting;
+  if (pending_) waiting = changedOptions(options_, *pending_, registry().options());
   for (const OptionInfo& info : registry().options()) {
     snapshot::Option option;
     const std::string name(info.name);
@@ -132,6 +137,8 @@ std::vector<snapshot::Option> Session::optionList() const {
     if (built())
       if (const auto effect = stepper().effects().find(name); effect != stepper().effects().end())
         option.set_effect(effect->second);
+    if (std::find(waiting.begin(), waiting.end(), name) != waiting.end())
+      option.set_effect("pending: from the next step on");
     list.push_back(std::move(option));
   }
   return list;

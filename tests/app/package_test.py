@@ -43,6 +43,22 @@ class Package(unittest.TestCase):
         needed = run("readelf", "-d", self.bin / "stepscope").stdout
         self.assertNotIn("RUNPATH", needed, "of the build folder")
 
+    def test_the_plugin_that_comes_with_it_is_found_by_its_name(self):
+        self.assertTrue((self.root / "lib/stepscope/plugins/python_host.so").is_file())
+        told = run(self.bin / "stepscope", "options", "--json", "--plugin", "python_host", cwd=self.folder.name)
+        self.assertEqual(told.returncode, 0, told.stderr)
+        missing = run(self.bin / "stepscope", "options", "--plugin", "no_such_plugin", cwd=self.folder.name)
+        self.assertEqual(missing.returncode, 2, missing.stdout)
+        self.assertIn("no such file", missing.stderr)
+        checked = run(self.bin / "stepscope", "plugin", "check", self.root / "lib/stepscope/plugins/python_host.so")
+        self.assertIn("Aten", checked.stdout + checked.stderr)
+
+    def test_every_sample_is_installed(self):
+        samples = self.share / "stepscope" / "samples"
+        for name in ("language_model", "digits", "nan", "padding", "too_large"):
+            self.assertTrue((samples / name / "model.onnx").is_file(), name)
+        self.assertEqual(run(self.bin / "stepscope", "inspect", samples / "two_runs" / "two_runs.stepscope").returncode, 0)
+
     def test_the_window_opens_an_installed_sample(self):
         window = self.bin / "stepscope-workbench"
         if not window.exists():

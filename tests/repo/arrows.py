@@ -22,7 +22,7 @@ BETWEEN = [
 # Inside a folder, from the bottom to the top. A part includes only parts of the lines above it and itself; parts of one line do
 # not include each other. "." is the files that lie in the folder itself, "*" every part that no line names.
 INSIDE = {
-    "app": [".", "*"],
+    "app": [".", "guide", "*"],
     "engine": [
         "snapshot", "ir", "data", "onnx", "ops", "passes", "autodiff", "plan", "recompute", "exec", "profile", "state", "build",
         "plugin", "step", "lab", "train", "wire",

@@ -7,7 +7,7 @@ SOURCES = {".h", ".cpp", ".cu", ".cuh"}
 NAMED = SOURCES | {".py", ".proto", ".cmake", ".c", ".sh", ".sql"}
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*|__init__")
 # Sources that link Qt are GPL; the others are Apache-2.0.
-GPL_FOLDERS = ("views/", "app/workbench/", "tests/bench/views_bench", "tests/fuzz/tst_", "tests/views/", "tests/views_drawing/", "tests/workbench/")
+GPL_FOLDERS = ("views/", "app/guide/", "app/workbench/", "tests/bench/views_bench", "tests/fuzz/tst_", "tests/views/", "tests/views_drawing/", "tests/workbench/")
 GPL, APACHE = "GPL-3.0-or-later", "Apache-2.0"
 LICENCE = re.compile(r"SPDX-License-Identifier: (\S+)")
 

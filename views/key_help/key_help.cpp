@@ -16,9 +16,10 @@ KeyHelp::KeyHelp(const QList<QAction*>& actions, QWidget* parent) : QDialog(pare
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(m.unit, m.unit, m.unit, m.unit);
   layout->setSpacing(m.unit);
-  const QList<QStringList> columns = {{QStringLiteral("Run"), QStringLiteral("Tools")},
-                                      {QStringLiteral("Select"), QStringLiteral("View")},
-                                      {QStringLiteral("File"), QStringLiteral("Layouts"), QStringLiteral("Timeline")}};
+  const QList<QStringList> columns = {
+      {QStringLiteral("Run"), QStringLiteral("Tools")},
+      {QStringLiteral("Select"), QStringLiteral("View")},
+      {QStringLiteral("File"), QStringLiteral("Layouts"), QStringLiteral("Timeline"), QStringLiteral("Help")}};
   for (const QStringList& groups : columns) {
     auto* page = new Details;
     page->begin(12);

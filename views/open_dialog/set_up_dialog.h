@@ -16,9 +16,9 @@
 #include "views/common/row_table.h"
 #include "views/common/snapshot_store.h"
 
-class QFormLayout;
-
 namespace stepscope {
+
+class MoreSettings;
 
 class SetUpDialog : public QDialog {
   Q_OBJECT
@@ -33,6 +33,8 @@ class SetUpDialog : public QDialog {
   void showProblem(const QString& text, const QString& setting);
   // The model can be looked at without a build, in place of the one that is open.
   void offerLook();
+  // What can be set besides: a page of fields made of the options' metadata. Once.
+  void offerMore(const std::vector<snapshot::Option>& options);
 
  signals:
   void lookWanted();
@@ -46,13 +48,8 @@ class SetUpDialog : public QDialog {
 
  private:
   // The index of a page that is filled when it is first shown.
-  int addPage(QTabWidget* tabs, const QString& title, QWidget* (SetUpDialog::*make)());
-  QWidget* inputsPage();
-  QWidget* parametersPage();
-  QWidget* operatorsPage();
-  QWidget* problemsPage();
+  int addPage(QTabWidget* tabs, const QString& title, QWidget* (*make)(const snapshot::ModelInfo& model));
   QWidget* trainingPage(const snapshot::Configure& before);
-  QWidget* tablePage(std::vector<TableColumn> columns, std::vector<TableRow> rows);
   void chooseData();
   void update();
   void proposeFunction();
@@ -72,8 +69,11 @@ class SetUpDialog : public QDialog {
   QPushButton* proposed_;  // takes the proposed data back
   QPushButton* build_ = nullptr;
   QDialogButtonBox* buttons_ = nullptr;
+  QTabWidget* tabs_ = nullptr;
+  MoreSettings* more_ = nullptr;
   QLabel* refusal_ = nullptr;  // beside a field
   QString refused_;            // what is told below all fields
+  QString asked_;              // the setting at fault while no field shows it
   bool chosenFunction_ = false;
 };
 

@@ -13,6 +13,7 @@
 #include "views/common/format.h"
 #include "views/common/text_line.h"
 #include "views/common/tokens.h"
+#include "views/options/switch_delegate.h"
 
 namespace stepscope {
 namespace {
@@ -78,7 +79,7 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     : TablePanel(
           context, QStringLiteral("options"), tr("Optimisations"),
           {{tr("Option"), tr("Name, as for --set NAME=VALUE"), false, 13},
-           {tr("Value"), tr("Present value; double-click or Enter switches"), false, 5},
+           {tr("Value"), tr("Present value; a click on a switch turns it, Enter goes to the next value"), false, 7},
            {tr("Set by"), tr("Who set it: default, command line, project, window"), false, 7},
            {tr("Group"), tr("What it changes"), false, 5},
            {tr("Effect"), tr("What it changed in this build: nodes, bytes, time"), false, 14},
@@ -152,6 +153,14 @@ OptionsView::OptionsView(const ViewContext& context, QWidget* parent)
     if (!filling_ && o && text != QString::fromStdString(o->value()))
       emit wishes().setOption(QString::fromStdString(o->name()), text);
   };
+  auto* switches = new SwitchDelegate(*table(), 1, [this](const QModelIndex& at) {
+    const int key = at.data(RowTableModel::kKeyRole).toInt();
+    const auto& all = store().options();
+    if (key < 0 || static_cast<std::size_t>(key) >= all.size()) return -1;
+    const auto& value = all[static_cast<std::size_t>(key)].value();
+    return all[static_cast<std::size_t>(key)].choices_size() != 2 ? -1 : value == "on" ? 1 : value == "off" ? 0 : -1;
+  });
+  connect(switches, &SwitchDelegate::turned, this, [this](const QModelIndex&) { activated(chosenRow()); });
   connect(value_, &QComboBox::textActivated, this, send);
   connect(reset_, &QPushButton::clicked, this, [this, send] {
     if (const auto* o = option(chosenRow())) send(QString::fromStdString(o->default_value()));

@@ -165,7 +165,16 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   auto* page = new QVBoxLayout(middle);
   page->setContentsMargins(0, 0, 0, 0);
   page->setSpacing(qRound(0.6 * m.unit));
-  page->addWidget(title);
+  auto* guide = new QPushButton(tr("Guide (F1)"));
+  guide->setObjectName(QStringLiteral("start_guide"));
+  guide->setIcon(icon(QStringLiteral("info")));
+  guide->setToolTip(tr("Journeys with samples, a page per view, what the numbers mean; needs no network"));
+  connect(guide, &QPushButton::clicked, this, [this] { emit wishes().command(QStringLiteral("guide")); });
+  auto* top = new QHBoxLayout;
+  top->addWidget(title);
+  top->addStretch(1);
+  top->addWidget(guide, 0, Qt::AlignBottom);
+  page->addLayout(top);
   page->addWidget(about);
   page->addSpacing(m.unit);
   page->addLayout(columns, 1);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/model_memory.h"
+
+#include <algorithm>
+
+#include "app/workbench/panel_board.h"
+#include "app/workbench/session.h"
+#include "app/workbench/toolbar_facts.h"
+#include "app/workbench/window_settings.h"
+
+namespace stepscope {
+namespace {
+
+const QString kModelKey = QStringLiteral("view_model");
+// Views whose state names parts of a model.
+const QStringList kOfAModel = {QStringLiteral("graph"),   QStringLiteral("instructions"), QStringLiteral("model"),
+                               QStringLiteral("buffers"), QStringLiteral("options"),      QStringLiteral("value_history")};
+
+}  // namespace
+
+ModelMemory::ModelMemory(const WindowParts& parts, ToolbarFacts& breaks, WindowSettings& settings)
+    : parts_(parts), breaks_(breaks), settings_(settings) {
+  if (settings_.remember()) model_ = stored_ = settings_.read().text(kModelKey);
+  connect(&parts_.session, &Session::modelInspected, this, [this] { changeTo(parts_.session.modelPath()); });
+}
+
+QString ModelMemory::stateFor(const QString& view, const QString& stored) const {
+  return !kOfAModel.contains(view) || model_ == stored_ ? stored : kept_.value(model_).views.value(view);
+}
+
+void ModelMemory::remember() { settings_.set(kModelKey, stored_ = model_); }
+
+bool ModelMemory::breaksOn(int condition) const {
+  const auto& all = parts_.store.breakpoints();
+  return std::any_of(all.begin(), all.end(),
+                     [condition](const auto& b) { return b.condition_case() == condition && b.enabled(); });
+}
+
+void ModelMemory::changeTo(const QString& model) {
+  if (model.isEmpty() || model == model_) return;
+  if (!model_.isEmpty()) {
+    Kept& before = kept_[model_];
+    before.nan = breaksOn(snapshot::Breakpoint::kNan);
+    before.inf = breaksOn(snapshot::Breakpoint::kNewInf);
+    for (const QString& id : kOfAModel)
+      if (const View* view = parts_.board.find(id)) before.views[id] = view->saveState();
+    const Kept now = kept_.value(model);
+    for (const QString& id : kOfAModel)
+      if (View* view = parts_.board.find(id)) view->restoreState(now.views.value(id));
+    if (breaksOn(snapshot::Breakpoint::kNan) != now.nan || breaksOn(snapshot::Breakpoint::kNewInf) != now.inf)
+      breaks_.setBreakOn(now.nan, now.inf);
+  }
+  model_ = model;
+}
+
+}  // namespace stepscope

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Small things that a window has to get right: what belongs to a model, switches, what waits for the next step, settings
+// that are made of the options' metadata.
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTest>
+
+#include "tests/workbench/window_driver.h"
+#include "views/common/tokens.h"
+#include "views/open_dialog/more_settings.h"
+#include "views/open_dialog/set_up_dialog.h"
+
+using namespace stepscope;
+
+namespace {
+
+bool breaksOn(WindowDriver& w, int condition) {
+  const auto& all = w->store().breakpoints();
+  return std::any_of(all.begin(), all.end(), [&](const auto& b) { return b.condition_case() == condition && b.enabled(); });
+}
+
+const snapshot::Option* optionOf(WindowDriver& w, const char* name) {
+  for (const auto& o : w->store().options())
+    if (o.name() == name) return &o;
+  return nullptr;
+}
+
+}  // namespace
+
+class SmallThingsTest : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void initTestCase() {
+    qputenv("STEPSCOPE_WORKER", REAL_WORKER);
+    applyTheme(*qApp, Theme::kLight);
+  }
+
+  // Another model begins with its own, or with none; the first one has its own again.
+  void heatFiltersAndBreaksBelongToAModel() {
+    using B = snapshot::Breakpoint;
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY(w.view(QStringLiteral("graph")));
+    auto* heat = w->findChild<QComboBox*>(QStringLiteral("graph_heat"));  // it stands in the header of the panel
+    auto* filter = w.view(QStringLiteral("instructions"))->findChild<QLineEdit*>();
+    QVERIFY(heat);
+    QVERIFY(filter);
+    QVERIFY(w.loop().wait([&] { return breaksOn(w, B::kNan) && breaksOn(w, B::kNewInf); }));
+    w.loop().act([&] {
+      heat->setCurrentIndex(1);
+      filter->setText(QStringLiteral("op:Gemm"));
+    });
+    std::vector<B> nanAlone = w->store().breakpoints();
+    std::erase_if(nanAlone, [](const B& b) { return b.condition_case() != B::kNan; });
+    w.loop().act([&] { w->session().setBreakpoints(nanAlone); });
+    QVERIFY(w.settled());
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    QCOMPARE(heat->currentIndex(), 0);
+    QCOMPARE(filter->text(), QString());
+    QVERIFY2(breaksOn(w, B::kNan) && breaksOn(w, B::kNewInf), "another model breaks on both");
+    w.loop().act([&] { filter->setText(QStringLiteral("op:MatMul")); });
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QCOMPARE(heat->currentIndex(), 1);
+    QCOMPARE(filter->text(), QStringLiteral("op:Gemm"));
+    QVERIFY(breaksOn(w, B::kNan) && !breaksOn(w, B::kNewInf));
+    // A new set-up of the same model leaves all of it.
+    QVERIFY_DONE(w.act("new_run"), w);
+    QVERIFY(w.loop().wait([&] { return w->session().built() && !w->session().busy(); }));
+    QCOMPARE(filter->text(), QStringLiteral("op:Gemm"));
+    QVERIFY(!breaksOn(w, B::kNewInf));
+  }
+
+  // One click turns a switch; a double click is no second turn; what the next step takes says so until then.
+  void aClickTurnsASwitch() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
+    QVERIFY_DONE(w.act("step"), w);
+    View* view = w.view(QStringLiteral("options"));
+    auto* table = view->findChild<QTableView*>();
+    const auto rowOf = [&](const char* name) {
+      for (int r = 0; r < table->model()->rowCount(); ++r)
+        if (table->model()->index(r, 0).data().toString() == QLatin1String(name)) return r;
+      return -1;
+    };
+    QVERIFY(w.loop().wait([&] { return rowOf("memory.inplace") >= 0; }));
+    const auto place = [&](const char* name, int column) {
+      const QModelIndex at = table->model()->index(rowOf(name), column);
+      table->scrollTo(at);
+      return table->visualRect(at).center();
+    };
+    w.loop().act([&] { QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, place("memory.inplace", 1)); });
+    QVERIFY(w.settled());
+    QCOMPARE(QString::fromStdString(optionOf(w, "memory.inplace")->value()), QStringLiteral("off"));
+    QVERIFY(w.loop().wait([&] { return rowOf("memory.inplace") >= 0; }));
+    const QPoint at = place("memory.inplace", 1);
+    w.loop().act([&] {
+      QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, at);
+      QTest::mouseDClick(table->viewport(), Qt::LeftButton, {}, at);
+    });
+    QVERIFY(w.settled());
+    QCOMPARE(QString::fromStdString(optionOf(w, "memory.inplace")->value()), QStringLiteral("on"));
+    // A click on another column turns nothing.
+    w.loop().act([&] { QTest::mouseClick(table->viewport(), Qt::LeftButton, {}, place("memory.inplace", 0)); });
+    QVERIFY(w.settled());
+    QCOMPARE(QString::fromStdString(optionOf(w, "memory.inplace")->value()), QStringLiteral("on"));
+    w.picture(QStringLiteral("switches"));
+
+    // In the middle of a step another rate has to wait.
+    w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("lr"), QStringLiteral("0.5")); });
+    QVERIFY(w.settled());
+    QVERIFY2(optionOf(w, "lr")->effect().find("pending") != std::string::npos, optionOf(w, "lr")->effect().c_str());
+    const auto shown = [&] { return table->model()->index(rowOf("lr"), 4).data().toString(); };
+    QVERIFY(w.loop().wait([&] { return shown().contains(QStringLiteral("pending")); }));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    QVERIFY_DONE(w.act("step"), w);
+    QVERIFY(w.loop().wait([&] { return !shown().contains(QStringLiteral("pending")); }));
+    QCOMPARE(QString::fromStdString(optionOf(w, "lr")->value()), QStringLiteral("0.5"));
+  }
+
+  // Betas, schedule, groups and padding: fields made of the metadata; what is refused stands below its field.
+  void theSetUpHasEverySettingOfTheTraining() {
+    WindowDriver w({1600, 1000});
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    QVERIFY(w.loop().wait([&] { return dialog->findChild<MoreSettings*>() != nullptr; }));
+    const auto line = [](SetUpDialog& form, const char* name) {
+      return form.findChild<QLineEdit*>(QStringLiteral("set_up_more_") + QLatin1String(name));
+    };
+    for (const char* name : {"betas", "eps", "warmup-steps", "total-steps", "group", "pad", "padding", "loss-scale"}) {
+      QVERIFY2(line(*dialog, name), name);
+      QVERIFY2(!line(*dialog, name)->toolTip().isEmpty(), name);
+    }
+    auto* schedule = dialog->findChild<QComboBox*>(QStringLiteral("set_up_more_lr-schedule"));
+    QVERIFY(schedule && schedule->currentText() == u"constant" && schedule->findText(QStringLiteral("cosine")) > 0);
+    QVERIFY2(!dialog->findChild<QWidget*>(QStringLiteral("set_up_more_lr")), "it has its field on the first page");
+    const auto built = [&] { return w->session().built() && !w->session().busy(); };
+    const auto press = [&](SetUpDialog* form) {
+      w.loop().act([form] { form->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    };
+    // Nothing is told that nobody chose.
+    const snapshot::Configure proposed = dialog->configuration();
+    for (const auto& s : proposed.settings()) QVERIFY2(s.name() != "betas" && s.name() != "eps", s.name().c_str());
+    line(*dialog, "betas")->setText(QStringLiteral("0.9"));
+    press(dialog);
+    SetUpDialog* again = nullptr;
+    QVERIFY(w.loop().wait([&] {
+      for (auto* d : w->findChildren<SetUpDialog*>())
+        if (d->isVisible() && d->findChild<QLabel*>(QStringLiteral("set_up_refusal"))) again = d;
+      return again != nullptr;
+    }));
+    QVERIFY(w.settled());
+    auto* reason = again->findChild<QLabel*>(QStringLiteral("set_up_refusal"));
+    QVERIFY2(reason->isVisible() && reason->text().contains(QStringLiteral("betas")), qPrintable(reason->text()));
+    w.picture(QStringLiteral("more-refused"));
+    again->findChild<QComboBox*>(QStringLiteral("set_up_more_lr-schedule"))->setCurrentText(QStringLiteral("cosine"));
+    line(*again, "total-steps")->setText(QStringLiteral("10"));
+    line(*again, "betas")->setText(QStringLiteral("0.8,0.95"));
+    line(*again, "group")->setText(QStringLiteral("wte:lr=0.01; bias:weight_decay=0"));
+    press(again);
+    QVERIFY2(w.loop().wait(built), qPrintable(w->notice().text()));
+    QVERIFY(w.settled());
+    QCOMPARE(QString::fromStdString(optionOf(w, "lr-schedule")->value()), QStringLiteral("cosine"));
+    QCOMPARE(QString::fromStdString(optionOf(w, "betas")->value()), QStringLiteral("0.8,0.95"));
+    int groups = 0;
+    const snapshot::Configure used = w->session().configuration();
+    for (const auto& s : used.settings()) groups += s.name() == "group";
+    QCOMPARE(groups, 2);
+    // And they are there again.
+    w.loop().act([&] { w->actions()[QStringLiteral("configure")]->trigger(); });
+    SetUpDialog* third = nullptr;
+    QVERIFY(w.loop().wait([&] {
+      for (auto* d : w->findChildren<SetUpDialog*>())
+        if (d->isVisible() && d->findChild<MoreSettings*>()) third = d;
+      return third != nullptr;
+    }));
+    QCOMPARE(line(*third, "group")->text(), QStringLiteral("wte:lr=0.01; bias:weight_decay=0"));
+    QCOMPARE(line(*third, "betas")->text(), QStringLiteral("0.8,0.95"));
+  }
+};
+
+QTEST_MAIN(SmallThingsTest)
+#include "tst_small_things.moc"

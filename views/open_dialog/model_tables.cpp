@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/open_dialog/model_tables.h"
+
+#include <QHeaderView>
+#include <QSortFilterProxyModel>
+#include <utility>
+
+#include "views/common/format.h"
+#include "views/common/row_table.h"
+
+namespace stepscope {
+namespace {
+
+template <typename Repeated>
+QString dimsText(const Repeated& dims) {
+  return format::shapeOf(dims);
+}
+
+QWidget* table(std::vector<TableColumn> columns, std::vector<TableRow> rows) {
+  auto* view = new RowTableView;
+  auto* rowModel = new RowTableModel(columns, view);
+  auto* proxy = new QSortFilterProxyModel(view);
+  proxy->setSourceModel(rowModel);
+  proxy->setSortRole(RowTableModel::kSortRole);
+  rowModel->setRows(std::move(rows));
+  view->setModel(proxy);
+  view->setSortingEnabled(true);
+  view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+  proxy->sort(-1);
+  view->sizeColumns(columns);
+  return view;
+}
+
+}  // namespace
+
+QWidget* inputsTable(const snapshot::ModelInfo& model) {
+  std::vector<TableRow> rows;
+  for (const auto& i : model.inputs()) {
+    TableRow row;
+    row.cells = {format::visible(i.name()), dimsText(i.dims()) + QStringLiteral(" · ") + format::visible(i.dtype()),
+                 format::visible(i.role()), format::visible(i.reason())};
+    row.cells[3].role = QStringLiteral("muted");
+    rows.push_back(row);
+  }
+  return table(
+      {{QObject::tr("Input"), QObject::tr("Name in the file; arrays of the data are named after it"), false, 14},
+       {QObject::tr("Shape, type"), QObject::tr("Extents, symbolic ones by name, and type of the elements"), false, 16},
+       {QObject::tr("Meaning"), QObject::tr("What synthetic data will hold"), false, 14},
+       {QObject::tr("Reason"), QObject::tr("How the meaning was found"), false, 14}},
+      std::move(rows));
+}
+
+QWidget* parametersTable(const snapshot::ModelInfo& model) {
+  std::vector<TableRow> rows;
+  for (const auto& p : model.parameters()) {
+    TableRow row;
+    TableCell trained(p.trained() ? QObject::tr("✓ trained") : QObject::tr("– frozen"));
+    trained.role = p.trained() ? QStringLiteral("ok") : QStringLiteral("muted");
+    TableCell reason(p.missing() ? QObject::tr("filled from the seed: its data is not there") : format::visible(p.reason()));
+    reason.role = p.missing() ? QStringLiteral("error") : QStringLiteral("muted");
+    row.cells = {format::visible(p.name()),
+                 dimsText(p.dims()) + QStringLiteral(" · ") + format::visible(p.dtype()),
+                 {format::bytes(p.bytes()), QVariant::fromValue<qint64>(p.bytes()), format::bytesExact(p.bytes())},
+                 trained,
+                 reason};
+    rows.push_back(row);
+  }
+  return table({{QObject::tr("Parameter"), QObject::tr("Name of the initializer"), false, 20},
+                {QObject::tr("Shape, type"), QObject::tr("Extents and type of the elements"), false, 14},
+                {QObject::tr("Bytes"), QObject::tr("Size in memory"), true, 6},
+                {QObject::tr("Trained"), QObject::tr("Whether the optimizer changes it"), false, 7},
+                {QObject::tr("Reason"), QObject::tr("Why it is trained or frozen"), false, 14}},
+               std::move(rows));
+}
+
+QWidget* operatorsTable(const snapshot::ModelInfo& model) {
+  std::vector<TableRow> rows;
+  for (const auto& o : model.ops()) {
+    const auto mark = [](bool yes) {
+      TableCell cell(yes ? QStringLiteral("✓") : QStringLiteral("–"));
+      cell.role = yes ? QStringLiteral("ok") : QStringLiteral("error");
+      return cell;
+    };
+    TableRow row;
+    TableCell fast = mark(o.has_fast_kernel());
+    if (!o.has_fast_kernel()) fast.role = QStringLiteral("faint");
+    row.cells = {
+        (o.domain().empty() ? QString() : format::visible(o.domain()) + QStringLiteral("::")) + format::visible(o.op()),
+        {format::count(o.count()), o.count()},
+        mark(o.has_gradient()),
+        mark(o.has_kernel()),
+        fast,
+        format::visible(o.note())};
+    rows.push_back(row);
+  }
+  return table({{QObject::tr("Operator"), QObject::tr("Domain and operator"), false, 16},
+                {QObject::tr("Count"), QObject::tr("Nodes of the model with this operator"), true, 5},
+                {QObject::tr("Gradient"), QObject::tr("There is a gradient rule"), false, 6},
+                {QObject::tr("Kernel"), QObject::tr("It can run"), false, 5},
+                {QObject::tr("Fast"), QObject::tr("There is a fast kernel beside the reference"), false, 5},
+                {QObject::tr("Note"), QObject::tr("What is special about it here"), false, 20}},
+               std::move(rows));
+}
+
+QWidget* problemsTable(const snapshot::ModelInfo& model) {
+  std::vector<TableRow> rows;
+  for (const auto& p : model.problems()) {
+    TableRow row;
+    TableCell message(format::visible(p.message()), {}, format::visible(p.message()));
+    message.role = QStringLiteral("error");
+    QString where = format::visible(p.where());
+    if (!p.source().empty()) where += QStringLiteral("  ") + format::visible(p.source());
+    row.cells = {where, message, format::visible(p.hint())};
+    rows.push_back(row);
+  }
+  return table(
+      {{QObject::tr("Where"), QObject::tr("The place in the file, and the source line where it is recorded"), false, 26},
+       {QObject::tr("Problem"), QObject::tr("What was found, and what is expected"), false, 40},
+       {QObject::tr("Hint"), QObject::tr("What helps"), false, 14}},
+      std::move(rows));
+}
+
+}  // namespace stepscope
