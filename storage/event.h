@@ -12,6 +12,7 @@
 #include "engine/snapshot/plan.pb.h"
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
+#include "storage/ledger.h"
 #include "storage/run_info.h"
 
 namespace stepscope::storage {
@@ -69,6 +70,9 @@ struct StatsTaken {
 struct TrialsDone {
   snapshot::TrialsReport report;
 };
+struct LedgerMade {
+  LedgerRecord ledger;
+};
 struct RunForgotten {
   std::int64_t run = 0;  // another one than that of the event
 };
@@ -83,8 +87,8 @@ struct Lost {
 
 // What the recorder was told, one alternative per kind of event.
 using EventBody = std::variant<RunBegan, RunNamed, RunEnded, OptionsSet, BuildBegan, PhasesDone, GraphTaken, StageTaken,
-                               PlanMade, PlanResumed, VerdictsGiven, TrialsDone, StepDone, AlertRaised, StatsTaken,
-                               RunForgotten, ViewStateSet, Lost>;
+                               PlanMade, PlanResumed, VerdictsGiven, TrialsDone, LedgerMade, StepDone, AlertRaised,
+                               StatsTaken, RunForgotten, ViewStateSet, Lost>;
 
 struct Event {
   std::int64_t run = 0;

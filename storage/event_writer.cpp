@@ -231,6 +231,22 @@ Status EventWriter::on(std::int64_t run, const TrialsDone& event) {
   return {};
 }
 
+Status EventWriter::on(std::int64_t run, const LedgerMade& event) {
+  const std::int64_t session = runs_[run].ledgers++;
+  int position = 0;
+  for (const LedgerRow& l : event.ledger.lines)
+    SS_STORE_TRY(insert("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        run, session, position++, event.ledger.step, event.ledger.signature, l.instruction, l.phase,
+                        l.module, l.op, l.label, l.source, l.flopsUseful, l.flopsPadding, l.flopsIgnored, l.flopsRecomputed,
+                        l.bytesPayload, l.bytesCast, l.bytesLayout, l.bytesCopy, l.nsKernel, l.nsGap, l.nsWaiting,
+                        l.roofNs));
+  position = 0;
+  for (const LedgerAdviceRow& a : event.ledger.advice)
+    SS_STORE_TRY(insert("INSERT INTO ledger_advice VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", run, session, position++, a.spent,
+                        a.change, a.option, a.value, a.gainNs, a.trial));
+  return {};
+}
+
 Status EventWriter::writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message) {
   int position = 0;
   for (const snapshot::Instruction& i : message.instructions())

@@ -41,7 +41,7 @@ class EventWriter {
     std::int64_t plan = 0;  // newest plan, 0 = none
     bool warmUp = true;     // the next step is the first one of its plan
     std::int64_t nextStep = 0;
-    std::int64_t trials = 0;  // sessions of them
+    std::int64_t trials = 0, ledgers = 0;  // sessions of them
     SpanThinning thinning;
   };
 
@@ -57,6 +57,7 @@ class EventWriter {
   Status on(std::int64_t run, const RunNamed& event);
   Status on(std::int64_t run, const VerdictsGiven& event);
   Status on(std::int64_t run, const TrialsDone& event);
+  Status on(std::int64_t run, const LedgerMade& event);
   Status on(std::int64_t run, const StepDone& event);
   Status on(std::int64_t run, const AlertRaised& event);
   Status on(std::int64_t run, const StatsTaken& event);

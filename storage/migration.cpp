@@ -109,6 +109,16 @@ std::span<const Migration> migrations() {
        "parameter_difference REAL, gradient_error REAL, parameter_error REAL, cosine REAL, worst TEXT NOT NULL, "
        "verdict TEXT NOT NULL, identical INTEGER NOT NULL, note TEXT NOT NULL, PRIMARY KEY (run, session, "
        "position))"},
+      {7, "what a step was spent on: tables ledger and ledger_advice",
+       "CREATE TABLE ledger (run INTEGER NOT NULL, session INTEGER NOT NULL, position INTEGER NOT NULL, step INTEGER "
+       "NOT NULL, signature TEXT NOT NULL, instruction INTEGER NOT NULL, phase TEXT NOT NULL, module TEXT NOT NULL, op "
+       "TEXT NOT NULL, label TEXT NOT NULL, source TEXT NOT NULL, flops_useful INTEGER NOT NULL, flops_padding INTEGER "
+       "NOT NULL, flops_ignored INTEGER NOT NULL, flops_recomputed INTEGER NOT NULL, bytes_payload INTEGER NOT NULL, "
+       "bytes_cast INTEGER NOT NULL, bytes_layout INTEGER NOT NULL, bytes_copy INTEGER NOT NULL, ns_kernel INTEGER NOT "
+       "NULL, ns_gap INTEGER NOT NULL, ns_waiting INTEGER NOT NULL, roof_ns REAL, PRIMARY KEY (run, session, position));"
+       "CREATE TABLE ledger_advice (run INTEGER NOT NULL, session INTEGER NOT NULL, position INTEGER NOT NULL, spent "
+       "TEXT NOT NULL, change TEXT NOT NULL, option TEXT NOT NULL, value TEXT NOT NULL, gain_ns REAL, trial TEXT NOT "
+       "NULL, PRIMARY KEY (run, session, position))"},
   };
   return kAll;
 }

@@ -289,6 +289,11 @@ void Recorder::trials(snapshot::TrialsReport report) {
   impl_->push(TrialsDone{std::move(report)}, bytes);
 }
 
+void Recorder::ledger(LedgerRecord ledger) {
+  const std::size_t bytes = (ledger.lines.size() + ledger.advice.size()) * 512;
+  impl_->push(LedgerMade{std::move(ledger)}, bytes);
+}
+
 void Recorder::plan(snapshot::Plan plan) {
   auto shared = std::make_shared<snapshot::Plan>(std::move(plan));
   const std::size_t bytes = shared->ByteSizeLong();

@@ -26,6 +26,7 @@
 #include "engine/snapshot/run.pb.h"
 #include "engine/snapshot/tensor.pb.h"
 #include "storage/error.h"
+#include "storage/ledger.h"
 #include "storage/project.h"
 #include "storage/run_info.h"
 
@@ -81,6 +82,8 @@ class Recorder {
   void nameRun(std::string name);                              // in place of the one it began with
   void determinism(std::vector<snapshot::Determinism> nodes);  // of that plan
   void trials(snapshot::TrialsReport report);                  // a session of them, for the table of that name
+
+  void ledger(LedgerRecord ledger);  // of one step, for the tables ledger and ledger_advice
 
   // `walked`: instruction by instruction, to stop at breakpoints; its time is not that of a step at full speed.
   void step(const snapshot::StepRecord& step, bool walked = false);

@@ -526,6 +526,52 @@ Table trialsTable() {
       {}};
 }
 
+Table ledgerTable() {
+  return {"ledger",
+          "What a step was spent on (`stepscope ledger`): every operation, byte and nanosecond in one row, none twice.",
+          {{"run", kInt, "runs.id"},
+           {"session", kInt, "0, 1, … in a run"},
+           {"position", kInt, "0, 1, …"},
+           {"step", kInt, "micro step"},
+           {"signature", kText, "types and extents of its batch"},
+           {"instruction", kInt, "instructions.position, -1 = what belongs to none"},
+           {"phase", kText, "forward, backward, recompute, optimizer"},
+           {"module", kText, "path of the module, empty = none"},
+           {"op", kText, "operator"},
+           {"label", kText, "operator and name of the node"},
+           {"source", kText, "line of the Python source, empty = not known"},
+           {"flops_useful", kInt, "operations; a multiply-add counts as two"},
+           {"flops_padding", kInt, "operations on padded tokens"},
+           {"flops_ignored", kInt, "operations on rows whose label the loss ignores"},
+           {"flops_recomputed", kInt, "operations that were done before"},
+           {"bytes_payload", kInt, "bytes read and written by what computes"},
+           {"bytes_cast", kInt, "bytes read and written to change a type"},
+           {"bytes_layout", kInt, "bytes read and written to change a layout"},
+           {"bytes_copy", kInt, "bytes read and written by copies"},
+           {"ns_kernel", kInt, "nanoseconds in the kernel; where kernels overlap, of the one that began first"},
+           {"ns_gap", kInt, "nanoseconds between kernels"},
+           {"ns_waiting", kInt, "nanoseconds before the first kernel, after the last and between parts of the step"},
+           {"roof_ns", kReal, "least time by the roofline of the machine, 0 = not known"}},
+          "PRIMARY KEY (run, session, position)",
+          {}};
+}
+
+Table ledgerAdviceTable() {
+  return {"ledger_advice",
+          "What would shrink a line of the ledger.",
+          {{"run", kInt, "runs.id"},
+           {"session", kInt, "ledger.session"},
+           {"position", kInt, "0, 1, … largest gain first"},
+           {"spent", kText, "what it is spent on"},
+           {"change", kText, "what would shrink it"},
+           {"option", kText, "name of the option, empty = the batch or the model would have to change"},
+           {"value", kText, "its value that would"},
+           {"gain_ns", kReal, "nanoseconds of the step, predicted, at most"},
+           {"trial", kText, "command that confirms it, empty = none does"}},
+          "PRIMARY KEY (run, session, position)",
+          {}};
+}
+
 Table viewStateTable() {
   return {"view_state",
           "What the window remembers with this project.",
@@ -538,13 +584,13 @@ Table viewStateTable() {
 }  // namespace
 
 const std::vector<Table>& tables() {
-  static const std::vector<Table> all = {metaTable(),         docsTable(),        runsTable(),           machineTable(),
-                                         optionsTable(),      phasesTable(),      passesTable(),         nearMissesTable(),
-                                         graphsTable(),       plansTable(),       nodesTable(),          valuesTable(),
-                                         instructionsTable(), buffersTable(),     stepsTable(),          stepSpansTable(),
-                                         tensorStatsTable(),  alertsTable(),      lostTable(),           viewStateTable(),
-                                         machinePeaksTable(), rooflineTable(),    batchDensitiesTable(), batchInputsTable(),
-                                         rowLossesTable(),    determinismTable(), trialsTable()};
+  static const std::vector<Table> all = {
+      metaTable(),         docsTable(),        runsTable(),           machineTable(),     optionsTable(),
+      phasesTable(),       passesTable(),      nearMissesTable(),     graphsTable(),      plansTable(),
+      nodesTable(),        valuesTable(),      instructionsTable(),   buffersTable(),     stepsTable(),
+      stepSpansTable(),    tensorStatsTable(), alertsTable(),         lostTable(),        viewStateTable(),
+      machinePeaksTable(), rooflineTable(),    batchDensitiesTable(), batchInputsTable(), rowLossesTable(),
+      determinismTable(),  trialsTable(),      ledgerTable(),         ledgerAdviceTable()};
   return all;
 }
 

@@ -7,6 +7,8 @@
 #include "app/cli/command.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
+#include "app/cli/places.h"
+#include "app/cli/record_run.h"
 #include "app/cli/shared_options.h"
 #include "app/cli/terminal.h"
 #include "engine/lab/ledger.h"
@@ -15,7 +17,7 @@ namespace stepscope::cli {
 namespace {
 
 struct Arguments {
-  std::string model, by = "module";
+  std::string model, project, by = "module";
   std::int64_t rows = 20;
   bool json = false;
   SharedOptions shared;
@@ -107,8 +109,22 @@ void printText(const Ledger& ledger, const Arguments& a) {
   if (ledger.advice.empty()) say("\nnothing that an option or a batch would shrink takes 1 % of the step\n");
 }
 
+storage::LedgerRecord recordOf(const Ledger& ledger) {
+  storage::LedgerRecord record;
+  record.step = ledger.step;
+  record.signature = ledger.signature;
+  for (const LedgerLine& l : ledger.lines)
+    record.lines.push_back({l.instruction, l.phase, l.module, l.op, l.label, l.source, l.flops.useful, l.flops.padding,
+                            l.flops.ignored, l.flops.recomputed, l.bytes.payload, l.bytes.cast, l.bytes.layout, l.bytes.copy,
+                            l.time.kernel, l.time.gap, l.time.waiting, l.roofNs});
+  for (const LedgerAdvice& a : ledger.advice)
+    record.advice.push_back({a.spent, a.change, a.option, a.value, a.gainNs, a.trial});
+  return record;
+}
+
 Status ledger(const Arguments& a, const Output& output) {
   SS_ASSIGN(TrainOptions options, a.shared.apply());
+  SS_TRY(checkPlace("project", a.project));
   options.ringBytes = 0;
   options.record = "instructions";
   options.roofline = true;
@@ -116,12 +132,18 @@ Status ledger(const Arguments& a, const Output& output) {
   SS_ASSIGN(const auto session, openSession(a.model, options, output, a.shared.mapWeights));
   SS_TRY(prepare(*session, a.shared));
   SS_TRY(session->build());
+  std::unique_ptr<storage::Recorder> recorder;
+  if (!a.project.empty()) {
+    SS_ASSIGN(recorder, startRecorder(a.project, a.model, *session));
+    recordBuild(*recorder, *session);
+  }
   std::map<std::string, std::string> values;
   for (const snapshot::Option& option : session->optionList()) values[option.name()] = option.value();
   // The median step of those that are not warm-up, each with its own plan and batch.
   std::vector<Ledger> ledgers;
   for (std::int64_t step = 0; step < steps; ++step) {
     SS_ASSIGN(const snapshot::StepRecord record, session->step());
+    if (recorder) recorder->step(record);
     if (step == 0 && steps > 1) continue;
     const Stepper& stepper = session->stepper();
     SS_ASSIGN(Ledger made, ledgerOf({&stepper.graph(), &stepper.plan(), &record, &stepper.step().density,
@@ -131,6 +153,11 @@ Status ledger(const Arguments& a, const Output& output) {
   }
   std::ranges::sort(ledgers, {}, &Ledger::ns);
   const Ledger& median = ledgers[(ledgers.size() - 1) / 2];
+  if (recorder) {
+    recorder->ledger(recordOf(median));
+    recorder->endRun(storage::RunStatus::kFinished);
+    if (const auto closed = recorder->close(); !closed) return fail(ErrorCode::kIo, closed.error().message);
+  }
   if (output.json())
     printJson(median);
   else
@@ -149,6 +176,7 @@ Command ledgerCommand() {
       "median one",
       {{"MODEL", &a->model, "ONNX file, or a folder of stepscope_capture", {}, true},
        {"--by", &a->by, "phase, module, op or source: what the lines are summed by [module]", "COLUMN"},
+       {"--project", &a->project, "record the steps and the ledger into this project file", "FILE"},
        {"--rows", &a->rows, "lines to print [20]", "N"},
        {"--json", &a->json, "one JSON object per line: every instruction, the advice, the sums"}}};
   a->shared.addTo(command);

@@ -107,6 +107,9 @@ Result<std::shared_ptr<const SymbolicStep>> Builder::build(BuildRequest request,
   SS_TRY(passes("pre-grad passes"));
   step->keptRows = keptRowsOf(work.graph, step->density);
   if (step->request.forwardOnly) {
+    // A part of a step that was written as a model.
+    if (std::ranges::any_of(work.graph.order(), [&](NodeId id) { return work.graph.node(id).phase != Phase::kForward; }))
+      SS_TRY(passes("post-grad passes"));
     if (std::string kernels = missingKernels(work.graph, work.inference.operators()); !kernels.empty())
       return unsupported(std::move(kernels));
   } else {

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "engine/build/kept_rows.h"
+#include "engine/build/loss_scale.h"
 #include "engine/lab/option_proof.h"
 
 namespace stepscope {
@@ -19,13 +21,20 @@ Result<std::unique_ptr<SideStep>> SideStep::make(const SideSubject& subject) {
   side->context_.state.counters = subject.start.counters;
   side->context_.log.beginBuild();
   BuildRequest request = subject.request;
-  request.keepGradients = true;
+  request.keepGradients = subject.keepGradients;
   request.firstBatch = [&subject](const Graph&, std::vector<std::string>*) -> Result<Batch> { return subject.batch; };
   const Builder builder(subject.model, side->context_.log);
   std::vector<Stage> stages, bound;
   SS_ASSIGN(auto step, builder.build(std::move(request), stages));
-  SS_ASSIGN(auto variant, builder.specialise(std::move(step), signatureOf(subject.batch), "a step beside the run", bound));
+  const Signature signature = signatureOf(subject.batch, step->keptRows);
+  SS_ASSIGN(auto variant, builder.specialise(std::move(step), signature, "a step beside the run", bound));
   SS_ASSIGN(side->stepper_, Stepper::bind(std::move(variant), side->context_));
+  if (const SymbolicStep& made = side->step();
+      subject.findLossScale && made.optimizer.lossScale &&
+      findsLossScale(made.request.options, side->context_.state.counters.lossScale)) {
+    SS_TRY(side->stepper_->begin(Batch(subject.batch)));
+    side->stepper_->abandon();
+  }
   side->start_ = side->context_.state.copy();  // what the subject lacks was made by binding
   return side;
 }

@@ -14,13 +14,15 @@
 
 namespace stepscope {
 
-// What is run beside. `request` is that of the present plan, with the changes that the caller wants; it keeps gradients.
+// What is run beside. `request` is that of the present plan, with the changes that the caller wants.
 struct SideSubject {
   std::shared_ptr<const ImportedModel> model;
   BuildRequest request;
   Batch batch;
   StateSnapshot start;                     // of the step; what it lacks begins as the model says
   std::atomic<bool>* cancelled = nullptr;  // ends the run; taken back by it
+  bool keepGradients = true;               // their memory until the end of the step
+  bool findLossScale = false;              // where the first batch decides about it
 };
 
 class SideStep {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "engine/build/evaluation_graph.h"
 #include "engine/onnx/writer.h"
 #include "engine/ops/op_def.h"
 #include "kernels/tensor.h"
@@ -23,67 +24,19 @@ Result<Graph> importedGraph(const Session& session) {
   return fail(ErrorCode::kInternal, "export for inference: no stage 'inline'; expected a model that was imported");
 }
 
-Status dropOutputs(Graph& graph, const UseTable& uses, NodeId id, std::string_view what) {
-  const std::vector<ValueId> outputs = graph.node(id).outputs;
-  for (std::size_t i = 1; i < outputs.size(); ++i) {
-    if (!outputs[i]) continue;
-    const auto& roots = graph.outputs();
-    if (!uses.of(outputs[i]).empty() || std::ranges::find(roots, outputs[i]) != roots.end())
-      return unsupportedNode(graph.node(id), what);
-    graph.removeValue(outputs[i]);
-  }
-  graph.mutableNode(id).outputs.resize(1);
-  return {};
-}
-
-// Dropout hands its input on, BatchNormalization uses its running statistics.
-Status evaluate(Graph& graph) {
-  const UseTable uses = graph.uses();
-  for (const NodeId id : std::vector<NodeId>(graph.order())) {
-    const Node& node = graph.node(id);
-    if (!node.domain.empty()) continue;
-    if (node.op == "Dropout") {
-      SS_TRY(dropOutputs(graph, uses, id, "its mask is read; expected a Dropout that evaluation can do without"));
-      Node& changed = graph.mutableNode(id);
-      changed.inputs.resize(std::min<std::size_t>(1, changed.inputs.size()));
-      changed.attrs = {};
-    } else if (node.op == "BatchNormalization" && node.attrs.integer("training_mode", 0) != 0) {
-      SS_TRY(dropOutputs(graph, uses, id, "its running statistics are read; expected them to be outputs of nobody"));
-      graph.mutableNode(id).attrs.set("training_mode", std::int64_t{0});
-    }
-  }
-  return {};
-}
-
-// Past what only gives a number another shape or type.
-const Node* producerOf(const Graph& graph, ValueId value) {
-  const NodeId made = value ? graph.value(value).producer : NodeId{};
-  return made ? &graph.node(made) : nullptr;
-}
-
-// The scores that a cross entropy reads, as the model had them before they were flattened.
-ValueId scoresOf(const Graph& graph, ValueId loss) {
-  const Node* node = producerOf(graph, loss);
-  while (node && node->domain.empty() && (node->op == "Cast" || node->op == "Identity" || node->op == "Squeeze"))
-    node = producerOf(graph, node->input(0));
-  if (!node || !node->domain.empty()) return {};
-  if (node->op != "SoftmaxCrossEntropyLoss" && node->op != "NegativeLogLikelihoodLoss") return {};
-  return node->input(0);
-}
-
 Status chooseOutputs(Graph& graph, const std::string& lossName) {
   const ValueId loss = graph.findValue(lossName);
   std::vector<ValueId>& outputs = graph.mutableOutputs();
   std::erase(outputs, loss);
   if (!outputs.empty()) return {};
-  const ValueId scores = scoresOf(graph, loss);
-  if (!scores)
+  const auto scored = scoredLabels(graph, loss);
+  if (!scored)
     return fail(
         ErrorCode::kUnsupported,
         fmt::format("export for inference: '{}' is the only output, and no cross entropy; expected an output besides "
                     "the loss, or scores that it reads",
                     lossName));
-  outputs.push_back(scores);
+  outputs.push_back(scored->scores);
   return {};
 }
 
@@ -112,7 +65,7 @@ void dropUnread(Graph& graph) {
 Result<ExportedModel> exportInference(const Session& session, const std::filesystem::path& path) {
   SS_ASSIGN(Graph graph, importedGraph(session));
   graph.setPass("export for inference");
-  SS_TRY(evaluate(graph));
+  SS_TRY(evaluateGraph(graph, "export for inference"));
   if (const ValueId loss = session.lossValue(); loss)  // one that was attached is no value of the file
     if (const std::string& name = session.runningGraph().value(loss).name; graph.findValue(name))
       SS_TRY(chooseOutputs(graph, name));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "engine/lab/bisect.h"
 #include "engine/lab/capacity.h"
 #include "engine/lab/precision_study.h"
 #include "engine/lab/trials.h"
@@ -200,6 +201,14 @@ Result<snapshot::TrialsReport> Laboratory::trials(const snapshot::GetTrials& que
   subject.progress = context_.log.observer().progress;
   subject.tried = std::move(tried);
   return runTrials(std::move(subject), question);
+}
+
+Result<BisectReport> Laboratory::bisect(const BisectQuestion& question) {
+  SS_TRY(needsTraining("bisect", "whole steps are compared"));
+  SS_ASSIGN(Batch batch, comingBatch());
+  return stepscope::bisect(
+      {plans_.model(), request_(), std::move(batch), startOfStep(), &context_.cancelled, context_.log.observer().progress},
+      question);
 }
 
 Result<GoldenReport> Laboratory::compareWithGolden(const Golden& golden, std::int64_t batches) {

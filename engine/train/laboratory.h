@@ -18,6 +18,11 @@
 
 namespace stepscope {
 
+struct BisectQuestion;
+struct BisectReport;
+struct EvaluatedBatch;
+struct Evaluation;
+
 class Laboratory {
  public:
   // `request`: what a build would be asked now. All of them outlive it.
@@ -48,6 +53,16 @@ class Laboratory {
   // The first batch of the data next to what PyTorch computed of it (engine/lab/golden_check.h), from the state as it is
   // now; of `batches` batches the losses, as far as the golden has them.
   Result<GoldenReport> compareWithGolden(const Golden& golden, std::int64_t batches = 1);
+
+  // Which options, and which nodes, make the coming step, or the begun one from its start, compute other numbers than the
+  // reference (engine/lab/bisect.h).
+  Result<BisectReport> bisect(const BisectQuestion& question);
+
+  // Loss and metrics of `batches` entries of the data (0: all of them; of synthetic data 8), from the first on, by a graph
+  // of its own that shares the parameters: Dropout hands on, BatchNormalization uses its running statistics
+  // (engine/train/evaluate.h). Nothing has to be built. `each` is told of every batch. Errors: kInvalidArgument inside a
+  // begun step; those of finding the loss and of building.
+  Result<Evaluation> evaluate(std::int64_t batches, const std::function<void(const EvaluatedBatch&)>& each = {});
 
   // The begun step, from the state of its start.
   SideSubject begunStep() const;

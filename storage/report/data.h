@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "storage/error.h"
+#include "storage/ledger.h"
 #include "storage/queries.h"
 #include "storage/roofline.h"
 #include "storage/step_facts.h"
@@ -31,6 +32,7 @@ struct ReportData {
   std::map<std::int64_t, std::vector<snapshot::RecordedStatistics>>
       statistics;                       // by step; thinned out where there are very many
   std::vector<snapshot::Trial> trials;  // newest session
+  LedgerRecord ledger;                  // newest; without lines: none
   std::vector<AlertRow> alerts;
   std::vector<LostRow> lost;
 

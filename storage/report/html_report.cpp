@@ -18,19 +18,13 @@ struct Part {
 // The order in which people ask: is it all right, does it learn, what did the start cost, where does the time go, the
 // memory.
 constexpr Part kParts[] = {
-    {"alerts", "Alerts", alertsSection},
-    {"loss", "Training", lossSection},
-    {"values", "Values", valuesSection},
-    {"time", "Step time", timeSection},
-    {"ops", "Operators", opsSection},
-    {"instructions", "Instructions", instructionSection},
-    {"roofline", "Roofline", rooflineSection},
-    {"memory", "Memory", memorySection},
-    {"trials", "Trials", trialsSection},
-    {"startup", "Start-up", startUpSection},
-    {"passes", "Passes", passSection},
-    {"options", "Options", optionsSection},
-    {"machine", "Model and machine", machineSection},
+    {"alerts", "Alerts", alertsSection},       {"loss", "Training", lossSection},
+    {"values", "Values", valuesSection},       {"time", "Step time", timeSection},
+    {"ops", "Operators", opsSection},          {"instructions", "Instructions", instructionSection},
+    {"roofline", "Roofline", rooflineSection}, {"ledger", "Ledger", ledgerSection},
+    {"memory", "Memory", memorySection},       {"trials", "Trials", trialsSection},
+    {"startup", "Start-up", startUpSection},   {"passes", "Passes", passSection},
+    {"options", "Options", optionsSection},    {"machine", "Model and machine", machineSection},
     {"steps", "Steps", stepsSection},
 };
 

@@ -288,6 +288,31 @@ std::string jsonReport(const ReportData& data) {
   root["plan"] = planJson(data.plan);
   root["timing"] = timingJson(data.timing);
   root["roofline"] = rooflineJson(data);
+  root["ledger"] = {{"step", data.ledger.step}, {"signature", data.ledger.signature}};
+  root["ledger"]["lines"] = list(data.ledger.lines, [](const LedgerRow& l) {
+    return Json{{"instruction", l.instruction},
+                {"phase", l.phase},
+                {"module", l.module},
+                {"op", l.op},
+                {"label", l.label},
+                {"source", l.source},
+                {"flops_useful", l.flopsUseful},
+                {"flops_padding", l.flopsPadding},
+                {"flops_ignored", l.flopsIgnored},
+                {"flops_recomputed", l.flopsRecomputed},
+                {"bytes_payload", l.bytesPayload},
+                {"bytes_cast", l.bytesCast},
+                {"bytes_layout", l.bytesLayout},
+                {"bytes_copy", l.bytesCopy},
+                {"ns_kernel", l.nsKernel},
+                {"ns_gap", l.nsGap},
+                {"ns_waiting", l.nsWaiting},
+                {"roof_ns", l.roofNs}};
+  });
+  root["ledger"]["advice"] = list(data.ledger.advice, [](const LedgerAdviceRow& a) {
+    return Json{{"spent", a.spent}, {"change", a.change},  {"option", a.option},
+                {"value", a.value}, {"gain_ns", a.gainNs}, {"trial", a.trial}};
+  });
   root["trials"] = list(data.trials, [](const snapshot::Trial& t) {
     return Json{{"option", t.option()},
                 {"from", t.from()},

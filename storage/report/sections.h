@@ -22,6 +22,7 @@ std::string opsSection(const ReportData& data);          // operators by time
 std::string instructionSection(const ReportData& data);  // slowest instructions
 std::string rooflineSection(const ReportData& data);     // instructions compared with what the machine allows
 std::string trialsSection(const ReportData& data);       // options against the step as it is, ranked
+std::string ledgerSection(const ReportData& data);       // what the step was spent on, and what would shrink it
 std::string memorySection(const ReportData& data);       // map of the arena, persistent memory, peak by owner
 std::string optionsSection(const ReportData& data);
 std::string machineSection(const ReportData& data);  // model and machine

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "storage/harden.h"
+#include "storage/ledger.h"
 #include "storage/project.h"
 #include "storage/queries.h"
 #include "storage/report/data.h"
@@ -95,10 +96,12 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute("DROP TABLE trials; PRAGMA user_version = 6"));
+  ASSERT_TRUE(connection.execute("DROP TABLE ledger; DROP TABLE ledger_advice; PRAGMA user_version = 7"));
   // What told of a stop before steps did.
   ASSERT_TRUE(connection.execute("INSERT INTO alerts VALUES (NULL, 1, 'info', 'stopped', 'stopped once', -1, -1, 2, 7)"));
   ASSERT_TRUE(connection.execute("UPDATE steps SET stopped_in = 1 WHERE step = 2"));
+  if (version == 7) return;
+  ASSERT_TRUE(connection.execute("DROP TABLE trials; PRAGMA user_version = 6"));
   if (version == 6) return;
   ASSERT_TRUE(
       connection.execute("ALTER TABLE steps DROP COLUMN cpu_ns; ALTER TABLE "
@@ -151,6 +154,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
     EXPECT_EQ(readGraph(*project, 1)->phase(), "optimizer");
     EXPECT_TRUE(readDeterminism(*project, 1)->empty());
     EXPECT_TRUE(readTrials(*project, 1)->empty());
+    EXPECT_TRUE(readLedger(*project, 1)->lines.empty());
     EXPECT_EQ(judged(*project), (std::vector<std::int64_t>{1, 3, 4}));
     EXPECT_EQ(data->timing.kind.speed(), "recorded") << "told by the spans";
     EXPECT_EQ(readWatchedStatistics(*project, 1, 10)->size(), 1u) << "statistics of watched values are older than that";
@@ -171,7 +175,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_EQ(readTiming(*project, 1)->kind.speed(), "recorded");
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -110,6 +110,15 @@ class Report : public ::testing::Test {
       trial.set_rounds(rounds);
     }
     recorder->trials(trials);
+    LedgerRecord ledger;
+    ledger.signature = kEvil;
+    for (const std::int64_t ns : {1000, 0}) {
+      LedgerRow& line = ledger.lines.emplace_back();
+      line.phase = line.module = line.op = line.label = line.source = kEvil;
+      line.nsKernel = ns;
+    }
+    ledger.advice.push_back({kEvil, kEvil, kEvil, kEvil, std::nan(""), kEvil});
+    recorder->ledger(ledger);
     recorder->endRun(RunStatus::kFailed, kEvil);
     (void)recorder->close();
   }

@@ -1,6 +1,7 @@
 // `stepscope ledger` as a user runs it: the tables, the events, what it refuses.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -44,6 +45,41 @@ TEST(LedgerCommand, TheEventsOfInstructionsSumToThatOfTheStep) {
   for (const auto& [key, sum] : sums) EXPECT_EQ(total[key].get<std::int64_t>(), sum) << key;
   EXPECT_EQ(sums["ns_kernel"] + sums["ns_gap"] + sums["ns_waiting"], total["ns"].get<std::int64_t>());
   EXPECT_GT(total["roof_ns"].get<double>(), 0);
+}
+
+TEST(LedgerCommand, StandsInAProjectForSqlAndReports) {
+  const TemporaryFolder folder;
+  const std::string project = (folder.path() / "p.stepscope").string(), html = (folder.path() / "r.html").string();
+  const Answer answer = run(kLedger + "--json --project " + project, folder.path());
+  ASSERT_EQ(answer.exitCode, 0) << answer.text;
+  nlohmann::json total;
+  std::istringstream lines(answer.text);
+  for (std::string text; std::getline(lines, text);)
+    if (text.starts_with("{"))
+      if (const auto event = nlohmann::json::parse(text); event["event"] == "ledger") total = event;
+  const Answer sum = run("sql " + project +
+                             " \"SELECT 'ns' || sum(ns_kernel + ns_gap + ns_waiting), 'flops' || sum(flops_useful + "
+                             "flops_padding + flops_ignored + flops_recomputed) FROM ledger\"",
+                         folder.path());
+  ASSERT_EQ(sum.exitCode, 0) << sum.text;
+  std::int64_t flops = 0;
+  for (const char* part : {"flops_useful", "flops_padding", "flops_ignored", "flops_recomputed"})
+    flops += total[part].get<std::int64_t>();
+  EXPECT_GT(flops, 0);
+  for (const std::string& wanted : {"ns" + std::to_string(total["ns"].get<std::int64_t>()), "flops" + std::to_string(flops)})
+    EXPECT_NE(sum.text.find(wanted), std::string::npos) << sum.text << "\n" << wanted;
+  // A row belongs to the instruction that the plan of the run has there.
+  const Answer joined = run("sql " + project +
+                                " \"SELECT 'all ' || (count(*) = (SELECT count(*) FROM ledger WHERE instruction >= 0)) FROM "
+                                "ledger l JOIN instructions i ON i.position = l.instruction AND i.op = l.op\"",
+                            folder.path());
+  EXPECT_NE(joined.text.find("all 1"), std::string::npos) << joined.text;
+  const Answer report = run("report " + project + " -o " + html, folder.path());
+  ASSERT_EQ(report.exitCode, 0) << report.text;
+  std::ifstream file(html);
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find("id=\"ledger\""), std::string::npos);
 }
 
 TEST(LedgerCommand, AnUnknownColumnIsWrongUsage) {

@@ -1,0 +1,67 @@
+// `stepscope evaluate` as a user runs it, also of what training saved and exported.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/app/cli/program.h"
+#include "tests/engine/onnx/model_builder.h"
+
+namespace stepscope::testing {
+namespace {
+
+const std::string kModel = SS_SAMPLES "/digits/model.onnx --data " SS_SAMPLES "/digits/batches.npz ";
+
+std::vector<nlohmann::json> eventsIn(const Answer& answer, const std::string& name) {
+  std::vector<nlohmann::json> events;
+  std::istringstream lines(answer.text);
+  for (std::string text; std::getline(lines, text);)
+    if (text.starts_with("{"))
+      if (auto event = nlohmann::json::parse(text); event["event"] == name) events.push_back(std::move(event));
+  return events;
+}
+
+TEST(EvaluateCommand, TellsLossAndAccuracyOfAllBatches) {
+  const TemporaryFolder folder;
+  const Answer answer = run("evaluate " + kModel + "--json", folder.path());
+  ASSERT_EQ(answer.exitCode, 0) << answer.text;
+  const auto batches = eventsIn(answer, "evaluated_batch"), all = eventsIn(answer, "evaluation");
+  ASSERT_EQ(all.size(), 1u) << answer.text;
+  ASSERT_EQ(std::ssize(batches), all[0]["batches"].get<std::int64_t>());
+  double sum = 0;
+  std::int64_t labels = 0, correct = 0;
+  for (const auto& batch : batches) {
+    const auto counted = batch["labels"].get<std::int64_t>();
+    sum += batch["loss"].get<double>() * static_cast<double>(counted);
+    labels += counted;
+    correct += batch["correct"].get<std::int64_t>();
+  }
+  ASSERT_GT(labels, 0);
+  EXPECT_NEAR(all[0]["loss"].get<double>(), sum / static_cast<double>(labels), 1e-9);
+  EXPECT_NEAR(all[0]["accuracy"].get<double>(), static_cast<double>(correct) / static_cast<double>(labels), 1e-12);
+  EXPECT_NEAR(all[0]["perplexity"].get<double>(), std::exp(all[0]["loss"].get<double>()), 1e-9);
+  EXPECT_FALSE(all[0]["synthetic"]);
+}
+
+TEST(EvaluateCommand, TakesTheParametersOfATraining) {
+  const TemporaryFolder folder;
+  const std::string weights = (folder.path() / "w.safetensors").string();
+  ASSERT_EQ(run("train " + kModel + "--optimizer adamw --lr 0.01 --steps 40 --save " + weights, folder.path()).exitCode, 0);
+  const Answer before = run("evaluate " + kModel + "--json", folder.path()),
+               after = run("evaluate " + kModel + "--json --init-from " + weights, folder.path());
+  ASSERT_EQ(after.exitCode, 0) << after.text;
+  EXPECT_LT(eventsIn(after, "evaluation")[0]["loss"].get<double>(), eventsIn(before, "evaluation")[0]["loss"].get<double>());
+  const Answer text = run("evaluate " + kModel + "--batches 2 --init-from " + weights, folder.path());
+  for (const char* part : {"batch 1  loss", "2 batches of the data", "accuracy", "running statistics frozen"})
+    EXPECT_NE(text.text.find(part), std::string::npos) << part << "\n" << text.text;
+}
+
+TEST(EvaluateCommand, RefusesFewerThanNoBatches) {
+  const TemporaryFolder folder;
+  const Answer answer = run("evaluate " + kModel + "--batches=-1", folder.path());
+  EXPECT_EQ(answer.exitCode, 2) << answer.text;
+}
+
+}  // namespace
+}  // namespace stepscope::testing
