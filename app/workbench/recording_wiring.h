@@ -34,7 +34,7 @@ class RecordingWiring : public QObject {
   QString pathFor(const QString& model) const;
 
   WindowParts parts_;
-  Session& session_;
+  ModelSession& session_;
   Recording& recording_;
   RecentFiles& files_;
   bool remember_;
