@@ -36,7 +36,8 @@ RecordingWiring::RecordingWiring(const WindowParts& parts, RecentFiles& files, b
       recording_(parts.recording),
       files_(files),
       remember_(remember),
-      keeper_(parts.store, parts.session) {
+      keeper_(parts.store, parts.session),
+      log_(parts) {
   connectSession();
   connectNotices();
 }

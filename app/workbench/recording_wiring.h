@@ -6,6 +6,7 @@
 #include <QObject>
 
 #include "app/workbench/build_keeper.h"
+#include "app/workbench/log_wiring.h"
 #include "app/workbench/scratch_folder.h"
 #include "app/workbench/window_parts.h"
 
@@ -40,6 +41,7 @@ class RecordingWiring : public QObject {
   bool remember_;
   QString projectPath_;
   BuildKeeper keeper_;
+  LogWiring log_;
   ScratchFolder scratch_;  // projects of windows that remember nothing
 };
 
