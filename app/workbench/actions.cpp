@@ -10,6 +10,9 @@ namespace stepscope {
 const std::vector<ActionEntry>& Actions::table() {
   static const std::vector<ActionEntry> kTable = {
       {"open", "File", "Open…", "Ctrl+O", "open", "Open a model or a project"},
+      {"connect", "File", "Connect…", "", "", "Work with the worker of another machine, through ssh"},
+      {"send_model", "File", "Send a model to that machine…", "", "",
+       "Copy a model of this machine, with its data, to the one that is connected, and open it there"},
       {"start_page", "File", "Start page", "", "", "Recent projects, samples and what this machine has"},
       {"configure", "File", "Change set-up…", "Ctrl+Shift+O", "",
        "Change data, loss, optimizer or device of the open model and build again"},

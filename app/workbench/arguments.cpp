@@ -14,6 +14,8 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
   parser.addPositionalArgument(QStringLiteral("path"), QStringLiteral("model (.onnx) or project (.stepscope)"),
                                QStringLiteral("[MODEL|PROJECT]"));
   parser.addOptions({
+      {"host", "work with the worker of this machine, through ssh", "host"},
+      {"worker", "stepscope on that machine; without it the one that its shell finds", "program"},
       {"layout", "Explore, Step, Profile, Memory, Compare, or a saved one", "name"},
       {"theme", "light or dark", "theme"},
       {"screenshot", "open, wait until nothing runs, write a picture of the window, leave", "file.png"},
@@ -43,6 +45,9 @@ std::optional<int> parseArguments(const QStringList& arguments, Arguments* out) 
     return wrong(QStringLiteral("arguments: %1 paths; expected at most one").arg(parser.positionalArguments().size()));
   }
   out->path = parser.positionalArguments().value(0);
+  out->host = {parser.value(QStringLiteral("host")), parser.value(QStringLiteral("worker"))};
+  if (parser.isSet(QStringLiteral("host")))
+    if (const QString problem = problemOf(out->host); !problem.isEmpty()) return wrong(problem);
   out->layout = parser.value(QStringLiteral("layout"));
   out->theme = parser.value(QStringLiteral("theme")).toLower();
   if (!out->theme.isEmpty() && out->theme != u"light" && out->theme != u"dark") {

@@ -6,12 +6,14 @@
 #include <QStringList>
 #include <optional>
 
+#include "app/workbench/remote_host.h"
 #include "engine/snapshot/worker.pb.h"
 
 namespace stepscope {
 
 struct Arguments {
   QString path;            // model or project; empty: the start page
+  RemoteHost host;         // where the worker runs; empty: here
   QString layout;          // empty: as it was left
   QString theme;           // "light", "dark", empty: as it was left or the system's
   QString screenshot;      // PNG to write before leaving; implies a window that remembers nothing

@@ -8,13 +8,13 @@
 
 #include "app/workbench/bug_bundle.h"
 #include "app/workbench/notice_bar.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "views/common/format.h"
 
 namespace stepscope {
 
 BuildDeathNotice::BuildDeathNotice(const WindowParts& parts) : parts_(parts) {
-  connect(&parts_.session, &Session::buildDied, this, &BuildDeathNotice::tell);
+  connect(&parts_.session, &ModelSession::buildDied, this, &BuildDeathNotice::tell);
 }
 
 // What a person can do about it stands in the notice; what a bug report needs is written beside.
@@ -41,7 +41,7 @@ void BuildDeathNotice::show(const BuildDeath& death, const QString& text) {
 }
 
 void BuildDeathNotice::writeBundle(const BuildDeath& death, const QString& text) {
-  const Session& session = parts_.session;
+  const ModelSession& session = parts_.session;
   BugFacts facts{
       death, session.modelPath(), QCoreApplication::applicationVersion(), parts_.store.machine(), session.configuration(),
       {}};

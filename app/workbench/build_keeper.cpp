@@ -3,10 +3,10 @@
 
 namespace stepscope {
 
-BuildKeeper::BuildKeeper(SnapshotStore& store, Session& session, QObject* parent)
+BuildKeeper::BuildKeeper(SnapshotStore& store, ModelSession& session, QObject* parent)
     : QObject(parent), store_(store), session_(session) {
   // Queued: what the end of a request leads to goes first.
-  connect(&session_, &Session::busyChanged, this, &BuildKeeper::next, Qt::QueuedConnection);
+  connect(&session_, &ModelSession::busyChanged, this, &BuildKeeper::next, Qt::QueuedConnection);
 }
 
 void BuildKeeper::begin() {

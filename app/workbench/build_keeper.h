@@ -10,7 +10,7 @@
 #include <QStringList>
 #include <functional>
 
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 
 namespace stepscope {
 
@@ -18,7 +18,7 @@ class BuildKeeper : public QObject {
   Q_OBJECT
 
  public:
-  BuildKeeper(SnapshotStore& store, Session& session, QObject* parent = nullptr);
+  BuildKeeper(SnapshotStore& store, ModelSession& session, QObject* parent = nullptr);
 
   void begin();       // the store shows another build
   void beginAgain();  // it shows one that was kept before: only the verdicts on its nodes are read
@@ -32,7 +32,7 @@ class BuildKeeper : public QObject {
   void ask(snapshot::Request request, const std::function<void(const Delivery&)>& answer);
 
   SnapshotStore& store_;
-  Session& session_;
+  ModelSession& session_;
   QStringList stages_;
   int left_ = 0;           // stages to read, the first ones
   bool verdicts_ = false;  // are read

@@ -14,7 +14,7 @@ namespace {
 
 class OptionChange : public QUndoCommand {
  public:
-  OptionChange(Session& session, OptionSettings from, OptionSettings to)
+  OptionChange(ModelSession& session, OptionSettings from, OptionSettings to)
       : session_(session), from_(std::move(from)), to_(std::move(to)) {
     QStringList text;
     for (const auto& [name, value] : to_) text << QObject::tr("%1 = %2").arg(name, value);
@@ -24,7 +24,7 @@ class OptionChange : public QUndoCommand {
   void undo() override { session_.setOptions(from_); }
 
  private:
-  Session& session_;
+  ModelSession& session_;
   OptionSettings from_, to_;
 };
 
@@ -48,7 +48,8 @@ class ArrangementChange : public QUndoCommand {
 // An element that was edited. It is taken back where it was made: what runs since may have read or computed it again.
 class ElementChange : public QUndoCommand {
  public:
-  ElementChange(Session& session, const SnapshotStore& store, ElementEdit edit, std::function<void(const QString&)> tell)
+  ElementChange(ModelSession& session, const SnapshotStore& store, ElementEdit edit,
+                std::function<void(const QString&)> tell)
       : session_(session), store_(store), edit_(std::move(edit)), place_(placeOf(store)), tell_(std::move(tell)) {
     setText(QObject::tr("element"));
   }
@@ -69,7 +70,7 @@ class ElementChange : public QUndoCommand {
     setObsolete(true);
   }
 
-  Session& session_;
+  ModelSession& session_;
   const SnapshotStore& store_;
   ElementEdit edit_;
   std::tuple<bool, std::int64_t, int> place_;
@@ -89,10 +90,10 @@ ChangeHistory::ChangeHistory(const WindowParts& parts, Arrange arrange)
   connect(&undo_, &QUndoStack::canRedoChanged, redo, &QAction::setEnabled);
   undo->setEnabled(false);
   redo->setEnabled(false);
-  connect(&session_, &Session::elementEdited, this, [this, status = &parts.status](const ElementEdit& edit) {
+  connect(&session_, &ModelSession::elementEdited, this, [this, status = &parts.status](const ElementEdit& edit) {
     undo_.push(new ElementChange(session_, store_, edit, [status](const QString& text) { status->note(text); }));
   });
-  connect(&session_, &Session::builtChanged, this, [this] {
+  connect(&session_, &ModelSession::builtChanged, this, [this] {
     if (!session_.built()) undo_.clear();  // options of another model
   });
 }

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "app/workbench/layouts.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/window_parts.h"
 
 namespace stepscope {
@@ -31,7 +31,7 @@ class ChangeHistory : public QObject {
   void pushOptions();
 
   SnapshotStore& store_;
-  Session& session_;
+  ModelSession& session_;
   Arrange arrange_;
   QUndoStack undo_;
   QString askedLimit_;

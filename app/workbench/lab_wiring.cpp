@@ -19,12 +19,12 @@ bool isCapture(const QString& model) {
 
 }  // namespace
 
-LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, Session& session, Recording& recording, bool remember)
+LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, ModelSession& session, Recording& recording, bool remember)
     : store_(store), session_(session) {
-  connect(&wishes, &Wishes::studyPrecision, &session, &Session::studyPrecision);
-  connect(&wishes, &Wishes::tryOptions, &session, &Session::tryOptions);
-  connect(&session, &Session::optionsTried, &recording, &Recording::trials);
-  connect(&wishes, &Wishes::compareWithCapture, &session, &Session::compareWithCapture);
+  connect(&wishes, &Wishes::studyPrecision, &session, &ModelSession::studyPrecision);
+  connect(&wishes, &Wishes::tryOptions, &session, &ModelSession::tryOptions);
+  connect(&session, &ModelSession::optionsTried, &recording, &Recording::trials);
+  connect(&wishes, &Wishes::compareWithCapture, &session, &ModelSession::compareWithCapture);
   connect(&wishes, &Wishes::deleteRun, &recording, &Recording::deleteRun);
   connect(&recording, &Recording::deleted, &wishes,
           [&wishes](qint64 run) { emit wishes.status(tr("Run %1 is deleted").arg(run)); });
@@ -33,7 +33,7 @@ LabWiring::LabWiring(SnapshotStore& store, Wishes& wishes, Session& session, Rec
     store_.findings().golden().setWanted(always);
     if (remember) QSettings().setValue(kCompareCaptures, always);
   });
-  connect(&session, &Session::builtChanged, this, [this] {
+  connect(&session, &ModelSession::builtChanged, this, [this] {
     if (!session_.built() || session_.comingBack()) return;
     // After everything else that follows a build.
     QTimer::singleShot(0, this, &LabWiring::compareFirst);

@@ -5,7 +5,7 @@
 #include <QObject>
 
 #include "app/workbench/recording.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 
 namespace stepscope {
 
@@ -14,13 +14,13 @@ class LabWiring : public QObject {
 
  public:
   // All of them outlive it. `remember`: whether captures are compared is kept with the user's settings.
-  LabWiring(SnapshotStore& store, Wishes& wishes, Session& session, Recording& recording, bool remember);
+  LabWiring(SnapshotStore& store, Wishes& wishes, ModelSession& session, Recording& recording, bool remember);
 
  private:
   void compareFirst();  // a capture that was just built
 
   SnapshotStore& store_;
-  Session& session_;
+  ModelSession& session_;
 };
 
 }  // namespace stepscope

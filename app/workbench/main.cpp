@@ -85,14 +85,20 @@ int run(int argc, char** argv) {
   const bool scripted = !arguments.screenshot.isEmpty() || arguments.steps > 0 || arguments.runTo >= 0 ||
                         arguments.configuration.settings_size() > 0;
   std::unique_ptr<Script> script;
-  if (arguments.path.isEmpty()) {
-    window.offerReturn();
-  } else {
+  const auto open = [&window, &arguments, scripted] {
     if (scripted && !arguments.path.endsWith(QStringLiteral(".stepscope"))) {
       window.openAndBuild(arguments.path, arguments.configuration);
     } else {
       window.openPath(arguments.path);
     }
+  };
+  if (arguments.host.local() && arguments.path.isEmpty()) window.offerReturn();
+  if (arguments.host.local()) {
+    if (!arguments.path.isEmpty()) open();
+  } else {
+    const auto reached = &ModelSession::hostChanged;
+    if (!arguments.path.isEmpty()) QObject::connect(&window.session(), reached, &window, open, Qt::SingleShotConnection);
+    window.connectTo(arguments.host);
   }
   if (scripted || !arguments.show.isEmpty()) script = std::make_unique<Script>(window, arguments);
   return QApplication::exec();

@@ -52,6 +52,7 @@ MainWindow::MainWindow(bool remember)
       select_(parts_),
       views_(parts_, questions_, settings_),
       opening_(parts_, questions_, files_, *middle_, *pages_),
+      remote_(parts_, opening_, questions_, settings_),
       recordingWiring_(parts_, files_, remember),
       return_(parts_, opening_,
               {[this] { return layouts_.present(); }, [this](const Layout& layout) { layouts_.arrange(layout); }}, remember),
@@ -74,8 +75,7 @@ MainWindow::MainWindow(bool remember)
   showStartPage(true);
   qApp->installEventFilter(this);
   files_.list();
-  // The start page tells what the machine has, which the worker knows.
-  session_.client().start();
+  session_.client().start();  // the start page tells what the machine has, which the worker knows
 }
 
 MainWindow::~MainWindow() {
@@ -131,7 +131,7 @@ void MainWindow::arranged() {
 }
 
 bool MainWindow::idle() const {
-  return recording_.idle() && !session_.busy() && const_cast<Session&>(session_).client().openRequests() == 0 &&
+  return recording_.idle() && !session_.busy() && const_cast<ModelSession&>(session_).client().openRequests() == 0 &&
          turns::waiting() == 0;
 }
 
@@ -156,14 +156,16 @@ void MainWindow::connectParts() {
   connect(&opening_, &ModelOpening::lookedAt, this, [this] { showStartPage(false); });
   // Also for a window that does not live to be closed.
   connect(&recordingWiring_, &RecordingWiring::runBegun, this, &MainWindow::remember);
-  connect(&session_, &Session::builtChanged, this, [this] {
+  connect(&session_, &ModelSession::builtChanged, this, [this] {
     if (session_.built()) {
       showStartPage(false);
       if (View* view = board_->activeView()) board_->focus(*view);  // and not the first button
     }
     updateActions();
     const QString name = format::fileName(session_.modelPath());
-    setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : name + QStringLiteral(" – Stepscope"));
+    const QString& host = session_.client().host().host;
+    const QString what = host.isEmpty() ? name : tr("%1 on %2").arg(name, format::visible(host));
+    setWindowTitle(name.isEmpty() ? QStringLiteral("Stepscope") : what + QStringLiteral(" – Stepscope"));
   });
   connect(&recording_, &Recording::opened, this, [this](const QString& path) {
     setWindowTitle(tr("%1 (read-only) – Stepscope").arg(format::visible(path.section('/', -1))));
@@ -190,7 +192,7 @@ void MainWindow::connectActions() {
 }
 
 void MainWindow::connectUpdates() {
-  connect(&session_, &Session::busyChanged, this, &MainWindow::updateActions);
+  connect(&session_, &ModelSession::busyChanged, this, &MainWindow::updateActions);
   connect(&store_, &SnapshotStore::planChanged, this, &MainWindow::updateActions);
   connect(&store_.project(), &ProjectFacts::projectChanged, this, &MainWindow::updateActions);
   connect(&store_, &SnapshotStore::positionChanged, this, &MainWindow::updateActions);

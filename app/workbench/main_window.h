@@ -19,10 +19,11 @@
 #include "app/workbench/recent_files.h"
 #include "app/workbench/recording.h"
 #include "app/workbench/recording_wiring.h"
+#include "app/workbench/remote_opening.h"
 #include "app/workbench/return_path.h"
 #include "app/workbench/run_commands.h"
 #include "app/workbench/select_commands.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/session_notices.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
@@ -51,6 +52,8 @@ class MainWindow : public QMainWindow {
   void openAndBuild(const QString& path, const snapshot::Configure& configuration) {
     opening_.openAndBuild(path, configuration);
   }
+  // The worker of another machine from now on.
+  void connectTo(const RemoteHost& host) { remote_.connectTo(host); }
   // Says above the start page what a window that did not end as it should had open, with the way back.
   void offerReturn() { return_.offer(); }
   // Where runs are recorded; empty: a file of the user's data folder, named after the model.
@@ -63,7 +66,7 @@ class MainWindow : public QMainWindow {
   // What closing keeps and forgets. The window may go on after it: the end of a desktop session can be called off.
   void leave();
 
-  Session& session() { return session_; }
+  ModelSession& session() { return session_; }
   SnapshotStore& store() { return store_; }
   SelectionModel& selection() { return selection_; }
   Wishes& wishes() { return wishes_; }
@@ -99,7 +102,7 @@ class MainWindow : public QMainWindow {
   SelectionModel selection_;
   Wishes wishes_;
   WindowSettings settings_;
-  Session session_;
+  ModelSession session_;
   Recording recording_;
   LabWiring lab_;
   Actions* actions_;
@@ -125,6 +128,7 @@ class MainWindow : public QMainWindow {
   SelectCommands select_;
   ViewCommands views_;
   ModelOpening opening_;
+  RemoteOpening remote_;
   RecordingWiring recordingWiring_;
   ReturnPath return_;
   GuideWiring guide_;

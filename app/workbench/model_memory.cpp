@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "app/workbench/panel_board.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/toolbar_facts.h"
 #include "app/workbench/window_settings.h"
 
@@ -21,7 +21,7 @@ const QStringList kOfAModel = {QStringLiteral("graph"),   QStringLiteral("instru
 ModelMemory::ModelMemory(const WindowParts& parts, ToolbarFacts& breaks, WindowSettings& settings)
     : parts_(parts), breaks_(breaks), settings_(settings) {
   if (settings_.remember()) model_ = stored_ = settings_.read().text(kModelKey);
-  connect(&parts_.session, &Session::modelInspected, this, [this] { changeTo(parts_.session.modelPath()); });
+  connect(&parts_.session, &ModelSession::modelInspected, this, [this] { changeTo(parts_.session.modelPath()); });
 }
 
 QString ModelMemory::stateFor(const QString& view, const QString& stored) const {

@@ -13,7 +13,7 @@
 #include "app/workbench/questions.h"
 #include "app/workbench/recent_files.h"
 #include "app/workbench/recording.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/side_room.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
@@ -34,14 +34,14 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
   connect(&parts_.wishes, &Wishes::openPath, this, &ModelOpening::open);
   connect(&parts_.wishes, &Wishes::openDialog, this, &ModelOpening::ask);
   connectPeek();
-  connect(&session_, &Session::modelInspected, this, [this] {
+  connect(&session_, &ModelSession::modelInspected, this, [this] {
     // Not in the turn that took the answer: the dialog is work enough for one.
     if (!scripted_)
       QTimer::singleShot(0, this, [this, asked = setUps_] {
         if (asked == setUps_ && !session_.built()) showSetUp();
       });
   });
-  connect(&session_, &Session::notRead, this, [this](const ModelPtr& model) {
+  connect(&session_, &ModelSession::notRead, this, [this](const ModelPtr& model) {
     if (scripted_) return;
     QTimer::singleShot(0, this, [this, model, asked = setUps_] {
       if (asked == setUps_) showSetUpOf(model, {}, QString::fromStdString(model->path()));
@@ -50,12 +50,23 @@ ModelOpening::ModelOpening(const WindowParts& parts, FileQuestions& questions, R
 }
 
 void ModelOpening::ask() {
+  if (!session_.client().host().local()) return emit askedThere();
   questions_.askToOpen(tr("Open a model or a project"), QFileInfo(files_.newest()).path(),
                        tr("Models and projects (*.onnx *.stepscope);;All files (*)"),
                        [this](const QString& path) { open(path); });
 }
 
+void ModelOpening::openThere(const QString& path) {
+  parts_.notice.clear();
+  closeSetUp();
+  scripted_ = false;
+  emit begun();
+  session_.inspect(path, {});
+}
+
 void ModelOpening::open(const QString& path) {
+  const bool project = path.endsWith(QStringLiteral(".stepscope"), Qt::CaseInsensitive);
+  if (!project && !session_.client().host().local()) return openThere(path);
   const Place place = placeToOpen(path);
   if (!place.problem.isEmpty()) return parts_.notice.showProblem(place.problem, {}, {});  // what is open stays
   parts_.notice.clear();
@@ -77,7 +88,7 @@ void ModelOpening::openAndBuild(const QString& path, const snapshot::Configure& 
   parts_.notice.clear();
   scripted_ = true;
   emit begun();
-  session_.openAndBuild(QFileInfo(path).absoluteFilePath(), configuration);
+  session_.openAndBuild(session_.client().host().local() ? QFileInfo(path).absoluteFilePath() : path, configuration);
 }
 
 void ModelOpening::connectPeek() {
@@ -90,7 +101,7 @@ void ModelOpening::connectPeek() {
     parts_.notice.showProblem(why.contains(path) ? said : tr("model '%1': %2").arg(format::visible(path), said), {}, {});
     if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
   });
-  connect(&session_, &Session::buildRefused, this,
+  connect(&session_, &ModelSession::buildRefused, this,
           [this](const snapshot::Configure& refused, const QString& text, const QString& setting) {
             if (scripted_ || !store_.model()) return;
             showSetUpOf(store_.model(), refused, session_.modelPath())->showProblem(text, setting);

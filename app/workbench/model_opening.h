@@ -33,21 +33,24 @@ class ModelOpening : public QObject {
   // The set-up of the next build is known: neither it nor what is refused of it is shown in the set-up.
   void setScripted() { scripted_ = true; }
   void showSetUp();  // of the model that was read
+  void leave() { closeSetUp(); }
   // A file that is opened: asked for in a dialog.
   void ask();
 
  signals:
-  void begun();     // another file is opened
-  void lookedAt();  // the graph of a model that is not built is shown
+  void askedThere();  // for a model of another machine, where the worker is
+  void begun();       // another file is opened
+  void lookedAt();    // the graph of a model that is not built is shown
 
  private:
+  void openThere(const QString& path);
   void connectPeek();
   void closeSetUp();
   void offerMore(SetUpDialog& dialog);
   SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);
 
   WindowParts parts_;
-  Session& session_;
+  ModelSession& session_;
   SnapshotStore& store_;
   FileQuestions& questions_;
   RecentFiles& files_;

@@ -36,33 +36,34 @@ RecordingWiring::RecordingWiring(const WindowParts& parts, RecentFiles& files, b
       recording_(parts.recording),
       files_(files),
       remember_(remember),
-      keeper_(parts.store, parts.session) {
+      keeper_(parts.store, parts.session),
+      log_(parts) {
   connectSession();
   connectNotices();
 }
 
 void RecordingWiring::connectSession() {
-  connect(&session_, &Session::builtChanged, this, &RecordingWiring::builtChanged);
-  connect(&session_, &Session::phasesTold, &recording_, &Recording::phases);
-  connect(&session_, &Session::planRebuilt, this, [this] {
+  connect(&session_, &ModelSession::builtChanged, this, &RecordingWiring::builtChanged);
+  connect(&session_, &ModelSession::phasesTold, &recording_, &Recording::phases);
+  connect(&session_, &ModelSession::planRebuilt, this, [this] {
     recording_.build();
     keeper_.begin();
   });
-  connect(&session_, &Session::planResumed, &recording_, &Recording::planResumed);
-  connect(&session_, &Session::planShown, &keeper_, &BuildKeeper::beginAgain);
+  connect(&session_, &ModelSession::planResumed, &recording_, &Recording::planResumed);
+  connect(&session_, &ModelSession::planShown, &keeper_, &BuildKeeper::beginAgain);
   connect(&keeper_, &BuildKeeper::verdictsRead, &recording_, &Recording::determinism);
   connect(&keeper_, &BuildKeeper::stageRead, &recording_, &Recording::stage);
   auto* runs = new QTimer(this);
   runs->setSingleShot(true);
   runs->setInterval(kRunsAfterMs);
   connect(runs, &QTimer::timeout, &recording_.queries(), &ProjectQueries::refreshRuns);
-  connect(&session_, &Session::busyChanged, this, [this, runs] {
+  connect(&session_, &ModelSession::busyChanged, this, [this, runs] {
     // The list of runs follows when the work pauses, not with every step.
     if (session_.built() && !session_.busy() && !session_.running()) runs->start();
   });
-  connect(&session_, &Session::stepRecorded, &recording_, &Recording::step);
-  connect(&session_, &Session::watchedRead, &recording_, &Recording::statistics);
-  connect(&session_, &Session::alertRaised, &recording_, &Recording::alert);
+  connect(&session_, &ModelSession::stepRecorded, &recording_, &Recording::step);
+  connect(&session_, &ModelSession::watchedRead, &recording_, &Recording::statistics);
+  connect(&session_, &ModelSession::alertRaised, &recording_, &Recording::alert);
 }
 
 void RecordingWiring::connectNotices() {
@@ -114,8 +115,8 @@ QString RecordingWiring::pathFor(const QString& model) const {
   const QString folder =
       remember_ ? QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/projects")
                 : scratch_.path();
-  const QString hash =
-      QString::fromLatin1(QCryptographicHash::hash(model.toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
+  const QString hash = QString::fromLatin1(
+      QCryptographicHash::hash((session_.client().host().host + model).toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
   const QFileInfo file(model);
   return folder + '/' + (file.completeBaseName() == u"model" ? file.dir().dirName() : file.completeBaseName()) + '-' + hash +
          QStringLiteral(".stepscope");

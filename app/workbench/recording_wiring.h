@@ -6,6 +6,7 @@
 #include <QObject>
 
 #include "app/workbench/build_keeper.h"
+#include "app/workbench/log_wiring.h"
 #include "app/workbench/scratch_folder.h"
 #include "app/workbench/window_parts.h"
 
@@ -34,12 +35,13 @@ class RecordingWiring : public QObject {
   QString pathFor(const QString& model) const;
 
   WindowParts parts_;
-  Session& session_;
+  ModelSession& session_;
   Recording& recording_;
   RecentFiles& files_;
   bool remember_;
   QString projectPath_;
   BuildKeeper keeper_;
+  LogWiring log_;
   ScratchFolder scratch_;  // projects of windows that remember nothing
 };
 

@@ -10,7 +10,7 @@
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
 #include "app/workbench/recording.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
 
@@ -41,12 +41,12 @@ ReturnPath::ReturnPath(const WindowParts& parts, ModelOpening& opening, Views vi
   };
   connect(&store_, &SnapshotStore::positionChanged, this, soon);
   connect(&parts_.selection, &SelectionModel::selectionChanged, this, soon);
-  connect(&session_, &Session::builtChanged, this, soon);
+  connect(&session_, &ModelSession::builtChanged, this, soon);
   connect(&parts_.recording, &Recording::opened, this, soon);
   connect(&parts_.board, &PanelBoard::changed, this, soon);
   connect(&parts_.board, &PanelBoard::rearranged, this, soon);
-  connect(&session_, &Session::builtChanged, this, &ReturnPath::goOn);
-  connect(&session_, &Session::busyChanged, this, &ReturnPath::goOn);
+  connect(&session_, &ModelSession::builtChanged, this, &ReturnPath::goOn);
+  connect(&session_, &ModelSession::busyChanged, this, &ReturnPath::goOn);
 }
 
 void ReturnPath::drop() {

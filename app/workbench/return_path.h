@@ -38,7 +38,7 @@ class ReturnPath : public QObject {
   void goOn();
 
   WindowParts parts_;
-  Session& session_;
+  ModelSession& session_;
   SnapshotStore& store_;
   ModelOpening& opening_;
   Views views_;

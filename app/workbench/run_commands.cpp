@@ -9,7 +9,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/questions.h"
 #include "app/workbench/recording.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 
 namespace stepscope {
@@ -83,7 +83,7 @@ void RunCommands::connectRuns() {
     parts_.board.show(QStringLiteral("determinism"));
     session_.determinism();
   });
-  connect(&parts_.status, &StatusLine::workerClicked, &session_, &Session::restart);
+  connect(&parts_.status, &StatusLine::workerClicked, &session_, &ModelSession::restart);
 }
 
 void RunCommands::update() {

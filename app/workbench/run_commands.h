@@ -25,7 +25,7 @@ class RunCommands : public QObject {
   void connectRuns();
 
   WindowParts parts_;
-  Session& session_;
+  ModelSession& session_;
 };
 
 }  // namespace stepscope

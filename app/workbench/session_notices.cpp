@@ -6,7 +6,7 @@
 #include "app/workbench/change_history.h"
 #include "app/workbench/notice_bar.h"
 #include "app/workbench/panel_board.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "views/common/format.h"
 #include "views/common/running.h"
@@ -18,18 +18,18 @@ constexpr int kLookEveryMs = 200;
 
 SessionNotices::SessionNotices(const WindowParts& parts, ChangeHistory& history)
     : parts_(parts), session_(parts.session), store_(parts.store), history_(history) {
-  connect(&session_, &Session::busyChanged, this, [this] {
+  connect(&session_, &ModelSession::busyChanged, this, [this] {
     Running::of(store_).set(session_.running());
     parts_.status.setGoal(session_.goal());
     const auto& p = store_.position();
     if (!session_.busy() && !(p.in_step() && p.breakpoint() != 0)) parts_.notice.clearStop();
   });
-  connect(&session_, &Session::problem, this, &SessionNotices::tellProblem);
-  connect(&session_, &Session::alertRaised, this, &SessionNotices::tellAlert);
-  connect(&session_, &Session::brokeAt, this, &SessionNotices::tellBreak);
-  connect(&session_, &Session::longRepeat, this, &SessionNotices::askToRepeat);
-  connect(&session_, &Session::progress, &parts_.status, &StatusLine::setProgress);
-  connect(&session_, &Session::note, &parts_.status, &StatusLine::note);
+  connect(&session_, &ModelSession::problem, this, &SessionNotices::tellProblem);
+  connect(&session_, &ModelSession::alertRaised, this, &SessionNotices::tellAlert);
+  connect(&session_, &ModelSession::brokeAt, this, &SessionNotices::tellBreak);
+  connect(&session_, &ModelSession::longRepeat, this, &SessionNotices::askToRepeat);
+  connect(&session_, &ModelSession::progress, &parts_.status, &StatusLine::setProgress);
+  connect(&session_, &ModelSession::note, &parts_.status, &StatusLine::note);
   connect(&progress_, &QTimer::timeout, this, &SessionNotices::tellLongWork);
   progress_.start(kLookEveryMs);
 }

@@ -29,7 +29,7 @@ class SessionNotices : public QObject {
   void fitByRecompute();
 
   WindowParts parts_;
-  Session& session_;
+  ModelSession& session_;
   SnapshotStore& store_;
   ChangeHistory& history_;
   QTimer progress_;

@@ -6,7 +6,34 @@
 #include <QStorageInfo>
 #include <algorithm>
 
+#include "app/workbench/scratch_folder.h"
+
 namespace stepscope {
+namespace {
+
+class Here : public StatePlace {
+ public:
+  explicit Here(StateRing::Free free) : free_(std::move(free)) {}
+  QString filePath(const QString& name) const override { return folder_.isValid() ? folder_.filePath(name) : QString(); }
+  std::int64_t freeBytes() const override { return free_(folder_.path()); }
+  std::int64_t bytesOf(const QString& path, std::int64_t) const override { return QFileInfo(path).size(); }
+  void remove(const QString& path) override { QFile::remove(path); }
+
+ private:
+  ScratchFolder folder_;
+  StateRing::Free free_;
+};
+
+}  // namespace
+
+StateRing::StateRing(Free free) : free_(std::move(free)), place_(std::make_unique<Here>(free_)) {}
+
+void StateRing::moveTo(std::unique_ptr<StatePlace> place) {
+  states_.clear();
+  place_ = std::move(place);
+}
+
+void StateRing::moveHere() { moveTo(std::make_unique<Here>(free_)); }
 
 std::int64_t StateRing::freeBytes(const QString& folder) {
   return std::max<qint64>(0, QStorageInfo(folder).bytesAvailable());
@@ -20,21 +47,19 @@ std::int64_t StateRing::held() const {
 
 std::int64_t StateRing::budget() const {
   constexpr std::int64_t kShare = 4;
-  return (free_(folder_.path()) + held()) / kShare;
+  return (place_->freeBytes() + held()) / kShare;
 }
 
-QString StateRing::freshPath() {
-  return folder_.isValid() ? folder_.filePath(QStringLiteral("state-%1.safetensors").arg(made_++)) : QString();
-}
+QString StateRing::freshPath() { return place_->filePath(QStringLiteral("state-%1.safetensors").arg(made_++)); }
 
-void StateRing::add(std::int64_t step, const QString& path, std::size_t edits) {
-  const auto remove = [](const State& s) {
-    QFile::remove(s.path);
+void StateRing::add(std::int64_t step, const QString& path, std::size_t edits, std::int64_t about) {
+  const auto remove = [this](const State& s) {
+    place_->remove(s.path);
     return true;
   };
   std::erase_if(states_, [&](const State& s) { return s.step == step && remove(s); });
   const auto place = std::find_if(states_.begin(), states_.end(), [step](const State& s) { return s.step > step; });
-  states_.insert(place, {step, path, edits, QFileInfo(path).size()});
+  states_.insert(place, {step, path, edits, place_->bytesOf(path, about)});
   const std::int64_t most = budget();
   for (std::int64_t bytes = held(); states_.size() > 1 && bytes > most;) {
     bytes -= states_.front().bytes;
@@ -57,8 +82,10 @@ std::optional<StateRing::State> StateRing::exactly(std::int64_t step) const {
 }
 
 void StateRing::dropAfter(std::int64_t step) {
-  std::erase_if(states_, [step](const State& s) { return s.step > step && QFile::remove(s.path); });
-  std::erase_if(states_, [step](const State& s) { return s.step > step; });
+  std::erase_if(states_, [this, step](const State& s) {
+    if (s.step > step) place_->remove(s.path);
+    return s.step > step;
+  });
 }
 
 }  // namespace stepscope

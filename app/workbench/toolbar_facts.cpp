@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/toolbar.h"
 #include "views/common/format.h"
@@ -15,7 +15,7 @@ ToolbarFacts::ToolbarFacts(const WindowParts& parts, Toolbar& toolbar)
   connect(&store_, &SnapshotStore::optionsChanged, this, &ToolbarFacts::updateOptions);
   connect(&store_, &SnapshotStore::alertsChanged, this, &ToolbarFacts::updateAlerts);
   connect(&store_, &SnapshotStore::breakpointsChanged, this, &ToolbarFacts::updateBreakOn);
-  connect(&parts_.session, &Session::busyChanged, this,
+  connect(&parts_.session, &ModelSession::busyChanged, this,
           [this] { toolbar_.setRunning(parts_.session.busy() || parts_.session.running()); });
   setBreakOn(true, true);
   updateBreakOn();

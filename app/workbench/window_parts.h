@@ -12,7 +12,7 @@ class NoticeBar;
 class PanelBoard;
 class Recording;
 class SelectionModel;
-class Session;
+class ModelSession;
 class SnapshotStore;
 class StatusLine;
 class Wishes;
@@ -22,7 +22,7 @@ struct WindowParts {
   SnapshotStore& store;
   SelectionModel& selection;
   Wishes& wishes;
-  Session& session;
+  ModelSession& session;
   Recording& recording;
   Actions& actions;
   PanelBoard& board;

@@ -11,7 +11,7 @@
 #include "app/workbench/panel_board.h"
 #include "app/workbench/questions.h"
 #include "app/workbench/recording.h"
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "views/common/format.h"
 
@@ -28,25 +28,25 @@ WishWiring::WishWiring(const WindowParts& parts, FileQuestions& questions, Chang
 
 void WishWiring::connectSession() {
   Wishes& wishes = parts_.wishes;
-  Session& session = parts_.session;
-  connect(&wishes, &Wishes::inspect, &session, &Session::inspect);
-  connect(&wishes, &Wishes::build, &session, &Session::build);
-  connect(&wishes, &Wishes::runTo, &session, &Session::runTo);
-  connect(&wishes, &Wishes::rewind, &session, &Session::rewind);
-  connect(&wishes, &Wishes::goToPlace, &session, &Session::goTo);
-  connect(&wishes, &Wishes::fetchTensor, &session, &Session::fetchTensor);
-  connect(&wishes, &Wishes::watch, &session, &Session::watch);
-  connect(&wishes, &Wishes::pin, &session, &Session::pin);
-  connect(&wishes, &Wishes::editTensor, &session, &Session::editTensor);
+  ModelSession& session = parts_.session;
+  connect(&wishes, &Wishes::inspect, &session, &ModelSession::inspect);
+  connect(&wishes, &Wishes::build, &session, &ModelSession::build);
+  connect(&wishes, &Wishes::runTo, &session, &ModelSession::runTo);
+  connect(&wishes, &Wishes::rewind, &session, &ModelSession::rewind);
+  connect(&wishes, &Wishes::goToPlace, &session, &ModelSession::goTo);
+  connect(&wishes, &Wishes::fetchTensor, &session, &ModelSession::fetchTensor);
+  connect(&wishes, &Wishes::watch, &session, &ModelSession::watch);
+  connect(&wishes, &Wishes::pin, &session, &ModelSession::pin);
+  connect(&wishes, &Wishes::editTensor, &session, &ModelSession::editTensor);
   connect(&wishes, &Wishes::editElement, &session,
           [&session](int value, const std::vector<qint64>& index, double number, double before) {
             session.editElement(value, index, number, before);
           });
-  connect(&wishes, &Wishes::determinism, &session, &Session::determinism);
-  connect(&wishes, &Wishes::compareBits, &session, &Session::compareBits);
+  connect(&wishes, &Wishes::determinism, &session, &ModelSession::determinism);
+  connect(&wishes, &Wishes::compareBits, &session, &ModelSession::compareBits);
   connect(&wishes, &Wishes::setOption, &history_, &ChangeHistory::setOption);
-  connect(&wishes, &Wishes::recompute, &session, &Session::recompute);
-  connect(&wishes, &Wishes::rowLosses, &session, &Session::rowLosses);
+  connect(&wishes, &Wishes::recompute, &session, &ModelSession::recompute);
+  connect(&wishes, &Wishes::rowLosses, &session, &ModelSession::rowLosses);
   connect(&wishes, &Wishes::readSource, &sources_, &SourceReader::read);
   connect(&wishes, &Wishes::status, &parts_.status, &StatusLine::note);
   connect(&wishes, &Wishes::command, this, [this](const QString& id) {
@@ -56,7 +56,7 @@ void WishWiring::connectSession() {
 
 void WishWiring::connectBreakpoints() {
   const Wishes& wishes = parts_.wishes;
-  connect(&wishes, &Wishes::toggleBreakpoint, &parts_.session, &Session::toggleBreakpoint);
+  connect(&wishes, &Wishes::toggleBreakpoint, &parts_.session, &ModelSession::toggleBreakpoint);
   connect(&wishes, &Wishes::addBreakpoint, this, [this](const snapshot::Breakpoint& b) {
     auto all = parts_.store.breakpoints();
     all.push_back(b);
@@ -78,7 +78,7 @@ void WishWiring::connectBreakpoints() {
 
 void WishWiring::connectArrays() {
   Wishes& wishes = parts_.wishes;
-  Session& session = parts_.session;
+  ModelSession& session = parts_.session;
   const QString filter = tr("NumPy array (*.npy)");
   connect(&wishes, &Wishes::saveTensor, this, [this, filter, &session](int value) {
     questions_.askToSave(tr("Save tensor"), QStringLiteral("tensor.npy"), filter,
@@ -94,8 +94,8 @@ void WishWiring::connectArrays() {
     if (!path.isEmpty()) return compare(path);
     questions_.askExisting(tr("Compare with an array"), filter, compare);
   });
-  connect(&wishes, &Wishes::compareWithValue, &session, &Session::compareWithValue);
-  connect(&wishes, &Wishes::keepTensor, &session, &Session::keepTensor);
+  connect(&wishes, &Wishes::compareWithValue, &session, &ModelSession::compareWithValue);
+  connect(&wishes, &Wishes::keepTensor, &session, &ModelSession::keepTensor);
   connect(parts_.actions[QStringLiteral("save_state")], &QAction::triggered, this, [this, &session] {
     questions_.askToSave(tr("Save parameters"), QStringLiteral("state.safetensors"), tr("Safetensors (*.safetensors)"),
                          [&session](const QString& path) { session.saveState(path); });

@@ -15,14 +15,14 @@ constexpr int kSilenceMs = 4000;
 
 WorkerClient::WorkerClient(QObject* parent) : QObject(parent), pipe_(new WorkerPipe) {
   qRegisterMetaType<Delivery>();
-  const QString named = qEnvironmentVariable("STEPSCOPE_WORKER");
-  const QString program =
-      named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("stepscope")) : named;
-  setCommand(program, {QStringLiteral("worker")});
+  setHost({});
   pipe_->moveToThread(&thread_);
   connect(&thread_, &QThread::finished, pipe_, &QObject::deleteLater);
   connect(pipe_, &WorkerPipe::arrived, this, &WorkerClient::takeIn);
-  connect(pipe_, &WorkerPipe::text, this, &WorkerClient::text);
+  connect(pipe_, &WorkerPipe::text, this, [this](const QString& line) {
+    said_ = line;
+    emit text(line);
+  });
   connect(pipe_, &WorkerPipe::ended, this, &WorkerClient::end);
   thread_.setObjectName(QStringLiteral("worker pipe"));
   thread_.start();
@@ -45,6 +45,18 @@ void WorkerClient::setCommand(const QString& program, const QStringList& argumen
   arguments_ = arguments;
 }
 
+void WorkerClient::setHost(const RemoteHost& host) {
+  host_ = host;
+  if (!host.local()) {
+    const HostCommand command = workerCommand(host);
+    return setCommand(command.program, command.arguments);
+  }
+  const QString named = qEnvironmentVariable("STEPSCOPE_WORKER");
+  const QString program =
+      named.isEmpty() ? QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("stepscope")) : named;
+  setCommand(program, {QStringLiteral("worker")});
+}
+
 void WorkerClient::start() {
   // Asked of nobody since the last one died: the new one does not know of it.
   if (!alive_ && !pending_.empty()) end(tr("the worker is not running"), false);
@@ -52,17 +64,25 @@ void WorkerClient::start() {
   setState(WorkerState::kStarting);
   heard_.start();
   greeting_ = 0;
+  came_ = false;
+  said_.clear();
+  refusal_.clear();
   greeted_.invalidate();  // the first greeting is the request below
   QMetaObject::invokeMethod(pipe_, [this, program = program_, arguments = arguments_] { pipe_->start(program, arguments); });
   snapshot::Request hello;
   hello.mutable_hello()->set_protocol(1);
   request(std::move(hello), tr("starting the worker"), [this](const Delivery& d) {
-    if (d.response->has_hello()) {
-      emit event(d);
-      emit started();
-      greeted_.start();
-    }
+    if (d.response->has_hello()) greetedBy(d);
   });
+}
+
+void WorkerClient::greetedBy(const Delivery& d) {
+  came_ = true;
+  refusal_ = problemOfVersion(host_, QString::fromStdString(d.response->hello().version()));
+  if (!refusal_.isEmpty()) return kill();
+  emit event(d);
+  emit started();
+  greeted_.start();
 }
 
 void WorkerClient::kill() { QMetaObject::invokeMethod(pipe_, &WorkerPipe::kill); }
@@ -162,8 +182,10 @@ void WorkerClient::deliver(const Delivery& delivery) {
   check();
 }
 
-void WorkerClient::end(const QString& reason, bool expected) {
+void WorkerClient::end(const QString& told, bool expected, int exitCode) {
   takeIn();  // said before it ended
+  const bool never = !host_.local() && !came_ && alive_ && !expected && exitCode > 0;
+  const QString reason = !refusal_.isEmpty() ? refusal_ : never ? whyNoWorker(host_, exitCode, said_) : told;
   const bool wasAlive = alive_;
   alive_ = false;
   // Callbacks may send new requests; those are not of the worker that died.

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 
+#include "app/workbench/remote_host.h"
 #include "app/workbench/worker_pipe.h"
 
 namespace stepscope {
@@ -29,6 +30,10 @@ class WorkerClient : public QObject {
 
   // Program and arguments; the default is "stepscope worker" next to this program, STEPSCOPE_WORKER overrides it.
   void setCommand(const QString& program, const QStringList& arguments);
+  // The worker of another machine, from the next start on; of an empty host the default again. What keeps it from coming is
+  // told as the reason of its death: the host, its program or its version.
+  void setHost(const RemoteHost& host);
+  const RemoteHost& host() const { return host_; }
   void start();  // also after a death; open requests were answered by then
   void kill();   // at once
   bool alive() const { return alive_; }
@@ -61,7 +66,8 @@ class WorkerClient : public QObject {
 
   void takeIn();  // what the pipe has
   void deliver(const Delivery& delivery);
-  void end(const QString& reason, bool expected);
+  void end(const QString& reason, bool expected, int exitCode = 0);
+  void greetedBy(const Delivery& delivery);
   void check();
   void greet();
   bool silent();  // it owes an answer to a greeting, and sends nothing at all
@@ -71,6 +77,10 @@ class WorkerClient : public QObject {
   WorkerPipe* pipe_;
   QString program_;
   QStringList arguments_;
+  RemoteHost host_;
+  bool came_ = false;  // it answered the first greeting
+  QString refusal_;    // why it is not worked with, although it did
+  QString said_;       // the newest line of its standard error
   std::map<quint64, Pending> pending_;
   quint64 lastId_ = 0;
   bool alive_ = false;

@@ -43,7 +43,7 @@ void WorkerPipe::start(const QString& program, const QStringList& arguments) {
     if (error == QProcess::FailedToStart) {
       emit ended(QStringLiteral("worker '%1': %2; expected the stepscope program beside this one")
                      .arg(program, process_->errorString()),
-                 false);
+                 false, 0);
     }
   });
   connect(process_, &QProcess::finished, this, [this](int code, QProcess::ExitStatus status) {
@@ -54,7 +54,7 @@ void WorkerPipe::start(const QString& program, const QStringList& arguments) {
       reason = status == QProcess::CrashExit ? QStringLiteral("The worker ended: %1").arg(signalName(code))
                                              : QStringLiteral("The worker ended with exit code %1").arg(code);
     }
-    emit ended(reason, closing_ && reason_.isEmpty());
+    emit ended(reason, closing_ && reason_.isEmpty(), status == QProcess::NormalExit && reason_.isEmpty() ? code : 0);
   });
   process_->start(program, arguments);
 }

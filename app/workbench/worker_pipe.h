@@ -39,9 +39,10 @@ class WorkerPipe : public QObject {
 
  signals:
   void started();
-  void arrived();                                    // something waits; not told again until it was taken
-  void text(const QString& line);                    // a line of its standard error
-  void ended(const QString& reason, bool expected);  // the process is gone; reason says how
+  void arrived();                  // something waits; not told again until it was taken
+  void text(const QString& line);  // a line of its standard error
+  // The process is gone; reason says how. exitCode: 0 where it was ended by a signal, or did not begin.
+  void ended(const QString& reason, bool expected, int exitCode);
 
  private:
   void readOutput();

@@ -5,6 +5,7 @@
 
 #include "storage/names.h"
 #include "storage/report/format.h"
+#include "storage/report/json_lines.h"
 
 namespace stepscope::storage {
 namespace {
@@ -52,43 +53,26 @@ Json runJson(const ReportData& data) {
           {"last_loss", number(r.lastLoss)}};
 }
 
-// One row a line: of a run of 100,000 steps only one is an object at a time.
-class Lines {
- public:
-  void add(const Json& row) {
-    text_ += (text_.empty() ? "[\n  " : ",\n  ") + row.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-  std::string take() && { return text_.empty() ? "[]" : std::move(text_) + "\n ]"; }
-
- private:
-  std::string text_;
-};
-
-// In place of the null under a key of the outermost object: no text within it begins a line.
-void putLines(std::string& document, const std::string& key, Lines&& lines) {
-  const std::string null = "\n \"" + key + "\": null";
-  const std::size_t at = document.find(null);
-  document.replace(at + null.size() - 4, 4, std::move(lines).take());
-}
-
 // Of the steps that recorded some.
-Lines statisticsLines(const ReportData& data) {
-  Lines lines;
+JsonLines statisticsLines(const ReportData& data) {
+  JsonLines lines;
   for (const auto& [step, values] : data.statistics) {
     for (const snapshot::RecordedStatistics& v : values) {
       const snapshot::TensorStatistics& s = v.statistics();
-      lines.add({{"step", step},
-                 {"kind", v.kind()},
-                 {"of", v.of()},
-                 {"value", v.name()},
-                 {"elements", s.count()},
-                 {"norm", number(s.norm())},
-                 {"mean", number(s.mean())},
-                 {"std", number(s.std())},
-                 {"min", number(s.min())},
-                 {"max", number(s.max())},
-                 {"nan", s.nan()},
-                 {"inf", s.inf()}});
+      lines.begin();
+      lines.member("step", step);
+      lines.member("kind", v.kind());
+      lines.member("of", v.of());
+      lines.member("value", v.name());
+      lines.member("elements", s.count());
+      lines.member("norm", s.norm());
+      lines.member("mean", s.mean());
+      lines.member("std", s.std());
+      lines.member("min", s.min());
+      lines.member("max", s.max());
+      lines.member("nan", s.nan());
+      lines.member("inf", s.inf());
+      lines.end();
     }
   }
   return lines;
@@ -237,24 +221,30 @@ Json passJson(const PassRow& p) {
            })}};
 }
 
-Json stepJson(const StepRow& s) {
-  return {{"step", s.step},
-          {"loss", number(s.loss)},
-          {"learning_rate", number(s.learningRate)},
-          {"gradient_norm", number(s.gradientNorm)},
-          {"updated", s.updated},
-          {"samples", s.samples},
-          {"tokens", s.tokens},
-          {"begin_ns", s.beginNs},
-          {"ns", s.ns},
-          {"planned_bytes", s.plannedBytes},
-          {"peak_bytes", s.peakBytes},
-          {"warm_up", s.warmUp},
-          {"stopped_in", s.stoppedIn},
-          {"cpu_ns", s.cpuNs},
-          {"wait_ns", s.waitNs},
-          {"speed", s.speed},
-          {"batch", s.batch}};
+JsonLines stepLines(const ReportData& data) {
+  JsonLines lines;
+  for (const StepRow& s : data.steps) {
+    lines.begin();
+    lines.member("step", s.step);
+    lines.member("loss", s.loss);
+    lines.member("learning_rate", s.learningRate);
+    lines.member("gradient_norm", s.gradientNorm);
+    lines.member("updated", s.updated);
+    lines.member("samples", s.samples);
+    lines.member("tokens", s.tokens);
+    lines.member("begin_ns", s.beginNs);
+    lines.member("ns", s.ns);
+    lines.member("planned_bytes", s.plannedBytes);
+    lines.member("peak_bytes", s.peakBytes);
+    lines.member("warm_up", s.warmUp);
+    lines.member("stopped_in", s.stoppedIn);
+    lines.member("cpu_ns", s.cpuNs);
+    lines.member("wait_ns", s.waitNs);
+    lines.member("speed", s.speed);
+    lines.member("batch", s.batch);
+    lines.end();
+  }
+  return lines;
 }
 
 }  // namespace
@@ -344,9 +334,7 @@ std::string jsonReport(const ReportData& data) {
   });
   // Names may hold bytes that are no text; the encoder puts U+FFFD in their place.
   std::string document = root.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-  Lines steps;
-  for (const StepRow& step : data.steps) steps.add(stepJson(step));
-  putLines(document, "steps", std::move(steps));
+  putLines(document, "steps", stepLines(data));
   putLines(document, "statistics", statisticsLines(data));
   return document;
 }

@@ -5,7 +5,7 @@
 // FAKE_FUZZ=SEED damages answers once the model is built: see fuzz.h. FAKE_FAULT=crash|hang|stop|garbage|oversize|truncate
 // happens at the first StepInstruction; FAKE_FAULT=build ends it in a pass of the build, FAKE_FAULT=rebuild in one of a
 // later build: of a second set-up, of an option between steps, of the step that an option waited for. FAKE_NAN=I makes the
-// output of instruction I hold a NaN.
+// output of instruction I hold a NaN. FAKE_VERSION=TEXT is the version that it says to be of.
 #include <unistd.h>
 
 #include <cmath>
@@ -243,7 +243,7 @@ class Worker {
     switch (q.request_case()) {
       case Request::kHello: {
         r.mutable_hello()->set_protocol(1);
-        r.mutable_hello()->set_version("0.1.0");
+        r.mutable_hello()->set_version(std::getenv("FAKE_VERSION") ? std::getenv("FAKE_VERSION") : "0.1.0");
         auto* m = r.mutable_hello()->mutable_machine();
         m->set_cpu("Made-up CPU");
         m->set_cores(2);
@@ -253,7 +253,11 @@ class Worker {
         break;
       }
       case Request::kOpen: describeModel(model_, q.open(), &r); break;
-      case Request::kConfigure: break;
+      case Request::kConfigure:
+        for (const Setting& s : q.configure().settings())
+          if (const auto at = s.value().find('='); s.name() == "set" && at != std::string::npos)
+            options_[s.value().substr(0, at)] = s.value().substr(at + 1);
+        break;
       case Request::kBuild:
         if (faultIs("build") || (faultIs("rebuild") && built_)) dieOfPass();
         built_ = true;
@@ -266,6 +270,7 @@ class Worker {
         if (faultIs("rebuild") && !inStep_) dieOfPass();
         waits_ = inStep_;
         options_[q.set_option().name()] = q.set_option().value();
+        for (const Setting& more : q.set_option().more()) options_[more.name()] = more.value();
         describeOptions(options_, r.mutable_options());
         r.mutable_options()->set_waits(waits_);
         break;
@@ -281,6 +286,7 @@ class Worker {
         r.mutable_state()->set_open(true);
         r.mutable_state()->set_built(true);
         fill(r.mutable_state()->mutable_position(), "");
+        for (const Breakpoint& b : breakpoints_) *r.mutable_state()->add_breakpoints() = b;
         break;
       case Request::kBeginStep:
         if (faultIs("rebuild") && std::exchange(waits_, false)) dieOfPass();

@@ -57,7 +57,7 @@ class LiveTest : public QObject {
     };
     w.loop().act([&] { fullSpeed ? w->session().train(1'000'000) : w->session().run(false); });
     QVERIFY(w.loop().wait([&] { return w->store().steps().size() >= 2; }));
-    QSignalSpy rebuilt(&w->session(), &Session::planRebuilt);
+    QSignalSpy rebuilt(&w->session(), &ModelSession::planRebuilt);
     w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.inplace"), QStringLiteral("off")); });
     QVERIFY(w.loop().wait([&] { return option(w->store(), "memory.inplace")->value() == "off"; }));
     w.loop().act([&] { emit w->wishes().setOption(QStringLiteral("memory.reuse"), QStringLiteral("off")); });
@@ -223,7 +223,7 @@ class LiveTest : public QObject {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);
     std::vector<int> times(kSteps, 0);
-    QObject::connect(&w->session(), &Session::stepRecorded, &w->session(), [&times](const StepPtr& step) {
+    QObject::connect(&w->session(), &ModelSession::stepRecorded, &w->session(), [&times](const StepPtr& step) {
       if (step->step() < kSteps) ++times[static_cast<std::size_t>(step->step())];
     });
     w.loop().act([&] { w->session().train(kSteps); });

@@ -382,8 +382,8 @@ class ScenarioTest : public QObject {
     QVERIFY(at > 0);
     dangling[at] = 'I';  // the first use; the input keeps its name
     ModelPtr refusedModel;
-    const auto watch =
-        QObject::connect(&w->session(), &Session::notRead, [&refusedModel](const ModelPtr& model) { refusedModel = model; });
+    const auto watch = QObject::connect(&w->session(), &ModelSession::notRead,
+                                        [&refusedModel](const ModelPtr& model) { refusedModel = model; });
     SetUpDialog* dialog = w.open(write("dangling.onnx", dangling));
     QObject::disconnect(watch);
     QVERIFY2(dialog, qPrintable(w->notice().text()));

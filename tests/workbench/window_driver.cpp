@@ -85,7 +85,7 @@ WindowDriver::WindowDriver(QSize size) : window_(std::make_unique<MainWindow>(fa
 
 SetUpDialog* WindowDriver::open(const QString& model) {
   bool listed = false;  // a dialog comes
-  const auto watch = QObject::connect(&window_->session(), &Session::notRead, [&listed] { listed = true; });
+  const auto watch = QObject::connect(&window_->session(), &ModelSession::notRead, [&listed] { listed = true; });
   loop_.act([&] { window_->openPath(model); });
   SetUpDialog* dialog = nullptr;
   loop_.wait([&] {

@@ -21,8 +21,7 @@ class SignalRate {
 
   void request() {
     if (later_.isActive()) return;
-    const double gained = static_cast<double>(since_.restart()) * kPerSecond / 1000;
-    credit_ = std::min<double>(kPerSecond, credit_ + gained);
+    gain();
     if (credit_ >= 1)
       now();
     else
@@ -31,11 +30,16 @@ class SignalRate {
   // At once, with what waits.
   void now() {
     later_.stop();
+    gain();  // what was waited for is spent, and not counted again
     credit_ = std::max(0.0, credit_ - 1);
     tell_();
   }
 
  private:
+  void gain() {
+    credit_ = std::min<double>(kPerSecond, credit_ + static_cast<double>(since_.restart()) * kPerSecond / 1000);
+  }
+
   std::function<void()> tell_;
   QTimer later_;
   QElapsedTimer since_;

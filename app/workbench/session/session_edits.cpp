@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Values that are set by hand: asked for, remembered for a worker that comes after, told of in the step.
+#include "app/workbench/session/session_edits.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <QDir>
+#include <QFile>
+#include <QFileInfo>
 #include <algorithm>
 #include <utility>
 
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/session/session_stepper.h"
 #include "views/common/findings.h"
+#include "views/common/format.h"
 
 namespace stepscope {
 namespace {
+constexpr qint64 kMostFileBytes = 4LL << 30;  // of a file that is copied
+
 snapshot::Request editRequest(int value, const std::vector<qint64>& index, double number) {
   snapshot::Request request;
   auto* edit = request.mutable_edit();
@@ -27,25 +35,25 @@ std::string editText(const snapshot::EditTensor& edit) {
 }
 }  // namespace
 
-void Session::editTensor(int value, const std::vector<qint64>& index, double number, bool fill) {
+void SessionEdits::editTensor(int value, const std::vector<qint64>& index, double number, bool fill) {
   snapshot::Request request = editRequest(value, index, number);
   request.mutable_edit()->set_fill(fill);
   edit(std::move(request));
 }
 
-void Session::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
+void SessionEdits::editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable) {
   const auto answer = [this, value, index](const QString& problem) { store_.findings().setEdit({value, index, problem}); };
-  if (busy_) return answer(tr("Still %1; Esc cancels").arg(client_.activity()));
+  if (link_.busy()) return answer(tr("Still %1; Esc cancels").arg(link_.client().activity()));
   edit(
       editRequest(value, index, number), before,
       [this, answer, edit = ElementEdit{value, index, before, number}, undoable] {
         answer({});
-        if (undoable) emit elementEdited(edit);
+        if (undoable) emit session_.elementEdited(edit);
       },
       answer);
 }
 
-bool Session::takesBack(const Edit& later, const Edit& earlier) {
+bool SessionEdits::takesBack(const Edit& later, const Edit& earlier) {
   const auto &a = earlier.request.edit(), &b = later.request.edit();
   const bool sameElement =
       a.value() == b.value() && std::equal(a.index().begin(), a.index().end(), b.index().begin(), b.index().end());
@@ -53,12 +61,12 @@ bool Session::takesBack(const Edit& later, const Edit& earlier) {
          later.instruction == earlier.instruction && b.number() == *earlier.before;
 }
 
-void Session::edit(snapshot::Request request, std::optional<double> before, Then then,
-                   std::function<void(const QString&)> refused) {
-  if (refuse()) return;
+void SessionEdits::edit(snapshot::Request request, std::optional<double> before, Then then,
+                        std::function<void(const QString&)> refused) {
+  if (link_.refuse()) return;
   const auto& p = store_.position();
   const Edit done{p.step(), p.in_step() ? p.instruction() : -1, request, before};
-  move(
+  link_.move(
       std::move(request), tr("editing"),
       [this, done, then = std::move(then)] {
         edits_.push_back(done);
@@ -67,7 +75,7 @@ void Session::edit(snapshot::Request request, std::optional<double> before, Then
       {}, std::move(refused));
 }
 
-void Session::moveEdits(const std::shared_ptr<const GraphSnapshot>& before) {
+void SessionEdits::moveEdits(const GraphPtr& before) {
   const snapshot::Position& p = store_.position();
   const auto& after = store_.graph();
   if (!p.in_step() || !before || !after || before == after) return;
@@ -82,7 +90,7 @@ void Session::moveEdits(const std::shared_ptr<const GraphSnapshot>& before) {
   }
 }
 
-void Session::tellOfHand(std::int64_t step) {
+void SessionEdits::tellOfHand(std::int64_t step) {
   snapshot::Alert alert;
   alert.set_severity(snapshot::Alert::INFO);
   alert.set_step(step);
@@ -104,19 +112,68 @@ void Session::tellOfHand(std::int64_t step) {
     alert.set_node(value ? store_.graph()->producer(edit.value()) : -1);
     alert.set_instruction(e->instruction);
     alert.set_message(fmt::format("{} by hand: {}", value ? '\'' + value->name() + '\'' : "a value", editText(edit)));
-    emit alertRaised(alert);
+    emit session_.alertRaised(alert);
   }
-  if (stops_.count > 0) {
+  const Stops stops = parts_.stepper.takeStops();
+  if (stops.count > 0) {
     alert.set_code("stopped");
     alert.set_value(-1);
     alert.set_node(-1);
-    alert.set_instruction(stops_.first);
+    alert.set_instruction(stops.first);
     alert.set_message(fmt::format("stopped {}{}; the time of the step includes the waiting",
-                                  stops_.count == 1 ? "once" : fmt::format("{} times", stops_.count),
-                                  stops_.breaks.empty() ? "" : fmt::format(" ({})", fmt::join(stops_.breaks, "; "))));
-    emit alertRaised(alert);
+                                  stops.count == 1 ? "once" : fmt::format("{} times", stops.count),
+                                  stops.breaks.empty() ? "" : fmt::format(" ({})", fmt::join(stops.breaks, "; "))));
+    emit session_.alertRaised(alert);
   }
-  stops_ = {};
+}
+
+void SessionEdits::takenBack(const snapshot::Position& p) {
+  std::erase_if(edits_, [&p](const Edit& e) { return e.step == p.step() && e.instruction > p.instruction(); });
+}
+
+void SessionEdits::stepAbandoned(std::int64_t step) {
+  std::erase_if(edits_, [step](const Edit& e) { return e.step >= step && e.instruction >= 0; });
+}
+
+void SessionEdits::rewound(std::int64_t step) {
+  std::erase_if(edits_, [step](const Edit& e) { return e.step > step || (e.step == step && e.instruction >= 0); });
+}
+
+void SessionEdits::loadTensor(int value, const QString& path) {
+  if (link_.refuse()) return;
+  // Where the worker is on another machine, the path is of that one.
+  if (!link_.client().host().local()) return copied(value, path, path, {});
+  // A copy: the edit is repeated from it when a worker that died comes back, whatever became of the file.
+  const QString folder = QString::number(++copies_);  // its own, so that messages name the file as the user does
+  QDir(scratch_.path()).mkdir(folder);
+  const QString copy = scratch_.filePath(folder + '/' + QFileInfo(path).fileName());
+  link_.setBusy(true);
+  files_.start([this, value, path, copy] {
+    QString why;
+    const QFileInfo info(path);
+    QFile file(path);
+    if (!info.isFile()) {
+      why = tr("not a file; expected a .npy array");
+    } else if (info.size() > kMostFileBytes) {
+      why = tr("%1 bytes; expected at most %2").arg(info.size()).arg(kMostFileBytes);
+    } else if (!file.copy(copy)) {
+      why = file.errorString();
+    }
+    QMetaObject::invokeMethod(
+        this, [this, value, path, copy, why] { copied(value, path, copy, why); }, Qt::QueuedConnection);
+  });
+}
+
+void SessionEdits::copied(int value, const QString& path, const QString& copy, const QString& why) {
+  link_.setBusy(false);
+  if (!why.isEmpty()) {
+    emit session_.problem(tr("array '%1': %2").arg(format::visible(path), why), {});
+    return;
+  }
+  snapshot::Request request;
+  request.mutable_edit()->set_value(value);
+  request.mutable_edit()->set_path(copy.toStdString());
+  edit(std::move(request));
 }
 
 }  // namespace stepscope

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Moving through steps in both directions.
+#include "app/workbench/session/session_stepper.h"
+
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "app/workbench/session.h"
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/session/session_desires.h"
+#include "app/workbench/session/session_edits.h"
+#include "app/workbench/session/session_rewind.h"
+#include "app/workbench/session/session_trainer.h"
 #include "views/common/format.h"
 
 namespace stepscope {
@@ -27,30 +31,30 @@ Selection aboutToRun(const PlanSnapshot& plan, int instruction) {
 
 }  // namespace
 
-void Session::inStep(Then then) {
+void SessionStepper::inStep(Then then) {
   if (store_.position().in_step()) {
     then();
     return;
   }
   snapshot::Request request;
   request.mutable_begin_step();
-  move(std::move(request), tr("beginning step %1").arg(store_.position().step()), [this, then] {
-    optionsTouched_ = false;  // what waited was taken
+  link_.move(std::move(request), tr("beginning step %1").arg(store_.position().step()), [this, then] {
+    parts_.desires.stepBegan();
     then();
   });
 }
 
-void Session::stopped(std::optional<int> asked) {
+void SessionStepper::stopped(std::optional<int> asked) {
   const snapshot::Position& p = store_.position();
   selection_.setCurrentInstruction(p.in_step() ? p.instruction() : -1);
   if (!p.in_step()) {
     stops_ = {};
-  } else if (!replaying_ && p.instruction() > 0) {
+  } else if (!parts_.rewind.replaying() && p.instruction() > 0) {
     if (stops_.count++ == 0) stops_.first = p.instruction();
     if (p.breakpoint() != 0 && std::find(stops_.breaks.begin(), stops_.breaks.end(), p.stopped_by()) == stops_.breaks.end())
       stops_.breaks.push_back(p.stopped_by());
   }
-  if (p.in_step() && p.breakpoint() != 0 && !replaying_) {
+  if (p.in_step() && p.breakpoint() != 0 && !parts_.rewind.replaying()) {
     using B = snapshot::Breakpoint;
     const auto& all = store_.breakpoints();
     const auto at = std::find_if(all.begin(), all.end(), [&p](const B& b) { return b.id() == p.breakpoint(); });
@@ -58,7 +62,7 @@ void Session::stopped(std::optional<int> asked) {
         at != all.end() && p.instruction() > 0 &&
         (at->condition_case() == B::kNan || at->condition_case() == B::kNewInf || at->condition_case() == B::kPredicate);
     if (ofValues) selection_.select(Selection::ofInstruction(p.instruction() - 1));
-    emit brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
+    emit session_.brokeAt(format::visible(p.stopped_by()), ofValues ? p.instruction() - 1 : -1);
     if (ofValues) return;
   }
   if (!p.in_step() || !store_.plan() || store_.plan()->size() == 0) return;
@@ -71,76 +75,72 @@ void Session::stopped(std::optional<int> asked) {
   }
 }
 
-void Session::run(bool backwards) {
-  if (refuse()) return;
+void SessionStepper::run(bool backwards) {
+  if (link_.refuse()) return;
   if (backwards) {
     if (!store_.position().in_step()) {
-      emit note(tr("Between steps; rewind goes to an earlier step"));
+      emit session_.note(tr("Between steps; rewind goes to an earlier step"));
       return;
     }
     snapshot::Request request;
     request.mutable_run_to_break()->set_backwards(true);
-    move(std::move(request), tr("running backwards"), [this] { stopped(); });
+    link_.move(std::move(request), tr("running backwards"), [this] { stopped(); });
     return;
   }
-  running_ = true;
-  emit busyChanged();
+  run_.on = true;
+  emit session_.busyChanged();
   runOn();
 }
 
-void Session::runOn() {
+void SessionStepper::runOn() {
   // Where only numbers are watched, whole steps run at full speed; one that holds such a number is walked through.
-  if (!store_.position().in_step() && breaksOnNumbersOnly()) {
-    everyValue_ = true;
-    trainOn(kForever);
+  if (!store_.position().in_step() && parts_.trainer.breaksOnNumbersOnly()) {
+    run_.everyValue = true;
+    parts_.trainer.trainOn(kForever);
     return;
   }
   inStep([this] {
     snapshot::Request request;
     request.mutable_run_to_break();
-    move(
-        std::move(request), tr("running"),
-        [this] {
-          const snapshot::Position& p = store_.position();
-          const bool atEnd = p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size();
-          if (p.breakpoint() != 0 || !running_ || (p.in_step() && !atEnd)) {
-            running_ = false;
-            emit busyChanged();
-            stopped();
-            return;
-          }
-          if (!p.in_step()) {
-            keepState();
-            runOn();
-            return;
-          }
-          snapshot::Request finish;
-          finish.mutable_finish_step();
-          move(
-              std::move(finish), tr("finishing the step"),
-              [this] {
-                settle([this] {
-                  if (!running_) return;
-                  const auto on = [this] {
-                    if (running_) runOn();
-                  };
-                  if (waiting_.empty())
-                    on();
-                  else
-                    sendOptions(on);
-                });
-              },
-              [this] { unfinished(); });
-        },
-        [this] { stopped(); });
+    link_.move(
+        std::move(request), tr("running"), [this] { ranToBreak(); }, [this] { stopped(); });
   });
 }
 
-void Session::step(int count) {
-  if (refuse()) return;
+void SessionStepper::ranToBreak() {
+  const snapshot::Position& p = store_.position();
+  const bool atEnd = p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size();
+  if (p.breakpoint() != 0 || !run_.on || (p.in_step() && !atEnd)) {
+    run_.on = false;
+    emit session_.busyChanged();
+    stopped();
+    return;
+  }
+  if (!p.in_step()) {
+    parts_.trainer.keepState();
+    runOn();
+    return;
+  }
+  snapshot::Request finish;
+  finish.mutable_finish_step();
+  const auto on = [this] {
+    if (run_.on) runOn();
+  };
+  link_.move(
+      std::move(finish), tr("finishing the step"),
+      [this, on] {
+        settle([this, on] {
+          if (run_.on) parts_.desires.catchUp(on);
+        });
+      },
+      [this] { unfinished(); });
+}
+
+void SessionStepper::step(int count) {
+  if (link_.refuse()) return;
   const snapshot::Position& p = store_.position();
   if (count < 0 && (!p.in_step() || p.instruction() <= 0)) {
-    emit note(tr("At the start of the step; rewind goes to an earlier step"));
+    emit session_.note(tr("At the start of the step; rewind goes to an earlier step"));
     return;
   }
   if (count > 0 && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
@@ -150,15 +150,15 @@ void Session::step(int count) {
   inStep([this, count] {
     snapshot::Request request;
     request.mutable_step()->set_count(count);
-    move(std::move(request), tr("stepping"), [this] { stopped(); });
+    link_.move(std::move(request), tr("stepping"), [this] { stopped(); });
   });
 }
 
-void Session::stepPhase(bool backwards) {
-  if (refuse()) return;
+void SessionStepper::stepPhase(bool backwards) {
+  if (link_.refuse()) return;
   const snapshot::Position& p = store_.position();
   if (backwards && (!p.in_step() || p.instruction() <= 0)) {
-    emit note(tr("At the start of the step; rewind goes to an earlier step"));
+    emit session_.note(tr("At the start of the step; rewind goes to an earlier step"));
     return;
   }
   if (!backwards && p.in_step() && store_.plan() && p.instruction() >= store_.plan()->size()) {
@@ -168,53 +168,53 @@ void Session::stepPhase(bool backwards) {
   inStep([this, backwards] {
     snapshot::Request request;
     request.mutable_step_phase()->set_backwards(backwards);
-    move(std::move(request), tr("running the phase"), [this] { stopped(); });
+    link_.move(std::move(request), tr("running the phase"), [this] { stopped(); });
   });
 }
 
-void Session::finishStep() {
-  if (refuse()) return;
+void SessionStepper::finishStep() {
+  if (link_.refuse()) return;
   inStep([this] {
     snapshot::Request request;
     request.mutable_finish_step();
-    move(
+    link_.move(
         std::move(request), tr("finishing the step"), [this] { settle({}); }, [this] { unfinished(); });
   });
 }
 
 // A step that was cancelled while it finished stands where it came to.
-void Session::unfinished() {
-  running_ = false;
-  emit busyChanged();
-  if (client_.alive()) settle({});
+void SessionStepper::unfinished() {
+  run_.on = false;
+  emit session_.busyChanged();
+  if (link_.client().alive()) settle({});
 }
 
-void Session::settle(Then then) {
+void SessionStepper::settle(Then then) {
   snapshot::Request state;
   state.mutable_state();
-  move(std::move(state), tr("reading the state"), [this, then] {
+  link_.move(std::move(state), tr("reading the state"), [this, then] {
     stopped();
-    keepState();
+    parts_.trainer.keepState();
     if (then) then();
   });
 }
 
-void Session::runTo(int instruction) {
-  if (refuse()) return;
+void SessionStepper::runTo(int instruction) {
+  if (link_.refuse()) return;
   inStep([this, instruction] {
     snapshot::Request request;
     request.mutable_run_to()->set_instruction(instruction);
-    move(std::move(request), tr("running to %1").arg(instruction), [this, instruction] { stopped(instruction); });
+    link_.move(std::move(request), tr("running to %1").arg(instruction), [this, instruction] { stopped(instruction); });
   });
 }
 
-void Session::abandon() {
-  if (refuse() || !store_.position().in_step()) return;
+void SessionStepper::abandon() {
+  if (link_.refuse() || !store_.position().in_step()) return;
   snapshot::Request request;
   request.mutable_abandon_step();
   const std::int64_t step = store_.position().step();
-  move(std::move(request), tr("going back"), [this, step] {
-    std::erase_if(edits_, [step](const Edit& e) { return e.step >= step && e.instruction >= 0; });
+  link_.move(std::move(request), tr("going back"), [this, step] {
+    parts_.edits.stepAbandoned(step);
     stopped();
   });
 }

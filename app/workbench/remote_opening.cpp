@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/remote_opening.h"
+
+#include "app/workbench/actions.h"
+#include "app/workbench/connect_dialog.h"
+#include "app/workbench/model_opening.h"
+#include "app/workbench/notice_bar.h"
+#include "app/workbench/questions.h"
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/status_line.h"
+#include "app/workbench/window_settings.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+namespace {
+constexpr qsizetype kMostHosts = 12;
+const QString kHosts = QStringLiteral("hosts");
+}  // namespace
+
+RemoteOpening::RemoteOpening(const WindowParts& parts, ModelOpening& opening, FileQuestions& questions,
+                             WindowSettings& settings)
+    : parts_(parts), opening_(opening), questions_(questions), settings_(settings) {
+  connect(parts_.actions[QStringLiteral("connect")], &QAction::triggered, this, &RemoteOpening::ask);
+  connect(parts_.actions[QStringLiteral("send_model")], &QAction::triggered, this, &RemoteOpening::askToSend);
+  connect(&opening_, &ModelOpening::askedThere, this, &RemoteOpening::askModel);
+  connect(&parts_.session, &ModelSession::hostChanged, this, &RemoteOpening::hostChanged);
+  connect(&transfer_, &ModelTransfer::sent, this, [this](const QString& path) {
+    parts_.notice.clear();
+    parts_.status.note(tr("Sent to %1").arg(format::visible(path)));
+    opening_.open(path);
+  });
+  connect(&transfer_, &ModelTransfer::failed, this,
+          [this](const QString& text) { parts_.notice.showProblem(text, {}, {}); });
+  parts_.actions[QStringLiteral("send_model")]->setEnabled(false);
+}
+
+QList<RemoteHost> RemoteOpening::known() {
+  QList<RemoteHost> hosts;
+  if (!settings_.remember()) return hosts;
+  for (const QString& line : settings_.read().texts(kHosts))
+    if (const RemoteHost host{line.section('\t', 0, 0), line.section('\t', 1)}; problemOf(host).isEmpty()) hosts << host;
+  return hosts;
+}
+
+void RemoteOpening::remember(const RemoteHost& host) {
+  QStringList lines{host.host + '\t' + host.program};
+  for (const RemoteHost& other : known())
+    if (other.host != host.host && lines.size() < kMostHosts) lines << other.host + '\t' + other.program;
+  settings_.set(kHosts, lines);
+}
+
+void RemoteOpening::ask() {
+  auto* dialog = new ConnectDialog(known(), parts_.session.client().host(), &parts_.window);
+  connect(dialog, &ConnectDialog::wanted, this, &RemoteOpening::connectTo);
+  dialog->open();
+}
+
+void RemoteOpening::connectTo(const RemoteHost& host) {
+  if (!host.local())
+    if (const QString problem = problemOf(host); !problem.isEmpty()) return parts_.notice.showProblem(problem, {}, {});
+  parts_.notice.clear();
+  transfer_.cancel();
+  opening_.leave();
+  parts_.session.connectTo(host);
+}
+
+void RemoteOpening::hostChanged() {
+  const RemoteHost& host = parts_.session.client().host();
+  parts_.actions[QStringLiteral("send_model")]->setEnabled(!host.local());
+  if (host.local()) {
+    parts_.status.note(tr("Working on this machine"));
+    return;
+  }
+  remember(host);
+  parts_.status.note(tr("Connected to %1; Ctrl+O opens a model there").arg(format::visible(host.host)));
+}
+
+void RemoteOpening::askModel() {
+  askText(&parts_.window, tr("Open on %1").arg(format::visible(parts_.session.client().host().host)),
+          tr("Path of the model on that machine; a relative one begins where ssh logs in:"), lastPath_,
+          QStringLiteral("open_there_dialog"), [this](const QString& path) {
+            lastPath_ = path;
+            opening_.open(path);
+          });
+}
+
+void RemoteOpening::askToSend() {
+  questions_.askExisting(tr("Send a model"), tr("Models (*.onnx)"), [this](const QString& path) {
+    qint64 bytes = 0;
+    const QFileInfoList files = ModelTransfer::filesOf(path);
+    for (const QFileInfo& file : files) bytes += file.size();
+    const RemoteHost& host = parts_.session.client().host();
+    parts_.notice.showStop(
+        tr("Sending %1 files, %2, to %3").arg(format::count(files.size()), format::bytes(bytes), format::visible(host.host)),
+        tr("Cancel"), [this] {
+          transfer_.cancel();
+          parts_.notice.clear();
+        });
+    transfer_.send(host, path);
+  });
+}
+
+}  // namespace stepscope

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One open model in the worker: turns wishes and actions into requests, and answers into facts in the store.
+//
+// Every function returns at once. While a request runs, further steps are refused with a note, never queued: what the user
+// sees is what the next key acts on. Breakpoints, watched and kept values and options are taken at any time: they are what
+// is desired, and the worker is brought to it as soon as it can be.
+#pragma once
+
+#include "app/workbench/session/session_answers.h"
+#include "app/workbench/session/session_desires.h"
+#include "app/workbench/session/session_edits.h"
+#include "app/workbench/session/session_inspector.h"
+#include "app/workbench/session/session_lab.h"
+#include "app/workbench/session/session_model.h"
+#include "app/workbench/session/session_recovery.h"
+#include "app/workbench/session/session_rewind.h"
+#include "app/workbench/session/session_stepper.h"
+#include "app/workbench/session/session_trainer.h"
+#include "views/common/wishes.h"
+
+namespace stepscope {
+
+class ModelSession : public QObject {
+  Q_OBJECT
+
+ public:
+  ModelSession(SnapshotStore& store, SelectionModel& selection, QObject* parent = nullptr);
+
+  WorkerClient& client() { return link_.client(); }
+  const WorkerClient& client() const { return link_.client(); }
+  const QString& modelPath() const { return model_.path(); }
+  const snapshot::Configure& configuration() const { return model_.configuration(); }
+  const DesiredState& desired() const { return desires_.desired(); }
+  // Another machine, or this one: what is open is left, and the worker there is started.
+  void connectTo(const RemoteHost& host);
+  bool built() const { return model_.built(); }
+  bool busy() const { return link_.busy(); }  // a request that moves the session runs
+  bool running() const { return run_.on; }
+  bool working() const { return link_.working(); }  // anything runs that pause() ends
+  // The step that a run ends before; 0: it runs until something stops it.
+  std::int64_t goal() const { return run_.on && run_.fullSpeed && !run_.everyValue ? run_.goal.value_or(0) : 0; }
+  bool comingBack() const { return recovery_.comingBack(); }
+  bool edited() const { return !edits_.all().empty(); }  // values were set by hand in this session
+
+  // What each does says the part that does it.
+  void inspect(const QString& path, const QString& missingWeights) { model_.inspect(path, missingWeights); }
+  void build(const snapshot::Configure& configuration) { model_.build(configuration); }
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights = {}) {
+    model_.openAndBuild(path, configuration, missingWeights);
+  }
+  void newRun() { model_.newRun(); }
+  void close() { model_.close(); }
+  void stageGraph(const QString& stage) { model_.stageGraph(stage); }
+  void restart() { recovery_.restart(); }
+  void buildWithout(const QString& pass) { recovery_.buildWithout(pass); }
+
+  void run(bool backwards) { stepper_.run(backwards); }
+  void step(int count) { stepper_.step(count); }
+  void stepPhase(bool backwards) { stepper_.stepPhase(backwards); }
+  void finishStep() { stepper_.finishStep(); }
+  void runTo(int instruction) { stepper_.runTo(instruction); }
+  void abandon() { stepper_.abandon(); }
+  void rewind(std::int64_t step) { rewind_.rewindThen(step, {}); }
+  void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
+  void train(std::int64_t steps) { trainer_.train(steps); }
+  void pause() { trainer_.pause(); }
+
+  void setBreakpoints(const std::vector<snapshot::Breakpoint>& breakpoints) { desires_.setBreakpoints(breakpoints); }
+  void toggleBreakpoint(int instruction) { desires_.toggleBreakpoint(instruction); }
+  void watch(int value, bool on) { desires_.watch(value, on); }
+  void pin(int value, bool on) { desires_.pin(value, on); }
+  void setOptions(const OptionSettings& settings) { desires_.setOptions(settings); }
+
+  void fetchTensor(int value, const std::vector<qint64>& begin, const std::vector<qint64>& extent) {
+    inspector_.fetchTensor(value, begin, extent);
+  }
+  void editTensor(int value, const std::vector<qint64>& index, double number, bool fill) {
+    edits_.editTensor(value, index, number, fill);
+  }
+  void editElement(int value, const std::vector<qint64>& index, double number, double before, bool undoable = true) {
+    edits_.editElement(value, index, number, before, undoable);
+  }
+  void loadTensor(int value, const QString& path) { edits_.loadTensor(value, path); }
+  void compareWithFile(int value, const QString& path) { inspector_.compareWithFile(value, path); }
+  void compareWithValue(int value, int other) { inspector_.compareWithValue(value, other); }
+  void keepTensor(int value) { inspector_.keepTensor(value); }
+  void rowLosses() { inspector_.rowLosses(); }
+  void saveTensor(int value, const QString& path) { inspector_.saveTensor(value, path); }
+  void saveState(const QString& path) { inspector_.saveState(path); }
+
+  void recompute(bool whatIf, const QString& plan, qint64 budget) { lab_.recompute(whatIf, plan, budget); }
+  void studyPrecision(const QString& precision) { lab_.studyPrecision(precision); }
+  void tryOptions(const snapshot::GetTrials& question) { lab_.tryOptions(question); }
+  void compareWithCapture() { lab_.compareWithCapture(); }
+  void determinism() { lab_.determinism(); }
+  void compareBits() { lab_.compareBits(); }
+
+ signals:
+  void hostChanged();  // its worker answers
+  void modelInspected();
+  void notRead(const stepscope::ModelPtr& model);  // a file that is no sound model: its problems; what was open is still
+  void builtChanged();
+  void busyChanged();
+  void problem(const QString& text, const QString& code);  // code: of the worker, or "worker_died"
+  // After problem(): these settings do not build. `setting` is the one at fault, empty when none is known. A model that was
+  // built before is built again as it was, and is where it was.
+  void buildRefused(const stepscope::snapshot::Configure& configuration, const QString& text, const QString& setting);
+  void buildDied(const stepscope::BuildDeath& death);  // instead of problem(): the worker died while it built
+  void note(const QString& text);
+  void progress(const QString& what, qint64 done, qint64 total);
+  void stepRecorded(const stepscope::StepPtr& step, bool walked);  // walked: not at full speed
+  void watchedRead(const stepscope::snapshot::TensorData& value);  // at a stop, with its statistics
+  void phasesTold();  // of a build that the store now shows; those of the first build come with builtChanged()
+  void elementEdited(const stepscope::ElementEdit& edit);
+  void optionsTried();                         // the findings have the trials
+  void planResumed(const QString& signature);  // an earlier one runs again; the store shows its phases
+  void planShown();                            // graph, plan and options of the one that runs again were fetched
+  void planRebuilt();                          // graph, plan and options of the newest build were fetched again
+  // A new worker stands at step `from`: to repeat the steps up to `step` would take that long. train() does.
+  void longRepeat(qint64 from, qint64 step, double ns);
+  void alertRaised(const stepscope::snapshot::Alert& alert);
+  // A breakpoint ended a run: why, and the instruction whose values were the reason, which is selected; -1 when it is the
+  // place.
+  void brokeAt(const QString& reason, int instruction);
+
+ private:
+  void workerDied(const QString& reason);
+  void becameIdle();
+
+  RemoteHost host_;  // whose worker came last
+  RunNow run_;
+  SessionParts parts_;  // of what follows
+  SessionLink link_;
+  SessionAnswers answers_;
+  SessionDesires desires_;
+  SessionModel model_;
+  SessionStepper stepper_;
+  SessionTrainer trainer_;
+  SessionRewind rewind_;
+  SessionRecovery recovery_;
+  SessionInspector inspector_;
+  SessionLab lab_;
+  SessionEdits edits_;  // last: waits for its threads before the rest goes
+};
+
+}  // namespace stepscope

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What takes a while to be found out about the present step: studies that leave state, plan and place as they are.
+#pragma once
+
+#include <optional>
+
+#include "app/workbench/session/session_link.h"
+#include "views/common/findings.h"
+
+namespace stepscope {
+
+class SessionLab : public SessionPart {
+  Q_OBJECT
+
+ public:
+  explicit SessionLab(const SessionParts& parts) : SessionPart(parts) {}
+
+  // The answers stand in the findings.
+  void recompute(bool whatIf, const QString& plan, qint64 budget);
+  void studyPrecision(const QString& precision);
+  void tryOptions(const snapshot::GetTrials& question);  // a pause ends it with what was measured
+  void compareWithCapture();                             // what differs are alerts too
+  void determinism();
+  void compareBits();
+  std::vector<snapshot::Alert> captureAlerts() const;  // what differs from PyTorch, or why it is not known
+  void leave();
+
+ private:
+  bool askingRecompute_ = false;
+  std::optional<RecomputeAnswer> nextRecompute_;
+};
+
+}  // namespace stepscope

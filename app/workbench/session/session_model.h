@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The model that is open: read from its file, configured, built, left.
+#pragma once
+
+#include "app/workbench/session/desired_state.h"
+#include "app/workbench/session/session_link.h"
+
+namespace stepscope {
+
+class SessionModel : public SessionPart {
+  Q_OBJECT
+
+ public:
+  explicit SessionModel(const SessionParts& parts) : SessionPart(parts) {}
+
+  const QString& path() const { return path_; }
+  bool built() const { return built_; }
+  const snapshot::Configure& configuration() const { return configuration_; }
+
+  // Starts the worker when there is none and reads the model; modelInspected, notRead or problem follows. What runs is
+  // stopped. What is open stays until the model was read.
+  void inspect(const QString& path, const QString& missingWeights);
+  // Configures the inspected model and builds it; built or problem follows.
+  void build(const snapshot::Configure& configuration);
+  // inspect, then build with these settings.
+  void openAndBuild(const QString& path, const snapshot::Configure& configuration, const QString& missingWeights);
+  // The model that is built anew, with its settings and all that is desired of it, from the parameters of the file.
+  void newRun();
+  void close();
+  void forget();  // and there is none to come back to
+  void stageGraph(const QString& stage);
+  // What is open, in a worker that does not know it.
+  void reopen(bool wasBuilt);
+  // Graph, plan, options and place of the plan that runs now; the desires follow to it.
+  void refreshBuild(Then then);
+
+  // One that is read takes what the worker tells of it; what is open stays until it was.
+  bool opening() const { return opening_.has_value(); }
+  void read(ModelPtr model) { opening_->model = std::move(model); }
+  void read(const snapshot::Alert& alert) { opening_->alerts.push_back(alert); }
+  bool building() const { return building_; }  // by a request of its own
+
+  void addOptions(const OptionSettings& settings);  // to the configuration, for the next worker
+  void shownIsConfigured() { shownWith_ = configuration_; }
+  // The configuration of the build that its worker died of. Where a plan is `shown`, the one of it is configured again.
+  void diedOf(const OptionSettings& sent, const OptionSettings& waiting, bool shown);
+  void configureWithout(const QString& pass);  // what a worker died of
+  void workerDied() { opening_.reset(); }
+  void workerUnresponsive();  // it does not stop for the model that is wanted now
+  void becameIdle();          // reads the model that is wanted
+  void forgetWanted() { wanted_.reset(); }
+
+ private:
+  struct Opening {
+    QString path, missingWeights, pathBefore, missingWeightsBefore;
+    ModelPtr model = nullptr;
+    std::vector<snapshot::Alert> alerts = {};
+  };
+
+  void read(const Opening& opening);
+  void wasRead();
+  void wasNotRead(bool hadWorker);
+  void tellUnread(const QString& why);
+  void look();
+  void leave();  // what is open
+  void wasBuilt();
+  void readBuild(int part, const ShownPlan& before, Then then);
+  void buildFailed(const snapshot::Configure& before, const std::optional<snapshot::Position>& place, const QString& why);
+
+  QString path_, missingWeights_;
+  snapshot::Configure configuration_;
+  snapshot::Configure shownWith_;                // of the plan that is shown
+  std::optional<snapshot::Configure> diedWith_;  // of the build that its worker died of
+  bool built_ = false;
+  bool building_ = false;
+  QString refusal_;  // why the newest build failed
+  std::optional<Opening> opening_;
+  std::optional<Opening> wanted_;  // as soon as what runs has stopped
+};
+
+}  // namespace stepscope

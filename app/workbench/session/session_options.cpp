@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Options that are set while a model is open.
+#include <algorithm>
+#include <utility>
+
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/session/session_desires.h"
+#include "app/workbench/session/session_model.h"
+
+namespace stepscope {
+
+void addSettings(const OptionSettings& settings, snapshot::Configure& to) {
+  for (const auto& [name, value] : settings) {
+    if (name == u"precision.force") {  // the worker was given the new list; in a configuration settings of it add up
+      auto& all = *to.mutable_settings();
+      const auto isForce = [](const auto& s) {
+        return s.name() == "precision.force" || (s.name() == "set" && s.value().starts_with("precision.force="));
+      };
+      all.erase(std::remove_if(all.begin(), all.end(), isForce), all.end());
+    }
+    auto* kept = to.add_settings();
+    kept->set_name("set");
+    kept->set_value(name.toStdString() + '=' + value.toStdString());
+  }
+}
+
+void SessionDesires::setOptions(const OptionSettings& settings) {
+  if (settings.empty() || (!parts_.model.built() && link_.refuse())) return;
+  desired_.setOptions(settings);
+  if (!link_.busy()) {
+    catchUp({});
+    return;
+  }
+  if (!optionsBefore_) optionsBefore_ = store_.options();
+  showInAdvance(settings);
+  QStringList names;
+  for (const auto& [name, value] : settings) names << tr("%1 = %2").arg(name, value);
+  emit session_.note(tr("%1 from the next step on").arg(names.join(QStringLiteral(", "))));
+  if (run_.fullSpeed) {
+    run_.interrupted = true;
+    link_.client().cancelAll();
+  }
+}
+
+void SessionDesires::showInAdvance(const OptionSettings& settings) {
+  auto shown = store_.options();
+  for (const auto& [name, value] : settings) {
+    for (auto& option : shown) {
+      if (QString::fromStdString(option.name()) != name) continue;
+      option.set_value(value.toStdString());
+      option.set_set_by("window");
+      option.set_effect(tr("from the next step on").toStdString());
+    }
+  }
+  store_.setOptions(std::move(shown));
+}
+
+void SessionDesires::told(const snapshot::OptionList& options) {
+  optionsBefore_.reset();
+  store_.setOptions({options.options().begin(), options.options().end()});
+  optionsTouched_ = options.waits();
+  if (!optionsWait()) return;
+  optionsBefore_ = store_.options();
+  showInAdvance(desired_.options());
+}
+
+void SessionDesires::showOptionsBefore() {
+  if (optionsBefore_) store_.setOptions(*std::exchange(optionsBefore_, std::nullopt));
+}
+
+void SessionDesires::sendOptions(Then then) {
+  const OptionSettings settings = desired_.takeOptions();
+  snapshot::Request request;
+  auto* set = request.mutable_set_option();
+  QStringList text;
+  for (const auto& [name, value] : settings) {
+    text << tr("%1 = %2").arg(name, value);
+    if (text.size() == 1) {
+      set->set_name(name.toStdString());
+      set->set_value(value.toStdString());
+      continue;
+    }
+    auto* more = set->add_more();
+    more->set_name(name.toStdString());
+    more->set_value(value.toStdString());
+  }
+  sent_ = settings;
+  link_.move(
+      std::move(request), tr("setting %1").arg(settings.front().first),
+      [this, settings, then, text = text.join(QStringLiteral(", "))] {
+        sent_.clear();
+        parts_.model.addOptions(settings);  // for the next worker
+        if (!optionsTouched_) parts_.model.shownIsConfigured();
+        if (store_.position().in_step()) selection_.setCurrentInstruction(store_.position().instruction());
+        emit session_.note(optionsTouched_ ? tr("%1 from the next step on").arg(text) : text);
+        if (then) then();
+      },
+      [this, settings, ofRun = run_.on] {
+        sent_.clear();
+        if (!link_.client().alive()) return;
+        // Who pauses a run means the run; who cancels a change means the change.
+        if (ofRun && link_.newestError() == "cancelled") return desired_.giveBack(settings);
+        // What was shown in advance is not so.
+        snapshot::Request options;
+        options.mutable_options();
+        link_.ask(std::move(options), tr("reading the options"), {});
+      });
+}
+
+}  // namespace stepscope

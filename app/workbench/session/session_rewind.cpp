@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/session/session_rewind.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/workbench/session/model_session.h"
+#include "app/workbench/session/session_edits.h"
+#include "app/workbench/session/session_model.h"
+#include "app/workbench/session/session_stepper.h"
+#include "app/workbench/session/session_trainer.h"
+#include "views/common/format.h"
+
+namespace stepscope {
+
+void SessionRewind::rewindThen(std::int64_t step, Then then) {
+  if (link_.refuse()) return;
+  const auto there = [this, step, then] {
+    store_.takeBackFrom(step);
+    parts_.trainer.ring().dropAfter(step);
+    parts_.edits.rewound(step);
+    parts_.stepper.stopped();
+    parts_.trainer.keepState();
+    if (then) then();
+  };
+  if (const auto kept = parts_.trainer.ring().exactly(step)) {
+    loadKept(*kept, there);
+    return;
+  }
+  snapshot::Request state;
+  state.mutable_state();
+  link_.ask(std::move(state), tr("reading the state"), [this, step, there](const Delivery& d) {
+    if (!d.response->has_state() || link_.busy()) return;
+    const auto& ring = d.response->state().ring();
+    if (std::find(ring.begin(), ring.end(), step) == ring.end()) return repeatTo(step, there);
+    snapshot::Request request;
+    request.mutable_rewind()->set_step(step);
+    link_.move(std::move(request), tr("rewinding to step %1").arg(step), there);
+  });
+}
+
+void SessionRewind::repeatTo(std::int64_t step, Then there) {
+  const auto kept = parts_.trainer.ring().newest(step);
+  if (!kept) {
+    emit session_.problem(
+        tr("rewind: no state is kept at or before step %1; the run has to begin again").arg(format::count(step)), {});
+    return;
+  }
+  snapshot::Position goal;
+  goal.set_step(step);
+  loadKept(*kept, [this, goal, kept, there] {
+    store_.takeBackFrom(goal.step());
+    replay(goal, kept->edits, there);
+  });
+}
+
+void SessionRewind::goTo(std::int64_t step, int instruction) {
+  if (run_.on) {
+    wantedPlace_.emplace(step, instruction);
+    parts_.trainer.pause();
+    return;
+  }
+  if (link_.refuse()) return;
+  const snapshot::Position& p = store_.position();
+  if (step > p.step() || (step == p.step() && !p.in_step() && instruction < 0)) {
+    emit session_.note(tr("Step %1 has not run yet").arg(format::count(step)));
+    return;
+  }
+  const auto there = [this, instruction] {
+    if (instruction < 0) return;
+    parts_.stepper.inStep([this, instruction] {
+      snapshot::Request request;
+      request.mutable_run_to()->set_instruction(instruction + 1);
+      link_.move(std::move(request), tr("running to %1").arg(instruction + 1), [this, instruction] {
+        parts_.stepper.stopped(instruction + 1);
+        selection_.select(Selection::ofInstruction(instruction));
+      });
+    });
+  };
+  if (step == p.step())
+    there();
+  else
+    rewindThen(step, there);
+}
+
+void SessionRewind::loadKept(const StateRing::State& state, const Then& then) {
+  snapshot::Request load;
+  load.mutable_load_state()->set_path(state.path.toStdString());
+  load.mutable_load_state()->set_resume(true);
+  link_.move(std::move(load), tr("returning to step %1").arg(state.step), [this, then] {
+    snapshot::Request request;
+    request.mutable_state();
+    link_.move(std::move(request), tr("reading the state"), then);
+  });
+}
+
+void SessionRewind::replay(const snapshot::Position& goal, std::size_t edit, const Then& then) {
+  replaying_ = true;
+  const auto& edits = parts_.edits.all();
+  const bool edited =
+      edit < edits.size() && (edits[edit].step < goal.step() || (edits[edit].step == goal.step() && goal.in_step()));
+  const std::int64_t step = edited ? edits[edit].step : goal.step();
+  const int instruction = edited ? edits[edit].instruction : goal.in_step() ? goal.instruction() : -1;
+  if (store_.position().step() < step) return repeatSteps(step, goal, edit, then);
+  if (instruction < 0) return arrived(goal, edit, edited, then);
+  parts_.stepper.inStep([this, instruction, goal, edit, edited, then] {
+    snapshot::Request request;
+    request.mutable_run_to()->set_instruction(instruction);
+    link_.move(
+        std::move(request), tr("running to %1").arg(instruction),
+        [this, goal, edit, edited, then] { arrived(goal, edit, edited, then); }, [this] { failed(); });
+  });
+}
+
+// At the next edit, or at the goal.
+void SessionRewind::arrived(const snapshot::Position& goal, std::size_t edit, bool edited, const Then& then) {
+  if (edited) {
+    link_.move(
+        parts_.edits.all()[edit].request, tr("repeating an edit"),
+        [this, goal, edit, then] { replay(goal, edit + 1, then); }, [this] { failed(); });
+    return;
+  }
+  replaying_ = false;
+  if (then) return then();
+  parts_.stepper.stopped();
+  if (const auto wanted = std::exchange(run_.goal, std::nullopt)) parts_.trainer.trainOn(*wanted);
+}
+
+void SessionRewind::repeatSteps(std::int64_t upTo, const snapshot::Position& goal, std::size_t edit, const Then& then) {
+  snapshot::Request request;
+  if (store_.position().in_step())
+    request.mutable_finish_step();
+  else
+    request.mutable_train()->set_steps(upTo - store_.position().step());
+  link_.move(
+      std::move(request), tr("repeating steps up to %1").arg(upTo),
+      [this, goal, edit, then] {
+        snapshot::Request state;
+        state.mutable_state();
+        link_.move(
+            std::move(state), tr("reading the state"), [this, goal, edit, then] { replay(goal, edit, then); },
+            [this] { failed(); });
+      },
+      [this] { failed(); });
+}
+
+void SessionRewind::failed() {
+  replaying_ = false;
+  store_.takeBackFrom(store_.position().step());
+  parts_.stepper.stopped();
+}
+
+void SessionRewind::becameIdle() {
+  if (link_.busy() || run_.on || !wantedPlace_) return;
+  const auto [step, instruction] = *std::exchange(wantedPlace_, std::nullopt);
+  if (parts_.model.built()) goTo(step, instruction);
+}
+
+}  // namespace stepscope

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Going back over steps: to a state that is kept, or from one before it by repeating.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "app/workbench/session/session_link.h"
+#include "app/workbench/state_ring.h"
+
+namespace stepscope {
+
+class SessionRewind : public SessionPart {
+  Q_OBJECT
+
+ public:
+  explicit SessionRewind(const SessionParts& parts) : SessionPart(parts) {}
+
+  // To the state before the step: one that is kept, else the newest one before it, from which the steps between run again.
+  void rewindThen(std::int64_t step, Then then);
+  // In this step or an earlier one, behind the instruction that is selected; -1: before the step.
+  void goTo(std::int64_t step, int instruction);
+  // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
+  void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
+  void loadKept(const StateRing::State& state, const Then& then);
+  bool replaying() const { return replaying_; }
+  void workerDied() { replaying_ = false; }
+  void becameIdle();
+
+ private:
+  void repeatTo(std::int64_t step, Then there);  // from the newest state before it
+  void arrived(const snapshot::Position& goal, std::size_t edit, bool edited, const Then& then);
+  void repeatSteps(std::int64_t upTo, const snapshot::Position& goal, std::size_t edit, const Then& then);
+  void failed();
+
+  bool replaying_ = false;
+  std::optional<std::pair<std::int64_t, int>> wantedPlace_;  // as soon as what runs has stopped
+};
+
+}  // namespace stepscope

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Training at full speed, and the states that are kept on the way.
+#pragma once
+
+#include <QElapsedTimer>
+
+#include "app/workbench/session/session_link.h"
+#include "app/workbench/state_ring.h"
+
+namespace stepscope {
+
+class SessionTrainer : public SessionPart {
+  Q_OBJECT
+
+ public:
+  explicit SessionTrainer(const SessionParts& parts) : SessionPart(parts) {}
+
+  void train(std::int64_t steps);
+  void trainOn(std::int64_t goal);  // up to this step
+  void pause();
+  bool breaksOnNumbersOnly() const;  // no other breakpoint has to be watched
+  void keepState();                  // into the ring
+  StateRing& ring() { return ring_; }
+  void leave();
+
+ private:
+  qint64 keepEveryMs() const;
+  void trainAtOnce(std::int64_t goal);  // with nothing of a step left to finish
+  void chunkEnded(std::int64_t goal, std::int64_t steps);
+  void chunkFailed(std::int64_t goal);
+  void goOn(std::int64_t goal);
+  void end();
+
+  StateRing ring_;
+  QElapsedTimer sinceKept_;
+  qint64 keepMs_ = 0;         // that keeping the newest state took
+  QElapsedTimer sinceChunk_;  // of steps at full speed was asked for
+  std::int64_t chunk_ = 1;    // steps of one request at full speed
+};
+
+}  // namespace stepscope
