@@ -1,6 +1,7 @@
 #include "engine/lab/delta_debugging.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 namespace stepscope {

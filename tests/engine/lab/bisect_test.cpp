@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
+#include <set>
 
 #include "engine/data/safetensors.h"
 #include "engine/lab/delta_debugging.h"
