@@ -31,7 +31,7 @@ class OptionChange : public QUndoCommand {
 // From one arrangement of the views to another; the window shows the second one already.
 class ArrangementChange : public QUndoCommand {
  public:
-  ArrangementChange(ChangeHistory::Arrange arrange, Layout from, Layout to)
+  ArrangementChange(ChangeHistory::Arrange arrange, ViewLayout from, ViewLayout to)
       : QUndoCommand(QObject::tr("views")), arrange_(std::move(arrange)), from_(std::move(from)), to_(std::move(to)) {}
   void redo() override {
     if (std::exchange(shown_, false)) return;
@@ -41,7 +41,7 @@ class ArrangementChange : public QUndoCommand {
 
  private:
   ChangeHistory::Arrange arrange_;
-  Layout from_, to_;
+  ViewLayout from_, to_;
   bool shown_ = true;
 };
 
@@ -98,7 +98,7 @@ ChangeHistory::ChangeHistory(const WindowParts& parts, Arrange arrange)
   });
 }
 
-void ChangeHistory::rearranged(const Layout& from, const Layout& to) {
+void ChangeHistory::rearranged(const ViewLayout& from, const ViewLayout& to) {
   if (from != to) undo_.push(new ArrangementChange(arrange_, from, to));
 }
 

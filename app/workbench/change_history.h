@@ -16,14 +16,14 @@ class ChangeHistory : public QObject {
   Q_OBJECT
 
  public:
-  using Arrange = std::function<void(const Layout&)>;
+  using Arrange = std::function<void(const ViewLayout&)>;
   // The actions "undo" and "redo" are its own. `arrange` shows an arrangement of the views.
   ChangeHistory(const WindowParts& parts, Arrange arrange);
 
   // What is asked for in one turn of the event loop is one change, and is taken back as one.
   void setOption(const QString& name, const QString& value);
   // The views were `from` and are `to`; nothing where they are equal.
-  void rearranged(const Layout& from, const Layout& to);
+  void rearranged(const ViewLayout& from, const ViewLayout& to);
   // Of memory, the newest one that was asked for; empty: none.
   const QString& askedLimit() const { return askedLimit_; }
 

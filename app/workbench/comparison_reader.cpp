@@ -51,8 +51,8 @@ std::optional<Divergence> divergence(const std::optional<storage::Divergence>& d
 
 TimeFigures timeFigures(const storage::TimeStats& s) { return {s.n, s.median, s.p95, s.min, s.max}; }
 
-StepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind& kind) {
-  StepTimes out;
+RunStepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind& kind) {
+  RunStepTimes out;
   static_cast<TimeFigures&>(out) = timeFigures(times);
   out.speed = text(kind.speed());
   out.measured = kind.measured > 0;

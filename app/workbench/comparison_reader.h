@@ -12,7 +12,7 @@ namespace stepscope {
 
 RunEntry runEntry(const storage::RunRow& row);
 TimeFigures timeFigures(const storage::TimeStats& times);
-StepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind& kind);
+RunStepTimes stepTimes(const storage::TimeStats& times, const storage::StepKind& kind);
 
 // Run A is in `path`, run B in `path` or in `request.otherProject`.
 struct ReadComparison {

@@ -24,7 +24,7 @@ const QString kSaved = QStringLiteral("layouts"), kPresent = QStringLiteral("pre
 constexpr qsizetype kLongestName = 40;
 
 // It has a name, and a view that there is.
-bool isSound(const Layout& layout) {
+bool isSound(const ViewLayout& layout) {
   const auto& all = viewList();
   const auto known = [&all](const QString& id) {
     return std::any_of(all.begin(), all.end(), [&id](const ViewEntry& entry) { return id == QLatin1String(entry.id); });
@@ -34,7 +34,7 @@ bool isSound(const Layout& layout) {
   });
 }
 
-void refuse(const SettingsReader& settings, const QString& key, const Layout& layout) {
+void refuse(const SettingsReader& settings, const QString& key, const ViewLayout& layout) {
   settings.refuse(key, QObject::tr("a layout '%1' without a view").arg(format::visible(layout.name)),
                   QObject::tr("a name and views"));
 }
@@ -43,8 +43,8 @@ void refuse(const SettingsReader& settings, const QString& key, const Layout& la
 
 LayoutKeeper::LayoutKeeper(const WindowParts& parts, Toolbar& toolbar, WindowSettings& settings, ChangeHistory& history)
     : parts_(parts), toolbar_(toolbar), settings_(settings), history_(history) {
-  connect(&parts_.board, &PanelBoard::rearranged, this, [this](const Layout& before) {
-    Layout from = before;
+  connect(&parts_.board, &PanelBoard::rearranged, this, [this](const ViewLayout& before) {
+    ViewLayout from = before;
     from.name = name_;
     history_.rearranged(from, present());
   });
@@ -59,20 +59,20 @@ LayoutKeeper::LayoutKeeper(const WindowParts& parts, Toolbar& toolbar, WindowSet
 
 QStringList LayoutKeeper::names() const {
   QStringList names;
-  for (const Layout& l : shippedLayouts()) names << l.name;
-  for (const Layout& l : saved_) {
+  for (const ViewLayout& l : shippedLayouts()) names << l.name;
+  for (const ViewLayout& l : saved_) {
     if (!names.contains(l.name)) names << l.name;
   }
   return names;
 }
 
 bool LayoutKeeper::isSaved() const {
-  return std::any_of(saved_.begin(), saved_.end(), [this](const Layout& l) { return l.name == name_; });
+  return std::any_of(saved_.begin(), saved_.end(), [this](const ViewLayout& l) { return l.name == name_; });
 }
 
-Layout LayoutKeeper::present() const { return parts_.board.present(name_); }
+ViewLayout LayoutKeeper::present() const { return parts_.board.present(name_); }
 
-void LayoutKeeper::arrange(const Layout& layout) {
+void LayoutKeeper::arrange(const ViewLayout& layout) {
   name_ = layout.name;
   parts_.board.apply(layout);
   toolbar_.setLayoutName(layout.name);
@@ -80,29 +80,29 @@ void LayoutKeeper::arrange(const Layout& layout) {
 }
 
 void LayoutKeeper::apply(const QString& name) {
-  for (const std::vector<Layout>* layouts : {&std::as_const(saved_), &shippedLayouts()}) {
-    for (const Layout& l : *layouts)
-      if (l.name.compare(name, Qt::CaseInsensitive) == 0) return arrange(Layout(l));
+  for (const std::vector<ViewLayout>* layouts : {&std::as_const(saved_), &shippedLayouts()}) {
+    for (const ViewLayout& l : *layouts)
+      if (l.name.compare(name, Qt::CaseInsensitive) == 0) return arrange(ViewLayout(l));
   }
   parts_.notice.showProblem(tr("layout '%1': unknown; expected one of %2").arg(name, names().join(QStringLiteral(", "))), {},
                             {});
 }
 
 void LayoutKeeper::change(const QString& name) {
-  const Layout before = present();
+  const ViewLayout before = present();
   apply(name);
   history_.rearranged(before, present());
 }
 
 void LayoutKeeper::keepAs(const QString& name) {
-  std::erase_if(saved_, [&name](const Layout& l) { return l.name == name; });
+  std::erase_if(saved_, [&name](const ViewLayout& l) { return l.name == name; });
   saved_.push_back(parts_.board.present(name));
   apply(name);
   emit savedChanged();
 }
 
 void LayoutKeeper::forget() {
-  std::erase_if(saved_, [this](const Layout& l) { return l.name == name_; });
+  std::erase_if(saved_, [this](const ViewLayout& l) { return l.name == name_; });
   parts_.status.note(tr("Deleted the layout %1").arg(name_));
   change(names().contains(name_) ? name_ : QStringLiteral("Step"));
   emit savedChanged();
@@ -111,7 +111,7 @@ void LayoutKeeper::forget() {
 void LayoutKeeper::remember() const {
   settings_.set(QStringLiteral("layout"), name_);
   QJsonArray saved;
-  for (const Layout& l : saved_) saved << l.toJson();
+  for (const ViewLayout& l : saved_) saved << l.toJson();
   settings_.set(kSaved, QJsonDocument(saved).toJson(QJsonDocument::Compact));
   settings_.set(kPresent, QJsonDocument(present().toJson()).toJson(QJsonDocument::Compact));
 }
@@ -120,7 +120,7 @@ void LayoutKeeper::restore() {
   if (!settings_.remember()) return;
   const SettingsReader settings = settings_.read();
   for (const QJsonValue& value : settings.json(kSaved).array()) {
-    const Layout layout = Layout::fromJson(value.toObject());
+    const ViewLayout layout = ViewLayout::fromJson(value.toObject());
     if (isSound(layout))
       saved_.push_back(layout);
     else
@@ -128,7 +128,7 @@ void LayoutKeeper::restore() {
   }
   const QJsonDocument last = settings.json(kPresent);
   if (last.isNull()) return;
-  const Layout layout = Layout::fromJson(last.object());
+  const ViewLayout layout = ViewLayout::fromJson(last.object());
   if (isSound(layout))
     arrange(layout);
   else

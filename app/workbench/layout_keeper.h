@@ -28,8 +28,8 @@ class LayoutKeeper : public QObject {
   // The same as a change that can be taken back.
   void change(const QString& name);
   // An arrangement of the views as it is, whatever is saved under its name.
-  void arrange(const Layout& layout);
-  Layout present() const;
+  void arrange(const ViewLayout& layout);
+  ViewLayout present() const;
   void remember() const;
   void restore();
 
@@ -46,7 +46,7 @@ class LayoutKeeper : public QObject {
   WindowSettings& settings_;
   ChangeHistory& history_;
   QString name_;
-  std::vector<Layout> saved_;
+  std::vector<ViewLayout> saved_;
 };
 
 }  // namespace stepscope

@@ -11,9 +11,9 @@ const std::array<QString, kAreaCount> kAreaNames = {QStringLiteral("left"), QStr
                                                     QStringLiteral("centre_right"), QStringLiteral("right"),
                                                     QStringLiteral("bottom")};
 
-Layout layout(const char* name, QStringList left, QStringList centre, QStringList centreRight, QStringList right,
-              QStringList bottom) {
-  Layout l;
+ViewLayout layout(const char* name, QStringList left, QStringList centre, QStringList centreRight, QStringList right,
+                  QStringList bottom) {
+  ViewLayout l;
   l.name = QLatin1String(name);
   l.views = {std::move(left), std::move(centre), std::move(centreRight), std::move(right), std::move(bottom)};
   return l;
@@ -21,7 +21,7 @@ Layout layout(const char* name, QStringList left, QStringList centre, QStringLis
 
 }  // namespace
 
-QJsonObject Layout::toJson() const {
+QJsonObject ViewLayout::toJson() const {
   QJsonObject json{{"name", name}, {"left", left}, {"right", right}, {"bottom", bottom}, {"centre", centre}};
   QJsonObject areas;
   for (std::size_t i = 0; i < kAreaCount; ++i) {
@@ -31,8 +31,8 @@ QJsonObject Layout::toJson() const {
   return json;
 }
 
-Layout Layout::fromJson(const QJsonObject& json) {
-  Layout l;
+ViewLayout ViewLayout::fromJson(const QJsonObject& json) {
+  ViewLayout l;
   l.name = json["name"].toString();
   const auto share = [&json](const char* key, double fallback) {
     return std::clamp(json[QLatin1String(key)].toDouble(fallback), 0.05, 0.8);
@@ -55,9 +55,9 @@ Layout Layout::fromJson(const QJsonObject& json) {
   return l;
 }
 
-const std::vector<Layout>& shippedLayouts() {
-  static const std::vector<Layout> kLayouts = [] {
-    std::vector<Layout> all = {
+const std::vector<ViewLayout>& shippedLayouts() {
+  static const std::vector<ViewLayout> kLayouts = [] {
+    std::vector<ViewLayout> all = {
         layout("Explore", {"model", "instructions"}, {"graph"}, {}, {"node", "tensors", "source"},
                {"alerts", "log", "startup_table", "determinism"}),
         layout(

@@ -13,19 +13,19 @@ namespace stepscope {
 enum class Area { kLeft, kCentre, kCentreRight, kRight, kBottom };
 constexpr int kAreaCount = 5;
 
-struct Layout {
+struct ViewLayout {
   QString name;
   std::array<QStringList, kAreaCount> views;  // ids, in tab order; the first is in front unless `front` names another
   std::array<QString, kAreaCount> front;
   double left = 0.21, right = 0.22, bottom = 0.26, centre = 0.5;  // shares of the window's width and height
 
-  bool operator==(const Layout&) const = default;
+  bool operator==(const ViewLayout&) const = default;
   QJsonObject toJson() const;
   // A layout from settings may be anything: unknown areas are ignored and shares are brought into range.
-  static Layout fromJson(const QJsonObject& json);
+  static ViewLayout fromJson(const QJsonObject& json);
 };
 
 // Explore, Step, Profile, Memory, Compare.
-const std::vector<Layout>& shippedLayouts();
+const std::vector<ViewLayout>& shippedLayouts();
 
 }  // namespace stepscope

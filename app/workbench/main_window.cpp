@@ -40,7 +40,7 @@ MainWindow::MainWindow(bool remember)
       parts_{*this, store_, selection_, wishes_, session_, recording_, *actions_, *board_, *notice_, *status_},
       questions_(*this),
       files_(settings_, store_),
-      history_(parts_, [this](const Layout& layout) { layouts_.arrange(layout); }),
+      history_(parts_, [this](const ViewLayout& layout) { layouts_.arrange(layout); }),
       toolbarFacts_(parts_, *toolbar_),
       modelMemory_(parts_, toolbarFacts_, settings_),
       layouts_(parts_, *toolbar_, settings_, history_),
@@ -55,7 +55,8 @@ MainWindow::MainWindow(bool remember)
       remote_(parts_, opening_, questions_, settings_),
       recordingWiring_(parts_, files_, remember),
       return_(parts_, opening_,
-              {[this] { return layouts_.present(); }, [this](const Layout& layout) { layouts_.arrange(layout); }}, remember),
+              {[this] { return layouts_.present(); }, [this](const ViewLayout& layout) { layouts_.arrange(layout); }},
+              remember),
       guide_(parts_, *middle_, *pages_) {
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Stepscope"));

@@ -21,7 +21,7 @@ QSplitter* lineSplitter(Qt::Orientation orientation) {
 }
 
 Area homeOf(const QString& id) {
-  for (const Layout& layout : shippedLayouts()) {
+  for (const ViewLayout& layout : shippedLayouts()) {
     for (std::size_t area = 0; area < kAreaCount; ++area) {
       if (layout.views[area].contains(id)) return static_cast<Area>(area);
     }
@@ -92,7 +92,7 @@ PanelGroup* PanelBoard::groupOf(const QString& id) const {
   return nullptr;
 }
 
-void PanelBoard::apply(const Layout& layout) {
+void PanelBoard::apply(const ViewLayout& layout) {
   setUpdatesEnabled(false);
   const bool placing = !awaited_.isEmpty();
   awaited_.clear();
@@ -140,8 +140,8 @@ void PanelBoard::placeAwaited() {
   if (!awaited_.isEmpty()) turns::later(this, [this] { placeAwaited(); });
 }
 
-Layout PanelBoard::present(const QString& name) const {
-  Layout layout = sizes_;
+ViewLayout PanelBoard::present(const QString& name) const {
+  ViewLayout layout = sizes_;
   layout.name = name;
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     QStringList& ids = layout.views[i] = groups_[i]->ids();
@@ -219,7 +219,7 @@ View* PanelBoard::show(const QString& id) {
 void PanelBoard::move(const QString& id, Area area) {
   PanelGroup* from = groupOf(id);
   if (!from || from->area() == area) return;
-  const Layout before = present(sizes_.name);
+  const ViewLayout before = present(sizes_.name);
   group(area)->addFrame(from->takeFrame(id));
   group(area)->bringToFront(id);
   hideEmptyGroups();
@@ -230,7 +230,7 @@ void PanelBoard::move(const QString& id, Area area) {
 void PanelBoard::close(const QString& id) {
   PanelGroup* from = groupOf(id);
   if (!from) return;
-  const Layout before = present(sizes_.name);
+  const ViewLayout before = present(sizes_.name);
   from->takeFrame(id);
   hideEmptyGroups();
   emit changed();

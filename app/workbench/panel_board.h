@@ -22,8 +22,8 @@ class PanelBoard : public QWidget {
   ~PanelBoard() override;
 
   // The views in front are there at once; those behind them are made one per turn of the event loop.
-  void apply(const Layout& layout);
-  Layout present(const QString& name) const;
+  void apply(const ViewLayout& layout);
+  ViewLayout present(const QString& name) const;
 
   // Brings a view to the front, adding it to the area where it belongs by default when it is nowhere.
   View* show(const QString& id);
@@ -43,7 +43,7 @@ class PanelBoard : public QWidget {
   void activeViewChanged();
   void helpWanted(const QString& id);  // of a view
   // The user moved or closed a view; `before` is the arrangement it was taken from.
-  void rearranged(const stepscope::Layout& before);
+  void rearranged(const stepscope::ViewLayout& before);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -64,7 +64,7 @@ class PanelBoard : public QWidget {
   QSplitter* columns_;
   QSplitter* middle_;
   QSplitter* centre_;
-  Layout sizes_;
+  ViewLayout sizes_;
   QStringList awaited_;  // views of `sizes_` that are not made yet
   bool sized_ = false;
   QString active_;

@@ -79,7 +79,7 @@ void ProjectQueries::compare(const CompareRequest& request) {
 
 void ProjectQueries::listOtherRuns(const QString& path) {
   threads_.read([this, path](const QString&) {
-    std::map<std::int64_t, StepTimes> times;
+    std::map<std::int64_t, RunStepTimes> times;
     auto runs = readRuns(path, &times);
     if (!runs) return threads_.back([this, text = runs.error().message] { emit failed(format::visible(text)); });
     threads_.back([this, path, runs = std::move(*runs), times = std::move(times)] {
@@ -100,7 +100,7 @@ void ProjectQueries::refreshStartupHistory() {
 void ProjectQueries::refreshRuns() {
   threads_.read([this](const QString& path) {
     if (path.isEmpty()) return;
-    std::map<std::int64_t, StepTimes> times;
+    std::map<std::int64_t, RunStepTimes> times;
     auto runs = readRuns(path, &times);
     if (!runs) return;
     threads_.back([this, runs = std::move(*runs), times = std::move(times)] {

@@ -36,8 +36,8 @@ std::vector<RunEntry> entries(const storage::Project& project, const std::vector
   return out;
 }
 
-std::map<std::int64_t, StepTimes> timesOfRuns(const storage::Project& project) {
-  std::map<std::int64_t, StepTimes> out;
+std::map<std::int64_t, RunStepTimes> timesOfRuns(const storage::Project& project) {
+  std::map<std::int64_t, RunStepTimes> out;
   if (const auto times = storage::readStepTimes(project))
     for (const auto& [run, t] : *times) out[run] = stepTimes(t, t.kind);
   return out;
@@ -129,7 +129,7 @@ void showValues(const ProjectContents& contents, SnapshotStore& store) {
 
 }  // namespace
 
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, StepTimes>* times) {
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times) {
   SS_STORE_ASSIGN(const auto project, storage::Project::openReadOnly(path.toStdString()));
   SS_STORE_ASSIGN(const auto rows, storage::listRuns(project));
   if (times) *times = timesOfRuns(project);

@@ -28,15 +28,15 @@ struct ProjectContents {
   std::vector<StepPtr> steps;     // the newest ones carry their spans; some what was noted of their numbers
   std::vector<storage::WatchedStatistics> watched;
   std::vector<RunEntry> runs;
-  std::map<std::int64_t, StepTimes> times;  // of a step, by run
-  QStringList warnings;                     // of the file: it is damaged, newer than this program …
-  bool damaged = false;                     // the first of them says how, the others what could not be read
+  std::map<std::int64_t, RunStepTimes> times;  // of a step, by run
+  QStringList warnings;                        // of the file: it is damaged, newer than this program …
+  bool damaged = false;                        // the first of them says how, the others what could not be read
 };
 
 // Run 0 is the newest. Parts that the run does not have stay empty.
 storage::Result<ProjectContents> readProject(const QString& path, std::int64_t run);
 storage::Result<GraphPtr> readStageGraph(const QString& path, std::int64_t run, const QString& stage);
-storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, StepTimes>* times = nullptr);
+storage::Result<std::vector<RunEntry>> readRuns(const QString& path, std::map<std::int64_t, RunStepTimes>* times = nullptr);
 
 // Puts it into the store, read-only. GUI thread.
 void show(const ProjectContents& contents, SnapshotStore& store);

@@ -99,7 +99,7 @@ void ReturnPath::offer() {
 }
 
 void ReturnPath::goBack(const SessionPlace& place) {
-  if (const Layout layout = Layout::fromJson(QJsonDocument::fromJson(place.layout).object()); !layout.name.isEmpty())
+  if (const ViewLayout layout = ViewLayout::fromJson(QJsonDocument::fromJson(place.layout).object()); !layout.name.isEmpty())
     views_.arrange(layout);
   if (place.configuration.isEmpty()) return opening_.open(place.path);
   snapshot::Configure configuration;

@@ -22,8 +22,8 @@ class ReturnPath : public QObject {
 
  public:
   struct Views {
-    std::function<Layout()> present;
-    std::function<void(const Layout&)> arrange;
+    std::function<ViewLayout()> present;
+    std::function<void(const ViewLayout&)> arrange;
   };
   // `remember`: else nothing is kept and nothing is offered.
   ReturnPath(const WindowParts& parts, ModelOpening& opening, Views views, bool remember);

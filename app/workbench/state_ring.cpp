@@ -13,7 +13,7 @@ namespace {
 
 class Here : public StatePlace {
  public:
-  explicit Here(StateRing::Free free) : free_(std::move(free)) {}
+  explicit Here(KeptStates::Free free) : free_(std::move(free)) {}
   QString filePath(const QString& name) const override { return folder_.isValid() ? folder_.filePath(name) : QString(); }
   std::int64_t freeBytes() const override { return free_(folder_.path()); }
   std::int64_t bytesOf(const QString& path, std::int64_t) const override { return QFileInfo(path).size(); }
@@ -21,38 +21,38 @@ class Here : public StatePlace {
 
  private:
   ScratchFolder folder_;
-  StateRing::Free free_;
+  KeptStates::Free free_;
 };
 
 }  // namespace
 
-StateRing::StateRing(Free free) : free_(std::move(free)), place_(std::make_unique<Here>(free_)) {}
+KeptStates::StateRing(Free free) : free_(std::move(free)), place_(std::make_unique<Here>(free_)) {}
 
-void StateRing::moveTo(std::unique_ptr<StatePlace> place) {
+void KeptStates::moveTo(std::unique_ptr<StatePlace> place) {
   states_.clear();
   place_ = std::move(place);
 }
 
-void StateRing::moveHere() { moveTo(std::make_unique<Here>(free_)); }
+void KeptStates::moveHere() { moveTo(std::make_unique<Here>(free_)); }
 
-std::int64_t StateRing::freeBytes(const QString& folder) {
+std::int64_t KeptStates::freeBytes(const QString& folder) {
   return std::max<qint64>(0, QStorageInfo(folder).bytesAvailable());
 }
 
-std::int64_t StateRing::held() const {
+std::int64_t KeptStates::held() const {
   std::int64_t bytes = 0;
   for (const State& s : states_) bytes += s.bytes;
   return bytes;
 }
 
-std::int64_t StateRing::budget() const {
+std::int64_t KeptStates::budget() const {
   constexpr std::int64_t kShare = 4;
   return (place_->freeBytes() + held()) / kShare;
 }
 
-QString StateRing::freshPath() { return place_->filePath(QStringLiteral("state-%1.safetensors").arg(made_++)); }
+QString KeptStates::freshPath() { return place_->filePath(QStringLiteral("state-%1.safetensors").arg(made_++)); }
 
-void StateRing::add(std::int64_t step, const QString& path, std::size_t edits, std::int64_t about) {
+void KeptStates::add(std::int64_t step, const QString& path, std::size_t edits, std::int64_t about) {
   const auto remove = [this](const State& s) {
     place_->remove(s.path);
     return true;
@@ -68,7 +68,7 @@ void StateRing::add(std::int64_t step, const QString& path, std::size_t edits, s
   }
 }
 
-std::optional<StateRing::State> StateRing::newest(std::int64_t step) const {
+std::optional<KeptStates::State> KeptStates::newest(std::int64_t step) const {
   std::optional<State> found;
   for (const State& s : states_) {
     if (s.step <= step) found = s;
@@ -76,12 +76,12 @@ std::optional<StateRing::State> StateRing::newest(std::int64_t step) const {
   return found;
 }
 
-std::optional<StateRing::State> StateRing::exactly(std::int64_t step) const {
+std::optional<KeptStates::State> KeptStates::exactly(std::int64_t step) const {
   const auto found = newest(step);
   return found && found->step == step ? found : std::nullopt;
 }
 
-void StateRing::dropAfter(std::int64_t step) {
+void KeptStates::dropAfter(std::int64_t step) {
   std::erase_if(states_, [this, step](const State& s) {
     if (s.step > step) place_->remove(s.path);
     return s.step > step;

@@ -28,10 +28,10 @@ class StatePlace {
   virtual void remove(const QString& path) = 0;
 };
 
-class StateRing {
+class KeptStates {
  public:
   using Free = std::function<std::int64_t(const QString& folder)>;
-  explicit StateRing(Free free = freeBytes);  // in a folder of this machine
+  explicit KeptStates(Free free = freeBytes);  // in a folder of this machine
   // The states that are kept are gone with their place.
   void moveTo(std::unique_ptr<StatePlace> place);
   void moveHere();

@@ -26,7 +26,7 @@ void WindowMenus::addViews() {
 
 void WindowMenus::addLayouts() {
   int number = 0;
-  for (const Layout& layout : shippedLayouts()) {
+  for (const ViewLayout& layout : shippedLayouts()) {
     QAction* action = parts_.actions.add(QStringLiteral("layout_") + layout.name.toLower(), QStringLiteral("Layouts"),
                                          tr("Layout %1").arg(layout.name), tr("Arrange the views for this work"));
     action->setShortcut(QKeySequence(QStringLiteral("Ctrl+%1").arg(++number)));

@@ -19,10 +19,10 @@ namespace stepscope {
 bool isPassStage(const Stage& stage);
 
 // Those of one run of a phase's passes.
-class PassStages {
+class StagesOfPasses {
  public:
   // `stages` outlives it.
-  PassStages(std::vector<Stage>& stages, std::string_view phase) : stages_(stages), phase_(phase) {}
+  StagesOfPasses(std::vector<Stage>& stages, std::string_view phase) : stages_(stages), phase_(phase) {}
 
   void begin(const Graph& graph);  // before a pass
   // After it, whether it failed or not; a graph that a failed pass left is not kept.

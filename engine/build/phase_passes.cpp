@@ -59,7 +59,7 @@ PassContext passContext(const LoadedModel& file, const TrainOptions& options, in
 
 Status runPhasePasses(const PassList& list, const TrainOptions& options, Graph& graph, PassContext& context, BuildLog& log,
                       std::map<std::string, std::string>& effects, std::vector<Stage>& stages) {
-  PassStages kept(stages, list.phase);
+  StagesOfPasses kept(stages, list.phase);
   std::optional<BuildLog::Scope> span;
   RunOptions run;
   run.enabled = [&](const Pass& pass) {

@@ -206,7 +206,7 @@ class SettingsMutationTest : public QObject {
       QVERIFY2(lost.has_value() != !problem.isEmpty(), qPrintable(problem));
       if (lost) {
         QVERIFY(!lost->path.isEmpty() && lost->step >= 0);
-        const Layout layout = Layout::fromJson(QJsonDocument::fromJson(lost->layout).object());
+        const ViewLayout layout = ViewLayout::fromJson(QJsonDocument::fromJson(lost->layout).object());
         QVERIFY(layout.left >= 0.05 && layout.left <= 0.8);
       }
       ++(lost ? taken : refused);

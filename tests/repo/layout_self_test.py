@@ -43,6 +43,14 @@ class Terminal(Tree):
         self.reports("terminal", files, "app/cli/a.cpp:2", "app/cli/a.cpp:3")
 
 
+class Types(Tree):
+    def test_two_headers_of_one_type(self):
+        head = "namespace stepscope {\n"
+        files = {"engine/a.h": head + "class Thing {\n};\n", "views/b.h": head + "class Thing : public Other {\n};\n"}
+        files |= {"views/c.h": head + "class Thing;\nstruct Thing::Part {\n};\n", "storage/d.h": "namespace stepscope::storage {\nclass Thing {\n};\n"}
+        self.reports("types", files, "views/b.h:2: stepscope::Thing")
+
+
 class Arrows(Tree):
     def test_between_top_folders(self):
         self.reports("arrows", {"engine/ir/a.cpp": '#include "storage/project.h"\n'}, "engine/ir/a.cpp:1:")

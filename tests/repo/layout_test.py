@@ -19,6 +19,7 @@ from clocks import check_clocks
 from declarations import check_declarations
 from names import check_licences, check_names
 from readmes import check_readmes
+from types_once import check_types
 
 CLANG_FORMAT = "clang-format-16"
 LARGEST_FILE = 2 * 1024 * 1024  # bytes
@@ -123,6 +124,7 @@ CHECKS = {
     "readmes": check_readmes,
     "sizes": check_sizes,
     "terminal": check_terminal,
+    "types": check_types,
     "views": check_views,
 }
 

@@ -98,7 +98,7 @@ bool atWork(WindowDriver& w) {
 }
 
 void layouts(WindowDriver& w) {
-  for (const Layout& layout : shippedLayouts()) {
+  for (const ViewLayout& layout : shippedLayouts()) {
     const QString name = QStringLiteral("layout-") + layout.name.toLower();
     if (!wants(name)) continue;
     w.loop().act([&] { w->applyLayout(layout.name); });
@@ -190,7 +190,7 @@ void empty() {
   if (!wants(QStringLiteral("empty"))) return;
   WindowDriver w(screen);
   check(w.build(bundledModels()[0]), "empty", w);
-  for (const Layout& layout : shippedLayouts()) {
+  for (const ViewLayout& layout : shippedLayouts()) {
     w.loop().act([&] { w->applyLayout(layout.name); });
     save(w, *w, QStringLiteral("empty-") + layout.name.toLower());
   }

@@ -295,7 +295,7 @@ class KeysTest : public QObject {
     QVERIFY(!board.isInLayout(QStringLiteral("memory")));
     QVERIFY(press(Qt::Key_Z, Qt::ControlModifier));
     QVERIFY(board.isInLayout(QStringLiteral("memory")));
-    const Layout moved = board.present({});
+    const ViewLayout moved = board.present({});
     QVERIFY(moved.views[static_cast<std::size_t>(Area::kRight)].contains(QStringLiteral("instructions")));
     // Saved under a name, and found again.
     w_->loop().act([&] { window().actions()[QStringLiteral("layout_save")]->trigger(); });

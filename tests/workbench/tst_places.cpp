@@ -183,7 +183,7 @@ class PlacesTest : public QObject {
   // What is kept of steps takes a share of the free disk; the newest stay.
   void statesTakeAShareOfTheFreeDisk() {
     qint64 free = 40'000;
-    StateRing ring([&free](const QString&) { return free; });
+    KeptStates ring([&free](const QString&) { return free; });
     QVERIFY(ring.fits(5'000) && !ring.fits(5'001));
     for (int step = 0; step < 8; ++step) {
       const QString path = ring.freshPath();
@@ -199,7 +199,7 @@ class PlacesTest : public QObject {
     QVERIFY(!ring.exactly(4) && !ring.newest(4));
     free = 0;  // somebody else filled the disk
     QVERIFY(!ring.fits(3'000));
-    QVERIFY2(StateRing::freeBytes(QDir::tempPath()) > 0, "the real disk");
+    QVERIFY2(KeptStates::freeBytes(QDir::tempPath()) > 0, "the real disk");
   }
 };
 

@@ -531,7 +531,7 @@ class WaysTest : public QObject {
     const QString sessions =
         QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + QStringLiteral("/sessions");
     const auto files = [&sessions] { return QDir(sessions).entryList({QStringLiteral("*.json")}, QDir::Files); };
-    Layout arranged;
+    ViewLayout arranged;
     const auto quiet = [](MainWindow& w) {
       return w.session().built() && !w.session().busy() && !w.session().running() &&
              w.session().client().openRequests() == 0;
@@ -558,7 +558,7 @@ class WaysTest : public QObject {
       const auto written = [&] {
         if (files().size() != 1) return false;
         const QJsonObject mark = QJsonDocument::fromJson(textOf(sessions + '/' + files()[0]).toUtf8()).object();
-        arranged = Layout::fromJson(
+        arranged = ViewLayout::fromJson(
             QJsonDocument::fromJson(QByteArray::fromBase64(mark[QStringLiteral("layout")].toString().toLatin1())).object());
         return mark[QStringLiteral("selected_instruction")].toInt() == 2 && arranged.name == u"Memory" &&
                arranged.views[0].contains(QStringLiteral("alerts"));
@@ -582,7 +582,7 @@ class WaysTest : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(window.selection().selection().instruction, 2, 60'000);
     QCOMPARE(window.store().position().step(), 4);
     QCOMPARE(window.store().steps().size(), std::size_t{4});
-    const Layout shown = window.board().present(QStringLiteral("Memory"));
+    const ViewLayout shown = window.board().present(QStringLiteral("Memory"));
     QVERIFY2(shown.views == arranged.views && shown.front == arranged.front,
              QJsonDocument(shown.toJson()).toJson().constData());
     QVERIFY(shown.views[0].contains(QStringLiteral("alerts")));

@@ -285,7 +285,7 @@ class WindowTest : public QObject {
     QVERIFY(w.build(bundledModels()[1]));
     QVERIFY(w.act("step_whole"));
     QApplication::setActiveWindow(&*w);  // the set-up dialog was the active one
-    for (const Layout& layout : shippedLayouts()) {
+    for (const ViewLayout& layout : shippedLayouts()) {
       w.loop().act([&] { w->applyLayout(layout.name); });
       QVERIFY(w.settled());
       const QStringList found = cut(*w);

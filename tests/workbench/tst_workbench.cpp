@@ -142,12 +142,12 @@ class WorkbenchTest : public QObject {
   void layoutsApplyAndTellThemselves() {
     auto w = window();
     QVERIFY(build(*w));
-    for (const Layout& layout : shippedLayouts()) {
+    for (const ViewLayout& layout : shippedLayouts()) {
       w->applyLayout(layout.name);
       QCoreApplication::processEvents();
-      const Layout now = w->board().present(layout.name);
+      const ViewLayout now = w->board().present(layout.name);
       QVERIFY(!now.views[static_cast<std::size_t>(Area::kCentre)].isEmpty());
-      QCOMPARE(Layout::fromJson(now.toJson()), now);
+      QCOMPARE(ViewLayout::fromJson(now.toJson()), now);
     }
   }
 

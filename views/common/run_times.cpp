@@ -15,11 +15,11 @@ QString PairTimes::unlike() const {
 
 bool PairTimes::comparable() const { return !a.busy && !b.busy && unlike().isEmpty(); }
 
-StepTimes RunTimes::step(std::int64_t run, const QString& otherProject) const {
+RunStepTimes RunTimes::step(std::int64_t run, const QString& otherProject) const {
   const auto project = times_.find(otherProject);
   if (project == times_.end()) return {};
   const auto it = project->second.find(run);
-  return it == project->second.end() ? StepTimes() : it->second;
+  return it == project->second.end() ? RunStepTimes() : it->second;
 }
 
 PairTimes RunTimes::pair(const CompareRequest& request) const {
@@ -33,9 +33,9 @@ void RunTimes::setThreads(const CompareRequest& request, const QString& text) {
   emit changed();
 }
 
-void RunTimes::set(std::map<std::int64_t, StepTimes> times) { setOther({}, std::move(times)); }
+void RunTimes::set(std::map<std::int64_t, RunStepTimes> times) { setOther({}, std::move(times)); }
 
-void RunTimes::setOther(const QString& project, std::map<std::int64_t, StepTimes> times) {
+void RunTimes::setOther(const QString& project, std::map<std::int64_t, RunStepTimes> times) {
   times_[project] = std::move(times);
   emit changed();
 }

@@ -10,7 +10,7 @@
 namespace stepscope {
 
 // Times of steps, and how those steps ran.
-struct StepTimes : TimeFigures {
+struct RunStepTimes : TimeFigures {
   QString speed;          // "full speed", "recorded", "walked", or several with their numbers; hostile text
   bool measured = false;  // the two below
   double processors = 0;  // processor time divided by wall time
@@ -20,7 +20,7 @@ struct StepTimes : TimeFigures {
 
 // Of the two runs of a comparison.
 struct PairTimes {
-  StepTimes a, b;
+  RunStepTimes a, b;
   QString threads;  // they ran on other numbers of threads, and what that does to their numbers; empty: nothing
 
   QString unlike() const;   // "A full speed, B walked"; empty: both ran in the same way
@@ -36,10 +36,10 @@ class RunTimes : public QObject {
 
   // Wall time of a step, without warm-up as long as other steps ran and without steps that somebody stopped in; n = 0 for a
   // run that has none. `otherProject`: the file that the run is in when it is not the open one.
-  StepTimes step(std::int64_t run, const QString& otherProject = {}) const;
+  RunStepTimes step(std::int64_t run, const QString& otherProject = {}) const;
   PairTimes pair(const CompareRequest& request) const;
-  void set(std::map<std::int64_t, StepTimes> times);
-  void setOther(const QString& project, std::map<std::int64_t, StepTimes> times);
+  void set(std::map<std::int64_t, RunStepTimes> times);
+  void setOther(const QString& project, std::map<std::int64_t, RunStepTimes> times);
   // What the comparison of these two says of their threads; in place of that of the pair before.
   void setThreads(const CompareRequest& request, const QString& text);
 
@@ -49,8 +49,8 @@ class RunTimes : public QObject {
  private:
   explicit RunTimes(QObject* parent) : QObject(parent) {}
   CompareRequest pair_;
-  QString threads_;                                             // of pair_
-  std::map<QString, std::map<std::int64_t, StepTimes>> times_;  // by project; the open one under an empty name
+  QString threads_;                                                // of pair_
+  std::map<QString, std::map<std::int64_t, RunStepTimes>> times_;  // by project; the open one under an empty name
 };
 
 }  // namespace stepscope

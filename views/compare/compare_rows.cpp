@@ -115,10 +115,10 @@ std::vector<TableRow> summaryRows(const RunComparison& c, const PairTimes& times
       rows.push_back(std::move(row));
     };
     cells(
-        tr("Processors"), [](const StepTimes& t) { return QString::number(t.processors, 'f', 1); }, false);
+        tr("Processors"), [](const RunStepTimes& t) { return QString::number(t.processors, 'f', 1); }, false);
     rows.back().cells[0].tip = tr("Processor time divided by the wall time of the steps");
     cells(
-        tr("Waited"), [](const StepTimes& t) { return tr("%1 %").arg(100 * t.waitShare, 0, 'f', 1); }, true);
+        tr("Waited"), [](const RunStepTimes& t) { return tr("%1 %").arg(100 * t.waitShare, 0, 'f', 1); }, true);
     rows.back().cells[0].tip = tr(
         "Of the processor time that was asked for, what the threads waited for a core because something else ran; from 10 % "
         "on the machine counts as busy");

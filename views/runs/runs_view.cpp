@@ -65,7 +65,7 @@ void RunsView::refill() {
     const QString letter = a && b ? QStringLiteral("AB") : a ? QStringLiteral("A") : b ? QStringLiteral("B") : QString();
     TableCell state(format::visible(run.status));
     state.role = run.status == u"failed" || run.status == u"interrupted" ? QStringLiteral("error") : QStringLiteral("muted");
-    const StepTimes step = RunTimes::of(store().project()).step(run.id);
+    const RunStepTimes step = RunTimes::of(store().project()).step(run.id);
     const auto time = [&step](std::int64_t ns) {
       return step.n > 0 ? TableCell(format::time(ns), QVariant::fromValue<qint64>(ns), format::timeExact(ns))
                         : TableCell(QString(), QVariant::fromValue<qint64>(-1));

@@ -83,7 +83,7 @@ void SessionRewind::goTo(std::int64_t step, int instruction) {
     rewindThen(step, there);
 }
 
-void SessionRewind::loadKept(const StateRing::State& state, const Then& then) {
+void SessionRewind::loadKept(const KeptStates::State& state, const Then& then) {
   snapshot::Request load;
   load.mutable_load_state()->set_path(state.path.toStdString());
   load.mutable_load_state()->set_resume(true);

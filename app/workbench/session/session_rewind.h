@@ -22,7 +22,7 @@ class SessionRewind : public SessionPart {
   void goTo(std::int64_t step, int instruction);
   // On from where the worker stands to the goal, edits from this one on included; nothing of it is recorded again.
   void replay(const snapshot::Position& goal, std::size_t edit, const Then& then = {});
-  void loadKept(const StateRing::State& state, const Then& then);
+  void loadKept(const KeptStates::State& state, const Then& then);
   bool replaying() const { return replaying_; }
   void workerDied() { replaying_ = false; }
   void becameIdle();

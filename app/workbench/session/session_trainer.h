@@ -20,7 +20,7 @@ class SessionTrainer : public SessionPart {
   void pause();
   bool breaksOnNumbersOnly() const;  // no other breakpoint has to be watched
   void keepState();                  // into the ring
-  StateRing& ring() { return ring_; }
+  KeptStates& ring() { return ring_; }
   void leave();
 
  private:
@@ -31,7 +31,7 @@ class SessionTrainer : public SessionPart {
   void goOn(std::int64_t goal);
   void end();
 
-  StateRing ring_;
+  KeptStates ring_;
   QElapsedTimer sinceKept_;
   qint64 keepMs_ = 0;         // that keeping the newest state took
   QElapsedTimer sinceChunk_;  // of steps at full speed was asked for
