@@ -26,7 +26,7 @@ class Here : public StatePlace {
 
 }  // namespace
 
-KeptStates::StateRing(Free free) : free_(std::move(free)), place_(std::make_unique<Here>(free_)) {}
+KeptStates::KeptStates(Free free) : free_(std::move(free)), place_(std::make_unique<Here>(free_)) {}
 
 void KeptStates::moveTo(std::unique_ptr<StatePlace> place) {
   states_.clear();
