@@ -328,7 +328,7 @@ class RecordedTest : public QObject {
       w->setProjectPath(project);
       QVERIFY_DONE(w.openBuilt(bundledModels()[0]), w);
       for (int i = 0; i < 2; ++i) {
-        w.loop().act([&] { w->session().train(20); });
+        w.loop().act([&] { w->session().train(60); });
         QVERIFY(w.settled());
         if (i == 0) QVERIFY(w.act("new_run"));
         QVERIFY(w.settled());
