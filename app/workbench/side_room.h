@@ -6,7 +6,8 @@
 
 namespace stepscope {
 
-// The pages give way to the panel; without any such panel they have their own least width again.
+// The pages give way to the panel, which has a fixed width. Where panels leave them too little room to be read, the pages
+// are hidden and the first panel takes what is left; they come back with the room. Both stand in one horizontal layout.
 void giveWay(QWidget& pages, QWidget& panel);
 
 }  // namespace stepscope

@@ -11,10 +11,12 @@
 #include "app/guide/guide_panel.h"
 #include "app/guide/guide_search.h"
 #include "app/workbench/help_button.h"
+#include "app/workbench/panel_board.h"
 #include "app/workbench/sample_list.h"
 #include "app/workbench/view_list.h"
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
+#include "views/open_dialog/set_up_dialog.h"
 
 using namespace stepscope;
 
@@ -204,6 +206,29 @@ class GuideTest : public QObject {
     }
     QVERIFY(w->width() <= 1280);
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  // With the set-up and the guide open a small window has no room for views: they go, instead of being cut to slivers.
+  void viewsAreReadableOrGone() {
+    WindowDriver w({1280, 800});
+    SetUpDialog* dialog = w.open(bundledModels()[0].model);
+    QVERIFY(dialog);
+    PanelBoard* board = w->findChild<PanelBoard*>();
+    QVERIFY(board->isVisible() && board->width() > 400);
+    const int width = dialog->width();
+    QVERIFY(w.act("guide"));
+    QVERIFY(w.loop().wait([&] { return !board->isVisible(); }));
+    w.picture(QStringLiteral("guide-with-set-up"));
+    QVERIFY(dialog->isVisible() && dialog->width() > width);
+    QVERIFY(dialog->geometry().right() <= guideOf(w)->geometry().left());
+    w.loop().act([&] { w->resize(1900, 800); });
+    QVERIFY(w.loop().wait([&] { return board->isVisible() && board->width() > 400; }));
+    QCOMPARE(dialog->width(), width);
+    w.loop().act([&] { w->resize(1280, 800); });
+    QVERIFY(w.loop().wait([&] { return !board->isVisible(); }));
+    w.loop().act([&] { emit guideOf(w)->closeWanted(); });
+    QVERIFY(w.loop().wait([&] { return board->isVisible() && board->width() > 400; }));
+    QCOMPARE(dialog->width(), width);
   }
 
   // A sample is opened from its page, and from the start page.
