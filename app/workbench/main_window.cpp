@@ -61,9 +61,7 @@ MainWindow::MainWindow(bool remember)
   setObjectName(QStringLiteral("main_window"));
   setWindowTitle(QStringLiteral("Stepscope"));
   setAcceptDrops(true);
-  const QSize wish(1600, 1000);
-  // The frame that the system draws around it needs room too.
-  const QSize frame(Metrics::current().unit, 3 * Metrics::current().unit);
+  const QSize wish(1600, 1000), frame(Metrics::current().unit, 3 * Metrics::current().unit);  // which the system draws
   resize(remember ? wish.boundedTo(screen()->availableSize() - frame) : wish);
   selection_.setCompleter([this](Selection s) { return completed(std::move(s), store_); });
   layOut();

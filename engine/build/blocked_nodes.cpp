@@ -154,4 +154,18 @@ std::string missingKernels(const Graph& graph, const Operators& operators) {
                      text, more(count), otherOperators(graph));
 }
 
+std::string lostGradient(const Graph& graph, const CutEdge& cut) {
+  constexpr std::size_t kNamed = 3;
+  const Node& node = graph.node(cut.node);
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kNamed, cut.trained.size()); ++i)
+    names += fmt::format("{}'{}'", i == 0 ? "" : ", ", graph.value(cut.trained[i]).name);
+  if (cut.trained.size() > kNamed) names += fmt::format(" and {} more", cut.trained.size() - kNamed);
+  const bool one = cut.trained.size() == 1;
+  return fmt::format(
+      "{} '{}': no gradient goes through input {} '{}' ({}); trained {} {} there and {} that part of {} gradient", node.op,
+      node.name, cut.input, graph.value(node.input(cut.input)).name, cut.reason, names, one ? "leads" : "lead",
+      one ? "misses" : "miss", one ? "its" : "their");
+}
+
 }  // namespace stepscope

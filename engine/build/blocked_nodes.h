@@ -20,4 +20,7 @@ std::string missingRules(const Graph& graph, const std::vector<MissingRule>& mis
 // Nodes that no backend runs.
 std::string missingKernels(const Graph& graph, const Operators& operators);
 
+// A cut edge, with the trained values behind it.
+std::string lostGradient(const Graph& graph, const CutEdge& cut);
+
 }  // namespace stepscope
