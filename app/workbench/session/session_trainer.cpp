@@ -80,6 +80,7 @@ void SessionTrainer::chunkEnded(std::int64_t goal, std::int64_t steps) {
 }
 
 void SessionTrainer::goOn(std::int64_t goal) {
+  if (!run_.on) return end();  // a pause that came too late to cancel what was read
   keepState();
   if (!run_.everyValue || breaksOnNumbersOnly()) return trainAtOnce(goal);
   // A place to stop at was set meanwhile: from here on instructions are watched.
@@ -113,8 +114,9 @@ bool SessionTrainer::breaksOnNumbersOnly() const {
 }
 
 void SessionTrainer::trainOn(std::int64_t goal) {
+  run_.goal = goal;  // a pause takes it back, also while the begun step is finished
   const auto go = [this, goal] {
-    if (goal > store_.position().step()) {
+    if (run_.goal && goal > store_.position().step()) {
       trainAtOnce(goal);
     } else {
       run_.on = false;
@@ -137,7 +139,10 @@ void SessionTrainer::trainOn(std::int64_t goal) {
         go();
     });
   };
-  link_.move(std::move(finish), tr("finishing the step"), finished, [this] { parts_.stepper.unfinished(); });
+  link_.move(std::move(finish), tr("finishing the step"), finished, [this] {
+    if (link_.client().alive()) run_.goal.reset();
+    parts_.stepper.unfinished();
+  });
 }
 
 void SessionTrainer::pause() {
