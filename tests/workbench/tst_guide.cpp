@@ -214,7 +214,7 @@ class GuideTest : public QObject {
     SetUpDialog* dialog = w.open(bundledModels()[0].model);
     QVERIFY(dialog);
     PanelBoard* board = w->findChild<PanelBoard*>();
-    QVERIFY(board->isVisible() && board->width() > 400);
+    QVERIFY(w.loop().wait([&] { return board->isVisible() && board->width() > 400; }));
     const int width = dialog->width();
     QVERIFY(w.act("guide"));
     QVERIFY(w.loop().wait([&] { return !board->isVisible(); }));
