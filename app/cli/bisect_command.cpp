@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
@@ -29,11 +30,6 @@ Session* running = nullptr;
 
 void onInterrupt(int) {
   if (running) running->cancel();
-}
-
-nlohmann::json numberJson(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : "Infinity";
 }
 
 Result<BisectQuestion> questionOf(const Arguments& a) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/shared_options.h"
@@ -26,11 +27,6 @@ Session* running = nullptr;
 
 void onInterrupt(int) {
   if (running) running->cancel();
-}
-
-nlohmann::json numberJson(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
 double share(std::int64_t part, std::int64_t all) {

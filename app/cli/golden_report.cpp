@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/json_number.h"
 #include "app/cli/output.h"
 #include "app/cli/terminal.h"
 #include "engine/snapshot/utf8.h"
@@ -15,11 +16,6 @@ namespace stepscope::cli {
 namespace {
 
 using Kind = GoldenRow::Kind;
-
-nlohmann::json numberJson(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-}
 
 bool measured(const GoldenRow& row) { return row.kind != Kind::kDraws && (!std::isnan(row.cosine) || !row.index.empty()); }
 

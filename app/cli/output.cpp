@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "app/cli/json_number.h"
 #include "engine/lab/first_cause.h"
 #include "engine/snapshot/utf8.h"
 
@@ -17,11 +18,6 @@ namespace stepscope::cli {
 namespace {
 
 // A number that JSON can hold; NaN and infinities become strings, which readers of JSON accept.
-nlohmann::json numberJson(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
-}
-
 std::size_t width(const std::string& text) {
   std::size_t columns = 0;
   for (const char c : text) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/command.h"
+#include "app/cli/json_number.h"
 #include "app/cli/open_session.h"
 #include "app/cli/output.h"
 #include "app/cli/places.h"
@@ -30,12 +31,6 @@ Session* running = nullptr;
 
 void onInterrupt(int) {
   if (running) running->cancel();
-}
-
-// NaN and infinities become strings, which readers of JSON accept.
-nlohmann::json numberJson(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
 }
 
 nlohmann::json trialJson(const snapshot::Trial& t) {
