@@ -137,7 +137,7 @@ void Output::phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const {
       for (const std::string& note : span.pass().notes()) say("  {}\n", note);
 }
 
-void Output::cause(const FirstCause& cause) const {
+void Output::cause(const FirstCause& cause, const std::vector<std::string>& trail) const {
   if (json_) {
     nlohmann::json inputs = nlohmann::json::array();
     for (const CauseOperand& operand : cause.operands)
@@ -164,6 +164,7 @@ void Output::cause(const FirstCause& cause) const {
   for (const CauseOperand& operand : cause.operands)
     say("  {} [{}] = {:.9g}\n", operand.name, fmt::join(operand.index, ", "), operand.value);
   if (!cause.rows.empty()) say("  rows of the batch: {}\n", fmt::join(cause.rows, ", "));
+  for (const std::string& line : trail) say("  {}\n", line);
 }
 
 void Output::compared(const std::string& verdict, const std::string& text) const {

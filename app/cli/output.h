@@ -30,7 +30,7 @@ class Output {
   void alert(const snapshot::Alert& alert) const;     // stderr in text mode
   void phaseTable(const std::vector<snapshot::PhaseSpan>& spans) const;
   // Where the first number that is not finite came from, with its operands.
-  void cause(const FirstCause& cause) const;
+  void cause(const FirstCause& cause, const std::vector<std::string>& trail) const;  // `trail`: the steps before it
   // Before a run: what a comparison with PyTorch came to, "agrees" or "unchecked", and that in words.
   void compared(const std::string& verdict, const std::string& text) const;
   // What the backward phase could compute again instead of keeping it, as options recompute.plan and recompute.budget choose

@@ -200,9 +200,9 @@ Status train(const Arguments& a, const Output& output) {
   if (!a.onNan.empty()) session->numbers().blame(a.onNan == "stop");
   bool toldOfCause = false;
   const auto tellCause = [&] {
-    if (toldOfCause || !session->numbers().cause()) return;
+    if (a.onNan.empty() || toldOfCause || !session->numbers().cause()) return;
     toldOfCause = true;
-    if (a.json || a.onNan != "alert") output.cause(*session->numbers().cause());
+    if (a.json || a.onNan != "alert") output.cause(*session->numbers().cause(), session->numbers().trail());
   };
   while (failed && done < options.steps && !interrupted && outputIsRead() && !reserveIsSpent()) {
     const std::size_t buildsBefore = session->log().builds();

@@ -202,6 +202,12 @@ std::vector<OptionInfo> plainOptions() {
        "16th, "
        "those before every 256th; all = every step",
        {}},
+      {"record.flight",
+       "on",
+       "looks in every step at the largest and the non-finite numbers of parameters, gradients and module outputs (at most "
+       "1 % "
+       "of it); a NaN or infinity is then traced to its first cause, and a jump of the gradients is an alert",
+       {"on", "off"}},
       {"record.percent",
        "0.5",
        "percent of the time of the steps that recording batches and statistics may take where they are auto",

@@ -240,6 +240,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
          if (value != "all") SS_TRY(parseWhole(name, value, 1, std::int64_t{1} << 40));
          return {};
        }},
+      {"record.flight", [&] { return setToggle(o.recordFlight); }},
       {"record.percent", [&] { return setNumber(o.recordPercent, 0, 100); }},
       {"break-on",
        [&] {

@@ -71,6 +71,7 @@ struct TrainOptions {
   std::string record = "instructions";       // off | steps | instructions
   SampleRate recordBatch, recordStatistics;
   std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input
+  bool recordFlight = true;                  // the flight recorder (engine/step/flight_recorder.h)
   double recordPercent = 0.5;                // of the time of the steps, for batches and statistics together
   std::string breakOn;                       // "nan,inf", "nan", "inf", "off"; empty = tell of them and go on
   bool roofline = false;                     // measure the machine's peak

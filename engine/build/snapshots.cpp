@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "engine/plan/explain_placement.h"
 #include "engine/snapshot/utf8.h"
 
 namespace stepscope {
@@ -174,6 +175,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
   }
   std::map<std::string_view, std::int64_t> owners;
   std::int64_t workspace = 0;
+  const std::vector<std::string> placements = explainPlacement(plan);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[b];
     auto& o = *out.add_buffers();
@@ -188,7 +190,7 @@ snapshot::Plan toSnapshot(const Executor& executor) {
     o.set_first(buffer.first);
     o.set_last(buffer.last);
     o.set_shares(buffer.shares);
-    o.set_decision(toUtf8(buffer.decision));
+    o.set_decision(toUtf8(placements[b].empty() ? buffer.decision : buffer.decision + "; " + placements[b]));
     for (const std::string& refusal : buffer.refusals) o.add_refusals(toUtf8(refusal));
     const bool atPeak = buffer.first <= plan.peakInstruction && plan.peakInstruction <= buffer.last;
     if (buffer.shares >= 0 || buffer.space != plan.space || (buffer.home == Home::kArena && !atPeak)) continue;

@@ -73,6 +73,8 @@ class Executor {
   // instruction runs or the value is written. Contents of another layout are a row-major copy. Error kNotFound: the value
   // has no memory, with its name. As with view(), ask `unavailable` first.
   Result<Tensor> read(ValueId id) const;
+  // The same memory as it lies there, in whatever layout and without a copy: for looks that no order matters to.
+  TensorView stored(ValueId id) const;
   // Overwrites a value's buffer with row-major contents of the same type, and its copy in the other space where an
   // instruction before `position`, the next one to run, has made that. Error: it has no memory now.
   Status write(ValueId id, const TensorView& contents, int position = 0);

@@ -56,6 +56,10 @@ TensorView Executor::view(ValueId id) const {
   return view;
 }
 
+TensorView Executor::stored(ValueId id) const {
+  return id && at(id) < plan_.bufferOfValue.size() ? viewOf(plan_.bufferOfValue[at(id)]) : TensorView{};
+}
+
 Result<Tensor> Executor::read(ValueId id) const {
   const int index = id && at(id) < plan_.bufferOfValue.size() ? plan_.bufferOfValue[at(id)] : -1;
   const TensorView found = viewOf(index);

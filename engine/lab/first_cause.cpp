@@ -442,6 +442,10 @@ void WeightWatch::look(const State& state, const std::vector<std::string>& train
         if (const double x = std::abs(elementAsDouble(view, i)); !(x <= largest)) largest = x;
     }
   }
+  note(largest, step);
+}
+
+void WeightWatch::note(double largest, std::int64_t step) {
   if (!first_) {
     first_ = largest;
     return;

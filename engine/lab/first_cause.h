@@ -46,6 +46,7 @@ class WeightWatch {
  public:
   // Before the first step, then after step `step`. One pass over the trained parameters.
   void look(const State& state, const std::vector<std::string>& trained, std::int64_t step);
+  void note(double largest, std::int64_t step);  // the same, of a caller who knows the largest
   // The step whose update made the largest element more than a hundred times what it was at first, and it stayed there.
   std::optional<std::int64_t> explodedSince() const { return since_; }
   bool begun() const { return first_.has_value(); }

@@ -77,7 +77,9 @@ Result<std::vector<TrialCandidate>> trialCandidates(const TrialBase& base, const
       SS_TRY(candidates.addRecompute(name));
     else if (name == "kernels" && question.only().empty())
       continue;
-    else if (isOptimisation(name) && !info.choices.empty())
+    else if (name == "record.flight" && question.only().empty())
+      continue;
+    else if ((isOptimisation(name) || name == "record.flight") && !info.choices.empty())
       SS_TRY(candidates.addChoices(info));
   }
   if (question.batches_size() > 0 && base.batchDimension.empty())

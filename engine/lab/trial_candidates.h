@@ -27,8 +27,8 @@ struct TrialBase {
 
 // Every pass and the memory switches flipped; the other values of precision, deterministic and subnormals; 1, 2, 4 … threads
 // up to the cores; budgets of recompute at 3/4 and 1/2 of the live activations, or none where there is one; the batches of
-// the question. Reference kernels only where `only` names them. In the order of the table. Errors: a malformed `only`, or
-// one that leaves nothing; batches where the batch cannot be changed.
+// the question. Reference kernels and the flight recorder only where `only` names them. In the order of the table. Errors: a
+// malformed `only`, or one that leaves nothing; batches where the batch cannot be changed.
 Result<std::vector<TrialCandidate>> trialCandidates(const TrialBase& base, const snapshot::GetTrials& question);
 
 }  // namespace stepscope

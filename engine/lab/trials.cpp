@@ -40,6 +40,9 @@ struct Lane {
   std::vector<Batch> batches;  // empty: those of all
   std::int64_t samples = 1;    // by which times are divided
   double lastNs = 0;
+  FlightRecorder flight;  // on where it is tried
+  std::optional<FlightPlan> flown;
+  std::int64_t steps = 0;  // that it saw: every one looks at other parts
 
   const SymbolicStep& step() const { return *variant->step; }
   int threads() const { return step().request.threads; }
@@ -70,6 +73,8 @@ class Trials {
     SS_ASSIGN(auto candidates, trialCandidates({subject_.request.options, table(), subject_.cores,
                                                 base.variant->plan.lowerBoundBytes, subject_.batchDimension, subject_.batch},
                                                question_));
+    triesFlight_ = std::any_of(candidates.begin(), candidates.end(),
+                               [](const TrialCandidate& candidate) { return candidate.option == "record.flight"; });
     const int nothing = std::max(1, question_.nothing());
     total_ = static_cast<std::int64_t>(candidates.size()) + nothing;
     report_.set_candidates(static_cast<int>(candidates.size()));
@@ -122,6 +127,11 @@ class Trials {
 
   Status bind(Lane& lane) {
     SS_ASSIGN(lane.stepper, Stepper::bind(lane.variant, *lane.context));
+    lane.flight = FlightRecorder(triesFlight_ && lane.step().request.options.recordFlight);
+    if (lane.flight.on())
+      lane.flown = lane.flight.planFor(
+          lane.stepper->executor(),
+          planNotes(lane.stepper->executor(), lane.step().trained, lane.step().optimizer.accumulated, lane.step().loss));
     return settleLossScale(lane);
   }
 
@@ -168,9 +178,20 @@ class Trials {
     SS_TRY(lane.stepper->feed(batch));
     Executor::RunOptions run = runOptions(lane);
     run.after = std::move(after);
+    const bool flies = lane.flight.on() && !run.after;
     const std::int64_t begin = monotonicNs();
+    if (flies) {
+      lane.flight.begin(lane.stepper->executor(), &*lane.flown, lane.context->state.counters.step + lane.steps++);
+      if (lane.flight.listens())
+        run.after = [&lane](int i) -> Status {
+          lane.flight.after(i, lane.stepper->executor().conditionsHold(i));
+          return {};
+        };
+    }
     SS_TRY(lane.stepper->executor().run(0, lane.stepper->count(), run));
-    return static_cast<double>(monotonicNs() - begin);
+    const std::int64_t ns = monotonicNs() - begin;
+    lane.flight.finish(ns);
+    return static_cast<double>(ns);
   }
 
   // --- parity
@@ -486,6 +507,7 @@ class Trials {
   std::int64_t done_ = 0, total_ = 0, begin_ = 0;
   int lastThreads_ = 0;
   bool cancelledAfter_ = false;
+  bool triesFlight_ = false;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "engine/recompute/choose.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -31,7 +32,7 @@ void describePatterns(const StashReport& report, PassResult& result) {
     double flops = 0;
   };
   std::map<std::string, Sum> sums;
-  for (const auto* list : {&report.stashes, &report.blocks})
+  for (const auto* list : {&report.stashes, &report.costly, &report.blocks})
     for (const RecomputeCandidate& candidate : *list) {
       Sum& sum = sums[candidate.pattern];
       ++sum.count;
@@ -53,9 +54,13 @@ void describeRequests(const RecomputeStudy& study, const std::vector<RecomputeRe
   for (const RecomputeRequest& request : requests) {
     if (!request.apply) continue;
     const std::int64_t all = study.occurrences(request.pattern);
-    result.notes.push_back(all == 0 ? fmt::format("requested '{}': no such pattern in this graph", request.pattern)
-                                    : fmt::format("requested '{}': {} of {} occurrences", request.pattern,
-                                                  request.count < 0 ? all : std::min(request.count, all), all));
+    const std::vector<std::string> meant = study.meant(request.pattern);
+    const bool other = all > 0 && meant.front() != request.pattern;
+    result.notes.push_back(all == 0
+                               ? fmt::format("requested '{}': no such pattern in this graph", request.pattern)
+                               : fmt::format("requested '{}'{}: {} of {} occurrences", request.pattern,
+                                             other ? fmt::format(", here '{}'", fmt::join(meant, "', '")) : std::string(),
+                                             request.count < 0 ? all : std::min(request.count, all), all));
   }
 }
 

@@ -118,17 +118,19 @@ class Finder {
   }
 
   // Collects the nodes that make `id` from available values. `again` = values that are not kept any more.
-  std::string collect(ValueId id, const std::unordered_set<std::int32_t>& again, std::vector<NodeId>& nodes) const {
+  // `costly`: the one node that may be costly.
+  std::string collect(ValueId id, const std::unordered_set<std::int32_t>& again, std::vector<NodeId>& nodes,
+                      NodeId costly = {}) const {
     const NodeId producer = graph_.value(id).producer;
     if (std::find(nodes.begin(), nodes.end(), producer) != nodes.end()) return {};
     const Node& node = graph_.node(producer);
-    if (std::string reason = refusal(node, false); !reason.empty()) return reason;
+    if (std::string reason = refusal(node, producer == costly); !reason.empty()) return reason;
     if (nodes.size() >= kLongestChain) return fmt::format("more than {} nodes would run again", kLongestChain);
     nodes.push_back(producer);
     for (const ValueId in : node.inputs) {
       if (!in || (!again.contains(in.index) && available(in))) continue;
       if (graph_.value(in).role != ValueRole::kNodeOutput) continue;
-      if (std::string reason = collect(in, again, nodes); !reason.empty()) return reason;
+      if (std::string reason = collect(in, again, nodes, costly); !reason.empty()) return reason;
     }
     return {};
   }
@@ -183,12 +185,32 @@ class Finder {
       if (readLater(m))
         if (std::string reason = collect(m, again, candidate.repeated); !reason.empty()) {
           report.refused.push_back({node.id, candidate.bytes, std::move(reason)});
+          addCostly(node, again, std::move(candidate), report);
           return;
         }
+    name(candidate);
+    report.stashes.push_back(std::move(candidate));
+  }
+
+  void name(RecomputeCandidate& candidate) const {
     price(candidate);
     for (const NodeId id : candidate.repeated)
       if (!isView(graph_.node(id))) candidate.pattern += graph_.node(id).op + "+";
-    report.stashes.push_back(std::move(candidate));
+  }
+
+  // A product or a convolution whose operands are kept anyway.
+  void addCostly(const Node& node, const std::unordered_set<std::int32_t>& again, RecomputeCandidate candidate,
+                 StashReport& report) const {
+    const OpDef* op = ops_.find(node);
+    if (!op || op->recompute != Recompute::kCostly) return;
+    candidate.repeated.clear();
+    for (const ValueId m : candidate.dropped)
+      if (readLater(m) && !collect(m, again, candidate.repeated, node.id).empty()) return;
+    if (std::count_if(candidate.repeated.begin(), candidate.repeated.end(),
+                      [&](NodeId id) { return !isView(graph_.node(id)); }) != 1)
+      return;
+    name(candidate);
+    report.costly.push_back(std::move(candidate));
   }
 
   void addBlocks(StashReport& report) {

@@ -31,8 +31,9 @@ struct RefusedStash {
 
 struct StashReport {
   std::vector<RecomputeCandidate> stashes;  // in the order of the forward phase
-  std::vector<RecomputeCandidate> blocks;   // the same
-  std::vector<RefusedStash> refused;        // the same; stashes below kSmallStash are left out
+  std::vector<RecomputeCandidate> costly;  // one product, convolution … alone: taken when it is asked for, never by a budget
+  std::vector<RecomputeCandidate> blocks;  // the same
+  std::vector<RefusedStash> refused;       // the same; stashes below kSmallStash are left out
 };
 
 inline constexpr std::int64_t kSmallStash = 4096;  // bytes; nobody gains from less

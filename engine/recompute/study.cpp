@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_set>
 
 #include "engine/recompute/apply.h"
+#include "engine/recompute/pattern_meaning.h"
 
 namespace stepscope {
 namespace {
@@ -54,24 +56,39 @@ RecomputeStudy::RecomputeStudy(const Graph& graph, const Inference& inference, c
 }
 
 std::int64_t RecomputeStudy::occurrences(const std::string& pattern) const {
-  std::int64_t count = 0;
-  for (const auto* list : {&report_.stashes, &report_.blocks})
-    count += std::count_if(list->begin(), list->end(),
-                           [&](const RecomputeCandidate& candidate) { return candidate.pattern == pattern; });
-  return count;
+  return static_cast<std::int64_t>(requested({RecomputeRequest{pattern}}).size());
+}
+
+RecomputeChoice RecomputeStudy::all() const {
+  RecomputeChoice every;
+  for (const auto* list : {&report_.stashes, &report_.costly, &report_.blocks})
+    for (const RecomputeCandidate& candidate : *list) every.push_back(&candidate);
+  return every;
+}
+
+std::vector<std::string> RecomputeStudy::meant(const std::string& pattern) const {
+  std::set<std::string> found;
+  for (const RecomputeCandidate* candidate : all()) {
+    if (candidate->pattern == pattern) return {pattern};
+    if (meansPattern(pattern, candidate->pattern)) found.insert(candidate->pattern);
+  }
+  return {found.begin(), found.end()};
 }
 
 RecomputeChoice RecomputeStudy::requested(const std::vector<RecomputeRequest>& requests) const {
   RecomputeChoice chosen;
   for (const RecomputeRequest& request : requests) {
     if (!request.apply) continue;
+    const std::vector<std::string> patterns = meant(request.pattern);
     std::int64_t taken = 0;
-    for (const auto* list : {&report_.stashes, &report_.blocks})
-      for (const RecomputeCandidate& candidate : *list) {
-        if (candidate.pattern != request.pattern || (request.count >= 0 && taken >= request.count)) continue;
-        ++taken;
-        chosen.push_back(&candidate);
-      }
+    for (const RecomputeCandidate* candidate : all()) {
+      const bool wanted = std::find(patterns.begin(), patterns.end(), candidate->pattern) != patterns.end();
+      if (!wanted || (request.count >= 0 && taken >= request.count) ||
+          std::find(chosen.begin(), chosen.end(), candidate) != chosen.end())
+        continue;
+      ++taken;
+      chosen.push_back(candidate);
+    }
   }
   return chosen;
 }
@@ -98,7 +115,7 @@ RecomputeStudy::Steps RecomputeStudy::stepsAfter(const std::vector<RecomputeRequ
   const std::unordered_set<const RecomputeCandidate*> taken(requested.begin(), requested.end());
   const auto free = [&](const RecomputeCandidate& candidate) {
     return !taken.contains(&candidate) && std::none_of(requests.begin(), requests.end(), [&](const auto& r) {
-      return !r.apply && r.pattern == candidate.pattern;
+      return !r.apply && meansPattern(r.pattern, candidate.pattern);
     });
   };
   for (const RecomputeCandidate* candidate : byCost_)

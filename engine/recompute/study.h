@@ -43,6 +43,9 @@ class RecomputeStudy {
   // The candidates that the requests name; a pattern that is not there gives none.
   RecomputeChoice requested(const std::vector<RecomputeRequest>& requests) const;
   std::int64_t occurrences(const std::string& pattern) const;
+  // The patterns of this graph that a request means: itself where it is one, else those of the same meaning
+  // (pattern_meaning.h). In alphabetical order.
+  std::vector<std::string> meant(const std::string& pattern) const;
 
   // Errors are the planner's.
   Result<RecomputeEffect> evaluate(const RecomputeChoice& choice) const;
@@ -61,6 +64,7 @@ class RecomputeStudy {
  private:
   struct Steps;
   Steps stepsAfter(const std::vector<RecomputeRequest>& requests, const RecomputeChoice& requested) const;
+  RecomputeChoice all() const;
   template <class Make>
   Result<RecomputeChoice> fewest(std::size_t all, std::int64_t budget, const Make& make) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "engine/profile/tensor_summary.h"
 #include "engine/snapshot/utf8.h"
@@ -87,6 +88,10 @@ void NumberJudge::judge(const Executor& executor) {
   if (step_.loss)
     if (const auto contents = executor.read(step_.loss)) look("loss", elementAsDouble(contents->view(), 0));
   if (norm_) look("gradient norm", *norm_);
+  // What the flight recorder saw of the gradients, where reading all of them was too much.
+  if (const FlightTrack* bad = scaled || norm_ ? nullptr : context_.flight.badGradient())
+    look(fmt::format("gradient of '{}'", toUtf8(bad->of)),
+         bad->looks.back().nan > 0 ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity());
 }
 
 }  // namespace stepscope

@@ -10,6 +10,7 @@
 #include "engine/profile/processor_meter.h"
 #include "engine/snapshot/worker.pb.h"
 #include "engine/state/state.h"
+#include "engine/step/flight_recorder.h"
 #include "engine/step/numbers.h"
 #include "engine/step/step_notes.h"
 
@@ -24,6 +25,7 @@ struct StepContext {
   ProcessorMeter processor;             // of the step that runs
   std::atomic<bool> cancelled = false;  // set by another thread, taken back by what it ends
   std::vector<snapshot::Breakpoint> breakpoints;
+  FlightRecorder flight;
   std::vector<ValueId> watched;  // of the plan that runs
   NumberWatch numbers;           // of the step that runs or comes next
   bool resumed = false;          // the state came from a file that a run wrote

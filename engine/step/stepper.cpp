@@ -29,7 +29,8 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   context_.processor.begin();
   const std::int64_t begin = monotonicNs();
   beginNotes();
-  if (context_.notes.listens() || !context_.watched.empty() || context_.numbers.everywhere)
+  beginFlight();
+  if (context_.notes.listens() || context_.flight.listens() || !context_.watched.empty() || context_.numbers.everywhere)
     run.after = [this](int i) -> Status {
       noteAfter(i);
       return {};
@@ -68,6 +69,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
     }
     return runUntil(count());
   }();
+  if (!ran || !judge_.found().empty()) context_.flight.drop();
   if (!ran) return tl::make_unexpected(step().request.explain(ran.error()));
   if (!judge_.found().empty()) {
     context_.state.rollback();
@@ -79,6 +81,7 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   if (!timed_) nameLongInstructions(spans);
   fillRecord(record, begin, end);
   context_.notes.finish(record);
+  context_.flight.finish(end - begin);
   position_ = count();
   SS_TRY(commit());
   return true;

@@ -110,6 +110,8 @@ class Stepper {
   Result<snapshot::Position> replayTo(int instruction);
 
   void beginNotes();
+  const NotePlan& notePlan();
+  void beginFlight();
   void noteAfter(int instruction);
   bool followsNumbers() const;
   void keepEarlyState();
@@ -122,8 +124,9 @@ class Stepper {
   mutable std::unique_ptr<KeyIndex> keys_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;
-  bool vanished_ = false;            // every gradient of the last update was zero at a loss scale below 1
-  std::optional<NotePlan> notes_;    // what a step may note of its values
+  bool vanished_ = false;          // every gradient of the last update was zero at a loss scale below 1
+  std::optional<NotePlan> notes_;  // what a step may note of its values
+  std::optional<FlightPlan> flight_;
   std::set<std::string> lowCopies_;  // of parameters, that the plan reads and writes
   StepTimes times_;
   std::optional<Error> doesNotFit_;     // with what binding takes: why no step may run

@@ -15,19 +15,34 @@ namespace stepscope {
 void Stepper::beginNotes() {
   judge_.begin();
   const std::int64_t number = context_.state.counters.step;
-  if (!notes_ && context_.notes.due(number)) {
+  context_.notes.begin(*executor_, context_.notes.due(number) ? &notePlan() : nullptr, batch_, step().loss, number);
+}
+
+const NotePlan& Stepper::notePlan() {
+  if (!notes_) {
     notes_ = planNotes(*executor_, step().trained, step().optimizer.accumulated, step().loss);
     notes_->unscale = step().optimizer.lossUnscale;
   }
-  context_.notes.begin(*executor_, notes_ ? &*notes_ : nullptr, batch_, step().loss, number);
+  return *notes_;
+}
+
+// Of a step at full speed.
+void Stepper::beginFlight() {
+  if (!context_.flight.on()) return;
+  const bool seen = executor_->device().onHost() && !step().request.forwardOnly;
+  if (seen && !flight_) flight_ = context_.flight.planFor(*executor_, notePlan());
+  context_.flight.begin(*executor_, seen ? &*flight_ : nullptr, context_.state.counters.step);
 }
 
 void Stepper::noteAfter(int instruction) {
   judge_.after(*executor_, instruction, !inStep_);
   if (inStep_ && instruction + 1 == plan().firstOptimizer && followsNumbers()) judge_.judge(*executor_);
-  if (!context_.notes.listens()) return;
+  const bool flies = context_.flight.listens() && !inStep_;
+  if (!context_.notes.listens() && !flies) return;
   const bool update = runOptions().update || !plan().instructions[static_cast<std::size_t>(instruction)].updateEntry;
-  context_.notes.after(instruction, update && executor_->conditionsHold(instruction));
+  const bool computed = update && executor_->conditionsHold(instruction);
+  if (flies) context_.flight.after(instruction, computed);
+  if (context_.notes.listens()) context_.notes.after(instruction, computed);
 }
 
 // A cancel waits for the instruction that runs, so the user is told of those that keep it waiting: once per plan.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "engine/snapshot/utf8.h"
+
 namespace stepscope {
 
 void NumberGuard::blame(bool stop) {
@@ -50,7 +52,48 @@ void NumberGuard::beginStep(const TrainOptions& options, const SymbolicStep& ste
   if (weights_ && !weights_->begun()) lookAtWeights(step);
 }
 
-void NumberGuard::stepDone(const SymbolicStep& step) { lookAtWeights(step); }
+void NumberGuard::stepDone(const SymbolicStep& step) {
+  lookAtWeights(step);
+  noteFlight(context_.state.counters.step - 1);
+  tellOfJump();
+}
+
+void NumberGuard::restart() {
+  told_ = jumpTold_ = false;
+  flown_ = {};
+  context_.flight.forget();
+}
+
+bool NumberGuard::flies(const Stepper& stepper) const {
+  return context_.flight.on() && stepper.executor().device().onHost();
+}
+
+// Parameters are looked at when a step begins: what they are then is what the step before left.
+void NumberGuard::noteFlight(std::int64_t step) {
+  if (const double largest = context_.flight.largestParameter(step); largest >= 0) flown_.note(largest, step - 1);
+}
+
+// Once, like the first number that is not finite: what follows a jump is not news.
+void NumberGuard::tellOfJump() {
+  const FlightJump* jump = context_.flight.jump();
+  if (!jump || jumpTold_ || told_) return;
+  jumpTold_ = true;
+  snapshot::Alert alert;
+  alert.set_severity(snapshot::Alert::WARNING);
+  alert.set_code("gradient_jump");
+  alert.set_step(context_.state.counters.step - 1);
+  alert.set_node(-1);
+  alert.set_value(-1);
+  alert.set_instruction(-1);
+  std::string text = fmt::format("the largest element of all gradients jumped from {:.4g} to {:.4g}", jump->gradientBefore,
+                                 jump->gradientNow);
+  if (!jump->of.empty())
+    text += fmt::format("; first in the step: {} '{}', {:.4g} after at most {:.4g}", jump->kind, toUtf8(jump->of), jump->now,
+                        jump->before);
+  if (const auto since = flown_.explodedSince()) text += fmt::format("; weights exploded with step {}", *since);
+  alert.set_message(text);
+  context_.log.raise(alert);
+}
 
 void NumberGuard::finished(const Stepper& stepper) {
   const std::string& what = stepper.numbers().found();
@@ -68,7 +111,9 @@ void NumberGuard::lookAtWeights(const SymbolicStep& step) {
 
 // The state is that of the step's start.
 Status NumberGuard::findCause(const Stepper& stepper, const SideSubject& subject) {
-  auto found = findFirstCause(subject, *weights_);
+  noteFlight(context_.state.counters.step);
+  trail_ = context_.flight.trail();
+  auto found = findFirstCause(subject, weights_ ? *weights_ : flown_);
   if (!found) {
     if (found.error().code == ErrorCode::kCancelled) return tl::make_unexpected(found.error());
     context_.log.warn("cause_unknown", "the step could not be replayed to find its cause: " + found.error().message);
@@ -90,7 +135,7 @@ Status NumberGuard::trace(Stepper& stepper, const std::function<SideSubject()>& 
   const NumberWatch watch = context_.numbers;
   const std::string what = stepper.numbers().found();
   const bool ofValue = stepper.numbers().ofValue();
-  if (weights_) SS_TRY(findCause(stepper, subject()));
+  if (weights_ || flies(stepper)) SS_TRY(findCause(stepper, subject()));
   SS_TRY(stepper.begin(Batch(stepper.batch())));
   context_.numbers = {};
   std::vector<snapshot::Breakpoint> breaks;
@@ -113,7 +158,7 @@ Status NumberGuard::trace(Stepper& stepper, const std::function<SideSubject()>& 
   snapshot::Alert alert = numberAlert(stepper, watch, found ? stepper.next() - 1 : -1, what);
   if (cause_) {
     if (cause_->instruction < 0) cause_->instruction = alert.instruction();
-    alert.set_message(cause_->text());
+    alert.set_message(weights_ ? cause_->text() : fmt::format("{}; first cause: {}", alert.message(), cause_->text()));
     if (!cause_->rows.empty()) alert.set_sample(cause_->rows.front());
   }
   told_ = true;

@@ -61,6 +61,7 @@ Status Session::build() {
   SS_TRY(checkOptions(options_));
   context_.log.beginBuild();
   context_.notes = StepNotes(options_);
+  if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);
   SS_TRY(makePlans(buildRequest(options_)));
   context_.log.built();
   tellWhatTheFileLacks();
@@ -74,6 +75,7 @@ Status Session::buildForward(const std::vector<std::string>& fetch) {
   takePending();
   context_.log.beginBuild();
   context_.notes = {};
+  context_.flight = FlightRecorder();
   keep_ = fetch;
   BuildRequest request = buildRequest(options_);
   request.pinned.clear();

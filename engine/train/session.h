@@ -79,6 +79,7 @@ class Session {
   Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return context_.state.counters.step; }
   NumberGuard& numbers() { return numbers_; }
+  const FlightRecorder& flight() const { return context_.flight; }
   Laboratory& lab() { return lab_; }
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
   void cancel() { context_.cancelled = true; }

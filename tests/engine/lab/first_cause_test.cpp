@@ -289,6 +289,38 @@ TEST(FirstCause, TellsSinceWhenWeightsExplode) {
   EXPECT_GT(found.cause->step, 0);
 }
 
+// Batches of the same size of numbers, then much larger ones.
+class JumpingBatches : public DataSource {
+ public:
+  std::int64_t entries() const override { return 1000; }
+  Result<Batch> batch(std::int64_t step) override {
+    Batch batch;
+    batch.arrays["x"] = normal({kRows, kWidth}, 3, step >= 300 ? 1e4F : 1);
+    return batch;
+  }
+};
+
+TEST(FirstCause, AJumpOfTheGradientsIsTold) {
+  const TemporaryFolder folder;
+  const auto path = folder.write("model.onnx", modelWith({}, 0).SerializeAsString());
+  auto session = Session::open(path, {}, {});
+  ASSERT_TRUE(session.has_value()) << session.error().message;
+  TrainOptions options;
+  ASSERT_TRUE(applySetting(options, "lr", "0", "test").has_value());
+  ASSERT_TRUE((*session)->setOptions(options).has_value());
+  (*session)->feedFrom(std::make_unique<JumpingBatches>());
+  ASSERT_TRUE((*session)->build().has_value());
+  // Steps as short as these are not all looked at, whatever the machine does meanwhile.
+  std::vector<std::string> told;
+  for (int i = 0; i < 800 && told.empty(); ++i) {
+    ASSERT_TRUE((*session)->step().has_value());
+    for (const snapshot::Alert& alert : (*session)->alerts())
+      if (alert.code() == "gradient_jump") told.push_back(alert.message());
+  }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_NE(told.front().find("the largest element of all gradients jumped from "), std::string::npos) << told.front();
+}
+
 TEST(FirstCause, FindsNothingInAFiniteStep) {
   Fault fault;
   fault.name = "none";

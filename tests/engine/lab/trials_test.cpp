@@ -130,6 +130,19 @@ TEST(Trials, AgreeWithTheOptionThatIsSet) {
   EXPECT_EQ(trial->peak_after(), low->stepper().executor().plannedBytes());
 }
 
+// It changes no plan, but what a step takes.
+TEST(Trials, TryTheFlightRecorderWhereItIsAskedFor) {
+  auto session = openSession(testing::digits());
+  ASSERT_TRUE(session);
+  const auto report = session->lab().trials(question("^record.flight="));
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  const auto* trial = find(*report, "record.flight");
+  ASSERT_TRUE(trial);
+  EXPECT_FALSE(trial->identical());
+  EXPECT_GT(trial->rounds(), 0);
+  EXPECT_TRUE(trial->parity().bits());
+}
+
 TEST(Trials, TryOtherBatchesPerSample) {
   auto session = openSession(testing::digits(), {{"data", ""}, {"dim", "batch=4"}});
   ASSERT_TRUE(session);

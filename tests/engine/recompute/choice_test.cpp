@@ -117,6 +117,20 @@ TEST(RecomputeChoice, SaysThatAPatternIsNotThere) {
   EXPECT_TRUE(mentions(reportOf(*built->session), "requested 'Relu+': no such pattern in this graph"));
 }
 
+// Its names of operators that are one here: the bias belongs to the product.
+TEST(RecomputeChoice, UnderstandsThePatternsOfOnnxRuntime) {
+  const auto built = build(gelus(4), {{"recompute.plan", "BiasGelu+:1:-1"}});
+  ASSERT_TRUE(built->session);
+  EXPECT_EQ(repeated(*built->session).size(), 3u);
+  EXPECT_TRUE(mentions(reportOf(*built->session), "requested 'BiasGelu+', here 'Gelu+': 3 of 3 occurrences"));
+}
+
+TEST(RecomputeChoice, RunsAProductAgainWhenItIsAskedFor) {
+  const auto built = build(gelus(4), {{"recompute.plan", "FusedMatMul+:1:2"}});
+  ASSERT_TRUE(built->session);
+  EXPECT_EQ(repeated(*built->session), (std::vector<std::string>{"/block.1/MatMul_recompute", "/block.0/MatMul_recompute"}));
+}
+
 TEST(RecomputeChoice, TakesNoMoreThanTheBudgetNeeds) {
   const auto plain = build(gelus(6), {}), one = build(gelus(6), {{"recompute.plan", "Gelu+:1:1"}});
   ASSERT_TRUE(plain->session && one->session);
