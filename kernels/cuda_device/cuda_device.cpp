@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/cuda_device/complaints.h"
+#include "kernels/cuda_device/cublas_products.h"
 #include "kernels/cuda_device/cupti_activity.h"
 #include "kernels/cuda_device/driver.h"
 #include "kernels/cuda_device/event_times.h"
@@ -100,7 +101,7 @@ struct Event final : DeviceEvent {
 };
 CuEvent eventOf(const DeviceEvent& event) { return static_cast<const Event&>(event).event; }
 
-class CudaDevice final : public Device, public ActivitySource, public gpu::DirectLaunches {
+class CudaDevice final : public Device, public ActivitySource, public gpu::DirectLaunches, public gpu::LibraryProducts {
  public:
   CudaDevice(const std::string& name, const Gpu& gpu, CuContext context)
       : gpu_(gpu),
@@ -121,6 +122,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   ~CudaDevice() override {
     driver_.contextSet(context_);
     recording_.reset();
+    library_.reset();
     for (CuStream stream : streams_) {
       driver_.streamSynchronize(stream);
       driver_.streamDestroy(stream);
@@ -265,8 +267,10 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
 
   Status launch(Kernel& kernel, const KernelCall& call) override {
     gpu::DirectLaunches* const before = std::exchange(gpu::directLaunches, this);
+    gpu::LibraryProducts* const products = std::exchange(gpu::libraryProducts, this);
     Status status = runKernel(kernel, call);
     gpu::directLaunches = before;
+    gpu::libraryProducts = products;
     return status;
   }
 
@@ -289,6 +293,22 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
                        on, launch.parameters.data(), nullptr);
     end(on);
     return check(result, fmt::format("kernel '{}', {} blocks of {} threads", launch.name, launch.blocks, launch.threads));
+  }
+  // --- what a product asks for there
+  Result<bool> product(const LibraryProduct& product) override {
+    static const ActivityKernel kByLibrary{"cuBLASLt", 0, 0, 0, 0, 0};
+    const std::lock_guard lock(mutex_);
+    SS_TRY(enter());
+    SS_ASSIGN(CuStream on, streamOf(product.stream));
+    auto taken = library_->takes(product);
+    if (!taken) return fail(taken.error().code, fmt::format("device '{}': {}", facts_.name, taken.error().message));
+    if (!*taken) return false;
+    lastKernel_ = kByLibrary.name;
+    begin(on, product.stream, {ActivityKind::kKernel, 0, &kByLibrary});
+    const Status put = library_->run(product, on);
+    end(on);
+    if (!put) return fail(put.error().code, fmt::format("device '{}': {}", facts_.name, put.error().message));
+    return true;
   }
   Result<void*> complaint(Complaints::ErrorOf errorOf) override {
     const std::lock_guard lock(mutex_);
@@ -413,6 +433,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   KernelFacts kernelFacts_;
   std::unique_ptr<Recording> recording_;  // null until somebody asks for activity
   Rung rung_;
+  std::unique_ptr<CublasProducts> library_ = std::make_unique<CublasProducts>();
   std::vector<CuStream> streams_;
   std::map<CuAddress, std::int64_t> regions_;  // bytes of every allocation
   std::string lastKernel_;

@@ -1,5 +1,6 @@
 // Our own declarations of the toolkit's interfaces beside the toolkit's: compiled by nvcc_test.py where there is a toolkit,
 // never linked. What differs does not compile.
+#include <cublasLt.h>
 #include <cuda.h>
 #include <cupti.h>
 #include <nvtx3/nvToolsExt.h>
@@ -7,6 +8,7 @@
 #include <cstddef>
 
 #include "engine/profile/nvtx.h"
+#include "kernels/cuda_device/cublas.h"
 #include "kernels/cuda_device/cupti.h"
 
 using namespace stepscope;
@@ -54,6 +56,25 @@ SS_SAME_PLACE(cuda::CuptiMemsetRecord, correlation, CUpti_ActivityMemset4, corre
 SS_SAME_PLACE(cuda::CuptiExternalRecord, externalKind, CUpti_ActivityExternalCorrelation, externalKind);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, externalId, CUpti_ActivityExternalCorrelation, externalId);
 SS_SAME_PLACE(cuda::CuptiExternalRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
+
+// --- cuBLASLt
+static_assert(cuda::kLtF32 == CUDA_R_32F && cuda::kLtF16 == CUDA_R_16F && cuda::kLtBF16 == CUDA_R_16BF);
+static_assert(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F);
+static_assert(cuda::kLtPlain == CUBLAS_OP_N && cuda::kLtTransposed == CUBLAS_OP_T);
+static_assert(cuda::kLtDefault == CUBLASLT_EPILOGUE_DEFAULT && cuda::kLtRelu == CUBLASLT_EPILOGUE_RELU &&
+              cuda::kLtBias == CUBLASLT_EPILOGUE_BIAS && (cuda::kLtRelu | cuda::kLtBias) == CUBLASLT_EPILOGUE_RELU_BIAS);
+static_assert(cuda::kLtTransA == CUBLASLT_MATMUL_DESC_TRANSA && cuda::kLtTransB == CUBLASLT_MATMUL_DESC_TRANSB &&
+              cuda::kLtEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE &&
+              cuda::kLtBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+static_assert(cuda::kLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              cuda::kLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(cuda::kLtWorkspaceBytes == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              cuda::kLtAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              cuda::kLtAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(sizeof(cuda::LtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+SS_SAME_PLACE(cuda::LtHeuristic, algorithm, cublasLtMatmulHeuristicResult_t, algo);
+SS_SAME_PLACE(cuda::LtHeuristic, workspaceBytes, cublasLtMatmulHeuristicResult_t, workspaceSize);
+SS_SAME_PLACE(cuda::LtHeuristic, state, cublasLtMatmulHeuristicResult_t, state);
 
 // --- NVTX
 SS_SAME_PLACE(nvtx::Event, version, nvtxEventAttributes_t, version);
