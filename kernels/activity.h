@@ -1,30 +1,62 @@
 // When a device did what, by its own clock: a record of every kernel, copy and fill that ran on a stream, with the id of the
 // instruction that put it there. Devices that can tell are ActivitySources too.
 //
+// Each tells too which call put it there, and when that call was made: from its return to the beginning of the work is the
+// delay in the queue. Of kernels it says what they take of a multiprocessor.
+//
+// A device tells by the highest rung of a ladder that it can reach: "activity" (records that the driver's profiling library
+// or the emulator makes), else "events" (timing events around the work). Without a source the times are those of the host.
+//
 // Records may come in any order, and some may be missing; how many is told. The clock of a device has its own beginning and
 // its own rate: pairs of readings at the same moment lead to the host's (engine/exec/device_times.h). Times are nanoseconds.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kernels/device.h"
 
 namespace stepscope {
 
+enum class ActivityKind : std::uint8_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kFill };
+
 struct ActivityRecord {
   std::uint64_t id = 0;  // activityId of the thread that put it on the stream; 0: nobody's
   StreamId stream = 0;
   std::int64_t begin = 0, end = 0;  // of the device's clock
+  ActivityKind kind = ActivityKind::kKernel;
+  std::int32_t kernel = -1;               // of Activity::kernels; -1: no kernel
+  std::uint64_t correlation = 0;          // of the call that put it there, unique within a recording
+  std::int64_t called = 0, returned = 0;  // when that call began and ended, of the host's clock; 0: not known
+  std::int64_t bytes = 0;                 // of a copy or fill
 };
 
-// Both clocks at one moment; the host's is CLOCK_MONOTONIC.
+// A kernel with the shape of a launch. Numbers that are not known are 0.
+struct ActivityKernel {
+  std::string name;
+  std::int64_t blocks = 0;
+  int threads = 0;    // of a block
+  int registers = 0;  // of a thread
+  std::int64_t sharedBytes = 0;
+  double occupancy = 0;  // part of the threads of a multiprocessor that can be there at once
+  bool operator==(const ActivityKernel&) const = default;
+};
+
+// The host's clock: CLOCK_MONOTONIC.
+inline std::int64_t hostClock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Both clocks at one moment.
 struct ClockPair {
   std::int64_t device = 0, host = 0;
 };
 
 struct Activity {
   std::vector<ActivityRecord> records;
+  std::vector<ActivityKernel> kernels;
   std::vector<ClockPair> clocks;  // in their order; the first from before the records, the last from behind them
   std::int64_t lost = 0;          // records that there were and that are not above
 };
@@ -38,6 +70,11 @@ class ActivitySource {
   virtual Activity takeActivity() = 0;
   // Records that were lost since the device is there.
   virtual std::int64_t lostActivity() const = 0;
+  // By what it tells: the rung of the ladder, and why not by a higher one ("" on the highest). Known once recording began.
+  struct Rung {
+    std::string name, reason;
+  };
+  virtual Rung rung() const = 0;
 };
 
 // The device as one; null: it cannot tell.

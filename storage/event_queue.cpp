@@ -64,11 +64,13 @@ void EventQueue::push(Event event, std::chrono::milliseconds patience) {
       if (bytes_ > 2 * limitBytes_) return countLost(event.run, "steps", 1, step->step.step());
       snapshot::StepRecord& record = step->step;
       if (step->spanCount > 0) countLost(event.run, "spans", step->spanCount, record.step());
+      if (record.has_device()) countLost(event.run, "device work", record.device().records_size(), record.step());
       if (record.inputs_size() > 0) countLost(event.run, "batches", 1, record.step());
       if (record.statistics_size() > 0) countLost(event.run, "tensor_stats", record.statistics_size(), record.step());
       const std::size_t before = record.ByteSizeLong() + step->spans.size();
       record.clear_inputs();
       record.clear_row_losses();
+      record.clear_device();
       record.clear_statistics();
       event.bytes -= std::min(event.bytes, before - record.ByteSizeLong());
       step->spanCount = 0;

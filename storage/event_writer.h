@@ -72,6 +72,7 @@ class EventWriter {
   Status writeInstructions(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
   Status writeBuffers(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
   Status writeRoofline(std::int64_t run, std::int64_t plan, const snapshot::Plan& message);
+  Status writeDevice(std::int64_t run, std::int64_t step, const snapshot::DeviceWork& work);   // step: steps.id
   Status writeBatch(std::int64_t run, std::int64_t step, const snapshot::StepRecord& record);  // step: steps.id
   Status writeRowLosses(std::int64_t run, std::int64_t step, const snapshot::RowLosses& losses);
   Status writeStatistics(std::int64_t run, std::int64_t step, const std::string& kind, const std::string& subject,

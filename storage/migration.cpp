@@ -119,6 +119,14 @@ std::span<const Migration> migrations() {
        "CREATE TABLE ledger_advice (run INTEGER NOT NULL, session INTEGER NOT NULL, position INTEGER NOT NULL, spent "
        "TEXT NOT NULL, change TEXT NOT NULL, option TEXT NOT NULL, value TEXT NOT NULL, gain_ns REAL, trial TEXT NOT "
        "NULL, PRIMARY KEY (run, session, position))"},
+      {8, "what a device did in a step: tables device_work and device_kernels",
+       "CREATE TABLE device_work (step_id INTEGER PRIMARY KEY, run INTEGER NOT NULL, rung TEXT NOT NULL, rung_reason TEXT "
+       "NOT NULL, records INTEGER NOT NULL, lost INTEGER NOT NULL, bytes INTEGER NOT NULL, data BLOB NOT NULL);"
+       "CREATE INDEX device_work_index_0 ON device_work (run);"
+       "CREATE TABLE device_kernels (run INTEGER NOT NULL, name TEXT NOT NULL, blocks INTEGER NOT NULL, threads INTEGER NOT "
+       "NULL, registers INTEGER NOT NULL, shared_bytes INTEGER NOT NULL, occupancy REAL, launches INTEGER NOT NULL, ns "
+       "INTEGER NOT NULL, queue_ns INTEGER NOT NULL, PRIMARY KEY (run, name, blocks, threads, registers, shared_bytes)) "
+       "WITHOUT ROWID"},
   };
   return kAll;
 }

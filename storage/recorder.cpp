@@ -349,6 +349,7 @@ void Recorder::step(const snapshot::StepRecord& step, bool walked) {
   *s.mutable_inputs() = step.inputs();
   if (step.has_row_losses()) *s.mutable_row_losses() = step.row_losses();
   *s.mutable_statistics() = step.statistics();
+  if (impl_->settings.spans && step.has_device()) *s.mutable_device() = step.device();
   const std::size_t bytes = event.spans.size() + s.ByteSizeLong() + 256;
   impl_->push(std::move(event), bytes, impl_->settings.stepPatience);
 }

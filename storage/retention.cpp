@@ -35,11 +35,13 @@ Status SpanThinning::after(const Connection& connection, std::int64_t run, std::
     const std::int64_t until = newest - age;
     done_[level] = std::min(done_[level], newest);  // a run that went back writes those steps again
     if (until <= done_[level]) continue;
-    SS_STORE_ASSIGN(Statement statement,
-                    connection.prepare(fmt::format("DELETE FROM step_spans WHERE step_id IN (SELECT id FROM steps WHERE run "
-                                                   "= ? AND step > ? AND step <= ? AND step % {} != 0)",
-                                                   kEvery[level])));
-    SS_STORE_TRY(statement.bind(run, done_[level], until).run());
+    for (const char* table : {"step_spans", "device_work"}) {
+      SS_STORE_ASSIGN(Statement statement,
+                      connection.prepare(fmt::format("DELETE FROM {} WHERE step_id IN (SELECT id FROM steps WHERE run = ? "
+                                                     "AND step > ? AND step <= ? AND step % {} != 0)",
+                                                     table, kEvery[level])));
+      SS_STORE_TRY(statement.bind(run, done_[level], until).run());
+    }
     done_[level] = until;
   }
   return {};

@@ -365,6 +365,40 @@ Table stepSpansTable() {
       {"run"}};
 }
 
+Table deviceWorkTable() {
+  return {
+      "device_work",
+      "What a device did in a step: kernels, copies and fills, with the calls that put them on their streams.",
+      {{"step_id", kId, "steps.id"},
+       {"run", kInt, "runs.id"},
+       {"rung", kText, "how it was found out: activity, records of the driver's profiler; events, timed around the work"},
+       {"rung_reason", kText, "why not by a higher rung"},
+       {"records", kInt, "kernels, copies and fills in data"},
+       {"lost", kInt, "records that are missing"},
+       {"bytes", kInt, "size before compression"},
+       {"data", kBlob, "zstd of snapshot.DeviceWork"}},
+      "",
+      {"run"}};
+}
+
+Table deviceKernelsTable() {
+  return {"device_kernels",
+          "The kernels that a device ran, by the shape of their launches, summed up over the recorded steps.",
+          {{"run", kInt, "runs.id"},
+           {"name", kText, "of the kernel"},
+           {"blocks", kInt, "of a launch"},
+           {"threads", kInt, "of a block"},
+           {"registers", kInt, "of a thread, 0 = not known"},
+           {"shared_bytes", kInt, "of a block"},
+           {"occupancy", kReal, "part of the threads of a multiprocessor that can be there at once, 0 = not known"},
+           {"launches", kInt, "how often it ran"},
+           {"ns", kInt, "time on the device"},
+           {"queue_ns", kInt, "time between the return of the call and the beginning, 0 where a call is not known"}},
+          "PRIMARY KEY (run, name, blocks, threads, registers, shared_bytes)",
+          {},
+          true};
+}
+
 Table batchDensitiesTable() {
   return {"batch_densities",
           "How much of an input of a step is data, and not padding or an ignored label.",
@@ -584,13 +618,14 @@ Table viewStateTable() {
 }  // namespace
 
 const std::vector<Table>& tables() {
-  static const std::vector<Table> all = {
-      metaTable(),         docsTable(),        runsTable(),           machineTable(),     optionsTable(),
-      phasesTable(),       passesTable(),      nearMissesTable(),     graphsTable(),      plansTable(),
-      nodesTable(),        valuesTable(),      instructionsTable(),   buffersTable(),     stepsTable(),
-      stepSpansTable(),    tensorStatsTable(), alertsTable(),         lostTable(),        viewStateTable(),
-      machinePeaksTable(), rooflineTable(),    batchDensitiesTable(), batchInputsTable(), rowLossesTable(),
-      determinismTable(),  trialsTable(),      ledgerTable(),         ledgerAdviceTable()};
+  static const std::vector<Table> all = {metaTable(),         docsTable(),        runsTable(),           machineTable(),
+                                         optionsTable(),      phasesTable(),      passesTable(),         nearMissesTable(),
+                                         graphsTable(),       plansTable(),       nodesTable(),          valuesTable(),
+                                         instructionsTable(), buffersTable(),     stepsTable(),          stepSpansTable(),
+                                         tensorStatsTable(),  alertsTable(),      lostTable(),           viewStateTable(),
+                                         machinePeaksTable(), rooflineTable(),    batchDensitiesTable(), batchInputsTable(),
+                                         rowLossesTable(),    determinismTable(), trialsTable(),         ledgerTable(),
+                                         ledgerAdviceTable(), deviceWorkTable(),  deviceKernelsTable()};
   return all;
 }
 

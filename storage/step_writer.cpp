@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "storage/blob.h"
 #include "storage/bounded.h"
@@ -36,10 +38,41 @@ Status EventWriter::on(std::int64_t run, const StepDone& event) {
                         static_cast<std::int64_t>(event.spans.size()), asBlob(data)));
     SS_STORE_TRY(state.thinning.after(connection_, run, s.step()));
   }
+  if (s.has_device()) SS_STORE_TRY(writeDevice(run, id, s.device()));
   SS_STORE_TRY(writeBatch(run, id, s));
   if (s.has_row_losses()) SS_STORE_TRY(writeRowLosses(run, id, s.row_losses()));
   for (const snapshot::RecordedStatistics& r : s.statistics())
     SS_STORE_TRY(writeStatistics(run, s.step(), r.kind(), r.of(), r.value(), r.name(), r.node(), r.statistics()));
+  return {};
+}
+
+Status EventWriter::writeDevice(std::int64_t run, std::int64_t step, const snapshot::DeviceWork& work) {
+  std::int64_t bytes = 0;
+  SS_STORE_ASSIGN(const std::string data, packMessage(work, bytes));
+  SS_STORE_TRY(insert("INSERT INTO device_work VALUES (?, ?, ?, ?, ?, ?, ?, ?)", step, run, work.rung(), work.rung_reason(),
+                      work.records_size(), work.lost(), bytes, asBlob(data)));
+  struct Sum {
+    std::int64_t launches = 0, ns = 0, queueNs = 0;
+  };
+  std::vector<Sum> sums(static_cast<std::size_t>(work.kernels_size()));
+  for (const snapshot::DeviceRecord& record : work.records()) {
+    if (record.kernel() < 0 || record.kernel() >= work.kernels_size()) continue;
+    Sum& sum = sums[static_cast<std::size_t>(record.kernel())];
+    ++sum.launches;
+    sum.ns = saturatingAdd(sum.ns, std::max<std::int64_t>(0, record.end_ns() - record.begin_ns()));
+    if (record.returned_ns() != 0)
+      sum.queueNs = saturatingAdd(sum.queueNs, std::max<std::int64_t>(0, record.begin_ns() - record.returned_ns()));
+  }
+  for (int i = 0; i < work.kernels_size(); ++i) {
+    const snapshot::DeviceKernel& kernel = work.kernels(i);
+    const Sum& sum = sums[static_cast<std::size_t>(i)];
+    if (sum.launches == 0) continue;
+    SS_STORE_TRY(insert(
+        "INSERT INTO device_kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET launches = launches + "
+        "excluded.launches, ns = ns + excluded.ns, queue_ns = queue_ns + excluded.queue_ns",
+        run, kernel.name(), kernel.blocks(), kernel.threads(), kernel.registers(), kernel.shared_bytes(), kernel.occupancy(),
+        sum.launches, sum.ns, sum.queueNs));
+  }
   return {};
 }
 

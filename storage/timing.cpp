@@ -256,4 +256,17 @@ Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId)
   return decodeSpans(bytes, begin);
 }
 
+Result<snapshot::DeviceWork> readDeviceWork(const Project& project, std::int64_t stepId) {
+  snapshot::DeviceWork work;
+  // A file that is only read may be of before schema version 9.
+  SS_STORE_ASSIGN(const std::int64_t there,
+                  project.connection().integer("SELECT count(*) FROM sqlite_schema WHERE name = 'device_work'"));
+  if (there == 0) return work;
+  SS_STORE_ASSIGN(Statement row, project.connection().prepare("SELECT data FROM device_work WHERE step_id = ?"));
+  row.bind(stepId);
+  if (row.next()) SS_STORE_TRY(unpackMessage(row.blob(0), work));
+  SS_STORE_TRY(row.status());
+  return work;
+}
+
 }  // namespace stepscope::storage

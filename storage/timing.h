@@ -95,4 +95,7 @@ Result<Timing> readTiming(const Project& project, std::int64_t run);
 // Spans of one row of `steps`, in order of execution; empty when none were recorded.
 Result<std::vector<Span>> readSpans(const Project& project, std::int64_t stepId);
 
+// What a device did in the step; empty where nothing was recorded of one.
+Result<snapshot::DeviceWork> readDeviceWork(const Project& project, std::int64_t stepId);
+
 }  // namespace stepscope::storage

@@ -68,12 +68,14 @@ void recordDeviceTimes(storage::Recorder& recorder, const Session& session) {
   alert.set_value(-1);
   alert.set_step(-1);
   alert.set_instruction(-1);
-  alert.set_message(source
-                        ? fmt::format("times of instructions on '{}' are those of its activity records, by the host's clock",
-                                      (*device)->facts().name)
-                        : fmt::format("times of instructions on '{}' are those that the host took to issue them: the "
-                                      "device tells none",
-                                      (*device)->facts().name));
+  alert.set_message(
+      source ? fmt::format("times of instructions on '{}' are those that the device recorded ({}{}), by the host's "
+                           "clock",
+                           (*device)->facts().name, source->rung().name,
+                           source->rung().reason.empty() ? "" : ": " + source->rung().reason)
+             : fmt::format("times of instructions on '{}' are those that the host took to issue them: the "
+                           "device tells none",
+                           (*device)->facts().name));
   recorder.alert(alert);
   if (source && source->lostActivity() > 0)
     recorder.lost("device records", source->lostActivity(), "the device dropped records of what ran when",

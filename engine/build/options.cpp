@@ -224,6 +224,7 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        [&] {
          return setChoice(o.record, {"off", "steps", "instructions"});
        }},
+      {"record.nvtx", [&] { return setToggle(o.nvtx); }},
       {"record.batch",
        [&]() -> Status {
          SS_ASSIGN(o.recordBatch, parseSampleRate(name, value));

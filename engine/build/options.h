@@ -69,6 +69,7 @@ struct TrainOptions {
   std::map<std::string, bool> passes;        // pass.<name> = on|off
   std::map<std::string, std::string> added;  // values of the options that a Registry added
   std::string record = "instructions";       // off | steps | instructions
+  bool nvtx = false;                         // ranges for NVIDIA's tools
   SampleRate recordBatch, recordStatistics;
   std::int64_t recordBatchBytes = 16 << 10;  // of the contents of each input
   bool recordFlight = true;                  // the flight recorder (engine/step/flight_recorder.h)

@@ -36,19 +36,31 @@ ClockFit fitClocks(std::span<const ClockPair> pairs) {
   return fit;
 }
 
-void placeOnHostClock(const Activity& activity, std::span<Span> spans) {
+void placeOnHostClock(Activity& activity, std::span<Span> spans) {
   const ClockFit clock = fitClocks(activity.clocks);
   std::vector<bool> placed(spans.size());
-  for (const ActivityRecord& record : activity.records) {
+  for (ActivityRecord& record : activity.records) {
+    record.begin = clock.host(record.begin);
+    record.end = clock.host(record.end);
     const auto instruction = static_cast<std::int32_t>(record.id) - 1;
     const auto found = std::ranges::lower_bound(spans, instruction, {}, &Span::instruction);
     if (record.id == 0 || found == spans.end() || found->instruction != instruction) continue;
     const auto at = static_cast<std::size_t>(found - spans.begin());
-    const std::int64_t begin = clock.host(record.begin), end = clock.host(record.end);
-    found->begin = placed[at] ? std::min(found->begin, begin) : begin;
-    found->end = placed[at] ? std::max(found->end, end) : end;
+    found->begin = placed[at] ? std::min(found->begin, record.begin) : record.begin;
+    found->end = placed[at] ? std::max(found->end, record.end) : record.end;
     placed[at] = true;
   }
+  std::ranges::stable_sort(activity.records, {}, &ActivityRecord::correlation);
+}
+
+void append(Activity& to, Activity from) {
+  const auto kernels = static_cast<std::int32_t>(to.kernels.size());
+  for (ActivityRecord& record : from.records) {
+    if (record.kernel >= 0) record.kernel += kernels;
+    to.records.push_back(record);
+  }
+  to.kernels.insert(to.kernels.end(), from.kernels.begin(), from.kernels.end());
+  to.lost += from.lost;
 }
 
 int rowOf(const Instruction& instruction) {

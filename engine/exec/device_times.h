@@ -22,8 +22,11 @@ ClockFit fitClocks(std::span<const ClockPair> pairs);
 
 // Spans of instructions that have records get the time from the beginning of the first to the end of the last. Others
 // (views, instructions of the CPU, records that were lost) keep what the host measured. `spans` are in the order of
-// instructions.
-void placeOnHostClock(const Activity& activity, std::span<Span> spans);
+// instructions. The records get the host's clock too, and the order of their calls.
+void placeOnHostClock(Activity& activity, std::span<Span> spans);
+
+// Puts the records behind those of `to`; both have the host's clock.
+void append(Activity& to, Activity from);
 
 // Where people see a span of the instruction: 0 the thread that runs the plan, 1 + n stream n of the device.
 int rowOf(const Instruction& instruction);

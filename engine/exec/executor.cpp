@@ -25,6 +25,7 @@ Status cancelledBefore(int instruction) {
 }  // namespace
 
 Status Executor::saveState(int index) {
+  activityId = static_cast<std::uint64_t>(index) + 1;
   const Instruction& instruction = plan_.instructions[at(index)];
   for (std::size_t o = 0; o < instruction.outputs.size(); ++o) {
     if (instruction.outputs[o] < 0 || plan_.buffers[at(plan_.root(instruction.outputs[o]))].home != Home::kState) continue;
@@ -87,7 +88,11 @@ Result<int> Executor::run(int begin, int end, const RunOptions& options) {
   activityId = 0;
   if (reached && !device_.facts().immediate)
     if (Status status = device_.synchronise(); !status) reached = tl::make_unexpected(std::move(status.error()));
-  if (source) placeOnHostClock(source->takeActivity(), std::span(*options.spans).subspan(before));
+  if (source) {
+    Activity activity = source->takeActivity();
+    placeOnHostClock(activity, std::span(*options.spans).subspan(before));
+    if (options.activity) append(*options.activity, std::move(activity));
+  }
   if (!reached && !written_.empty())
     if (const Status restored = restoreState(); !restored)
       reached.error().message += "; and the state could not be put back: " + restored.error().message;
@@ -204,6 +209,15 @@ Result<int> Executor::runListened(int begin, int end, const RunOptions& options)
 }
 
 Status Executor::runInstruction(int index, const RunOptions& options) {
+  if (!options.marks) [[likely]]
+    return runPlain(index, options);
+  options.marks->begin(index);
+  Status status = runPlain(index, options);
+  options.marks->end();
+  return status;
+}
+
+Status Executor::runPlain(int index, const RunOptions& options) {
   Bound& bound = instructions_[at(index)];
   activityId = static_cast<std::uint64_t>(index) + 1;
   const RandomKey key{options.key.seed, options.key.step, bound.randomNode};

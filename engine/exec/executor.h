@@ -15,6 +15,7 @@
 
 #include "engine/plan/plan.h"
 #include "engine/plan/reuse.h"
+#include "kernels/activity.h"
 #include "kernels/device.h"
 
 namespace stepscope {
@@ -26,6 +27,14 @@ struct Span {  // of one instruction; nanoseconds of the monotonic clock
 
 // Nanoseconds of the monotonic clock; only differences mean something.
 std::int64_t monotonicNs();
+
+// Somebody who is told in the running thread which instruction begins and ends; costs a branch per instruction when null.
+class InstructionMarks {
+ public:
+  virtual ~InstructionMarks() = default;
+  virtual void begin(int instruction) = 0;
+  virtual void end() = 0;
+};
 
 class Executor {
  public:
@@ -54,6 +63,8 @@ class Executor {
     RandomKey key;                        // seed and step; the node part is filled in
     bool update = true;                   // whether instructions of the update entry run
     std::vector<Span>* spans = nullptr;   // appended to when not null; reserve it first
+    Activity* activity = nullptr;         // with spans: what the device recorded is added to it
+    InstructionMarks* marks = nullptr;    // told of instructions that run a kernel or a copy
     std::atomic<bool>* cancel = nullptr;  // another thread sets it to end the run; taken back by the run that it ends
     int cancelBelow = INT_MAX;            // from this instruction on it is not looked at
     bool flushSubnormals = false;         // subnormal numbers count as zero, in every thread
@@ -124,6 +135,7 @@ class Executor {
   Status runFast(Laps& some, const RunOptions& options, Now now);
   Result<int> runListened(int begin, int end, const RunOptions& options);
   Status runInstruction(int index, const RunOptions& options);
+  Status runPlain(int index, const RunOptions& options);
   Status runCopy(int index);
   Status bindEvents();
   Status waitBefore(int index);

@@ -7,7 +7,6 @@
 #include "engine/ir/low_copy.h"
 #include "engine/ops/op_def.h"
 #include "engine/passes/pattern.h"
-#include "kernels/device.h"
 
 namespace stepscope {
 namespace {
@@ -56,7 +55,6 @@ class CopyKeeper {
         return miss(id, fmt::format("parameter '{}' is written by something else than an update in float32",
                                     graph_.value(parameter).name));
     }
-    if (!updatesTakeLowTypes(context_)) return miss(id, "the updates of this device write no copies");
     if (!cast.predicates.empty()) return miss(id, "it stands under a condition of If");
     if (readers_.isKept(cast.output(0))) return miss(id, "its result is kept");
     if (const auto& shape = graph_.value(parameter).type.shape; !shape || !knownDims(*shape))
@@ -94,11 +92,6 @@ class CopyKeeper {
 };
 
 }  // namespace
-
-bool updatesTakeLowTypes(const PassContext& context) {
-  const auto device = findDevice(context.target.device);
-  return device && (*device)->facts().kernels == "cpu";
-}
 
 Status keepLowWeights(Graph& graph, PassContext& context) { return CopyKeeper(graph, context).run(); }
 

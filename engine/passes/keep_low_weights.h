@@ -4,9 +4,8 @@
 // written by nobody. The numbers are those of the cast: the update rounds what it has just written.
 //
 // A cast whose result the user keeps, that stands under a condition of If, or whose parameter is written by something else
-// than AdamUpdate, SgdUpdate or LambUpdate stays; so do all of them on devices with update kernels of their own, which write
-// no copies: near misses. Runs after propagate_casts and fold_transposes, which bring casts next to the parameters, and
-// before group_updates, which joins the updates with their copies.
+// than AdamUpdate, SgdUpdate or LambUpdate stays: near misses. Runs after propagate_casts and fold_transposes, which bring
+// casts next to the parameters, and before group_updates, which joins the updates with their copies.
 #pragma once
 
 #include "engine/passes/pass.h"
@@ -14,8 +13,5 @@
 namespace stepscope {
 
 Status keepLowWeights(Graph& graph, PassContext& context);
-
-// Whether the device that the step is built for runs the update kernels of the CPU, which take and write low types.
-bool updatesTakeLowTypes(const PassContext& context);
 
 }  // namespace stepscope

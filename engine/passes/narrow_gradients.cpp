@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "engine/ops/op_def.h"
-#include "engine/passes/keep_low_weights.h"
 #include "engine/passes/pattern.h"
 
 namespace stepscope {
@@ -61,7 +60,6 @@ class GradientNarrower {
       tellOfSum(producer);
       return {};
     }
-    if (!updatesTakeLowTypes(context_)) return miss(cast->id, "the updates of this device read float32");
     const auto& uses = readers_.of(gradient);
     const auto other = std::ranges::find_if(
         uses, [&](const Use& use) { return use.input == SIZE_MAX || !takesLow(graph_.node(use.node), use.input); });

@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/build/build_log.h"
+#include "engine/profile/nvtx_ranges.h"
 #include "engine/profile/processor_meter.h"
 #include "engine/snapshot/worker.pb.h"
 #include "engine/state/state.h"
@@ -22,6 +24,8 @@ struct StepContext {
   BuildLog log;
   State state;
   StepNotes notes;                      // what the steps of a run note, and how often
+  std::unique_ptr<NvtxRun> nvtxRun;     // null: nobody asked for ranges (option record.nvtx), or no tool takes them
+  bool nvtxTold = false;                // why there is none
   ProcessorMeter processor;             // of the step that runs
   std::atomic<bool> cancelled = false;  // set by another thread, taken back by what it ends
   std::vector<snapshot::Breakpoint> breakpoints;

@@ -10,7 +10,24 @@
 namespace stepscope {
 namespace {
 constexpr std::int64_t kTellNs = 200'000'000;  // between two words on how far a step is
-}
+
+// The range of a step, which ends however the step does.
+class StepRange {
+ public:
+  StepRange(NvtxRanges* ranges, std::int64_t number) : ranges_(ranges) {
+    if (ranges_) ranges_->beginStep(number);
+  }
+  ~StepRange() {
+    if (ranges_) ranges_->endStep();
+  }
+  StepRange(const StepRange&) = delete;
+  StepRange& operator=(const StepRange&) = delete;
+
+ private:
+  NvtxRanges* const ranges_;
+};
+
+}  // namespace
 
 Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   SS_CHECK(!inStep_);
@@ -19,15 +36,19 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   batch_ = std::move(batch);
   Executor::RunOptions run = runOptions();
   lastSpans_.clear();
+  lastActivity_ = {};
   std::vector<Span> first;
   const bool recorded = options().record == "instructions";
   std::vector<Span>& spans = recorded ? lastSpans_ : first;
   if (recorded || !timed_) {
     spans.reserve(plan().instructions.size());
     run.spans = &spans;
+    if (recorded) run.activity = &lastActivity_;
   }
+  run.marks = nvtxRanges();
   context_.processor.begin();
   const std::int64_t begin = monotonicNs();
+  const StepRange range(nvtxRanges(), context_.state.counters.step);
   beginNotes();
   beginFlight();
   if (context_.notes.listens() || context_.flight.listens() || !context_.watched.empty() || context_.numbers.everywhere)

@@ -113,6 +113,7 @@ class Stepper {
   const NotePlan& notePlan();
   void beginFlight();
   void noteAfter(int instruction);
+  NvtxRanges* nvtxRanges();  // null: nobody wants them
   bool followsNumbers() const;
   void keepEarlyState();
   void nameLongInstructions(const std::vector<Span>& spans);
@@ -145,6 +146,8 @@ class Stepper {
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint
   std::vector<Span> lastSpans_;
+  std::unique_ptr<NvtxRanges> ranges_;
+  Activity lastActivity_;  // of the newest step at full speed that was recorded
   NumberJudge judge_;
   std::int64_t stepBegin_ = 0;                          // nanoseconds
   std::int64_t lastNs_ = 0;                             // of the newest step at full speed

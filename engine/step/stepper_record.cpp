@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/build/loss_scale.h"
 #include "engine/build/schedule.h"
 #include "engine/exec/device_times.h"
 #include "engine/exec/touched.h"
+#include "engine/profile/device_work.h"
 #include "engine/snapshot/utf8.h"
 #include "engine/step/stepper.h"
 
@@ -68,6 +70,23 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
   context_.log.raise(alert);
 }
 
+NvtxRanges* Stepper::nvtxRanges() {
+  if (!options().nvtx) {
+    ranges_.reset();
+    context_.nvtxRun.reset();
+    return nullptr;
+  }
+  if (ranges_) return ranges_.get();
+  const auto tool = nvtx::Tool::load();
+  if (!tool) {
+    if (!std::exchange(context_.nvtxTold, true)) context_.log.warn("nvtx", "record.nvtx is on: " + tool.error().message);
+    return nullptr;
+  }
+  if (!context_.nvtxRun) context_.nvtxRun = std::make_unique<NvtxRun>(**tool, "run");
+  ranges_ = std::make_unique<NvtxRanges>(**tool, graph(), plan());
+  return ranges_.get();
+}
+
 void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) {
   const StateCounters& counters = context_.state.counters;
   const ValueId loss = step().loss, norm = step().optimizer.gradientNorm;
@@ -121,7 +140,9 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
     *record.add_densities() = std::move(density);
   }
   record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
-  const bool placed = activityOf(executor_->device()) != nullptr;
+  const ActivitySource* const source = activityOf(executor_->device());
+  const bool placed = source != nullptr;
+  if (placed && !lastActivity_.records.empty()) *record.mutable_device() = workOf(lastActivity_, source->rung());
   for (const Span& span : lastSpans_) {
     auto& s = *record.add_spans();
     s.set_thread(placed ? rowOf(plan().instructions[static_cast<std::size_t>(span.instruction)]) : 0);

@@ -177,7 +177,10 @@ Status SessionService::train(const snapshot::Request& request) {
       if (session_->numbers().stoppedBy().empty()) return stepped;
       return answerPosition(request.id(), session_->position());
     }
-    if (!request.train().record()) record.clear_spans();
+    if (!request.train().record()) {
+      record.clear_spans();
+      record.clear_device();
+    }
     snapshot::Response response;
     *response.mutable_step() = std::move(record);
     SS_TRY(answer(request.id(), std::move(response), i + 1 == steps));

@@ -1,44 +1,9 @@
 // Cast between float32, float64, float16, bfloat16, int32, int64 and bool, in the directions that do not saturate.
+#include "kernels/cuda/element.h"
 #include "kernels/cuda/support.h"
 
 namespace stepscope::cuda {
 inline namespace cast_cu {
-
-// The type that kernels see of an element. Kernels are named by DType, since the 16-bit floats of nvcc have names of their
-// own.
-struct Bool {
-  std::uint8_t value;
-};
-template <DType kType>
-struct Element;
-template <>
-struct Element<DType::kBool> {
-  using Type = Bool;
-};
-template <>
-struct Element<DType::kF16> {
-  using Type = gpu::Half;
-};
-template <>
-struct Element<DType::kBF16> {
-  using Type = gpu::BFloat;
-};
-template <>
-struct Element<DType::kF32> {
-  using Type = float;
-};
-template <>
-struct Element<DType::kF64> {
-  using Type = double;
-};
-template <>
-struct Element<DType::kI32> {
-  using Type = std::int32_t;
-};
-template <>
-struct Element<DType::kI64> {
-  using Type = std::int64_t;
-};
 
 template <typename To, typename From>
 SS_DEVICE To converted(From x) {

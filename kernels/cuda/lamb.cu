@@ -1,7 +1,8 @@
 // LAMB (contract in kernels/reference/elementwise/optimizer.h): what all elements share, the sums of squares of the
 // parameter and of its update in parts, the ratio of their norms, then the elements. Sums are double, and joined in a fixed
-// order.
+// order. A gradient may be of a low type, and the new parameter is rounded into a copy of that type where there is one.
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/low_operands.h"
 #include "kernels/cuda/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
@@ -35,20 +36,26 @@ SS_GLOBAL void lambFactors(LambConstants c, Global<const float> lr, Global<const
 }
 
 // The operands of one update: [count] each; results may lie over what they follow.
+template <DType kLow>
 struct LambOperands {
-  Global<const float> p, g, m, v;
+  Global<const float> p, m, v;
+  Gradient<kLow> g;
 };
 struct Updated {
   float p, m, v, u;
 };
-SS_DEVICE Updated updated(const LambOperands& o, const Global<const float>& f, std::int64_t i) {
-  const float p = o.p[i], g = o.g[i] * f[kScale];
+template <DType kLow>
+SS_DEVICE Updated updated(const LambOperands<kLow>& o, const Global<const float>& f, std::int64_t i) {
+  const float gradient = gradientAt(o.g, i);
+  const float p = o.p[i], g = gradient * f[kScale];
   const float m = f[kBeta1] * o.m[i] + f[kRest1] * g, v = f[kBeta2] * o.v[i] + f[kRest2] * (g * g);
   return {p, m, v, m * f[kUnbias1] / (sqrtf(v * f[kUnbias2]) + f[kEps]) + f[kDecay] * p};
 }
 
 // squares[block, 2]: of the parameter and of its update.
-SS_GLOBAL void lambSquares(LambOperands operands, Global<const float> factors, Global<double> squares, std::int64_t count) {
+template <DType kLow>
+SS_GLOBAL void lambSquares(LambOperands<kLow> operands, Global<const float> factors, Global<double> squares,
+                           std::int64_t count) {
   const std::int64_t first = gpu::blockIndex() * kBlock;
   double parameter = 0, update = 0;
   for (int e = 0; e < kEach; ++e) {
@@ -78,30 +85,33 @@ SS_GLOBAL void lambTrust(Global<const double> squares, Global<float> factors, st
     factors[kTrust] = parameter > 0 && update > 0 ? static_cast<float>(sqrt(parameter / update)) : 1.0F;
 }
 
-// np, nm?, nv?: [count].
-SS_GLOBAL void lambElements(LambOperands operands, Global<const float> factors, Global<float> np, Global<float> nm,
-                            Global<float> nv, std::int64_t count) {
+// np, nm?, nv?, copy?: [count].
+template <DType kLow>
+SS_GLOBAL void lambElements(LambOperands<kLow> operands, Global<const float> factors, Global<float> np, Global<float> nm,
+                            Global<float> nv, Copy<kLow> copy, std::int64_t count) {
   const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
   if (i >= count) return;
   const Updated one = updated(operands, factors, i);
-  np[i] = one.p - factors[kRate] * factors[kTrust] * one.u;
+  const float next = one.p - factors[kRate] * factors[kTrust] * one.u;
+  np[i] = next;
+  if (copy.low.present()) copy.low[i] = static_cast<typename Element<kLow>::Type>(next);
   if (nm.present()) nm[i] = one.m;
   if (nv.present()) nv[i] = one.v;
 }
 
-}  // namespace lamb_cu
-
-// parameter, gradient, m, v, lr, step, scale? → parameter', m'?, v'?
-Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
+template <DType kLow>
+Result<std::unique_ptr<Kernel>> lambUpdate(const KernelSpec& spec) {
   if (spec.inputs.size() < 6 || !takesInput(spec, 0) || !takesOutput(spec, 0))
     return notTaken(spec, "elements other than float32");
   const std::int64_t count = elementCount(spec.inputs[0].dims);
-  for (std::size_t i = 1; i < 4; ++i)
+  if (!takesGradient(spec, 1, count, kLow)) return notTaken(spec, "a gradient of another size or type");
+  for (std::size_t i = 2; i < 4; ++i)
     if (!takesInput(spec, i) || elementCount(spec.inputs[i].dims) != count)
       return notTaken(spec, "operands other than float32 of one size");
   if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count) ||
-      !takesOptionalOutput(spec, 2, count))
+      !takesOptionalOutput(spec, 2, count) || !takesOptionalOutput(spec, 3, count, kLow))
     return notTaken(spec, "results of another size");
+  const bool copies = writesCopies(spec.attrs);
   if (!spec.inputPresent(4) || !takesOptional(spec, 4, 1) || !spec.inputPresent(5) ||
       !takesOptional(spec, 5, 1, DType::kI64) || !takesOptional(spec, 6, 1))
     return notTaken(spec, "a learning rate, step or scale of another type");
@@ -114,16 +124,24 @@ Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
     SS_TRY(gpu.run("lamb: factors", gpu::function<lambFactors>, 1, 1, constants, gpu.in<float>(4), gpu.in<std::int64_t>(5),
                    gpu.in<float>(6), gpu.room<float>(0, kLambFactors)));
     const auto operands = [&] {
-      return LambOperands{gpu.in<float>(0), gpu.in<float>(1), gpu.in<float>(2), gpu.in<float>(3)};
+      return LambOperands<kLow>{gpu.in<float>(0), gpu.in<float>(2), gpu.in<float>(3), gradientOf<kLow>(gpu, 1)};
     };
-    SS_TRY(gpu.run("lamb: squares", gpu::function<lambSquares>, parts, kThreads, operands(),
+    SS_TRY(gpu.run("lamb: squares", gpu::function<lambSquares<kLow>>, parts, kThreads, operands(),
                    gpu.readRoom<float>(0, kLambFactors), gpu.room<double>(kSquares, 2 * parts), count));
     SS_TRY(gpu.run("lamb: ratio", gpu::function<lambTrust>, 1, threadsForRow(parts),
                    gpu.readRoom<double>(kSquares, 2 * parts), gpu.room<float>(0, kLambFactors, Access::kReadWrite), parts));
-    return gpu.run("lamb", gpu::function<lambElements>, blocksFor(count), kThreads, operands(),
-                   gpu.readRoom<float>(0, kLambFactors), gpu.out<float>(0), gpu.out<float>(1), gpu.out<float>(2), count);
+    return gpu.run("lamb", gpu::function<lambElements<kLow>>, blocksFor(count), kThreads, operands(),
+                   gpu.readRoom<float>(0, kLambFactors), gpu.out<float>(0), gpu.out<float>(1), gpu.out<float>(2),
+                   copyOf<kLow>(gpu, copies, 3), count);
   };
   return makeLaunched("update", body, kSquares + 2 * static_cast<std::size_t>(parts) * sizeof(double));
+}
+
+}  // namespace lamb_cu
+
+// parameter, gradient, m, v, lr, step, scale? → parameter', m'?, v'?, copy?
+Result<std::unique_ptr<Kernel>> makeLambUpdate(const KernelSpec& spec) {
+  return lowTypeOf(spec) == DType::kF16 ? lambUpdate<DType::kF16>(spec) : lambUpdate<DType::kBF16>(spec);
 }
 
 }  // namespace stepscope::cuda

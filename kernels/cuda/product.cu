@@ -1,6 +1,9 @@
 // Matrix products in tiles: y[b] = relu?(alpha · a[b] · b[b] (+ beta · c, broadcast) (+ addend)), operands read and results
 // written where they lie (kernels/matmul_shape.h). A block computes a square tile of the result, a thread a square part of
-// that; sums are float32 over k in its order, so the bits depend on nothing else.
+// that; sums are float32 over k in its order, so the bits depend on nothing else. Where the device has a library for
+// products (cuBLASLt), that computes them, low types as they are.
+#include "kernels/converted_kernel.h"
+#include "kernels/cuda/library_form.h"
 #include "kernels/cuda/support.h"
 #include "kernels/cuda/walk.h"
 #include "kernels/matmul_shape.h"
@@ -96,7 +99,11 @@ Result<std::unique_ptr<Kernel>> makeOf(const KernelSpec& spec, float beta, std::
                       : part == 2 ? gpu::function<products<2>>
                                   : gpu::function<products<1>>;
   const std::int64_t blocks = p.batches * blocksFor(p.m, part * kSide) * blocksFor(p.n, part * kSide);
-  return makeLaunched("tiles of " + std::to_string(part * kSide), [=](Launcher& gpu) {
+  return makeLaunched("tiles of " + std::to_string(part * kSide), [=, form = libraryForm(spec)](Launcher& gpu) -> Status {
+    if (form) {
+      SS_ASSIGN(const bool done, runByLibrary(*form, gpu.call()));
+      if (done) return {};
+    }
     const auto c = hasC ? gpu.in<float>(2) : Global<const float>();
     const auto addend = hasAddend ? gpu.in<float>(3) : Global<const float>();
     return gpu.run("product", kernel, blocks, kSide * kSide, gpu.in<float>(0), gpu.in<float>(1), c, addend,
@@ -112,15 +119,28 @@ Status checkOperands(const KernelSpec& spec) {
   return {};
 }
 
+bool isAllLow(const KernelSpec& spec) {
+  const auto low = [](const OperandSpec& operand) { return operand.dtype == DType::kUndefined || isLow(operand.dtype); };
+  return canBeConverted(spec) && std::ranges::all_of(spec.inputs, low) && std::ranges::all_of(spec.outputs, low);
+}
+
 }  // namespace product_cu
 
 // a, b, bias? [columns], addend? [as y]
 Result<std::unique_ptr<Kernel>> makeProduct(const KernelSpec& spec) {
+  if (isAllLow(spec)) {
+    SS_ASSIGN(auto wide, makeProduct(widened(spec)));
+    return makeLowProduct(spec, std::move(wide));
+  }
   SS_TRY(checkOperands(spec));
   return makeOf(spec, 1, 0, 1);
 }
 
 Result<std::unique_ptr<Kernel>> makeGemm(const KernelSpec& spec) {
+  if (isAllLow(spec)) {
+    SS_ASSIGN(auto wide, makeGemm(widened(spec)));
+    return makeLowProduct(spec, std::move(wide));
+  }
   SS_TRY(checkOperands(spec));
   std::int64_t cRow = 0, cColumn = 0;
   if (spec.inputPresent(2)) {

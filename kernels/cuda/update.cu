@@ -1,7 +1,11 @@
 // Updates of the optimizer (contracts in kernels/reference/elementwise/optimizer.h), of one parameter and of several: up to
 // kMembers of them in one launch. What all elements share is computed first, in double, by one thread. Accumulate adds a
 // gradient to the sum of its round and, where clipping asks for it, gives the sum of squares.
+//
+// A gradient is float32 or of the low type that the kernel is made for, and widened where it is read; the copy of the
+// parameter in that type, where there is one, is rounded from the new parameter.
 #include "kernels/cuda/block_sums.h"
+#include "kernels/cuda/low_operands.h"
 #include "kernels/cuda/support.h"
 #include "kernels/reference/elementwise/optimizer.h"
 
@@ -9,7 +13,7 @@ namespace stepscope::cuda {
 inline namespace update_cu {
 
 constexpr int kMembers = 16;                       // parameters of a launch
-constexpr int kEach = 4;                           // elements of a thread
+constexpr int kEach = kFew;                        // elements of a thread
 constexpr std::int64_t kBlock = kThreads * kEach;  // of a block
 constexpr std::size_t kSharedInputs = 3;           // of AdamUpdates and SgdUpdates
 
@@ -37,14 +41,18 @@ SS_GLOBAL void adamFactors(AdamConstants c, Global<const float> lr, Global<const
   factors[kEps] = static_cast<float>(c.eps);
 }
 
+template <DType kLow>
 struct AdamMember {
-  Global<const float> p, g, m, v;
+  Global<const float> p, m, v;
+  Gradient<kLow> g;
   Global<float> np, nm, nv;
+  Copy<kLow> copy;
   std::int64_t count = 0, firstBlock = 0;
 };
+template <DType kLow>
 struct AdamMembers {
   int count = 0;
-  AdamMember member[kMembers];
+  AdamMember<kLow> member[kMembers];
 };
 
 template <typename Members>
@@ -54,30 +62,14 @@ SS_DEVICE int memberOf(const Members& members, std::int64_t block) {
   return at;
 }
 
-// kEach elements at once where all are there, else one by one.
-template <typename T>
-SS_DEVICE void load(const Global<const T>& x, std::int64_t first, int n, T (&to)[kEach]) {
-  if (n == kEach) {
-    const gpu::Four<T> four = x.four(first);
-    to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
-  } else {
-    for (int e = 0; e < n; ++e) to[e] = x[first + e];
-  }
-}
-template <typename T>
-SS_DEVICE void store(const Global<T>& y, std::int64_t first, int n, const T (&from)[kEach]) {
-  if (n == kEach)
-    y.setFour(first, {from[0], from[1], from[2], from[3]});
-  else
-    for (int e = 0; e < n; ++e) y[first + e] = from[e];
-}
 SS_DEVICE int elementsFrom(std::int64_t first, std::int64_t count) {
   return static_cast<int>(count - first < kEach ? count - first : kEach);
 }
 
 // Results may lie over what they follow.
-SS_GLOBAL void adamElements(AdamMembers members, Global<const float> f) {
-  const AdamMember& o = members.member[memberOf(members, gpu::blockIndex())];
+template <DType kLow>
+SS_GLOBAL void adamElements(AdamMembers<kLow> members, Global<const float> f) {
+  const AdamMember<kLow>& o = members.member[memberOf(members, gpu::blockIndex())];
   const std::int64_t first = (gpu::blockIndex() - o.firstBlock) * kBlock + gpu::threadIndex() * kEach;
   if (first >= o.count) return;
   const float keep = f[kKeep], decay = f[kDecay], beta1 = f[kBeta1], rest1 = f[kRest1], beta2 = f[kBeta2], rest2 = f[kRest2],
@@ -85,7 +77,7 @@ SS_GLOBAL void adamElements(AdamMembers members, Global<const float> f) {
   const int n = elementsFrom(first, o.count);
   float p[kEach] = {}, g[kEach] = {}, m[kEach] = {}, v[kEach] = {};
   load(o.p, first, n, p);
-  load(o.g, first, n, g);
+  loadGradient(o.g, first, n, g);
   load(o.m, first, n, m);
   load(o.v, first, n, v);
   for (int e = 0; e < n; ++e) {
@@ -97,6 +89,7 @@ SS_GLOBAL void adamElements(AdamMembers members, Global<const float> f) {
   store(o.np, first, n, p);
   store(o.nm, first, n, m);
   store(o.nv, first, n, v);
+  storeCopy(o.copy, first, n, p);
 }
 
 struct SgdConstants {
@@ -117,18 +110,23 @@ SS_GLOBAL void sgdFactors(SgdConstants c, Global<const float> lr, Global<const f
   factors[kFirst] = step.present() && static_cast<std::int64_t>(step[0]) <= 1 ? 1.0F : 0.0F;
 }
 
+template <DType kLow>
 struct SgdMember {
-  Global<const float> p, g, b;
+  Global<const float> p, b;
+  Gradient<kLow> g;
   Global<float> np, nb;
+  Copy<kLow> copy;
   std::int64_t count = 0, firstBlock = 0;
 };
+template <DType kLow>
 struct SgdMembers {
   int count = 0;
-  SgdMember member[kMembers];
+  SgdMember<kLow> member[kMembers];
 };
 
-SS_GLOBAL void sgdElements(SgdMembers members, Global<const float> f) {
-  const SgdMember& o = members.member[memberOf(members, gpu::blockIndex())];
+template <DType kLow>
+SS_GLOBAL void sgdElements(SgdMembers<kLow> members, Global<const float> f) {
+  const SgdMember<kLow>& o = members.member[memberOf(members, gpu::blockIndex())];
   const std::int64_t first = (gpu::blockIndex() - o.firstBlock) * kBlock + gpu::threadIndex() * kEach;
   if (first >= o.count) return;
   const float lr = f[kLr], scale = f[kSgdScale], decay = f[kSgdDecay], momentum = f[kMomentum], fresh = f[kFresh],
@@ -137,11 +135,12 @@ SS_GLOBAL void sgdElements(SgdMembers members, Global<const float> f) {
   const int n = elementsFrom(first, o.count);
   float p[kEach] = {}, g[kEach] = {}, b[kEach] = {};
   load(o.p, first, n, p);
-  load(o.g, first, n, g);
+  loadGradient(o.g, first, n, g);
   for (int e = 0; e < n; ++e) g[e] = g[e] * scale + decay * p[e];
   if (!o.b.present()) {
     for (int e = 0; e < n; ++e) p[e] = p[e] - lr * g[e];
     store(o.np, first, n, p);
+    storeCopy(o.copy, first, n, p);
     return;
   }
   // The first buffer is the gradient, whatever the memory held.
@@ -152,10 +151,12 @@ SS_GLOBAL void sgdElements(SgdMembers members, Global<const float> f) {
   }
   store(o.nb, first, n, b);
   store(o.np, first, n, p);
+  storeCopy(o.copy, first, n, p);
 }
 
 // next = gradient (+ sum); squares?[block]: of what the block has written.
-SS_GLOBAL void accumulateElements(Global<const float> sum, Global<const float> gradient, Global<const std::uint8_t> first,
+template <DType kLow>
+SS_GLOBAL void accumulateElements(Global<const float> sum, Gradient<kLow> gradient, Global<const std::uint8_t> first,
                                   Global<float> next, Global<double> squares, std::int64_t count) {
   const bool begins = first[0] != 0;
   const std::int64_t mine = gpu::blockIndex() * kBlock + gpu::threadIndex() * kEach;
@@ -163,7 +164,7 @@ SS_GLOBAL void accumulateElements(Global<const float> sum, Global<const float> g
   if (mine < count) {
     const int n = elementsFrom(mine, count);
     float value[kEach] = {}, before[kEach] = {};
-    load(gradient, mine, n, value);
+    loadGradient(gradient, mine, n, value);
     if (!begins) load(sum, mine, n, before);
     for (int e = 0; e < n; ++e) {
       if (!begins) value[e] = before[e] + value[e];
@@ -194,24 +195,21 @@ bool takesShared(const KernelSpec& spec, std::size_t i, DType dtype, bool option
   return spec.inputPresent(i) ? takesInput(spec, i, dtype) && elementCount(spec.inputs[i].dims) == 1 : optional;
 }
 
-Status checkAdam(const KernelSpec& spec, const Place& place) {
-  for (std::size_t i = 0; i < 4; ++i)
-    if (!takesInput(spec, place.input + i) || elementCount(spec.inputs[place.input + i].dims) != place.count)
-      return notTaken(spec, "operands other than float32 of one size");
-  for (std::size_t i = 0; i < 3; ++i)
-    if (!takesOutput(spec, place.output + i) || elementCount(spec.outputs[place.output + i].dims) != place.count)
-      return notTaken(spec, "results other than float32 of one size");
-  return {};
-}
-
-Status checkSgd(const KernelSpec& spec, const Place& place) {
-  if (!takesInput(spec, place.input) || !takesInput(spec, place.input + 1) || !takesOutput(spec, place.output) ||
-      elementCount(spec.inputs[place.input + 1].dims) != place.count ||
-      elementCount(spec.outputs[place.output].dims) != place.count)
-    return notTaken(spec, "operands other than float32 of one size");
-  if (spec.inputPresent(place.input + 2) != spec.outputPresent(place.output + 1) ||
-      !takesOptional(spec, place.input + 2, place.count) || !takesOptionalOutput(spec, place.output + 1, place.count))
-    return notTaken(spec, "states of another size");
+// What stands at a place: parameter, gradient and states; their successors, and the copy behind them.
+Status checkPlace(const KernelSpec& spec, const Place& place, std::size_t states, DType low, bool optionalStates) {
+  const auto ofSize = [&](const OperandSpec& operand) { return elementCount(operand.dims) == place.count; };
+  const std::size_t in = place.input, out = place.output;
+  if (!takesInput(spec, in) || !takesGradient(spec, in + 1, place.count, low) || !takesOutput(spec, out) ||
+      !ofSize(spec.outputs[out]))
+    return notTaken(spec, "a parameter other than float32, or a gradient of another size");
+  for (std::size_t i = 1; i <= states; ++i) {
+    if (spec.inputPresent(in + 1 + i) != spec.outputPresent(out + i) ||
+        (!optionalStates && !spec.inputPresent(in + 1 + i)) || !takesOptional(spec, in + 1 + i, place.count) ||
+        !takesOptionalOutput(spec, out + i, place.count))
+      return notTaken(spec, "states other than float32 of one size");
+  }
+  if (writesCopies(spec.attrs) && !takesOptionalOutput(spec, out + states + 1, place.count, low))
+    return notTaken(spec, "copies of two types");
   return {};
 }
 
@@ -232,96 +230,110 @@ Status inGroups(const std::vector<Place>& places, Run&& run) {
   return {};
 }
 
-}  // namespace update_cu
-
-Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
-  if (writesCopies(spec.attrs)) return notTaken(spec, "copies of the parameters in a low type");
-  const bool several = spec.op == "AdamUpdates";
+template <DType kLow>
+Result<std::unique_ptr<Kernel>> adamUpdate(const KernelSpec& spec) {
+  const bool several = spec.op == "AdamUpdates", copies = writesCopies(spec.attrs);
   const std::size_t shared = several ? 0 : 4;
   if (spec.inputs.size() < 6 || !takesShared(spec, shared, DType::kF32, false) ||
       !takesShared(spec, shared + 1, DType::kI64, false) || !takesShared(spec, shared + 2, DType::kF32, true))
     return notTaken(spec, "a learning rate, step or scale of another type");
-  const std::vector<Place> places = placesOf(spec, several, 4, 3);
-  for (const Place& place : places) SS_TRY(checkAdam(spec, place));
+  const std::vector<Place> places = placesOf(spec, several, 4, copies ? 4 : 3);
+  for (const Place& place : places) SS_TRY(checkPlace(spec, place, 2, kLow, false));
   const AdamParams params(spec.attrs);
   const AdamConstants constants{params.beta1, params.beta2, params.eps, params.weightDecay, params.decoupled};
   const auto body = [=](Launcher& gpu) -> Status {
     SS_TRY(gpu.run("adam: factors", gpu::function<adamFactors>, 1, 1, constants, gpu.in<float>(shared),
                    gpu.in<std::int64_t>(shared + 1), gpu.in<float>(shared + 2), gpu.room<float>(0, kAdamFactors)));
     return inGroups(places, [&](std::size_t first, std::size_t last) {
-      AdamMembers members;
+      AdamMembers<kLow> members;
       std::int64_t blocks = 0;
       for (std::size_t k = first; k < last; ++k) {
         const auto [in, out, count] = places[k];
         members.member[members.count++] = {gpu.in<float>(in),
-                                           gpu.in<float>(in + 1),
                                            gpu.in<float>(in + 2),
                                            gpu.in<float>(in + 3),
+                                           gradientOf<kLow>(gpu, in + 1),
                                            gpu.out<float>(out),
                                            gpu.out<float>(out + 1),
                                            gpu.out<float>(out + 2),
+                                           copyOf<kLow>(gpu, copies, out + 3),
                                            count,
                                            blocks};
         blocks += blocksFor(count, kBlock);
       }
-      return gpu.run("adam", gpu::function<adamElements>, blocks, kThreads, members, gpu.readRoom<float>(0, kAdamFactors));
+      return gpu.run("adam", gpu::function<adamElements<kLow>>, blocks, kThreads, members,
+                     gpu.readRoom<float>(0, kAdamFactors));
     });
   };
   return makeLaunched("update", body, kAdamFactors * sizeof(float));
 }
 
-Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
-  if (writesCopies(spec.attrs)) return notTaken(spec, "copies of the parameters in a low type");
-  const bool several = spec.op == "SgdUpdates";
+template <DType kLow>
+Result<std::unique_ptr<Kernel>> sgdUpdate(const KernelSpec& spec) {
+  const bool several = spec.op == "SgdUpdates", copies = writesCopies(spec.attrs);
   const std::size_t shared = several ? 0 : 3;
   if (spec.inputs.size() < 4 || !takesShared(spec, shared, DType::kF32, false) ||
       !takesShared(spec, shared + 1, DType::kF32, true) || !takesShared(spec, shared + 2, DType::kI64, true))
     return notTaken(spec, "a learning rate, scale or step of another type");
-  const std::vector<Place> places = placesOf(spec, several, 3, 2);
-  for (const Place& place : places) SS_TRY(checkSgd(spec, place));
+  const std::vector<Place> places = placesOf(spec, several, 3, copies ? 3 : 2);
+  for (const Place& place : places) SS_TRY(checkPlace(spec, place, 1, kLow, true));
   const SgdParams params(spec.attrs);
   const SgdConstants constants{params.momentum, params.dampening, params.weightDecay, params.nesterov};
   const auto body = [=](Launcher& gpu) -> Status {
     SS_TRY(gpu.run("sgd: factors", gpu::function<sgdFactors>, 1, 1, constants, gpu.in<float>(shared),
                    gpu.in<float>(shared + 1), gpu.in<std::int64_t>(shared + 2), gpu.room<float>(0, kSgdFactors)));
     return inGroups(places, [&](std::size_t first, std::size_t last) {
-      SgdMembers members;
+      SgdMembers<kLow> members;
       std::int64_t blocks = 0;
       for (std::size_t k = first; k < last; ++k) {
         const auto [in, out, count] = places[k];
         members.member[members.count++] = {gpu.in<float>(in),
-                                           gpu.in<float>(in + 1),
                                            gpu.in<float>(in + 2),
+                                           gradientOf<kLow>(gpu, in + 1),
                                            gpu.out<float>(out),
                                            gpu.out<float>(out + 1),
+                                           copyOf<kLow>(gpu, copies, out + 2),
                                            count,
                                            blocks};
         blocks += blocksFor(count, kBlock);
       }
-      return gpu.run("sgd", gpu::function<sgdElements>, blocks, kThreads, members, gpu.readRoom<float>(0, kSgdFactors));
+      return gpu.run("sgd", gpu::function<sgdElements<kLow>>, blocks, kThreads, members,
+                     gpu.readRoom<float>(0, kSgdFactors));
     });
   };
   return makeLaunched("update", body, kSgdFactors * sizeof(float));
 }
 
-// sum, gradient, first → sum', square_sum?
-Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
-  if (!takesInput(spec, 0) || !takesInput(spec, 1) || !takesShared(spec, 2, DType::kBool, false) || !takesOutput(spec, 0) ||
-      !takesOptionalOutput(spec, 1, 1))
+template <DType kLow>
+Result<std::unique_ptr<Kernel>> accumulate(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesGradient(spec, 1, elementCount(spec.inputs[0].dims), kLow) ||
+      !takesShared(spec, 2, DType::kBool, false) || !takesOutput(spec, 0) || !takesOptionalOutput(spec, 1, 1))
     return notTaken(spec, "operands other than float32 and a flag");
   const std::int64_t count = elementCount(spec.inputs[0].dims), blocks = blocksFor(count, kBlock);
-  if (elementCount(spec.inputs[1].dims) != count || elementCount(spec.outputs[0].dims) != count)
-    return notTaken(spec, "operands of other sizes");
+  if (elementCount(spec.outputs[0].dims) != count) return notTaken(spec, "operands of other sizes");
   const bool squares = spec.outputPresent(1);
   const auto body = [=](Launcher& gpu) -> Status {
     const auto parts = squares ? gpu.room<double>(0, blocks) : Global<double>();
-    SS_TRY(gpu.run("accumulate", gpu::function<accumulateElements>, blocks, kThreads, gpu.in<float>(0), gpu.in<float>(1),
-                   gpu.in<std::uint8_t>(2), gpu.out<float>(0), parts, count));
+    SS_TRY(gpu.run("accumulate", gpu::function<accumulateElements<kLow>>, blocks, kThreads, gpu.in<float>(0),
+                   gradientOf<kLow>(gpu, 1), gpu.in<std::uint8_t>(2), gpu.out<float>(0), parts, count));
     if (!squares) return {};
     return gpu.run("accumulate: squares", gpu::function<sumSquares>, 1, threadsForRow(blocks),
                    gpu.readRoom<double>(0, blocks), gpu.out<float>(1), blocks);
   };
   return makeLaunched("accumulate", body, squares ? static_cast<std::size_t>(blocks) * sizeof(double) : 0);
+}
+
+}  // namespace update_cu
+
+Result<std::unique_ptr<Kernel>> makeAdamUpdate(const KernelSpec& spec) {
+  return lowTypeOf(spec) == DType::kF16 ? adamUpdate<DType::kF16>(spec) : adamUpdate<DType::kBF16>(spec);
+}
+Result<std::unique_ptr<Kernel>> makeSgdUpdate(const KernelSpec& spec) {
+  return lowTypeOf(spec) == DType::kF16 ? sgdUpdate<DType::kF16>(spec) : sgdUpdate<DType::kBF16>(spec);
+}
+// sum, gradient, first → sum', square_sum?
+Result<std::unique_ptr<Kernel>> makeAccumulate(const KernelSpec& spec) {
+  return lowTypeOf(spec) == DType::kF16 ? accumulate<DType::kF16>(spec) : accumulate<DType::kBF16>(spec);
 }
 
 }  // namespace stepscope::cuda

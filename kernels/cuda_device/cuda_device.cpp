@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "kernels/cuda_device/complaints.h"
+#include "kernels/cuda_device/cublas_products.h"
+#include "kernels/cuda_device/cupti_activity.h"
 #include "kernels/cuda_device/driver.h"
 #include "kernels/cuda_device/event_times.h"
 #include "kernels/cuda_device/functions.h"
 #include "kernels/cuda_device/gpu_code.h"
+#include "kernels/cuda_device/kernel_facts.h"
 #include "kernels/cuda_device/staging.h"
 #include "kernels/emulated/direct.h"
 #include "kernels/emulated_device.h"
@@ -98,7 +101,7 @@ struct Event final : DeviceEvent {
 };
 CuEvent eventOf(const DeviceEvent& event) { return static_cast<const Event&>(event).event; }
 
-class CudaDevice final : public Device, public ActivitySource, public gpu::DirectLaunches {
+class CudaDevice final : public Device, public ActivitySource, public gpu::DirectLaunches, public gpu::LibraryProducts {
  public:
   CudaDevice(const std::string& name, const Gpu& gpu, CuContext context)
       : gpu_(gpu),
@@ -107,7 +110,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
         functions_(driver_),
         staging_(driver_),
         complaints_(driver_),
-        times_(driver_) {
+        kernelFacts_(driver_, gpu.attribute(kCuThreadsOfMultiprocessor)) {
     facts_.name = name;
     facts_.kernels = "cuda";
     facts_.space = Space::kDevice;
@@ -118,6 +121,8 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   }
   ~CudaDevice() override {
     driver_.contextSet(context_);
+    recording_.reset();
+    library_.reset();
     for (CuStream stream : streams_) {
       driver_.streamSynchronize(stream);
       driver_.streamDestroy(stream);
@@ -169,7 +174,11 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     SS_ASSIGN(CuStream on, streamOf(stream));
     const bool target = isOwn(to), source = isOwn(from);
     CuResult result = kCuSuccess;
-    times_.begin(on, stream);
+    begin(on, stream,
+          {target == source ? ActivityKind::kCopyWithin
+           : target         ? ActivityKind::kCopyIn
+                            : ActivityKind::kCopyOut,
+           bytes, nullptr});
     if (target && source)
       result = driver_.copyWithin(addressOf(to), addressOf(from), static_cast<std::size_t>(bytes), on);
     else if (target)
@@ -178,7 +187,7 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
       result = staging_.toHost(to, addressOf(from), bytes, on);
     else
       result = staging_.withinHost(to, from, bytes, on);
-    times_.end(on);
+    end(on);
     return check(result, fmt::format("copy of {} bytes from {} to {}", bytes, source ? "the GPU" : "the host",
                                      target ? "the GPU" : "the host"));
   }
@@ -187,9 +196,9 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     SS_TRY(enter());
     if (bytes == 0) return {};
     SS_ASSIGN(CuStream on, streamOf(stream));
-    times_.begin(on, stream);
+    begin(on, stream, {ActivityKind::kFill, bytes, nullptr});
     const CuResult result = driver_.fill(addressOf(to), value, static_cast<std::size_t>(bytes), on);
-    times_.end(on);
+    end(on);
     return check(result, fmt::format("fill of {} bytes", bytes));
   }
 
@@ -245,20 +254,23 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
 
   void startActivity() override {
     const std::lock_guard lock(mutex_);
-    if (enter()) times_.start(streams_[0]);
+    if (enter()) startRecording();
   }
   Activity takeActivity() override {
     const std::lock_guard lock(mutex_);
-    return enter() ? times_.take(streams_[0]) : Activity{};
+    return recording_ && enter() ? recording_->take(streams_[0]) : Activity{};
   }
-  std::int64_t lostActivity() const override { return times_.lost(); }
+  std::int64_t lostActivity() const override { return recording_ ? recording_->lost() : 0; }
+  Rung rung() const override { return rung_; }
 
   bool takes(const KernelSpec& spec) const override { return cudaTakes(spec); }
 
   Status launch(Kernel& kernel, const KernelCall& call) override {
     gpu::DirectLaunches* const before = std::exchange(gpu::directLaunches, this);
+    gpu::LibraryProducts* const products = std::exchange(gpu::libraryProducts, this);
     Status status = runKernel(kernel, call);
     gpu::directLaunches = before;
+    gpu::libraryProducts = products;
     return status;
   }
 
@@ -273,12 +285,30 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
     auto function = functions_.find(launch.tag);
     if (!function) return fail(function.error().code, fmt::format("device '{}': {}", facts_.name, function.error().message));
     lastKernel_ = launch.name;
-    times_.begin(on, launch.stream);
+    const ActivityKernel* const facts =
+        recording_ && activityId != 0 ? &kernelFacts_.of(*function, launch.name, launch.blocks, launch.threads) : nullptr;
+    begin(on, launch.stream, {ActivityKind::kKernel, 0, facts});
     const CuResult result =
         driver_.launch(*function, static_cast<unsigned>(launch.blocks), 1, 1, static_cast<unsigned>(launch.threads), 1, 1, 0,
                        on, launch.parameters.data(), nullptr);
-    times_.end(on);
+    end(on);
     return check(result, fmt::format("kernel '{}', {} blocks of {} threads", launch.name, launch.blocks, launch.threads));
+  }
+  // --- what a product asks for there
+  Result<bool> product(const LibraryProduct& product) override {
+    static const ActivityKernel kByLibrary{"cuBLASLt", 0, 0, 0, 0, 0};
+    const std::lock_guard lock(mutex_);
+    SS_TRY(enter());
+    SS_ASSIGN(CuStream on, streamOf(product.stream));
+    auto taken = library_->takes(product);
+    if (!taken) return fail(taken.error().code, fmt::format("device '{}': {}", facts_.name, taken.error().message));
+    if (!*taken) return false;
+    lastKernel_ = kByLibrary.name;
+    begin(on, product.stream, {ActivityKind::kKernel, 0, &kByLibrary});
+    const Status put = library_->run(product, on);
+    end(on);
+    if (!put) return fail(put.error().code, fmt::format("device '{}': {}", facts_.name, put.error().message));
+    return true;
   }
   Result<void*> complaint(Complaints::ErrorOf errorOf) override {
     const std::lock_guard lock(mutex_);
@@ -323,6 +353,30 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   Status check(CuResult result, const std::string& what) {
     if (result == kCuSuccess) return {};
     return failed(result, what);
+  }
+
+  // By the highest rung that can be reached, which is chosen once.
+  void startRecording() {
+    if (recording_) {
+      recording_->start(streams_[0]);
+      return;
+    }
+    const auto cupti = Cupti::load();
+    if (cupti) {
+      recording_ = std::make_unique<CuptiActivity>(**cupti);
+      rung_ = {"activity", ""};
+      if (recording_->start(streams_[0])) return;
+    }
+    recording_ = std::make_unique<EventTimes>(driver_);
+    recording_->start(streams_[0]);
+    rung_ = {"events",
+             cupti ? "CUPTI does not record; it may need rights, or another program uses it" : cupti.error().message};
+  }
+  void begin(CuStream stream, StreamId id, const Recording::Work& work) {
+    if (recording_) recording_->begin(stream, id, work);
+  }
+  void end(CuStream stream) {
+    if (recording_) recording_->end(stream);
   }
 
   // Waits for all streams.
@@ -376,7 +430,10 @@ class CudaDevice final : public Device, public ActivitySource, public gpu::Direc
   Functions functions_;
   Staging staging_;
   Complaints complaints_;
-  EventTimes times_;
+  KernelFacts kernelFacts_;
+  std::unique_ptr<Recording> recording_;  // null until somebody asks for activity
+  Rung rung_;
+  std::unique_ptr<CublasProducts> library_ = std::make_unique<CublasProducts>();
   std::vector<CuStream> streams_;
   std::map<CuAddress, std::int64_t> regions_;  // bytes of every allocation
   std::string lastKernel_;

@@ -59,8 +59,13 @@ enum : int {  // attributes of a device
   kCuMultiprocessors = 16,
   kCuMemoryClockKhz = 36,
   kCuMemoryBusBits = 37,
+  kCuThreadsOfMultiprocessor = 39,
   kCuCapabilityMajor = 75,
   kCuCapabilityMinor = 76,
+};
+enum : int {  // attributes of a function
+  kCuSharedBytes = 1,
+  kCuRegisters = 4,
 };
 inline constexpr unsigned kCuNonBlocking = 1;    // a stream that does not wait for the default one
 inline constexpr unsigned kCuTiming = 0;         // an event that tells when it was reached
@@ -104,6 +109,9 @@ inline constexpr unsigned kCuHostReachable = 3;  // pinned memory: portable, map
   F(eventQuery, cuEventQuery, (CuEvent event))                                                              \
   F(eventSynchronize, cuEventSynchronize, (CuEvent event))                                                  \
   F(eventElapsed, cuEventElapsedTime, (float* milliseconds, CuEvent begin, CuEvent end))                    \
+  F(functionAttribute, cuFuncGetAttribute, (int* value, int attribute, CuFunction function))                \
+  F(blocksOnOne, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                               \
+    (int* blocks, CuFunction function, int threads, std::size_t sharedBytes))                               \
   F(launch, cuLaunchKernel,                                                                                 \
     (CuFunction function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY, \
      unsigned blockZ, unsigned sharedBytes, CuStream stream, void** parameters, void** extra))

@@ -1,16 +1,16 @@
 #include "kernels/cuda_device/event_times.h"
 
-#include <chrono>
+#include <algorithm>
 #include <utility>
 
 namespace stepscope::cuda {
-namespace {
 
-std::int64_t hostNow() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+std::int32_t numberOf(Activity& activity, const ActivityKernel& kernel) {
+  const auto found = std::ranges::find(activity.kernels, kernel);
+  const auto number = static_cast<std::int32_t>(found - activity.kernels.begin());
+  if (found == activity.kernels.end()) activity.kernels.push_back(kernel);
+  return number;
 }
-
-}  // namespace
 
 EventTimes::~EventTimes() {
   for (CuEvent event : events_) driver_.eventDestroy(event);
@@ -35,34 +35,43 @@ bool EventTimes::readClock(CuStream stream, Activity& into) {
   const CuEvent event = nextEvent();
   if (!event) return false;
   if (!origin_) origin_ = event;
-  const std::int64_t before = hostNow();
+  const std::int64_t before = hostClock();
   if (driver_.eventRecord(event, stream) != kCuSuccess || driver_.eventSynchronize(event) != kCuSuccess) return false;
-  const std::int64_t after = hostNow();
+  const std::int64_t after = hostClock();
   bool known = false;
   const std::int64_t device = since(event, known);
   if (known) into.clocks.push_back({device, before + (after - before) / 2});
   return known;
 }
 
-void EventTimes::start(CuStream stream) {
+bool EventTimes::start(CuStream stream) {
   used_ = 0;
   work_.clear();
   activity_ = {};
   origin_ = nullptr;
   open_ = false;
-  on_ = readClock(stream, activity_);
+  return on_ = readClock(stream, activity_);
 }
 
-void EventTimes::begin(CuStream stream, StreamId id) {
+void EventTimes::begin(CuStream stream, StreamId id, const Work& what) {
   open_ = false;
   if (!on_ || activityId == 0) return;
-  Work work{activityId, id, nextEvent(), nextEvent(), false};
+  Timed work{{}, nextEvent(), nextEvent(), false};
+  ActivityRecord& record = work.record;
+  record.id = activityId;
+  record.stream = id;
+  record.kind = what.kind;
+  record.bytes = what.bytes;
+  record.correlation = work_.size() + 1;
+  if (what.kernel) record.kernel = numberOf(activity_, *what.kernel);
   open_ = work.begin && work.end && driver_.eventRecord(work.begin, stream) == kCuSuccess;
+  record.called = hostClock();
   work_.push_back(work);
 }
 
 void EventTimes::end(CuStream stream) {
   if (!std::exchange(open_, false)) return;
+  work_.back().record.returned = hostClock();
   work_.back().ended = driver_.eventRecord(work_.back().end, stream) == kCuSuccess;
 }
 
@@ -70,11 +79,12 @@ Activity EventTimes::take(CuStream stream) {
   if (!on_) return {};
   on_ = false;
   readClock(stream, activity_);
-  for (const Work& work : work_) {
+  for (Timed& work : work_) {
     bool first = false, last = false;
     if (work.ended) {
-      const std::int64_t begin = since(work.begin, first), end = since(work.end, last);
-      if (first && last) activity_.records.push_back({work.id, work.stream, begin, end});
+      work.record.begin = since(work.begin, first);
+      work.record.end = since(work.end, last);
+      if (first && last) activity_.records.push_back(work.record);
     }
     if (!first || !last) ++activity_.lost;
   }

@@ -1,35 +1,31 @@
-// When the GPU did what (kernels/activity.h), by timing events around every kernel, copy and fill: the rung of the ladder
-// that needs no rights and no library beside the driver. Its clock counts from an event that is recorded when recording
-// begins. An event tells times to half a microsecond, and recording two of them takes a few microseconds of the stream.
+// The rung "events": timing events around every kernel, copy and fill. It needs no rights and no library beside the driver.
+// Its clock counts from an event that is recorded when recording begins. An event tells times to half a microsecond, and
+// recording two of them takes a few microseconds of the stream. An error of the driver ends recording: what is missing then
+// counts as lost.
 #pragma once
 
 #include <vector>
 
-#include "kernels/activity.h"
-#include "kernels/cuda_device/driver.h"
+#include "kernels/cuda_device/recording.h"
 
 namespace stepscope::cuda {
 
-// Calls come with the context current. An error of the driver ends recording: what is missing then counts as lost.
-class EventTimes {
+class EventTimes final : public Recording {
  public:
   explicit EventTimes(const Driver& driver) : driver_(driver) {}
-  ~EventTimes();  // the streams have been waited for
+  ~EventTimes() override;
   EventTimes(const EventTimes&) = delete;
   EventTimes& operator=(const EventTimes&) = delete;
 
-  void start(CuStream stream);  // the stream that the clock is read on, which nothing else is on
-  Activity take(CuStream stream);
-  std::int64_t lost() const { return lost_; }
-
-  // Around work that is put on a stream for activityId.
-  void begin(CuStream stream, StreamId id);
-  void end(CuStream stream);
+  bool start(CuStream clock) override;
+  Activity take(CuStream clock) override;
+  std::int64_t lost() const override { return lost_; }
+  void begin(CuStream stream, StreamId id, const Work& work) override;
+  void end(CuStream stream) override;
 
  private:
-  struct Work {
-    std::uint64_t id = 0;
-    StreamId stream = 0;
+  struct Timed {
+    ActivityRecord record;
     CuEvent begin = nullptr, end = nullptr;
     bool ended = false;
   };
@@ -40,7 +36,7 @@ class EventTimes {
   const Driver& driver_;
   std::vector<CuEvent> events_;  // all that were made; those from used_ on are free
   std::size_t used_ = 0;
-  std::vector<Work> work_;
+  std::vector<Timed> work_;
   CuEvent origin_ = nullptr;
   Activity activity_;
   bool on_ = false, open_ = false;  // open_: between begin and end

@@ -21,17 +21,23 @@ class ActivityLog {
 
   // The device's clock now.
   std::int64_t now() const;
-  void add(const ActivityRecord& record);
+  // A record of the kernel, null for copies and fills.
+  void add(ActivityRecord record, const ActivityKernel* kernel);
+  // Of the next call that puts work on a stream.
+  std::uint64_t nextCorrelation() { return ++correlation_; }
 
  private:
   ClockPair pair() const;
 
   const std::int64_t dropEach_, offset_;
   const double rate_;
-  std::uint64_t random_;
+  std::uint64_t random_, correlation_ = 0;
   std::int64_t seen_ = 0, lost_ = 0;
   bool on_ = false;
   Activity activity_;
 };
+
+// What a launch of this shape takes of a multiprocessor of sm_90. The emulator knows no registers, which may allow less.
+double occupancyOf(int threads, std::int64_t sharedBytes);
 
 }  // namespace stepscope::emulated

@@ -37,8 +37,16 @@ struct Command {
   std::function<Status()> work;
   std::shared_ptr<const Records> awaited;
   std::int64_t ticket = 0;
-  std::uint64_t id = 0;  // of the activity; 0: none that is recorded
+  ActivityRecord record;  // what is known of it before it runs; id 0: none that is recorded
 };
+// A record of work that this thread puts on a stream.
+ActivityRecord recordOf(ActivityKind kind, std::int64_t bytes = 0) {
+  ActivityRecord record;
+  record.id = activityId;
+  record.kind = kind;
+  record.bytes = bytes;
+  return record;
+}
 
 class EmulatedDevice final : public Device, public ActivitySource {
  public:
@@ -67,20 +75,22 @@ class EmulatedDevice final : public Device, public ActivitySource {
 
   Status copy(void* to, const void* from, std::int64_t bytes, StreamId stream) override {
     if (bytes == 0) return alive();
-    return put(stream, [=, this]() -> Status {
+    const auto work = [=, this]() -> Status {
       SS_ASSIGN(std::byte* const target, regions_.openOrHost(to, bytes, "copy: target"));
       SS_ASSIGN(const std::byte* const source, regions_.openOrHost(from, bytes, "copy: source"));
       std::memmove(target, source, static_cast<std::size_t>(bytes));
       return {};
-    });
+    };
+    return put(stream, work, recordOf(copyKind(to, from), bytes));
   }
   Status fill(void* to, std::uint8_t value, std::int64_t bytes, StreamId stream) override {
     if (bytes == 0) return alive();
-    return put(stream, [=, this]() -> Status {
+    const auto work = [=, this]() -> Status {
       SS_ASSIGN(std::byte* const target, regions_.openOrHost(to, bytes, "fill: target"));
       std::memset(target, value, static_cast<std::size_t>(bytes));
       return {};
-    });
+    };
+    return put(stream, work, recordOf(ActivityKind::kFill, bytes));
   }
 
   Status needStreams(int count) override {
@@ -92,19 +102,18 @@ class EmulatedDevice final : public Device, public ActivitySource {
   Status record(DeviceEvent& event, StreamId stream) override {
     const auto records = static_cast<Event&>(event).records;
     const std::int64_t ticket = ++records->recorded;
-    return put(
-        stream,
-        [records, ticket]() -> Status {
-          records->reached = std::max(records->reached, ticket);
-          return {};
-        },
-        0);
+    return put(stream,
+               [records, ticket]() -> Status {
+                 records->reached = std::max(records->reached, ticket);
+                 return {};
+               },
+               {});
   }
   Status wait(StreamId stream, const DeviceEvent& event) override {
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
     const auto& records = static_cast<const Event&>(event).records;
-    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded, 0});
+    if (records->reached < records->recorded) queue(stream).push_back({{}, records, records->recorded, {}});
     return {};
   }
   Result<bool> reached(const DeviceEvent& event) const override {
@@ -132,6 +141,7 @@ class EmulatedDevice final : public Device, public ActivitySource {
     return log_.take();
   }
   std::int64_t lostActivity() const override { return log_.lost(); }
+  Rung rung() const override { return {"activity", ""}; }
 
   bool takes(const KernelSpec& spec) const override { return !order_.lacks.contains(spec.op) && cudaTakes(spec); }
 
@@ -153,14 +163,20 @@ class EmulatedDevice final : public Device, public ActivitySource {
       if (order_.loseDevice > 0 && number >= order_.loseDevice)
         return broke(fmt::format("the device is lost since launch {}, as its name orders", order_.loseDevice));
     }
-    return put(stream, [this, shared = std::shared_ptr<Launch>(std::move(launch))]() -> Status {
+    const auto work = [this, shared = std::shared_ptr<Launch>(std::move(launch))]() -> Status {
       for (Memory& operand : shared->operands()) {
         if (operand.count == 0) continue;
         SS_ASSIGN(operand.open, regions_.open(operand.address, operand.count * static_cast<std::int64_t>(operand.size),
                                               fmt::format("kernel '{}': {}", shared->kernel(), operand.name)));
       }
-      return shared->run(fibres_, random(), order_.tracked);
-    });
+      const Status status = shared->run(fibres_, random(), order_.tracked);
+      if (log_.on())
+        ran_ = {shared->kernel(),      shared->blocks(),
+                shared->threads(),     0,
+                shared->sharedBytes(), occupancyOf(shared->threads(), shared->sharedBytes())};
+      return status;
+    };
+    return put(stream, work, recordOf(ActivityKind::kKernel));
   }
 
  private:
@@ -179,15 +195,24 @@ class EmulatedDevice final : public Device, public ActivitySource {
     return tl::make_unexpected(std::move(error));
   }
 
+  ActivityKind copyKind(const void* to, const void* from) {
+    const std::lock_guard lock(mutex_);
+    const bool in = regions_.isOwn(to), out = regions_.isOwn(from);
+    return in == out ? ActivityKind::kCopyWithin : in ? ActivityKind::kCopyIn : ActivityKind::kCopyOut;
+  }
   std::deque<Command>& queue(StreamId stream) { return streams_[static_cast<std::size_t>(stream)]; }
 
-  Status put(StreamId stream, std::function<Status()> work, std::uint64_t id = activityId) {
+  Status put(StreamId stream, std::function<Status()> work, ActivityRecord record) {
+    record.called = hostClock();
     const std::lock_guard lock(mutex_);
     SS_TRY(alive());
     if (static_cast<std::size_t>(stream) >= streams_.size())
       return fail(ErrorCode::kInternal,
                   fmt::format("device '{}': stream {}; expected one of {}", facts_.name, stream, streams_.size()));
-    queue(stream).push_back({std::move(work), nullptr, 0, id});
+    record.stream = stream;
+    if (record.id != 0) record.correlation = log_.nextCorrelation();
+    record.returned = hostClock();
+    queue(stream).push_back({std::move(work), nullptr, 0, record});
     if (!order_.eager) return {};
     runUntil([] { return false; });
     return answer();
@@ -208,8 +233,12 @@ class EmulatedDevice final : public Device, public ActivitySource {
       if (!command.work || broken_) continue;
       const std::int64_t begin = log_.on() ? log_.now() : 0;
       const Status status = command.work();
-      if (command.id != 0 && log_.on())
-        log_.add({command.id, static_cast<StreamId>(&stream - streams_.data()), begin, log_.now()});
+      if (command.record.id != 0 && log_.on()) {
+        ActivityRecord record = command.record;
+        record.begin = begin;
+        record.end = log_.now();
+        log_.add(record, record.kind == ActivityKind::kKernel ? &ran_ : nullptr);
+      }
       if (status) continue;
       if (status.error().code == ErrorCode::kInternal)
         broke(status.error().message);
@@ -240,6 +269,7 @@ class EmulatedDevice final : public Device, public ActivitySource {
   Fibres fibres_;
   std::vector<std::deque<Command>> streams_;
   ActivityLog log_;
+  ActivityKernel ran_;  // the kernel that ran last, while records are made
   std::int64_t allocations_ = 0, launches_ = 0;
   std::optional<Error> broken_, complaint_;
 };

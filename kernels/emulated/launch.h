@@ -59,6 +59,7 @@ class Launch {
   std::deque<Memory>& operands() { return operands_; }
   std::int64_t blocks() const { return blocks_; }
   int threads() const { return threads_; }
+  std::int64_t sharedBytes() const { return sharedBytes_; }  // of the last block that ran
 
   // --- run by the device, once the operands' `open` is set. `tracked`: races and missing values are looked for. Errors:
   // kInternal for a Fault; what the complaint says of an operand.

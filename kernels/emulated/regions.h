@@ -23,6 +23,9 @@ class Regions {
   // The same where the address may be of the host, which it then gives back.
   Result<std::byte*> openOrHost(const void* address, std::int64_t bytes, const std::string& what) const;
 
+  // Whether an allocation holds the address, freed ones included.
+  bool isOwn(const void* address) const { return find(address) != nullptr; }
+
  private:
   struct Region {
     std::byte* open = nullptr;  // null once it is freed

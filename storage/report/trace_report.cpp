@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "storage/report/trace_device.h"
+#include "storage/report/trace_writer.h"
 #include "storage/sqlite.h"
 #include "storage/weights_mark.h"
 
@@ -15,7 +16,6 @@ namespace stepscope::storage {
 namespace {
 
 constexpr std::int64_t kMaxSpans = 400'000;
-constexpr int kProcess = 1;
 constexpr int kStartUpThread = 1000;
 
 // Whether row 1 + n of the spans is stream n of a device (engine/exec/device_times.h).
@@ -23,49 +23,6 @@ bool hasStreams(const ReportData& data) {
   const std::string& device = data.run.device;
   return device != "cpu" && !device.starts_with("mirror");
 }
-
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-class TraceWriter {
- public:
-  explicit TraceWriter(std::int64_t base) : base_(base) {}
-
-  void event(const std::string& body) {
-    text_ += first_ ? "\n  {" : ",\n  {";
-    first_ = false;
-    text_ += body;
-    text_ += '}';
-  }
-  void complete(const std::string& category, const std::string& name, int thread, std::int64_t begin, std::int64_t ns,
-                const std::string& arguments) {
-    event(fmt::format(R"("ph": "X", "cat": "{}", "name": {}, "pid": {}, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}})",
-                      category, quoted(name), kProcess, thread, at(begin), micro(ns), arguments));
-  }
-  void flow(char kind, std::int64_t id, int thread, std::int64_t time) {
-    event(fmt::format(R"("ph": "{}", "cat": "fwdbwd", "name": "fwdbwd", "id": {}, "pid": {}, "tid": {}, "ts": {}{})", kind,
-                      id, kProcess, thread, at(time), kind == 'f' ? R"(, "bp": "e")" : ""));
-  }
-  void counter(const std::string& name, const std::string& key, std::int64_t time, double value) {
-    if (!std::isfinite(value)) return;
-    event(fmt::format(R"("ph": "C", "cat": "counter", "name": "{}", "pid": {}, "tid": 0, "ts": {}, "args": {{"{}": {}}})",
-                      name, kProcess, at(time), key, value));
-  }
-  void metadata(const std::string& what, int thread, const std::string& arguments) {
-    event(fmt::format(R"("ph": "M", "name": "{}", "pid": {}, "tid": {}, "ts": 0, "args": {{{}}})", what, kProcess, thread,
-                      arguments));
-  }
-  std::string take() { return std::move(text_); }
-
- private:
-  static std::string micro(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-  std::string at(std::int64_t ns) const { return micro(std::max<std::int64_t>(0, ns - base_)); }
-
-  std::int64_t base_;
-  std::string text_;
-  bool first_ = true;
-};
 
 // Where to draw the arrow of a backward operator from: forward node of each node of the newest graph.
 Result<std::unordered_map<int, int>> readForwardNodes(const Project& project, std::int64_t run) {
@@ -117,7 +74,7 @@ class StepTracer {
              TraceWriter& trace)
       : data_(data), forward_(forward), operands_(operands), trace_(trace) {}
 
-  void write(const StepRow& step, const std::vector<Span>& spans) {
+  void write(const StepRow& step, const std::vector<Span>& spans, const snapshot::DeviceWork& work) {
     trace_.complete("user_annotation", fmt::format("ProfilerStep#{}", step.step), 1, step.beginNs, step.ns,
                     fmt::format(R"("step": {}, "samples": {}, "tokens": {})", step.step, step.samples, step.tokens));
     if (step.loss) trace_.counter("loss", "loss", step.beginNs + step.ns, *step.loss);
@@ -126,9 +83,10 @@ class StepTracer {
     const bool known = !data_.timing.instructions.empty() && step.plan == data_.timing.instructions.front().plan;
     writePhases(spans, known);
     std::unordered_map<int, const Span*> firstOf;
+    const DeviceTracer device(work, correlation_, trace_);
     for (const Span& span : spans) {
       const int forwardNode = forwardOf(span);
-      writeSpan(span, known ? find(span) : nullptr, forwardNode);
+      writeSpan(span, known ? find(span) : nullptr, forwardNode, device);
       if (forwardNode >= 0 && firstOf.contains(forwardNode)) writeArrow(*firstOf[forwardNode], span);
       if (forwardNode < 0) firstOf.try_emplace(span.node, &span);
     }
@@ -168,7 +126,7 @@ class StepTracer {
     close();
   }
 
-  void writeSpan(const Span& span, const InstructionTime* row, int forwardNode) {
+  void writeSpan(const Span& span, const InstructionTime* row, int forwardNode, const DeviceTracer& device) {
     ++eventIndex_;
     std::string arguments = fmt::format(R"("External id": {}, "Ev Idx": {}, "instruction": {}, "node": {})", eventIndex_,
                                         eventIndex_, span.instruction, span.node);
@@ -182,9 +140,15 @@ class StepTracer {
     if (row && static_cast<std::size_t>(span.instruction) < operands_.size())
       arguments += operands_[static_cast<std::size_t>(span.instruction)];
     const bool onStream = span.thread > 0 && hasStreams(data_);
-    if (onStream)
-      arguments += fmt::format(R"(, "device": 0, "stream": {}, "correlation": {})", span.thread - 1, eventIndex_);
     const std::string name = row ? row->op : fmt::format("instruction {}", span.instruction);
+    if (onStream && device.has(span.instruction)) {
+      const auto [called, returned] = device.calls(span.instruction);
+      if (called > 0) trace_.complete("cpu_op", name, 1, called, returned - called, arguments);
+      device.write(span.instruction, row ? row->op : name, eventIndex_);
+      return;
+    }
+    if (onStream)
+      arguments += fmt::format(R"(, "device": 0, "stream": {}, "correlation": {})", span.thread - 1, ++correlation_);
     // As Kineto writes what ran on a GPU: a kernel by its name, a copy by its direction.
     if (onStream && row && row->implementation == "copy")
       trace_.complete("gpu_memcpy", row->label.ends_with("to host") ? "Memcpy DtoH" : "Memcpy HtoD", span.thread + 1,
@@ -198,15 +162,15 @@ class StepTracer {
 
   void writeArrow(const Span& from, const Span& to) {
     ++flowId_;
-    trace_.flow('s', flowId_, from.thread + 1, from.beginNs);
-    trace_.flow('f', flowId_, to.thread + 1, to.beginNs);
+    trace_.flow('s', "fwdbwd", flowId_, from.thread + 1, from.beginNs);
+    trace_.flow('f', "fwdbwd", flowId_, to.thread + 1, to.beginNs);
   }
 
   const ReportData& data_;
   const std::unordered_map<int, int>& forward_;
   const std::vector<std::string>& operands_;  // by instruction
   TraceWriter& trace_;
-  std::int64_t eventIndex_ = 0, flowId_ = 0;
+  std::int64_t eventIndex_ = 0, flowId_ = 0, correlation_ = 0;
 };
 
 }  // namespace
@@ -229,7 +193,8 @@ Result<std::string> traceReport(const Project& project, const ReportData& data) 
   for (std::size_t i = first; i < steps.size(); ++i) {
     SS_STORE_ASSIGN(const std::vector<Span> spans, readSpans(project, steps[i].id));
     for (const Span& span : spans) threads = std::max(threads, std::min(span.thread, 998) + 1);
-    tracer.write(steps[i], spans);
+    SS_STORE_ASSIGN(const snapshot::DeviceWork work, readDeviceWork(project, steps[i].id));
+    tracer.write(steps[i], spans, work);
   }
   trace.metadata("process_name", 0, fmt::format(R"("name": {})", quoted("stepscope " + data.model)));
   if (const std::string mark = weightsMark(data.run.weights); !mark.empty())

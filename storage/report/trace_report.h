@@ -4,7 +4,8 @@
 // ts and dur are microseconds with three decimals, relative to baseTimeNanoseconds. Process 1 is the worker; thread 1 holds
 // the instructions of thread 0 of the plan, nested in their phase and in "ProfilerStep#N"; thread 1000 is start-up. cpu_op
 // events carry "External id", "Ev Idx", node, module and kernel; backward operators carry "Sequence number" and "Fwd thread
-// id" of their forward operator and a `fwdbwd` flow. Counters: loss, memory. At most 400,000 instruction spans: the newest
+// id" of their forward operator and a `fwdbwd` flow. On a device the calls that put work on streams and the work itself are
+// events too (trace_device.h). Counters: loss, memory. At most 400,000 instruction spans: the newest
 // steps; the number of steps left out is in "otherData".
 #pragma once
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One case of the corpus in a low precision, through its own check.py.
 
-    corpus_low_test.py STEPSCOPE CORPUS_FOLDER CASE bf16|fp16
+    corpus_low_test.py STEPSCOPE CORPUS_FOLDER CASE bf16|fp16 [DEVICE]
 
 The resnet is judged by PyTorch instead (corpus_low.json, written by make_corpus_low.py): no computation with low weights reaches
 the bounds of check.py there, float64 with rounded weights included. Ours may be twice as far from the golden as the farthest of
@@ -47,16 +47,17 @@ def judge(golden, case, grads, losses):
     return {"first_loss": off[0], "worst_loss": max(off), "cosine": cosine, "norms": norms}
 
 
-def compare_with_autocast(stepscope, folder, precision):
+def compare_with_autocast(stepscope, folder, precision, device):
     here = pathlib.Path(__file__).parent
     check = load_check(folder.parent)
     known = json.loads((here / "corpus_low.json").read_text())
     case, golden = json.loads((folder / "case.json").read_text()), check.load_safetensors(folder / "golden.safetensors")
     with tempfile.TemporaryDirectory() as out:
         out = pathlib.Path(out)
-        check.run(stepscope, case, folder, ["--precision", precision], 1, out)
+        extra = ["--precision", precision, "--device", device]
+        check.run(stepscope, case, folder, extra, 1, out)
         grads = {name: g.copy() for name, g in check.load_safetensors(out / "grads.safetensors").items()}
-        losses = check.run(stepscope, case, folder, ["--precision", precision], case["steps"], out)
+        losses = check.run(stepscope, case, folder, extra, case["steps"], out)
     ours = judge(golden, case, grads, losses)
     floor, problems = known["floor"][precision], []
     if all(distance(name, floor[name]) <= distance(name, bound) for name, bound in BOUNDS.items()):
@@ -74,9 +75,10 @@ def compare_with_autocast(stepscope, folder, precision):
 
 
 def main():
-    if len(sys.argv) != 5:
+    if len(sys.argv) not in (5, 6):
         sys.exit(__doc__)
     stepscope, folder, precision = sys.argv[1], pathlib.Path(sys.argv[2]) / sys.argv[3], sys.argv[4]
+    device = sys.argv[5] if len(sys.argv) > 5 else "cpu"
     if not (folder.parent / "check.py").is_file() or not (folder / "case.json").is_file():
         print(f"skipped: no case {folder}; set STEPSCOPE_SHARED to the folder that holds corpus/ and configure again")
         return SKIPPED
@@ -84,8 +86,9 @@ def main():
         print("skipped: this Python has no numpy, which check.py needs")
         return SKIPPED
     if folder.name == "resnet":
-        return compare_with_autocast(stepscope, folder, precision)
-    command = [sys.executable, str(folder.parent / "check.py"), "--stepscope", stepscope, "--precision", precision, str(folder)]
+        return compare_with_autocast(stepscope, folder, precision, device)
+    command = [sys.executable, str(folder.parent / "check.py"), "--stepscope", stepscope, "--precision", precision, "--device", device]
+    command.append(str(folder))
     return subprocess.run(command, check=False).returncode
 
 

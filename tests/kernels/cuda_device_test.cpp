@@ -93,13 +93,27 @@ TEST(CudaDevice, TellsWhenItDidWhat) {
       EXPECT_EQ(record.id, 7u);
       EXPECT_EQ(record.stream, 0);
       EXPECT_LE(record.begin, record.end);
+      EXPECT_EQ(record.correlation, i + 1);
+      EXPECT_LE(record.called, record.returned);
+      EXPECT_LE(activity.clocks[0].host, record.called);
       EXPECT_LE(record.end, activity.clocks[1].device);
       if (i > 0) EXPECT_LE(activity.records[i - 1].end, record.begin);
     }
+    EXPECT_EQ(activity.records[0].kind, ActivityKind::kCopyIn);
+    EXPECT_EQ(activity.records[1].kind, ActivityKind::kFill);
+    EXPECT_EQ(activity.records[2].kind, ActivityKind::kKernel);
+    EXPECT_EQ(activity.records[3].kind, ActivityKind::kCopyOut);
+    EXPECT_EQ(activity.records[3].bytes, 1200);
+    ASSERT_EQ(activity.kernels.size(), 1u);
+    EXPECT_EQ(activity.records[2].kernel, 0);
+    EXPECT_EQ(activity.kernels[0], (ActivityKernel{"elementwise", activity.kernels[0].blocks, 256, 40, 512, 0.5}));
+    EXPECT_GE(activity.kernels[0].blocks, 1);
     ASSERT_TRUE(runOn(*device, **kernel, spec, inputs).has_value());
     EXPECT_TRUE(source->takeActivity().records.empty());
   }
   EXPECT_EQ(source->lostActivity(), 0);
+  EXPECT_EQ(source->rung().name, "events");
+  EXPECT_NE(source->rung().reason.find("CUPTI"), std::string::npos) << source->rung().reason;
 }
 
 // More bytes than all pinned pieces hold, and a last piece that is not full.

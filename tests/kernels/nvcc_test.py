@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What can be said of the kernels of kernels/cuda without a GPU: nvcc compiles every file without a warning, no kernel spills
 registers, each fills at least half of a multiprocessor at the shape of its launches or has a reason not to, those that memory
-bounds move 16 bytes at once, and the GPU code has every kernel that the host launches, under a name by which it is found.
+bounds move 16 bytes at once, and the GPU code has every kernel that the host launches, under a name by which it is found. Our own
+declarations of the toolkit's interfaces (toolkit_declarations.cu) are the toolkit's.
 
     nvcc_test.py SOURCE_FOLDER FAKE_DRIVER [--all]
 
@@ -162,6 +163,12 @@ def main():
             for problem in problems:
                 print("  " + problem)
             failures += len(problems)
+        file = root / "tests" / "kernels" / "toolkit_declarations.cu"
+        command = [nvcc, "-std=c++20", f"-I{root}", "-c", "-o", str(pathlib.Path(folder) / "declarations.o"), str(file)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{file.name}: declarations that differ from the toolkit's:\n{(done.stdout + done.stderr)[-2000:]}")
+            failures += 1
     wanted = launched(sys.argv[2])
     for name in sorted(wanted - compiled):
         print(f"the host launches {name}, which no GPU code has")

@@ -96,11 +96,14 @@ std::vector<std::string> columns(const std::filesystem::path& path) {
 void makeVersion(const std::filesystem::path& path, int version) {
   testing::recordSample(path, {1, 5});
   const Connection connection = Connection::open(path.string(), Connection::Mode::kWrite).value();
-  ASSERT_TRUE(connection.execute("DROP TABLE ledger; DROP TABLE ledger_advice; PRAGMA user_version = 7"));
+  ASSERT_TRUE(connection.execute("DROP TABLE device_work; DROP TABLE device_kernels; PRAGMA user_version = 8"));
+  if (version < 8) {
+    ASSERT_TRUE(connection.execute("DROP TABLE ledger; DROP TABLE ledger_advice; PRAGMA user_version = 7"));
+  }
   // What told of a stop before steps did.
   ASSERT_TRUE(connection.execute("INSERT INTO alerts VALUES (NULL, 1, 'info', 'stopped', 'stopped once', -1, -1, 2, 7)"));
   ASSERT_TRUE(connection.execute("UPDATE steps SET stopped_in = 1 WHERE step = 2"));
-  if (version == 7) return;
+  if (version >= 7) return;
   ASSERT_TRUE(connection.execute("DROP TABLE trials; PRAGMA user_version = 6"));
   if (version == 6) return;
   ASSERT_TRUE(
@@ -175,7 +178,7 @@ TEST_P(MigrationFrom, FileOpensForReadingAndForWriting) {
   EXPECT_EQ(readTiming(*project, 1)->kind.speed(), "recorded");
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7));
+INSTANTIATE_TEST_SUITE_P(Versions, MigrationFrom, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
 
 // Every version from 1 has a migration on its way to the present one.
 TEST(Migration, ListIsComplete) {

@@ -39,6 +39,27 @@ TEST_P(CudaModel, TrainsToTheBitsOfTheEmulatedDevice) {
 INSTANTIATE_TEST_SUITE_P(Models, CudaModel, ::testing::ValuesIn(someModels()),
                          [](const auto& info) { return info.param.name; });
 
+// Products by the fake cuBLASLt, in float32 and as bfloat16: the losses of our own tiles, but for the last bits.
+TEST(CudaSession, TrainsWithTheProductsOfALibrary) {
+  setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);
+  ASSERT_TRUE(useFakeGpu());
+  for (const auto& [precision, tolerance] : {std::pair("fp32", 1e-5), std::pair("bf16", 1e-2)}) {
+    auto library = openSession(testing::digits(), {{"device", "cuda:00000"}, {"precision", precision}}),
+         tiles = openSession(testing::digits(), {{"device", "emulated"}, {"precision", precision}});
+    ASSERT_TRUE(library && tiles);
+    for (int step = 0; step < 3; ++step) {
+      const auto a = library->step(), b = tiles->step();
+      ASSERT_TRUE(a && b) << (a ? b : a).error().message;
+      EXPECT_NEAR(a->loss(), b->loss(), tolerance * b->loss()) << precision;
+    }
+  }
+  void* const found = dlopen(SS_FAKE_CUBLAS, RTLD_NOW | RTLD_NOLOAD);
+  const auto products = found ? reinterpret_cast<std::int64_t (*)()>(dlsym(found, "fakeCublasProducts")) : nullptr;
+  ASSERT_NE(products, nullptr);
+  EXPECT_GE(products(), 12);  // in both types
+  setenv("STEPSCOPE_CUBLASLT", "off", 1);
+}
+
 // A device keeps its name and its error until the program ends: each fault has a name of its own for the same GPU.
 TEST(CudaSession, AFaultEndsTheStepWithATypedError) {
   const TestModel model = testing::digits();

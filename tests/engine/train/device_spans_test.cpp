@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "kernels/activity.h"
@@ -58,6 +59,45 @@ TEST(DeviceSpans, AreTheTimesOfTheDeviceWhateverItsClock) {
     EXPECT_EQ(times.overlapping, 0) << device << ": the emulator runs one kernel at a time";
     EXPECT_GT(times.device, 0) << device;
   }
+}
+
+// Each kernel, copy and fill with the call that asked for it, by the clock of the host.
+TEST(DeviceSpans, ComeWithTheCallsAndWhatKernelsTake) {
+  auto session = openSession(testing::digits(), {{"device", "emulated:seed=25"}, {"record", "instructions"}});
+  ASSERT_TRUE(session && session->step());
+  const auto step = session->step();
+  ASSERT_TRUE(step.has_value());
+  const snapshot::DeviceWork& work = step->device();
+  EXPECT_EQ(work.rung(), "activity");
+  EXPECT_EQ(work.lost(), 0);
+  const auto plan = session->planSnapshot();
+  std::map<snapshot::DeviceRecord::Kind, int> kinds;
+  std::int64_t before = 0;
+  for (const auto& record : work.records()) {
+    ++kinds[record.kind()];
+    EXPECT_LE(before, record.called_ns()) << "in the order of the calls";
+    before = record.called_ns();
+    EXPECT_LE(record.called_ns(), record.returned_ns());
+    EXPECT_LE(record.returned_ns(), record.begin_ns() + 50'000) << "a kernel ran before it was asked for";
+    EXPECT_LE(record.begin_ns(), record.end_ns());
+    const auto& instruction = plan->instructions(record.instruction());
+    EXPECT_EQ(record.stream(), instruction.stream());
+    if (record.kind() != snapshot::DeviceRecord::KERNEL) {
+      EXPECT_GT(record.bytes(), 0);
+      continue;
+    }
+    ASSERT_GE(record.kernel(), 0);
+    ASSERT_LT(record.kernel(), work.kernels_size());
+    const auto& kernel = work.kernels(record.kernel());
+    EXPECT_FALSE(kernel.name().empty());
+    EXPECT_GT(kernel.blocks(), 0);
+    EXPECT_GT(kernel.threads(), 0);
+    EXPECT_GT(kernel.occupancy(), 0);
+    EXPECT_LE(kernel.occupancy(), 1);
+  }
+  EXPECT_GT(kinds[snapshot::DeviceRecord::KERNEL], 10);
+  EXPECT_GT(kinds[snapshot::DeviceRecord::COPY_IN], 0);
+  EXPECT_GT(kinds[snapshot::DeviceRecord::COPY_OUT], 0);
 }
 
 TEST(DeviceSpans, CountTheRecordsThatWereLost) {

@@ -45,14 +45,15 @@ CuResult withGpu(F&& f) {
 }
 
 // A copy that runs when the stream comes to it.
-CuResult copyLater(CuStream stream, void* to, const void* from, std::size_t bytes, bool valid) {
+CuResult copyLater(CuStream stream, void* to, const void* from, std::size_t bytes, bool valid, fake::Seen kind) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
     if (!valid) return kInvalidValue;
-    gpu.put(stream, [&gpu, to, from, bytes]() -> CuResult {
+    const auto work = [&gpu, to, from, bytes]() -> CuResult {
       const fake::Memory::Opened opened(gpu.memory);
       std::memmove(to, from, bytes);
       return kCuSuccess;
-    });
+    };
+    gpu.put(stream, work, {kind, bytes});
     return kCuSuccess;
   });
 }
@@ -66,6 +67,25 @@ extern "C" {
 // For tests: calls each(name, data) for the kernels that there are.
 void fakeGpuKernels(void (*each)(const char* name, void* data), void* data) {
   for (const auto& [name, kernel] : stepscope::gpu::fakeKernels()) each(name.c_str(), data);
+}
+
+/// For the fake CUPTI.
+void fakeGpuObserve(const fake::Observer* observer) {
+  const std::lock_guard lock(fake::gpu().mutex);
+  fake::gpu().observer = observer;
+}
+
+/// For the fake libraries.
+CuResult fakeGpuPut(CuStream stream, void (*work)(void* data), void* data, const char* name) {
+  return withGpu([&](fake::Gpu& gpu) -> CuResult {
+    const auto run = [&gpu, work, data]() -> CuResult {
+      const fake::Memory::Opened opened(gpu.memory);
+      work(data);
+      return kCuSuccess;
+    };
+    gpu.put(stream, run, {fake::Seen::kKernel, 0, 1, 256, name});
+    return kCuSuccess;
+  });
 }
 
 CuResult cuInit(unsigned) {
@@ -118,6 +138,7 @@ CuResult cuDeviceGetAttribute(int* value, int attribute, CuDevice) {
     case kCuClockKhz: *value = 1980000; break;
     case kCuMemoryClockKhz: *value = 3201000; break;
     case kCuMemoryBusBits: *value = 6144; break;
+    case kCuThreadsOfMultiprocessor: *value = 2048; break;
     default: return kInvalidValue;
   }
   return kCuSuccess;
@@ -167,6 +188,17 @@ CuResult cuLaunchKernel(CuFunction function, unsigned gridX, unsigned gridY, uns
   });
 }
 
+CuResult cuFuncGetAttribute(int* value, int attribute, CuFunction function) {
+  if (!function) return kInvalidValue;
+  *value = attribute == kCuRegisters ? 40 : attribute == kCuSharedBytes ? 512 : 0;
+  return kCuSuccess;
+}
+CuResult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CuFunction function, int threads, std::size_t) {
+  if (!function || threads <= 0) return kInvalidValue;
+  *blocks = std::min(32, 1024 / threads);  // half of the threads
+  return kCuSuccess;
+}
+
 CuResult cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
     *total = gpu.memory.total();
@@ -202,23 +234,26 @@ CuResult cuMemFreeHost(void* address) {
 }
 
 CuResult cuMemcpyHtoDAsync_v2(CuAddress to, const void* from, std::size_t bytes, CuStream stream) {
-  return copyLater(stream, reinterpret_cast<void*>(to), from, bytes, onGpu(to, bytes) && isPinned(from, bytes));
+  return copyLater(stream, reinterpret_cast<void*>(to), from, bytes, onGpu(to, bytes) && isPinned(from, bytes),
+                   fake::Seen::kCopyIn);
 }
 CuResult cuMemcpyDtoHAsync_v2(void* to, CuAddress from, std::size_t bytes, CuStream stream) {
-  return copyLater(stream, to, reinterpret_cast<const void*>(from), bytes, onGpu(from, bytes) && isPinned(to, bytes));
+  return copyLater(stream, to, reinterpret_cast<const void*>(from), bytes, onGpu(from, bytes) && isPinned(to, bytes),
+                   fake::Seen::kCopyOut);
 }
 CuResult cuMemcpyDtoDAsync_v2(CuAddress to, CuAddress from, std::size_t bytes, CuStream stream) {
   return copyLater(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes,
-                   onGpu(to, bytes) && onGpu(from, bytes));
+                   onGpu(to, bytes) && onGpu(from, bytes), fake::Seen::kCopyWithin);
 }
 CuResult cuMemsetD8Async(CuAddress to, unsigned char value, std::size_t bytes, CuStream stream) {
   return withGpu([&](fake::Gpu& gpu) -> CuResult {
     if (!onGpu(to, bytes)) return kInvalidValue;
-    gpu.put(stream, [&gpu, to, value, bytes]() -> CuResult {
+    const auto work = [&gpu, to, value, bytes]() -> CuResult {
       const fake::Memory::Opened opened(gpu.memory);
       std::memset(reinterpret_cast<void*>(to), value, bytes);
       return kCuSuccess;
-    });
+    };
+    gpu.put(stream, work, {fake::Seen::kFill, bytes});
     return kCuSuccess;
   });
 }

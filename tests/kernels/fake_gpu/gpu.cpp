@@ -74,6 +74,21 @@ void Gpu::put(CuStreamState* stream, std::function<CuResult()> work) {
   stream->commands.push_back({std::move(work), nullptr, 0});
 }
 
+void Gpu::put(CuStreamState* stream, std::function<CuResult()> work, const Work& seen) {
+  if (!observer) return put(stream, std::move(work));
+  const auto now = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  const std::uint32_t correlation = ++correlation_;
+  observer->called(correlation);
+  put(stream, [this, now, seen, correlation, work = std::move(work)]() -> CuResult {
+    const std::int64_t begin = now();
+    const CuResult result = work();
+    if (observer) observer->ran(correlation, seen, begin, now());
+    return result;
+  });
+}
+
 void Gpu::wait(CuStreamState* stream, const CuEventState& event) {
   if (event.records->reached < event.records->recorded)
     stream->commands.push_back({{}, event.records, event.records->recorded});
@@ -100,15 +115,16 @@ CuResult Gpu::launch(const CuFunctionState& function, std::int64_t blocks, int t
   const std::int64_t number = ++launches_;
   if (orders_.loseDevice > 0 && number >= orders_.loseDevice) return stays_ = kCuDeviceUnavailable;
   auto call = function.kernel(parameters);  // as a driver does, it keeps the bytes
-  put(stream,
-      [this, &function, blocks, threads, call = std::move(call), fails = number == orders_.failLaunch]() -> CuResult {
-        if (fails) return kCuIllegalAddress;
-        const Memory::Opened opened(memory);
-        emulated::Launch launch;
-        launch.rename(function.name);
-        launch.prepare(blocks, threads, call);
-        return launch.run(fibres_, random(), false) ? kCuSuccess : kCuLaunchFailed;
-      });
+  const auto work = [this, &function, blocks, threads, call = std::move(call),
+                     fails = number == orders_.failLaunch]() -> CuResult {
+    if (fails) return kCuIllegalAddress;
+    const Memory::Opened opened(memory);
+    emulated::Launch launch;
+    launch.rename(function.name);
+    launch.prepare(blocks, threads, call);
+    return launch.run(fibres_, random(), false) ? kCuSuccess : kCuLaunchFailed;
+  };
+  put(stream, work, {Seen::kKernel, 0, blocks, threads, function.name.c_str()});
   return kCuSuccess;
 }
 

@@ -23,6 +23,7 @@
 #include "kernels/emulated/fibres.h"
 #include "tests/kernels/fake_gpu/body.h"
 #include "tests/kernels/fake_gpu/memory.h"
+#include "tests/kernels/fake_gpu/observer.h"
 
 // What the driver's handles point at.
 struct stepscope::cuda::CuEventState {
@@ -68,6 +69,9 @@ class Gpu {
   cuda::CuStreamState* addStream();
   void removeStream(cuda::CuStreamState* stream);
   void put(cuda::CuStreamState* stream, std::function<CuResult()> work);
+  /// The same for work that an observer is told of.
+  void put(cuda::CuStreamState* stream, std::function<CuResult()> work, const Work& seen);
+  const Observer* observer = nullptr;
   void wait(cuda::CuStreamState* stream, const cuda::CuEventState& event);
   /// Runs streams until `done` or until none can go on; answers the error that stays.
   CuResult runUntil(const std::function<bool()>& done);
@@ -81,6 +85,7 @@ class Gpu {
   emulated::Fibres fibres_;
   std::uint64_t random_ = 1;
   std::int64_t allocations_ = 0, launches_ = 0;
+  std::uint32_t correlation_ = 0;
   CuResult stays_ = cuda::kCuSuccess;
 };
 

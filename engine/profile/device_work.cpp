@@ -1,0 +1,35 @@
+#include "engine/profile/device_work.h"
+
+namespace stepscope {
+
+snapshot::DeviceWork workOf(const Activity& activity, const ActivitySource::Rung& rung) {
+  snapshot::DeviceWork work;
+  work.set_rung(rung.name);
+  work.set_rung_reason(rung.reason);
+  work.set_lost(activity.lost);
+  for (const ActivityKernel& kernel : activity.kernels) {
+    auto& out = *work.add_kernels();
+    out.set_name(kernel.name);
+    out.set_blocks(kernel.blocks);
+    out.set_threads(kernel.threads);
+    out.set_registers(kernel.registers);
+    out.set_shared_bytes(kernel.sharedBytes);
+    out.set_occupancy(kernel.occupancy);
+  }
+  for (const ActivityRecord& record : activity.records) {
+    if (record.id == 0) continue;
+    auto& out = *work.add_records();
+    out.set_kind(static_cast<snapshot::DeviceRecord::Kind>(record.kind));
+    out.set_instruction(static_cast<std::int32_t>(record.id) - 1);
+    out.set_stream(static_cast<std::int32_t>(record.stream));
+    out.set_kernel(record.kernel);
+    out.set_called_ns(record.called);
+    out.set_returned_ns(record.returned);
+    out.set_begin_ns(record.begin);
+    out.set_end_ns(record.end);
+    out.set_bytes(record.bytes);
+  }
+  return work;
+}
+
+}  // namespace stepscope

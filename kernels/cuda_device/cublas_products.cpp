@@ -1,0 +1,146 @@
+#include "kernels/cuda_device/cublas_products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace stepscope::cuda {
+namespace {
+
+constexpr std::uintptr_t kAlignment = 16;
+
+Status check(LtStatus status, const char* what) {
+  if (status == 0) return {};
+  return fail(ErrorCode::kInternal, fmt::format("cuBLASLt: {}: status {}", what, status));
+}
+
+int typeOf(DType dtype) { return dtype == DType::kF16 ? kLtF16 : dtype == DType::kBF16 ? kLtBF16 : kLtF32; }
+
+// The library chooses by alignment too: operands that begin elsewhere are another case.
+bool isAligned(const LibraryProduct& p) {
+  std::uintptr_t all = 0;
+  for (const void* place : {p.a, p.b, p.addend, p.bias, static_cast<const void*>(p.y)})
+    all |= reinterpret_cast<std::uintptr_t>(place);
+  return all % kAlignment == 0;
+}
+
+std::vector<std::int64_t> keyOf(const LibraryProduct& p) {
+  return {static_cast<std::int64_t>(p.dtype),
+          p.m,
+          p.n,
+          p.k,
+          p.aRow,
+          p.aColumn,
+          p.bRow,
+          p.bColumn,
+          p.yRow,
+          p.yColumn,
+          p.batches,
+          p.aBatch,
+          p.bBatch,
+          p.yBatch,
+          p.bias ? 1 : 0,
+          p.relu ? 1 : 0};
+}
+
+// A matrix as the library sees it: column-major, rows × columns, possibly to be transposed.
+struct Stored {
+  std::int64_t rows = 0, columns = 0, leading = 0;
+  bool transposed = false;
+};
+Stored stored(std::int64_t rows, std::int64_t columns, std::int64_t rowStride, std::int64_t columnStride) {
+  if (rowStride == 1 && columnStride >= rows) return {rows, columns, columnStride, false};
+  return {columns, rows, rowStride, true};
+}
+
+}  // namespace
+
+CublasProducts::~CublasProducts() {
+  for (auto& [key, one] : known_) {
+    for (LtLayout layout : {one.first, one.second, one.result})
+      if (layout) library_->layoutDestroy(layout);
+    if (one.matmul) library_->matmulDestroy(one.matmul);
+  }
+  if (handle_) library_->destroy(handle_);
+}
+
+Status CublasProducts::make(const LibraryProduct& p, Prepared& made) {
+  const CublasLt& lt = *library_;
+  const int type = typeOf(p.dtype);
+  SS_TRY(check(lt.matmulCreate(&made.matmul, kLtComputeF32, kLtF32), "a product"));
+  const auto layout = [&](LtLayout* into, const Stored& s, std::int64_t batch) -> Status {
+    SS_TRY(check(
+        lt.layoutCreate(into, type, static_cast<std::uint64_t>(s.rows), static_cast<std::uint64_t>(s.columns), s.leading),
+        "a layout"));
+    const auto count = static_cast<std::int32_t>(p.batches);
+    SS_TRY(check(lt.layoutSet(*into, kLtBatchCount, &count, sizeof(count)), "the number of batches"));
+    return check(lt.layoutSet(*into, kLtBatchStride, &batch, sizeof(batch)), "the distance of batches");
+  };
+  // Of y where its columns lie together, else of the transpose of y, whose columns are the rows of y.
+  const bool columns = p.yColumn != 1 || p.yRow < p.n;
+  const Stored left = columns ? stored(p.m, p.k, p.aRow, p.aColumn) : stored(p.n, p.k, p.bColumn, p.bRow);
+  const Stored right = columns ? stored(p.k, p.n, p.bRow, p.bColumn) : stored(p.k, p.m, p.aColumn, p.aRow);
+  const Stored result = columns ? Stored{p.m, p.n, p.yColumn, false} : Stored{p.n, p.m, p.yRow, false};
+  made.transposedResult = !columns;
+  SS_TRY(layout(&made.first, left, columns ? p.aBatch : p.bBatch));
+  SS_TRY(layout(&made.second, right, columns ? p.bBatch : p.aBatch));
+  SS_TRY(layout(&made.result, result, p.yBatch));
+  const std::int32_t transA = left.transposed ? kLtTransposed : kLtPlain,
+                     transB = right.transposed ? kLtTransposed : kLtPlain;
+  SS_TRY(check(lt.matmulSet(made.matmul, kLtTransA, &transA, sizeof(transA)), "a transposition"));
+  SS_TRY(check(lt.matmulSet(made.matmul, kLtTransB, &transB, sizeof(transB)), "a transposition"));
+  const std::uint32_t bits = (p.relu ? kLtRelu : 0U) | (p.bias ? kLtBias : 0U), epilogue = bits == 0 ? kLtDefault : bits;
+  SS_TRY(check(lt.matmulSet(made.matmul, kLtEpilogue, &epilogue, sizeof(epilogue)), "what follows the product"));
+  if (p.bias) SS_TRY(check(lt.matmulSet(made.matmul, kLtBiasPointer, &p.bias, sizeof(p.bias)), "the bias"));
+  LtPreference preference = nullptr;
+  SS_TRY(check(lt.preferenceCreate(&preference), "a preference"));
+  const std::uint64_t workspace = 0;
+  Status asked = check(lt.preferenceSet(preference, kLtWorkspaceBytes, &workspace, sizeof(workspace)), "the workspace");
+  const std::uint32_t alignment = kAlignment;
+  for (const int which : {kLtAlignmentA, kLtAlignmentB, kLtAlignmentC, kLtAlignmentD})
+    if (asked) asked = check(lt.preferenceSet(preference, which, &alignment, sizeof(alignment)), "the alignment");
+  int found = 0;
+  // No algorithm is an answer, not an error.
+  if (asked)
+    made.possible = lt.heuristic(handle_, made.matmul, made.first, made.second, made.result, made.result, preference, 1,
+                                 &made.heuristic, &found) == 0 &&
+                    found == 1 && made.heuristic.state == 0 && made.heuristic.workspaceBytes == 0;
+  lt.preferenceDestroy(preference);
+  return asked;
+}
+
+Result<CublasProducts::Prepared*> CublasProducts::prepared(const LibraryProduct& product) {
+  const auto [place, fresh] = known_.try_emplace(keyOf(product));
+  if (fresh) SS_TRY(make(product, place->second));
+  return &place->second;
+}
+
+Result<bool> CublasProducts::takes(const LibraryProduct& product) {
+  if (!asked_) {
+    asked_ = true;
+    const auto library = CublasLt::load();
+    if (library && (*library)->create(&handle_) == 0)
+      library_ = *library;
+    else
+      lacking_ = library ? "cuBLASLt does not start" : library.error().message;
+  }
+  if (!library_ || !isLibraryProduct(product) || !isAligned(product)) return false;
+  SS_ASSIGN(Prepared* const ready, prepared(product));
+  return ready->possible;
+}
+
+Status CublasProducts::run(const LibraryProduct& product, CuStream stream) {
+  SS_ASSIGN(Prepared* const ready, prepared(product));
+  if (product.bias)
+    SS_TRY(check(library_->matmulSet(ready->matmul, kLtBiasPointer, &product.bias, sizeof(product.bias)), "the bias"));
+  const float beta = product.addend ? product.beta : 0.0F;
+  const void* const first = ready->transposedResult ? product.b : product.a;
+  const void* const second = ready->transposedResult ? product.a : product.b;
+  const void* const addend = product.addend ? product.addend : product.y;
+  return check(
+      library_->matmul(handle_, ready->matmul, &product.alpha, first, ready->first, second, ready->second, &beta, addend,
+                       ready->result, product.y, ready->result, ready->heuristic.algorithm, nullptr, 0, stream),
+      "a product");
+}
+
+}  // namespace stepscope::cuda

@@ -1,0 +1,190 @@
+// Products by the fake cuBLASLt: every form that nodes have beside the reference kernel, in every type; our own tiles where
+// the library has nothing for a product or is not there.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/activity.h"
+#include "kernels/cuda_device.h"
+#include "tests/kernels/fake_gpu/use.h"
+#include "tests/kernels/on_device.h"
+
+namespace stepscope {
+namespace {
+
+Tensor numbers(const Dims& dims, DType dtype, int seed) {
+  Tensor made(dtype, dims);
+  for (std::int64_t i = 0; i < made.elements(); ++i)
+    storeElement(made.view(), i, static_cast<double>((i * 37 + seed * 11) % 101) / 50 - 1);
+  return made;
+}
+
+std::int64_t productsOfLibrary() {
+  void* const library = dlopen(SS_FAKE_CUBLAS, RTLD_NOW | RTLD_NOLOAD);
+  const auto count = library ? reinterpret_cast<std::int64_t (*)()>(dlsym(library, "fakeCublasProducts")) : nullptr;
+  return count ? count() : 0;
+}
+
+struct Form {
+  const char *name, *domain, *op;
+  Attributes attrs;
+  Dims a, b, c, addend, y;  // empty: absent
+  int calls = 1;            // of the library; 0: it is our own tiles
+};
+
+std::vector<Form> forms() {
+  return {
+      {"Plain", "", "MatMul", {}, {24, 40}, {40, 16}, {}, {}, {24, 16}},
+      {"Stack", "", "MatMul", {}, {3, 24, 40}, {40, 16}, {}, {}, {3, 24, 16}},
+      {"Batches", "", "MatMul", {}, {3, 24, 40}, {3, 40, 16}, {}, {}, {3, 24, 16}},
+      {"TwoBatchAxes", "", "MatMul", {}, {2, 3, 24, 40}, {2, 3, 40, 16}, {}, {}, {2, 3, 24, 16}, 2},
+      {"Broadcast", "", "MatMul", {}, {1, 3, 24, 40}, {2, 3, 40, 16}, {}, {}, {2, 3, 24, 16}, 2},
+      {"Column", "", "MatMul", {}, {24, 40}, {40, 1}, {}, {}, {24, 1}},
+      {"Row", "", "MatMul", {}, {1, 40}, {40, 16}, {}, {}, {1, 16}},
+      {"Gemm", "", "Gemm", {{"transA", std::int64_t{1}}, {"alpha", 0.5F}}, {40, 24}, {40, 16}, {}, {}, {24, 16}},
+      {"GemmBias", "", "Gemm", {{"transB", std::int64_t{1}}}, {24, 40}, {16, 40}, {16}, {}, {24, 16}},
+      {"GemmMatrix", "", "Gemm", {{"beta", 0.25F}, {"alpha", 2.0F}}, {24, 40}, {40, 16}, {24, 16}, {}, {24, 16}},
+      {"GemmScaledBias", "", "Gemm", {{"beta", 0.25F}}, {24, 40}, {40, 16}, {16}, {}, {24, 16}, 0},
+      {"GemmScalar", "", "Gemm", {}, {24, 40}, {40, 16}, {1}, {}, {24, 16}, 0},
+      {"Relu", "stepscope", "Product", {{"activation", std::string("Relu")}}, {24, 40}, {40, 16}, {16}, {}, {24, 16}},
+      {"Addend", "stepscope", "Product", {}, {24, 40}, {40, 16}, {16}, {24, 16}, {24, 16}},
+      {"AddendAlone", "stepscope", "Product", {{"transB", std::int64_t{1}}}, {24, 40}, {16, 40}, {}, {24, 16}, {24, 16}},
+      {"Heads",
+       "stepscope",
+       "Product",
+       {{"permA", std::vector<std::int64_t>{0, 2, 1, 3}}, {"permB", std::vector<std::int64_t>{0, 2, 3, 1}}},
+       {2, 24, 4, 16},
+       {2, 32, 4, 16},
+       {},
+       {},
+       {2, 4, 24, 32},
+       2},
+      {"TransposedResult",
+       "stepscope",
+       "Product",
+       {{"permY", std::vector<std::int64_t>{1, 0}}},
+       {24, 40},
+       {40, 16},
+       {},
+       {},
+       {16, 24}},
+  };
+}
+
+class LibraryProducts : public ::testing::TestWithParam<std::tuple<Form, DType>> {
+ protected:
+  void SetUp() override {
+    setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);
+    setenv("STEPSCOPE_FAKE_CUBLASLT", "", 1);
+  }
+  void TearDown() override { setenv("STEPSCOPE_CUBLASLT", "off", 1); }
+};
+
+KernelSpec specOf(const Form& form, DType dtype, std::vector<Tensor>& inputs) {
+  KernelSpec spec;
+  spec.domain = form.domain;
+  spec.op = form.op;
+  spec.attrs = form.attrs;
+  int seed = 1;
+  for (const Dims& dims : {form.a, form.b, form.c, form.addend}) {
+    inputs.push_back(dims.empty() ? Tensor() : numbers(dims, dtype, seed++));
+    spec.inputs.push_back(dims.empty() ? OperandSpec{}
+                                       : OperandSpec{dtype, dims, false, {}, Layout::kPlain, Space::kDevice});
+  }
+  while (!inputs.back().valid()) inputs.pop_back(), spec.inputs.pop_back();
+  spec.outputs = {{dtype, form.y}};
+  return spec;
+}
+
+Tensor referenceOf(const KernelSpec& spec, const std::vector<Tensor>& inputs) {
+  KernelSpec wide = spec;
+  std::vector<Tensor> held;
+  std::vector<TensorView> in;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    held.push_back(inputs[i].valid() ? convertTensor(inputs[i].view(), DType::kF32) : Tensor());
+    in.push_back(held.back().valid() ? held.back().view() : TensorView{});
+    if (held.back().valid()) wide.inputs[i].dtype = DType::kF32;
+  }
+  wide.outputs[0].dtype = DType::kF32;
+  Tensor y(DType::kF32, spec.outputs[0].dims);
+  std::vector<TensorView> out{y.view()};
+  const auto kernel = makeKernel(Backend::kReference, wide);
+  EXPECT_TRUE(kernel.has_value()) << (kernel ? "" : kernel.error().message);
+  if (kernel) EXPECT_TRUE((*kernel)->run({in, out, {}, {}, 0, {}}).has_value());
+  return y;
+}
+
+void expectAgree(Device& device, const Form& form, DType dtype, int calls) {
+  std::vector<Tensor> inputs;
+  const KernelSpec spec = specOf(form, dtype, inputs);
+  ASSERT_TRUE(device.takes(spec));
+  const auto kernel = builtInKernels().make("cuda", spec);
+  ASSERT_TRUE(kernel.has_value()) << kernel.error().message;
+  const std::int64_t before = productsOfLibrary();
+  const auto found = runOn(device, **kernel, spec, inputs);
+  ASSERT_TRUE(found.has_value()) << found.error().message;
+  EXPECT_EQ(productsOfLibrary() - before, calls);
+  const Tensor expected = referenceOf(spec, inputs);
+  const double tolerance = dtype == DType::kF32 ? 1e-5 : dtype == DType::kF16 ? 1e-3 : 8e-3;
+  for (std::int64_t i = 0; i < expected.elements(); ++i) {
+    const double a = elementAsDouble((*found)[0].view(), i), b = elementAsDouble(expected.view(), i);
+    ASSERT_LE(std::abs(a - b), tolerance * std::max(1.0, std::abs(b))) << "element " << i << " expected " << b;
+  }
+}
+
+TEST_P(LibraryProducts, AgreeWithTheReference) {
+  const auto& [form, dtype] = GetParam();
+  ASSERT_TRUE(useFakeGpu());
+  const auto device = makeCudaDevice("cuda");
+  ASSERT_TRUE(device.has_value()) << device.error().message;
+  for (int round = 0; round < 2; ++round) expectAgree(**device, form, dtype, form.calls);
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, LibraryProducts,
+                         ::testing::Combine(::testing::ValuesIn(forms()),
+                                            ::testing::Values(DType::kF32, DType::kBF16, DType::kF16)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) +
+                                  std::string(dtypeName(std::get<1>(info.param)));
+                         });
+
+TEST(LibraryProduct, TilesComputeWhatTheLibraryHasNot) {
+  const Form plain = forms()[0];
+  for (const auto& [library, orders] : {std::pair(SS_FAKE_CUBLAS, "none"), std::pair("/nowhere/libcublasLt.so", "")}) {
+    setenv("STEPSCOPE_CUBLASLT", library, 1);
+    setenv("STEPSCOPE_FAKE_CUBLASLT", orders, 1);
+    ASSERT_TRUE(useFakeGpu());
+    const auto device = makeCudaDevice("cuda");
+    ASSERT_TRUE(device.has_value());
+    for (const DType dtype : {DType::kF32, DType::kBF16}) expectAgree(**device, plain, dtype, 0);
+  }
+  setenv("STEPSCOPE_CUBLASLT", "off", 1);
+}
+
+// A product is a kernel among the records, and waits for what is on its stream.
+TEST(LibraryProduct, IsRecordedAndOrdered) {
+  setenv("STEPSCOPE_CUBLASLT", SS_FAKE_CUBLAS, 1);
+  setenv("STEPSCOPE_FAKE_CUBLASLT", "", 1);
+  ASSERT_TRUE(useFakeGpu());
+  const auto device = makeCudaDevice("cuda");
+  ASSERT_TRUE(device.has_value());
+  activityOf(**device)->startActivity();
+  activityId = 3;
+  expectAgree(**device, forms()[0], DType::kF32, 1);
+  activityId = 0;
+  const Activity activity = activityOf(**device)->takeActivity();
+  int kernels = 0;
+  for (const ActivityRecord& record : activity.records) {
+    if (record.kind != ActivityKind::kKernel) continue;
+    ++kernels;
+    EXPECT_EQ(activity.kernels[static_cast<std::size_t>(record.kernel)].name, "cuBLASLt");
+  }
+  EXPECT_EQ(kernels, 1);
+  setenv("STEPSCOPE_CUBLASLT", "off", 1);
+}
+
+}  // namespace
+}  // namespace stepscope

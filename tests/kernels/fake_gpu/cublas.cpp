@@ -1,0 +1,208 @@
+// A cuBLASLt that computes on the host, in double, on the streams of the fake GPU. It checks what a program may not do:
+// leading dimensions below the rows, operands that are less aligned than the preference says, an algorithm of another
+// product. STEPSCOPE_FAKE_CUBLASLT orders: "none": it has no algorithm.
+#include "kernels/cuda_device/cublas.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "kernels/half.h"
+#include "tests/kernels/fake_gpu/observer.h"
+
+using namespace stepscope::cuda;
+namespace fake = stepscope::fake;
+
+namespace {
+
+constexpr LtStatus kInvalid = 7, kNotSupported = 15;
+std::int64_t products = 0;
+
+struct Layout {
+  int type = 0;
+  std::int64_t rows = 0, columns = 0, leading = 0, batches = 1, stride = 0;
+};
+struct Matmul {
+  std::int32_t transA = 0, transB = 0;
+  std::uint32_t epilogue = kLtDefault;
+  const void* bias = nullptr;
+};
+struct Preference {
+  std::uint64_t workspace = 0;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};
+};
+
+double read(const void* data, int type, std::int64_t i) {
+  if (type == kLtF32) return static_cast<const float*>(data)[i];
+  if (type == kLtF16) return static_cast<float>(static_cast<const stepscope::Float16*>(data)[i]);
+  return static_cast<float>(static_cast<const stepscope::BFloat16*>(data)[i]);
+}
+void write(void* data, int type, std::int64_t i, double value) {
+  const auto single = static_cast<float>(value);
+  if (type == kLtF32)
+    static_cast<float*>(data)[i] = single;
+  else if (type == kLtF16)
+    static_cast<stepscope::Float16*>(data)[i] = stepscope::Float16(single);
+  else
+    static_cast<stepscope::BFloat16*>(data)[i] = stepscope::BFloat16(single);
+}
+
+struct Call {
+  Matmul matmul;
+  Layout a, b, d;
+  float alpha, beta;
+  const void *left, *right, *addend;
+  void* result;
+};
+void compute(const Call& call) {
+  const std::int64_t depth = call.matmul.transA ? call.a.rows : call.a.columns;
+  for (std::int64_t batch = 0; batch < call.d.batches; ++batch)
+    for (std::int64_t j = 0; j < call.d.columns; ++j)
+      for (std::int64_t i = 0; i < call.d.rows; ++i) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < depth; ++k) {
+          const std::int64_t at = call.matmul.transA ? k + i * call.a.leading : i + k * call.a.leading;
+          const std::int64_t bt = call.matmul.transB ? j + k * call.b.leading : k + j * call.b.leading;
+          sum += read(call.left, call.a.type, batch * call.a.stride + at) *
+                 read(call.right, call.b.type, batch * call.b.stride + bt);
+        }
+        const std::int64_t place = batch * call.d.stride + i + j * call.d.leading;
+        double value = call.alpha * sum;
+        if (call.beta != 0) value += call.beta * read(call.addend, call.d.type, place);
+        if (call.matmul.epilogue & kLtBias) value += read(call.matmul.bias, call.d.type, i);
+        if (call.matmul.epilogue & kLtRelu) value = value < 0 ? 0 : value;
+        write(call.result, call.d.type, place, value);
+      }
+}
+
+bool fits(const Layout& a, bool transposed, std::int64_t rows, std::int64_t columns) {
+  return a.leading >= a.rows && (transposed ? a.columns : a.rows) == rows && (transposed ? a.rows : a.columns) == columns;
+}
+
+}  // namespace
+
+extern "C" {
+
+// For tests: products that were put on a stream.
+std::int64_t fakeCublasProducts() { return products; }
+
+LtStatus cublasLtCreate(LtHandle* handle) {
+  static int one;
+  *handle = &one;
+  return 0;
+}
+LtStatus cublasLtDestroy(LtHandle) { return 0; }
+LtStatus cublasLtMatmulDescCreate(LtMatmul* made, int compute, int scale) {
+  if (compute != kLtComputeF32 || scale != kLtF32) return kNotSupported;
+  *made = new Matmul();
+  return 0;
+}
+LtStatus cublasLtMatmulDescDestroy(LtMatmul matmul) {
+  delete static_cast<Matmul*>(matmul);
+  return 0;
+}
+LtStatus cublasLtMatmulDescSetAttribute(LtMatmul matmul, int which, const void* value, std::size_t bytes) {
+  auto& into = *static_cast<Matmul*>(matmul);
+  void* const place = which == kLtTransA        ? static_cast<void*>(&into.transA)
+                      : which == kLtTransB      ? static_cast<void*>(&into.transB)
+                      : which == kLtEpilogue    ? static_cast<void*>(&into.epilogue)
+                      : which == kLtBiasPointer ? static_cast<void*>(&into.bias)
+                                                : nullptr;
+  if (!place || bytes != (which == kLtBiasPointer ? 8U : 4U)) return kInvalid;
+  std::memcpy(place, value, bytes);
+  return 0;
+}
+LtStatus cublasLtMatrixLayoutCreate(LtLayout* made, int type, std::uint64_t rows, std::uint64_t columns,
+                                    std::int64_t leading) {
+  *made = new Layout{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading, 1, 0};
+  return 0;
+}
+LtStatus cublasLtMatrixLayoutDestroy(LtLayout layout) {
+  delete static_cast<Layout*>(layout);
+  return 0;
+}
+LtStatus cublasLtMatrixLayoutSetAttribute(LtLayout layout, int which, const void* value, std::size_t bytes) {
+  auto& into = *static_cast<Layout*>(layout);
+  if (which == kLtBatchCount && bytes == 4) {
+    std::int32_t count = 0;
+    std::memcpy(&count, value, 4);
+    into.batches = count;
+    return 0;
+  }
+  if (which != kLtBatchStride || bytes != 8) return kInvalid;
+  std::memcpy(&into.stride, value, 8);
+  return 0;
+}
+LtStatus cublasLtMatmulPreferenceCreate(LtPreference* made) {
+  *made = new Preference();
+  return 0;
+}
+LtStatus cublasLtMatmulPreferenceDestroy(LtPreference preference) {
+  delete static_cast<Preference*>(preference);
+  return 0;
+}
+LtStatus cublasLtMatmulPreferenceSetAttribute(LtPreference preference, int which, const void* value, std::size_t bytes) {
+  auto& into = *static_cast<Preference*>(preference);
+  if (which == kLtWorkspaceBytes && bytes == 8) {
+    std::memcpy(&into.workspace, value, 8);
+    return 0;
+  }
+  if (which < kLtAlignmentA || which > kLtAlignmentD || bytes != 4) return kInvalid;
+  std::memcpy(&into.alignment[which - kLtAlignmentA], value, 4);
+  return 0;
+}
+LtStatus cublasLtMatmulAlgoGetHeuristic(LtHandle, LtMatmul matmul, LtLayout a, LtLayout b, LtLayout, LtLayout d,
+                                        LtPreference preference, int asked, LtHeuristic* results, int* found) {
+  const char* const orders = std::getenv("STEPSCOPE_FAKE_CUBLASLT");
+  *found = 0;
+  if (asked < 1 || (orders && std::string(orders) == "none")) return kNotSupported;
+  const auto& m = *static_cast<const Matmul*>(matmul);
+  const auto &left = *static_cast<const Layout*>(a), &right = *static_cast<const Layout*>(b),
+             &result = *static_cast<const Layout*>(d);
+  const std::int64_t depth = m.transA ? left.rows : left.columns;
+  if (!fits(left, m.transA, result.rows, depth) || !fits(right, m.transB, depth, result.columns) ||
+      result.leading < result.rows)
+    return kInvalid;
+  std::memset(results, 0, sizeof(*results));
+  results->algorithm[0] = reinterpret_cast<std::uint64_t>(matmul);
+  results->algorithm[1] = static_cast<const Preference*>(preference)->alignment[0];
+  *found = 1;
+  return 0;
+}
+LtStatus cublasLtMatmul(LtHandle, LtMatmul matmul, const void* alpha, const void* a, LtLayout aLayout, const void* b,
+                        LtLayout bLayout, const void* beta, const void* c, LtLayout, void* d, LtLayout dLayout,
+                        const void* algorithm, void* workspace, std::size_t workspaceBytes, CuStream stream) {
+  const auto* const chosen = static_cast<const std::uint64_t*>(algorithm);
+  if (!chosen || chosen[0] != reinterpret_cast<std::uint64_t>(matmul) || workspace || workspaceBytes) return kInvalid;
+  for (const void* place : {a, b, c, static_cast<const void*>(d)})
+    if (!place || reinterpret_cast<std::uintptr_t>(place) % chosen[1] != 0) return kInvalid;
+  Call call{*static_cast<const Matmul*>(matmul),
+            *static_cast<const Layout*>(aLayout),
+            *static_cast<const Layout*>(bLayout),
+            *static_cast<const Layout*>(dLayout),
+            0,
+            0,
+            a,
+            b,
+            c,
+            d};
+  std::memcpy(&call.alpha, alpha, sizeof(float));
+  std::memcpy(&call.beta, beta, sizeof(float));
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  const auto put = driver ? reinterpret_cast<fake::Put>(dlsym(driver, "fakeGpuPut")) : nullptr;
+  if (!put) return kInvalid;
+  ++products;
+  auto* const kept = new Call(call);
+  return put(
+      stream,
+      [](void* data) {
+        compute(*static_cast<Call*>(data));
+        delete static_cast<Call*>(data);
+      },
+      kept, "library product");
+}
+
+}  // extern "C"

@@ -1,0 +1,187 @@
+// A CUPTI that makes its records of what the fake GPU does (observer.h). STEPSCOPE_FAKE_CUPTI orders faults: "refuse": no
+// kind can be enabled; "drop=N": every N-th record of a kernel is dropped and counted. Its clock is not the host's: it
+// counts from another moment, and runs 100 parts of a million faster.
+#include "kernels/cuda_device/cupti.h"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/kernels/fake_gpu/observer.h"
+
+using namespace stepscope::cuda;
+namespace fake = stepscope::fake;
+
+namespace {
+
+constexpr CuptiResult kFailed = 999, kNoMore = 12, kQueueEmpty = 35;
+constexpr std::int64_t kOffset = 77'000'000'000'000;
+
+struct State {
+  std::mutex mutex;
+  std::set<std::uint32_t> enabled;
+  CuptiBufferRequested requested = nullptr;
+  CuptiBufferCompleted completed = nullptr;
+  std::vector<std::vector<std::uint8_t>> records;
+  std::size_t dropped = 0, kernels = 0;
+};
+State& state() {
+  static auto* const state = new State();
+  return *state;
+}
+thread_local std::vector<std::uint64_t> externals;
+
+std::string orders() {
+  const char* const text = std::getenv("STEPSCOPE_FAKE_CUPTI");
+  return text ? text : "";
+}
+std::uint64_t timeOf(std::int64_t host) { return static_cast<std::uint64_t>(kOffset + host + host / 10'000); }
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename Record>
+void add(const Record& record) {
+  if (!state().enabled.contains(record.kind)) return;
+  std::vector<std::uint8_t> bytes((sizeof(record) + 7) / 8 * 8);
+  std::memcpy(bytes.data(), &record, sizeof(record));
+  state().records.push_back(std::move(bytes));
+}
+
+void called(std::uint32_t correlation) {
+  const std::lock_guard lock(state().mutex);
+  // As CUPTI does: external ids come with the records of calls.
+  if (!externals.empty() && state().enabled.contains(kCuptiDriver))
+    add(CuptiExternalRecord{kCuptiExternalCorrelation, kCuptiCustom0, externals.back(), correlation, 0});
+}
+
+void ran(std::uint32_t correlation, const fake::Work& work, std::int64_t begin, std::int64_t end) {
+  const std::lock_guard lock(state().mutex);
+  const std::uint64_t from = timeOf(begin), to = timeOf(end);
+  if (work.kind == fake::Seen::kKernel) {
+    ++state().kernels;
+    const std::size_t drop = orders().starts_with("drop=") ? std::stoul(orders().substr(5)) : 0;
+    if (drop > 0 && state().kernels % drop == 0) {
+      ++state().dropped;
+      return;
+    }
+    CuptiKernelRecord record{};
+    record.kind = kCuptiKernel;
+    record.registers = 48;
+    record.start = from;
+    record.end = to;
+    record.grid[0] = static_cast<std::int32_t>(work.blocks);
+    record.block[0] = work.threads;
+    record.staticShared = 1024;
+    record.correlation = correlation;
+    record.name = work.name;
+    add(record);
+  } else if (work.kind == fake::Seen::kFill) {
+    add(CuptiMemsetRecord{kCuptiMemset, 0, work.bytes, from, to, 0, 1, 7, correlation});
+  } else {
+    const std::uint8_t kind = work.kind == fake::Seen::kCopyIn    ? kCuptiToDevice
+                              : work.kind == fake::Seen::kCopyOut ? kCuptiToHost
+                                                                  : kCuptiWithin;
+    add(CuptiMemcpyRecord{kCuptiMemcpy, kind, 0, 0, 0, work.bytes, from, to, 0, 1, 7, correlation});
+  }
+}
+
+constexpr fake::Observer kObserver{called, ran};
+
+void observe(const fake::Observer* observer) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (const auto set = driver ? reinterpret_cast<fake::Observe>(dlsym(driver, "fakeGpuObserve")) : nullptr) set(observer);
+}
+
+}  // namespace
+
+extern "C" {
+
+CuptiResult cuptiGetTimestamp(std::uint64_t* ns) {
+  *ns = timeOf(now());
+  return 0;
+}
+CuptiResult cuptiActivityRegisterCallbacks(CuptiBufferRequested requested, CuptiBufferCompleted completed) {
+  state().requested = requested;
+  state().completed = completed;
+  return 0;
+}
+CuptiResult cuptiActivityEnable(std::uint32_t kind) {
+  if (orders() == "refuse") return kFailed;
+  observe(&kObserver);
+  const std::lock_guard lock(state().mutex);
+  state().enabled.insert(kind);
+  return 0;
+}
+CuptiResult cuptiActivityDisable(std::uint32_t kind) {
+  const std::lock_guard lock(state().mutex);
+  state().enabled.erase(kind);
+  return 0;
+}
+CuptiResult cuptiActivityPushExternalCorrelationId(std::uint32_t, std::uint64_t id) {
+  externals.push_back(id);
+  return 0;
+}
+CuptiResult cuptiActivityPopExternalCorrelationId(std::uint32_t, std::uint64_t* last) {
+  if (externals.empty()) return kQueueEmpty;
+  *last = externals.back();
+  externals.pop_back();
+  return 0;
+}
+CuptiResult cuptiActivityGetNumDroppedRecords(CuContext, std::uint32_t, std::size_t* count) {
+  *count = std::exchange(state().dropped, 0);
+  return 0;
+}
+// Records of 8 bytes more than they have lie in the buffer: their size first.
+CuptiResult cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid, CuptiRecord** record) {
+  std::uint8_t* next = buffer;
+  if (*record) {
+    next = reinterpret_cast<std::uint8_t*>(*record);
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, next - 8, 8);
+    next += bytes;
+  }
+  if (next + 8 >= buffer + valid) return kNoMore;
+  *record = reinterpret_cast<CuptiRecord*>(next + 8);
+  return 0;
+}
+CuptiResult cuptiActivityFlushAll(std::uint32_t) {
+  std::vector<std::vector<std::uint8_t>> records;
+  {
+    const std::lock_guard lock(state().mutex);
+    records.swap(state().records);
+  }
+  std::uint8_t* buffer = nullptr;
+  std::size_t bytes = 0, most = 0, used = 0;
+  const auto complete = [&] {
+    if (buffer) state().completed(nullptr, 0, buffer, bytes, used);
+    buffer = nullptr;
+  };
+  // Small buffers, so that there are several.
+  for (const auto& record : records) {
+    if (buffer && (used + record.size() + 8 > bytes || used > 4096)) complete();
+    if (!buffer) {
+      state().requested(&buffer, &bytes, &most);
+      used = 0;
+    }
+    const std::uint64_t size = record.size();
+    std::memcpy(buffer + used, &size, 8);
+    std::memcpy(buffer + used + 8, record.data(), record.size());
+    used += record.size() + 8;
+  }
+  if (!buffer && state().dropped > 0) {
+    state().requested(&buffer, &bytes, &most);
+    used = 0;
+  }
+  complete();
+  return 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,33 @@
+// How the fake libraries of the toolkit see and use the fake GPU: through what its driver exports beside its own functions.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda_device/driver.h"
+
+namespace stepscope::fake {
+
+enum class Seen : std::uint32_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kFill };
+
+struct Work {
+  Seen kind = Seen::kKernel;
+  std::uint64_t bytes = 0;
+  std::int64_t blocks = 0;
+  int threads = 0;
+  const char* name = "";
+};
+
+struct Observer {
+  /// In the thread that makes a call of the driver which puts work on a stream.
+  void (*called)(std::uint32_t correlation);
+  /// When that work has run; nanoseconds of the steady clock.
+  void (*ran)(std::uint32_t correlation, const Work& work, std::int64_t begin, std::int64_t end);
+};
+
+/// fakeGpuObserve of the fake driver; null: nobody observes.
+using Observe = void (*)(const Observer* observer);
+
+/// fakeGpuPut: work(data) runs when the stream comes to it, with the memory of the GPU open. Answers a CUresult.
+using Put = int (*)(cuda::CuStreamState* stream, void (*work)(void* data), void* data, const char* name);
+
+}  // namespace stepscope::fake

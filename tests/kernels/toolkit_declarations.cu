@@ -1,0 +1,93 @@
+// Our own declarations of the toolkit's interfaces beside the toolkit's: compiled by nvcc_test.py where there is a toolkit,
+// never linked. What differs does not compile.
+#include <cublasLt.h>
+#include <cuda.h>
+#include <cupti.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstddef>
+
+#include "engine/profile/nvtx.h"
+#include "kernels/cuda_device/cublas.h"
+#include "kernels/cuda_device/cupti.h"
+
+using namespace stepscope;
+
+#define SS_SAME_PLACE(ours, member, theirs, field)                                      \
+  static_assert(offsetof(ours, member) == offsetof(theirs, field), #ours "::" #member); \
+  static_assert(sizeof(ours::member) == sizeof(theirs::field), #ours "::" #member " size")
+
+// --- driver
+static_assert(cuda::kCuSharedBytes == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+static_assert(cuda::kCuRegisters == CU_FUNC_ATTRIBUTE_NUM_REGS);
+static_assert(cuda::kCuThreadsOfMultiprocessor == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+static_assert(cuda::kCuMultiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+static_assert(cuda::kCuMemoryBusBits == CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+static_assert(cuda::kCuOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY && cuda::kCuNotReady == CUDA_ERROR_NOT_READY);
+
+// --- CUPTI
+static_assert(cuda::kCuptiMemcpy == CUPTI_ACTIVITY_KIND_MEMCPY && cuda::kCuptiMemset == CUPTI_ACTIVITY_KIND_MEMSET);
+static_assert(cuda::kCuptiDriver == CUPTI_ACTIVITY_KIND_DRIVER);
+static_assert(cuda::kCuptiKernel == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+static_assert(cuda::kCuptiExternalCorrelation == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION);
+static_assert(cuda::kCuptiCustom0 == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0);
+static_assert(cuda::kCuptiFlushAll == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+static_assert(cuda::kCuptiToDevice == CUPTI_ACTIVITY_MEMCPY_KIND_HTOD &&
+              cuda::kCuptiToHost == CUPTI_ACTIVITY_MEMCPY_KIND_DTOH &&
+              cuda::kCuptiWithin == CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+SS_SAME_PLACE(cuda::CuptiRecord, kind, CUpti_Activity, kind);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, registers, CUpti_ActivityKernel10, registersPerThread);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, start, CUpti_ActivityKernel10, start);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, end, CUpti_ActivityKernel10, end);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, stream, CUpti_ActivityKernel10, streamId);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, staticShared, CUpti_ActivityKernel10, staticSharedMemory);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, dynamicShared, CUpti_ActivityKernel10, dynamicSharedMemory);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, correlation, CUpti_ActivityKernel10, correlationId);
+SS_SAME_PLACE(cuda::CuptiKernelRecord, name, CUpti_ActivityKernel10, name);
+SS_SAME_PLACE(cuda::CuptiMemcpyRecord, copyKind, CUpti_ActivityMemcpy6, copyKind);
+SS_SAME_PLACE(cuda::CuptiMemcpyRecord, bytes, CUpti_ActivityMemcpy6, bytes);
+SS_SAME_PLACE(cuda::CuptiMemcpyRecord, start, CUpti_ActivityMemcpy6, start);
+SS_SAME_PLACE(cuda::CuptiMemcpyRecord, end, CUpti_ActivityMemcpy6, end);
+SS_SAME_PLACE(cuda::CuptiMemcpyRecord, correlation, CUpti_ActivityMemcpy6, correlationId);
+SS_SAME_PLACE(cuda::CuptiMemsetRecord, bytes, CUpti_ActivityMemset4, bytes);
+SS_SAME_PLACE(cuda::CuptiMemsetRecord, start, CUpti_ActivityMemset4, start);
+SS_SAME_PLACE(cuda::CuptiMemsetRecord, end, CUpti_ActivityMemset4, end);
+SS_SAME_PLACE(cuda::CuptiMemsetRecord, correlation, CUpti_ActivityMemset4, correlationId);
+SS_SAME_PLACE(cuda::CuptiExternalRecord, externalKind, CUpti_ActivityExternalCorrelation, externalKind);
+SS_SAME_PLACE(cuda::CuptiExternalRecord, externalId, CUpti_ActivityExternalCorrelation, externalId);
+SS_SAME_PLACE(cuda::CuptiExternalRecord, correlation, CUpti_ActivityExternalCorrelation, correlationId);
+
+// --- cuBLASLt
+static_assert(cuda::kLtF32 == CUDA_R_32F && cuda::kLtF16 == CUDA_R_16F && cuda::kLtBF16 == CUDA_R_16BF);
+static_assert(cuda::kLtComputeF32 == CUBLAS_COMPUTE_32F);
+static_assert(cuda::kLtPlain == CUBLAS_OP_N && cuda::kLtTransposed == CUBLAS_OP_T);
+static_assert(cuda::kLtDefault == CUBLASLT_EPILOGUE_DEFAULT && cuda::kLtRelu == CUBLASLT_EPILOGUE_RELU &&
+              cuda::kLtBias == CUBLASLT_EPILOGUE_BIAS && (cuda::kLtRelu | cuda::kLtBias) == CUBLASLT_EPILOGUE_RELU_BIAS);
+static_assert(cuda::kLtTransA == CUBLASLT_MATMUL_DESC_TRANSA && cuda::kLtTransB == CUBLASLT_MATMUL_DESC_TRANSB &&
+              cuda::kLtEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE &&
+              cuda::kLtBiasPointer == CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+static_assert(cuda::kLtBatchCount == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              cuda::kLtBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(cuda::kLtWorkspaceBytes == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              cuda::kLtAlignmentA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              cuda::kLtAlignmentD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(sizeof(cuda::LtHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t));
+SS_SAME_PLACE(cuda::LtHeuristic, algorithm, cublasLtMatmulHeuristicResult_t, algo);
+SS_SAME_PLACE(cuda::LtHeuristic, workspaceBytes, cublasLtMatmulHeuristicResult_t, workspaceSize);
+SS_SAME_PLACE(cuda::LtHeuristic, state, cublasLtMatmulHeuristicResult_t, state);
+
+// --- NVTX
+SS_SAME_PLACE(nvtx::Event, version, nvtxEventAttributes_t, version);
+SS_SAME_PLACE(nvtx::Event, size, nvtxEventAttributes_t, size);
+SS_SAME_PLACE(nvtx::Event, colourType, nvtxEventAttributes_t, colorType);
+SS_SAME_PLACE(nvtx::Event, colour, nvtxEventAttributes_t, color);
+SS_SAME_PLACE(nvtx::Event, messageType, nvtxEventAttributes_t, messageType);
+SS_SAME_PLACE(nvtx::Event, message, nvtxEventAttributes_t, message);
+static_assert(sizeof(nvtx::Event) == sizeof(nvtxEventAttributes_t) && nvtx::Event{}.size == sizeof(nvtxEventAttributes_t));
+static_assert(nvtx::Event{}.version == NVTX_VERSION);
+static_assert(nvtx::kText == NVTX_MESSAGE_TYPE_ASCII && nvtx::kColourArgb == NVTX_COLOR_ARGB);
+static_assert(nvtx::kCore2 == NVTX_CB_MODULE_CORE2 && nvtx::kModules == NVTX_CB_MODULE_SIZE);
+static_assert(nvtx::kRangeStart == NVTX_CBID_CORE2_DomainRangeStartEx && nvtx::kRangeEnd == NVTX_CBID_CORE2_DomainRangeEnd);
+static_assert(nvtx::kRangePush == NVTX_CBID_CORE2_DomainRangePushEx && nvtx::kRangePop == NVTX_CBID_CORE2_DomainRangePop);
+static_assert(nvtx::kDomainCreate == NVTX_CBID_CORE2_DomainCreateA && nvtx::kFunctions == NVTX_CBID_CORE2_SIZE);
+static_assert(sizeof(nvtx::Callbacks) == sizeof(NvtxExportTableCallbacks));
