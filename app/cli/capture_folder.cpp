@@ -84,7 +84,28 @@ void readNumbers(const nlohmann::json& from, Golden& golden) {
                                           : GoldenDraws::kUnknown;
 }
 
+// Optimizer, schedule and state of the run that was captured: name and value, a name may stand several times.
+Status takeSettings(const nlohmann::json& settings, const std::filesystem::path& folder, TrainOptions& options) {
+  const auto asked = options.origins;
+  for (const auto& setting : settings) {
+    if (!setting.is_array() || setting.size() != 2 || !setting[0].is_string() || !setting[1].is_string()) continue;
+    const std::string name = setting[0].get<std::string>(), value = setting[1].get<std::string>();
+    if (asked.contains(name)) continue;
+    SS_TRY(applySetting(options, name, name == "start-state" ? (folder / value).string() : value, "capture"));
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> captureNotes(const std::filesystem::path& folder) {
+  SS_ASSIGN(const nlohmann::json json, readJson(folder / "capture.json"));
+  std::vector<std::string> notes;
+  if (const auto it = json.find("notes"); it != json.end() && it->is_array())
+    for (const auto& note : *it)
+      if (note.is_string()) notes.push_back(note.get<std::string>());
+  return notes;
+}
 
 Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& folder, TrainOptions& options) {
   const std::filesystem::path model = folder / "model.onnx", data = folder / "batches.npz",
@@ -110,6 +131,7 @@ Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& fol
     }
     if (!frozen.empty()) SS_TRY(applySetting(options, "freeze", frozen + ")$", "capture"));
   }
+  if (const auto it = json.find("settings"); it != json.end() && it->is_array()) SS_TRY(takeSettings(*it, folder, options));
   return model;
 }
 

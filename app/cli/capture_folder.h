@@ -4,14 +4,20 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "engine/build/options.h"
 #include "engine/lab/golden_check.h"
 
 namespace stepscope::cli {
 
-// The model's path. Data, loss and the parameters that are not trained are taken over where the user set nothing.
+// The model's path. Data, loss, the parameters that are not trained, and where a run was captured its optimizer, schedule
+// and state are taken over where the user set nothing.
 Result<std::filesystem::path> openCaptureFolder(const std::filesystem::path& folder, TrainOptions& options);
+
+// What PyTorch's meaning lost on the way, in words for users. Errors: a damaged capture.json (kCorrupt).
+Result<std::vector<std::string>> captureNotes(const std::filesystem::path& folder);
 
 // What PyTorch computed, for `stepscope verify` and for train.
 struct CapturedGolden {

@@ -33,11 +33,25 @@ Result<std::unique_ptr<Session>> openSession(const std::string& model, TrainOpti
     return session;
   }
   SS_TRY((*session)->setOptions(options));
+  if (std::filesystem::is_directory(model, error)) {
+    SS_ASSIGN(const auto notes, captureNotes(model));
+    for (const std::string& note : notes) {
+      snapshot::Alert alert;
+      alert.set_severity(snapshot::Alert::WARNING);
+      alert.set_code("capture_note");
+      alert.set_message("capture: " + note);
+      output.alert(alert);
+    }
+  }
   return session;
 }
 
 Status prepare(Session& session, const SharedOptions& shared) {
-  if (!shared.initFrom.empty()) SS_TRY(session.loadState(shared.initFrom, shared.resume));
+  if (shared.initFrom.empty()) return {};
+  TrainOptions options = session.options();
+  options.startState.clear();  // a capture's; the user asked for another one
+  SS_TRY(session.setOptions(std::move(options)));
+  SS_TRY(session.loadState(shared.initFrom, shared.resume));
   return {};
 }
 

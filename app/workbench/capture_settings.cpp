@@ -45,6 +45,10 @@ snapshot::Configure captureSettings(const QString& model) {
     if (!parameter[QStringLiteral("trained")].toBool(true) && !parameter[QStringLiteral("name")].toString().isEmpty())
       frozen << escaped(parameter[QStringLiteral("name")].toString());
   if (!frozen.isEmpty()) set("freeze", QStringLiteral("^(%1)$").arg(frozen.join('|')));
+  for (const QJsonValue& setting : json[QStringLiteral("settings")].toArray()) {
+    const QString name = setting[0].toString(), value = setting[1].toString();
+    set(name.toUtf8().constData(), name == u"start-state" && !value.isEmpty() ? folder.filePath(value) : value);
+  }
   return out;
 }
 

@@ -8,7 +8,8 @@
 
 namespace stepscope {
 
-// Data, and the parameters that PyTorch did not train, in the names of the command line. Empty where no capture.json lies
+// Data, the parameters that PyTorch did not train, and of a captured run optimizer, schedule and state, in the names of the
+// command line. Empty where no capture.json lies
 // beside the model, or none that can be understood. Reads one small file.
 snapshot::Configure captureSettings(const QString& model);
 

@@ -129,6 +129,11 @@ Status applySetting(TrainOptions& o, std::string_view name, std::string_view val
        }},
       {"padding", [&] { return setNumber(o.padding, 0, 1); }},
       {"start-step", [&] { return setWhole(o.startStep, 0, kMax); }},
+      {"start-state",
+       [&]() -> Status {
+         o.startState = value;
+         return {};
+       }},
       {"steps", [&] { return setWhole(o.steps, 0, kMax); }},
       {"seed", [&] { return setWhole(o.seed, 0, INT64_MAX); }},
       {"threads", [&] { return setWhole(o.threads, 0, 1024); }},

@@ -46,6 +46,7 @@ struct TrainOptions {
   std::map<std::string, std::int64_t> pad;  // input → padding value
   double padding = 0;                       // fraction of synthetic data that is padding
   std::int64_t startStep = 0, steps = 1;
+  std::string startState;  // state file that the run begins with: parameters, optimizer state, counters; empty = the model's
   std::uint64_t seed = 0;
   int threads = 0;                    // 0 = all cores that the process may use
   std::string deterministic = "run";  // "threads": the same bits for any number of threads

@@ -59,6 +59,7 @@ Status Session::build() {
   SS_TRY(abandonStep());
   takePending();
   SS_TRY(checkOptions(options_));
+  SS_TRY(beginWhereAsked(true));
   context_.log.beginBuild();
   context_.notes = StepNotes(options_);
   if (context_.flight.on() != options_.recordFlight) context_.flight = FlightRecorder(options_.recordFlight);
@@ -73,6 +74,7 @@ Status Session::build() {
 Status Session::buildForward(const std::vector<std::string>& fetch) {
   SS_TRY(abandonStep());
   takePending();
+  SS_TRY(beginWhereAsked(false));
   context_.log.beginBuild();
   context_.notes = {};
   context_.flight = FlightRecorder();

@@ -127,6 +127,7 @@ class Session {
   bool inStep() const { return built() && stepper().inStep(); }
   Status ensureStep() { return inStep() ? Status{} : beginStep(); }
   Result<Batch> fittingBatch();
+  Status beginWhereAsked(bool resume);  // option start-state
   void tellWhatTheFileLacks();
   void tellOfIdlePredicates();
 
@@ -136,6 +137,7 @@ class Session {
   NumberGuard numbers_;
   Laboratory lab_;
   TrainOptions options_;
+  std::string begunWith_;                // the file of start-state that was loaded
   std::optional<TrainOptions> pending_;  // wait for a step boundary
   std::optional<snapshot::OptionProof> proof_;
   std::vector<std::string> keep_;

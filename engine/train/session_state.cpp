@@ -81,6 +81,13 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
   return {};
 }
 
+// Once: a build that follows goes on with the state that there is.
+Status Session::beginWhereAsked(bool resume) {
+  if (options_.startState == begunWith_) return {};
+  begunWith_ = options_.startState;
+  return begunWith_.empty() ? Status{} : loadState(begunWith_, resume);
+}
+
 // What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not
 // what its user believes, unless it is told.
 void Session::tellWhatTheFileLacks() {

@@ -98,6 +98,7 @@ class Node:
         self.call_name = definition["call"]
         self.arguments, self.backward, self.wanted = definition["arguments"], definition["backward"], definition["wanted"]
         self.arriving, self.threads = definition["arriving"], definition["threads"]
+        self.fresh = True
         self.inputs = [self.tensor(memory, *part) for part in definition["inputs"]]
         self.outputs = [self.tensor(memory, *part) for part in definition["outputs"]]
         self.callable = operator(self.call_name) if definition["kind"] == "aten" else function(definition["file"], self.call_name)
@@ -138,9 +139,18 @@ class Node:
             raise ValueError(f"{what} {i} is {shown(found.dtype, found.shape)}; expected {shown(expected.dtype, expected.shape)}, as when it was captured")
         expected.copy_(found.detach())
 
+    def seeded(self, seed):
+        """All generators where a device is in use, and the first time, for one that this very run begins to use. Else that of the CPU alone:
+        torch.manual_seed notes each seed, with a stack, for devices that have not begun, which takes longer than most functions."""
+        if self.fresh or torch.cuda.is_initialized():
+            torch.manual_seed(seed)
+            self.fresh = False
+        else:
+            torch.default_generator.manual_seed(seed)
+
     def run(self, seed):
         torch.set_num_threads(self.threads)
-        torch.manual_seed(seed)
+        self.seeded(seed)
         if not self.backward:
             with torch.no_grad():
                 result = self.called(self.inputs)

@@ -12,6 +12,8 @@
 #include <QRegularExpression>
 #include <QTableView>
 #include <QTest>
+#include <map>
+#include <string>
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/findings.h"
@@ -188,6 +190,31 @@ class CaptureTest : public QObject {
     const auto& tensors = w->store().findings().golden().comparison()->tensors();
     QCOMPARE(std::count_if(tensors.begin(), tensors.end(), [](const auto& t) { return t.verdict() == "agrees"; }),
              c.gradients.size() - 1);
+  }
+
+  // As `capture(…, optimizer=…)` writes it of a run.
+  void aCapturedRunGoesOnWhereItStood() {
+    Captured c;
+    capture({}, "none", c);
+    QProcess train;
+    const QString state = c.place.filePath(QStringLiteral("state.safetensors"));
+    train.start(
+        QStringLiteral(REAL_WORKER),
+        {QStringLiteral("train"), c.model.model, QStringLiteral("--data"), c.model.data, QStringLiteral("--optimizer"),
+         QStringLiteral("adam"), QStringLiteral("--steps"), QStringLiteral("7"), QStringLiteral("--save"), state});
+    QVERIFY(train.waitForFinished(120'000) && train.exitCode() == 0);
+    QVERIFY(write(c.place.filePath(QStringLiteral("capture.json")),
+                  "{\"draws\": \"none\", \"settings\": [[\"optimizer\", \"adam\"], [\"lr\", \"0.25\"], "
+                  "[\"start-state\", \"state.safetensors\"]]}"));
+    WindowDriver w;
+    auto* dialog = w.open(c.place.path());
+    QVERIFY(dialog);
+    w.loop().act([&] { dialog->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return w->session().built(); }, 60'000) && w.settled());
+    QVERIFY(w.loop().wait([&] { return w->store().position().step() == 7; }, 20'000));
+    const std::map<std::string, std::string> expected{{"optimizer", "adam"}, {"lr", "0.25"}};
+    for (const auto& option : w->store().options())
+      if (const auto it = expected.find(option.name()); it != expected.end()) QCOMPARE(option.value(), it->second);
   }
 
   void itIsComparedOnlyWhenItIsWanted() {

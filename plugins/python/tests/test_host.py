@@ -48,6 +48,7 @@ def function(name, *arguments, **more):
 # name: (node, factor between the gradient of the sum of the result and w, or an array; or words of the error)
 GOOD = {
     "plain": (function("Plain"), 3 * W),
+    "seeded": (function("Seeded"), np.full_like(W, 1)),
     "numbers": (function("WithNumbers", [{"tensor": 0}, {"value": 2.5}, {"value": "twice"}, {"value": [True, None]}]), np.full_like(W, 2.5)),
     "two_results": (function("TwoResults", results=((FLOAT, (2, 5)), (INT64, (2,)))), np.full_like(W, 5)),
     "two_arguments": (function("TwoArguments", [{"tensor": 0}, {"tensor": 1}], inputs=("w", "w")), 2 * W),

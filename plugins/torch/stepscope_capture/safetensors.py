@@ -14,9 +14,9 @@ _NAMES = {
 _DTYPES = {name: np.dtype(dtype) for dtype, name in _NAMES.items()}
 
 
-def save_safetensors(path, arrays):
-    """Writes NumPy arrays by name, sorted."""
-    header, blobs, offset = {}, [], 0
+def save_safetensors(path, arrays, metadata=None):
+    """Writes NumPy arrays by name, sorted. `metadata`: texts by name."""
+    header, blobs, offset = {"__metadata__": metadata} if metadata else {}, [], 0
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         blob = array.tobytes()

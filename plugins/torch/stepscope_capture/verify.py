@@ -17,7 +17,7 @@ class Differs(AssertionError):
         self.rows = rows
 
 
-def _program(stepscope):
+def program(stepscope=None):
     program = stepscope or os.environ.get("STEPSCOPE") or shutil.which("stepscope")
     if program is None:
         raise FileNotFoundError("stepscope: not on the PATH; name the program in `stepscope=` or in the environment variable STEPSCOPE")
@@ -44,7 +44,7 @@ def verify(folder, steps=None, check=True, stepscope=None):
     Returns a list of dicts, one per tensor (kind, name, shape, max_abs, max_rel, cosine, tolerance, verdict, reason, cause, module,
     source …), and last the summary: {"verdict": "agrees" | "differs" | "unchecked", "reason": …}. RuntimeError: the program failed.
     """
-    command = [_program(stepscope), "verify", str(pathlib.Path(folder)), "--json"] + ([] if steps is None else ["--steps", str(steps)])
+    command = [program(stepscope), "verify", str(pathlib.Path(folder)), "--json"] + ([] if steps is None else ["--steps", str(steps)])
     environment = dict(os.environ)
     if json.loads((pathlib.Path(folder) / "capture.json").read_text(encoding="utf-8")).get("host"):  # operators that this Python runs
         command += ["--plugin", "python_host"]

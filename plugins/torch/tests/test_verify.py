@@ -164,9 +164,11 @@ CASES = {
 def losing():
     """What capture keeps since is dropped again, as exporters do by themselves: the alerts are about that."""
     plain = lambda exporter: mock.Mock(kept=False)  # noqa: E731
-    name = "stepscope_capture.capture."  # the module; the package has a function of that name
-    owner = sys.modules[name.rstrip(".")]
-    return mock.patch.multiple(owner, Markers=plain, changed_state=lambda *_: [], exact_functions=contextlib.nullcontext)
+    stack = contextlib.ExitStack()
+    owner = sys.modules["stepscope_capture.capture"]  # the module; the package has a function of that name
+    stack.enter_context(mock.patch.object(owner, "changed_state", lambda *_: []))
+    stack.enter_context(mock.patch.multiple(sys.modules["stepscope_capture.exporters"], Markers=plain, exact_functions=contextlib.nullcontext))
+    return stack
 
 
 def check(stepscope, module, exporter, folder):

@@ -32,6 +32,7 @@ TEST_P(Resume, TenStepsAreFiveAndFive) {
   const std::string first = steps("--steps 5 --save " + here + "half");
   const std::string second = steps("--steps 5 --init-from " + here + "half --resume --save " + here + "both --dump-params " +
                                    here + "both_parameters");
+  EXPECT_EQ(steps("--steps 5 --start-state " + here + "half"), second) << "the option begins where --resume does";
   EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 10) << whole;
   EXPECT_EQ(first + second, whole);
   EXPECT_EQ(contents(folder.path() / "both"), contents(folder.path() / "whole"));

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
+import importlib
 import os
+import pathlib
+import sys
 from typing import Any, Iterable, Mapping, Optional
 
 from . import library as _c
@@ -24,6 +27,26 @@ from .array import Array, Given, array_of, dtype_name
 from .library import Error
 
 __all__ = ["Array", "Error", "Instruction", "Option", "Position", "Session", "StepRecord", "ValueInfo", "open", "version"]
+
+# What needs torch: from the package stepscope_capture (plugins/torch), when it is asked for.
+_OF_CAPTURE = ("Differs", "LightningCallback", "ModuleWithLoss", "NotRecorded", "TrainerCallback", "capture", "verify", "watch")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Comparison", "compare"):
+        return getattr(importlib.import_module("stepscope.comparison"), name)
+    if name not in _OF_CAPTURE:
+        raise AttributeError(f"module 'stepscope' has no attribute '{name}'")
+    try:
+        return getattr(importlib.import_module("stepscope_capture"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "stepscope_capture":
+            raise
+    for parent in pathlib.Path(__file__).resolve().parents:  # in the tree it lies elsewhere
+        if (parent / "plugins/torch/stepscope_capture").is_dir():
+            sys.path.append(str(parent / "plugins/torch"))
+            return getattr(importlib.import_module("stepscope_capture"), name)
+    raise ImportError(f"stepscope.{name}: needs the package stepscope_capture (plugins/torch); install it with pip")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -153,7 +153,16 @@ class Library:
         return call
 
 
-library = Library()
+class _WhenUsed:
+    """The library, loaded when the first of its functions is: what only captures a model does without."""
+
+    def __getattr__(self, name):
+        loaded = Library()
+        vars(self).update(vars(loaded), version=loaded.version)
+        return vars(self)[name]
+
+
+library = _WhenUsed()
 
 
 def texts(items) -> tuple:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is put right in the exported file, and what it has of parameters and buffers."""
+
+import numpy as np
+import onnx
+
+from stepscope_capture.batches import LOSS
+
+
+def mark_detached(proto):
+    """Turns the Identity that the dynamo exporter writes for detach() into a node that stops the gradient."""
+    found = False
+    for node in proto.graph.node:
+        origin = next((p.value for p in node.metadata_props if p.key == "pkg.torch.onnx.fx_node"), "")
+        if node.op_type == "Identity" and "target=torch.ops.aten.detach." in origin:
+            node.op_type, node.domain, found = "StopGradient", "stepscope", True
+    if found:
+        proto.opset_import.append(onnx.helper.make_opsetid("stepscope", 1))
+
+
+def write_state(proto, state, changed):
+    """Says in the file which values are the next contents of which initializers."""
+    if any(node.op_type == "CustomGradient" for node in proto.graph.node):
+        del proto.graph.value_info[:]  # of the results of a Function the TorchScript exporter declares each other's shapes
+    graph, made = proto.graph, {output for node in proto.graph.node for output in node.output}
+    initializers = {t.name for t in graph.initializer}
+    for number, name in enumerate(changed):
+        output = following = f"{name}.next"
+        if output not in made:  # the exporter handed an input or an initializer on under this name
+            continue
+        if name not in initializers:
+            graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(state[name].detach().cpu().numpy()), name))
+        for part, value in (("state", name), ("next", following)):
+            proto.metadata_props.add(key=f"stepscope.update.{number}.{part}", value=value)
+    outputs = [value for value in graph.output if value.name == LOSS]
+    del graph.output[:]
+    graph.output.extend(outputs)
+
+
+def restore(proto, state):
+    """Gives every initializer the value that the model had before the export ran its forward pass."""
+    for initializer in proto.graph.initializer:
+        tensor = state.get(initializer.name)
+        if tensor is None:
+            continue
+        array = tensor.detach().cpu().numpy()
+        if array.shape == tuple(initializer.dims) and not np.array_equal(array, onnx.numpy_helper.to_array(initializer)):
+            initializer.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(array), initializer.name))
+
+
+def train_batch_norms(proto, module):
+    """Turns BatchNormalization back into its training form where its module trains: the dynamo exporter writes the other one."""
+    modules = dict(module.named_modules())
+    for node in proto.graph.node:
+        if node.op_type != "BatchNormalization" or len(node.input) < 5 or any(a.name == "training_mode" for a in node.attribute):
+            continue
+        owner = modules.get(node.input[3].rpartition(".")[0])
+        if owner is None or not owner.training:
+            continue
+        node.attribute.append(onnx.helper.make_attribute("training_mode", 1))
+        node.output.extend(f"{node.output[0]}_running_{statistic}" for statistic in ("mean", "var"))
+
+
+def name_by_model(proto, module):
+    """A parameter that the loss function reads as well has the name that the model gives it."""
+    present, names = {t.name for t in proto.graph.initializer}, {}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(tensor), []).append(name)
+    renamed = {n: known[0] for known in names.values() if known[0] not in present for n in known if n in present and n.startswith("_loss_fn.")}
+    for value in (*proto.graph.initializer, *proto.graph.input):
+        value.name = renamed.get(value.name, value.name)
+    for node in proto.graph.node:
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+
+
+def parameters_of(module, proto):
+    """(initializer name, tensor) of every parameter; a tied parameter stands once, under the name that the file has."""
+    initializers = {t.name for t in proto.graph.initializer}
+    names = {}
+    for name, tensor in module.named_parameters(remove_duplicate=False):
+        names.setdefault(id(tensor), (tensor, []))[1].append(name)
+    rows, missing = [], []
+    for tensor, known in names.values():
+        exported = next((name for name in known if name in initializers), None)
+        if exported is not None:
+            rows.append((exported, tensor))
+        elif tensor.requires_grad:
+            missing.append(known[0])
+    if missing:
+        print(f"warning: parameters that the loss does not reach: {', '.join(missing)}; not in the captured model")
+    return rows
+
+
+def buffers_of(proto, parameters):
+    """Names of float initializers and constants that are no parameters: buffers, and tensors that forward() writes down. None of them is trained."""
+    floats = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+    known = {name for name, _ in parameters}
+    statistics = ("running_mean", "running_var")  # the training form of BatchNormalization says what these are
+    tensors = [(t.name, t) for t in proto.graph.initializer]
+    tensors += [(node.output[0], a.t) for node in proto.graph.node if node.op_type == "Constant" for a in node.attribute if a.name == "value" and a.t.dims]
+    return [name for name, t in tensors if t.data_type in floats and name not in known and name.rpartition(".")[2] not in statistics]

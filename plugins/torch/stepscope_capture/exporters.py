@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module that is exported, and both exporters."""
+
+import contextlib
+import inspect
+
+import torch
+from torch import nn
+
+from stepscope_capture import host_nodes
+from stepscope_capture.batches import LOSS
+from stepscope_capture.exact import exact_functions
+from stepscope_capture.functions import traced_functions
+from stepscope_capture.golden import WithoutDropout
+from stepscope_capture.loss_function import LossFunction
+from stepscope_capture.markers import Markers
+from stepscope_capture.meaning import KeepMeaning, copied, hooks_of, state_of
+from stepscope_capture.replaced import exportable
+from stepscope_capture.translations import dynamo_table, torchscript_table
+
+
+class WithLoss(nn.Module):
+    """Takes inputs and targets as one flat list and returns the loss; keywords are handed on by name, with `constants`, which are no tensors."""
+
+    def __init__(self, model, loss_fn, keywords, positional, constants=None, without_dropout=False):
+        super().__init__()
+        self.model = model
+        self._constants, self._without_dropout = constants or {}, without_dropout
+        self._loss_fn, self._keywords, self._positional = loss_fn if isinstance(loss_fn, nn.Module) else LossFunction(loss_fn), keywords, positional
+
+    def forward(self, *values):
+        with WithoutDropout() if self._without_dropout else contextlib.nullcontext():
+            end = self._positional + len(self._keywords)
+            keywords = dict(zip(self._keywords, values[self._positional : end]))
+            output = self.model(*values[: self._positional], **keywords, **self._constants)
+            return self._loss_fn(output, *values[end:])
+
+
+class _Traced(nn.Module):
+    """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
+
+    def __init__(self, module, exporter, changed):
+        super().__init__()
+        # Parameters and buffers keep the names that they have in `module`.
+        self.model, self._loss_fn = module.model, module._loss_fn
+        self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
+        self._hooks = hooks_of(self)
+
+    def forward(self, *values):
+        mode = KeepMeaning(Markers(self._exporter), state_of(self))
+        with traced_functions(mode), exact_functions(), mode:
+            mode.hook_parameters(self._hooks)
+            loss = self._whole[0](*values)
+            after = state_of(self)
+            following = [mode.next_of(after[name]) for name in self._changed]
+        self.notes[:] = mode.notes
+        return (loss, *following) if following else loss
+
+
+def _export(module, inputs, names, path, exporter, opset, kept):
+    """Exports a module in training mode; the module's buffers change, as its forward pass runs. `kept`: operators that become nodes of the host."""
+    if exporter == "dynamo":
+        # optimize=False: the optimiser merges equal initializers, and so ties parameters that have to be trained apart
+        table = dynamo_table()
+        for name in kept:
+            table.update(host_nodes.dynamo_translations(name))
+        own = {"custom_translation_table": table} if "custom_translation_table" in inspect.signature(torch.onnx.export).parameters else {}
+        program = torch.onnx.export(
+            module, inputs, None, input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset, dynamo=True, optimize=False, **own
+        )
+        # Inputs get the names of forward's parameters, which the exporter may have given to a value already ("t" of x.t()).
+        taken = set(names) | {LOSS}
+        for node in program.model.graph:
+            for value in node.outputs:
+                if value.name in taken and value not in program.model.graph.outputs:
+                    value.name = f"{value.name}_of_{node.name}"
+        host_nodes.write_results(program.model.graph)
+        program.save(str(path))
+        return
+    options = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
+    symbolics = torchscript_table(opset)
+    symbolics.update({f"aten::{name}": host_nodes.torchscript_symbolic(name) for name in kept})
+    for name, symbolic in symbolics.items():
+        torch.onnx.register_custom_op_symbolic(name, symbolic, opset)
+    try:
+        torch.onnx.export(
+            module, inputs, str(path), input_names=names, output_names=[LOSS] + [f"{name}.next" for name in module._changed], opset_version=opset,
+            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, custom_opsets={"stepscope": 1, host_nodes.DOMAIN: 1}, **options,
+        )  # fmt: skip
+    finally:
+        for name in symbolics:
+            torch.onnx.unregister_custom_op_symbolic(name, opset)
+
+
+def exported(module, changed, row, names, path, exporter, opset):
+    """(what was traced, operators that are left to the host): exported as often as an operator turns up that the exporter lacks."""
+    kept = []
+    while True:
+        traced = _Traced(copied(module), exporter, changed).train()
+        try:
+            with exportable():
+                _export(traced, row, names, path, exporter, opset, kept)
+            return traced, kept
+        except Exception as error:
+            name = host_nodes.lacking(error)
+            if name is None or name in kept or not hasattr(torch.ops.aten, name):
+                raise
+            kept.append(name)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the exporters write otherwise, or not at all: symbolics of TorchScript's, translations of dynamo's."""
+
+import torch
+
+from stepscope_capture.markers import symbolics as marker_symbolics
+
+
+def _index_add(graph, x, dim, index, source, alpha=None):
+    """The exporter writes a ScatterElements that overwrites, so of repeated indices one is added."""
+    rank = source.type().dim()
+    axis = int(dim.node().t("value")) % rank
+    others = graph.op("Constant", value_t=torch.tensor([i for i in range(rank) if i != axis], dtype=torch.int64))
+    column = graph.op("Unsqueeze", index, others) if rank > 1 else index
+    if alpha is not None and float(alpha.node().t("value")) != 1:
+        source = graph.op("Mul", source, graph.op("CastLike", alpha, source))
+    spread = graph.op("Expand", column, graph.op("Shape", source))
+    return graph.op("ScatterElements", x, spread, source, axis_i=axis, reduction_s="add").setType(x.type())
+
+
+def _index_put(original):
+    """index_put(accumulate=True) likewise: the exporter scatters the values into zeros, where the last of repeated indices stays, and adds that."""
+
+    def index_put(graph, x, indices, values, accumulate=False):
+        result = original(graph, x, indices, values, accumulate)
+        accumulates = accumulate.node().t("value") if isinstance(accumulate, torch.Value) else accumulate
+        if bool(accumulates) and result.node().kind() == "onnx::Add":
+            for scatter in (value.node() for value in result.node().inputs()):
+                if scatter.kind() == "onnx::ScatterND":
+                    scatter.s_("reduction", "add")
+        return result
+
+    return index_put
+
+
+# The exporters spell these out as log(exp(a) + exp(b)), log(sigmoid(x)) and a product with log(1 - sigmoid(x)), whose gradients are
+# 0/0 where PyTorch's are finite: here as max(a, b) + log(1 + exp(-|a - b|)), -log(1 + exp(-x)) and what follows from it.
+def _log_add_exp(graph, a, b):
+    gap = graph.op("Neg", graph.op("Abs", graph.op("Sub", a, b)))
+    return graph.op("Add", graph.op("Max", a, b), graph.op("Softplus", gap))
+
+
+def _log_sigmoid(graph, value):
+    return graph.op("Neg", graph.op("Softplus", graph.op("Neg", value)))
+
+
+def _reduced(graph, loss, reduction):
+    reduce = {0: None, 1: "ReduceMean", 2: "ReduceSum"}[int(reduction.node().t("value"))]
+    return loss if reduce is None else graph.op(reduce, loss, keepdims_i=0)
+
+
+def _scalar(graph, like, value):
+    dtype = {"Double": torch.float64, "Half": torch.float16}.get(like.type().scalarType(), torch.float32)
+    return graph.op("Constant", value_t=torch.tensor(float(value), dtype=dtype))
+
+
+# The TorchScript exporter has none of these losses.
+def _l1_loss(graph, x, target, reduction):
+    return _reduced(graph, graph.op("Abs", graph.op("Sub", x, target)), reduction)
+
+
+def _round_below(graph, x, target, width, scale):
+    """scale * (d - width / 2) of the distance d, with a parabola below `width`: huber (scale = width) and smooth L1 (scale = 1)."""
+    distance, half = graph.op("Abs", graph.op("Sub", x, target)), _scalar(graph, x, width / 2)
+    straight = graph.op("Mul", _scalar(graph, x, scale), graph.op("Sub", distance, half))
+    if width == 0:
+        return straight
+    parabola = graph.op("Mul", _scalar(graph, x, 0.5 * scale / width), graph.op("Mul", distance, distance))
+    return graph.op("Where", graph.op("Less", distance, _scalar(graph, x, width)), parabola, straight)
+
+
+def _smooth_l1_loss(graph, x, target, reduction, beta):
+    return _reduced(graph, _round_below(graph, x, target, float(beta.node().t("value")), 1.0), reduction)
+
+
+def _huber_loss(graph, x, target, reduction, delta):
+    width = float(delta.node().t("value"))
+    return _reduced(graph, _round_below(graph, x, target, width, width), reduction)
+
+
+def _bce_with_logits(graph, x, target, weight, pos_weight, reduction):
+    dtype = {"Double": torch.float64, "Half": torch.float16}.get(x.type().scalarType(), torch.float32)
+    one = graph.op("Constant", value_t=torch.tensor(1.0, dtype=dtype))
+    rest = graph.op("Softplus", graph.op("Neg", x))  # -log sigmoid(x)
+    if not pos_weight.node().mustBeNone():
+        factor = graph.op("Mul", graph.op("Sub", pos_weight, one), target)
+        rest = graph.op("Mul", graph.op("Add", factor, one), rest)
+    loss = graph.op("Add", graph.op("Mul", graph.op("Sub", one, target), x), rest)
+    if not weight.node().mustBeNone():
+        loss = graph.op("Mul", loss, weight)
+    return _reduced(graph, loss, reduction)
+
+
+def dynamo_table():
+    """The same for the dynamo exporter."""
+    from onnxscript import FLOAT
+    from onnxscript import opset18 as op
+
+    def log_add_exp(self: FLOAT, other: FLOAT) -> FLOAT:
+        return op.Add(op.Max(self, other), op.Softplus(op.Neg(op.Abs(op.Sub(self, other)))))
+
+    def log_sigmoid(self: FLOAT) -> FLOAT:
+        return op.Neg(op.Softplus(op.Neg(self)))
+
+    return {torch.ops.aten.logaddexp.default: log_add_exp, torch.ops.aten.log_sigmoid.default: log_sigmoid}
+
+
+def torchscript_table(opset):
+    """Symbolics by operator."""
+    # ONNX has no detach: without this the exporter drops it, and gradients flow where PyTorch's do not.
+    symbolics = {
+        **marker_symbolics(),
+        "aten::logaddexp": _log_add_exp,
+        "aten::log_sigmoid": _log_sigmoid,
+        "aten::binary_cross_entropy_with_logits": _bce_with_logits,
+        "aten::huber_loss": _huber_loss,
+        "aten::l1_loss": _l1_loss,
+        "aten::smooth_l1_loss": _smooth_l1_loss,
+    }
+    if opset >= 16:  # the first ScatterElements that adds
+        from torch.onnx import symbolic_opset11
+
+        symbolics["aten::index_add"] = _index_add
+        symbolics["aten::index_put"] = _index_put(symbolic_opset11.index_put)
+    return symbolics
