@@ -15,6 +15,7 @@
 #include "app/workbench/recording.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/side_room.h"
+#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -98,7 +99,7 @@ void ModelOpening::connectPeek() {
     const QString text = format::visible(why.section('\n', 0, 0));
     const int all = model ? model->problems_size() : 1;
     const QString said = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), text) : text;
-    parts_.notice.showProblem(why.contains(path) ? said : tr("model '%1': %2").arg(format::visible(path), said), {}, {});
+    parts_.notice.showProblem(tr("%1 is not opened: %2").arg(format::fileName(path), said), {}, {});
     if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
   });
   connect(&session_, &ModelSession::buildRefused, this,

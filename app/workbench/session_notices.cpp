@@ -122,7 +122,7 @@ void SessionNotices::tellLongWork() {
     parts_.notice.showProgress(
         tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0,
         tr("Restart worker"), [this] { session_.restart(); });
-  } else if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
+  } else if (client.busyForLong()) {
     parts_.notice.showProgress(client.activity(), 0, 0, tr("Cancel"), [this] { session_.pause(); });
   } else {
     parts_.notice.clearProgress();
