@@ -153,6 +153,7 @@ void MainWindow::connectParts() {
   connect(&layouts_, &LayoutKeeper::arranged, this, &MainWindow::arranged);
   connect(&layouts_, &LayoutKeeper::savedChanged, this, &MainWindow::remember);
   connect(&opening_, &ModelOpening::lookedAt, this, [this] { showStartPage(false); });
+  connect(&opening_, &ModelOpening::fitWanted, &notices_, &SessionNotices::fitByRecompute);
   // Also for a window that does not live to be closed.
   connect(&recordingWiring_, &RecordingWiring::runBegun, this, &MainWindow::remember);
   connect(&session_, &ModelSession::builtChanged, this, [this] {
@@ -199,7 +200,6 @@ void MainWindow::connectUpdates() {
   connect(&selection_, &SelectionModel::selectionChanged, this, &MainWindow::updateActions);
 }
 
-// A report tells of what was recorded.
 void MainWindow::updateReports() {
   const bool recorded = !store_.project().projectPath().isEmpty() && (store_.readOnly() || session_.built());
   for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {

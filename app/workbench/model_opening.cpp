@@ -103,9 +103,11 @@ void ModelOpening::connectPeek() {
     if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
   });
   connect(&session_, &ModelSession::buildRefused, this,
-          [this](const snapshot::Configure& refused, const QString& text, const QString& setting) {
+          [this](const snapshot::Configure& refused, const QString& text, const QString& setting, const QString& code) {
             if (scripted_ || !store_.model()) return;
-            showSetUpOf(store_.model(), refused, session_.modelPath())->showProblem(text, setting);
+            SetUpDialog* dialog = showSetUpOf(store_.model(), refused, session_.modelPath());
+            dialog->showProblem(text, setting);
+            if (code == u"out_of_memory") dialog->offerToFit();
           });
   // A model is looked at: its graph is there before anything is built.
   connect(&store_, &SnapshotStore::graphChanged, this, [this] {
@@ -142,6 +144,19 @@ void ModelOpening::offerMore(SetUpDialog& dialog) {
       true);
 }
 
+// What a plan needs is known when it is built: without its limit first. No step has touched the memory when it is to fit.
+void ModelOpening::buildToFit(const snapshot::Configure& configuration, const QString& limit) {
+  parts_.notice.clear();
+  scripted_ = false;
+  auto* once = new QObject(this);
+  connect(&session_, &ModelSession::builtChanged, once, [this, once, limit] {
+    once->deleteLater();
+    if (session_.built()) emit fitWanted(limit);
+  });
+  connect(&session_, &ModelSession::problem, once, &QObject::deleteLater);
+  session_.build(configuration);
+}
+
 SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
   closeSetUp();
   auto* dialog = new SetUpDialog(model, before, &parts_.window);
@@ -157,6 +172,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     else
       session_.build(configuration);
   });
+  connect(dialog, &SetUpDialog::fitWanted, this, &ModelOpening::buildToFit);
   connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     parts_.notice.clear();

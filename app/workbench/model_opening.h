@@ -38,13 +38,16 @@ class ModelOpening : public QObject {
   void ask();
 
  signals:
-  void askedThere();  // for a model of another machine, where the worker is
-  void begun();       // another file is opened
-  void lookedAt();    // the graph of a model that is not built is shown
+  void askedThere();                        // for a model of another machine, where the worker is
+  void begun();                             // another file is opened
+  void lookedAt();                          // the graph of a model that is not built is shown
+  // A model was built that is to fit into `limit`.
+  void fitWanted(const QString& limit);
 
  private:
   void openThere(const QString& path);
   void connectPeek();
+  void buildToFit(const snapshot::Configure& configuration, const QString& limit);
   void closeSetUp();
   void offerMore(SetUpDialog& dialog);
   SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);

@@ -31,6 +31,8 @@ class SetUpDialog : public QDialog {
   snapshot::Configure configuration() const;
   // Why it did not build, beside the field of that setting, or below all of them.
   void showProblem(const QString& text, const QString& setting);
+  // The plan needs more than the memory.limit of these settings: it may be built so that it fits. Nothing without a limit.
+  void offerToFit();
   // The model can be looked at without a build, in place of the one that is open.
   void offerLook();
   // What can be set besides: a page of fields made of the options' metadata. Once.
@@ -39,6 +41,8 @@ class SetUpDialog : public QDialog {
  signals:
   void lookWanted();
   void buildWanted(const stepscope::snapshot::Configure& configuration);
+  // To be built with as much recompute as makes it fit into `limit`, which the settings do not hold.
+  void fitWanted(const stepscope::snapshot::Configure& configuration, const QString& limit);
   // The file misses its weights and the user wants them filled from the seed.
   void openWithRandomWeights();
 

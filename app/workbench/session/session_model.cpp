@@ -201,7 +201,7 @@ void SessionModel::buildFailed(const snapshot::Configure& before, const std::opt
                                const QString& why) {
   store_.setBuilding(false);
   const snapshot::Configure refused = std::exchange(configuration_, before);
-  const QString fault = link_.takeFault();
+  const QString fault = link_.takeFault(), code = QString::fromStdString(link_.newestError());
   if (!link_.client().alive()) {
     configuration_ = refused;
     return;
@@ -210,7 +210,7 @@ void SessionModel::buildFailed(const snapshot::Configure& before, const std::opt
     parts_.recovery.returnTo(*place);
     build(before);
   }
-  if (!why.isEmpty()) emit session_.buildRefused(refused, why, fault);
+  if (!why.isEmpty()) emit session_.buildRefused(refused, why, fault, code);
 }
 
 void SessionModel::openAndBuild(const QString& path, const snapshot::Configure& configuration,
