@@ -144,6 +144,15 @@ void ModelOpening::offerMore(SetUpDialog& dialog) {
       true);
 }
 
+void ModelOpening::offerSending(SetUpDialog& dialog) {
+  dialog.setHost(session_.client().host().host);
+  connect(&dialog, &SetUpDialog::sendWanted, this, &ModelOpening::sendingWanted);
+}
+
+void ModelOpening::dataSent(const QString& path) {
+  for (auto* dialog : parts_.window.findChildren<SetUpDialog*>()) dialog->setData(path);
+}
+
 // What a plan needs is known when it is built: without its limit first. No step has touched the memory when it is to fit.
 void ModelOpening::buildToFit(const snapshot::Configure& configuration, const QString& limit) {
   parts_.notice.clear();
@@ -172,6 +181,7 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     else
       session_.build(configuration);
   });
+  if (!session_.client().host().local()) offerSending(*dialog);
   connect(dialog, &SetUpDialog::fitWanted, this, &ModelOpening::buildToFit);
   connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
