@@ -70,6 +70,8 @@ const std::vector<ActionEntry>& Actions::table() {
       {"fit", "View", "Fit all", "Space", "", "Show everything in the active view"},
       {"enter_group", "View", "Into group", "F11", "", "Open the selected group"},
       {"leave_group", "View", "Out of group", "Shift+F11", "", "Close the group around the selection"},
+      {"tear_out", "View", "View into a window of its own", "", "",
+       "Take the active view out of the window, for a second screen; closed, it comes back"},
       {"theme", "View", "Light or dark", "", "", "Switch between the light and the dark theme"},
       {"layout_save", "View", "Save layout as…", "", "", "Keep this arrangement under a name"},
       {"layout_reset", "View", "Reset layout", "", "layout", "The layout as it was saved or shipped"},

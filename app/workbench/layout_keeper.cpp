@@ -48,6 +48,11 @@ LayoutKeeper::LayoutKeeper(const WindowParts& parts, Toolbar& toolbar, WindowSet
     from.name = name_;
     history_.rearranged(from, present());
   });
+  // The keys of the window work in those of its views too.
+  connect(&parts_.board, &PanelBoard::tornOut, this, [this](QWidget* window) { window->addActions(parts_.actions.all()); });
+  connect(parts_.actions[QStringLiteral("tear_out")], &QAction::triggered, this, [this] {
+    if (const View* view = parts_.board.activeView()) parts_.board.tearOut(view->objectName());
+  });
   connect(parts_.actions[QStringLiteral("layout_reset")], &QAction::triggered, this,
           [this] { change(names().contains(name_) ? name_ : names().first()); });
   connect(parts_.actions[QStringLiteral("layout_delete")], &QAction::triggered, this, &LayoutKeeper::forget);

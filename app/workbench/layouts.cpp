@@ -11,6 +11,8 @@ const std::array<QString, kAreaCount> kAreaNames = {QStringLiteral("left"), QStr
                                                     QStringLiteral("centre_right"), QStringLiteral("right"),
                                                     QStringLiteral("bottom")};
 
+constexpr int kFarthest = 100'000, kLeast = 200;  // of a window, in pixels
+
 ViewLayout layout(const char* name, QStringList left, QStringList centre, QStringList centreRight, QStringList right,
                   QStringList bottom) {
   ViewLayout l;
@@ -28,6 +30,14 @@ QJsonObject ViewLayout::toJson() const {
     areas[kAreaNames[i]] = QJsonObject{{"views", QJsonArray::fromStringList(views[i])}, {"front", front[i]}};
   }
   json["areas"] = areas;
+  QJsonArray windows;
+  for (const FloatingView& f : floating) {
+    const QRect& r = f.geometry;
+    windows << QJsonObject{{"view", f.id},
+                           {"home", kAreaNames[static_cast<std::size_t>(f.home)]},
+                           {"place", QJsonArray{r.x(), r.y(), r.width(), r.height()}}};
+  }
+  if (!windows.isEmpty()) json["windows"] = windows;
   return json;
 }
 
@@ -51,6 +61,17 @@ ViewLayout ViewLayout::fromJson(const QJsonObject& json) {
       l.views[i] << id.toString();
     }
     l.front[i] = area["front"].toString();
+  }
+  for (const QJsonValue& value : json["windows"].toArray()) {
+    const QString id = value["view"].toString();
+    const auto home = std::find(kAreaNames.begin(), kAreaNames.end(), value["home"].toString());
+    if (id.isEmpty() || seen.contains(id)) continue;
+    seen << id;
+    const auto number = [&value](int at, int low) {
+      return static_cast<int>(std::clamp<double>(value["place"][at].toDouble(low), low, kFarthest));
+    };
+    l.floating.push_back({id, home == kAreaNames.end() ? Area::kBottom : static_cast<Area>(home - kAreaNames.begin()),
+                          QRect(number(0, -kFarthest), number(1, -kFarthest), number(2, kLeast), number(3, kLeast))});
   }
   return l;
 }
@@ -76,6 +97,13 @@ const std::vector<ViewLayout>& shippedLayouts() {
     return all;
   }();
   return kLayouts;
+}
+
+Area homeOf(const QString& view) {
+  for (const ViewLayout& layout : shippedLayouts())
+    for (std::size_t area = 0; area < kAreaCount; ++area)
+      if (layout.views[area].contains(view)) return static_cast<Area>(area);
+  return Area::kBottom;
 }
 
 }  // namespace stepscope

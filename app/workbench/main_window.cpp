@@ -14,6 +14,7 @@
 #include <QVBoxLayout>
 #include <utility>
 
+#include "app/workbench/screen_fit.h"
 #include "app/workbench/selection_completer.h"
 #include "app/workbench/view_list.h"
 #include "views/common/file_name.h"
@@ -153,6 +154,7 @@ void MainWindow::connectParts() {
   connect(&layouts_, &LayoutKeeper::arranged, this, &MainWindow::arranged);
   connect(&layouts_, &LayoutKeeper::savedChanged, this, &MainWindow::remember);
   connect(&opening_, &ModelOpening::lookedAt, this, [this] { showStartPage(false); });
+  connect(&opening_, &ModelOpening::fitWanted, &notices_, &SessionNotices::fitByRecompute);
   // Also for a window that does not live to be closed.
   connect(&recordingWiring_, &RecordingWiring::runBegun, this, &MainWindow::remember);
   connect(&session_, &ModelSession::builtChanged, this, [this] {
@@ -199,7 +201,6 @@ void MainWindow::connectUpdates() {
   connect(&selection_, &SelectionModel::selectionChanged, this, &MainWindow::updateActions);
 }
 
-// A report tells of what was recorded.
 void MainWindow::updateReports() {
   const bool recorded = !store_.project().projectPath().isEmpty() && (store_.readOnly() || session_.built());
   for (const char* id : {"report_html", "report_pdf", "report_json", "report_csv", "report_trace"}) {
@@ -217,7 +218,7 @@ void MainWindow::updateActions() {
   updateReports();
   (*actions_)[QStringLiteral("layout_delete")]->setEnabled(layouts_.isSaved());
   const bool panels = pages_->currentWidget() == board_;
-  for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit"})
+  for (const char* id : {"picture_save", "picture_copy", "find", "focus", "fit", "tear_out"})
     (*actions_)[QLatin1String(id)]->setEnabled(panels);
 }
 
@@ -235,8 +236,7 @@ void MainWindow::restoreGeometryOf(const SettingsReader& settings) {
   const QByteArray geometry = settings.bytes(QStringLiteral("geometry"));
   if (!geometry.isEmpty() && !restoreGeometry(geometry))
     settings.refuse(QStringLiteral("geometry"), tr("%1 bytes").arg(geometry.size()), tr("the place of a window"));
-  // The screen may be another one than the window was left on.
-  if (const QScreen* on = screen(); on && !isMaximized() && !isFullScreen()) resize(size().boundedTo(on->availableSize()));
+  if (!isMaximized() && !isFullScreen()) setGeometry(fitToScreens(this->geometry()));
 }
 
 void MainWindow::leave() {

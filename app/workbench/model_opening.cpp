@@ -15,6 +15,7 @@
 #include "app/workbench/recording.h"
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/side_room.h"
+#include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/tokens.h"
 #include "views/open_dialog/set_up_dialog.h"
@@ -98,13 +99,15 @@ void ModelOpening::connectPeek() {
     const QString text = format::visible(why.section('\n', 0, 0));
     const int all = model ? model->problems_size() : 1;
     const QString said = all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), text) : text;
-    parts_.notice.showProblem(why.contains(path) ? said : tr("model '%1': %2").arg(format::visible(path), said), {}, {});
+    parts_.notice.showProblem(tr("%1 is not opened: %2").arg(format::fileName(path), said), {}, {});
     if (model && model->problems_size() > 0) showSetUpOf(model, {}, path);
   });
   connect(&session_, &ModelSession::buildRefused, this,
-          [this](const snapshot::Configure& refused, const QString& text, const QString& setting) {
+          [this](const snapshot::Configure& refused, const QString& text, const QString& setting, const QString& code) {
             if (scripted_ || !store_.model()) return;
-            showSetUpOf(store_.model(), refused, session_.modelPath())->showProblem(text, setting);
+            SetUpDialog* dialog = showSetUpOf(store_.model(), refused, session_.modelPath());
+            dialog->showProblem(text, setting);
+            if (code == u"out_of_memory") dialog->offerToFit();
           });
   // A model is looked at: its graph is there before anything is built.
   connect(&store_, &SnapshotStore::graphChanged, this, [this] {
@@ -141,6 +144,28 @@ void ModelOpening::offerMore(SetUpDialog& dialog) {
       true);
 }
 
+void ModelOpening::offerSending(SetUpDialog& dialog) {
+  dialog.setHost(session_.client().host().host);
+  connect(&dialog, &SetUpDialog::sendWanted, this, &ModelOpening::sendingWanted);
+}
+
+void ModelOpening::dataSent(const QString& path) {
+  for (auto* dialog : parts_.window.findChildren<SetUpDialog*>()) dialog->setData(path);
+}
+
+// What a plan needs is known when it is built: without its limit first. No step has touched the memory when it is to fit.
+void ModelOpening::buildToFit(const snapshot::Configure& configuration, const QString& limit) {
+  parts_.notice.clear();
+  scripted_ = false;
+  auto* once = new QObject(this);
+  connect(&session_, &ModelSession::builtChanged, once, [this, once, limit] {
+    once->deleteLater();
+    if (session_.built()) emit fitWanted(limit);
+  });
+  connect(&session_, &ModelSession::problem, once, &QObject::deleteLater);
+  session_.build(configuration);
+}
+
 SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path) {
   closeSetUp();
   auto* dialog = new SetUpDialog(model, before, &parts_.window);
@@ -156,6 +181,8 @@ SetUpDialog* ModelOpening::showSetUpOf(const ModelPtr& model, const snapshot::Co
     else
       session_.build(configuration);
   });
+  if (!session_.client().host().local()) offerSending(*dialog);
+  connect(dialog, &SetUpDialog::fitWanted, this, &ModelOpening::buildToFit);
   connect(dialog, &SetUpDialog::lookWanted, this, [this, path] { session_.inspect(path, {}); });
   connect(dialog, &SetUpDialog::openWithRandomWeights, this, [this, path] {
     parts_.notice.clear();

@@ -34,17 +34,24 @@ class ModelOpening : public QObject {
   void setScripted() { scripted_ = true; }
   void showSetUp();  // of the model that was read
   void leave() { closeSetUp(); }
+  // Batches that the set-up asked to be sent, where they lie now.
+  void dataSent(const QString& path);
   // A file that is opened: asked for in a dialog.
   void ask();
 
  signals:
-  void askedThere();  // for a model of another machine, where the worker is
-  void begun();       // another file is opened
-  void lookedAt();    // the graph of a model that is not built is shown
+  void sendingWanted(const QString& path);  // of batches that the worker's machine does not have; dataSent() follows
+  void askedThere();                        // for a model of another machine, where the worker is
+  void begun();                             // another file is opened
+  void lookedAt();                          // the graph of a model that is not built is shown
+  // A model was built that is to fit into `limit`.
+  void fitWanted(const QString& limit);
 
  private:
   void openThere(const QString& path);
   void connectPeek();
+  void offerSending(SetUpDialog& dialog);
+  void buildToFit(const snapshot::Configure& configuration, const QString& limit);
   void closeSetUp();
   void offerMore(SetUpDialog& dialog);
   SetUpDialog* showSetUpOf(const ModelPtr& model, const snapshot::Configure& before, const QString& path);

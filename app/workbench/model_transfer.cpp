@@ -34,13 +34,13 @@ QFileInfoList ModelTransfer::filesOf(const QString& model) {
   return files;
 }
 
-void ModelTransfer::send(const RemoteHost& host, const QString& model) {
+void ModelTransfer::send(const RemoteHost& host, const QString& path, const QFileInfoList& files) {
   cancel();
   host_ = host;
-  model_ = model;
-  const QFileInfo info(model);
+  path_ = path;
+  const QFileInfo info(path);
   QStringList names{QStringLiteral("-c"), QStringLiteral("-C"), info.absolutePath(), QStringLiteral("--")};
-  for (const QFileInfo& file : filesOf(model)) names << file.fileName();
+  for (const QFileInfo& file : files) names << file.fileName();
   const QString hash = QString::fromLatin1(
       QCryptographicHash::hash(info.absoluteFilePath().toUtf8(), QCryptographicHash::Sha1).toHex().left(8));
   const QString folder = quoted(info.dir().dirName() + '-' + hash);
@@ -69,11 +69,11 @@ void ModelTransfer::ended() {
   const bool sound = done->there.exitStatus() == QProcess::NormalExit && done->there.exitCode() == 0 &&
                      done->archive.exitCode() == 0 && folder.startsWith('/');
   if (sound) {
-    emit sent(folder + '/' + QFileInfo(model_).fileName());
+    emit sent(folder + '/' + QFileInfo(path_).fileName());
     return;
   }
-  emit failed(tr("model '%1': not sent to '%2': %3; expected a folder there that can be written")
-                  .arg(format::visible(model_), format::visible(host_.host),
+  emit failed(tr("file '%1': not sent to '%2': %3; expected a folder there that can be written")
+                  .arg(format::visible(path_), format::visible(host_.host),
                        said.isEmpty() ? tr("the connection ended") : format::visible(said.section('\n', -1))));
 }
 

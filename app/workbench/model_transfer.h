@@ -22,21 +22,23 @@ class ModelTransfer : public QObject {
   // .pb).
   static QFileInfoList filesOf(const QString& model);
 
-  // sent() or failed() follows. One at a time: what is being sent is given up.
-  void send(const RemoteHost& host, const QString& model);
+  // sent() or failed() follows. One at a time: what is being sent is given up. The second sends the file alone.
+  void send(const RemoteHost& host, const QString& model) { send(host, model, filesOf(model)); }
+  void sendFile(const RemoteHost& host, const QString& path) { send(host, path, {QFileInfo(path)}); }
   void cancel();
   bool sending() const { return processes_ != nullptr; }
 
  signals:
-  void sent(const QString& path);  // of the model, on the other machine
+  void sent(const QString& path);  // on the other machine
   void failed(const QString& text);
 
  private:
   struct Processes;
+  void send(const RemoteHost& host, const QString& path, const QFileInfoList& files);
   void ended();
 
   RemoteHost host_;
-  QString model_;
+  QString path_;
   std::shared_ptr<Processes> processes_;
 };
 

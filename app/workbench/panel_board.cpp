@@ -20,15 +20,6 @@ QSplitter* lineSplitter(Qt::Orientation orientation) {
   return splitter;
 }
 
-Area homeOf(const QString& id) {
-  for (const ViewLayout& layout : shippedLayouts()) {
-    for (std::size_t area = 0; area < kAreaCount; ++area) {
-      if (layout.views[area].contains(id)) return static_cast<Area>(area);
-    }
-  }
-  return Area::kBottom;
-}
-
 }  // namespace
 
 PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* parent)
@@ -43,7 +34,12 @@ PanelBoard::PanelBoard(std::function<View*(const QString&)> make, QWidget* paren
     connect(groups_[i], &PanelGroup::tabMenuWanted, this, &PanelBoard::openTabMenu);
     connect(groups_[i], &PanelGroup::frontChanged, this, &PanelBoard::activeViewChanged);
     connect(groups_[i], &PanelGroup::helpWanted, this, &PanelBoard::helpWanted);
+    connect(groups_[i], &PanelGroup::viewTornOut, this, &PanelBoard::tearOut);
   }
+  connect(&floating_, &FloatingPanels::tabMenuWanted, this, &PanelBoard::openTabMenu);
+  connect(&floating_, &FloatingPanels::helpWanted, this, &PanelBoard::helpWanted);
+  connect(&floating_, &FloatingPanels::opened, this, &PanelBoard::tornOut);
+  connect(&floating_, &FloatingPanels::closed, this, [this](const QString& id) { move(id, floating_.homeOf(id)); });
   centre_->addWidget(group(Area::kCentre));
   centre_->addWidget(group(Area::kCentreRight));
   middle_->addWidget(centre_);
@@ -89,7 +85,13 @@ PanelGroup* PanelBoard::groupOf(const QString& id) const {
   for (PanelGroup* g : groups_) {
     if (g->ids().contains(id)) return g;
   }
-  return nullptr;
+  return floating_.groupOf(id);
+}
+
+ViewFrame* PanelBoard::takeFrame(const QString& id) {
+  if (ViewFrame* floating = floating_.take(id)) return floating;
+  PanelGroup* group = groupOf(id);
+  return group ? group->takeFrame(id) : nullptr;
 }
 
 void PanelBoard::apply(const ViewLayout& layout) {
@@ -103,6 +105,9 @@ void PanelBoard::apply(const ViewLayout& layout) {
       if (!layout.views[i].contains(id)) groups_[i]->takeFrame(id);
     }
   }
+  for (const FloatingView& now : floating_.present()) floating_.take(now.id);
+  for (const FloatingView& place : layout.floating)
+    if (ViewFrame* f = frame(place.id); f && !groupOf(place.id)) floating_.add(f, place);
   for (std::size_t i = 0; i < kAreaCount; ++i) {
     const QString front = layout.views[i].contains(layout.front[i]) ? layout.front[i] : layout.views[i].value(0);
     for (const QString& id : layout.views[i]) {
@@ -150,6 +155,7 @@ ViewLayout PanelBoard::present(const QString& name) const {
     }
     layout.front[i] = groups_[i]->frontId();
   }
+  layout.floating = floating_.present();
   const auto share = [](const QSplitter* splitter, int index, double fallback) {
     const QList<int> sizes = splitter->sizes();
     int sum = 0;
@@ -210,6 +216,7 @@ View* PanelBoard::show(const QString& id) {
     hideEmptyGroups();
   }
   groupOf(id)->bringToFront(id);
+  floating_.raise(id);
   active_ = id;
   emit changed();
   emit activeViewChanged();
@@ -218,9 +225,9 @@ View* PanelBoard::show(const QString& id) {
 
 void PanelBoard::move(const QString& id, Area area) {
   PanelGroup* from = groupOf(id);
-  if (!from || from->area() == area) return;
+  if (!from || from == group(area)) return;
   const ViewLayout before = present(sizes_.name);
-  group(area)->addFrame(from->takeFrame(id));
+  group(area)->addFrame(takeFrame(id));
   group(area)->bringToFront(id);
   hideEmptyGroups();
   emit changed();
@@ -231,10 +238,33 @@ void PanelBoard::close(const QString& id) {
   PanelGroup* from = groupOf(id);
   if (!from) return;
   const ViewLayout before = present(sizes_.name);
-  from->takeFrame(id);
+  takeFrame(id);
   hideEmptyGroups();
   emit changed();
   emit rearranged(before);
+}
+
+void PanelBoard::tearOut(const QString& id) {
+  PanelGroup* from = groupOf(id);
+  if (!from || floating_.groupOf(id)) return;
+  const ViewLayout before = present(sizes_.name);
+  const int away = 2 * Metrics::current().unit;
+  const QRect place(from->mapToGlobal(QPoint(away, away)), from->size().expandedTo({20 * away, 15 * away}));
+  floating_.add(from->takeFrame(id), {id, from->area(), place});
+  hideEmptyGroups();
+  emit changed();
+  emit rearranged(before);
+}
+
+void PanelBoard::showEvent(QShowEvent* event) {
+  QWidget::showEvent(event);
+  floating_.setShown(true);
+}
+
+// A window that is minimised keeps what is on another screen.
+void PanelBoard::hideEvent(QHideEvent* event) {
+  QWidget::hideEvent(event);
+  if (!event->spontaneous()) floating_.setShown(false);
 }
 
 View* PanelBoard::activeView() const {
@@ -258,6 +288,10 @@ void PanelBoard::openTabMenu(const QString& id, const QPoint& globalPos) {
     action->setEnabled(groupOf(id) != group(area));
   }
   menu->addSeparator();
+  if (floating_.groupOf(id))
+    menu->addAction(tr("Back into the window"), this, [this, id] { move(id, floating_.homeOf(id)); });
+  else
+    menu->addAction(tr("Into a window of its own"), this, [this, id] { tearOut(id); });
   menu->addAction(tr("Close view"), this, [this, id] { close(id); });
   menu->popup(globalPos);
 }

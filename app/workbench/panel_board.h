@@ -7,6 +7,7 @@
 #include <array>
 #include <functional>
 
+#include "app/workbench/floating_panels.h"
 #include "app/workbench/panel_group.h"
 
 class QSplitter;
@@ -33,6 +34,8 @@ class PanelBoard : public QWidget {
   View* find(const QString& id) const;  // nullptr when it was never made
   bool isInLayout(const QString& id) const { return groupOf(id) || awaited_.contains(id); }
   void move(const QString& id, Area area);
+  // Into a window of its own; closed, it comes back to where it was.
+  void tearOut(const QString& id);
   void close(const QString& id);
 
   // The view that has the focus, or the one that had it last.
@@ -42,15 +45,19 @@ class PanelBoard : public QWidget {
   void changed();
   void activeViewChanged();
   void helpWanted(const QString& id);  // of a view
+  void tornOut(QWidget* window);       // a view has a window of its own
   // The user moved or closed a view; `before` is the arrangement it was taken from.
   void rearranged(const stepscope::ViewLayout& before);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
 
  private:
   PanelGroup* group(Area area) const { return groups_[static_cast<std::size_t>(area)]; }
   PanelGroup* groupOf(const QString& id) const;
+  ViewFrame* takeFrame(const QString& id);
   ViewFrame* frame(const QString& id);
   void place(const QString& id, std::size_t area);
   void placeAwaited();
@@ -61,6 +68,7 @@ class PanelBoard : public QWidget {
   std::function<View*(const QString&)> make_;
   QHash<QString, ViewFrame*> frames_;
   std::array<PanelGroup*, kAreaCount> groups_;
+  FloatingPanels floating_{this};
   QSplitter* columns_;
   QSplitter* middle_;
   QSplitter* centre_;

@@ -88,7 +88,8 @@ void PanelTabs::mouseMoveEvent(QMouseEvent* event) {
   auto* drag = new QDrag(this);
   drag->setMimeData(mime);
   drag->setPixmap(grab(tabRect(tab)));
-  drag->exec(Qt::MoveAction);
+  if (drag->exec(Qt::MoveAction) == Qt::IgnoreAction && !window()->frameGeometry().contains(QCursor::pos()))
+    emit draggedOut(tab);
 }
 
 void PanelTabs::paintEvent(QPaintEvent*) {
@@ -150,6 +151,7 @@ PanelGroup::PanelGroup(Area area, QWidget* parent)
   layout->addWidget(header_);
   layout->addWidget(pages_, 1);
   connect(tabs_, &QTabBar::currentChanged, this, &PanelGroup::showFront);
+  connect(tabs_, &PanelTabs::draggedOut, this, [this](int tab) { emit viewTornOut(tabs_->tabData(tab).toString()); });
   tabs_->setContextMenuPolicy(Qt::CustomContextMenu);
   connect(tabs_, &QWidget::customContextMenuRequested, this, [this](const QPoint& at) {
     const int tab = tabs_->tabAt(at);

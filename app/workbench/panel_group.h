@@ -39,6 +39,9 @@ class PanelTabs : public QTabBar {
   QSize tabSizeHint(int index) const override;
   QSize minimumTabSizeHint(int index) const override { return tabSizeHint(index); }
 
+ signals:
+  void draggedOut(int tab);  // of the window, and dropped where nothing took it
+
  protected:
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
@@ -67,6 +70,7 @@ class PanelGroup : public QWidget {
 
  signals:
   void viewDropped(const QString& id, stepscope::Area area);
+  void viewTornOut(const QString& id);  // dragged out of the window
   void tabMenuWanted(const QString& id, const QPoint& globalPos);
   void frontChanged();
   void helpWanted(const QString& id);  // of the view in front

@@ -143,11 +143,9 @@ void ProjectQueries::runSql(const QString& query) {
 
 void ProjectQueries::report(const QString& path) {
   threads_.read([this, path, run = run_](const QString& projectPath) {
-    const auto fail = [this, path](const std::string& why) {
-      const bool named = why.starts_with("report '");
-      threads_.back([this, path, why, named] {
-        emit failed(named ? format::visible(why) : tr("report '%1': %2").arg(format::visible(path), format::visible(why)));
-      });
+    const auto tell = [this](const QString& text) { threads_.back([this, text] { emit failed(text); }); };
+    const auto fail = [path, &tell](const std::string& why) {
+      tell(tr("report '%1': %2").arg(format::visible(path), format::visible(why)));
     };
     if (projectPath.isEmpty()) return fail("no run is recorded yet; expected a built model or an open project");
     auto project = storage::Project::openReadOnly(projectPath.toStdString());
@@ -156,7 +154,7 @@ void ProjectQueries::report(const QString& path) {
     const ScratchFolder between;
     const QString written = pdf ? between.filePath(QStringLiteral("report.html")) : path;
     const auto status = storage::writeReport(*project, run, written.toStdString());
-    if (!status) return fail(status.error().message);
+    if (!status) return tell(format::visible(status.error().message));  // it names the report, or the project
     if (pdf) {
       QFile html(written);
       if (!html.open(QIODevice::ReadOnly)) return fail("the HTML it is printed from cannot be read");

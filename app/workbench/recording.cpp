@@ -254,7 +254,9 @@ void Recording::deleteRun(qint64 run) {
       newest = tl::make_unexpected(forgotten.error());
     if (!newest) {
       const QString why = format::visible(newest.error().message);
-      const bool named = newest.error().message.starts_with("run '");
+      // Errors of the run itself name it.
+      const auto code = newest.error().code;
+      const bool named = code == storage::ErrorCode::kNotFound || code == storage::ErrorCode::kInvalidArgument;
       threads_.back([this, run, why, named] { emit failed(named ? why : tr("run %1: %2").arg(run).arg(why)); });
       return;
     }

@@ -9,7 +9,9 @@
 #include "app/workbench/session/model_session.h"
 #include "app/workbench/status_line.h"
 #include "app/workbench/window_settings.h"
+#include "views/common/file_name.h"
 #include "views/common/format.h"
+#include "views/common/worker_host.h"
 
 namespace stepscope {
 namespace {
@@ -29,8 +31,14 @@ RemoteOpening::RemoteOpening(const WindowParts& parts, ModelOpening& opening, Fi
     parts_.status.note(tr("Sent to %1").arg(format::visible(path)));
     opening_.open(path);
   });
-  connect(&transfer_, &ModelTransfer::failed, this,
-          [this](const QString& text) { parts_.notice.showProblem(text, {}, {}); });
+  connect(&opening_, &ModelOpening::sendingWanted, this, &RemoteOpening::sendData);
+  connect(&batches_, &ModelTransfer::sent, this, [this](const QString& path) {
+    parts_.notice.clear();
+    opening_.dataSent(path);
+  });
+  for (ModelTransfer* transfer : {&transfer_, &batches_})
+    connect(transfer, &ModelTransfer::failed, this,
+            [this](const QString& text) { parts_.notice.showProblem(text, {}, {}); });
   parts_.actions[QStringLiteral("send_model")]->setEnabled(false);
 }
 
@@ -60,6 +68,7 @@ void RemoteOpening::connectTo(const RemoteHost& host) {
     if (const QString problem = problemOf(host); !problem.isEmpty()) return parts_.notice.showProblem(problem, {}, {});
   parts_.notice.clear();
   transfer_.cancel();
+  batches_.cancel();
   opening_.leave();
   parts_.session.connectTo(host);
 }
@@ -67,6 +76,7 @@ void RemoteOpening::connectTo(const RemoteHost& host) {
 void RemoteOpening::hostChanged() {
   const RemoteHost& host = parts_.session.client().host();
   parts_.actions[QStringLiteral("send_model")]->setEnabled(!host.local());
+  WorkerHost::of(parts_.store).set(host.host);
   if (host.local()) {
     parts_.status.note(tr("Working on this machine"));
     return;
@@ -82,6 +92,17 @@ void RemoteOpening::askModel() {
             lastPath_ = path;
             opening_.open(path);
           });
+}
+
+void RemoteOpening::sendData(const QString& path) {
+  const RemoteHost& host = parts_.session.client().host();
+  parts_.notice.showStop(tr("Sending %1, %2, to %3")
+                             .arg(format::fileName(path), format::bytes(QFileInfo(path).size()), format::visible(host.host)),
+                         tr("Cancel"), [this] {
+                           batches_.cancel();
+                           parts_.notice.clear();
+                         });
+  batches_.sendFile(host, path);
 }
 
 void RemoteOpening::askToSend() {

@@ -28,13 +28,14 @@ class RemoteOpening : public QObject {
   void ask();
   void askModel();
   void askToSend();
+  void sendData(const QString& path);
   void hostChanged();
 
   WindowParts parts_;
   ModelOpening& opening_;
   FileQuestions& questions_;
   WindowSettings& settings_;
-  ModelTransfer transfer_;
+  ModelTransfer transfer_, batches_;
   QString lastPath_;
 };
 

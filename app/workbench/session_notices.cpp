@@ -40,7 +40,8 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
         store_.plan() ? tr("%1. What was shown last stays. Restarting returns to the same step.").arg(text) : text,
         tr("Restart worker"), [this] { session_.restart(); });
   } else if (code == u"out_of_memory" && store_.plan()) {
-    parts_.notice.showProblem(format::bytesWithin(text), tr("Fit by recompute"), [this] { fitByRecompute(); });
+    parts_.notice.showProblem(format::bytesWithin(text), tr("Fit by recompute"),
+                              [this] { fitByRecompute(history_.askedLimit()); });
   } else {
     parts_.notice.showProblem(text, {}, {});
   }
@@ -49,7 +50,7 @@ void SessionNotices::tellProblem(const QString& text, const QString& code) {
 void SessionNotices::tellAlert(const snapshot::Alert& alert) {
   if (alert.code() == "does_not_fit")
     parts_.notice.showProblem(format::bytesWithin(format::visible(alert.message())), tr("Fit by recompute"),
-                              [this] { fitByRecompute(); });
+                              [this] { fitByRecompute(history_.askedLimit()); });
   using B = snapshot::Breakpoint;
   if (alert.code() != "nan" && alert.code() != "inf") return;
   const auto kind = alert.code() == "nan" ? B::kNan : B::kNewInf;
@@ -93,13 +94,13 @@ void SessionNotices::askToRepeat(qint64 from, qint64 step, double ns) {
   });
 }
 
-void SessionNotices::fitByRecompute() {
+void SessionNotices::fitByRecompute(const QString& askedLimit) {
   if (!store_.plan()) return;
   qint64 limit = 0;
   for (const auto& option : store_.options())
     if (option.name() == "memory.limit") limit = format::bytesOf(QString::fromStdString(option.value())).value_or(0);
   // One that was refused because the plan does not fit is what the plan is made to fit.
-  const qint64 asked = format::bytesOf(history_.askedLimit()).value_or(0);
+  const qint64 asked = format::bytesOf(askedLimit).value_or(0);
   if (asked > 0) limit = asked;
   if (limit == 0 && store_.machine()) limit = store_.machine()->memory_bytes();
   const snapshot::Plan& plan = store_.plan()->plan();
@@ -111,7 +112,7 @@ void SessionNotices::fitByRecompute() {
     return;
   }
   parts_.board.show(QStringLiteral("recompute"));
-  if (asked > 0) history_.setOption(QStringLiteral("memory.limit"), history_.askedLimit());
+  if (asked > 0) history_.setOption(QStringLiteral("memory.limit"), askedLimit);
   // What a plan places around live values, workspaces above all, needs room too.
   history_.setOption(QStringLiteral("recompute.budget"), QString::number(budget - budget / 20));
 }
@@ -122,7 +123,7 @@ void SessionNotices::tellLongWork() {
     parts_.notice.showProgress(
         tr("%1: the worker does not answer. Restarting it returns to the same step.").arg(client.activity()), 0, 0,
         tr("Restart worker"), [this] { session_.restart(); });
-  } else if (client.busy() && client.activity().contains(',')) {  // the activity counts seconds once it is longer than one
+  } else if (client.busyForLong()) {
     parts_.notice.showProgress(client.activity(), 0, 0, tr("Cancel"), [this] { session_.pause(); });
   } else {
     parts_.notice.clearProgress();

@@ -19,14 +19,16 @@ class SessionNotices : public QObject {
  public:
   SessionNotices(const WindowParts& parts, ChangeHistory& history);
 
+  // A budget of live activations with which the plan stays below its limit, as far as values can be computed again.
+  // `askedLimit`: one that the plan does not fit into, which it is given too; empty: the one it has.
+  void fitByRecompute(const QString& askedLimit);
+
  private:
   void tellProblem(const QString& text, const QString& code);
   void tellAlert(const snapshot::Alert& alert);
   void tellBreak(const QString& reason, int instruction);
   void askToRepeat(qint64 from, qint64 step, double ns);
   void tellLongWork();
-  // A budget of live activations with which the plan stays below its limit, as far as values can be computed again.
-  void fitByRecompute();
 
   WindowParts parts_;
   ModelSession& session_;

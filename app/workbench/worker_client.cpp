@@ -10,6 +10,7 @@ namespace {
 constexpr int kCancelPatienceMs = 3000;
 constexpr int kTickMs = 250;
 constexpr int kGreetEveryMs = 1000;
+constexpr int kLongMs = 1000;
 constexpr int kSilenceMs = 4000;
 }  // namespace
 
@@ -147,20 +148,21 @@ void WorkerClient::cancelAll() {
   for (const quint64 id : ids) cancel(id);
 }
 
-bool WorkerClient::busy() const {
-  for (const auto& [id, pending] : pending_) {
-    if (!pending.quiet) return true;
-  }
-  return false;
+bool WorkerClient::busy() const { return shown() != nullptr; }
+
+const WorkerClient::Pending* WorkerClient::shown() const {
+  for (const auto& [id, pending] : pending_)
+    if (!pending.quiet) return &pending;
+  return nullptr;
 }
 
+bool WorkerClient::busyForLong() const { return shown() && shown()->since.elapsed() >= kLongMs; }
+
 QString WorkerClient::activity() const {
-  for (const auto& [id, pending] : pending_) {
-    if (pending.quiet) continue;
-    const qint64 ms = pending.since.elapsed();
-    return ms < 1000 ? pending.what : tr("%1, %2 s").arg(pending.what).arg(ms / 1000);
-  }
-  return {};
+  const Pending* pending = shown();
+  if (!pending) return {};
+  const qint64 ms = pending->since.elapsed();
+  return ms < kLongMs ? pending->what : tr("%1, %2 s").arg(pending->what).arg(ms / 1000);
 }
 
 void WorkerClient::takeIn() {

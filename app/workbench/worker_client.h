@@ -46,6 +46,7 @@ class WorkerClient : public QObject {
   bool busy() const;
   // What runs and since when; empty when idle.
   QString activity() const;
+  bool busyForLong() const;  // longer than a second
   int openRequests() const { return static_cast<int>(pending_.size()); }
 
  signals:
@@ -64,7 +65,8 @@ class WorkerClient : public QObject {
     QElapsedTimer cancelled;
   };
 
-  void takeIn();  // what the pipe has
+  const Pending* shown() const;  // the oldest that is not quiet; nullptr: none
+  void takeIn();                 // what the pipe has
   void deliver(const Delivery& delivery);
   void end(const QString& reason, bool expected, int exitCode = 0);
   void greetedBy(const Delivery& delivery);

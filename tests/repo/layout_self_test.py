@@ -153,6 +153,12 @@ class Others(Tree):
     def test_top_level(self):
         self.reports("top_level", {"engine/a.h": "", "diary.txt": ""}, "diary.txt")
 
+    def test_prose(self):
+        files = {"app/workbench/a.cpp": "if (e.message.starts_with(\"run '\")) return;\nif (e.code == Code::kNotFound) return;\n"}
+        files |= {"views/a/b.cpp": 'bool v = b->decision().starts_with("view");\nbool w = path.startsWith(folder);\n'}
+        files |= {"engine/a.cpp": 'bool v = error.message.starts_with("a");\n'}
+        self.reports("prose", files, "app/workbench/a.cpp:1:", "views/a/b.cpp:1:")
+
     def test_sizes(self):
         self.reports("sizes", {"a.h": "x" * 3_000_000, "b.h": ""}, "a.h: 3000000 bytes")
 

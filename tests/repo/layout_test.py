@@ -113,6 +113,21 @@ def check_terminal(root, files):
                     yield f"{name}:{number}: {line.strip()}; expected say(), tell() or tellError() of app/cli/terminal.h"
 
 
+PROSE = re.compile(
+    r"\b(?:message|decision|verdict|stopped_by|unavailable|why)(?:\(\))?\s*(?:\.|->)\s*"
+    r"(?:starts_with|ends_with|contains|find|rfind|startsWith|endsWith)\("
+)
+
+
+def check_prose(root, files):
+    """What the window decides on is a field of a message, never words that people read."""
+    for name in files:
+        if name.startswith(("app/workbench/", "views/")) and name.endswith((".cpp", ".h")):
+            for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), 1):
+                if PROSE.search(line.split("//")[0]):
+                    yield f"{name}:{number}: {line.strip()}; expected a field that says it: a code, an enum, a name"
+
+
 CHECKS = {
     "format": check_format,
     "top_level": check_top_level,
@@ -121,6 +136,7 @@ CHECKS = {
     "declarations": check_declarations,
     "licences": check_licences,
     "names": check_names,
+    "prose": check_prose,
     "readmes": check_readmes,
     "sizes": check_sizes,
     "terminal": check_terminal,

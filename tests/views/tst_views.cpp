@@ -9,12 +9,14 @@
 
 #include "hello_view.h"  // from views/README.md
 #include "tests/support/yardstick.h"
+#include "views/common/bits.h"
 #include "views/common/details.h"
 #include "views/common/file_name.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/row_table.h"
 #include "views/common/selection.h"
+#include "views/common/sharing.h"
 #include "views/common/snapshot_store.h"
 #include "views/common/tokens.h"
 #include "views/common/turns.h"
@@ -297,6 +299,38 @@ class ViewsTest : public QObject {
     second->set_decision("shares memory");
     html = Details::decision(*PlanSnapshot::make(p), p.buffers(1));
     QVERIFY(html.contains(QStringLiteral("shares memory")) && html.contains(QStringLiteral("<a href='buffer:0'>")));
+  }
+
+  // Whatever the words of its decision are.
+  void whatABufferSharesIsToldByItsInstruction() {
+    snapshot::Plan p;
+    for (int i = 0; i < 3; ++i) {
+      auto* buffer = p.add_buffers();
+      buffer->set_index(i);
+      buffer->set_value(i);
+      buffer->set_in_arena(true);
+      buffer->set_shares(i - 1);
+      buffer->set_decision(i == 1 ? "in place of 'b', says a name" : "view, says another");
+      auto* instruction = p.add_instructions();
+      instruction->set_view(i == 1);
+      instruction->add_outputs()->set_value(i);
+    }
+    const PlanPtr plan = PlanSnapshot::make(p);
+    const auto& buffers = plan->plan().buffers();
+    QVERIFY(!isView(*plan, buffers[0]) && !isInPlace(*plan, buffers[0]));
+    QVERIFY(isView(*plan, buffers[1]) && !isInPlace(*plan, buffers[1]));
+    QVERIFY(!isView(*plan, buffers[2]) && isInPlace(*plan, buffers[2]));
+  }
+
+  void aVerdictSaysWhetherBitsAreTheSame() {
+    const auto of = [](const char* verdict) {
+      snapshot::Determinism node;
+      node.set_verdict(verdict);
+      return bitsOf(node);
+    };
+    QVERIFY(of("deterministic") == Bits::kSame && of("deterministic, keyed random") == Bits::kSame);
+    QVERIFY(of("depends on thread count") == Bits::kMayDiffer && of("differs from run to run") == Bits::kMayDiffer);
+    QVERIFY(of("not known yet") == Bits::kNotKnown);
   }
 
   void theExampleOfTheReadmeIsAView() {

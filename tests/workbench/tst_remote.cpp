@@ -3,7 +3,9 @@
 // which is the home of that machine, and knows one host.
 #include <QComboBox>
 #include <QDialog>
+#include <QFileDialog>
 #include <QInputDialog>
+#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTest>
@@ -80,6 +82,10 @@ class RemoteTest : public QObject {
     WindowDriver w;
     connectThrough(w, QStringLiteral("far"), QStringLiteral(REAL_WORKER));
     QVERIFY2(reached(w, QStringLiteral("far")), qPrintable(w->notice().text()));
+    // The start page says whose processor and memory these are.
+    const auto* machine = w->findChild<QLabel*>(QStringLiteral("start_machine_title"));
+    QVERIFY(machine && w.loop().wait([&] { return machine->text().contains(QStringLiteral("far")); }));
+    w.picture(QStringLiteral("remote-start"));
     // A relative path, which is none of this machine.
     QVERIFY(!QFileInfo::exists(QStringLiteral("models/digits/model.onnx")));
     QVERIFY(w.act("open"));
@@ -152,6 +158,35 @@ class RemoteTest : public QObject {
     transfer.send({QStringLiteral("nowhere"), {}}, bundledModels()[0].model);
     QVERIFY(w.loop().wait([&] { return !why.isEmpty(); }));
     QVERIFY2(why.contains(QStringLiteral("No route")) && why.contains(QStringLiteral("expected")), qPrintable(why));
+  }
+
+  // Batches of this machine are sent before they can be used there.
+  void batchesOfThisMachineAreSent() {
+    WindowDriver w;
+    w.loop().act([&] { w->connectTo({QStringLiteral("far"), QStringLiteral(REAL_WORKER)}); });
+    QVERIFY(reached(w, QStringLiteral("far")));
+    w.loop().act([&] { w->openPath(there_.filePath(QStringLiteral("models/digits/model.onnx"))); });
+    const auto dialog = [&] { return w->findChild<SetUpDialog*>(); };
+    QVERIFY(w.loop().wait([&] { return dialog() != nullptr; }));
+    auto* choose = dialog()->findChild<QPushButton*>(QStringLiteral("set_up_choose"));
+    QVERIFY(choose->text() == QStringLiteral("Send…") && choose->toolTip().contains(QStringLiteral("far")));
+    w.loop().act([&] { choose->click(); });
+    auto* files = dialog()->findChild<QFileDialog*>(QStringLiteral("set_up_choose_dialog"));
+    QVERIFY(files);
+    w.picture(QStringLiteral("remote-set-up"));
+    w.loop().act([&] {
+      emit files->fileSelected(bundledModels()[0].data);
+      files->close();
+    });
+    const auto* field = dialog()->findChild<QLineEdit*>(QStringLiteral("set_up_data"));
+    const QString there = there_.path() + QStringLiteral("/.cache/stepscope/models/");
+    QVERIFY2(w.loop().wait([&] { return field->text().startsWith(there); }), qPrintable(field->text()));
+    QFile here(bundledModels()[0].data), sent(field->text());
+    QVERIFY(here.open(QIODevice::ReadOnly) && sent.open(QIODevice::ReadOnly));
+    QVERIFY(here.readAll() == sent.readAll());
+    w.loop().act([&] { dialog()->findChild<QPushButton*>(QStringLiteral("set_up_build"))->click(); });
+    QVERIFY(w.loop().wait([&] { return (w->session().built() && !w->session().busy()) || w->notice().isProblem(); }));
+    QVERIFY2(w->session().built(), qPrintable(w->notice().text()));
   }
 
   void whatKeepsAWorkerFromComingIsSaid_data() {

@@ -89,6 +89,35 @@ class SamplesTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // The row that did worst leads to its tokens.
+  void theWorstRowLeadsToTheContents() {
+    WindowDriver w({1600, 1000});
+    QVERIFY_DONE(w.openBuilt(sampleModel("padding")), w);
+    auto* batch = static_cast<BatchView*>(w.view(QStringLiteral("batch")));
+    QVERIFY_DONE(w.act("step_whole"), w);
+    w.loop().act([batch] { batch->openPage(BatchView::kWorst); });
+    QVERIFY(w.loop().wait([&] { return w->store().findings().rowLosses() != nullptr; }, 10'000));
+    w.loop().act([&] { w->session().runTo(w->store().findings().rowLosses()->instruction() + 1); });
+    const auto link = [&] {
+      static const QRegularExpression kLink(QStringLiteral("href=\"(do:contents:(\\d+):(\\d+))\""));
+      for (auto* page : batch->findChildren<Details*>())
+        if (const auto match = kLink.match(page->toHtml()); match.hasMatch()) return std::pair(page, match);
+      return std::pair<Details*, QRegularExpressionMatch>();
+    };
+    QVERIFY2(w.loop().wait([&] { return link().first != nullptr; }, 10'000), qPrintable(pagesOf(*batch)));
+    QVERIFY(w.settled());
+    w.picture(QStringLiteral("padding-worst"));
+    const auto [page, match] = link();
+    const int sample = match.captured(2).toInt(), place = match.captured(3).toInt();
+    w.loop().act([page = page, match = match] { emit page->anchorClicked(QUrl(match.captured(1))); });
+    const auto* tokens = batch->findChild<QTableView*>(QStringLiteral("batch_tokens"));
+    QVERIFY(w.loop().wait([&] { return tokens->isVisible() && tokens->currentIndex().isValid(); }, 10'000));
+    QCOMPARE(tokens->currentIndex().row(), sample);
+    QCOMPARE(tokens->currentIndex().column(), place);
+    QVERIFY(tokens->viewport()->rect().intersects(tokens->visualRect(tokens->currentIndex())));
+    w.picture(QStringLiteral("padding-contents"));
+  }
+
   // A limit that the plan does not fit into is refused, and one click makes it fit.
   void whatDoesNotFitIsMadeToFit() {
     WindowDriver w({1600, 1000});

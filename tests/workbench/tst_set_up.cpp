@@ -46,6 +46,42 @@ class SetUpTest : public QObject {
     applyTheme(*qApp, Theme::kLight);
   }
 
+  // The first build exceeds memory.limit: the set-up comes back with the error, and with a way to fit.
+  void aFirstBuildThatDoesNotFitIsOfferedToFit() {
+    WindowDriver w;
+    SetUpDialog* dialog = w.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(w.failure()));
+    // What it needs, from a build without a limit.
+    QVERIFY2(pressBuild(w, *dialog).isEmpty(), qPrintable(w->notice().text()));
+    const auto need = [&] { return w->store().plan()->plan().persistent_bytes() + w->store().plan()->plan().arena_bytes(); };
+    const std::int64_t limit = need() - w->store().plan()->plan().arena_bytes() / 8;
+    WindowDriver again;
+    dialog = again.open(bundledModels()[1].model);
+    QVERIFY2(dialog, qPrintable(again.failure()));
+    const auto fieldThere = [&] { return dialog->findChild<QLineEdit*>(QStringLiteral("set_up_more_memory.limit")); };
+    QVERIFY(again.loop().wait([&] { return fieldThere() != nullptr; }));
+    again.loop().act([&] { fieldThere()->setText(QString::number(limit)); });
+    QVERIFY(!pressBuild(again, *dialog).isEmpty());
+    const auto fitButton = [&] { return again->findChild<QPushButton*>(QStringLiteral("set_up_fit")); };
+    QVERIFY(again.loop().wait([&] { return fitButton() && fitButton()->isVisible(); }));
+    QVERIFY(again.settled());
+    again.picture(QStringLiteral("set-up-does-not-fit"));
+    again.loop().act([&] { fitButton()->click(); });
+    QVERIFY(again.loop().wait([&] {
+      return again->session().built() && !again->session().busy() && again->store().plan() &&
+             again->store().plan()->plan().persistent_bytes() + again->store().plan()->plan().arena_bytes() <= limit;
+    }));
+    QVERIFY(again.settled());
+    QString kept;
+    for (const auto& option : again->store().options())
+      if (option.name() == "memory.limit") kept = QString::fromStdString(option.value());
+    QCOMPARE(kept, QString::number(limit));
+    QVERIFY_DONE(again.act("step_whole"), again);
+    QVERIFY2(!again->notice().isProblem(), qPrintable(again->notice().text()));
+    QCOMPARE(again->store().steps().size(), std::size_t{1});
+    again.picture(QStringLiteral("set-up-fits"));
+  }
+
   void aModelTrainsAsItIsProposed_data() {
     QTest::addColumn<QString>("model");
     for (const TestModel& sample : bundledModels()) QTest::newRow(qPrintable(sample.name)) << sample.model;

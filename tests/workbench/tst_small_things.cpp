@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Small things that a window has to get right: what belongs to a model, switches, what waits for the next step, settings
 // that are made of the options' metadata.
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
@@ -11,6 +12,7 @@
 
 #include "tests/workbench/window_driver.h"
 #include "views/common/tokens.h"
+#include "views/instructions/instruction_model.h"
 #include "views/open_dialog/more_settings.h"
 #include "views/open_dialog/set_up_dialog.h"
 
@@ -38,6 +40,27 @@ class SmallThingsTest : public QObject {
   void initTestCase() {
     qputenv("STEPSCOPE_WORKER", REAL_WORKER);
     applyTheme(*qApp, Theme::kLight);
+  }
+
+  // Whatever moves the cursor, by however much: the list shows it.
+  void theListShowsTheCursorAfterAPhase() {
+    WindowDriver w;
+    QVERIFY_DONE(w.openBuilt(bundledModels()[1]), w);
+    const auto* list = w.view(QStringLiteral("instructions"))->findChild<QAbstractItemView*>();
+    const auto shown = [&] {
+      for (int row = 0; row < list->model()->rowCount(); ++row) {
+        const QModelIndex at = list->model()->index(row, 0);
+        if (at.data(InstructionModel::kKindRole).toInt() == InstructionModel::kInstruction &&
+            at.data(InstructionModel::kIndexRole).toInt() == w.instruction())
+          return list->viewport()->rect().contains(list->visualRect(at));
+      }
+      return false;
+    };
+    QVERIFY_DONE(w.act("step"), w);
+    for (const char* move : {"step_phase", "step_phase", "step_phase_back", "step_phase_back", "step_phase"}) {
+      QVERIFY_DONE(w.act(move), w);
+      QVERIFY2(w.loop().wait(shown), qPrintable(QStringLiteral("%1 to %2").arg(QLatin1String(move)).arg(w.instruction())));
+    }
   }
 
   // Another model begins with its own, or with none; the first one has its own again.

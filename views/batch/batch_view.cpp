@@ -109,6 +109,10 @@ void BatchView::makePages() {
   splitter_->setSizes({470, 530});  // shares
   body()->addWidget(splitter_, 1);
   connect(tabs_, &QTabBar::currentChanged, this, &BatchView::showPage);
+  connect(worst_, &WorstPage::contentsWanted, this, [this](int sample, int place) {
+    openPage(kContents);
+    contents_->goTo(sample, place);
+  });
 }
 
 QString BatchView::headerText() const {

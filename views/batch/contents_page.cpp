@@ -131,6 +131,20 @@ TensorPtr ContentsPage::contents(int input) const {
   return it == whole_.end() ? nullptr : it->second;
 }
 
+void ContentsPage::goTo(int sample, int place) {
+  setWorst(sample);
+  wanted_ = {sample, place};
+  refresh();
+}
+
+void ContentsPage::goToWanted() {
+  const QModelIndex at = tokenTable_->index(wanted_.first, wanted_.second);
+  if (!at.isValid()) return;
+  wanted_ = {-1, -1};
+  tokens_->setCurrentIndex(at);
+  tokens_->scrollTo(at);
+}
+
 void ContentsPage::refresh() {
   if (!isVisible()) return;
   const SnapshotStore& store = context_.store;
@@ -166,8 +180,11 @@ void ContentsPage::refresh() {
   } else if (table) {
     const int mask = batch::maskOf(store, input);
     const TensorValues beside(mask < 0 ? nullptr : contents(mask));
+    // The table is made anew whenever more of it arrives; where one stood in it stays.
+    if (wanted_.first < 0) wanted_ = {tokens_->currentIndex().row(), tokens_->currentIndex().column()};
     tokenTable_->set(values, beside, std::nullopt);
     pages_->setCurrentIndex(0);
+    goToWanted();
     QString text = names::value(*store.graph(), input);
     if (beside.count() > 0) text += tr(": in brackets where %1 is 0").arg(names::value(*store.graph(), mask));
     if (values.extent().size() == 2 && tokenTable_->rowCount() < values.tensor()->dims(0))

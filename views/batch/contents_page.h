@@ -6,6 +6,7 @@
 #include <QTableView>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "views/batch/batch_source.h"
 #include "views/batch/picture_grid.h"
@@ -28,11 +29,13 @@ class ContentsPage : public QWidget {
     asked_.clear();
   }
   void setWorst(int sample) { worst_ = sample; }
+  void goTo(int sample, int place);  // of the shown input, as soon as it is there
   void refresh();
   // Contents of an input of this batch, at least its beginning; nullptr when they were neither fetched nor recorded.
   TensorPtr contents(int input) const;
 
  private:
+  void goToWanted();
   int shownInput() const;  // the selected one, else the first that can be shown; -1
 
   ViewContext context_;
@@ -45,6 +48,7 @@ class ContentsPage : public QWidget {
   std::map<int, TensorPtr> whole_;
   std::set<int> asked_;  // whose whole contents were asked for
   int worst_ = -1;
+  std::pair<int, int> wanted_{-1, -1};  // row and column of the tokens to go to
 };
 
 }  // namespace stepscope

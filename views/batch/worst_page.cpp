@@ -13,6 +13,8 @@
 namespace stepscope {
 namespace {
 
+const QString kContents = QStringLiteral("contents");
+
 std::int64_t samplesOf(const SnapshotStore& store, const BatchSource& source) {
   for (const int id : batch::inputs(store)) {
     if (const auto* kept = source.kept(id); kept && kept->dims_size() > 0) return kept->dims(0);
@@ -31,8 +33,13 @@ WorstPage::WorstPage(const ViewContext& context, const BatchSource& source, std:
     : Details(parent), context_(context), source_(source), contents_(std::move(contents)) {
   setAccessibleName(tr("Worst row"));
   connect(this, &Details::selected, this, [this](const Selection& s) { context_.selection.select(s); });
-  connect(this, &Details::commandClicked, this,
-          [this](const QString& what) { emit context_.wishes.runTo(what.section(':', 1).toInt() + 1); });
+  connect(this, &Details::commandClicked, this, [this](const QString& what) {
+    const auto number = [&what](int part) { return what.section(':', part, part).toInt(); };
+    if (what.section(':', 0, 0) == kContents)
+      emit contentsWanted(number(1), number(2));
+    else
+      emit context_.wishes.runTo(number(1) + 1);
+  });
   connect(&context_.store.findings(), &Findings::rowLossesChanged, this, [this] {
     const auto& found = context_.store.findings().rowLosses();
     if (!found || found->values_size() > 0) losses_ = found;
@@ -99,8 +106,10 @@ void WorstPage::fillWorst(const snapshot::RowLosses& losses) {
   QString place = tr("row %1 of %2").arg(format::count(worst->row), format::count(losses.values_size()));
   if (worst->sample >= 0 && losses.values_size() > samples)
     place += tr(": sample %1, place %2").arg(worst->sample).arg(worst->place);
-  row(tr("Worst row"),
-      strong(place) + (losses.step() == source_.step() ? QString() : quiet(tr("  of step %1").arg(losses.step()))));
+  const QString named = worst->sample < 0
+                            ? strong(place)
+                            : command(QStringLiteral("%1:%2:%3").arg(kContents).arg(worst->sample).arg(worst->place), place);
+  row(tr("Worst row"), named + (losses.step() == source_.step() ? QString() : quiet(tr("  of step %1").arg(losses.step()))));
   row(tr("Its loss"),
       std::isfinite(worst->loss) ? text(format::number(worst->loss)) : coloured(format::number(worst->loss), t.number));
   row(tr("Mean"), text(format::number(worst->mean)) +

@@ -23,6 +23,9 @@ class WorstPage : public Details {
   void refresh();
   int worstSample() const;  // of the shown batch; -1 unknown
 
+ signals:
+  void contentsWanted(int sample, int place);  // of the worst row, counted from 0
+
  private:
   void fillNotFinite();
   void fillLosses();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "views/common/sharing.h"
+
 namespace stepscope {
 namespace {
 const std::vector<int> kNone;
@@ -146,7 +148,7 @@ int PlanSnapshot::overwrittenBy(int bufferIndex) const {
     if (other.index() == bufferIndex || !other.in_arena()) continue;
     if (root(other.index()) == root(bufferIndex)) {
       // In its place, while the memory lives on. A view holds the same bytes.
-      if (other.first() <= mine->first() || other.decision().starts_with("view")) continue;
+      if (other.first() <= mine->first() || isView(*this, other)) continue;
     } else if (other.first() < mine->last() || other.offset() >= mine->offset() + mine->bytes() ||
                mine->offset() >= other.offset() + other.bytes()) {
       continue;

@@ -6,6 +6,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/bits.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
@@ -50,8 +51,7 @@ DeterminismView::DeterminismView(const ViewContext& context, QWidget* parent)
 
 QString DeterminismView::summary() const {
   const auto& list = store().determinismList();
-  const auto sure =
-      std::count_if(list.begin(), list.end(), [](const auto& d) { return d.verdict().starts_with("deterministic"); });
+  const auto sure = std::count_if(list.begin(), list.end(), [](const auto& d) { return bitsOf(d) == Bits::kSame; });
   const auto all = static_cast<std::ptrdiff_t>(list.size());
   if (all == 0) return {};
   return sure == all ? tr("All %1 nodes are deterministic").arg(format::count(all))
@@ -93,7 +93,7 @@ void DeterminismView::refill() {
     row.target = Selection::ofNode(d.node());
     const QString reason = format::visible(d.reason());
     TableCell verdict(format::visible(d.verdict()));
-    verdict.role = d.verdict().starts_with("deterministic") ? QStringLiteral("ok") : QStringLiteral("warn");
+    verdict.role = bitsOf(d) == Bits::kSame ? QStringLiteral("ok") : QStringLiteral("warn");
     TableCell name(store().graph() ? names::node(*store().graph(), d.node()) : tr("node %1").arg(d.node()));
     if (const auto* node = store().graph() ? store().graph()->node(d.node()) : nullptr)
       name.swatch = QString::fromStdString(node->category());

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "views/common/bits.h"
 #include "views/common/format.h"
 #include "views/common/padding_cost.h"
 #include "views/graph/median_times.h"
@@ -74,7 +75,7 @@ GraphMarks GraphMarks::make(const PlanMarks& known, const SnapshotStore& store, 
       const snapshot::Node& node = *model.node(i);
       m.breakpoint = m.breakpoint || breaks.nodes.contains(node.id()) || breaks.ops.contains(node.op());
       const snapshot::Determinism* d = judged ? store.determinism(node.id()) : nullptr;
-      m.nondeterministic = d != nullptr && d->verdict().starts_with("depends");
+      m.nondeterministic = d != nullptr && bitsOf(*d) == Bits::kMayDiffer;
     }
     std::int64_t ns = -1;
     if (index >= 0) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "views/common/sharing.h"
+
 namespace stepscope {
 
 PlanMarks PlanMarks::make(std::shared_ptr<const GraphModel> graph, std::shared_ptr<const PlanSnapshot> plan) {
@@ -23,8 +25,7 @@ PlanMarks PlanMarks::make(std::shared_ptr<const GraphModel> graph, std::shared_p
       marks.instruction[static_cast<std::size_t>(node)] = i;
       for (const auto& out : in.outputs()) {
         const snapshot::Buffer* buffer = p.buffer(out.buffer());
-        if (buffer && buffer->shares() >= 0 && buffer->decision().starts_with("in place"))
-          marks.inPlace[static_cast<std::size_t>(node)] = 1;
+        if (buffer && isInPlace(p, *buffer)) marks.inPlace[static_cast<std::size_t>(node)] = 1;
       }
     }
   }

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <map>
 
+#include "views/common/sharing.h"
+
 namespace stepscope {
 namespace {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 50;
 std::int64_t sane(std::int64_t bytes) { return std::clamp<std::int64_t>(bytes, 0, kMost); }
-bool isView(const snapshot::Buffer& b) { return b.shares() >= 0 && b.decision().starts_with("view"); }
 
 }  // namespace
 
@@ -47,7 +48,7 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
     const int shares = p.buffers(i).shares();
     if (shares < 0 || shares >= p.buffers_size() || shares == i) continue;
     auto& of = end[static_cast<std::size_t>(shares)];
-    if (isView(p.buffers(i))) {
+    if (isView(*model->plan_, p.buffers(i))) {
       of = std::max(of, end[static_cast<std::size_t>(i)]);
     } else {
       cut[static_cast<std::size_t>(shares)] =
@@ -57,7 +58,7 @@ std::shared_ptr<const MemoryModel> MemoryModel::make(std::shared_ptr<const PlanS
   std::vector<std::int64_t> change(static_cast<std::size_t>(count) + 2, 0);
   std::vector<int> order;
   for (int i = 0; i < p.buffers_size(); ++i) {
-    if (p.buffers(i).in_arena() && !isView(p.buffers(i)) && p.buffers(i).bytes() > 0) order.push_back(i);
+    if (p.buffers(i).in_arena() && !isView(*model->plan_, p.buffers(i)) && p.buffers(i).bytes() > 0) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return p.buffers(a).first() < p.buffers(b).first(); });
   model->top_ = model->persistent_;

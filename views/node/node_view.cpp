@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "views/common/bits.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
@@ -136,7 +137,7 @@ void NodeView::refresh() {
   }
   if (const auto* d = store().determinism(node->id())) {
     page_->row(tr("Determinism"),
-               Details::coloured(format::visible(d->verdict()), d->verdict().starts_with("deterministic") ? t.ok : t.warn) +
+               Details::coloured(format::visible(d->verdict()), bitsOf(*d) == Bits::kSame ? t.ok : t.warn) +
                    QStringLiteral("<br>") + Details::quiet(format::visible(d->reason())));
   }
   page_->end();

@@ -17,7 +17,10 @@ namespace stepscope {
 namespace {
 
 // Groups of options that say how the model is trained; the others say how the step is run and stand in Optimisations.
-constexpr const char* kGroups[] = {"Optimizer", "Precision", "Data", "Loss", "Parameters"};
+constexpr const char* kGroups[] = {"Optimizer", "Precision", "Data", "Loss", "Parameters", "Memory"};
+
+// Of memory the limit alone: the first build is refused by it.
+bool isTraining(const snapshot::Option& option) { return option.group() != "Memory" || option.name() == "memory.limit"; }
 
 bool addsUp(const std::string& name) { return name == "group" || name == "pad"; }
 
@@ -36,7 +39,8 @@ MoreSettings::MoreSettings(const std::vector<snapshot::Option>& options, const S
     bool headed = false;
     for (const snapshot::Option& option : options) {
       // Weights that are missing are asked for where the file is read.
-      if (option.group() != group || hasField(option.name()) || option.name() == "missing-weights") continue;
+      if (option.group() != group || !isTraining(option) || hasField(option.name()) || option.name() == "missing-weights")
+        continue;
       if (!headed) {
         auto* heading = new QLabel(tr(group));
         heading->setProperty("role", "muted");

@@ -19,6 +19,10 @@
 
 namespace stepscope {
 
+namespace {
+constexpr const char* kLimit = "memory.limit";
+}
+
 QString SetUpDialog::value(const snapshot::Configure& configuration, const char* name) {
   QString found;
   for (const auto& [setting, text] : settingsOf(configuration)) {
@@ -127,7 +131,7 @@ int SetUpDialog::addPage(QTabWidget* tabs, const QString& title, QWidget* (*make
 
 void SetUpDialog::showProblem(const QString& text, const QString& setting) {
   delete std::exchange(refusal_, nullptr);
-  refused_ = format::visible(text);
+  refused_ = format::bytesWithin(format::visible(text));
   asked_ = setting;
   if (QWidget* field = fieldOf(setting)) {
     asked_.clear();
@@ -154,6 +158,29 @@ void SetUpDialog::showProblem(const QString& text, const QString& setting) {
     field->setFocus();
   }
   update();
+}
+
+void SetUpDialog::offerToFit() {
+  const QString limit = value(configuration(), kLimit);
+  if (format::bytesOf(limit).value_or(0) == 0) return;
+  auto* fit = buttons_->addButton(tr("Fit by recompute"), QDialogButtonBox::ActionRole);
+  fit->setObjectName(QStringLiteral("set_up_fit"));
+  fit->setAutoDefault(false);
+  fit->setToolTip(tr("Builds it so that it fits into %1: cheap values are computed again instead of being kept").arg(limit));
+  connect(fit, &QPushButton::clicked, this, [this] {
+    snapshot::Configure wanted;
+    QString limit;
+    for (const auto& [name, text] : settingsOf(configuration())) {
+      if (name == kLimit) {
+        limit = QString::fromStdString(text);
+        continue;
+      }
+      wanted.add_settings()->set_name(name);
+      wanted.mutable_settings(wanted.settings_size() - 1)->set_value(text);
+    }
+    emit fitWanted(wanted, limit);
+    accept();
+  });
 }
 
 void SetUpDialog::offerMore(const std::vector<snapshot::Option>& options) {

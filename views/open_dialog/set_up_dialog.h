@@ -31,14 +31,22 @@ class SetUpDialog : public QDialog {
   snapshot::Configure configuration() const;
   // Why it did not build, beside the field of that setting, or below all of them.
   void showProblem(const QString& text, const QString& setting);
+  // The plan needs more than the memory.limit of these settings: it may be built so that it fits. Nothing without a limit.
+  void offerToFit();
+  // The worker is on another machine: a file of this one is sent before it can be used.
+  void setHost(const QString& host);
+  void setData(const QString& path) { data_->setText(path); }  // where it lies for the worker
   // The model can be looked at without a build, in place of the one that is open.
   void offerLook();
   // What can be set besides: a page of fields made of the options' metadata. Once.
   void offerMore(const std::vector<snapshot::Option>& options);
 
  signals:
+  void sendWanted(const QString& path);  // of this machine, to the worker's; setData() follows
   void lookWanted();
   void buildWanted(const stepscope::snapshot::Configure& configuration);
+  // To be built with as much recompute as makes it fit into `limit`, which the settings do not hold.
+  void fitWanted(const stepscope::snapshot::Configure& configuration, const QString& limit);
   // The file misses its weights and the user wants them filled from the seed.
   void openWithRandomWeights();
 
@@ -67,6 +75,8 @@ class SetUpDialog : public QDialog {
   QComboBox* device_;
   QLabel *lossReason_, *dataReason_, *dimsReason_, *trained_, *problem_;
   QPushButton* proposed_;  // takes the proposed data back
+  QPushButton* browse_ = nullptr;
+  QString host_;  // empty: this machine
   QPushButton* build_ = nullptr;
   QDialogButtonBox* buttons_ = nullptr;
   QTabWidget* tabs_ = nullptr;

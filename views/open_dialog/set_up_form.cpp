@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The first page of the set-up: its fields, what they begin with, which setting belongs to which.
+#include <QDir>
 #include <QFileDialog>
 #include <QFormLayout>
 #include <QScrollArea>
@@ -31,7 +32,8 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
   proposed_->setObjectName(QStringLiteral("set_up_proposed_data"));
   proposed_->setAutoDefault(false);
   connect(proposed_, &QPushButton::clicked, data_, [this, proposed] { data_->setText(proposed); });
-  auto* browse = new QPushButton(tr("Choose…"));
+  auto* browse = browse_ = new QPushButton(tr("Choose…"));
+  browse->setObjectName(QStringLiteral("set_up_choose"));
   browse->setAutoDefault(false);
   connect(browse, &QPushButton::clicked, this, &SetUpDialog::chooseData);
   dataReason_ = quiet({});
@@ -138,12 +140,24 @@ QWidget* SetUpDialog::trainingPage(const snapshot::Configure& before) {
 }
 
 void SetUpDialog::chooseData() {
-  auto* dialog = new QFileDialog(this, tr("Batches"), QString::fromStdString(model_->path()).section('/', 0, -2),
+  const QString here = host_.isEmpty() ? QString::fromStdString(model_->path()).section('/', 0, -2) : QDir::homePath();
+  auto* dialog = new QFileDialog(this, host_.isEmpty() ? tr("Batches") : tr("Send batches to %1").arg(host_), here,
                                  tr("Batches (*.npz *.safetensors);;All files (*)"));
+  dialog->setObjectName(QStringLiteral("set_up_choose_dialog"));
   dialog->setAttribute(Qt::WA_DeleteOnClose);
   dialog->setFileMode(QFileDialog::ExistingFile);
-  connect(dialog, &QFileDialog::fileSelected, data_, &QLineEdit::setText);
+  if (host_.isEmpty())
+    connect(dialog, &QFileDialog::fileSelected, data_, &QLineEdit::setText);
+  else
+    connect(dialog, &QFileDialog::fileSelected, this, &SetUpDialog::sendWanted);
   dialog->open();
+}
+
+void SetUpDialog::setHost(const QString& host) {
+  host_ = format::visible(host);
+  browse_->setText(tr("Send…"));
+  browse_->setToolTip(tr("Copies a file of this machine to %1. A file that lies there is named by its path").arg(host_));
+  data_->setPlaceholderText(tr("synthetic, from the seed; or a path on %1").arg(host_));
 }
 
 // Cross entropy needs to know how many classes there are; any output has squared errors.

@@ -14,6 +14,7 @@
 #include "views/common/format.h"
 #include "views/common/icons.h"
 #include "views/common/tokens.h"
+#include "views/common/worker_host.h"
 
 namespace stepscope {
 namespace {
@@ -53,7 +54,7 @@ class FileDelegate : public QStyledItemDelegate {
   }
 };
 
-QWidget* heading(const QString& text) {
+QLabel* heading(const QString& text) {
   auto* label = new QLabel(text);
   QFont strong = label->font();
   strong.setWeight(QFont::DemiBold);
@@ -137,7 +138,6 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   recent_->setObjectName(QStringLiteral("start_recent"));
   recent_->setAccessibleName(tr("Recent models and projects"));
   samples_->setAccessibleName(tr("Sample models"));
-  machine_->setAccessibleName(tr("This machine"));
   machine_->setStyleSheet(QStringLiteral("QTextBrowser { background: transparent; border: 0; padding: 0; }"));
   machine_->document()->setDocumentMargin(0);
 
@@ -155,7 +155,9 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   right->addWidget(samples_);
   samplesGap_->setFixedHeight(m.unit);
   right->addWidget(samplesGap_);
-  right->addWidget(heading(tr("This machine")));
+  machineTitle_ = heading({});
+  machineTitle_->setObjectName(QStringLiteral("start_machine_title"));
+  right->addWidget(machineTitle_);
   right->addWidget(machine_, 1);
   auto* columns = new QHBoxLayout;
   columns->setSpacing(4 * m.unit);
@@ -187,6 +189,7 @@ StartView::StartView(const ViewContext& context, QWidget* parent)
   connect(&store().project(), &ProjectFacts::filesChanged, this, &StartView::fillFiles);
   connect(&store(), &SnapshotStore::machineChanged, this, &StartView::fillMachine);
   connect(&store(), &SnapshotStore::workerChanged, this, &StartView::fillMachine);
+  connect(&WorkerHost::of(store()), &WorkerHost::changed, this, &StartView::fillMachine);
   fillFiles();
   fillMachine();
 }
@@ -219,6 +222,9 @@ void StartView::fillFiles() {
 
 void StartView::fillMachine() {
   const Tokens& t = Tokens::current();
+  const QString& host = WorkerHost::of(store()).name();
+  machineTitle_->setText(host.isEmpty() ? tr("This machine") : tr("Machine of the worker: %1").arg(format::visible(host)));
+  machine_->setAccessibleName(machineTitle_->text());
   machine_->begin();
   if (const MachinePtr& machine = store().machine()) {
     machine_->row(tr("Processor"),

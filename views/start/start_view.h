@@ -30,6 +30,7 @@ class StartView : public View {
   QWidget* samplesTitle_;
   QLabel* noRecent_;
   QWidget* samplesGap_;
+  QLabel* machineTitle_;
   Details* machine_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "views/common/bits.h"
 #include "views/common/format.h"
 #include "views/common/names.h"
 #include "views/common/tokens.h"
@@ -85,7 +86,7 @@ void ValueFacts::showValue(int value) {
   };
   if (has(store_.pinned())) tags += Details::tag(tr("pinned"), t.muted);
   if (has(store_.watched())) tags += Details::tag(tr("watched"), t.muted);
-  if (const auto* d = store_.determinism(madeBy); d && !d->verdict().starts_with("deterministic"))
+  if (const auto* d = store_.determinism(madeBy); d && bitsOf(*d) != Bits::kSame)
     tags += Details::tag(format::visible(d->verdict()), t.warn);
   if (!tags.isEmpty()) paragraph(tags);
   end();

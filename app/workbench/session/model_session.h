@@ -104,7 +104,9 @@ class ModelSession : public QObject {
   void problem(const QString& text, const QString& code);  // code: of the worker, or "worker_died"
   // After problem(): these settings do not build. `setting` is the one at fault, empty when none is known. A model that was
   // built before is built again as it was, and is where it was.
-  void buildRefused(const stepscope::snapshot::Configure& configuration, const QString& text, const QString& setting);
+  // `code`: of the error, as worker.proto names it.
+  void buildRefused(const stepscope::snapshot::Configure& configuration, const QString& text, const QString& setting,
+                    const QString& code);
   void buildDied(const stepscope::BuildDeath& death);  // instead of problem(): the worker died while it built
   void note(const QString& text);
   void progress(const QString& what, qint64 done, qint64 total);

@@ -11,6 +11,7 @@
 #include "app/workbench/session/session_recovery.h"
 #include "app/workbench/session/session_stepper.h"
 #include "app/workbench/session/session_trainer.h"
+#include "views/common/file_name.h"
 #include "views/common/findings.h"
 #include "views/common/format.h"
 
@@ -130,7 +131,7 @@ void SessionModel::tellUnread(const QString& why) {
   const QString text =
       all > 1 ? tr("%1 problems, the first: %2").arg(format::count(all), format::visible(why.section('\n', 0, 0)))
               : format::visible(why);
-  emit session_.problem(why.contains(path) ? text : tr("model '%1': %2").arg(format::visible(path), text), {});
+  emit session_.problem(tr("%1 is not opened: %2").arg(format::fileName(path), text), {});
 }
 
 // Its graph as it stands in the file; a build fetches its own.
@@ -200,7 +201,7 @@ void SessionModel::buildFailed(const snapshot::Configure& before, const std::opt
                                const QString& why) {
   store_.setBuilding(false);
   const snapshot::Configure refused = std::exchange(configuration_, before);
-  const QString fault = link_.takeFault();
+  const QString fault = link_.takeFault(), code = QString::fromStdString(link_.newestError());
   if (!link_.client().alive()) {
     configuration_ = refused;
     return;
@@ -209,7 +210,7 @@ void SessionModel::buildFailed(const snapshot::Configure& before, const std::opt
     parts_.recovery.returnTo(*place);
     build(before);
   }
-  if (!why.isEmpty()) emit session_.buildRefused(refused, why, fault);
+  if (!why.isEmpty()) emit session_.buildRefused(refused, why, fault, code);
 }
 
 void SessionModel::openAndBuild(const QString& path, const snapshot::Configure& configuration,

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "views/common/worker_host.h"
+
+namespace stepscope {
+
+WorkerHost& WorkerHost::of(const SnapshotStore& store) {
+  return *store.findChild<WorkerHost*>(QString(), Qt::FindDirectChildrenOnly);
+}
+
+void WorkerHost::set(const QString& name) {
+  if (name == name_) return;
+  name_ = name;
+  emit changed();
+}
+
+}  // namespace stepscope
