@@ -2,7 +2,6 @@
 #include "app/workbench/recording.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "app/workbench/places.h"
@@ -13,24 +12,6 @@
 #include "views/common/format.h"
 
 namespace stepscope {
-
-// Steps that came without anything else between them are one job.
-struct Recording::Steps {
-  std::mutex mutex;
-  std::vector<std::pair<StepPtr, bool>> steps;  // and whether they were walked by hand
-  bool taken = false;
-
-  bool add(const StepPtr& step, bool walked) {
-    const std::lock_guard lock(mutex);
-    if (!taken) steps.emplace_back(step, walked);
-    return !taken;
-  }
-  std::vector<std::pair<StepPtr, bool>> take() {
-    const std::lock_guard lock(mutex);
-    taken = true;
-    return std::exchange(steps, {});
-  }
-};
 
 Recording::Recording(SnapshotStore& store, QObject* parent) : QObject(parent), store_(store), queries_(store, threads_) {
   connect(&threads_, &ProjectThreads::outOfMemory, this,
@@ -150,15 +131,30 @@ void Recording::missStages(Core& core) {
 
 void Recording::step(const StepPtr& step, bool walked) {
   if (!recording_) return;
+  ++load_->steps;
   if (waiting_ && waitingAt_ == threads_.posted() && waiting_->add(step, walked)) return;
-  auto steps = std::make_shared<Steps>();
+  auto steps = std::make_shared<WaitingSteps>();
   steps->add(step, walked);
-  threads_.post([steps](Core& core) {
-    for (const auto& [each, byHand] : steps->take())
+  threads_.post([steps, load = load_](Core& core) {
+    for (const auto& [each, byHand] : steps->take()) {
       if (core.recorder) core.recorder->step(*each, byHand);
+      --load->steps;
+    }
   });
   waiting_ = std::move(steps);
   waitingAt_ = threads_.posted();
+}
+
+bool Recording::behind() {
+  if (!recording_) return false;
+  if (!load_->asked.exchange(true)) {
+    threads_.post([load = load_](Core& core) {
+      const auto state = core.recorder ? core.recorder->state() : storage::RecorderState{};
+      load->bytes = state.health == storage::RecorderState::Health::kRecording ? state.waitingBytes : 0;
+      load->asked = false;
+    });
+  }
+  return load_->tooMuch();
 }
 
 void Recording::alert(const snapshot::Alert& alert) {

@@ -11,6 +11,7 @@
 
 #include "app/workbench/project_queries.h"
 #include "app/workbench/project_threads.h"
+#include "app/workbench/waiting_steps.h"
 #include "views/common/snapshot_store.h"
 
 namespace stepscope {
@@ -38,6 +39,7 @@ class Recording : public QObject {
   void determinism();
   void stage(const GraphPtr& graph, int stage);
   void step(const StepPtr& step, bool walked);
+  bool behind();  // steps come faster than they are written, and who makes them waits; never while nothing can be written
   void alert(const snapshot::Alert& alert);
   void trials();  // what the store holds of them
   // Of a watched value; what was told before is not written again.
@@ -71,7 +73,6 @@ class Recording : public QObject {
 
  private:
   using Core = ProjectThreads::Core;
-  struct Steps;  // that wait for the thread that records
 
   void tellState();
   static void missStages(Core& core);
@@ -81,8 +82,9 @@ class Recording : public QObject {
   ProjectQueries queries_;
   std::unique_ptr<ScratchFolder> copies_;  // of projects that cannot be read where they lie; of the reading thread
   QTimer timer_;
-  std::shared_ptr<Steps> waiting_;  // the newest job, while it is one of steps
-  std::uint64_t waitingAt_ = 0;     // jobs with it
+  std::shared_ptr<WaitingSteps> waiting_;  // the newest job, while it is one of steps
+  std::uint64_t waitingAt_ = 0;            // jobs with it
+  std::shared_ptr<RecordingLoad> load_ = std::make_shared<RecordingLoad>();
   bool recording_ = false;
   int builds_ = 0;                   // of the run that is recorded
   int shows_ = 0;                    // projects that were opened

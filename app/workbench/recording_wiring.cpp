@@ -62,6 +62,7 @@ void RecordingWiring::connectSession() {
     if (session_.built() && !session_.busy() && !session_.running()) runs->start();
   });
   connect(&session_, &ModelSession::stepRecorded, &recording_, &Recording::step);
+  session_.setHold([this] { return recording_.behind(); });
   connect(&session_, &ModelSession::watchedRead, &recording_, &Recording::statistics);
   connect(&session_, &ModelSession::alertRaised, &recording_, &Recording::alert);
 }

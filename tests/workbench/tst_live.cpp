@@ -126,6 +126,36 @@ class LiveTest : public QObject {
     QVERIFY_LOOP(w);
   }
 
+  // Who writes the project file is slower: no further steps are made, and a pause ends the run all the same.
+  void aRunWaitsForWhoTakesItsSteps() {
+    WindowDriver w;
+    QVERIFY_DONE(w.build(bundledModels()[0]), w);
+    bool held = false;
+    int asked = 0;
+    w->session().setHold([&] { return ++asked > 0 && held; });
+    w.loop().act([&] { w->session().train(1'000'000); });
+    QVERIFY(w.loop().wait([&] { return w->store().series().size() > 3; }));
+    held = true;
+    const int before = asked;
+    QVERIFY(w.loop().wait([&] { return asked > before + 3; }));
+    const std::size_t then = w->store().series().size();
+    const int later = asked;
+    QVERIFY(w.loop().wait([&] { return asked > later + 10; }));
+    QCOMPARE(w->store().series().size(), then);
+    QVERIFY(w->session().running());
+    held = false;
+    QVERIFY(w.loop().wait([&] { return w->store().series().size() > then + 3; }));
+    held = true;
+    const int again = asked;
+    QVERIFY(w.loop().wait([&] { return asked > again + 3; }));
+    w.loop().act([&] { w->session().pause(); });
+    QVERIFY(w.loop().wait([&] { return !w->session().running(); }));
+    QVERIFY(w.settled());
+    QVERIFY2(!w->notice().isProblem(), qPrintable(w->notice().text()));
+    QVERIFY_DONE(w.act("step"), w);
+    QCOMPARE(w.instruction(), 1);
+  }
+
   void aModelOpenedDuringARunTakesItsPlace() {
     WindowDriver w;
     QVERIFY_DONE(w.build(bundledModels()[0]), w);

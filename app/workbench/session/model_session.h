@@ -64,6 +64,8 @@ class ModelSession : public QObject {
   void goTo(std::int64_t step, int instruction) { rewind_.goTo(step, instruction); }
   void train(std::int64_t steps) { trainer_.train(steps); }
   void pause() { trainer_.pause(); }
+  // A run at full speed makes no further steps while this is true.
+  void setHold(std::function<bool()> hold) { trainer_.setHold(std::move(hold)); }
 
   void setBreakpoints(const std::vector<snapshot::Breakpoint>& breakpoints) { desires_.setBreakpoints(breakpoints); }
   void toggleBreakpoint(int instruction) { desires_.toggleBreakpoint(instruction); }

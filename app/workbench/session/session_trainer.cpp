@@ -16,7 +16,17 @@ constexpr qint64 kKeepEveryMs = 2000;
 constexpr qint64 kShareOfKeeping = 50;  // a state is kept no more often than a fiftieth of the time allows
 constexpr qint64 kChunkMs = 200;
 constexpr qint64 kNoticedMs = 200;
+constexpr int kHeldMs = 10;  // until it is asked again
 }  // namespace
+
+SessionTrainer::SessionTrainer(const SessionParts& parts) : SessionPart(parts) {
+  held_.setSingleShot(true);
+  held_.setInterval(kHeldMs);
+  // A worker that died meanwhile is brought back by others, with the goal.
+  connect(&held_, &QTimer::timeout, this, [this] {
+    if (link_.client().alive() && run_.fullSpeed) goOn(heldGoal_);
+  });
+}
 
 void SessionTrainer::train(std::int64_t steps) {
   if (link_.refuse()) return;
@@ -30,6 +40,7 @@ qint64 SessionTrainer::keepEveryMs() const { return std::max(kKeepEveryMs, kShar
 // In requests of about a quarter of a second: the next one is sent when the steps of the last have been taken in, so that a
 // fast model never runs ahead of the window.
 void SessionTrainer::trainAtOnce(std::int64_t goal) {
+  held_.stop();
   run_.on = true;
   run_.goal = goal;
   if (parts_.desires.waits()) {
@@ -54,6 +65,7 @@ void SessionTrainer::trainAtOnce(std::int64_t goal) {
 }
 
 void SessionTrainer::end() {
+  held_.stop();
   run_ = {};
   parts_.stepper.settle({});
 }
@@ -81,6 +93,11 @@ void SessionTrainer::chunkEnded(std::int64_t goal, std::int64_t steps) {
 
 void SessionTrainer::goOn(std::int64_t goal) {
   if (!run_.on) return end();  // a pause that came too late to cancel what was read
+  if (hold_ && hold_()) {
+    heldGoal_ = goal;
+    held_.start();
+    return;
+  }
   keepState();
   if (!run_.everyValue || breaksOnNumbersOnly()) return trainAtOnce(goal);
   // A place to stop at was set meanwhile: from here on instructions are watched.
@@ -173,6 +190,7 @@ void SessionTrainer::keepState() {
 }
 
 void SessionTrainer::leave() {
+  held_.stop();
   run_.goal.reset();
   ring_.clear();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QElapsedTimer>
+#include <QTimer>
 
 #include "app/workbench/session/session_link.h"
 #include "app/workbench/state_ring.h"
@@ -13,7 +14,7 @@ class SessionTrainer : public SessionPart {
   Q_OBJECT
 
  public:
-  explicit SessionTrainer(const SessionParts& parts) : SessionPart(parts) {}
+  explicit SessionTrainer(const SessionParts& parts);
 
   void train(std::int64_t steps);
   void trainOn(std::int64_t goal);  // up to this step
@@ -22,6 +23,7 @@ class SessionTrainer : public SessionPart {
   void keepState();                  // into the ring
   KeptStates& ring() { return ring_; }
   void leave();
+  void setHold(std::function<bool()> hold) { hold_ = std::move(hold); }
 
  private:
   qint64 keepEveryMs() const;
@@ -32,6 +34,9 @@ class SessionTrainer : public SessionPart {
   void end();
 
   KeptStates ring_;
+  std::function<bool()> hold_;
+  QTimer held_;
+  std::int64_t heldGoal_ = 0;
   QElapsedTimer sinceKept_;
   qint64 keepMs_ = 0;         // that keeping the newest state took
   QElapsedTimer sinceChunk_;  // of steps at full speed was asked for
