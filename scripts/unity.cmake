@@ -1,5 +1,5 @@
-# Unity builds: several files of a target are compiled as one, which takes half the processor time of a clean build (headers
-# and templates are read once for all of them).
+# Unity builds: several files of a target are compiled as one, which shortens a clean build: headers and templates are read
+# once for all of them.
 #
 # ss_unity(TARGET) groups the sources of a target so that no two of one group define the same name at the start of a line: what
 # stands in unnamed namespaces may be called alike in two files. A file with a macro of its own is compiled alone. Groups are

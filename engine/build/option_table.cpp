@@ -213,7 +213,7 @@ std::vector<OptionInfo> plainOptions() {
        {}},
       {"record.flight",
        "on",
-       "looks in every step at the largest and the non-finite numbers of parameters, gradients and module outputs (at most "
+       "looks in every step at the largest and the non-finite numbers of parameters, gradients and module outputs (aims at "
        "1 % "
        "of it); a NaN or infinity is then traced to its first cause, and a jump of the gradients is an alert",
        {"on", "off"}},

@@ -36,21 +36,21 @@ Result<bool> Stepper::run(Batch batch, snapshot::StepRecord& record) {
   batch_ = std::move(batch);
   Executor::RunOptions run = runOptions();
   lastSpans_.clear();
-  lastActivity_ = {};
+  watchers_.activity = {};
   std::vector<Span> first;
   const bool recorded = options().record == "instructions";
   std::vector<Span>& spans = recorded ? lastSpans_ : first;
   if (recorded || !timed_) {
     spans.reserve(plan().instructions.size());
     run.spans = &spans;
-    if (recorded) run.activity = &lastActivity_;
+    if (recorded) run.activity = &watchers_.activity;
   }
-  run.marks = nvtxRanges();
+  run.marks = watchers_.ranges(graph(), plan());
   context_.processor.begin();
   const std::int64_t begin = monotonicNs();
-  const StepRange range(nvtxRanges(), context_.state.counters.step);
+  const StepRange range(watchers_.ranges(graph(), plan()), context_.state.counters.step);
   beginNotes();
-  beginFlight();
+  watchers_.beginFlight(*executor_);
   if (context_.notes.listens() || context_.flight.listens() || !context_.watched.empty() || context_.numbers.everywhere)
     run.after = [this](int i) -> Status {
       noteAfter(i);

@@ -23,6 +23,7 @@
 #include "engine/step/number_judge.h"
 #include "engine/step/step_context.h"
 #include "engine/step/step_edit.h"
+#include "engine/step/step_watchers.h"
 
 namespace stepscope {
 
@@ -53,8 +54,7 @@ class Stepper {
   Result<bool> run(Batch batch, snapshot::StepRecord& record);
   const NumberJudge& numbers() const { return judge_; }
   void excuseInfinities() { judge_.excuseInfinities(); }  // that the walk through a step has just explained
-  // Runs the step and puts the state back.
-  Result<StepOutcome> trial(const Batch& batch);
+  Result<StepOutcome> trial(const Batch& batch);          // runs the step and puts the state back
 
   // --- one micro step by hand
   Status begin(Batch batch);  // at instruction 0
@@ -91,8 +91,7 @@ class Stepper {
   Executor::RunOptions runOptions() const;
 
  private:
-  Stepper(std::shared_ptr<const Variant> variant, StepContext& context)
-      : variant_(std::move(variant)), context_(context), judge_(context, *variant_->step) {}
+  Stepper(std::shared_ptr<const Variant> variant, StepContext& context) : variant_(std::move(variant)), context_(context) {}
   const TrainOptions& options() const { return step().request.options; }
   Status makeExecutor();
   bool countsFirstBatch() const;
@@ -110,10 +109,7 @@ class Stepper {
   Result<snapshot::Position> replayTo(int instruction);
 
   void beginNotes();
-  const NotePlan& notePlan();
-  void beginFlight();
   void noteAfter(int instruction);
-  NvtxRanges* nvtxRanges();  // null: nobody wants them
   bool followsNumbers() const;
   void keepEarlyState();
   void nameLongInstructions(const std::vector<Span>& spans);
@@ -125,9 +121,7 @@ class Stepper {
   mutable std::unique_ptr<KeyIndex> keys_;
   std::map<std::string, std::string> effects_;
   const cpu::MachinePeak* peak_ = nullptr;
-  bool vanished_ = false;          // every gradient of the last update was zero at a loss scale below 1
-  std::optional<NotePlan> notes_;  // what a step may note of its values
-  std::optional<FlightPlan> flight_;
+  bool vanished_ = false;            // every gradient of the last update was zero at a loss scale below 1
   std::set<std::string> lowCopies_;  // of parameters, that the plan reads and writes
   StepTimes times_;
   std::optional<Error> doesNotFit_;     // with what binding takes: why no step may run
@@ -135,7 +129,6 @@ class Stepper {
   std::int64_t touchedPersistent_ = 0;  // of state, constants and batch; measured when the arena is
   bool stepped_ = false;                // a step of it was committed
   bool timed_ = false;                  // its first step has named the instructions that cancelling waits for
-
   bool inStep_ = false;
   int position_ = 0;
   std::int64_t place_ = -1;  // of StepContext::places, when the newest batch was fed
@@ -146,9 +139,8 @@ class Stepper {
   std::string stoppedBy_;
   int stoppedAt_ = 0;  // id of the breakpoint
   std::vector<Span> lastSpans_;
-  std::unique_ptr<NvtxRanges> ranges_;
-  Activity lastActivity_;  // of the newest step at full speed that was recorded
-  NumberJudge judge_;
+  StepWatchers watchers_{context_, *variant_->step};
+  NumberJudge judge_{context_, *variant_->step};
   std::int64_t stepBegin_ = 0;                          // nanoseconds
   std::int64_t lastNs_ = 0;                             // of the newest step at full speed
   std::optional<std::vector<std::string>> earlyState_;  // names that instructions before the optimizer write

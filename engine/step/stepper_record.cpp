@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/build/loss_scale.h"
 #include "engine/build/schedule.h"
@@ -16,24 +15,7 @@ namespace stepscope {
 
 void Stepper::beginNotes() {
   judge_.begin();
-  const std::int64_t number = context_.state.counters.step;
-  context_.notes.begin(*executor_, context_.notes.due(number) ? &notePlan() : nullptr, batch_, step().loss, number);
-}
-
-const NotePlan& Stepper::notePlan() {
-  if (!notes_) {
-    notes_ = planNotes(*executor_, step().trained, step().optimizer.accumulated, step().loss);
-    notes_->unscale = step().optimizer.lossUnscale;
-  }
-  return *notes_;
-}
-
-// Of a step at full speed.
-void Stepper::beginFlight() {
-  if (!context_.flight.on()) return;
-  const bool seen = executor_->device().onHost() && !step().request.forwardOnly;
-  if (seen && !flight_) flight_ = context_.flight.planFor(*executor_, notePlan());
-  context_.flight.begin(*executor_, seen ? &*flight_ : nullptr, context_.state.counters.step);
+  watchers_.beginNotes(*executor_, batch_);
 }
 
 void Stepper::noteAfter(int instruction) {
@@ -68,23 +50,6 @@ void Stepper::nameLongInstructions(const std::vector<Span>& spans) {
                                 longest.size() > 5 ? " …" : ""));
   alert.set_node(plan().instructions[static_cast<std::size_t>(longest.front().instruction)].node.index);
   context_.log.raise(alert);
-}
-
-NvtxRanges* Stepper::nvtxRanges() {
-  if (!options().nvtx) {
-    ranges_.reset();
-    context_.nvtxRun.reset();
-    return nullptr;
-  }
-  if (ranges_) return ranges_.get();
-  const auto tool = nvtx::Tool::load();
-  if (!tool) {
-    if (!std::exchange(context_.nvtxTold, true)) context_.log.warn("nvtx", "record.nvtx is on: " + tool.error().message);
-    return nullptr;
-  }
-  if (!context_.nvtxRun) context_.nvtxRun = std::make_unique<NvtxRun>(**tool, "run");
-  ranges_ = std::make_unique<NvtxRanges>(**tool, graph(), plan());
-  return ranges_.get();
 }
 
 void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::int64_t end) {
@@ -142,7 +107,7 @@ void Stepper::fillRecord(snapshot::StepRecord& record, std::int64_t begin, std::
   record.mutable_spans()->Reserve(static_cast<int>(lastSpans_.size()));
   const ActivitySource* const source = activityOf(executor_->device());
   const bool placed = source != nullptr;
-  if (placed && !lastActivity_.records.empty()) *record.mutable_device() = workOf(lastActivity_, source->rung());
+  if (placed && !watchers_.activity.records.empty()) *record.mutable_device() = workOf(watchers_.activity, source->rung());
   for (const Span& span : lastSpans_) {
     auto& s = *record.add_spans();
     s.set_thread(placed ? rowOf(plan().instructions[static_cast<std::size_t>(span.instruction)]) : 0);

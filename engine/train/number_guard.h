@@ -29,6 +29,7 @@ class NumberGuard {
   // there, as with option break-on.
   void blame(bool stop);
   const FirstCause* cause() const { return cause_.get(); }
+  const FlightRecorder& flight() const { return context_.flight; }
   const std::vector<std::string>& trail() const { return trail_; }  // of the flight recorder, up to the step of the cause
   const std::string& stoppedBy() const { return stoppedBy_; }       // of the newest step; empty: no number
 

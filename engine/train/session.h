@@ -79,7 +79,6 @@ class Session {
   Status step(snapshot::StepRecord& record);  // the same; memory of an earlier step's record is used again
   std::int64_t nextStep() const { return context_.state.counters.step; }
   NumberGuard& numbers() { return numbers_; }
-  const FlightRecorder& flight() const { return context_.flight; }
   Laboratory& lab() { return lab_; }
   // From any thread: ends what runs now, or else what runs next, at an instruction's boundary; clearCancel() takes it back.
   void cancel() { context_.cancelled = true; }
@@ -109,12 +108,11 @@ class Session {
   ValueId findValue(std::string_view name) const { return runningGraph().findValue(name); }
   ValueId lossValue() const { return plans_.step() ? plans_.step()->loss : ValueId{}; }
 
-  // --- state
+  // --- state. What a file that is loaded lacks is a warning.
   Result<Tensor> gradient(const std::string& parameter) const;  // as accumulated, without loss scale and clipping
   std::map<std::string, TensorView> namedState(bool optimizer) const;
-  Status saveState(const std::filesystem::path& path) const;  // safetensors: parameters, optimizer state, counters
-  // Parameters; with `resume` also optimizer state and counters. What the file lacks is a warning.
-  Status loadState(const std::filesystem::path& path, bool resume);
+  Status saveState(const std::filesystem::path& path) const;         // safetensors: parameters, optimizer state, counters
+  Status loadState(const std::filesystem::path& path, bool resume);  // with `resume` optimizer state and counters too
 
  private:
   explicit Session(Observer observer);

@@ -84,8 +84,9 @@ Status Session::loadState(const std::filesystem::path& path, bool resume) {
 // Once: a build that follows goes on with the state that there is.
 Status Session::beginWhereAsked(bool resume) {
   if (options_.startState == begunWith_) return {};
+  if (!options_.startState.empty()) SS_TRY(loadState(options_.startState, resume));
   begunWith_ = options_.startState;
-  return begunWith_.empty() ? Status{} : loadState(begunWith_, resume);
+  return {};
 }
 
 // What is trained and not in the file keeps the model's contents, and optimizer state begins with zeros: a run that is not

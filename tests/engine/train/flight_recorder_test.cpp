@@ -81,7 +81,7 @@ TEST(FlightRecorder, SeesWhatTheStatisticsSee) {
   ASSERT_TRUE(record.has_value()) << record.error().message;
   std::set<std::string> kinds;
   std::size_t compared = 0;
-  for (const FlightTrack& track : session->flight().tracks()) {
+  for (const FlightTrack& track : session->numbers().flight().tracks()) {
     ASSERT_FALSE(track.looks.empty()) << track.kind << " " << track.of;
     EXPECT_EQ(track.looks.front().step, 0);
     EXPECT_EQ(track.looks.front().looked, track.looks.front().of) << "the first step is read whole";
@@ -95,8 +95,8 @@ TEST(FlightRecorder, SeesWhatTheStatisticsSee) {
       }
   }
   EXPECT_EQ(kinds, (std::set<std::string>{"gradient", "output", "parameter"}));
-  EXPECT_EQ(compared, session->flight().tracks().size());
-  EXPECT_FALSE(session->flight().trail().empty());
+  EXPECT_EQ(compared, session->numbers().flight().tracks().size());
+  EXPECT_FALSE(session->numbers().flight().trail().empty());
 }
 
 TEST(FlightRecorder, ChangesNoNumberAndCanBeSwitchedOff) {
@@ -108,8 +108,8 @@ TEST(FlightRecorder, ChangesNoNumberAndCanBeSwitchedOff) {
     ASSERT_TRUE(off->step().has_value());
   }
   EXPECT_EQ(testing::stateBits(*on), testing::stateBits(*off));
-  EXPECT_FALSE(on->flight().tracks().empty());
-  EXPECT_TRUE(off->flight().tracks().empty());
+  EXPECT_FALSE(on->numbers().flight().tracks().empty());
+  EXPECT_TRUE(off->numbers().flight().tracks().empty());
 }
 
 // Without anybody asking for it.
