@@ -145,6 +145,26 @@ TEST(Session, SavesAndResumesWithTheSameBits) {
   std::filesystem::remove(file);
 }
 
+// A state that is not there is asked for again by the next build.
+TEST(Session, BeginsWithAStateOnceItCanBeRead) {
+  const auto file = std::filesystem::temp_directory_path() / "stepscope_start_state_test.safetensors";
+  std::filesystem::remove(file);
+  auto straight = openSession(digits());
+  ASSERT_NE(straight, nullptr);
+  ASSERT_TRUE(straight->step().has_value());
+  auto session = openSession(digits());
+  ASSERT_NE(session, nullptr);
+  TrainOptions options = session->options();
+  ASSERT_TRUE(applySetting(options, "start-state", file.string(), "test").has_value());
+  ASSERT_TRUE(session->setOptions(options).has_value());
+  EXPECT_FALSE(session->build().has_value());
+  ASSERT_TRUE(straight->saveState(file).has_value());
+  const Status built = session->build();
+  ASSERT_TRUE(built.has_value()) << built.error().message;
+  EXPECT_EQ(session->nextStep(), 1);
+  std::filesystem::remove(file);
+}
+
 // What an earlier plan touched is not the peak of the one that runs.
 TEST(Session, AnotherPlanIsMeasuredAnew) {
   auto session = openSession(digits());
