@@ -13,6 +13,7 @@ constexpr std::array kStopInputs{
     StopInput{"CustomGradient", 1, "g", "it stands for a gradient", false},
     StopInput{"CustomGradient", 3, "d", "it is a gradient", false},
     StopInput{"Dropout", 1, "ratio", "a setting of the random draw"},
+    StopInput{"DropoutPart", 3, "ratio", "a setting of the random draw"},
     StopInput{"FakeQuant", 1, "scale", "straight-through estimation gives a gradient to x alone"},
     StopInput{"FakeQuant", 2, "zero_point", "straight-through estimation gives a gradient to x alone"},
     StopInput{"NegativeLogLikelihoodLoss", 2, "weight", kClassWeights},

@@ -92,6 +92,7 @@ class Packer {
       graph_.setInput(id, 1, labels);
       return infer(id);
     }
+    if (isOp(node, "Dropout")) return packDropout(id, node);
     TokenForm form = flow_.form(node.output(0));
     std::size_t rank = shapeOf(node.output(0)).size();
     const bool view = isOp(node, "Reshape") || isOp(node, "Flatten") || isOp(node, "Squeeze") || isOp(node, "Unsqueeze");
@@ -127,6 +128,14 @@ class Packer {
     infer(made);
     for (std::size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i]) packed_[node.outputs[i]] = graph_.node(made).output(i);
+  }
+
+  // The mask stays that of all tokens: kept tokens say which parts of it are drawn.
+  void packDropout(NodeId id, const Node& node) {
+    const ValueId rows = rowsOf(id, node.input(0), flow_.form(node.input(0)), shapeOf(node.input(0)).size());
+    std::vector<ValueId> inputs{rows, kept_, emit(id, "Size", {ids_}), node.input(1), node.input(2)};
+    while (!inputs.back()) inputs.pop_back();
+    packed_[node.output(0)] = emit(id, "DropoutPart", std::move(inputs), {{"axis", std::int64_t{0}}}, kInternalDomain);
   }
 
   void replaceView(NodeId id, const Node& node, ValueId rows) {

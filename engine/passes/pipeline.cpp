@@ -7,8 +7,11 @@
 #include "engine/passes/check_declared.h"
 #include "engine/passes/choose_winograd.h"
 #include "engine/passes/constant_weights.h"
+#include "engine/passes/conv1d_to_matmul.h"
 #include "engine/passes/cse.h"
+#include "engine/passes/drop_expands.h"
 #include "engine/passes/drop_zero_bias.h"
+#include "engine/passes/eliminate_concats.h"
 #include "engine/passes/eliminate_no_ops.h"
 #include "engine/passes/eliminate_padding.h"
 #include "engine/passes/fold_constants.h"
@@ -18,6 +21,7 @@
 #include "engine/passes/fuse_batch_norm.h"
 #include "engine/passes/fuse_cross_entropy.h"
 #include "engine/passes/fuse_epilogue.h"
+#include "engine/passes/fuse_fake_quant.h"
 #include "engine/passes/fuse_gather_grad.h"
 #include "engine/passes/fuse_gelu.h"
 #include "engine/passes/fuse_masked_softmax.h"
@@ -25,6 +29,7 @@
 #include "engine/passes/fuse_pointwise.h"
 #include "engine/passes/fuse_relu_gradient.h"
 #include "engine/passes/fuse_swish.h"
+#include "engine/passes/gather_to_slice.h"
 #include "engine/passes/group_updates.h"
 #include "engine/passes/hoist_slices.h"
 #include "engine/passes/infer_types.h"
@@ -46,6 +51,7 @@
 #include "engine/passes/sparse_labels.h"
 #include "engine/passes/straight_through.h"
 #include "engine/passes/traced_statistics.h"
+#include "engine/passes/transpose_to_reshape.h"
 #include "engine/passes/unroll_loops.h"
 
 namespace stepscope {
@@ -89,34 +95,42 @@ PassList inferring() {
 }
 
 PassList beforeGradient() {
-  return {"pre-grad passes",
-          {
-              {"traced_statistics",
-               "finds running statistics of the file that may count the first batch already; it is counted once",
-               findTracedStatistics},
-              {"fold_constants", "computes what depends on constants only", foldConstants},
-              {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
-              {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
-              {"merge_slices", "takes a value apart with one Split where slices cover an axis of it", mergeSlices},
-              {"fuse_cross_entropy", "computes the loss from the scores instead of from logarithms of probabilities",
-               fuseCrossEntropy},
-              {"hoist_slices", "takes the rows that are kept before the matrix product that makes them", hoistSlices},
-              {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
-              {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it",
-               fuseSwish},
-              {"fuse_normalization",
-               "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
-               fuseNormalization},
-              {"sparse_labels", "computes the scores of those rows alone whose labels the loss does not ignore",
-               sparseLabels, kOff},
-              {"eliminate_padding", "computes the tokens alone that are no padding; they come back in front of attention",
-               eliminatePadding, kOff},
-              {"fuse_attention",
-               "computes attention in one node that never stores its scores; they are computed again for the gradient",
-               fuseAttention, kOff},
-              {"assign_precision", "computes every op in the type of its precision class, with casts between them",
-               assignPrecision, kMandatory},
-          }};
+  return {
+      "pre-grad passes",
+      {
+          {"traced_statistics",
+           "finds running statistics of the file that may count the first batch already; it is counted once",
+           findTracedStatistics},
+          {"fold_constants", "computes what depends on constants only", foldConstants},
+          {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
+          {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+          {"drop_expands", "broadcasts within elementwise nodes what an Expand writes in front of them", dropExpands},
+          {"gather_to_slice", "copies neighbouring places as a Slice", gatherToSlice},
+          {"eliminate_concats", "reads the parts that a Concat joined where they are taken apart again", eliminateConcats},
+          {"merge_slices", "takes a value apart with one Split where slices cover an axis of it", mergeSlices},
+          {"fuse_cross_entropy", "computes the loss from the scores instead of from logarithms of probabilities",
+           fuseCrossEntropy},
+          {"fuse_fake_quant",
+           "quantises and dequantises in one node; a quotient next to a half may go to the other neighbour", fuseFakeQuant,
+           kOff},
+          {"conv1d_to_matmul", "computes convolutions of one place with matrix products", conv1dToMatMul, kOff},
+          {"fuse_gelu", "recognises Gelu in the nodes that exporters write for it", fuseGelu},
+          {"fuse_swish", "recognises x sigmoid(a x), SiLU and its like, in the nodes that exporters write for it",
+           fuseSwish},
+          {"fuse_normalization",
+           "recognises LayerNormalization and RMSNormalization in the nodes that exporters write for them",
+           fuseNormalization},
+          {"hoist_slices", "takes the part of a value that is read before the nodes that make it", hoistSlices},
+          {"sparse_labels", "computes the scores of those rows alone whose labels the loss does not ignore", sparseLabels,
+           kOff},
+          {"eliminate_padding", "computes the tokens alone that are no padding; they come back in front of attention",
+           eliminatePadding, kOff},
+          {"fuse_attention",
+           "computes attention in one node that never stores its scores; they are computed again for the gradient",
+           fuseAttention, kOff},
+          {"assign_precision", "computes every op in the type of its precision class, with casts between them",
+           assignPrecision, kMandatory},
+      }};
 }
 
 PassList afterGradient() {
@@ -139,7 +153,9 @@ PassList specialising() {
           {"fold_constants", "computes what the batch's shapes made constant", foldConstants},
           {"eliminate_no_ops", "removes nodes that hand their input on unchanged", eliminateNoOps},
           {"cse", "merges nodes that compute the same", eliminateCommonSubexpressions},
+          {"drop_expands", "broadcasts within elementwise nodes what an Expand writes in front of them", dropExpands},
           {"lower_einsum", "computes Einsum with matrix products", lowerEinsum},
+          {"transpose_to_reshape", "sees axes of one element at another place instead of moving them", transposeToReshape},
           {"propagate_casts", "moves casts away from between matrix products and the transposes that they can fold",
            propagateCasts},
           {"fold_transposes", "reads and writes matrix products where their operands and results lie", foldTransposes},

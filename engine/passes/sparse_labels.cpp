@@ -62,7 +62,9 @@ class RowGatherer {
     const NodeId made = graph_.value(value).producer;
     if (!made || !readers_.single(value)) return {};
     const Node node = graph_.node(made);
-    if (node.predicates != graph_.node(loss_).predicates || node.outputs.size() != 1) return {};
+    if (node.predicates != graph_.node(loss_).predicates) return {};
+    if (isOp(node, "Dropout")) return dropped(node);
+    if (node.outputs.size() != 1) return {};
     if (isReshape(node)) {
       ++hops_;
       return rowsOf(node.input(0));
@@ -94,6 +96,17 @@ class RowGatherer {
     }
     ++hops_;
     return emit(made, node.op, std::move(inputs), std::move(attrs), node.domain);
+  }
+
+  // The mask stays that of all rows: those that are taken say which parts of it are drawn.
+  ValueId dropped(const Node& node) {
+    if (!ranked(node.input(0)) || shapeOf(node.input(0)).size() < 2) return {};
+    if (node.output(1) && !readers_.of(node.output(1)).empty()) return {};
+    ++hops_;
+    const ValueId x = rowsOf(node.input(0)), all = emit(loss_, "Size", {graph_.node(loss_).input(1)});
+    std::vector<ValueId> inputs{x, rows_, all, node.input(1), node.input(2)};
+    while (!inputs.back()) inputs.pop_back();
+    return emit(node.id, "DropoutPart", std::move(inputs), {{"axis", std::int64_t{0}}}, kInternalDomain);
   }
 
   // [.., last] to [rows, last]: rows keep their order.

@@ -151,7 +151,8 @@ void TokenFlow::visit(const Node& node) {
     if (rows == TokenForm::kFlat && !isView(node) && !isOp(node, "Gather") && !isOp(node, "Dropout") && !isElementwise(node))
       return refuse(node.id, fmt::format("{} reads the rows of all tokens together", node.label()));
   }
-  if (isElementwise(node) || isOp(node, "Dropout") || isOp(node, "Expand")) return pointwise(node);
+  if (isElementwise(node) || isOp(node, "Dropout") || node.op == "DropoutPart" || isOp(node, "Expand"))
+    return pointwise(node);
   if (isView(node)) return reshaped(node);
   if (isOp(node, "Transpose")) return transposed(node);
   if (isOp(node, "Slice") || isOp(node, "Split")) return cut(node);
@@ -212,6 +213,10 @@ bool TokenFlow::tokenwise(const Node& node, TokenForm form) const {
       }
     }
     return shaped(node.output(0)) == form;
+  }
+  if (isOp(node, "Dropout")) {
+    const bool maskRead = node.output(1) && !readers_.of(node.output(1)).empty();
+    return dependsOnPadding(node.input(0)) && !maskRead && shaped(node.output(0)) == form;
   }
   if (node.op == "SoftmaxCrossEntropyLoss" || !node.domain.empty()) return false;  // losesNothing() judges the loss
   const Shape* x = shapeOf(node.input(0));
@@ -295,7 +300,8 @@ TokenFlow::Held TokenFlow::combined(const Node& node, const std::vector<Held>& h
   const auto masks = count(Held::kMask), nothing = count(Held::kNothing);
   if (masks + nothing == std::ssize(held)) return masks > 0 ? Held::kMask : Held::kNothing;
   if (node.op == "Where") return selected(node, held);
-  const bool hands = node.op == "Cast" || node.op == "Identity" || node.op == "Dropout" || node.op == "Expand";
+  const bool hands =
+      node.op == "Cast" || node.op == "Identity" || node.op == "Dropout" || node.op == "DropoutPart" || node.op == "Expand";
   if (hands) return held[0];
   if (node.op == "Add" || node.op == "Sum") return masks + count(Held::kLow) > 0 ? Held::kLow : Held::kAnything;
   if (node.op == "Mul") return masks + count(Held::kZero) > 0 ? Held::kZero : Held::kAnything;
@@ -457,7 +463,7 @@ void TokenFlow::cut(const Node& node) {
         std::ranges::all_of(*steps, [](std::int64_t s) { return s == 1; }))
       continue;  // all of it
     const auto begin = slice ? inference_.integers(node.input(1)) : std::nullopt;
-    if (begin && begin->size() == 1 && begin->front() == 0 && to && (*to)[axis] == Dim(1) && form(x) == TokenForm::kGrid) {
+    if (begin && begin->size() == 1 && begin->front() == 0 && to && (*to)[axis] == Dim(1) && !state.flat) {
       result.held[axis] = Held::kNothing;
       continue;
     }
@@ -484,7 +490,7 @@ void TokenFlow::picked(const Node& node) {
                            return graph_.value(indices).name == labels + ".kept_rows";
                          });
     const auto place = inference_.integers(indices);
-    const bool first = form(x) == TokenForm::kGrid && place && std::ranges::all_of(*place, [](auto p) { return p == 0; });
+    const bool first = !state.flat && place && std::ranges::all_of(*place, [](auto p) { return p == 0; });
     if (!counted && !first) return refuse(node.id, fmt::format("{} picks tokens by their positions", node.label()));
     result.held[*axis] = Held::kNothing;
     result.flat = false;

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/philox.h"
 #include "kernels/cuda/support.h"
+#include "kernels/dropout_part.h"
 #include "kernels/dropout_threshold.h"
 
 namespace stepscope::cuda {
@@ -44,6 +45,22 @@ SS_GLOBAL void keepElements(Global<const float> x, Global<float> y, Global<std::
   if (first < count) dropFour(x, y, kept, first, count, keeps, 1.0F);
 }
 
+// x, y, kept?: [outer, K, inner] of `count` elements; places [K] or [outer, K]. One thread draws for one element.
+SS_GLOBAL void dropPart(Global<const float> x, Global<const std::int64_t> places, Global<float> y, Global<std::uint8_t> kept,
+                        std::int64_t count, DropoutPart part, std::int64_t extent, RandomKey key, float threshold,
+                        float scale) {
+  const std::int64_t i = gpu::blockIndex() * gpu::blockSize() + gpu::threadIndex();
+  if (i >= count) return;
+  const std::int64_t run = part.places * part.inner, outer = i / run;
+  std::int64_t place = places[(part.byOuter ? outer * part.places : 0) + i % run / part.inner];
+  if (place < 0) place += extent;
+  const auto element = static_cast<std::uint64_t>((outer * extent + place) * part.inner + i % part.inner);
+  const bool keeps = uniformOf(randomWords(key, element / 4).word[element % 4]) >= threshold;
+  const float value = x[i] * scale;
+  y[i] = keeps ? value : 0.0F;
+  if (kept.present()) kept[i] = keeps ? 1 : 0;
+}
+
 }  // namespace dropout_cu
 
 // x, ratio?, training?; the last two are read on the host.
@@ -67,6 +84,33 @@ Result<std::unique_ptr<Kernel>> makeDropout(const KernelSpec& spec) {
                    gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, call.random, dropoutThreshold(ratio), scale);
   };
   return makeLaunched("dropout", body, 0, Determinism::keyedRandom());
+}
+
+// x, places, extent, ratio?, training?; the last three are read on the host.
+Result<std::unique_ptr<Kernel>> makeDropoutPart(const KernelSpec& spec) {
+  if (!takesInput(spec, 0) || !takesOutput(spec, 0)) return notTaken(spec, "elements other than float32");
+  const std::int64_t count = elementCount(spec.inputs[0].dims);
+  if (elementCount(spec.outputs[0].dims) != count || !takesOptionalOutput(spec, 1, count, DType::kBool))
+    return notTaken(spec, "results of another size");
+  if (spec.inputs[1].dtype != DType::kI64) return notTaken(spec, "places other than int64");
+  if (spec.inputs[2].space != Space::kHost) return notTaken(spec, "an extent that is not on the host");
+  for (const std::size_t i : {std::size_t{3}, std::size_t{4}})
+    if (spec.inputPresent(i) && (!takesScalar(spec, i) || spec.inputs[i].space != Space::kHost))
+      return notTaken(spec, "a ratio or mode that is no scalar of the host");
+  SS_ASSIGN(const DropoutPart part, dropoutPart(spec.attrs, spec.inputs[0].dims, spec.inputs[1].dims));
+  const auto body = [=](Launcher& gpu) -> Status {
+    const KernelCall& call = gpu.call();
+    const double ratio = call.inputPresent(3) ? elementAsDouble(call.inputs[3], 0) : 0.5;
+    if (!(ratio >= 0)) return invalid("DropoutPart: ratio " + std::to_string(ratio) + "; 0 or more");
+    if (ratio == 0 || !call.inputPresent(4) || elementAsDouble(call.inputs[4], 0) == 0)
+      return gpu.run("dropout: keep", gpu::function<keepElements>, blocksFor(count, kThreads * 4), kThreads,
+                     gpu.in<float>(0), gpu.out<float>(0), gpu.out<std::uint8_t>(1), count);
+    const float scale = ratio < 1 ? static_cast<float>(1 / (1 - ratio)) : 0.0F;
+    return gpu.run("dropout of a part", gpu::function<dropPart>, blocksFor(count, kThreads), kThreads, gpu.in<float>(0),
+                   gpu.in<std::int64_t>(1), gpu.out<float>(0), gpu.out<std::uint8_t>(1), count, part,
+                   elementAsInt(call.inputs[2], 0), call.random, dropoutThreshold(ratio), scale);
+  };
+  return makeLaunched("dropout_part", body, 0, Determinism::keyedRandom());
 }
 
 }  // namespace stepscope::cuda

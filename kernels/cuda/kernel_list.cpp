@@ -4,12 +4,17 @@
 
 namespace stepscope {
 
+namespace cuda {
+Result<std::unique_ptr<Kernel>> makeDropoutPart(const KernelSpec& spec);  // kernels/cuda/dropout.cu
+}
+
 std::span<const KernelEntry> cudaKernels() {
   using namespace cuda;
   static constexpr KernelEntry kEntries[] = {
 #define SS_KERNEL(domain, op, make, file) {domain, op, make},
 #include "kernels/cuda/kernels.inc"
 #undef SS_KERNEL
+      {"stepscope", "DropoutPart", makeDropoutPart},
   };
   return kEntries;
 }

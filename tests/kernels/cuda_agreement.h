@@ -57,6 +57,7 @@ inline std::set<std::size_t> hostInputs(const std::string& op) {
   static const std::map<std::string, std::set<std::size_t>> kInputs{{"AveragePoolGrad", {1}},
                                                                     {"CumSum", {1}},
                                                                     {"Dropout", {1, 2}},
+                                                                    {"DropoutPart", {2, 3, 4}},
                                                                     {"Expand", {1}},
                                                                     {"Gate", {0, 2}},
                                                                     {"GatherElementsGrad", {2}},

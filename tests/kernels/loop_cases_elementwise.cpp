@@ -153,6 +153,24 @@ auto dropout(bool training) {
   };
 }
 
+// Places of an axis of 11: for all outer rows alike, or row by row.
+auto dropoutPart(bool byOuter) {
+  return [=](Random& random, int round, Attributes& attrs) {
+    const Dims dims{3, 5, round % 2 ? 7 : 300};
+    attrs.set("axis", round % 3 == 0 && !byOuter ? std::int64_t{-1} : std::int64_t{1});
+    const bool last = round % 3 == 0 && !byOuter;
+    const std::int64_t places = last ? dims[2] : dims[1], extent = last ? 400 : 11;
+    Tensor picked(DType::kI64, byOuter ? Dims{3, places} : Dims{places});
+    for (std::int64_t i = 0; i < picked.elements(); ++i)
+      picked.as<std::int64_t>()[static_cast<std::size_t>(i)] = (i * 7 + round) % extent - (i % 2 ? extent : 0);
+    const std::int64_t whole[] = {extent};
+    const double ratios[] = {0.1, 0.5, 0.0, 1.0 / 3};
+    return Operands{{floats(random, dims, -3, 3), picked, Tensor::ints(whole),
+                     Tensor::scalar(DType::kF32, ratios[round % 4]), Tensor::scalar(DType::kBool, 1)},
+                    {{DType::kF32, dims}, {DType::kBool, dims}}};
+  };
+}
+
 auto clip(int bounds) {
   return [=](Random& random, int round, Attributes&) {
     const Dims dims = anyDims(random, round);
@@ -284,6 +302,8 @@ std::vector<LoopCase> elementwiseLoops() {
       {"", "Cosh", unary(-9, 9), 1e-6, 0, ""},
       {"", "Dropout", dropout(false), 0, 0, "Inference"},
       {"", "Dropout", dropout(true), 1e-6, 0, "Training"},
+      {"stepscope", "DropoutPart", dropoutPart(false), 1e-6, 0, "Alike"},
+      {"stepscope", "DropoutPart", dropoutPart(true), 1e-6, 0, "ByRow"},
       {"", "Elu", unary(-5, 5), 1e-6, 0, ""},
       {"", "Erf", unary(-5, 5), 1e-6, 0, ""},
       {"", "Exp", unary(-90, 90), 1e-6, 0, ""},

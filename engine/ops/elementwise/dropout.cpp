@@ -3,46 +3,56 @@
 namespace stepscope::ops {
 namespace {
 
+// `share`: the input that says the share that goes; the mode is the one after it.
 // 1 / (1 - ratio), and 0 for a ratio of 1 or more, which keeps nothing.
-ValueId keepScale(GradientContext& g) {
+ValueId keepScale(GradientContext& g, std::size_t share) {
   const ValueId dy = g.dy(0);
-  if (!g.node().input(1).valid()) return g.scalar(2, dy);  // the default ratio is 1/2
-  if (const Tensor* ratio = g.constant(g.x(1)); ratio != nullptr && ratio->elements() == 1) {
+  if (!g.node().input(share).valid()) return g.scalar(2, dy);  // the default ratio is 1/2
+  if (const Tensor* ratio = g.constant(g.x(share)); ratio != nullptr && ratio->elements() == 1) {
     const double value = elementAsDouble(ratio->view(), 0);
     return g.scalar(value < 1 ? 1 / (1 - value) : 0, dy);
   }
-  const ValueId one = g.scalar(1, g.x(1));
-  const ValueId scale = g.op("Reciprocal", {g.sub(one, g.x(1))});
-  return g.castLike(keepWhere(g, g.op("Less", {g.x(1), one}), scale), dy);
+  const ValueId one = g.scalar(1, g.x(share));
+  const ValueId scale = g.op("Reciprocal", {g.sub(one, g.x(share))});
+  return g.castLike(keepWhere(g, g.op("Less", {g.x(share), one}), scale), dy);
 }
 
-Status inferShape(ShapeContext& c) {
+Status inferShape(ShapeContext& c, std::size_t share) {
   SS_TRY(requireFloat(c, 0));
-  for (std::size_t i = 1; i <= 2; ++i)
+  for (std::size_t i = share; i <= share + 1; ++i)
     if (c.hasInput(i) && c.rankKnown(i) && c.inputShape(i)->size() > 1)
-      return c.error(std::string(i == 1 ? "ratio " : "training_mode ") + shapeText(*c.inputShape(i)) +
+      return c.error(std::string(i == share ? "ratio " : "training_mode ") + shapeText(*c.inputShape(i)) +
                      "; a scalar is needed");
-  if (c.hasInput(1)) SS_TRY(requireFloat(c, 1));
-  if (c.hasInput(2)) SS_TRY(requireType(c, 2, DType::kBool));
+  if (c.hasInput(share)) SS_TRY(requireFloat(c, share));
+  if (c.hasInput(share + 1)) SS_TRY(requireType(c, share + 1, DType::kBool));
   SS_TRY(shape_rules::sameAsInput0(c));
   if (c.hasOutput(1)) c.setOutput(1, DType::kBool, c.inputShape(0));
   return {};
 }
 
-Status gradient(GradientContext& g) {
-  if (!g.node().input(2).valid()) {  // not training by default
+Status gradient(GradientContext& g, std::size_t share) {
+  if (!g.node().input(share + 1).valid()) {  // not training by default
     g.setGradient(0, g.dy(0));
     return {};
   }
-  const Tensor* mode = g.constant(g.x(2));
+  const Tensor* mode = g.constant(g.x(share + 1));
   const bool known = mode != nullptr && mode->elements() == 1;
   if (known && elementAsDouble(mode->view(), 0) == 0) {
     g.setGradient(0, g.dy(0));
     return {};
   }
-  const ValueId kept = g.mul(keepWhere(g, g.ensureOutput(1), g.dy(0)), keepScale(g));
-  g.setGradient(0, known ? kept : g.where(g.x(2), kept, g.dy(0)));
+  const ValueId kept = g.mul(keepWhere(g, g.ensureOutput(1), g.dy(0)), keepScale(g, share));
+  g.setGradient(0, known ? kept : g.where(g.x(share + 1), kept, g.dy(0)));
   return {};
+}
+
+// The same of a part: its places stand between x and the share.
+Status inferPart(ShapeContext& c) {
+  SS_TRY(requireType(c, 1, DType::kI64));
+  SS_TRY(requireType(c, 2, DType::kI64));
+  if (c.rankKnown(1) && c.inputShape(1)->size() != 1 && c.inputShape(1)->size() != 2)
+    return c.error("places " + shapeText(*c.inputShape(1)) + "; expected [K] or [outer, K]");
+  return inferShape(c, 3);
 }
 
 }  // namespace
@@ -56,8 +66,27 @@ extern constexpr OpDef kDropoutOp{
     .category = OpCategory::kRandom,
     .precision = Precision::kFollows,
     .hostInputs = bit(1) | bit(2),
-    .inferShape = inferShape,
-    .gradient = gradient,
+    .inferShape = [](ShapeContext& c) { return inferShape(c, 1); },
+    .gradient = [](GradientContext& g) { return gradient(g, 1); },
+    .differentiableInputs = bit(0),
+    .inPlaceInputs = bit(0),
+    .random = true,
+};
+
+extern constexpr OpDef kDropoutPartOp{
+    .name = "DropoutPart",
+    .domain = kInternalDomain,
+    .doc =
+        "Dropout of some places of `axis` with the mask that the whole value would have; inputs x, places, extent of the "
+        "whole "
+        "axis, ratio?, training_mode? (kernels/dropout_part.h)",
+    .inputs = {3, 5},
+    .outputs = {1, 2},
+    .category = OpCategory::kRandom,
+    .precision = Precision::kFollows,
+    .hostInputs = bit(2) | bit(3) | bit(4),
+    .inferShape = inferPart,
+    .gradient = [](GradientContext& g) { return gradient(g, 3); },
     .differentiableInputs = bit(0),
     .inPlaceInputs = bit(0),
     .random = true,

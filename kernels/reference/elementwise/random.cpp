@@ -2,6 +2,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kernels/dropout_part.h"
 #include "kernels/reference/elementwise/families.h"
 #include "kernels/reference/elementwise/loops.h"
 
@@ -15,21 +16,25 @@ RandomKey keyOf(const KernelSpec& spec, const KernelCall& call) {
   return key;
 }
 
-Status dropout(const KernelSpec& spec, const KernelCall& call) {
+// y[i] = x[i] kept by the number of element elementOf(i); `share`: the input that says the share that goes, `share + 1` the
+// mode.
+template <typename F>
+Status drop(const KernelSpec& spec, const KernelCall& call, std::size_t share, F elementOf) {
   const TensorView &x = call.inputs[0], &y = call.outputs[0];
   SS_TRY(checkSameElements(spec, call, 0));
   SS_TRY(checkOutputType(spec, call, 0, x.dtype));
-  for (std::size_t i = 1; i <= 2; ++i)
+  for (std::size_t i = share; i <= share + 1; ++i)
     if (call.inputPresent(i) && (call.inputs[i].elements() != 1 || call.inputs[i].dtype == DType::kString))
-      return invalid("Dropout: input " + std::to_string(i) + " has shape " + dimsText(call.inputs[i].dims) + "; a scalar");
+      return invalid(spec.op + ": input " + std::to_string(i) + " has shape " + dimsText(call.inputs[i].dims) +
+                     "; a scalar");
   const bool hasMask = call.outputPresent(1);
   if (hasMask) {
     SS_TRY(checkOutputType(spec, call, 1, DType::kBool));
     SS_TRY(checkSameElements(spec, call, 0, 1));
   }
-  const double ratio = call.inputPresent(1) ? elementAsDouble(call.inputs[1], 0) : 0.5;
-  if (!(ratio >= 0)) return invalid("Dropout: ratio " + std::to_string(ratio) + "; 0 or more");
-  const bool training = call.inputPresent(2) && elementAsDouble(call.inputs[2], 0) != 0 && ratio > 0;
+  const double ratio = call.inputPresent(share) ? elementAsDouble(call.inputs[share], 0) : 0.5;
+  if (!(ratio >= 0)) return invalid(spec.op + ": ratio " + std::to_string(ratio) + "; 0 or more");
+  const bool training = call.inputPresent(share + 1) && elementAsDouble(call.inputs[share + 1], 0) != 0 && ratio > 0;
   const double scale = training ? (ratio < 1 ? 1 / (1 - ratio) : 0) : 1;
   bool* mask = hasMask ? static_cast<bool*>(call.outputs[1].data) : nullptr;
   const bool done = dispatchFloat(x.dtype, [&](auto tag) {
@@ -37,13 +42,30 @@ Status dropout(const KernelSpec& spec, const KernelCall& call) {
     const auto in = x.as<const T>();
     const auto out = y.as<T>();
     for (std::size_t i = 0; i < in.size(); ++i) {
-      const bool kept = !training || uniform01(call.random, i) >= ratio;
+      const bool kept = !training || uniform01(call.random, elementOf(i)) >= ratio;
       out[i] = kept ? narrow<T>(widen(in[i]) * scale) : T(0.0f);
       if (hasMask) mask[i] = kept;
     }
   });
   if (!done) return wrongType(spec, x.dtype);
   return {};
+}
+
+Status dropout(const KernelSpec& spec, const KernelCall& call) {
+  return drop(spec, call, 1, [](std::size_t i) { return static_cast<std::uint64_t>(i); });
+}
+
+Status dropoutPart(const KernelSpec& spec, const KernelCall& call) {
+  SS_ASSIGN(const DropoutPart part, dropoutPart(spec.attrs, call.inputs[0].dims, call.inputs[1].dims));
+  const std::int64_t extent = elementAsInt(call.inputs[2], 0);
+  for (std::int64_t i = 0; i < call.inputs[1].elements(); ++i)
+    if (const std::int64_t place = elementAsInt(call.inputs[1], i); place < -extent || place >= extent)
+      return invalid(spec.op + ": place " + std::to_string(place) + "; valid -" + std::to_string(extent) + ".." +
+                     std::to_string(extent - 1));
+  return drop(spec, call, 3, [&](std::size_t i) {
+    const auto at = static_cast<std::int64_t>(i);
+    return part.element(at, elementAsInt(call.inputs[1], part.placeOf(at)), extent);
+  });
 }
 
 // y[i] = draw(i) for a floating output.
@@ -159,6 +181,7 @@ std::span<const KernelEntry> randomKernels() {
       {"", "RandomNormalLike", drawing<1, randomNormal>},
       {"", "RandomUniform", drawing<0, randomUniform>},
       {"", "RandomUniformLike", drawing<1, randomUniform>},
+      {"stepscope", "DropoutPart", drawing<3, dropoutPart>},
       {"stepscope", "StochasticRound", drawing<1, stochasticRound>},
   };
   return kEntries;

@@ -80,7 +80,7 @@ TEST(OrtQuirks, Q9_ASliceDoesNotMovePastAReshapeThatMixesItsAxis) {
   for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(step->gradients.at("w")[i], expected[i], 1e-4) << i;
 }
 
-TEST(OrtQuirks, Q10_ASliceDoesNotMovePastDropoutWhoseMaskItWouldChange) {
+TEST(OrtQuirks, Q10_ASliceMovesPastDropoutAndKeepsItsMask) {
   const std::string graph = floats("x", {8, 4}, std::vector<float>(32, 0.5f)) +
                             floats("w", {4, 16}, std::vector<float>(64, 0.25f)) + floats("half", {}, {0.5f}) +
                             "initializer { name: \"on\" data_type: 9 int32_data: 1 } " + ints("from", {1}, {3}) +

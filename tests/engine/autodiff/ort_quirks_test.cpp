@@ -2,11 +2,11 @@
 // ours is right. Losses are in ort_quirks_loss_test.cpp, indexing and slices in ort_quirks_indexing_test.cpp; Q27
 // (checkpoints) is in tests/app/cli/resume_test.cpp, Q28 (500 functions) in tests/engine/onnx/inliner_test.cpp.
 //
-// Q11, Q12, Q13 (padding elimination) are in tests/engine/passes/eliminate_padding_test.cpp.
+// Q11, Q12, Q13 (padding elimination) are in tests/engine/passes/eliminate_padding_test.cpp, Q18 (quantisation) in
+// small_fusions_test.cpp there.
 //
 // Without a test, because nothing of ours does what the quirk is about:
 //   Q14            ScaledSum: no such fusion; divisions by constants go into the factor of a product (fold_scales).
-//   Q18            QDQ fusion: QuantizeLinear and DequantizeLinear stay as they are, whoever reads them.
 //   Q19, Q20, Q22  recompute: its own tests count, save and stop.
 #include <cmath>
 

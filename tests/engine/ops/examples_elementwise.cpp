@@ -261,6 +261,19 @@ void addRandom(std::vector<OpExample>& all) {
                         {x, In::random({}, 0.2, 0.3), In::integers({}, 0, 0, DType::kBool)}));
 }
 
+// What a place of an axis draws is what it would in the whole value.
+void addDropoutPart(std::vector<OpExample>& all) {
+  const In x = In::random({2, 3, 5}), places = In::of(Tensor::ints(std::vector<std::int64_t>{4, 0, -2})),
+           extent = In::of(Tensor::ints(std::vector<std::int64_t>{6}));
+  all.push_back(withOutputs(
+      inDomain("stepscope", example("DropoutPart_training", "DropoutPart",
+                                    {x, places, extent, scalar(0.4), boolScalar(true)}, {{"axis", std::int64_t{1}}})),
+      2));
+  all.push_back(
+      inDomain("stepscope", example("DropoutPart_inference", "DropoutPart",
+                                    {x, places, extent, scalar(0.4), boolScalar(false)}, {{"axis", std::int64_t{1}}})));
+}
+
 // No gradient: the op is written after it was taken.
 void addPointwise(std::vector<OpExample>& all) {
   const auto chain = [&](std::string name, std::vector<In> inputs, std::vector<std::string> steps) {
@@ -388,6 +401,7 @@ std::span<const OpExample> elementwiseExamples() {
     addChoice(examples);
     addCasts(examples);
     addRandom(examples);
+    addDropoutPart(examples);
     addOptimizers(examples);
     addPointwise(examples);
     addGenerators(examples);

@@ -167,6 +167,23 @@ TEST(EliminatePadding, EveryProductButThoseOfAttentionWorksOnTheTokensThatCount)
   EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLoss").input(0)).type.text(), "float32[ids.kept_tokens, 9]");
 }
 
+// Masks are those of the places: the loss is the same.
+TEST(EliminatePadding, ADropoutOfHiddenStatesWorksOnTheTokensThatCount) {
+  Encoder s;
+  const auto dropped = [&](ValueId x) {
+    const ValueId on = s.graph.addConstant("on", Tensor::scalar(DType::kBool, 1));
+    const ValueId y = s.op("Dropout", {x, s.constant(0.5), on});
+    s.graph.mutableNode(s.graph.value(y).producer).provenance.imported = s.graph.value(y).producer;
+    return y;
+  };
+  const ValueId first = s.layer(dropped(s.embedded()));
+  s.finish({s.lossOf(dropped(s.op("Reshape", {first, s.ints({-1, Encoder::kSize})})))});
+  s.expectSame("Dropout");
+  EXPECT_EQ(s.count("Dropout"), 0u);
+  EXPECT_EQ(s.count("DropoutPart"), 2u);
+  EXPECT_EQ(s.count("PadAndUnflatten"), 3u) << "in front of attention alone";
+}
+
 TEST(EliminatePadding, AMaskMaySelect) {
   Encoder s;
   const ValueId wide = s.op("Cast", {s.op("Unsqueeze", {s.mask, s.ints({1, 2})})}, {{"to", std::int64_t{9}}});

@@ -124,29 +124,6 @@ TEST(FuseEpilogue, AProductThatIsReadAsItIsStays) {
   EXPECT_EQ(result.nearMisses[0].condition, "the product is read as it is too");
 }
 
-TEST(HoistSlices, RowsAreKeptBeforeTheProduct) {
-  Sketch s;
-  const ValueId x = s.input("x", {2, 4, 3}), w = s.input("w", {3, 7});
-  const ValueId batch = s.op("Slice", {s.op("MatMul", {x, w}), s.ints({0}), s.ints({1}), s.ints({0})});
-  s.finish({s.op("Slice", {batch, s.ints({0}), s.ints({-1}), s.ints({1})})});
-  EXPECT_EQ(s.apply("hoist_slices").matches, 2u);
-  EXPECT_EQ(s.only("MatMul").id, s.graph.order().back());
-}
-
-TEST(HoistSlices, ColumnsAndWholeReadersAreNearMisses) {
-  Sketch s;
-  const ValueId x = s.input("x", {4, 3}), w = s.input("w", {3, 7});
-  const ValueId first = s.op("MatMul", {x, w}),
-                second = s.op("MatMul", {first, s.op("Transpose", {w}, {{"perm", Ints{1, 0}}})});
-  s.finish({s.op("Slice", {first, s.ints({0}), s.ints({2}), s.ints({0})}),
-            s.op("Slice", {second, s.ints({0}), s.ints({2}), s.ints({1})})});
-  const PassResult result = s.apply("hoist_slices");
-  EXPECT_EQ(result.matches, 0u);
-  ASSERT_EQ(result.nearMisses.size(), 2u);
-  EXPECT_EQ(result.nearMisses[0].condition, "the product is read whole too");
-  EXPECT_EQ(result.nearMisses[1].condition, "it slices columns of the product");
-}
-
 TEST(MergeSlices, HalvesAndPlacesAreSplits) {
   Sketch s;
   const ValueId x = s.input("x", {2, 6}), packed = s.input("packed", {3, 4});

@@ -59,6 +59,8 @@ Result<SmallStep> smallStep(const std::string& graph, int opset, const std::vect
   const ExecutionPlan& plan = session->stepper().plan();
   result.instructions = plan.instructions.size();
   for (const Instruction& instruction : plan.instructions) result.conditional += instruction.predicates.empty() ? 0 : 1;
+  for (const Instruction& instruction : plan.instructions)
+    if (!instruction.view && instruction.node) ++result.running[session->stepper().graph().node(instruction.node).op];
   for (const snapshot::Alert& alert : session->alerts()) result.warnings.push_back(alert.message());
   return result;
 }

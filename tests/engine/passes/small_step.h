@@ -16,6 +16,7 @@ struct SmallStep {
   std::map<std::string, std::vector<double>> values;  // what SmallStepOptions::keep names
   std::vector<std::string> warnings;
   std::size_t instructions = 0, conditional = 0;  // of the plan; those under a predicate
+  std::map<std::string, std::size_t> running;     // ops of instructions that run something, which views do not
 };
 
 struct SmallStepOptions {

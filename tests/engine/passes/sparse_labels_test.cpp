@@ -162,6 +162,20 @@ TEST(SparseLabels, RowsAreTakenBeforeTheDenseLayer) {
   EXPECT_EQ(s.graph.value(s.only("SoftmaxCrossEntropyLoss").input(0)).type.text(), "float32[labels.kept_rows, 9]");
 }
 
+// The mask of the rows that count stays what it was.
+TEST(SparseLabels, PassesADropout) {
+  Head s;
+  const ValueId on = s.graph.addConstant("on", Tensor::scalar(DType::kBool, 1));
+  const ValueId dropped = s.op("Dropout", {s.op("Tanh", {s.x}), s.constant(0.5), on});
+  s.graph.mutableNode(s.graph.value(dropped).producer).provenance.imported = s.graph.value(dropped).producer;
+  s.finish({s.lossOf(s.scores(dropped))});
+  const double before = s.value();
+  EXPECT_EQ(s.run().matches, 1u);
+  EXPECT_NEAR(s.value(), before, 1e-6);
+  EXPECT_EQ(s.count("Dropout"), 0u);
+  EXPECT_EQ(s.graph.value(s.only("Tanh").output(0)).type.text(), "float32[labels.kept_rows, 6]");
+}
+
 TEST(SparseLabels, StopsWhereOthersReadTheRows) {
   Head s;
   const ValueId hidden = s.op("Relu", {s.x});
