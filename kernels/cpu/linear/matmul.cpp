@@ -15,14 +15,16 @@ namespace {
 
 using dnnl::memory;
 
-// Writes beta · c into y, so that the product is added to it.
-void spreadAddend(const MatMulParams& p, const float* c, float* y) {
+// Writes beta · c into y, or adds it to what is there (`over`), so that the product is added to it.
+void spreadAddend(const MatMulParams& p, const float* c, float* y, bool over) {
   const std::int64_t m = p.shape.m, n = p.shape.n;
 #pragma omp parallel for schedule(static) num_threads(p.threads) if (m * n > 16384)
   for (std::int64_t i = 0; i < m; ++i) {
     const float* from = c + i * p.cRow;
     float* to = y + i * n;
-    if (p.cColumn == 0)
+    if (over)
+      for (std::int64_t j = 0; j < n; ++j) to[j] += p.beta * from[j * p.cColumn];
+    else if (p.cColumn == 0)
       std::fill_n(to, n, p.beta * from[0]);
     else
       for (std::int64_t j = 0; j < n; ++j) to[j] = p.beta * from[j * p.cColumn];
@@ -32,11 +34,12 @@ void spreadAddend(const MatMulParams& p, const float* c, float* y) {
 // What the product is added to, in the result's memory. Returns whether there is anything.
 bool prepare(const MatMulParams& p, const KernelCall& call, bool spreads) {
   auto* y = static_cast<float*>(call.outputs[0].data);
-  if (spreads) spreadAddend(p, static_cast<const float*>(call.inputs[2].data), y);
+  const auto* from = p.addend ? static_cast<const float*>(call.inputs[3].data) : nullptr;
+  const bool over = from == y;  // the addend is the result's memory already
+  if (spreads) spreadAddend(p, static_cast<const float*>(call.inputs[2].data), y, over);
   if (!p.addend) return spreads;
-  const auto* from = static_cast<const float*>(call.inputs[3].data);
   const std::int64_t size = p.shape.batches() * p.shape.m * p.shape.n;
-  if (spreads || from != y) {
+  if (!over) {
 #pragma omp parallel for schedule(static) num_threads(p.threads) if (size > 16384)
     for (std::int64_t i = 0; i < size; ++i) y[i] = spreads ? y[i] + from[i] : from[i];
   }
