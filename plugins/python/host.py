@@ -83,13 +83,20 @@ def example():
     return type("Example", (), {"Twice": Twice})
 
 
-def function(file, name):
-    """The `apply` of an autograd.Function at the top of a file, or in a class there."""
-    found = module_of(file) if file else example()
+def imported(name, folder):
+    """A module of the user's project, which lies in `folder`."""
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module(name)
+
+
+def function(file, module, name):
+    """The `apply` of an autograd.Function at the top of a file, or in a class there; of a module with a name, `file` is the folder that it is imported from."""
+    found = imported(module, file) if module else module_of(file) if file else example()
     for part in name.split("."):
         found = getattr(found, part, None)
     if not (isinstance(found, type) and issubclass(found, torch.autograd.Function)):
-        raise ValueError(f"function '{name}': not in {file}; expected an autograd.Function at the top of the file")
+        raise ValueError(f"function '{name}': not in {module or file}; expected an autograd.Function at the top of the file")
     return found.apply
 
 
@@ -101,7 +108,7 @@ class Node:
         self.fresh = True
         self.inputs = [self.tensor(memory, *part) for part in definition["inputs"]]
         self.outputs = [self.tensor(memory, *part) for part in definition["outputs"]]
-        self.callable = operator(self.call_name) if definition["kind"] == "aten" else function(definition["file"], self.call_name)
+        self.callable = operator(self.call_name) if definition["kind"] == "aten" else function(definition["file"], definition["module"], self.call_name)
         # A function may write into what it gets: into shared memory where no gradient is asked for, else into a copy.
         self.copies = definition["kind"] != "aten" or self.call_name.partition(".")[0].endswith("_")
 
@@ -119,6 +126,11 @@ class Node:
             return tensors[argument["tensor"]]
         if "tensors" in argument:
             return [tensors[i] for i in argument["tensors"]]
+        for kind, made in (("list", list), ("tuple", tuple)):
+            if kind in argument:
+                return made(self.built(part, tensors) for part in argument[kind])
+        if "dict" in argument:
+            return {key: self.built(part, tensors) for key, part in argument["dict"].items()}
         return getattr(torch, argument["dtype"]) if "dtype" in argument else argument["value"]
 
     def called(self, tensors):
@@ -162,8 +174,10 @@ class Node:
         arriving, inputs = self.inputs[: len(self.arriving)], self.inputs[len(self.arriving) :]
         leaves = [x.detach().requires_grad_() if i in self.wanted else x for i, x in enumerate(inputs)]
         with torch.enable_grad():
-            result = self.called([x.clone() if self.copies and x.requires_grad else x for x in leaves])
+            result = self.called([x.clone() if self.copies else x for x in leaves])
             pairs = [(result[o], dy) for o, dy in zip(self.arriving, arriving) if o < len(result) and result[o] is not None and result[o].requires_grad]
+            # The engine hands zeros where no gradient arrives; a function that asks for it is told so by None.
+            pairs = [(y, dy) for y, dy in pairs if not getattr(y.grad_fn, "stepscope_asks", False) or dy.any()]
             for y, dy in pairs:
                 if y.shape != dy.shape:
                     raise ValueError(f"a result is {shown(y.dtype, y.shape)}; expected {shown(dy.dtype, dy.shape)}, as when it was captured")
@@ -173,8 +187,37 @@ class Node:
             self.put(i, gradient, "gradient")
 
 
+def leaks():
+    """Contexts of functions that are alive though no function runs, with the bytes of their tensors."""
+    gc.collect()
+    counts = {}
+    for one in gc.get_objects():
+        if issubclass(type(one), torch.autograd.function.BackwardCFunction):  # not isinstance, which asks proxies of other libraries
+            name = type(one)._forward_cls.__qualname__
+            held = [t for t in vars(one).values() if isinstance(t, torch.Tensor)]
+            try:
+                held += [t for t in one.saved_tensors or () if t is not None]
+            except RuntimeError:  # freed by the backward phase
+                pass
+            count, size = counts.get(name, (0, 0))
+            counts[name] = count + 1, size + sum(t.nbytes for t in held)
+    return ", ".join(f"{count} of {name} ({size} bytes of tensors)" for name, (count, size) in sorted(counts.items()))
+
+
+def remember_who_asks():
+    """A context whose function wants None for a gradient that does not arrive says so: torch's own attribute cannot be read."""
+    context, set_it = torch.autograd.function.FunctionCtx, torch.autograd.function.FunctionCtx.set_materialize_grads
+
+    def set_materialize_grads(self, value):
+        self.stepscope_asks = not value
+        return set_it(self, value)
+
+    context.set_materialize_grads = set_materialize_grads
+
+
 class Host:
     def __init__(self):
+        remember_who_asks()
         torch.ones(1, requires_grad=True).sum().backward()  # the first one loads libraries: not in the first step
         self.nodes, self.count, self.size, self.memory = {}, 0, 0, None
 
@@ -205,9 +248,7 @@ class Host:
         if kind == b"F":
             self.nodes.pop(struct.unpack("<I", request[1:])[0], None)
             return "+"
-        gc.collect()
-        alive = sum(isinstance(o, torch.Tensor) for o in gc.get_objects())
-        return f"+{len(self.nodes)} nodes, {alive} tensors"
+        return f"+{len(self.nodes)} nodes; contexts that outlive their step: {leaks() or 'none'}"
 
 
 def gone():

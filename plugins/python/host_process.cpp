@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -54,6 +55,9 @@ HostProcess& HostProcess::instance() {
 }
 
 HostProcess::~HostProcess() {
+  const char* wanted = std::getenv("STEPSCOPE_PYTHON_LEAKS");
+  if (std::string kept; running_ && wanted != nullptr && *wanted != '\0' && ask("L", 1, kept).empty())
+    std::fprintf(stderr, "the Python host: %s\n", kept.c_str());
   stop();
   if (base_ != nullptr) ::munmap(base_, kMostMemory);
   closeFile(memory_);

@@ -74,7 +74,7 @@ ssp_status emitGradient(const ssp_op* op, ssp_gradient_context* g) {
   std::vector<ssp_attr> attrs{ssp_int_attr("function", std::strcmp(op->name, "Function") == 0 ? 1 : 0),
                               ssp_ints_attr("arriving", arriving.data(), arriving.size()),
                               ssp_ints_attr("wanted", wanted.data(), wanted.size())};
-  for (const char* name : {"call", "arguments", "file"})
+  for (const char* name : {"call", "arguments", "file", "module"})
     if (const ssp_attr* attr = g->attr(g, name); attr != nullptr) attrs.push_back(*attr);
   results.resize(wanted.size());
   const ssp_status emitted =
@@ -150,6 +150,7 @@ class Node {
     const bool function = marked != nullptr ? marked->i != 0 : std::strcmp(kernel.op, "Function") == 0;
     definition_ = std::string("{\"kind\":\"") + (function ? "function" : "aten") +
                   "\",\"call\":" + quoted(text("call").c_str()) + ",\"file\":" + quoted(text("file").c_str()) +
+                  ",\"module\":" + quoted(text("module").c_str()) +
                   ",\"arguments\":" + text("arguments") + ",\"backward\":" + (gradient ? "true" : "false") +
                   ",\"threads\":" + std::to_string(c->threads) +
                   ",\"wanted\":" + listed(gradient ? c->attr(c, "wanted") : nullptr) +
@@ -229,11 +230,13 @@ constexpr ssp_attr_info kForward[] = {
     attribute("call", SSP_ATTR_STRING, true),  attribute("arguments", SSP_ATTR_STRING, true),
     attribute("types", SSP_ATTR_INTS, true),   attribute("ranks", SSP_ATTR_INTS, true),
     attribute("shapes", SSP_ATTR_INTS, false), attribute("file", SSP_ATTR_STRING, false, ""),
+    attribute("module", SSP_ATTR_STRING, false, ""),
 };
 constexpr ssp_attr_info kBackward[] = {
     attribute("call", SSP_ATTR_STRING, true),      attribute("arguments", SSP_ATTR_STRING, true),
     attribute("file", SSP_ATTR_STRING, false, ""), attribute("function", SSP_ATTR_INT, false),
     attribute("arriving", SSP_ATTR_INTS, true),    attribute("wanted", SSP_ATTR_INTS, true),
+    attribute("module", SSP_ATTR_STRING, false, ""),
 };
 
 constexpr std::int64_t kExtents[] = {3, 5}, kFloat[] = {SSP_FLOAT32}, kTwo[] = {2}, kZero[] = {0};

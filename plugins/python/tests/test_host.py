@@ -122,11 +122,21 @@ def without_python(stepscope, plugin, folder):
         assert done.returncode == 1 and words in done.stderr, done.stderr
 
 
+def leak_list(stepscope, plugin, folder):
+    """Contexts end with their step; those that a function keeps are listed on demand."""
+    for name, words in (("plain", "contexts that outlive their step: none"), ("leaks", "of Leaks (")):
+        save(GOOD[name][0], folder / "model.onnx")
+        command = [stepscope, "train", str(folder / "model.onnx"), "--plugin", plugin, "--steps", "3"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**os.environ, "STEPSCOPE_PYTHON": sys.executable, "STEPSCOPE_PYTHON_LEAKS": "1"})
+        assert done.returncode == 0 and words in done.stderr, done.stderr
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     stepscope, plugin = sys.argv[1:3]
     cases = {name: lambda folder, name=name: check(stepscope, plugin, name, folder) for name in {**GOOD, **BAD}}
+    cases["leak_list"] = lambda folder: leak_list(stepscope, plugin, folder)
     cases["without_python"] = lambda folder: without_python(stepscope, plugin, folder)
     failed, wished = 0, sys.argv[3:] or list(cases)
     for name in wished:

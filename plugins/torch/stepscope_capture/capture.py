@@ -5,6 +5,7 @@
     batches.npz          one array per graph input; the leading axis counts the batches
     capture.json         name of the loss, parameters (trained or not), export time, and with a golden the losses
     golden.safetensors   of the first batch: "grad/<parameter>", "state/<buffer>" after it, "state2/<buffer>" after the second, "output/<module>" on request (optional)
+    functions.py         definitions of autograd.Functions that the Python host runs (where there are such)
     state.safetensors    of a run: parameters, optimizer state and counters, from which `train` goes on (optional)
 """
 
@@ -23,8 +24,11 @@ from stepscope_capture.batches import LOSS, as_tuple, signature_of, stacked, wit
 from stepscope_capture.complex import real_parts
 from stepscope_capture.exported_file import buffers_of, mark_detached, name_by_model, parameters_of, restore, train_batch_norms, write_state
 from stepscope_capture.exporters import WithLoss, exported
+from stepscope_capture.function_source import FILE, Sources
+from stepscope_capture.functions import seen_functions
 from stepscope_capture.golden import golden_of, quiet
-from stepscope_capture.meaning import changed_state, copied, data_dependence
+from stepscope_capture.data_dependence import data_dependence
+from stepscope_capture.meaning import changed_state, copied
 from stepscope_capture.natives import write_public
 from stepscope_capture.safetensors import save_safetensors
 from stepscope_capture.training_state import STATE, training_state
@@ -87,17 +91,19 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
     module = real_parts(module).cpu().train()
     state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
-    changed = changed_state(module, rows[0])
+    with seen_functions() as functions:
+        changed = changed_state(module, rows[0])
     notes = data_dependence(module, rows)
 
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for old in ("model.onnx", "model.onnx.data", "batches.npz", "capture.json", "golden.safetensors", STATE):
+    functions.sources = Sources(folder.resolve())
+    for old in (FILE, "model.onnx", "model.onnx.data", "batches.npz", "capture.json", "golden.safetensors", STATE):
         (folder / old).unlink(missing_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         path = pathlib.Path(scratch) / "model.onnx"
         begin = time.monotonic_ns()
-        traced, kept = exported(module, changed, rows[0], names, path, exporter, opset)
+        traced = exported(module, changed, functions, rows[0], names, path, exporter, opset)
         export_ns = time.monotonic_ns() - begin
         proto = onnx.load(str(path))
     mark_detached(proto)
@@ -140,10 +146,11 @@ def capture(model, loss_fn, batches, folder, exporter="torchscript", opset=17, w
         description["settings"] = [*settings, ("start-state", STATE)]
     if calls := host_nodes.host_operators(proto):
         description["host"] = calls
-        notes.append(host_nodes.note({call.partition("::")[2].partition(".")[0] for call in calls}))
+        notes += host_nodes.notes(calls)
     for note in notes:
         print(f"warning: {note}")
     description["notes"] = notes
+    functions.sources.write()
     if with_golden:
         numbers, arrays = golden_of(module, parameters, rows, module_outputs)
         description.update(numbers)

@@ -39,15 +39,15 @@ class WithLoss(nn.Module):
 class _Traced(nn.Module):
     """What the exporter sees: the loss, and the next contents of the state that forward() changes."""
 
-    def __init__(self, module, exporter, changed):
+    def __init__(self, module, exporter, changed, functions):
         super().__init__()
         # Parameters and buffers keep the names that they have in `module`.
         self.model, self._loss_fn = module.model, module._loss_fn
         self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
-        self._hooks = hooks_of(self)
+        self._hooks, self._functions = hooks_of(self), functions
 
     def forward(self, *values):
-        mode = KeepMeaning(Markers(self._exporter), state_of(self))
+        mode = KeepMeaning(Markers(self._exporter), state_of(self), self._functions)
         with traced_functions(mode), exact_functions(), mode:
             mode.hook_parameters(self._hooks)
             loss = self._whole[0](*values)
@@ -92,15 +92,15 @@ def _export(module, inputs, names, path, exporter, opset, kept):
             torch.onnx.unregister_custom_op_symbolic(name, opset)
 
 
-def exported(module, changed, row, names, path, exporter, opset):
-    """(what was traced, operators that are left to the host): exported as often as an operator turns up that the exporter lacks."""
+def exported(module, changed, functions, row, names, path, exporter, opset):
+    """What was traced: exported as often as an operator turns up that the exporter lacks."""
     kept = []
     while True:
-        traced = _Traced(copied(module), exporter, changed).train()
+        traced = _Traced(copied(module), exporter, changed, functions).train()
         try:
             with exportable():
                 _export(traced, row, names, path, exporter, opset, kept)
-            return traced, kept
+            return traced
         except Exception as error:
             name = host_nodes.lacking(error)
             if name is None or name in kept or not hasattr(torch.ops.aten, name):

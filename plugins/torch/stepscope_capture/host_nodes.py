@@ -11,7 +11,7 @@ import onnx
 import torch
 
 DOMAIN = "stepscope.python"
-_ONNX_TYPES = {
+ONNX_TYPES = {
     torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7, torch.bool: 9, torch.float16: 10, torch.float64: 11, torch.bfloat16: 16,
 }  # fmt: skip
 _LITERALS = (bool, int, float, str)
@@ -44,7 +44,7 @@ def _attributes(schema, arguments):
     return {"call": call, "arguments": json.dumps(arguments)}
 
 
-def _result_attributes(name, parts):
+def result_attributes(name, parts):
     """`parts`: (ONNX type, extents) of each result."""
     if any(kind is None or shape is None or any(not isinstance(e, int) for e in shape) for kind, shape in parts):
         raise CannotKeep(f"{name}: a result of unknown or complex type, or of unknown extents")
@@ -136,10 +136,10 @@ def torchscript_symbolic(name):
         results = []
         for output in graph.original_node.outputs():
             kind = output.type()
-            if kind.kind() != "TensorType" or kind.dtype() not in _ONNX_TYPES:
+            if kind.kind() != "TensorType" or kind.dtype() not in ONNX_TYPES:
                 raise CannotKeep(f"aten::{name}: a result of type {kind}")
-            results.append((_ONNX_TYPES[kind.dtype()], kind.sizes()))
-        named = {**_attributes(schema, arguments), **_result_attributes(name, results)}
+            results.append((ONNX_TYPES[kind.dtype()], kind.sizes()))
+        named = {**_attributes(schema, arguments), **result_attributes(name, results)}
         named = {f"{key}_{'s' if isinstance(value, str) else 'i'}": value for key, value in named.items() if value != []}
         made = graph.op(f"{DOMAIN}::Aten", *inputs, outputs=len(results), **named)
         for value, output in zip(made if isinstance(made, tuple) else (made,), graph.original_node.outputs()):
@@ -205,18 +205,24 @@ def write_results(graph):
             parts.append((None if value.dtype is None else int(value.dtype), shape))
         from onnxscript import ir
 
-        for key, numbers in _result_attributes(node.name, parts).items():
+        for key, numbers in result_attributes(node.name, parts).items():
             node.attributes[key] = ir.AttrInt64s(key, numbers)
 
 
-def note(names):
-    """Words about the operators of these names that a file keeps."""
-    listed = ", ".join(f"aten::{name}" for name in sorted(names))
-    return f"{listed}: ONNX has no such operator; kept as stepscope.python.Aten, which --plugin python_host runs with this Python"
+def notes(calls):
+    """Words about the operators and functions that a file keeps."""
+    operators = sorted({call.partition(".")[0] for call in calls if "::" in call})
+    functions = sorted(call for call in calls if "::" not in call)
+    words = [f"{', '.join(operators)}: ONNX has no such operator; kept as stepscope.python.Aten, which --plugin python_host runs with this Python"] if operators else []
+    if functions:
+        words.append(f"autograd.Function {', '.join(functions)}: cannot be traced; kept as stepscope.python.Function, which --plugin python_host runs with this Python")
+    return words
 
 
 def draws(call):
-    """Whether an operator ("aten::name.overload") draws random numbers."""
+    """Whether an operator ("aten::name.overload") draws random numbers; of functions that is seen when they run."""
+    if "::" not in call:
+        return False
     name, _, overload = call.partition("::")[2].partition(".")
     tags = getattr(getattr(torch.ops.aten, name), overload).tags
     return torch.Tag.nondeterministic_seeded in tags or any(word in name for word in ("dropout", "bernoulli", "rand", "normal", "multinomial", "exponential"))

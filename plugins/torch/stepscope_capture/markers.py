@@ -13,6 +13,8 @@ import json
 import torch
 
 _LIBRARY = None
+_COUNTS = set()  # of results, for which there is an operator "hosted_N"
+_HOSTED = []  # (node, attributes, results, function that computes them), by the number that the traced graph has
 VALUES = {}  # what PyTorch computes for a node of natives.py, by its name; called with the inputs and the attributes of the node
 
 
@@ -40,8 +42,31 @@ def symbolics():
         named = {f"{name}_{'i' if isinstance(value, int) else 's'}": value for name, value in json.loads(attributes.node().s("value")).items()}
         return graph.op(f"stepscope::{op.node().s('value')}", *inputs.node().inputs(), **named)
 
+    def hosted(graph, inputs, key):
+        name, attributes, kinds, _ = _HOSTED[int(key.node().s("value"))]
+        named = {f"{k}_{'s' if isinstance(v, str) else 'i'}": v for k, v in attributes.items() if v != []}
+        made = graph.op(name, *inputs.node().inputs(), outputs=len(kinds), **named)
+        for value, output in zip(made if isinstance(made, tuple) else (made,), graph.original_node.outputs()):
+            value.setType(output.type())
+        return made
+
     _operators()
-    return {"stepscope::native": native, "stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
+    several = {f"stepscope::hosted_{count}": hosted for count in _COUNTS}
+    return {**several, "stepscope::native": native, "stepscope::gradient_of": node("GradientOf"), "stepscope::custom_gradient": node("CustomGradient"), "aten::detach": node("StopGradient")}
+
+
+def _hosted_operator(count):
+    """The operator of PyTorch whose `count` results a function computes."""
+    name = f"hosted_{count}"
+    if count not in _COUNTS:
+        from torch.onnx import register_custom_op_symbolic
+
+        _operators()
+        _LIBRARY.define(f"{name}(Tensor[] inputs, str key) -> ({', '.join(['Tensor'] * count)})")
+        _LIBRARY.impl(name, lambda inputs, key: (lambda found: found[0] if count == 1 else tuple(found))(_HOSTED[int(key)][3](*inputs)), "CompositeExplicitAutograd")
+        _COUNTS.add(count)
+        register_custom_op_symbolic(f"stepscope::{name}", symbolics()[f"stepscope::{name}"], 9)
+    return getattr(torch.ops.stepscope, name)
 
 
 class Markers:
@@ -72,3 +97,12 @@ class Markers:
 
     def custom_gradient(self, y, g, x, d):
         return self._node("CustomGradient", y, g, x, d) if self._symbolic else _operators().custom_gradient(y, g, x, d)
+
+    def hosted(self, name, inputs, attributes, results, compute):
+        """A node of the Python host (domain::op). `results`: (type, extents) of each; `compute`: takes the inputs, returns them."""
+        if self._symbolic:
+            kinds, shapes = [kind for kind, _ in results], [shape for _, shape in results]
+            return torch.onnx.ops.symbolic_multi_out(name, inputs, {k: v for k, v in attributes.items() if v != []}, dtypes=kinds, shapes=shapes, version=1)
+        _HOSTED.append((name, attributes, results, compute))
+        found = _hosted_operator(len(results))(list(inputs), str(len(_HOSTED) - 1))
+        return (found,) if isinstance(found, torch.Tensor) else found

@@ -10,8 +10,6 @@
 
 import contextlib
 import copy
-import os
-import sys
 
 import torch
 from torch import nn
@@ -22,7 +20,6 @@ from stepscope_capture.natives import NATIVES
 
 _GET_DATA, _SET_DATA = torch.Tensor.data.__get__, torch.Tensor.data.__set__
 _TRANSPOSED = [getattr(torch.Tensor, name).__get__ for name in ("H", "mH", "mT")]  # exporters lack them
-_TORCH = os.path.dirname(torch.__file__)
 _MARKERS = ("gradient_of", "custom_gradient", "native", "_symbolic.default")
 # Functions in place whose other form has another name or other arguments.
 _IN_PLACE = {
@@ -63,11 +60,13 @@ def tree(value, change):
 
 
 class KeepMeaning(TorchFunctionMode):
-    """Entered inside of the traced forward(). `state`: tensors by name that the forward pass may change."""
+    """Entered inside of the traced forward(). `state`: tensors by name that the forward pass may change; `functions`: what autograd.Functions do in it."""
 
-    def __init__(self, markers, state):
+    def __init__(self, markers, state, functions):
         super().__init__()
-        self.markers = markers
+        self.markers, self.functions = markers, functions
+        self._refused = []  # names of functions, and the error that a call of them raises
+        functions.begin()
         self._state = dict(state)
         self._names = {id(t): name for name, t in self._state.items()}
         self._now = {}  # id → the tensor that stands for it now
@@ -130,6 +129,21 @@ class KeepMeaning(TorchFunctionMode):
         self._now[id(target)] = value.to(target.dtype)
         return target
 
+    def becomes(self, target, value):
+        """From now on `value` stands for `target`, which a function changed in place."""
+        self._alive.append(target)
+        self._now[id(self._owner(target) if self._owner(target) is not None else target)] = value
+        return value
+
+    @contextlib.contextmanager
+    def refusing(self, names, error):
+        """While it is on, a call of a function of these names raises `error`."""
+        self._refused.append((names, error))
+        try:
+            yield
+        finally:
+            self._refused.pop()
+
     def _owner(self, t):
         """The state tensor that `t` is all of, or None."""
         t = self._root.get(id(t), t)
@@ -179,8 +193,10 @@ class KeepMeaning(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs, name = dict(kwargs or {}), getattr(func, "__name__", "")
-        if name in _MARKERS:
+        if name in _MARKERS or name.startswith(("hosted_", "_symbolic_multi_out")):
             return func(*args, **kwargs)
+        if self._refused and name in self._refused[-1][0]:
+            raise self._refused[-1][1](f"it reads numbers in Python ({name})")
         replaced = self._replaced(name, args, kwargs)
         if replaced is not NotImplemented:
             return replaced
@@ -226,41 +242,7 @@ def hooks_of(module):
     return {name: list(p._backward_hooks.values()) for name, p in module.named_parameters() if p._backward_hooks}
 
 
-class DataDependence(TorchFunctionMode):
-    """Notes what Python reads of tensors: an export keeps the branch or the number of one batch."""
-
-    _READS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist")
-
-    def __init__(self):
-        super().__init__()
-        self.reads = []
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        result = func(*args, **(kwargs or {}))
-        if getattr(func, "__name__", "") in self._READS:
-            frame = sys._getframe(1)
-            while frame is not None and frame.f_code.co_filename.startswith(_TORCH):
-                frame = frame.f_back
-            self.reads.append((f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "", result))
-        return result
-
-
-def data_dependence(module, rows):
-    """Words about each place where Python read another value of the second batch than of the first."""
-    reads, random = [], torch.get_rng_state()
-    for row in rows[:2]:
-        with DataDependence() as mode:
-            torch.set_rng_state(random)
-            copied(module)(*row)
-        reads.append(mode.reads)
-    torch.set_rng_state(random)
-    found = {}
-    for (place, first), (other, second) in zip(*reads) if len(reads) == 2 else ():
-        if place != other:
-            break
-        if first != second and place not in found:
-            found[place] = f"{place}: Python reads {first} of the first batch and {second} of the second; the file keeps the first"
-    return list(found.values())
+READS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist", "numpy", "__array__")  # functions by which Python sees numbers
 
 
 def state_of(module):
