@@ -196,9 +196,9 @@ class Emitter {
     SS_ASSIGN(const auto group, groupOf(parameter));
     const auto& [rate, decay] = group;
     const std::string name = graph_.value(parameter).name;
-    ValueId weight = parameter;
+    ValueId weight = writtenByForward(parameter);
     if (roundsStochastically(o_, typeOf(parameter))) {
-      SS_ASSIGN(weight, cast(parameter, parameter, "weight", DType::kF32));
+      SS_ASSIGN(weight, cast(weight, parameter, "weight", DType::kF32));
     }
     if (o_.optimizer == "sgd") {
       const bool momentum = o_.momentum != 0;
@@ -246,8 +246,23 @@ class Emitter {
       next = rounded[0];
       onlyWhereFinite(next);
     }
-    graph_.stateUpdates.push_back({parameter, next});
+    const auto earlier = writer(parameter);
+    if (earlier != graph_.stateUpdates.end())
+      earlier->next = next;
+    else
+      graph_.stateUpdates.push_back({parameter, next});
     return {};
+  }
+
+  std::vector<StateUpdate>::iterator writer(ValueId parameter) {
+    return std::find_if(graph_.stateUpdates.begin(), graph_.stateUpdates.end(),
+                        [&](const StateUpdate& update) { return update.state == parameter; });
+  }
+
+  // What the update starts from: the parameter, or what the forward pass makes of it (Embedding with max_norm).
+  ValueId writtenByForward(ValueId parameter) {
+    const auto earlier = writer(parameter);
+    return earlier == graph_.stateUpdates.end() ? parameter : earlier->next;
   }
 
   void onlyWhereFinite(ValueId next) {

@@ -23,13 +23,24 @@ def with_gradient(y, x, gradient):
     return mode.markers.custom_gradient(base, placeholder, x, d)
 
 
+def _renormalised(mode, input, weight, max_norm, norm_type):
+    """The weights with the rows that `input` names shortened to max_norm, as PyTorch writes them in place: with the gradient of a parameter that has these values."""
+    weight = mode.current(weight, stop=False)
+    fixed, flat = mode.markers.stop(weight), input.reshape(-1)
+    with torch.no_grad():
+        norm = torch.linalg.vector_norm(fixed, norm_type, -1, keepdim=True)
+        named = torch.zeros(fixed.shape[0], dtype=fixed.dtype).scatter_add(0, flat, torch.ones(flat.shape, dtype=fixed.dtype)).unsqueeze(-1) > 0
+        shorter = fixed * torch.where(named & (norm > max_norm), max_norm / (norm + 1e-7), torch.ones_like(norm))
+    return mode.becomes(weight, shorter + (weight - fixed))
+
+
 def _embedding(original):
-    """Exporters drop padding_idx and scale_grad_by_freq."""
+    """Exporters drop padding_idx, max_norm and scale_grad_by_freq."""
 
     def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
         mode = KeepMeaning.tracing()
-        if max_norm is not None and mode is not None:
-            mode.notes.append(f"Embedding(max_norm={max_norm}) renormalises rows of its weights in forward(): that is not kept")
+        if max_norm is not None and mode is not None and mode.markers.kept:
+            weight = _renormalised(mode, input, weight, max_norm, norm_type)
         rows = original(input, weight)
         if padding_idx is not None:
             padding = padding_idx if padding_idx >= 0 else padding_idx + weight.size(0)
