@@ -238,7 +238,8 @@ def apply(name, args, kwargs, make):
     if name == "view_as_complex":
         return Pair(args[0][..., 0], args[0][..., 1])
     if name == "complex":
-        return Pair(*args)
+        re, im = torch.broadcast_tensors(*args[:2])
+        return Pair(re, im)
     if name == "polar":
         return Pair(args[0] * torch.cos(args[1]), args[0] * torch.sin(args[1]))
     if name in _MAKERS:

@@ -62,6 +62,9 @@ def _cross_entropy(original):
     """The TorchScript exporter refuses label_smoothing."""
 
     def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0):
+        if input.dim() == 1:  # one sample without an axis for it
+            whole = cross_entropy(input[None], target[None], weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+            return whole[0] if reduction == "none" else whole
         if not label_smoothing or target.is_floating_point():
             return original(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
         axis = 1 if input.dim() > 1 else 0

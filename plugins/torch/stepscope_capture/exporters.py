@@ -15,6 +15,7 @@ from stepscope_capture.golden import WithoutDropout
 from stepscope_capture.loss_function import LossFunction
 from stepscope_capture.markers import Markers
 from stepscope_capture.meaning import KeepMeaning, copied, hooks_of, state_of
+from stepscope_capture.module_hooks import keep_module_hooks
 from stepscope_capture.replaced import exportable
 from stepscope_capture.translations import dynamo_table, torchscript_table
 
@@ -45,6 +46,7 @@ class _Traced(nn.Module):
         self.model, self._loss_fn = module.model, module._loss_fn
         self._whole, self._exporter, self._changed, self.notes = [module], exporter, changed, []
         self._hooks, self._functions = hooks_of(self), functions
+        keep_module_hooks(module, KeepMeaning.tracing)
 
     def forward(self, *values):
         mode = KeepMeaning(Markers(self._exporter), state_of(self), self._functions)
@@ -103,6 +105,8 @@ def exported(module, changed, functions, row, names, path, exporter, opset):
             return traced
         except Exception as error:
             name = host_nodes.lacking(error)
-            if name is None or name in kept or not hasattr(torch.ops.aten, name):
+            lacking = host_nodes.taken_apart(error, functions.operators) if name is None and exporter == "dynamo" else [name]
+            lacking = [n for n in lacking if n is not None and n not in kept and hasattr(torch.ops.aten, n)]
+            if not lacking:
                 raise
-            kept.append(name)
+            kept += lacking

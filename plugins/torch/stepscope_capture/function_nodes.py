@@ -60,10 +60,11 @@ class Call:
 
 
 class Seen:
-    """The calls of one run, in order; handed out again in that order, function by function, to the run that is traced."""
+    """What one run of the model calls. Its calls of functions, in order, are handed out again in that order, function by function, to the run that is traced."""
 
     def __init__(self):
         self.calls = []
+        self.operators = set()  # of aten, that the model calls
         self.sources = None  # of the functions that only Python can run (function_source.py)
 
     def mark_dirty(self, tensors):

@@ -13,6 +13,7 @@ from unittest import mock
 import torch
 from torch.autograd.function import FunctionCtx
 from torch.utils import checkpoint
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from stepscope_capture import function_nodes
 from stepscope_capture.meaning import READS
@@ -22,6 +23,17 @@ _Function = torch.autograd.Function
 
 class _Untraceable(Exception):
     """A forward() or backward() that an export cannot hold."""
+
+
+class _Operators(TorchDispatchMode):
+    def __init__(self, seen):
+        super().__init__()
+        self._seen = seen
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.namespace == "aten":
+            self._seen.add(func)
+        return func(*args, **(kwargs or {}))
 
 
 class _Context:
@@ -213,7 +225,7 @@ def seen_functions():
         seen.mark_dirty(tensors)
         return original(self, *tensors)
 
-    with _exchanged(call), mock.patch.object(FunctionCtx, "mark_dirty", mark_dirty):
+    with _exchanged(call), mock.patch.object(FunctionCtx, "mark_dirty", mark_dirty), _Operators(seen.operators):
         yield seen
     seen.end()
 

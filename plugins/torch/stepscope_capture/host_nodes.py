@@ -35,6 +35,21 @@ def lacking(error):
     return None
 
 
+_PRIMITIVE = re.compile(r"OpOverload\(op='prims\.(\w+)'")
+
+
+def taken_apart(error, operators):
+    """Of `operators` (those that the model calls) the ones that the dynamo exporter takes apart into a primitive that it lacks: all that it has no function for."""
+    if not any(_PRIMITIVE.search(str(e)) for e in (error, error.__cause__, error.__context__) if e is not None):
+        return []
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    registry = ONNXRegistry.from_torchlib()
+    views = ("view", "_to_copy", "detach", "alias", "lift", "clone", "copy_", "empty", "fill_", "set_", "_local_scalar_dense")
+    lacking = [o for o in operators if not registry.is_registered(o) and not o._schema.is_mutable]
+    return sorted({o._schema.name.removeprefix("aten::") for o in lacking} - set(views))
+
+
 class CannotKeep(RuntimeError):
     """An operator with arguments or results that the host does not take."""
 

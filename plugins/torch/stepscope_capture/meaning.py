@@ -68,9 +68,11 @@ class KeepMeaning(TorchFunctionMode):
         self._refused = []  # names of functions, and the error that a call of them raises
         functions.begin()
         self._state = dict(state)
+        self._trained = {id(t) for t in self._state.values() if t.requires_grad}
         self._names = {id(t): name for name, t in self._state.items()}
         self._now = {}  # id → the tensor that stands for it now
         self._root = {}  # id of an alias of a whole state tensor → that tensor
+        self._parts = {}  # id of a view of a part of a state tensor → (that tensor, index)
         self._stopped = {}  # id → its detached form
         self._hooks = {}  # id → (tensor, hooks in order)
         self._alive = []  # whose ids stand above
@@ -114,6 +116,9 @@ class KeepMeaning(TorchFunctionMode):
         return self._argument(t) if stop else self._resolve(t)
 
     def _resolve(self, t):
+        if id(t) in self._parts:
+            owner, index = self._parts[id(t)]
+            return self._now[id(owner)][index] if id(owner) in self._now else t
         root = self._root.get(id(t))
         if root is not None and id(root) in self._now:
             return self.stop(self._now[id(root)])
@@ -169,7 +174,17 @@ class KeepMeaning(TorchFunctionMode):
         values = x.gather(dim, index) if x.dim() else x
         return getattr(torch.return_types, name)((values, index) if keepdim or not x.dim() else (values.squeeze(dim), index.squeeze(dim)))
 
-    def _in_place(self, name, owner, func, args, kwargs):
+    def _in_place(self, name, owner, args, kwargs):
+        return self._becomes(owner, self._changed(name, owner, args, kwargs))
+
+    def _part_in_place(self, name, part, args, kwargs):
+        """A write through a view of a part of a state is one into the state."""
+        owner, index = self._parts[id(part)]
+        value = self._changed(name, part, args, kwargs)
+        self._becomes(owner, _with_item(self._argument(owner), index, value))
+        return part
+
+    def _changed(self, name, owner, args, kwargs):
         if name in _IN_PLACE:
             change = _IN_PLACE[name]
         elif name.startswith("__i"):
@@ -177,7 +192,7 @@ class KeepMeaning(TorchFunctionMode):
         else:
             change = getattr(torch.Tensor, name.rstrip("_"), None) or getattr(torch, name.rstrip("_"))
         arguments, named = tree(list(args[1:]), self._argument), tree(kwargs, self._argument)
-        return self._becomes(owner, change(self._argument(owner), *arguments, **named))
+        return change(self._argument(owner), *arguments, **named)
 
     def _replaced(self, name, args, kwargs):
         """The result of a function that exporters lack, computed under this mode of others; else NotImplemented."""
@@ -224,7 +239,14 @@ class KeepMeaning(TorchFunctionMode):
                 return None
             writes = name.endswith("_") and not name.endswith("__") or name == "__setitem__" or name.startswith("__i") and name[3:] in _OPERATORS
             if owner is not None and writes and name not in ("requires_grad_", "detach_", "retain_grad_", "apply_", "share_memory_"):
-                return self._in_place(name, owner, func, args, kwargs)
+                return self._in_place(name, owner, args, kwargs)
+            if id(first) in self._parts and writes:
+                return self._part_in_place(name, first, args, kwargs)
+            if owner is not None and name == "__getitem__" and id(owner) not in self._trained:
+                part = func(self._argument(first), *tree(args[1:], self._argument))
+                self._alive.append(part)
+                self._parts[id(part)] = (owner, args[1])
+                return part
         out = kwargs.get("out")
         if isinstance(out, torch.Tensor) and self._owner(out) is not None and self.markers.kept:
             del kwargs["out"]

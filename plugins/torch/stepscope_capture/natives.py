@@ -8,6 +8,8 @@
     compositions                     diff, logdet, slogdet
 """
 
+import math
+
 import torch
 
 from stepscope_capture import markers
@@ -151,7 +153,41 @@ def diff(make, x, n=1, dim=-1, prepend=None, append=None):
     return x
 
 
+def cdist(make, a, b, p=2.0, *others, **options):
+    """As a norm, whose gradient is 0 where two points coincide; the TorchScript exporter also loses the absolute value when p is odd."""
+    gaps = a.unsqueeze(-2) - b.unsqueeze(-3)
+    if p == 0:
+        return (gaps != 0).to(gaps.dtype).sum(-1)
+    if p in (1, 2):
+        return torch.linalg.vector_norm(gaps, p, -1)
+    return gaps.abs().amax(-1) if p == float("inf") else NotImplemented
+
+
+def _average_pool(axes):
+    """Exporters drop the divisor."""
+
+    def pool(make, input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        if divisor_override is None:
+            return NotImplemented
+        every = lambda value: [value] * axes if isinstance(value, int) else list(value) * (axes if len(value) == 1 else 1)  # noqa: E731
+        extents, paddings = every(kernel_size), every(padding)
+        strides = every(stride) if stride is not None and stride != [] and stride != () else extents
+        sides = []
+        for size, k, s, p in zip(input.shape[-axes:], extents, strides, paddings):
+            count = (size + 2 * p - k) // s + 1
+            if ceil_mode and (size + 2 * p - k) % s and count * s < size + p:  # one more window, which begins inside
+                count += 1
+            sides = [p, max(p, (count - 1) * s + k - size - p), *sides]
+        average = getattr(torch.nn.functional, f"avg_pool{axes}d")(torch.nn.functional.pad(input, sides), extents, strides)
+        return average * (math.prod(extents) / divisor_override)
+
+    return pool
+
+
 NATIVES = {
+    "cdist": cdist,
+    "avg_pool2d": _average_pool(2),
+    "avg_pool3d": _average_pool(3),
     "linalg_cholesky": cholesky,
     "cholesky": lambda make, a, upper=False: cholesky(make, a, upper=upper),
     "linalg_solve_triangular": solve_triangular,

@@ -8,17 +8,7 @@ import torch
 from torch import nn
 
 
-# Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is.
-# The TorchScript exporter also loses the absolute value when p is odd.
-def _cdist(original):
-    def cdist(a, b, p=2.0, *others, **options):
-        if p not in (1, 2):
-            return original(a, b, p, *others, **options)
-        return torch.linalg.vector_norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, -1)
-
-    return cdist
-
-
+# Exporters spell distances out as roots of sums, whose gradient is no number where two points coincide; PyTorch's is 0 there, as a norm's is (cdist: natives.py).
 def _pairwise_distance(a, b, p=2.0, eps=1e-6, keepdim=False):
     return torch.linalg.vector_norm(a - b + eps, p, -1, keepdim)
 
@@ -52,7 +42,6 @@ def exportable():
     functions = [
         (nn.functional, "pairwise_distance", _pairwise_distance),
         (torch, "pairwise_distance", _pairwise_distance),
-        (torch, "cdist", _cdist(torch.cdist)),
         (torch, "scatter_reduce", _scatter_reduce(torch.scatter_reduce)),
         (torch.Tensor, "scatter_reduce", _scatter_reduce(torch.Tensor.scatter_reduce)),
     ]

@@ -3,6 +3,7 @@
 
 import torch
 
+from stepscope_capture.bounds import dynamo_bounds, torchscript_bounds
 from stepscope_capture.markers import symbolics as marker_symbolics
 
 
@@ -102,7 +103,7 @@ def dynamo_table():
     def log_sigmoid(self: FLOAT) -> FLOAT:
         return op.Neg(op.Softplus(op.Neg(self)))
 
-    return {torch.ops.aten.logaddexp.default: log_add_exp, torch.ops.aten.log_sigmoid.default: log_sigmoid}
+    return {**dynamo_bounds(), torch.ops.aten.logaddexp.default: log_add_exp, torch.ops.aten.log_sigmoid.default: log_sigmoid}
 
 
 def torchscript_table(opset):
@@ -110,6 +111,7 @@ def torchscript_table(opset):
     # ONNX has no detach: without this the exporter drops it, and gradients flow where PyTorch's do not.
     symbolics = {
         **marker_symbolics(),
+        **torchscript_bounds(),
         "aten::logaddexp": _log_add_exp,
         "aten::log_sigmoid": _log_sigmoid,
         "aten::binary_cross_entropy_with_logits": _bce_with_logits,

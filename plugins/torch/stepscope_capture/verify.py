@@ -17,8 +17,14 @@ class Differs(AssertionError):
         self.rows = rows
 
 
+def _installed():
+    """The program of the wheel that this package came with."""
+    found = pathlib.Path(__file__).resolve().parent.parent / "stepscope" / "_programs" / "bin" / "stepscope"
+    return found if found.is_file() else None
+
+
 def program(stepscope=None):
-    program = stepscope or os.environ.get("STEPSCOPE") or shutil.which("stepscope")
+    program = stepscope or os.environ.get("STEPSCOPE") or _installed() or shutil.which("stepscope")
     if program is None:
         raise FileNotFoundError("stepscope: not on the PATH; name the program in `stepscope=` or in the environment variable STEPSCOPE")
     return str(program)

@@ -105,6 +105,7 @@ def _candidates():
         yield named
         return
     here = pathlib.Path(__file__).resolve().parent
+    yield str(here / "_programs/lib/libstepscope.so.1")
     yield str(here / "libstepscope.so.1")
     for parent in here.parents:
         if (parent / "CMakePresets.json").is_file():
